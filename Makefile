@@ -1,0 +1,48 @@
+# Everything a checkout needs, from a bare machine: python3 (3.11 or newer) with pip, and make.
+SHELL := /bin/sh
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := .tools/bin/uv
+export UV_SYSTEM_CERTS := 1
+export UV_PYTHON_DOWNLOADS := never
+export UV_NO_CONFIG := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help run test setup check bench lock clean
+
+help:  ## List the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+
+run: $(VENV)/.server  ## Set up and start Postroom on SQLite and local files
+	@exec $(BIN)/postroom serve
+
+test: $(VENV)/.dev  ## Set up, start the real engines and run every test
+	@$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+setup: $(VENV)/.dev  ## Set up the server and the development tools
+
+check: $(VENV)/.dev  ## Format, lint and type check
+	$(BIN)/ruff format --check src tests bench
+	$(BIN)/ruff check src tests bench
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev  ## Measure this checkout and its peers side by side
+	@$(BIN)/python -m bench $(BENCH_ARGS)
+
+lock: $(UV)  ## Compile the hashed requirements anew (LOCK_ARGS=--upgrade for newer versions)
+	@sh requirements/lock.sh $(LOCK_ARGS)
+
+clean:  ## Remove what setup made (never the data folder)
+	rm -rf $(VENV) .tools
+
+$(VENV)/.server: requirements/server.txt pyproject.toml requirements/install.sh
+	@sh requirements/install.sh server
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.server
+	@sh requirements/install.sh dev
+	@touch $@
+
+$(UV):
+	@sh requirements/install.sh uv

@@ -1,0 +1,1 @@
+"""Load programs against a running server, and against its peers."""

@@ -1,0 +1,34 @@
+#!/bin/sh
+# install.sh uv|server|dev: puts uv into .tools, or the locked requirements into .venv.
+# uv is quicker; where it cannot run, plain pip reads the same hashed files.
+set -eu
+cd "$(dirname "$0")/.."
+python=${PYTHON:-python3}
+wanted=$1
+export UV_SYSTEM_CERTS=1 UV_PYTHON_DOWNLOADS=never UV_NO_CONFIG=1 UV_LINK_MODE=copy PIP_DISABLE_PIP_VERSION_CHECK=1
+
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || {
+    echo "Postroom needs Python 3.11 or newer; '$python' is not. Try: make PYTHON=python3.12 run" >&2
+    exit 1
+}
+
+have_uv() { .tools/bin/uv --version >/dev/null 2>&1; }
+install_uv() {
+    have_uv || "$python" -m pip install --quiet --no-warn-script-location --root-user-action=ignore \
+        --require-hashes --target .tools --upgrade -r requirements/uv.txt || true
+}
+install_with_uv() {
+    [ -x .venv/bin/python ] || .tools/bin/uv venv --quiet --python "$python" .venv
+    .tools/bin/uv pip install --quiet --python .venv/bin/python --require-hashes -r "requirements/$wanted.txt"
+    .tools/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable .
+}
+install_with_pip() {
+    [ -x .venv/bin/pip ] || "$python" -m venv --clear .venv
+    .venv/bin/pip install --quiet --require-hashes -r "requirements/$wanted.txt"
+    .venv/bin/pip install --quiet --no-deps --no-build-isolation --editable .
+}
+
+[ "$wanted" = uv ] || echo "Setting up .venv ($wanted), once ..." >&2
+install_uv
+[ "$wanted" = uv ] && exit 0
+if have_uv; then install_with_uv; else install_with_pip; fi

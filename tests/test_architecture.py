@@ -1,0 +1,104 @@
+"""Imports point one way: __main__ -> assembly -> doors -> verbs -> nouns -> storage; pure parts lie below."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "postroom"
+
+# Each line may import the lines above it; a name inside a line, only the names before it.
+LAYERS: list[list[str]] = [
+    ["ids", "clock", "errors", "config", "log"],
+    ["mail", "net"],
+    ["storage"],
+    ["resources"],
+    ["accounts", "keys", "inboxes", "limits", "threads", "messages", "attachments", "events"],
+    ["receive"],
+    ["extraction", "smtp", "web"],
+    ["assembly"],
+    ["__main__"],
+]
+DOORS = {"smtp", "web", "couriers", "extraction"}
+PURE = {"mail", "ids", "errors", "config"}
+IMPURE_MODULES = {"asyncio", "socket", "subprocess", "threading", "sqlite3", "psycopg"}
+VAGUE_NAMES = {
+    "utils",
+    "helpers",
+    "common",
+    "base",
+    "core",
+    "manager",
+    "service",
+    "processor",
+    "impl",
+    "misc",
+}
+
+
+def modules() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def part_of(path: Path) -> str:
+    """The file or folder directly below src/postroom that a module belongs to."""
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}: relative imports hide where a name comes from"
+            assert node.module is not None
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def postroom_parts_imported_by(path: Path) -> set[str]:
+    names = {name.split(".")[1] for name in imports_of(path) if name.startswith("postroom.")}
+    return {name for name in names if (SOURCE / name).is_dir() or (SOURCE / f"{name}.py").exists()}
+
+
+def place(part: str) -> tuple[int, int]:
+    for level, names in enumerate(LAYERS):
+        if part in names:
+            return level, names.index(part)
+    raise AssertionError(f"{part} has no place in LAYERS: say where it belongs")
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_module_imports_only_what_lies_below_it(path: Path) -> None:
+    here = part_of(path)
+    if here == "__init__":
+        assert postroom_parts_imported_by(path) == set()
+        return
+    for other in postroom_parts_imported_by(path) - {here}:
+        assert place(other) < place(here), f"{here} must not import {other}"
+        assert not (here in DOORS and other in DOORS), f"the door {here} must not import the door {other}"
+        assert not (here in DOORS and other == "storage"), f"the door {here} must go through nouns and verbs"
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in modules() if part_of(p) in PURE], ids=lambda path: str(path.relative_to(SOURCE))
+)
+def test_pure_parts_touch_no_thread_socket_or_database(path: Path) -> None:
+    assert not {name.split(".")[0] for name in imports_of(path)} & IMPURE_MODULES
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_names_say_what_they_hold(path: Path) -> None:
+    words = set(path.stem.split("_")) | set(path.parent.name.split("_"))
+    assert not words & VAGUE_NAMES
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_module_fits_in_one_sitting(path: Path) -> None:
+    lines = path.read_text().splitlines()
+    assert len(lines) <= 400
+    if path.name != "__init__.py":
+        assert ast.get_docstring(ast.parse(path.read_text())), (
+            f"{path} needs a docstring of one to three lines"
+        )
