@@ -10,18 +10,18 @@ SOURCE = Path(__file__).parent.parent / "src" / "postroom"
 
 # Each line may import the lines above it; a name inside a line, only the names before it.
 LAYERS: list[list[str]] = [
-    ["ids", "clock", "errors", "config", "log"],
+    ["ids", "clock", "errors", "names", "config", "log"],
     ["mail", "net"],
     ["storage"],
     ["resources"],
-    ["accounts", "keys", "inboxes", "limits", "threads", "messages", "attachments", "events"],
+    ["accounts", "keys", "limits", "inboxes", "threads", "messages", "attachments", "events"],
     ["receive"],
     ["extraction", "smtp", "web"],
     ["assembly"],
     ["__main__"],
 ]
 DOORS = {"smtp", "web", "couriers", "extraction"}
-PURE = {"mail", "ids", "errors", "config"}
+PURE = {"mail", "errors", "config", "names"}
 IMPURE_MODULES = {"asyncio", "socket", "subprocess", "threading", "sqlite3", "psycopg"}
 VAGUE_NAMES = {
     "utils",

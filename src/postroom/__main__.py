@@ -1,5 +1,283 @@
-"""The operator's commands."""
+"""The operator's commands: serve, migrate, accounts, keys. Heavy imports wait until a command needs them."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from postroom import __version__
+from postroom.config import DEFAULTS, PLANS, Config, ConfigError, Plan, load
+
+if TYPE_CHECKING:
+    from postroom.accounts import Account
+    from postroom.assembly import Postroom
+    from postroom.storage.database import Database, Tx
+
+T = TypeVar("T")
+
+app = typer.Typer(
+    help="Postroom: the post office for software agents.", no_args_is_help=True, add_completion=False
+)
+accounts_app = typer.Typer(help="Accounts own inboxes and keys.", no_args_is_help=True)
+keys_app = typer.Typer(help="API keys of an account.", no_args_is_help=True)
+app.add_typer(accounts_app, name="accounts")
+app.add_typer(keys_app, name="keys")
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+AccountOption = Annotated[str, typer.Option("--account", help="Id or name of the account.")]
+
+
+def setting(name: str, help_text: str) -> Any:
+    default = DEFAULTS[name] or "none"
+    return typer.Option(help=f"{help_text} [{name}, default: {default}]", show_default=False)
+
+
+@app.command()
+def serve(
+    data_dir: Annotated[str | None, setting("POSTROOM_DATA_DIR", "Folder for mail and database.")] = None,
+    http: Annotated[str | None, setting("POSTROOM_HTTP", "Address of the REST interface.")] = None,
+    smtp: Annotated[str | None, setting("POSTROOM_SMTP", "Address that takes mail in.")] = None,
+    base_url: Annotated[str | None, setting("POSTROOM_BASE_URL", "The URL that clients use.")] = None,
+    domain: Annotated[str | None, setting("POSTROOM_DOMAIN", "Domain of the inboxes.")] = None,
+    database_url: Annotated[str | None, setting("POSTROOM_DATABASE_URL", "postgresql://…")] = None,
+    api_key: Annotated[str | None, setting("POSTROOM_API_KEY", "Key of the first account.")] = None,
+    plan: Annotated[str | None, setting("POSTROOM_PLAN", "Plan of the first account.")] = None,
+) -> None:
+    """Start the server."""
+    flags = {f"POSTROOM_{name.upper()}": value for name, value in locals().items() if value is not None}
+    config = load({**os.environ, **flags})
+    _run_in_loop(_serve(config))
+
+
+async def _serve(config: Config) -> None:
+    from postroom import log
+    from postroom.assembly import serving
+
+    log.set_up()
+    stopping = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    async with serving(config) as postroom:
+        print(_welcome(postroom), flush=True)
+        await stopping.wait()
+
+
+def _welcome(postroom: "Postroom") -> str:
+    config = postroom.resources.config
+    place = "PostgreSQL" if config.database_url else str(config.data_dir)
+    lines = [
+        f"Postroom {__version__} is ready.",
+        "",
+        f"  API       {config.base_url}",
+        f"  API docs  {config.base_url}/docs",
+        f"  Data      {place}",
+    ]
+    if postroom.first_token is None:
+        return "\n".join(
+            [*lines, "", "A new API key: postroom keys create --account default --name NAME", ""]
+        )
+    return "\n".join(
+        [
+            *lines,
+            f"  API key   {postroom.first_token}   (shown only now: keep it)",
+            "",
+            "Create your first inbox:",
+            "",
+            f"  curl -X POST {config.base_url}/v1/inboxes \\",
+            f'    -H "Authorization: Bearer {postroom.first_token}" \\',
+            '    -H "Content-Type: application/json" \\',
+            """    -d '{"mailboxName": "hello", "displayName": "My first agent"}'""",
+            "",
+        ]
+    )
+
+
+@app.command()
+def migrate() -> None:
+    """Bring the database to this version's schema (serve does it too)."""
+
+    async def nothing_more(db: "Database", config: Config) -> None:
+        print("The database is up to date.")
+
+    _with_database(nothing_more)
+
+
+@accounts_app.command("create")
+def create_account(
+    name: Annotated[str, typer.Option(help="What to call it.")],
+    plan: Annotated[str, typer.Option(help=f"One of {', '.join(PLANS)}.")] = "free",
+    as_json: Json = False,
+) -> None:
+    """Create an account and print its key, once."""
+    from postroom import accounts, keys
+
+    token = keys.new_token()
+
+    def create(tx: "Tx", now: int) -> "Account":
+        account = accounts.add(tx, name, _require_plan(plan), now)
+        keys.add(tx, account.id, None, "first key", token, now)
+        return account
+
+    account = _write(create)
+    shown = {"id": account.id, "name": account.name, "plan": account.plan, "key": token}
+    _print_record(shown, as_json, note="The key is shown only now: keep it.")
+
+
+@accounts_app.command("list")
+def list_accounts(as_json: Json = False) -> None:
+    """List the accounts, oldest first."""
+    from postroom import accounts
+    from postroom.clock import to_iso
+
+    rows = [
+        {
+            "id": account.id,
+            "name": account.name,
+            "plan": account.plan,
+            "inboxes": account.inbox_count,
+            "createdAt": to_iso(account.created_at),
+        }
+        for account in _read(accounts.list_all)
+    ]
+    _print_table(rows, as_json, empty="No account yet: postroom accounts create --name NAME")
+
+
+@keys_app.command("create")
+def create_key(
+    account: AccountOption,
+    name: Annotated[str, typer.Option(help="What the key is for.")],
+    as_json: Json = False,
+) -> None:
+    """Create a key for a whole account and print it, once."""
+    from postroom import keys
+
+    token = keys.new_token()
+    key = _write(lambda tx, now: keys.add(tx, _require_account(tx, account).id, None, name, token, now))
+    shown = {"id": key.id, "name": key.name, "key": token}
+    _print_record(shown, as_json, note="The key is shown only now: keep it.")
+
+
+@keys_app.command("list")
+def list_keys(account: AccountOption, as_json: Json = False) -> None:
+    """List the keys of an account, oldest first."""
+    from postroom import keys
+    from postroom.clock import to_iso
+
+    rows = [
+        {
+            "id": key.id,
+            "name": key.name,
+            "key": f"{key.token_prefix}…{key.last4}",
+            "inbox": key.inbox_id or "all",
+            "createdAt": to_iso(key.created_at),
+            "lastUsedAt": "never" if key.last_used_at is None else to_iso(key.last_used_at),
+        }
+        for key in _read(lambda tx: keys.list_of_account(tx, _require_account(tx, account).id))
+    ]
+    _print_table(rows, as_json, empty="No key: postroom keys create --account ACCOUNT --name NAME")
+
+
+@keys_app.command("revoke")
+def revoke_key(key_id: Annotated[str, typer.Argument(help="Id of the key, key_…")]) -> None:
+    """Revoke a key, at once, also on a running server."""
+    from postroom import keys
+
+    _write(lambda tx, now: keys.remove(tx, key_id))
+    print(f"{key_id} is revoked.")
+
+
+def _require_plan(plan: str) -> Plan:
+    for known in PLANS:
+        if plan == known:
+            return known
+    raise typer.BadParameter(f"must be one of {', '.join(PLANS)}", param_hint="--plan")
+
+
+def _require_account(tx: "Tx", id_or_name: str) -> "Account":
+    from postroom import accounts
+    from postroom.errors import NotFound
+
+    account = accounts.find(tx, id_or_name)
+    if account is None:
+        raise NotFound(f"No single account is called '{id_or_name}'. See: postroom accounts list")
+    return account
+
+
+def _read(fn: "Callable[[Tx], T]") -> T:
+    async def work(db: "Database", config: Config) -> T:
+        return await db.read(fn)
+
+    return _with_database(work)
+
+
+def _write(fn: "Callable[[Tx, int], T]") -> T:
+    from postroom.clock import SystemClock
+
+    async def work(db: "Database", config: Config) -> T:
+        return await db.write(fn, SystemClock().now())
+
+    return _with_database(work)
+
+
+def _with_database(work: "Callable[[Database, Config], Awaitable[T]]") -> T:
+    from postroom.assembly import open_database
+    from postroom.clock import SystemClock
+
+    async def main() -> T:
+        config = load(os.environ)
+        db = await open_database(config, SystemClock().now())
+        try:
+            return await work(db, config)
+        finally:
+            await db.close()
+
+    return _run_in_loop(main())
+
+
+def _run_in_loop(main: Coroutine[Any, Any, T]) -> T:
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(main)
+
+
+def _print_record(record: dict[str, str], as_json: bool, note: str) -> None:
+    if as_json:
+        print(json.dumps(record))
+        return
+    width = max(map(len, record))
+    for name, value in record.items():
+        print(f"{name:<{width}}  {value}")
+    print(note, file=sys.stderr)
+
+
+def _print_table(rows: list[dict[str, Any]], as_json: bool, empty: str) -> None:
+    if as_json:
+        print(json.dumps(rows))
+    elif not rows:
+        print(empty, file=sys.stderr)
+    else:
+        widths = {name: max(len(name), *(len(str(row[name])) for row in rows)) for name in rows[0]}
+        for row in [{name: name for name in rows[0]}, *rows]:
+            print("  ".join(f"{row[name]!s:<{width}}" for name, width in widths.items()).rstrip())
 
 
 def main() -> None:
-    raise SystemExit("not yet")
+    from postroom.errors import ApiError
+    from postroom.storage.database import StorageError
+
+    try:
+        app()
+    except ConfigError as error:
+        sys.exit(f"postroom: {error}")
+    except (StorageError, ApiError) as error:
+        sys.exit(f"postroom: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""The time, as integer milliseconds since 1970 in UTC, and how it is written."""
+
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+SECOND = 1_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+
+class Clock(Protocol):
+    def now(self) -> int: ...
+
+
+class SystemClock:
+    def now(self) -> int:
+        return time.time_ns() // 1_000_000
+
+
+def to_iso(moment: int) -> str:
+    return datetime.fromtimestamp(moment / 1000, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def start_of_day(moment: int) -> int:
+    """Midnight in UTC: the limits of a day are counted from it."""
+    return moment - moment % DAY
+
+
+def seconds_until(moment: int, now: int) -> int:
+    """Whole seconds, never less than one: the value of a Retry-After header."""
+    return max(1, -(-(moment - now) // SECOND))

@@ -1,0 +1,117 @@
+"""One frozen Config, read from the environment; a wrong value is a ConfigError that names its setting."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+from urllib.parse import urlsplit
+
+Plan = Literal["free", "developer", "business"]
+PLANS: tuple[Plan, ...] = get_args(Plan)
+
+DEFAULTS = {
+    "POSTROOM_DATA_DIR": "./data",
+    "POSTROOM_HTTP": "127.0.0.1:8025",
+    "POSTROOM_SMTP": "127.0.0.1:2525",
+    "POSTROOM_BASE_URL": "",
+    "POSTROOM_DOMAIN": "postroom.localhost",
+    "POSTROOM_DATABASE_URL": "",
+    "POSTROOM_API_KEY": "",
+    "POSTROOM_PLAN": "free",
+}
+
+_HOST_LABEL = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
+_DOMAIN = re.compile(rf"{_HOST_LABEL}(\.{_HOST_LABEL})*")
+_API_KEY = re.compile(r"pr_[\x21-\x7e]{16,200}")
+
+
+class ConfigError(Exception):
+    def __init__(self, setting: str, reason: str) -> None:
+        super().__init__(f"{setting}: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    data_dir: Path
+    http: Endpoint
+    smtp: Endpoint
+    base_url: str  # "" until the HTTP port is known
+    domain: str
+    database_url: str  # "" is SQLite in the data folder
+    api_key: str  # "" makes a random one
+    plan: Plan
+
+    def __repr__(self) -> str:
+        return f"Config(data_dir={self.data_dir}, http={self.http}, smtp={self.smtp})"  # no key, no password
+
+
+def load(environment: Mapping[str, str]) -> Config:
+    values = DEFAULTS | {name: value for name, value in environment.items() if value and name in DEFAULTS}
+    return Config(
+        data_dir=Path(values["POSTROOM_DATA_DIR"]).expanduser(),
+        http=_endpoint("POSTROOM_HTTP", values),
+        smtp=_endpoint("POSTROOM_SMTP", values),
+        base_url=_base_url(values["POSTROOM_BASE_URL"]),
+        domain=_domain(values["POSTROOM_DOMAIN"]),
+        database_url=_database_url(values["POSTROOM_DATABASE_URL"]),
+        api_key=_api_key(values["POSTROOM_API_KEY"]),
+        plan=_plan(values["POSTROOM_PLAN"]),
+    )
+
+
+def _endpoint(setting: str, values: Mapping[str, str]) -> Endpoint:
+    host, colon, port = values[setting].rpartition(":")
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ConfigError(setting, f"must be host:port, such as {DEFAULTS[setting]}, not '{values[setting]}'")
+    return Endpoint(host.removeprefix("[").removesuffix("]"), int(port))
+
+
+def _base_url(value: str) -> str:
+    if not value:
+        return ""
+    try:
+        url = urlsplit(value)
+        is_plain = url.scheme in ("http", "https") and url.hostname and not url.query and not url.fragment
+        port_is_valid = url.port is None or url.port > 0
+    except ValueError:
+        is_plain = port_is_valid = False
+    if not is_plain or not port_is_valid:
+        raise ConfigError("POSTROOM_BASE_URL", f"must be like https://mail.example.com, not '{value}'")
+    return value.rstrip("/")
+
+
+def _domain(value: str) -> str:
+    domain = value.lower().rstrip(".")
+    if len(domain) > 253 or not _DOMAIN.fullmatch(domain):
+        raise ConfigError("POSTROOM_DOMAIN", f"must be a domain such as mail.example.com, not '{value}'")
+    return domain
+
+
+def _database_url(value: str) -> str:
+    if value and not value.startswith(("postgresql://", "postgres://")):
+        raise ConfigError("POSTROOM_DATABASE_URL", "must start with postgresql://, or be unset for SQLite")
+    return value
+
+
+def _api_key(value: str) -> str:
+    if value and not _API_KEY.fullmatch(value):
+        raise ConfigError("POSTROOM_API_KEY", "must be pr_ and at least 16 more visible characters")
+    return value
+
+
+def _plan(value: str) -> Plan:
+    for plan in PLANS:
+        if value == plan:
+            return plan
+    raise ConfigError("POSTROOM_PLAN", f"must be one of {', '.join(PLANS)}, not '{value}'")

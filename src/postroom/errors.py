@@ -1,0 +1,79 @@
+"""The error table of the interface, one class a row."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+
+class ApiError(Exception):
+    """An answer other than success: a status, a code for programs and a sentence for people."""
+
+    status: ClassVar[int] = 500
+    code: ClassVar[str] = "internal_error"
+
+    def __init__(
+        self, message: str, *, retry_after: int | None = None, allow: Sequence[str] = (), **extras: object
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.retry_after = retry_after
+        self.allow = allow
+        self.extras = extras
+
+    def to_json(self) -> dict[str, object]:
+        return {"error": self.code, "message": self.message, **self.extras}
+
+
+class BadRequest(ApiError):
+    status, code = 400, "bad_request"
+
+
+class InvalidMailboxName(ApiError):
+    status, code = 400, "invalid_mailbox_name"
+
+
+class InvalidDomain(ApiError):
+    status, code = 400, "invalid_domain"
+
+
+class Unauthorized(ApiError):
+    status, code = 401, "unauthorized"
+
+
+class Forbidden(ApiError):
+    status, code = 403, "forbidden"
+
+
+class NotFound(ApiError):
+    status, code = 404, "not_found"
+
+
+class MethodNotAllowed(ApiError):
+    status, code = 405, "method_not_allowed"
+
+
+class AddressTaken(ApiError):
+    status, code = 409, "address_taken"
+
+
+class PayloadTooLarge(ApiError):
+    status, code = 413, "payload_too_large"
+
+
+class UnsupportedMediaType(ApiError):
+    status, code = 415, "unsupported_media_type"
+
+
+class ApiKeyLimitReached(ApiError):
+    status, code = 422, "api_key_limit_reached"
+
+
+class RateLimitExceeded(ApiError):
+    status, code = 429, "rate_limit_exceeded"
+
+
+class InternalError(ApiError):
+    status, code = 500, "internal_error"
+
+
+class Unavailable(ApiError):
+    status, code = 503, "unavailable"

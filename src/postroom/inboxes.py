@@ -1,0 +1,130 @@
+"""Inboxes: an address that sends and receives."""
+
+import re
+from dataclasses import dataclass, replace
+
+from postroom import accounts, ids, keys, limits, names
+from postroom.errors import AddressTaken, InvalidDomain, InvalidMailboxName, NotFound
+from postroom.storage.database import Row, Tx
+
+MAILBOX_NAME = r"^(?!.*[.][.])[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$"
+RESERVED_NAMES = {
+    *("postmaster", "abuse", "hostmaster", "webmaster", "mailer-daemon", "noc", "security"),
+    *("root", "admin", "noreply", "no-reply"),
+}
+
+_mailbox_name = re.compile(MAILBOX_NAME[1:-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    id: str
+    account_id: str
+    address: str
+    display_name: str | None
+    created_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Inbox":
+        return cls(row["id"], row["account_id"], row["address"], row["display_name"], row["created_at"])
+
+
+def require_mailbox_name(name: str) -> None:
+    if not _mailbox_name.fullmatch(name):
+        raise InvalidMailboxName(
+            "mailboxName must be 3 to 30 characters of a-z, 0-9, dot and hyphen, begin and end with a letter "
+            "or digit, and have no two dots in a row."
+        )
+
+
+def require_domain(domain: str | None, served: str) -> str:
+    if domain is not None and domain.lower() != served:
+        raise InvalidDomain(
+            f"'{domain}' is not a verified domain of this account. Leave it out to use {served}."
+        )
+    return served
+
+
+def add(tx: Tx, account_id: str, name: str, domain: str, display_name: str | None, now: int) -> Inbox:
+    require_mailbox_name(name)
+    names.require_clean(display_name or "", "displayName")
+    if name in RESERVED_NAMES:
+        raise AddressTaken(f"'{name}' is a reserved name. Choose another.")
+    inbox = Inbox(ids.new(ids.INBOX, now), account_id, f"{name}@{domain}", display_name, now)
+    accounts.change_inbox_count(tx, account_id, +1)
+    limits.require_inbox_creation(tx, account_id, now)
+    _insert(tx, inbox)
+    return inbox
+
+
+def _insert(tx: Tx, inbox: Inbox) -> None:
+    added = tx.run(
+        "insert into inboxes (id, account_id, address, display_name, created_at)"
+        " values (:id, :account_id, :address, :display_name, :created_at) on conflict (address) do nothing",
+        id=inbox.id,
+        account_id=inbox.account_id,
+        address=inbox.address,
+        display_name=inbox.display_name,
+        created_at=inbox.created_at,
+    )
+    if added == 0:
+        raise AddressTaken(f"{inbox.address} is already in use. Choose another mailboxName.")
+    tx.run(
+        "insert into inbox_creations (inbox_id, account_id, created_at)"
+        " values (:id, :account_id, :created_at)",
+        id=inbox.id,
+        account_id=inbox.account_id,
+        created_at=inbox.created_at,
+    )
+
+
+def get(tx: Tx, account_id: str, inbox_id: str) -> Inbox:
+    row = ids.is_id(ids.INBOX, inbox_id) and tx.one(
+        "select * from inboxes where id = :id and account_id = :account_id",
+        id=inbox_id,
+        account_id=account_id,
+    )
+    if not row:
+        raise NotFound("No such inbox.")
+    return Inbox.from_row(row)
+
+
+def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> tuple[list[Inbox], int]:
+    rows = tx.all(
+        "select * from inboxes where account_id = :account_id"
+        " order by created_at desc, id desc limit :limit offset :offset",
+        account_id=account_id,
+        limit=limit,
+        offset=offset,
+    )
+    row = tx.one("select inbox_count from accounts where id = :account_id", account_id=account_id)
+    return [Inbox.from_row(row) for row in rows], int(row["inbox_count"]) if row else 0
+
+
+def rename(tx: Tx, account_id: str, inbox_id: str, display_name: str | None) -> Inbox:
+    names.require_clean(display_name or "", "displayName")
+    inbox = get(tx, account_id, inbox_id)
+    tx.run("update inboxes set display_name = :name where id = :id", name=display_name, id=inbox.id)
+    return replace(inbox, display_name=display_name)
+
+
+def remove(tx: Tx, account_id: str, inbox_id: str) -> None:
+    accounts.change_inbox_count(tx, account_id, -1)
+    inbox = get(tx, account_id, inbox_id)
+    keys.remove_all_of_inbox(tx, inbox.id)
+    tx.run("delete from inboxes where id = :id", id=inbox.id)
+
+
+def add_key(tx: Tx, account_id: str, inbox_id: str, name: str, token: str, now: int) -> keys.Key:
+    accounts.change_inbox_count(tx, account_id, 0)
+    inbox = get(tx, account_id, inbox_id)
+    keys.require_room(tx, inbox.id)
+    return keys.add(tx, account_id, inbox.id, name, token, now)
+
+
+def list_keys(tx: Tx, account_id: str, inbox_id: str, limit: int, offset: int) -> tuple[list[keys.Key], int]:
+    return keys.list_of_inbox(tx, get(tx, account_id, inbox_id).id, limit, offset)
+
+
+def remove_key(tx: Tx, account_id: str, inbox_id: str, key_id: str) -> None:
+    keys.remove_from_inbox(tx, get(tx, account_id, inbox_id).id, key_id)

@@ -1,0 +1,24 @@
+"""Names that people choose for accounts, keys and inboxes."""
+
+import re
+
+from postroom.errors import BadRequest
+
+MAX_CHARACTERS = 200
+PATTERN = "^[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]*$"
+
+_clean = re.compile(PATTERN[1:-1])
+
+
+def require_clean(name: str, field: str) -> None:
+    """fullmatch, because `$` would let a line break at the end pass."""
+    if len(name) > MAX_CHARACTERS or not _clean.fullmatch(name):
+        raise BadRequest(
+            f"{field} must be at most {MAX_CHARACTERS} characters, without control characters.", field=field
+        )
+
+
+def require_given(name: str, field: str) -> None:
+    require_clean(name, field)
+    if not name.strip():
+        raise BadRequest(f"{field} must not be empty.", field=field)

@@ -1,0 +1,43 @@
+"""Bells wake loops that wait for work. A ring is a hint; the rows are the truth."""
+
+import asyncio
+import contextlib
+
+
+class BellEar:
+    def __init__(self, ears: set["BellEar"]) -> None:
+        self._rung = asyncio.Event()
+        self._ears = ears
+        ears.add(self)
+
+    def hear(self) -> None:
+        self._rung.set()
+
+    async def wait(self, timeout: float) -> bool:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                await self._rung.wait()
+        heard = self._rung.is_set()
+        self._rung.clear()
+        return heard
+
+    def close(self) -> None:
+        self._ears.discard(self)
+
+
+class Bells:
+    """The bells of one process. Used from its event loop only."""
+
+    def __init__(self) -> None:
+        self._ears: dict[str, set[BellEar]] = {}
+
+    def listen(self, bell: str) -> BellEar:
+        return BellEar(self._ears.setdefault(bell, set()))
+
+    def ring(self, *bells: str) -> None:
+        for bell in bells:
+            for ear in self._ears.get(bell, ()):
+                ear.hear()
+
+    def ring_all(self) -> None:
+        self.ring(*self._ears)

@@ -1,0 +1,79 @@
+"""Bytes too large for a row, under the hash of their content: written, fsynced, renamed, fsynced again."""
+
+import hashlib
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+
+class Blobs(Protocol):
+    def put(self, content: bytes) -> str:
+        """Durable on return. The name is the hash of the content, so putting twice stores once."""
+        ...
+
+    def get(self, name: str) -> bytes: ...
+    def remove(self, name: str) -> None: ...
+    def names(self) -> Iterable[str]: ...
+    def check(self) -> None:
+        """Raises OSError when nothing can be written."""
+        ...
+
+
+class LocalBlobs:
+    """Synchronous; call it in a thread where it must not hold up the event loop."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def put(self, content: bytes) -> str:
+        name = hashlib.sha256(content).hexdigest()
+        path = self._path(name)
+        if not path.exists():
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            self._write_durably(path, content)
+        self._sync_folder(path.parent)
+        self._sync_folder(self._folder)
+        return name
+
+    def get(self, name: str) -> bytes:
+        return self._path(name).read_bytes()
+
+    def remove(self, name: str) -> None:
+        self._path(name).unlink(missing_ok=True)
+
+    def names(self) -> Iterator[str]:
+        return (path.name for path in self._folder.glob("??/*") if not path.name.endswith(".part"))
+
+    def check(self) -> None:
+        probe = self._folder / f"{secrets.token_hex(8)}.part"
+        try:
+            probe.write_bytes(b"ready?")
+        finally:
+            probe.unlink(missing_ok=True)
+
+    def _path(self, name: str) -> Path:
+        return self._folder / name[:2] / name
+
+    def _write_durably(self, path: Path, content: bytes) -> None:
+        part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+        try:
+            with open(part, "xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            part.rename(path)
+        except BaseException:
+            with suppress(OSError):
+                part.unlink()
+            raise
+
+    def _sync_folder(self, folder: Path) -> None:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

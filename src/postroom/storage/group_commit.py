@@ -1,0 +1,205 @@
+"""A thread that runs write functions; those that wait together share one transaction and one fsync.
+
+Each function has a savepoint of its own, so one that fails never undoes another.
+"""
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from postroom.errors import Unavailable
+from postroom.storage.database import Tx
+
+BATCH_LIMIT = 128
+
+
+class Session(Protocol):
+    """A connection that a writer owns, with the statements that frame a transaction."""
+
+    @property
+    def tx(self) -> Tx: ...
+    def begin(self) -> None: ...
+    def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+    def savepoint(self) -> None: ...
+    def release(self) -> None: ...
+    def undo(self) -> None:
+        """Back to the savepoint. Raises when the whole transaction is gone."""
+        ...
+
+    def must_run_again(self, error: Exception) -> bool: ...
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    run: Callable[[Tx], Any]
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: Exception | None = None
+
+
+class _BatchLost(Exception):
+    """The transaction was undone before its commit: every function of the batch has to run again."""
+
+
+class Writer:
+    def __init__(
+        self, connect: Callable[[], Session], name: str, jobs: "queue.SimpleQueue[Job | None]"
+    ) -> None:
+        self._connect = connect
+        self._jobs = jobs
+        self._session: Session | None = None
+        self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
+        self._thread.start()
+
+    def join(self) -> None:
+        self._thread.join()
+
+    def _serve(self) -> None:
+        while batch := self._next_batch():
+            self._run_batch(batch)
+            _settle(batch)
+        if self._session is not None:
+            self._session.close()
+
+    def _next_batch(self) -> list[Job]:
+        """Waits for one job and takes those behind it. Empty when the writer must stop."""
+        batch: list[Job] = []
+        job = self._jobs.get()
+        while job is not None:
+            batch.append(job)
+            if len(batch) == BATCH_LIMIT:
+                return batch
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                return batch
+        if batch:
+            self._jobs.put(None)
+        return batch
+
+    def _run_batch(self, batch: list[Job]) -> None:
+        if len(batch) == 1:
+            self._run_alone(batch[0])
+            return
+        try:
+            session = self._open_session()
+            session.begin()
+            for job in batch:
+                _run_in_savepoint(session, job)
+        except Exception:
+            self._abandon()
+            for job in batch:
+                self._run_alone(job)
+            return
+        self._commit(session, batch)
+
+    def _run_alone(self, job: Job, runs_left: int = 5) -> None:
+        job.result, job.error = None, None
+        try:
+            session = self._open_session()
+            session.begin()
+        except Exception as error:
+            self._abandon()
+            job.error = error
+            return
+        try:
+            job.result = job.run(session.tx)
+        except Exception as error:
+            again = runs_left > 1 and session.must_run_again(error)
+            self._abandon()
+            if again:
+                self._run_alone(job, runs_left - 1)
+            else:
+                job.error = error
+            return
+        self._commit(session, [job])
+
+    def _commit(self, session: Session, batch: list[Job]) -> None:
+        """A commit that fails may still have happened, so its functions do not run again."""
+        try:
+            session.commit()
+        except Exception as error:
+            self._abandon()
+            for job in batch:
+                job.error = job.error or error
+
+    def _open_session(self) -> Session:
+        if self._session is None:
+            self._session = self._connect()
+        return self._session
+
+    def _abandon(self) -> None:
+        """Rolls back; a session that cannot even do that is replaced by a new one."""
+        if self._session is None:
+            return
+        try:
+            self._session.rollback()
+        except Exception:
+            self._session.close()
+            self._session = None
+
+
+class WriteQueue:
+    """Jobs for one or more writers, handed in from an event loop."""
+
+    def __init__(self, connect: Callable[[], Session], writers: int) -> None:
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._writers = [Writer(connect, f"writer-{n}", self._jobs) for n in range(writers)]
+        self._closed = False
+
+    async def run(self, function: Callable[[Tx], Any]) -> Any:
+        if self._closed:
+            raise Unavailable("The server is stopping. Try again.", retry_after=5)
+        loop = asyncio.get_running_loop()
+        job = Job(function, loop, loop.create_future())
+        self._jobs.put(job)
+        return await job.future
+
+    async def close(self) -> None:
+        """Finishes what was handed in, then stops the writers."""
+        self._closed = True
+        for _ in self._writers:
+            self._jobs.put(None)
+        for writer in self._writers:
+            await asyncio.to_thread(writer.join)
+
+
+def _run_in_savepoint(session: Session, job: Job) -> None:
+    job.result, job.error = None, None
+    session.savepoint()
+    try:
+        job.result = job.run(session.tx)
+    except Exception as error:
+        if session.must_run_again(error):
+            raise _BatchLost from error
+        session.undo()
+        job.error = error
+    else:
+        session.release()
+
+
+def _settle(batch: list[Job]) -> None:
+    by_loop: dict[asyncio.AbstractEventLoop, list[Job]] = {}
+    for job in batch:
+        by_loop.setdefault(job.loop, []).append(job)
+    for loop, jobs in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_deliver_results, jobs)
+        except RuntimeError:
+            continue  # the loop has ended: nobody waits for these answers
+
+
+def _deliver_results(jobs: list[Job]) -> None:
+    for job in jobs:
+        if job.future.done():
+            continue
+        if job.error is not None:
+            job.future.set_exception(job.error)
+        else:
+            job.future.set_result(job.result)

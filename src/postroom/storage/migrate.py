@@ -1,0 +1,66 @@
+"""Brings the schema to this version: numbered files, each applied once, all in one transaction."""
+
+from dataclasses import dataclass
+from importlib.resources import files
+
+from postroom.storage.database import StorageError, Tx
+from postroom.storage.group_commit import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    number: int
+    name: str
+    sql: str
+
+    def statements(self) -> list[str]:
+        """A statement ends with a semicolon at the end of its line."""
+        return [statement for part in self.sql.split(";\n") if (statement := part.strip())]
+
+
+def all_migrations() -> list[Migration]:
+    found = [
+        Migration(int(file.name[:4]), file.name, file.read_text())
+        for file in files("postroom.storage").joinpath("schema").iterdir()
+        if file.name.endswith(".sql")
+    ]
+    return sorted(found, key=lambda migration: migration.number)
+
+
+def migrate(session: Session, now: int, up_to: int | None = None) -> None:
+    """The session's begin(), or a lock its owner took before, keeps a second starting node waiting."""
+    session.begin()
+    try:
+        _apply_missing(session.tx, now, up_to)
+        session.commit()
+    except BaseException:
+        session.rollback()
+        raise
+
+
+def _apply_missing(tx: Tx, now: int, up_to: int | None) -> None:
+    migrations = all_migrations()
+    tx.run(
+        "create table if not exists schema_versions (number integer primary key, applied_at bigint not null)"
+    )
+    current = current_version(tx)
+    if current > migrations[-1].number:
+        raise StorageError(
+            f"This database was written by a newer Postroom (schema {current}; this one knows "
+            f"{migrations[-1].number}). Start that version; nothing was changed."
+        )
+    for migration in migrations:
+        if current < migration.number <= (up_to or migration.number):
+            for statement in migration.statements():
+                tx.run(statement)
+            tx.run(
+                "insert into schema_versions (number, applied_at) values (:number, :now)",
+                number=migration.number,
+                now=now,
+            )
+
+
+def current_version(tx: Tx) -> int:
+    row = tx.one("select coalesce(max(number), 0) as number from schema_versions")
+    assert row is not None
+    return int(row["number"])

@@ -1,0 +1,251 @@
+"""PostgreSQL: plain SQL over psycopg. Writers with group commit, readers, and bells over LISTEN/NOTIFY.
+
+Each connection belongs to one thread, which replaces it when it breaks.
+"""
+
+import asyncio
+import functools
+import queue
+import re
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Concatenate, LiteralString, ParamSpec, TypeVar
+
+import psycopg
+from psycopg.rows import dict_row
+
+from postroom.errors import Unavailable
+from postroom.storage.bells import BellEar, Bells
+from postroom.storage.database import Row, StorageError, Tx
+from postroom.storage.group_commit import WriteQueue
+from postroom.storage.migrate import migrate
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+WRITERS = 4
+READERS = 8
+CONNECT_SECONDS = 5
+MIGRATION_LOCK = 0x706F7374  # any number that all nodes of one database share
+BELL_CHANNEL = "postroom_bells"
+RECONNECT_SECONDS = 1.0
+
+_PARAMETER = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
+
+
+@functools.lru_cache(maxsize=2048)
+def to_psycopg(sql: str) -> str:
+    """`:name` becomes `%(name)s`; SQL comes from this package's source alone, never from a request."""
+    return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
+
+
+def connect(url: str) -> psycopg.Connection[dict[str, Any]]:
+    try:
+        return psycopg.connect(
+            url,
+            autocommit=True,
+            row_factory=dict_row,
+            connect_timeout=CONNECT_SECONDS,
+            application_name="postroom",
+        )
+    except psycopg.Error as error:
+        raise Unavailable("The database does not answer. Try again.", retry_after=5) from error
+
+
+class PostgresTx:
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: psycopg.Connection[dict[str, Any]]) -> None:
+        self._connection = connection
+
+    def one(self, sql: str, **params: object) -> Row | None:
+        return self._execute(sql, params).fetchone()
+
+    def all(self, sql: str, **params: object) -> list[Row]:
+        return list(self._execute(sql, params).fetchall())
+
+    def run(self, sql: str, **params: object) -> int:
+        return self._execute(sql, params).rowcount
+
+    def _execute(self, sql: str, params: dict[str, object]) -> psycopg.Cursor[dict[str, Any]]:
+        try:
+            return self._connection.execute(to_psycopg(sql), params, binary=True)
+        except psycopg.OperationalError as error:
+            if self._connection.closed:
+                raise Unavailable("The database does not answer. Try again.", retry_after=5) from error
+            raise
+
+
+class PostgresSession:
+    def __init__(self, url: str) -> None:
+        self._connection = connect(url)
+        self.tx: Tx = PostgresTx(self._connection)
+
+    def begin(self) -> None:
+        self._frame("begin")
+
+    def commit(self) -> None:
+        self._frame("commit")
+
+    def rollback(self) -> None:
+        self._frame("rollback")
+
+    def savepoint(self) -> None:
+        self._frame("savepoint job")
+
+    def release(self) -> None:
+        self._frame("release job")
+
+    def undo(self) -> None:
+        self._frame("rollback to job")
+        self._frame("release job")
+
+    def must_run_again(self, error: Exception) -> bool:
+        return isinstance(error, psycopg.errors.DeadlockDetected | psycopg.errors.SerializationFailure)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _frame(self, statement: LiteralString) -> None:
+        try:
+            self._connection.execute(statement)
+        except psycopg.OperationalError as error:
+            self._connection.close()
+            raise Unavailable("The database does not answer. Try again.", retry_after=5) from error
+
+
+class Readers:
+    """Threads that read, each on its own connection."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._own = threading.local()
+        self._connections: list[psycopg.Connection[dict[str, Any]]] = []
+        self._threads = ThreadPoolExecutor(READERS, "reader")
+
+    async def run(self, function: Callable[[Tx], Any]) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, function)
+
+    def _read(self, function: Callable[[Tx], Any]) -> Any:
+        """A connection that broke while it was idle is worth one new try: reading twice harms nobody."""
+        try:
+            return function(PostgresTx(self._connection()))
+        except Unavailable:
+            return function(PostgresTx(self._connection()))
+
+    def _connection(self) -> psycopg.Connection[dict[str, Any]]:
+        connection: psycopg.Connection[dict[str, Any]] | None = getattr(self._own, "connection", None)
+        if connection is None or connection.closed:
+            connection = self._own.connection = connect(self._url)
+            self._connections = [kept for kept in self._connections if not kept.closed] + [connection]
+        return connection
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=True)
+        for connection in self._connections:
+            connection.close()
+
+
+class BellRelay:
+    """Carries rings between processes. Rings that wait together go as one notification."""
+
+    def __init__(self, url: str, bells: Bells) -> None:
+        self._url = url
+        self._bells = bells
+        self._loop = asyncio.get_running_loop()
+        self._outgoing: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._stopping = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._repeat, args=(self._send,), name="bell-out", daemon=True),
+            threading.Thread(target=self._repeat, args=(self._hear,), name="bell-in", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def send(self, *bells: str) -> None:
+        for bell in bells:
+            self._outgoing.put(bell)
+
+    async def close(self) -> None:
+        self._stopping.set()
+        self._outgoing.put("closing")  # wakes both threads
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join)
+
+    def _repeat(self, work: Callable[[psycopg.Connection[dict[str, Any]]], None]) -> None:
+        while not self._stopping.is_set():
+            try:
+                with connect(self._url) as connection:
+                    work(connection)
+            except (psycopg.Error, Unavailable):
+                self._stopping.wait(RECONNECT_SECONDS)
+
+    def _send(self, connection: psycopg.Connection[dict[str, Any]]) -> None:
+        while not self._stopping.is_set():
+            names = {self._outgoing.get()}
+            while not self._outgoing.empty():
+                names.add(self._outgoing.get())
+            try:
+                connection.execute("select pg_notify(%s, %s)", (BELL_CHANNEL, " ".join(sorted(names))))
+            except psycopg.Error:
+                self.send(*names)  # the next connection carries them
+                raise
+
+    def _hear(self, connection: psycopg.Connection[dict[str, Any]]) -> None:
+        connection.execute(f"listen {BELL_CHANNEL}")
+        self._in_loop(self._bells.ring_all)  # what rang while nobody listened
+        while not self._stopping.is_set():
+            for notice in connection.notifies(timeout=0.5):
+                self._in_loop(functools.partial(self._bells.ring, *notice.payload.split()))
+
+    def _in_loop(self, call: Callable[[], None]) -> None:
+        if not self._stopping.is_set():
+            self._loop.call_soon_threadsafe(call)
+
+
+class PostgresDatabase:
+    def __init__(self, url: str) -> None:
+        self._bells = Bells()
+        self._relay = BellRelay(url, self._bells)
+        self._readers = Readers(url)
+        self._writes = WriteQueue(lambda: PostgresSession(url), writers=WRITERS)
+
+    async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = await self._readers.run(lambda tx: fn(tx, *args, **kwargs))
+        return result
+
+    async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = await self._writes.run(lambda tx: fn(tx, *args, **kwargs))
+        return result
+
+    def ring(self, *bells: str) -> None:
+        self._bells.ring(*bells)
+        self._relay.send(*bells)
+
+    def listen(self, bell: str) -> BellEar:
+        return self._bells.listen(bell)
+
+    async def close(self) -> None:
+        await self._writes.close()
+        await asyncio.to_thread(self._readers.close)
+        await self._relay.close()
+
+
+async def open_postgres(url: str, now: int) -> PostgresDatabase:
+    await asyncio.to_thread(_migrate, url, now)
+    return PostgresDatabase(url)
+
+
+def _migrate(url: str, now: int) -> None:
+    try:
+        session = PostgresSession(url)
+    except Unavailable as error:
+        raise StorageError(
+            f"POSTROOM_DATABASE_URL: PostgreSQL cannot be reached: {error.__cause__}"
+        ) from error
+    try:
+        session.tx.run("select pg_advisory_lock(:lock)", lock=MIGRATION_LOCK)  # closing lets go of it
+        migrate(session, now)
+    finally:
+        session.close()

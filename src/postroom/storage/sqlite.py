@@ -1,0 +1,127 @@
+"""SQLite: one writer thread with group commit; short indexed reads run directly in the event loop."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from postroom.storage.bells import BellEar, Bells
+from postroom.storage.database import Row, StorageError, Tx
+from postroom.storage.group_commit import WriteQueue
+from postroom.storage.migrate import migrate
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SYNCHRONOUS_FULL = 2
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, cached_statements=512, timeout=30
+    )
+    connection.row_factory = sqlite3.Row
+    try:
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("pragma synchronous = full")
+        connection.execute("pragma foreign_keys = on")
+    except sqlite3.DatabaseError as error:
+        raise StorageError(f"{path} cannot be opened as a SQLite database: {error}.") from error
+    _require_full_durability(connection)
+    return connection
+
+
+def _require_full_durability(connection: sqlite3.Connection) -> None:
+    """A build of SQLite may ignore a pragma silently; an answer must never come before its fsync."""
+    (synchronous,) = connection.execute("pragma synchronous").fetchone()
+    (journal_mode,) = connection.execute("pragma journal_mode").fetchone()
+    if synchronous != SYNCHRONOUS_FULL or journal_mode != "wal":
+        raise StorageError("This SQLite cannot run in WAL mode with synchronous=FULL on this file system.")
+
+
+class SqliteTx:
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def one(self, sql: str, **params: object) -> Row | None:
+        row: Row | None = self._connection.execute(sql, params).fetchone()
+        return row
+
+    def all(self, sql: str, **params: object) -> list[Row]:
+        return self._connection.execute(sql, params).fetchall()
+
+    def run(self, sql: str, **params: object) -> int:
+        return self._connection.execute(sql, params).rowcount
+
+
+class SqliteSession:
+    def __init__(self, path: Path) -> None:
+        self._connection = connect(path)
+        self.tx: Tx = SqliteTx(self._connection)
+
+    def begin(self) -> None:
+        self._connection.execute("begin immediate")
+
+    def commit(self) -> None:
+        self._connection.execute("commit")
+
+    def rollback(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("rollback")
+
+    def savepoint(self) -> None:
+        self._connection.execute("savepoint job")
+
+    def release(self) -> None:
+        self._connection.execute("release job")
+
+    def undo(self) -> None:
+        self._connection.execute("rollback to job")
+        self._connection.execute("release job")
+
+    def must_run_again(self, error: Exception) -> bool:
+        return False
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class SqliteDatabase:
+    def __init__(self, path: Path) -> None:
+        self._reader = connect(path)
+        self._read_tx = SqliteTx(self._reader)
+        self._writes = WriteQueue(lambda: SqliteSession(path), writers=1)
+        self._bells = Bells()
+
+    async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        self._reader.execute("begin")
+        try:
+            return fn(self._read_tx, *args, **kwargs)
+        finally:
+            self._reader.execute("rollback")
+
+    async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = await self._writes.run(lambda tx: fn(tx, *args, **kwargs))
+        return result
+
+    def ring(self, *bells: str) -> None:
+        self._bells.ring(*bells)
+
+    def listen(self, bell: str) -> BellEar:
+        return self._bells.listen(bell)
+
+    async def close(self) -> None:
+        await self._writes.close()
+        self._reader.close()
+
+
+def open_sqlite(path: Path, now: int) -> SqliteDatabase:
+    session = SqliteSession(path)
+    try:
+        path.chmod(0o600)
+        migrate(session, now)
+    finally:
+        session.close()
+    return SqliteDatabase(path)

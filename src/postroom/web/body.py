@@ -1,0 +1,103 @@
+"""What requests carry: the types of bodies and queries, and how they are read from hostile bytes."""
+
+import re
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+from starlette.requests import Request
+
+from postroom import inboxes, names
+from postroom.errors import ApiError, BadRequest, InvalidMailboxName, PayloadTooLarge, UnsupportedMediaType
+
+BODY_LIMIT_BYTES = 1024 * 1024
+PAGE_LIMIT = 100
+OFFSET_LIMIT = 2**53
+
+DisplayName = Annotated[
+    str, Meta(max_length=names.MAX_CHARACTERS, pattern=names.PATTERN, description="The name that From shows.")
+]
+MailboxName = Annotated[
+    str,
+    Meta(
+        pattern=inboxes.MAILBOX_NAME,
+        description="The part of the address before the @.",
+        examples=["invoices", "support-eu"],
+    ),
+]
+
+
+class NewInbox(Struct, rename="camel", frozen=True):
+    mailbox_name: MailboxName
+    display_name: DisplayName | None = None
+    domain: Annotated[str, Meta(description="A verified domain of the account.")] | None = None
+
+
+class InboxChange(Struct, rename="camel", frozen=True):
+    display_name: DisplayName | UnsetType | None = UNSET
+
+
+class NewKey(Struct, rename="camel", frozen=True):
+    name: Annotated[
+        str, Meta(min_length=1, max_length=names.MAX_CHARACTERS, pattern=r"\S", examples=["ci-runner"])
+    ]
+
+
+class Page(Struct, rename="camel", frozen=True):
+    limit: Annotated[int, Meta(ge=1, description="Page size; above 100 counts as 100.")] = 50
+    offset: Annotated[int, Meta(ge=0, le=OFFSET_LIMIT, description="How many to skip.")] = 0
+
+    @property
+    def size(self) -> int:
+        return min(self.limit, PAGE_LIMIT)
+
+
+_ERROR_OF_FIELD: dict[str, type[ApiError]] = {"mailboxName": InvalidMailboxName}
+_PATH = re.compile(r"\$\.(\w+)")
+_MISSING = re.compile(r"missing required field `(\w+)`")
+
+
+def read_query(request: Request, kind: type[Struct]) -> Any:
+    try:
+        return msgspec.convert(dict(request.query_params), kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise _explain(error) from None
+
+
+async def read_json(request: Request, kind: type[Struct]) -> Any:
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type != "application/json":
+        raise UnsupportedMediaType("Send JSON, with the header Content-Type: application/json.")
+    raw = await read_bytes(request, BODY_LIMIT_BYTES)
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.ValidationError as error:
+        raise _explain(error) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise BadRequest("The body is not valid JSON.") from None
+    except RecursionError:
+        raise BadRequest("The JSON is nested too deeply.") from None
+
+
+async def read_bytes(request: Request, limit: int) -> bytes:
+    """Stops at the limit, whatever Content-Length says."""
+    too_large = PayloadTooLarge(f"The body is larger than {limit} bytes.")
+    declared = request.headers.get("content-length", "0")
+    if declared.isdigit() and int(declared) > limit:
+        raise too_large
+    raw = bytearray()
+    async for chunk in request.stream():
+        raw += chunk
+        if len(raw) > limit:
+            raise too_large
+    return bytes(raw)
+
+
+def _explain(error: msgspec.ValidationError) -> ApiError:
+    reason = str(error)
+    found = _PATH.search(reason) or _MISSING.search(reason)
+    if found is None:
+        return BadRequest(f"The body is not as expected: {reason}.")
+    field = found[1]
+    kind = _ERROR_OF_FIELD.get(field, BadRequest)
+    return kind(f"{field} is not valid: {reason.partition(' - at ')[0]}.", field=field)

@@ -1,0 +1,1 @@
+SwaggerUIBundle({ url: "/openapi.json", dom_id: "#viewer", deepLinking: true, tryItOutEnabled: true, validatorUrl: null });

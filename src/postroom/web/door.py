@@ -1,0 +1,121 @@
+"""The web door: each request goes through the contract's order of checks and gets an answer in its shape."""
+
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from postroom import log
+from postroom.errors import ApiError, InternalError
+from postroom.resources import Resources
+from postroom.web.auth import KeyUse, RequestLimit, authenticate, bearer_token
+from postroom.web.body import read_json, read_query
+from postroom.web.call import Call, require_account_key
+from postroom.web.metrics import Metrics
+from postroom.web.public import Site
+from postroom.web.routes import ROUTES
+from postroom.web.routing import ACCOUNT, Route, Router
+
+API_PREFIX = "/v1/"
+NO_ROUTE = "none"
+
+
+@dataclass(slots=True)
+class Visit:
+    """One request on its way, and what its answer must carry whatever happens."""
+
+    request: Request
+    headers: dict[str, str]
+    route: str = NO_ROUTE
+    started: float = field(default_factory=time.perf_counter)
+
+
+class Door:
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._router = Router(ROUTES)
+        self._limit = RequestLimit()
+        self._metrics = Metrics()
+        self._site = Site(resources, ROUTES, self._metrics)
+        self.key_use = KeyUse(resources)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        visit = Visit(Request(scope, receive), {"X-Request-Id": f"req_{secrets.token_hex(16)}"})
+        try:
+            response = await self._answer_in_shape(visit)
+        except ClientDisconnect:
+            return
+        response.headers.update(visit.headers)
+        self._metrics.count_request(visit.route, response.status_code, time.perf_counter() - visit.started)
+        await response(scope, receive, send)
+
+    async def _answer_in_shape(self, visit: Visit) -> Response:
+        request_id = visit.headers["X-Request-Id"]
+        try:
+            return await self._answer(visit)
+        except ClientDisconnect:
+            raise
+        except ApiError as error:
+            if error.status >= 500:
+                log.get().error(error.message, request_id=request_id, reason=str(error.__cause__))
+            return error_response(error)
+        except Exception:
+            log.get().exception("unexpected error", request_id=request_id, route=visit.route)
+            return error_response(InternalError("Something went wrong on our side.", request_id=request_id))
+
+    async def _answer(self, visit: Visit) -> Response:
+        """The order of checks: authentication, rate limit, route, scope; the handler does the rest."""
+        request = visit.request
+        path = request.scope["path"]
+        call = await self._admit(visit) if path.startswith(API_PREFIX) else None
+        route, values = self._router.find(request.method, path)
+        visit.route = f"{route.method} {route.path}"
+        if call is None:
+            return to_response(route, await route.handler(self._site, **values))
+        if route.scope == ACCOUNT:
+            require_account_key(call.caller)
+        return to_response(route, await self._handle(route, call, values))
+
+    async def _admit(self, visit: Visit) -> Call:
+        caller = await authenticate(self._resources, bearer_token(visit.request))
+        now = self._resources.now()
+        allowance = self._limit.count(caller.account_id, now)
+        visit.headers.update(allowance.headers())
+        allowance.require()
+        self.key_use.note(caller.key_id, now)
+        return Call(self._resources, caller, visit.request)
+
+    async def _handle(self, route: Route, call: Call, values: dict[str, str]) -> Any:
+        arguments: dict[str, Any] = dict(values)
+        if route.query is not None:
+            arguments["query"] = read_query(call.request, route.query)
+        if route.body is not None:
+            arguments["body"] = await read_json(call.request, route.body)
+        return await route.handler(call, **arguments)
+
+
+def to_response(route: Route, answer: Any) -> Response:
+    if isinstance(answer, Response):
+        return answer
+    if answer is None:
+        return Response(status_code=route.status)
+    return Response(msgspec.json.encode(answer), route.status, media_type="application/json")
+
+
+def error_response(error: ApiError) -> Response:
+    body = error.to_json()
+    response = Response(msgspec.json.encode(body), error.status, media_type="application/json")
+    if error.retry_after is not None:
+        response.headers["Retry-After"] = str(error.retry_after)
+    if error.status == 401:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    if error.status == 405:
+        response.headers["Allow"] = ", ".join(error.allow)
+    return response

@@ -1,0 +1,24 @@
+"""Counters for Prometheus. No label names an account, an inbox or an address."""
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, PlatformCollector, ProcessCollector
+from prometheus_client.exposition import generate_latest
+
+
+class Metrics:
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        PlatformCollector(registry=self._registry)
+        self._requests = Counter(
+            "postroom_http_requests_total", "Requests answered.", ("route", "status"), registry=self._registry
+        )
+        self._seconds = Histogram(
+            "postroom_http_request_seconds", "Time to answer a request.", ("route",), registry=self._registry
+        )
+
+    def count_request(self, route: str, status: int, seconds: float) -> None:
+        self._requests.labels(route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def render(self) -> bytes:
+        return generate_latest(self._registry)

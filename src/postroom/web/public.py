@@ -1,0 +1,77 @@
+"""What anybody may ask for: health, metrics and the description of the interface."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from starlette.responses import Response
+
+from postroom import accounts
+from postroom.errors import NotFound, Unavailable
+from postroom.resources import Resources
+from postroom.web import openapi as description
+from postroom.web import shapes
+from postroom.web.metrics import Metrics
+from postroom.web.routing import Route
+
+DOCS_FILES = {
+    "swagger-ui.css": "text/css",
+    "swagger-ui-bundle.js": "text/javascript",
+    "start.js": "text/javascript",
+}
+DOCS_POLICY = (
+    "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    resources: Resources
+    routes: Sequence[Route]
+    metrics: Metrics
+
+
+async def health(site: Site) -> shapes.Health:
+    """Is the process alive"""
+    return shapes.Health()
+
+
+async def ready(site: Site) -> shapes.Health:
+    """Can it do its work: database and blobs answer"""
+    try:
+        async with asyncio.timeout(5):
+            await site.resources.db.read(accounts.is_any)
+            await asyncio.to_thread(site.resources.blobs.check)
+    except Exception as error:
+        raise Unavailable("The database or the blob store does not answer.", retry_after=5) from error
+    return shapes.Health()
+
+
+async def metrics(site: Site) -> Response:
+    """Counters for Prometheus"""
+    return Response(site.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def openapi(site: Site) -> Response:
+    """This description"""
+    return Response(
+        description.render(site.routes, site.resources.config.base_url), media_type="application/json"
+    )
+
+
+async def docs(site: Site) -> Response:
+    """This description, to read and try"""
+    return _docs_response("index.html", "text/html")
+
+
+async def docs_file(site: Site, file: str) -> Response:
+    if file not in DOCS_FILES:
+        raise NotFound("No such file.")
+    return _docs_response(file, DOCS_FILES[file])
+
+
+def _docs_response(file: str, media_type: str) -> Response:
+    content = files("postroom.web").joinpath("docs_viewer", file).read_bytes()
+    headers = {"Content-Security-Policy": DOCS_POLICY, "X-Content-Type-Options": "nosniff"}
+    return Response(content, media_type=media_type, headers=headers)

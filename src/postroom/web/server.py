@@ -1,0 +1,40 @@
+"""Serves the web door over HTTP, inside our own event loop."""
+
+import asyncio
+import socket
+
+import uvicorn
+from starlette.types import ASGIApp
+
+STOP_SECONDS = 10
+
+
+class HttpServer:
+    def __init__(self, app: ASGIApp, listener: socket.socket) -> None:
+        self._listener = listener
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                http="httptools",
+                ws="websockets-sansio",
+                ws_per_message_deflate=False,
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                timeout_graceful_shutdown=STOP_SECONDS,
+            )
+        )
+
+    async def start(self) -> None:
+        """uvicorn's own serve() would take over the process's signals, so its three steps are run here."""
+        self._server.config.load()
+        self._server.lifespan = self._server.config.lifespan_class(self._server.config)
+        await self._server.startup(sockets=[self._listener])
+        self._main_loop = asyncio.create_task(self._server.main_loop())
+
+    async def stop(self) -> None:
+        self._server.should_exit = True
+        await self._main_loop
+        await self._server.shutdown(sockets=[self._listener])

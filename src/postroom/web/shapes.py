@@ -1,0 +1,109 @@
+"""What answers carry: the JSON shapes of the interface, made from the nouns."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from postroom import inboxes, keys
+from postroom.clock import to_iso
+from postroom.config import Plan
+
+Timestamp = Annotated[
+    str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-11-14T10:05:00.000Z"])
+]
+
+
+class Inbox(Struct, rename="camel", frozen=True):
+    id: str
+    address: str
+    display_name: str | None
+    created_at: Timestamp
+
+    @classmethod
+    def of(cls, inbox: inboxes.Inbox) -> "Inbox":
+        return cls(inbox.id, inbox.address, inbox.display_name, to_iso(inbox.created_at))
+
+
+class InboxPage(Struct, rename="camel", frozen=True):
+    data: list[Inbox]
+    total: int
+
+
+class ApiKey(Struct, rename="camel", frozen=True):
+    id: str
+    name: str
+    inbox_id: str | None
+    token_prefix: str
+    last4: str
+    created_at: Timestamp
+    last_used_at: Timestamp | None
+
+    @classmethod
+    def of(cls, key: keys.Key) -> "ApiKey":
+        used_at = None if key.last_used_at is None else to_iso(key.last_used_at)
+        return cls(
+            key.id, key.name, key.inbox_id, key.token_prefix, key.last4, to_iso(key.created_at), used_at
+        )
+
+
+class ApiKeyPage(Struct, rename="camel", frozen=True):
+    data: list[ApiKey]
+    total: int
+
+
+class CreatedApiKey(Struct, rename="camel", frozen=True):
+    """The only answer that shows the token."""
+
+    id: str
+    name: str
+    inbox_id: str | None
+    token: str
+    token_prefix: str
+    last4: str
+    created_at: Timestamp
+    last_used_at: Timestamp | None
+
+    @classmethod
+    def of(cls, key: keys.Key, token: str) -> "CreatedApiKey":
+        shown = ApiKey.of(key)
+        return cls(
+            id=shown.id,
+            name=shown.name,
+            inbox_id=shown.inbox_id,
+            token=token,
+            token_prefix=shown.token_prefix,
+            last4=shown.last4,
+            created_at=shown.created_at,
+            last_used_at=None,
+        )
+
+
+class Me(Struct, rename="camel", frozen=True):
+    account_id: str
+    account_name: str
+    plan: Plan
+    key_id: str
+    scope: Literal["account", "inbox"]
+    inbox_id: str | None
+
+    @classmethod
+    def of(cls, caller: keys.Caller) -> "Me":
+        return cls(
+            account_id=caller.account_id,
+            account_name=caller.account_name,
+            plan=caller.plan,
+            key_id=caller.key_id,
+            scope="inbox" if caller.inbox_id else "account",
+            inbox_id=caller.inbox_id,
+        )
+
+
+class Health(Struct, rename="camel", frozen=True):
+    status: Literal["ok"] = "ok"
+
+
+class Error(Struct, rename="camel", frozen=True, omit_defaults=True):
+    error: str
+    message: str
+    field: str = ""
+    request_id: str = ""

@@ -1,0 +1,58 @@
+"""What anybody may ask for: health, readiness, metrics, the description and its viewer."""
+
+import re
+
+import msgspec
+
+from postroom.web import openapi
+from postroom.web.routes import ROUTES
+from tests.conftest import Server
+
+
+async def test_health_and_readiness_need_no_key(server: Server) -> None:
+    for path in ("/health", "/ready"):
+        answer = await server.api.get(path, headers={"Authorization": ""})
+        assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+async def test_not_ready_when_the_database_cannot_answer(server: Server) -> None:
+    await server.resources.db.write(lambda tx: tx.run("alter table accounts rename to hidden"))
+    answer = await server.api.get("/ready")
+    assert (answer.status_code, answer.json()["error"]) == (503, "unavailable")
+    assert (await server.api.get("/health")).status_code == 200
+
+
+async def test_metrics_count_requests_by_route_and_name_no_account(server: Server) -> None:
+    await server.api.get("/v1/inboxes/inb_" + "0" * 32)
+    text = (await server.api.get("/metrics")).text
+    assert 'postroom_http_requests_total{route="GET /v1/inboxes/{inbox_id}",status="404"} 1.0' in text
+    assert "inb_0" not in text
+    assert "process_resident_memory_bytes" in text
+
+
+async def test_the_description_lists_every_route_with_its_types(server: Server) -> None:
+    document = (await server.api.get("/openapi.json")).json()
+    assert document["openapi"].startswith("3.1")
+    assert document["info"]["version"] == "1.0.0"
+    assert document["servers"] == [{"url": server.base_url}]
+    described = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
+    assert described == {(route.method, route.path) for route in ROUTES if route.path not in openapi.UNLISTED}
+    inbox = document["components"]["schemas"]["Inbox"]
+    assert set(inbox["properties"]) == {"id", "address", "displayName", "createdAt"}
+
+
+async def test_every_reference_in_the_description_leads_somewhere(server: Server) -> None:
+    text = (await server.api.get("/openapi.json")).text
+    schemas = msgspec.json.decode(text)["components"]["schemas"]
+    assert set(re.findall(r'"#/components/schemas/(\w+)"', text)) <= set(schemas)
+
+
+async def test_the_viewer_loads_only_what_this_server_has(server: Server) -> None:
+    page = await server.api.get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "default-src 'self'" in page.headers["content-security-policy"]
+    for link in re.findall(r'(?:src|href)="([^"]+)"', page.text):
+        assert link.startswith("/docs/")
+        assert (await server.api.get(link)).status_code == 200
+    assert (await server.api.get("/docs/../routes.py")).status_code == 404
+    assert (await server.api.get("/docs/%2e%2e%2froutes.py")).status_code == 404

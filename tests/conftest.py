@@ -1,0 +1,107 @@
+"""Engines and servers for the tests: every `db` and `server` comes once on SQLite and once on PostgreSQL."""
+
+import asyncio
+import contextlib
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import psycopg
+import pytest
+import uvloop
+
+from postroom import config as configuration
+from postroom.assembly import open_database, serving
+from postroom.config import Config
+from postroom.resources import Resources
+from postroom.storage.database import Database
+from tests.doubles import FakeClock
+from tests.postgres_engine import running_postgres
+
+POSTGRES_URL = "POSTROOM_TEST_POSTGRES_URL"
+ENGINES = ("sqlite", "postgres")
+
+_engine = contextlib.ExitStack()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The first process starts PostgreSQL; parallel workers inherit its address."""
+    if not hasattr(config, "workerinput"):
+        os.environ[POSTGRES_URL] = _engine.enter_context(running_postgres())
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    _engine.close()
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    return {"uvloop": uvloop.new_event_loop}  # the loop that the server runs on
+
+
+@pytest.fixture
+def postgres_url() -> Iterator[str]:
+    """A new, empty database."""
+    server = os.environ[POSTGRES_URL]
+    name = f"test_{secrets.token_hex(8)}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"create database {name}")
+        yield server.replace("/postgres?", f"/{name}?")
+        connection.execute(f"drop database {name} with (force)")
+
+
+@pytest.fixture(params=ENGINES)
+def database_url(request: pytest.FixtureRequest) -> str:
+    if request.param == "sqlite":
+        return ""
+    url: str = request.getfixturevalue("postgres_url")
+    return url
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+def settings(folder: Path, **values: str) -> Config:
+    """A configuration on free ports, in its own folder."""
+    defaults = {"DATA_DIR": str(folder), "HTTP": "127.0.0.1:0", "SMTP": "127.0.0.1:0"}
+    return configuration.load({f"POSTROOM_{name}": value for name, value in {**defaults, **values}.items()})
+
+
+@pytest.fixture
+async def db(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterator[Database]:
+    opened = await open_database(settings(tmp_path, DATABASE_URL=database_url), clock.now())
+    yield opened
+    await opened.close()
+
+
+@dataclass
+class Server:
+    """A running server and a client that holds the first account's key."""
+
+    resources: Resources
+    api: httpx2.AsyncClient
+    token: str
+    clock: FakeClock
+
+    @property
+    def base_url(self) -> str:
+        return self.resources.config.base_url
+
+    def client(self, token: str) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(base_url=self.base_url, headers={"Authorization": f"Bearer {token}"})
+
+
+@pytest.fixture
+async def server(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
+    async with serving(settings(tmp_path, DATABASE_URL=database_url), clock) as postroom:
+        assert postroom.first_token is not None
+        headers = {"Authorization": f"Bearer {postroom.first_token}"}
+        base_url = postroom.resources.config.base_url
+        async with httpx2.AsyncClient(base_url=base_url, headers=headers) as api:
+            yield Server(postroom.resources, api, postroom.first_token, clock)

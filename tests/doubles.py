@@ -1,0 +1,30 @@
+"""Small real stand-ins for what a test must hold in its hand."""
+
+from dataclasses import dataclass
+
+START = 1_794_650_400_000  # 2026-11-14T10:00:00Z
+
+
+@dataclass
+class FakeClock:
+    """Time that moves only when a test turns it."""
+
+    moment: int = START
+
+    def now(self) -> int:
+        return self.moment
+
+    def turn(self, milliseconds: int) -> None:
+        self.moment += milliseconds
+
+
+@dataclass
+class RushingClock:
+    """Each look at it finds it later, so that no limit of a minute or a day is ever reached."""
+
+    step: int
+    moment: int = START
+
+    def now(self) -> int:
+        self.moment += self.step
+        return self.moment

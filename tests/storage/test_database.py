@@ -1,0 +1,171 @@
+"""The contract of a database, the same on SQLite and PostgreSQL."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from postroom.errors import Unavailable
+from postroom.storage.database import Database, Row, Tx
+
+
+def make_table(tx: Tx) -> None:
+    tx.run("create table notes (name text primary key, number bigint, content bytea)")
+
+
+def add(tx: Tx, name: str, number: int = 0, content: bytes = b"") -> str:
+    tx.run(
+        "insert into notes (name, number, content) values (:name, :number, :content)",
+        name=name,
+        number=number,
+        content=content,
+    )
+    return name
+
+
+def names(tx: Tx) -> list[str]:
+    return [row["name"] for row in tx.all("select name from notes order by name")]
+
+
+def one(tx: Tx, name: str) -> Row | None:
+    return tx.one("select * from notes where name = :name", name=name)
+
+
+@pytest.fixture
+async def notes(db: Database) -> Database:
+    await db.write(make_table)
+    return db
+
+
+async def test_a_write_returns_the_functions_result_and_is_read_back(notes: Database) -> None:
+    assert await notes.write(add, "a", number=2**60, content=b"\x00\xff'") == "a"
+    row = await notes.read(one, "a")
+    assert row is not None
+    assert (row["number"], bytes(row["content"])) == (2**60, b"\x00\xff'")
+
+
+async def test_no_row_is_none_and_changes_are_counted(notes: Database) -> None:
+    assert await notes.read(one, "missing") is None
+    await notes.write(add, "a")
+    await notes.write(add, "b")
+    assert await notes.write(lambda tx: tx.run("update notes set number = 1")) == 2
+    assert await notes.write(lambda tx: tx.run("delete from notes where name = :name", name="nobody")) == 0
+
+
+async def test_a_function_that_raises_changes_nothing_and_its_error_reaches_the_caller(
+    notes: Database,
+) -> None:
+    def add_then_fail(tx: Tx) -> None:
+        add(tx, "half")
+        raise LookupError("no such thing")
+
+    with pytest.raises(LookupError, match="no such thing"):
+        await notes.write(add_then_fail)
+    assert await notes.read(names) == []
+
+
+async def test_one_failing_caller_never_undoes_another_in_the_same_commit(notes: Database) -> None:
+    def add_or_fail(tx: Tx, number: int) -> str:
+        name = add(tx, f"{number:03}")
+        if number % 3 == 0:
+            raise ValueError(name)
+        return name
+
+    outcomes = await asyncio.gather(
+        *(notes.write(add_or_fail, n) for n in range(200)), return_exceptions=True
+    )
+
+    expected = [f"{n:03}" for n in range(200) if n % 3]
+    assert [outcome for outcome in outcomes if isinstance(outcome, str)] == expected
+    assert await notes.read(names) == expected
+
+
+async def test_a_broken_statement_fails_its_own_caller_alone(notes: Database) -> None:
+    def broken(tx: Tx) -> None:
+        add(tx, "never")
+        tx.run("insert into no_such_table values (1)")
+
+    calls = [notes.write(broken), notes.write(add, "a"), notes.write(broken), notes.write(add, "b")]
+    first, second, third, fourth = await asyncio.gather(*calls, return_exceptions=True)
+    assert isinstance(first, Exception)
+    assert isinstance(third, Exception)
+    assert (second, fourth) == ("a", "b")
+    assert await notes.read(names) == ["a", "b"]
+
+
+async def test_a_conflict_is_seen_by_exactly_all_but_one_of_many_callers(notes: Database) -> None:
+    def claim(tx: Tx) -> int:
+        return tx.run("insert into notes (name) values ('prize') on conflict (name) do nothing")
+
+    assert sum(await asyncio.gather(*(notes.write(claim) for _ in range(50)))) == 1
+
+
+async def test_concurrent_increments_are_all_counted(notes: Database) -> None:
+    await notes.write(add, "counter")
+
+    def increment(tx: Tx) -> None:
+        tx.run("update notes set number = number + 1 where name = 'counter'")
+
+    await asyncio.gather(*(notes.write(increment) for _ in range(300)))
+    row = await notes.read(one, "counter")
+    assert row is not None
+    assert row["number"] == 300
+
+
+async def test_functions_that_lock_rows_in_opposite_order_both_succeed(notes: Database) -> None:
+    await notes.write(add, "left")
+    await notes.write(add, "right")
+
+    def touch(tx: Tx, first: str, second: str) -> None:
+        for name in (first, second):
+            tx.run("update notes set number = number + 1 where name = :name", name=name)
+
+    orders = [("left", "right"), ("right", "left")] * 40
+    await asyncio.gather(*(notes.write(touch, *order) for order in orders))
+    row = await notes.read(one, "left")
+    assert row is not None
+    assert row["number"] == 80
+
+
+async def test_percent_signs_colons_and_quotes_in_values_and_sql_are_taken_as_they_are(
+    notes: Database,
+) -> None:
+    await notes.write(add, "100% :name 'x' ::text")
+    found = await notes.read(lambda tx: tx.all("select name from notes where name like '100%'"))
+    assert [row["name"] for row in found] == ["100% :name 'x' ::text"]
+
+
+async def test_a_cancelled_caller_leaves_the_writer_working(notes: Database) -> None:
+    task = asyncio.create_task(notes.write(add, "abandoned"))
+    await asyncio.sleep(0)
+    task.cancel()
+    assert await notes.write(add, "next") == "next"
+
+
+async def test_a_ring_wakes_every_ear_and_one_that_came_before_the_wait_is_not_lost(db: Database) -> None:
+    first, second, other = db.listen("mail"), db.listen("mail"), db.listen("events")
+    await asyncio.sleep(0.2)
+    await other.wait(0)  # a listener that has just connected hears every bell once
+    await first.wait(0)
+    await second.wait(0)
+    db.ring("mail")
+    assert await first.wait(5)
+    assert await second.wait(5)
+    assert not await other.wait(0.05)
+    assert not await first.wait(0.05) or not await first.wait(0.05)
+
+
+async def test_a_closed_ear_is_forgotten(db: Database) -> None:
+    ear = db.listen("mail")
+    ear.close()
+    db.ring("mail")
+    assert not await ear.wait(0.01)
+
+
+async def test_close_finishes_what_was_handed_in_and_then_refuses(notes: Database, tmp_path: Path) -> None:
+    writes = [asyncio.create_task(notes.write(add, f"{n:03}")) for n in range(100)]
+    await asyncio.sleep(0)
+    await notes.close()
+    assert await asyncio.gather(*writes) == [f"{n:03}" for n in range(100)]
+    with pytest.raises(Unavailable):
+        await notes.write(add, "late")

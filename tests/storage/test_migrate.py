@@ -1,0 +1,121 @@
+"""Migrations: from every earlier version to this one, under a lock, and never on a newer database."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+import postroom
+from postroom.assembly import open_database
+from postroom.storage.database import StorageError, Tx
+from postroom.storage.group_commit import Session
+from postroom.storage.migrate import all_migrations, current_version, migrate
+from postroom.storage.postgres import PostgresSession
+from postroom.storage.sqlite import SqliteSession, connect
+from tests.conftest import settings
+from tests.doubles import START
+
+LATEST = all_migrations()[-1].number
+
+
+def open_session(database_url: str, folder: Path) -> Session:
+    return PostgresSession(database_url) if database_url else SqliteSession(folder / "postroom.db")
+
+
+def test_migrations_are_numbered_without_gaps() -> None:
+    assert [migration.number for migration in all_migrations()] == list(range(1, LATEST + 1))
+
+
+def add_rows_of_version_1(tx: Tx) -> None:
+    tx.run("insert into accounts (id, name, plan, created_at) values ('acc_1', 'default', 'free', 1)")
+    tx.run(
+        "insert into inboxes (id, account_id, address, created_at)"
+        " values ('inb_1', 'acc_1', 'a@b.example', 2)"
+    )
+
+
+@pytest.mark.parametrize("version", range(1, LATEST + 1))
+async def test_rows_of_every_earlier_version_survive_the_way_to_this_one(
+    version: int, database_url: str, tmp_path: Path
+) -> None:
+    session = open_session(database_url, tmp_path)
+    migrate(session, START, up_to=version)
+    session.begin()
+    assert current_version(session.tx) == version
+    add_rows_of_version_1(session.tx)
+    session.commit()
+    session.close()
+
+    db = await open_database(settings(tmp_path, DATABASE_URL=database_url), START)
+    assert await db.read(current_version) == LATEST
+    rows = await db.read(lambda tx: tx.all("select address, display_name from inboxes"))
+    assert [(row["address"], row["display_name"]) for row in rows] == [("a@b.example", None)]
+    await db.close()
+
+
+async def test_opening_twice_changes_nothing(database_url: str, tmp_path: Path) -> None:
+    for _ in range(2):
+        db = await open_database(settings(tmp_path, DATABASE_URL=database_url), START)
+        rows = await db.read(lambda tx: tx.all("select number from schema_versions order by number"))
+        await db.close()
+    assert [row["number"] for row in rows] == list(range(1, LATEST + 1))
+
+
+async def test_nodes_that_start_together_wait_for_each_other(postgres_url: str, tmp_path: Path) -> None:
+    config = settings(tmp_path, DATABASE_URL=postgres_url)
+    databases = await asyncio.gather(*(open_database(config, START) for _ in range(4)))
+    assert await databases[0].read(current_version) == LATEST
+    for db in databases:
+        await db.close()
+
+
+async def test_a_database_of_a_newer_version_is_refused_and_left_alone(
+    database_url: str, tmp_path: Path
+) -> None:
+    config = settings(tmp_path, DATABASE_URL=database_url)
+    db = await open_database(config, START)
+    await db.write(
+        lambda tx: tx.run("insert into schema_versions (number, applied_at) values (:n, 0)", n=LATEST + 1)
+    )
+    await db.close()
+    with pytest.raises(StorageError, match="written by a newer Postroom"):
+        await open_database(config, START)
+
+
+async def test_a_migration_that_fails_leaves_nothing_behind(database_url: str, tmp_path: Path) -> None:
+    session = open_session(database_url, tmp_path)
+    session.begin()
+    session.tx.run("create table keys (id text)")
+    session.commit()
+    with pytest.raises(Exception, match="already exists"):
+        migrate(session, START)
+    session.begin()
+    with pytest.raises(Exception, match="accounts"):
+        session.tx.one("select * from accounts")
+    session.rollback()
+    session.close()
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "postroom.db").write_bytes(b"these are not the bytes of a database" * 100)
+    with pytest.raises(StorageError, match="cannot be opened"):
+        SqliteSession(tmp_path / "postroom.db")
+
+
+def test_every_sqlite_connection_is_synchronous_full_in_wal_mode(tmp_path: Path) -> None:
+    connection = connect(tmp_path / "postroom.db")
+    assert connection.execute("pragma synchronous").fetchone()[0] == 2
+    assert connection.execute("pragma journal_mode").fetchone()[0] == "wal"
+    connection.close()
+
+
+def test_no_sqlite_connection_is_opened_but_by_that_one_function() -> None:
+    package = Path(postroom.__file__).parent
+    openers = [path for path in package.rglob("*.py") if "sqlite3.connect(" in path.read_text()]
+    assert [path.name for path in openers] == ["sqlite.py"]
+    assert openers[0].read_text().count("sqlite3.connect(") == 1
+
+
+def test_a_file_system_that_cannot_keep_the_promise_is_refused() -> None:
+    with pytest.raises(StorageError, match="synchronous=FULL"):
+        connect(Path(":memory:"))

@@ -1,0 +1,68 @@
+"""A PostgreSQL that goes away is a clear answer now, and works again when it is back."""
+
+import asyncio
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from postroom.assembly import open_database
+from postroom.errors import Unavailable
+from postroom.storage.database import Database, StorageError, Tx
+from tests.conftest import settings
+from tests.doubles import START
+
+
+def select_one(tx: Tx) -> int:
+    row = tx.one("select 1 as one")
+    assert row is not None
+    return int(row["one"])
+
+
+def kill_all_others(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity"
+            " where datname = current_database() and pid <> pg_backend_pid()"
+        )
+
+
+async def until_it_works(db: Database) -> int:
+    for _ in range(20):
+        try:
+            return await db.write(select_one)
+        except Unavailable:
+            await asyncio.sleep(0.05)
+    raise AssertionError("the writer did not come back")
+
+
+async def test_broken_connections_are_replaced(postgres_url: str, tmp_path: Path) -> None:
+    db = await open_database(settings(tmp_path, DATABASE_URL=postgres_url), START)
+    assert await db.write(select_one) == await db.read(select_one) == 1
+    kill_all_others(postgres_url)
+    assert await db.read(select_one) == 1
+    assert await until_it_works(db) == 1
+    await db.close()
+
+
+async def test_bells_ring_between_two_processes_and_after_a_broken_connection(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    config = settings(tmp_path, DATABASE_URL=postgres_url)
+    here, there = await open_database(config, START), await open_database(config, START)
+    ear = there.listen("mail")
+    for _ in range(2):
+        while await ear.wait(0.3):
+            pass
+        here.ring("mail")
+        assert await ear.wait(5)
+        kill_all_others(postgres_url)
+        await asyncio.sleep(1.5)
+    await here.close()
+    await there.close()
+
+
+async def test_a_server_that_cannot_be_reached_stops_the_start_with_the_settings_name(tmp_path: Path) -> None:
+    config = settings(tmp_path, DATABASE_URL=f"postgresql://nobody@/x?host={tmp_path}")
+    with pytest.raises(StorageError, match="POSTROOM_DATABASE_URL"):
+        await open_database(config, START)
