@@ -1,4 +1,4 @@
-"""A small real DNS server for tests: UDP and TCP on one port of the loopback, records from a dict."""
+"""DNS for tests: a small real server on UDP and TCP of the loopback, and a Lookup straight from a dict."""
 
 import asyncio
 import struct
@@ -16,6 +16,8 @@ import dns.rdata
 import dns.rdataclass
 import dns.rdatatype
 import dns.rrset
+
+from postroom.mail.lookup import DnsTemporary
 
 Records = Mapping[tuple[str, str], Sequence[str | bytes]]
 
@@ -167,3 +169,35 @@ def _rdata(record_type: dns.rdatatype.RdataType, text: str | bytes) -> dns.rdata
     return dns.rdata.from_text(
         dns.rdataclass.IN, record_type, str(text), origin=dns.name.root, relativize=False
     )
+
+
+class ZoneLookup:
+    """A Lookup over the same records, without a network. Names in `dead` ("*" for all) fail as temporary."""
+
+    def __init__(self, records: Records | None = None, *, dead: set[str] | None = None) -> None:
+        self.records = dict(records or {})
+        self.dead = dead or set()
+        self.asked: list[str] = []
+
+    def txt(self, name: str, timeout_seconds: float) -> tuple[bytes, ...]:
+        texts = self._find(name, "TXT")
+        return tuple(text.encode() if isinstance(text, str) else text for text in texts)
+
+    def mx(self, name: str, timeout_seconds: float) -> tuple[tuple[int, str], ...]:
+        pairs = (str(text).split(" ", 1) for text in self._find(name, "MX"))
+        return tuple((int(preference), host.removesuffix(".")) for preference, host in pairs)
+
+    def ipv4(self, host: str, timeout_seconds: float) -> tuple[str, ...]:
+        return tuple(str(text) for text in self._find(host, "A"))
+
+    def ipv6(self, host: str, timeout_seconds: float) -> tuple[str, ...]:
+        return tuple(str(text) for text in self._find(host, "AAAA"))
+
+    def ptr(self, ip: str, timeout_seconds: float) -> tuple[str, ...]:
+        return tuple(str(text).removesuffix(".") for text in self._find(ip, "PTR"))
+
+    def _find(self, name: str, record_type: str) -> Sequence[str | bytes]:
+        self.asked.append(name)
+        if self.dead & {name, "*"}:
+            raise DnsTemporary(name)
+        return self.records.get((name.lower(), record_type), ())

@@ -1,12 +1,16 @@
 """SPF: may this address send for the domain of MAIL FROM (RFC 7208)? pyspf decides, our resolver answers."""
 
+import warnings
 from functools import partial
 from typing import Any
 
-import spf
-
 from postroom.mail.lookup import DnsTemporary, TimedLookup
 from postroom.mail.organization import ascii_domain
+
+with warnings.catch_warnings():
+    # Its documentation strings hold escapes that Python warns of when it first compiles them.
+    warnings.simplefilter("ignore")
+    import spf
 
 # RFC 7208 section 3.4 asks for 450 octets; pyspf's macro checks take quadratic time on what is far longer.
 _MAX_RECORD_BYTES = 4096
