@@ -119,6 +119,11 @@ def test_an_author_that_is_not_one_clear_domain_is_a_permanent_error(field: byte
     assert verdicts(field + b"\r\n\r\nHello\r\n").dmarc == "permerror"
 
 
+def test_a_header_too_large_to_judge_is_a_permanent_error() -> None:
+    found = verdicts(b"X: y\r\n" * 200_000 + SIGNED)
+    assert found == Verdicts("pass", "permerror", "permerror", "sender.test")
+
+
 @pytest.mark.parametrize("address", ["ann", "ann@", "ann@localhost", "ann@[192.0.2.1]"])
 def test_an_author_without_domain_is_a_permanent_error(address: str) -> None:
     assert verdicts(MAIL, from_address=address) == Verdicts("pass", "none", "permerror", "")

@@ -152,6 +152,13 @@ def test_a_public_suffix_ends_the_walk_one_label_above_the_organization() -> Non
     assert policy("sender.co.test", zone) == "reject"
 
 
+def test_a_top_level_domain_is_a_public_suffix_unless_it_denies_that() -> None:
+    zone = zone_of(test="v=DMARC1; p=reject")
+    assert dmarc("sender.test", zone, spf("evil.test")) == "fail"
+    assert dmarc("sender.test", zone, spf("mail.sender.test")) == "pass"
+    assert dmarc("sender.test", zone_of(test="v=DMARC1; psd=n"), spf("other.test")) == "pass"
+
+
 def test_an_organization_may_say_that_it_is_one() -> None:
     zone = zone_of(test="v=DMARC1; p=reject", dept__sender__test="v=DMARC1; p=none; psd=n")
     assert org("a.dept.sender.test", zone) == "dept.sender.test"

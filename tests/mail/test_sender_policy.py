@@ -48,6 +48,8 @@ def zone_with(record: str, **other: str) -> ZoneLookup:
         ("v=spf1 include:absent.test -all", "permerror"),
         ("v=spf1 redirect=absent.test", "permerror"),
         ("v=spf1 ip4:192.0.2.10 " + "x=y " * 2000 + "-all", "permerror"),
+        ("v=spf1 ip4:192.0.2.10 exists:" + "." * 600, "permerror"),
+        ("unrelated " + "x" * 9000, "none"),
     ],
 )
 def test_the_record_of_the_domain_decides(record: str, verdict: str) -> None:

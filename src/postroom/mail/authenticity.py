@@ -69,6 +69,8 @@ def _identifiers(
 def _check_dmarc(
     mail: SplitMail, from_address: str, identifiers: list[Identifier], lookup: TimedLookup
 ) -> DmarcVerdict:
+    if not mail.is_whole:
+        return DmarcVerdict("permerror")
     fields = mail.named("from")
     if not fields or not from_address:
         return DmarcVerdict("none")

@@ -23,7 +23,8 @@ class DmarcRecord:
 
     @property
     def is_public_suffix(self) -> bool:
-        return self._psd == "y"
+        # A top-level domain that forgot to say psd=y must not align all the domains below it.
+        return self._psd == "y" or (self._psd != "n" and "." not in self.domain)
 
     @property
     def is_organization(self) -> bool:

@@ -56,6 +56,8 @@ class _Signature:
 
 def check_signatures(mail: SplitMail, lookup: TimedLookup, now: float) -> tuple[SignatureVerdict, ...]:
     """A verdict for each of the topmost signatures."""
+    if not mail.is_whole:
+        return (SignatureVerdict("permerror", ""),)
     digests: dict[str, tuple[bytes, int]] = {}
     fields = mail.named("dkim-signature")[:MAX_SIGNATURES]
     return tuple(_check(field, mail, digests, lookup, now) for field in fields)
