@@ -7,10 +7,10 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.doubles_dns import DnsServer, ZoneLookup
 
 from postroom.mail.authenticity import Verdicts, check
 from postroom.net.dns import Resolver, ThreadResolver
+from tests.doubles_dns import DnsServer, ZoneLookup
 
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 PEER = "192.0.2.10"

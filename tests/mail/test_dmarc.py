@@ -3,11 +3,11 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.doubles_dns import ZoneLookup
 
 from postroom.mail.dmarc import DmarcVerdict, Identifier, evaluate
 from postroom.mail.lookup import TimedLookup
 from postroom.mail.organization import ascii_domain, domain_of, organization, walk
+from tests.doubles_dns import ZoneLookup
 
 
 def timed(zone: ZoneLookup) -> TimedLookup:

@@ -3,10 +3,10 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.doubles_dns import ZoneLookup
 
 from postroom.mail.lookup import TimedLookup
 from postroom.mail.sender_policy import check_spf, identity
+from tests.doubles_dns import ZoneLookup
 
 WORDS = {"pass", "fail", "softfail", "neutral", "none", "temperror", "permerror"}
 PEER = "192.0.2.10"

@@ -14,11 +14,11 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.doubles_dns import ZoneLookup
 
 from postroom.mail.canonical import relaxed_body, simple_body, split_mail
 from postroom.mail.lookup import TimedLookup
 from postroom.mail.signatures import check_signatures, overall
+from tests.doubles_dns import ZoneLookup
 
 NOW = time.time()
 KEY_NAME = "s1._domainkey.sender.test"

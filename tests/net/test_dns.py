@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 import uvloop
-from tests.doubles_dns import DnsServer
 
 from postroom.net.dns import DnsTemporary, Resolver, ThreadResolver
+from tests.doubles_dns import DnsServer
 
 RECORDS: dict[tuple[str, str], list[str | bytes]] = {
     ("example.com", "TXT"): ["v=spf1 -all", b"\xff" * 400],
