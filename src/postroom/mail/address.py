@@ -12,6 +12,7 @@ from email_validator import EmailNotValidError, validate_email
 from postroom.mail import charset, headers
 
 MAX_ADDRESSES = 10_000
+MAX_TOKENS = 100_000
 MAX_ADDRESS_LENGTH = 320
 MAX_NAME_LENGTH = 1_000
 
@@ -93,7 +94,10 @@ def parse_list(header_value: str) -> tuple[Address, ...]:
 def _mailboxes(value: str) -> Iterator[Address]:
     entry, pattern, position = _Entry(), _TOKEN, 0
     comment_ends = _comment_ends(value) if "(" in value else {}
-    while match := pattern.match(value, position):
+    for _ in range(MAX_TOKENS):
+        match = pattern.match(value, position)
+        if match is None:
+            break
         position = match.end()
         kind, text = match.lastgroup, match[0]
         if kind == "word":
@@ -196,7 +200,7 @@ def validate(address: str) -> str:
         raise ValueError("The email address is too long.")
     stand_in = _STAND_IN if normalize(address).rpartition("@")[2].rpartition(".")[2] in _SPECIAL_USE else ""
     try:
-        valid = validate_email(address.removesuffix(".") + stand_in, check_deliverability=False)
+        valid = validate_email(address.removesuffix(".") + stand_in, check_deliverability=False, strict=True)
     except EmailNotValidError as error:
         raise ValueError(str(error)) from error
     return f"{valid.local_part}@{valid.ascii_domain.removesuffix(stand_in)}"

@@ -1,10 +1,13 @@
 """Bytes to text: which codec a label means, what to do when it lies, and text that any database can store."""
 
+import codecs
 import re
 from encodings.aliases import aliases
 from functools import lru_cache
 
 UNDECLARED = ""
+# Most codecs replace bad bytes one by one, slowly; a large text full of them is not what its label says.
+MAX_REPAIRED_BYTES = 1024 * 1024
 
 # Only these are ever used: Python also knows "punycode" (quadratic time) and "unicode_escape" (surrogates).
 _CODECS = frozenset(
@@ -31,6 +34,9 @@ _MEANT = {
     "iso2022_jp": "iso2022_jp_ext",
     "utf_8_sig": "utf_8",
 }
+
+# All 256 bytes, so that decoding cannot fail and takes no detour through an error handler.
+_WINDOWS_1252 = bytes(range(256)).decode("cp1252", "replace")
 
 # Labels that Python's own table lacks.
 _ALIASES = {
@@ -62,7 +68,10 @@ def decode(data: bytes, label: str) -> str:
     codec = codec_for(label)
     if codec == UNDECLARED:
         return clean(_decode_undeclared(data))
-    return clean(data.decode(codec, "replace"))
+    try:
+        return clean(data.decode(codec))
+    except UnicodeDecodeError:
+        return clean(_decode_damaged(data, codec))
 
 
 @lru_cache(maxsize=256)
@@ -76,14 +85,14 @@ def codec_for(label: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Text that every database stores: no NUL, no lone surrogate, no byte order mark in front."""
+    """Text that any database stores: no NUL, no lone surrogate, no byte order mark in front."""
     text = text.replace("\0", "").removeprefix("\ufeff")
     if text.isascii():
         return text
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return text.encode("utf-8", "replace").decode()
     return text
 
 
@@ -94,8 +103,14 @@ def clean_line(text: str) -> str:
     return _LINE_CONTROLS.sub(" ", clean(text)).strip()
 
 
+def _decode_damaged(data: bytes, codec: str) -> str:
+    if codec != "utf_8" and len(data) > MAX_REPAIRED_BYTES:
+        return _decode_undeclared(data)
+    return data.decode(codec, "replace")
+
+
 def _decode_undeclared(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        return data.decode("cp1252", "replace")
+        return codecs.charmap_decode(data, "strict", _WINDOWS_1252)[0]

@@ -15,6 +15,7 @@ _MAX_READ = 1_000
 _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
 )
+_EDGES = re.compile(r"\A[\s.]+|[\s.]+\Z")
 
 _EXTENSIONS = {
     "application/pdf": "pdf",
@@ -77,8 +78,7 @@ def clean(name: str) -> str:
     """The last path part without unseen characters or leading dots, at most 200 bytes; may be ""."""
     name = name.replace("\\", "/").rstrip("/ ").rpartition("/")[2]
     name = _UNSEEN.sub("", charset.clean(name[:_MAX_READ] + name[_MAX_READ:][-MAX_BYTES:]))
-    name = unicodedata.normalize("NFC", name).strip().lstrip(". ").rstrip(". ")
-    return _fitted(name, "")
+    return _fitted(_EDGES.sub("", unicodedata.normalize("NFC", name)), "")
 
 
 def default(number: int, content_type: str) -> str:

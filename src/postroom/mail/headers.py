@@ -24,7 +24,8 @@ _OTHER_LINE = re.compile(rb"(?!--)[^\n]*+\n")
 _ENCODED_WORD = re.compile(r"=\?([^?\s*]{1,64})(?:\*[^?\s]{0,64})?\?([bBqQ])\?([^?]*+)\?=")
 _PARAMETER = re.compile(r';\s*+([^\s=;"]++)\s*+=\s*+(?:"((?:[^"\\]++|\\.)*+)"?|([^;]*+))', re.DOTALL)
 _SECTION = re.compile(r"([^*]++)(?:\*([0-9]{1,4}))?(\*?)\Z")
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+# Only these: senders on Windows write whole paths with bare backslashes.
+_ESCAPED = re.compile(r'\\(["\\])')
 _ANGLE_ID = re.compile(r"<([^<>]++)>")
 
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC).timestamp()

@@ -11,7 +11,7 @@ MAX_DEPTH = 50
 MAX_PART_FIELDS = 100
 MAX_BOUNDARY_BYTES = 250
 # Lines that begin with "--" without being a delimiter; a hostile mail can hold millions.
-MAX_DASH_LINES = 1_000_000
+MAX_DASH_LINES = 300_000
 
 _TYPE = re.compile(r"[\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127}\Z", re.ASCII)
 # A line break is in no line, so this matches none.
@@ -43,8 +43,6 @@ class Tree:
 def read(raw: bytes, block: headers.Block) -> Tree:
     """The tree of the mail whose header block has been read already."""
     reader = _Reader(raw)
-    if not block.is_complete:
-        reader.note(f"more than {headers.MAX_FIELDS} header fields")
     root = _read_part(reader, block, "text/plain")
     return Tree(root, tuple(reader.notes))
 
@@ -125,6 +123,8 @@ class _Reader:
 
 def _read_part(reader: _Reader, block: headers.Block, default_type: str) -> Part:
     """The part behind the header block; afterwards the reader is at the delimiter that ends the part."""
+    if not block.is_complete:
+        reader.note("too many header fields")
     value = block.headers.text("content-type")
     content_type = _content_type(value, default_type)
     parameters = headers.parameters(value)

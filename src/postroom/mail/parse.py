@@ -66,6 +66,8 @@ class _Content:
 
 def parse_mail(raw: bytes) -> ParsedMail:
     """Never raises: `parse_error` says what was left out or could not be read."""
+    if b"\n" not in raw:
+        raw = raw.replace(b"\r", b"\n")
     block = headers.split(raw, 0)
     try:
         content = _read_content(raw, block)
@@ -86,7 +88,7 @@ def _assembled(fields: Headers, content: _Content) -> ParsedMail:
         references=headers.message_ids(fields.text("references"), MAX_REFERENCES),
         subject=_shown(fields.text("subject"))[:MAX_SUBJECT_LENGTH],
         from_addr=str(senders[0]) if senders else _shown(fields.text("from"))[: address.MAX_NAME_LENGTH],
-        from_address=senders[0].address.lower() if senders else "",
+        from_address=address.normalize(senders[0].address) if senders else "",
         to=to,
         cc=address.parse_list(fields.joined("cc")),
         header_to=", ".join(map(str, to)),

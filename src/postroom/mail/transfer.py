@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 
 MAX_UU_LINES = 1_000_000
+MAX_BASE64_PIECES = 500_000
 
 _NOT_BASE64 = bytes(
     set(range(256)) - set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")
@@ -46,7 +47,8 @@ def _decode_base64(data: bytes) -> Decoded:
 def _decode_base64_pieces(data: bytes) -> Decoded:
     """Padding in mid-text: some senders pad every line; what is no base64 (a list's footer) ends it."""
     decoded: list[bytes] = []
-    for piece in _PADDING.split(data.translate(None, _WHITESPACE)):
+    pieces = _PADDING.split(data.translate(None, _WHITESPACE), MAX_BASE64_PIECES)
+    for piece in pieces[:MAX_BASE64_PIECES]:
         if decoded and piece.translate(None, _NOT_BASE64) != piece:
             break
         decoded.append(_decode_unpadded(piece.translate(None, _NOT_BASE64)))
