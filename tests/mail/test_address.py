@@ -66,7 +66,14 @@ def test_a_written_list_reads_back(addresses: list[Address]) -> None:
 @given(st.text(max_size=200))
 def test_any_text_gives_only_plausible_addresses(value: str) -> None:
     assert all(address.is_plausible(found.address) for found in address.parse_list(value))
-    assert address.normalize(address.normalize(value)) == address.normalize(value)
+
+
+@settings(deadline=None)
+@given(st.builds("{}@{}".format, st.text(min_size=1, max_size=20), st.text(min_size=1, max_size=20)))
+def test_normalizing_twice_changes_nothing(value: str) -> None:
+    for found in address.parse_list(value):
+        normalized = address.normalize(found.address)
+        assert address.normalize(normalized) == normalized
 
 
 @pytest.mark.parametrize(

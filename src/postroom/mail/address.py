@@ -144,7 +144,8 @@ def _picked_address(words: list[str]) -> tuple[str, list[str]]:
     """The last word with an "@", and the words beside it; spaces around the "@" are forgiven."""
     merged: list[str] = []
     for word in words:
-        if merged and (word == "@" or merged[-1].endswith("@")):
+        before = merged[-1] if merged else ""
+        if before and (word == "@" or before.endswith("@")) and len(before) < MAX_ADDRESS_LENGTH:
             word = merged.pop() + word
         merged.append(word)
     place = max(index for index, word in enumerate(merged) if "@" in word)
@@ -174,7 +175,7 @@ def normalize(address: str) -> str:
     """The form to compare and look up by: lower case, the domain in ASCII (xn--), no dot at its end."""
     local, domain = split(charset.clean(address).strip())
     domain = _ascii_domain(domain.lower().rstrip("."))
-    local = unicodedata.normalize("NFC", local[:MAX_ADDRESS_LENGTH]).lower()
+    local = unicodedata.normalize("NFC", local[:MAX_ADDRESS_LENGTH].lower())
     return f"{local}@{domain}" if domain else local
 
 
