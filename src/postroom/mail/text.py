@@ -31,7 +31,6 @@ HTML_NAMES = names(
 
 _TAG = re.compile(r"<(?:/?([a-zA-Z][a-zA-Z0-9]*)([^<>]*)|!(doctype)\s+html[^<>]*)>", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t\r\n\f]+")
-_TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
 _INVISIBLE = (
     r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     r"\u3164\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
@@ -208,7 +207,8 @@ class Page:
             self.preformatted -= 1
 
     def text(self) -> str:
-        return _TRAILING.sub("", "".join(self.parts).replace("\u00a0", " ")).strip("\n")
+        lines = "".join(self.parts).replace("\u00a0", " ").split("\n")
+        return "\n".join(line.rstrip(" \t") for line in lines).strip("\n")
 
 
 def _first_number(element: Open) -> int:
