@@ -4,8 +4,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postroom.mail.markup import VOID, Close, Open, nested
 from postroom.mail.text import html_to_text, looks_like_html, sanitize, text_to_html, visible
 
+NESTING = [
+    *(
+        "<p>",
+        "</p>",
+        "<b>",
+        "</b>",
+        "<font color=red>",
+        "</font>",
+        "<table>",
+        "</table>",
+        "<tr>",
+        "<td>",
+        "</td>",
+    ),
+    *(
+        "<ul>",
+        "<li>",
+        "</li>",
+        "</ul>",
+        "<a href=x>",
+        "</a>",
+        "<br>",
+        "</br>",
+        "<div>",
+        "</div>",
+        "text",
+        "<",
+        "<!--",
+    ),
+]
 HIDING_STYLES = [
     "display:none",
     "DISPLAY : NONE !important",
@@ -173,6 +204,17 @@ def test_a_hundred_thousand_levels_are_read_without_recursion(tag: str) -> None:
     assert isinstance(sanitize(f"<{tag}>" * 100_000 + "deep"), str)
 
 
+@given(st.lists(st.sampled_from(NESTING), max_size=40))
+def test_elements_are_properly_nested_whatever_is_written(parts: list[str]) -> None:
+    still_open: list[str] = []
+    for piece in nested("".join(parts)):
+        if isinstance(piece, Open) and piece.name not in VOID:
+            still_open.append(piece.name)
+        elif isinstance(piece, Close):
+            assert still_open.pop() == piece.name
+    assert not still_open
+
+
 def test_open_formatting_is_not_multiplied_by_paragraphs() -> None:
     fonts = "".join(f"<font color={number}>" for number in range(2_000))
     bomb = f"<p>{fonts}</p>" + "<p>x</p>" * 5_000
@@ -182,6 +224,7 @@ def test_open_formatting_is_not_multiplied_by_paragraphs() -> None:
 @given(st.text(alphabet=st.sampled_from("<>/!-= \"'abpdivtblertysx&#;:{}.\n\u200b\ud800"), max_size=200))
 def test_any_text_can_be_read_as_html(html: str) -> None:
     assert isinstance(html_to_text(html), str)
+    assert "\ud800" not in sanitize(html)
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,7 @@ BARRIERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("table", "template", "body", "html"), ("template",)),
 }
 
+_PLAIN_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)>")
 _NAME = re.compile(r"[a-zA-Z][^\s/>]*")
 _BETWEEN = re.compile(r"[\s/]*")
 _ATTRIBUTE = re.compile(r"""([^\s/>][^\s/>=]*)(?:\s*=\s*("[^"]*(?:"|\Z)|'[^']*(?:'|\Z)|[^\s>]*))?""")
@@ -112,6 +113,9 @@ def tokens(html: str) -> Iterator[Piece]:
 
 
 def _after_bracket(html: str, start: int) -> tuple[Piece | None, int]:
+    if plain := _PLAIN_TAG.match(html, start):
+        tag = plain[2].lower()
+        return (Close(tag) if plain[1] else Open(tag, {})), plain.end()
     following = html[start + 1 : start + 2]
     if following == "!" or following == "?":
         return None, _end_of_comment(html, start)
@@ -214,7 +218,7 @@ class _Elements:
 
     def _close_if_open(self, name: str) -> Iterator[Piece]:
         place = self._last(name)
-        if place < 0 or any(self._last(barrier) > place for barrier in BARRIERS.get(name, CELLS)):
+        if place < 0 or self._is_behind_barrier(name, place):
             return
         survivors: list[Open] = []
         while len(self.stack) > place + 1:
@@ -231,6 +235,11 @@ class _Elements:
         for element in reversed(survivors[-MAX_REOPENED:]):
             self._push(element)
             yield element
+
+    def _is_behind_barrier(self, name: str, place: int) -> bool:
+        if place == len(self.stack) - 1:
+            return False
+        return any(self._last(barrier) > place for barrier in BARRIERS.get(name, CELLS))
 
     def _last(self, name: str) -> int:
         places = self.places.get(name)

@@ -218,8 +218,9 @@ def _first_number(element: Open) -> int:
 
 def sanitize(html: str) -> str:
     """HTML that is safe to show: no scripts, handlers, styles or frames, and links that leak nothing."""
+    tamed = "".join(_tamed(html)).encode("utf-8", "replace").decode()
     return nh3.clean(
-        "".join(_tamed(html)),
+        tamed,
         url_schemes={"http", "https", "mailto", "tel", "cid"},
         link_rel="noopener noreferrer nofollow",
     )

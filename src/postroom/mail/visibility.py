@@ -17,7 +17,8 @@ SAME_COLOR_DISTANCE = 12
 DEFAULT_FONT_PX = 16
 SMALLEST_READABLE_PX = 1.5
 FAR_OFF_PX = -400
-MAX_KEPT_STYLES = 2_000
+MAX_KEPT_LOOKS = 2_000
+DRESSING_ATTRIBUTES = ("style", "class", "id", "hidden", "bgcolor", "background", "color", "text")
 
 NEVER_SHOWN = names(
     "title script style template iframe noembed noframes datalist audio video canvas object svg"
@@ -78,7 +79,7 @@ class Wardrobe:
     """Looks of elements, from the style sheets read so far and the elements' own attributes."""
 
     sheet: Sheet = field(default_factory=Sheet)
-    known: dict[tuple[str, ...], Declarations] = field(default_factory=dict)
+    known: dict[tuple[object, ...], Look] = field(default_factory=dict)
 
     def read(self, css: str) -> None:
         self.sheet.read(css)
@@ -86,22 +87,22 @@ class Wardrobe:
 
     def dress(self, element: Open, parent: Look) -> Look:
         """The look of an element inside its parent; the parent's own when nothing changes."""
-        if parent.removed:
+        attributes = element.attributes
+        if parent.removed or not (attributes or self.sheet.rules or element.name in NEVER_SHOWN):
             return parent
+        key = (parent, element.name, "href" in attributes, *map(attributes.get, DRESSING_ATTRIBUTES))
+        if key not in self.known:
+            if len(self.known) >= MAX_KEPT_LOOKS:
+                self.known.clear()
+            self.known[key] = self._fitted(element, parent)
+        return self.known[key]
+
+    def _fitted(self, element: Open, parent: Look) -> Look:
         if element.name in NEVER_SHOWN or "hidden" in element.attributes:
             return replace(parent, removed=True)
         declared = _attribute_style(element)
-        override(declared, self._declarations(element))
+        override(declared, self.sheet.declarations(element.name, element.attributes))
         return _changed(parent, declared) if declared else parent
-
-    def _declarations(self, element: Open) -> Declarations:
-        attributes = element.attributes
-        key = (element.name, *(attributes.get(name, "") for name in ("style", "class", "id")))
-        if key not in self.known:
-            if len(self.known) >= MAX_KEPT_STYLES:
-                self.known.clear()
-            self.known[key] = self.sheet.declarations(element.name, attributes)
-        return self.known[key]
 
 
 def _attribute_style(element: Open) -> dict[str, str]:
