@@ -19,7 +19,7 @@ class Argument:
     parameters: dict[str, str]
 
 
-def split_line(line: bytes) -> tuple[str, str]:
+def split_line(line: bytearray) -> tuple[str, str]:
     """The verb in upper case, and its argument."""
     try:
         text = line.decode("utf-8")

@@ -158,7 +158,7 @@ class Session:
     # Lines
 
     def _read_commands(self) -> None:
-        while self._phase is Phase.COMMAND and self._read_line():
+        while self._input and self._phase is Phase.COMMAND and self._read_line():
             pass
 
     def _read_line(self) -> bool:
@@ -167,7 +167,7 @@ class Session:
         if end == 0:
             self._shorten_endless_line()
             return False
-        line = bytes(self._input[:end])
+        line = self._input[:end]
         del self._input[:end]
         if self._skips_line or len(line) > self._policy.max_line_bytes:
             self._skips_line = False
@@ -184,7 +184,7 @@ class Session:
             self._skips_line = True
             self._input.clear()
 
-    def _run_command(self, line: bytes) -> None:
+    def _run_command(self, line: bytearray) -> None:
         try:
             verb, argument = commands.split_line(line)
             command = _COMMANDS.get(verb)
