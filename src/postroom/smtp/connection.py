@@ -68,7 +68,8 @@ class Connection(asyncio.Protocol):
         self._session = Session(self._policy, offers_tls=surroundings.tls is not None)
         self._transport: asyncio.Transport | None = None
         self._peer = ""
-        self._is_encrypted = False
+        self._is_under_tls = False
+        self._first_words_over_tls: bytearray | None = None
         self._is_reading = True
         self._is_output_full = False
         self._has_ended_input = False
@@ -95,6 +96,9 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._closing_since is not None:
             return
+        if self._first_words_over_tls is not None:
+            self._first_words_over_tls += data
+            return
         if self._session.is_asking:
             # One read ahead shows whether the client keeps in step; more has to wait in its own buffers.
             self._pause_reading()
@@ -106,7 +110,7 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Who pipelines and closes its half still gets the answers; TLS has no half."""
         self._has_ended_input = True
-        stays_open = not self._is_encrypted and self._session.is_asking
+        stays_open = not self._is_under_tls and self._session.is_asking
         if not stays_open and self._closing_since is None:
             self._closing_since = self._loop.time()
         return stays_open
@@ -129,7 +133,8 @@ class Connection(asyncio.Protocol):
     # What the server tells
 
     def hang_up(self, farewell: bytes) -> None:
-        self._carry_out(self._session.hang_up(farewell))
+        if self._closing_since is None:
+            self._carry_out(self._session.hang_up(farewell))
 
     def abort(self) -> None:
         if self._transport is not None:
@@ -187,21 +192,31 @@ class Connection(asyncio.Protocol):
         return question
 
     def _write(self, output: list[bytes]) -> None:
-        if output and self._transport is not None:
+        transport = self._open_transport()
+        if output and transport is not None:
             self._deadline = self._loop.time() + self._policy.command_timeout_seconds
-            self._transport.write(b"".join(output))
+            transport.write(b"".join(output))
 
     def _close(self, close: Close) -> None:
         self._closing_since = self._loop.time()
         self._drop_spool()
-        if self._transport is None:
+        transport = self._open_transport()
+        if transport is None:
             return
-        if close.is_expected or self._has_ended_input or not self._transport.can_write_eof():
-            self._transport.close()
+        if close.is_expected or self._has_ended_input or not transport.can_write_eof():
+            transport.close()
             return
         # Closing with unread input resets the connection, and the client would never read why.
-        self._transport.write_eof()
+        try:
+            transport.write_eof()
+        except OSError:
+            transport.abort()
         self._resume_reading()
+
+    def _open_transport(self) -> asyncio.Transport | None:
+        """Between the loss of a connection and the news of it, uvloop raises at every touch."""
+        is_open = self._transport is not None and not self._transport.is_closing()
+        return self._transport if is_open else None
 
     def _begin_mail(self) -> None:
         self._spool = Spool(self._around.spool_folder, self._policy.spool_over_bytes)
@@ -232,7 +247,7 @@ class Connection(asyncio.Protocol):
     async def _answer(self, question: Question) -> None:
         """Answers until the session waits for the client again."""
         following = self._perform(await self._resolve(question))
-        while following is not None:
+        while following is not None and self._transport is not None:
             # Thousands of pipelined recipients must not keep the other connections waiting.
             await asyncio.sleep(0)
             following = self._perform(await self._resolve(following))
@@ -285,9 +300,12 @@ class Connection(asyncio.Protocol):
         )
 
     async def _start_tls(self) -> list[Effect]:
-        context, transport = self._around.tls, self._transport
-        if context is None or transport is None or transport.is_closing():
+        context, transport = self._around.tls, self._open_transport()
+        if context is None or transport is None:
             return []
+        self._is_under_tls = True
+        # The last packet of a handshake may bring the first command, before we hear that TLS is on.
+        first_words = self._first_words_over_tls = bytearray()
         try:
             upgraded = await self._loop.start_tls(
                 transport,
@@ -302,24 +320,25 @@ class Connection(asyncio.Protocol):
             transport.abort()
             self.connection_lost(None)
             return []
-        if upgraded is None:
-            return []
+        self._first_words_over_tls = None
         self._transport = upgraded
-        self._is_encrypted = self._is_reading = True
-        return self._session.tls_started()
+        self._is_reading = True
+        return self._session.tls_started() + self._session.feed(bytes(first_words))
 
     # Reading, which stops while the client is ahead of us
 
     def _pause_reading(self) -> None:
-        if self._transport is not None and self._is_reading:
+        transport = self._open_transport()
+        if transport is not None and self._is_reading:
             self._is_reading = False
-            self._transport.pause_reading()
+            transport.pause_reading()
 
     def _resume_reading(self) -> None:
+        transport = self._open_transport()
         is_wanted = not (self._is_reading or self._is_output_full or self._session.is_asking)
-        if self._transport is not None and is_wanted:
+        if transport is not None and is_wanted:
             self._is_reading = True
-            self._transport.resume_reading()
+            transport.resume_reading()
 
 
 def _is_storage_full(error: Exception) -> bool:
