@@ -29,8 +29,7 @@ def send_with_smtplib(port: int, context: ssl.SSLContext) -> dict[str, tuple[int
     message = EmailMessage()
     message["Subject"] = "Hello"
     message.set_content(".\n..dots\n.\nHi\n")
-    with smtplib.SMTP("127.0.0.1", port, timeout=PATIENCE_SECONDS) as client:
-        client._host = "localhost"  # type: ignore[attr-defined]
+    with smtplib.SMTP("localhost", port, timeout=PATIENCE_SECONDS) as client:
         client.starttls(context=context)
         return client.send_message(
             message,

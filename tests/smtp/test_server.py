@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,6 +106,36 @@ async def test_a_large_mail_leaves_memory_and_comes_back_whole() -> None:
     assert mailroom.first_bytes == [b"0123456789\r\n", b"0123456789\r\n"]
     assert mailroom.whole == b"0123456789\r\n" * 500_000
     assert mailroom.is_closed_after
+
+
+async def test_a_mail_of_30_megabytes_costs_little_memory() -> None:
+    mailroom = PieceReader()
+    async with running(mailroom) as server, connected(server) as client:
+        await client.start_mail()
+        piece = b"0123456789abcd\r\n" * 4096
+        tracemalloc.start()
+        try:
+            for _ in range(480):
+                await client.send(piece)
+            await client.send(b".\r\n")
+            assert (await client.reply()).startswith("250")
+            _, peak_bytes = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert mailroom.size_bytes == 480 * len(piece)
+    assert peak_bytes < 8 * 1024 * 1024
+
+
+class PieceReader:
+    """Reads a mail as a store would that writes it on."""
+
+    def __init__(self) -> None:
+        self.size_bytes = 0
+
+    async def accept(self, envelope: Envelope) -> None:
+        with envelope.open() as reader:
+            while piece := reader.read(65536):
+                self.size_bytes += len(piece)
 
 
 class SpoolWatcher:

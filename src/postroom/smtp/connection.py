@@ -169,20 +169,20 @@ class Connection(asyncio.Protocol):
         output = []
         close: Close | None = None
         question: Question | None = None
+        # A match statement takes seven times as long, and this loop runs for every reply.
         for effect in effects:
-            match effect:
-                case Send(data):
-                    output.append(data)
-                case MailContent(data):
-                    self._store(data)
-                case BeginMail():
-                    self._begin_mail()
-                case DropMail():
-                    self._drop_spool()
-                case Close():
-                    close = effect
-                case _:
-                    question = effect
+            if isinstance(effect, Send):
+                output.append(effect.data)
+            elif isinstance(effect, MailContent):
+                self._store(effect.data)
+            elif isinstance(effect, BeginMail):
+                self._begin_mail()
+            elif isinstance(effect, DropMail):
+                self._drop_spool()
+            elif isinstance(effect, Close):
+                close = effect
+            else:
+                question = effect
         self._write(output)
         if close is not None:
             self._close(close)
@@ -316,11 +316,13 @@ class Connection(asyncio.Protocol):
                 ssl_shutdown_timeout=self._policy.linger_seconds,
             )
         except OSError:
+            upgraded = None
+        self._first_words_over_tls = None
+        if upgraded is None or upgraded.is_closing():
             # The loop does not always report the loss of a connection whose handshake failed.
             transport.abort()
             self.connection_lost(None)
             return []
-        self._first_words_over_tls = None
         self._transport = upgraded
         self._is_reading = True
         return self._session.tls_started() + self._session.feed(bytes(first_words))
@@ -329,14 +331,15 @@ class Connection(asyncio.Protocol):
 
     def _pause_reading(self) -> None:
         transport = self._open_transport()
-        if transport is not None and self._is_reading:
+        if self._is_reading and transport is not None:
             self._is_reading = False
             transport.pause_reading()
 
     def _resume_reading(self) -> None:
+        if self._is_reading or self._is_output_full or self._session.is_asking:
+            return
         transport = self._open_transport()
-        is_wanted = not (self._is_reading or self._is_output_full or self._session.is_asking)
-        if transport is not None and is_wanted:
+        if transport is not None:
             self._is_reading = True
             transport.resume_reading()
 
