@@ -3,34 +3,48 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from dataclasses import replace
+from functools import partial
 
-from postroom import accounts, keys
+from postroom import accounts, attachments, checks, keys, secret_values
 from postroom.accounts import Account
+from postroom.check import check_message
 from postroom.clock import Clock, SystemClock
 from postroom.config import Config, ConfigError, Endpoint
+from postroom.extraction.pool import ExtractionPool
+from postroom.net.dns import Resolver, ThreadResolver
 from postroom.resources import Resources
+from postroom.smtp.policy import Policy
+from postroom.smtp.reception import Reception
+from postroom.smtp.server import Server as SmtpServer
+from postroom.smtp.tls import server_context
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Database, Tx
 from postroom.storage.folder import FolderLock, make_folder
+from postroom.upkeep import keep_up
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
+from postroom.work import work_through
 
 FIRST_ACCOUNT = "default"
 KEY_USE_SECONDS = 5.0
+CHECKS_AT_ONCE = 8
 
 
 class Postroom:
     """A running server."""
 
-    def __init__(self, resources: Resources, first_token: str | None) -> None:
+    def __init__(self, resources: Resources, first_token: str | None, smtp_port: int) -> None:
         self.resources = resources
         self.first_token = first_token  # set once: when this start made the first account
+        self.smtp_port = smtp_port
 
 
 @contextlib.asynccontextmanager
-async def serving(config: Config, clock: Clock | None = None) -> AsyncIterator[Postroom]:
+async def serving(
+    config: Config, clock: Clock | None = None, resolver: Resolver | None = None
+) -> AsyncIterator[Postroom]:
     """Everything is up inside the block, and has finished its work after it."""
     async with contextlib.AsyncExitStack() as stack:
         lock = FolderLock(config.data_dir)
@@ -45,14 +59,31 @@ async def serving(config: Config, clock: Clock | None = None) -> AsyncIterator[P
         resources = Resources(config, db, LocalBlobs(config.data_dir / "blobs"), clock)
         first_token = await db.write(make_first_account, config, clock.now())
 
+        resolver = resolver or Resolver()
+        stack.push_async_callback(resolver.close)
+        extractor = ExtractionPool()
+        stack.push_async_callback(extractor.close)
+        lookup = ThreadResolver(resolver, asyncio.get_running_loop())
+        check = partial(check_message, resources, extractor, lookup)
+        run(stack, work_through(resources, checks.BELL, checks.claim_due, check, CHECKS_AT_ONCE))
+        run(stack, keep_up(resources))
+
+        reception = Reception(resources)
+        tls = await asyncio.to_thread(server_context, config.data_dir / "tls", config.domain)
+        smtp = SmtpServer(
+            reception, reception, Policy(hostname=config.domain), config.data_dir / "spool", tls
+        )
+        await start_smtp(smtp, config.smtp)
+        stack.push_async_callback(smtp.stop)
+
         door = Door(resources)
         stack.push_async_callback(door.key_use.save)
-        stack.push_async_callback(stop, asyncio.create_task(save_key_use_now_and_then(door)))
+        run(stack, save_key_use_now_and_then(door))
         http = HttpServer(door, listener)
         await http.start()
         stack.push_async_callback(http.stop)
 
-        yield Postroom(resources, first_token)
+        yield Postroom(resources, first_token, smtp.port)
 
 
 async def open_database(config: Config, now: int) -> Database:
@@ -68,6 +99,7 @@ async def open_database(config: Config, now: int) -> Database:
 
 def make_first_account(tx: Tx, config: Config, now: int) -> str | None:
     """On an empty database: an account and its key. The token is returned this once."""
+    secret_values.make_missing(tx, attachments.LINKS)
     if accounts.is_any(tx):
         return None
     account: Account = accounts.add(tx, FIRST_ACCOUNT, config.plan, now)
@@ -85,10 +117,22 @@ async def save_key_use_now_and_then(door: Door) -> None:
             await door.key_use.save()
 
 
+def run(stack: contextlib.AsyncExitStack, loop: Coroutine[None, None, None]) -> None:
+    """A loop that works until everything stops."""
+    stack.push_async_callback(stop, asyncio.create_task(loop))
+
+
 async def stop(task: asyncio.Task[None]) -> None:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
+
+
+async def start_smtp(smtp: SmtpServer, endpoint: Endpoint) -> None:
+    try:
+        await smtp.start(endpoint.host, endpoint.port)
+    except OSError as error:
+        raise ConfigError("POSTROOM_SMTP", f"cannot listen on {endpoint}: {error.strerror}") from error
 
 
 def listen(setting: str, endpoint: Endpoint) -> socket.socket:

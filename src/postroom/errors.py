@@ -43,6 +43,10 @@ class Forbidden(ApiError):
     status, code = 403, "forbidden"
 
 
+class InvalidSignature(ApiError):
+    status, code = 403, "invalid_signature"
+
+
 class NotFound(ApiError):
     status, code = 404, "not_found"
 
@@ -65,6 +69,10 @@ class UnsupportedMediaType(ApiError):
 
 class ApiKeyLimitReached(ApiError):
     status, code = 422, "api_key_limit_reached"
+
+
+class NoText(ApiError):
+    status, code = 422, "no_text"
 
 
 class RateLimitExceeded(ApiError):

@@ -108,11 +108,35 @@ def rename(tx: Tx, account_id: str, inbox_id: str, display_name: str | None) -> 
     return replace(inbox, display_name=display_name)
 
 
-def remove(tx: Tx, account_id: str, inbox_id: str) -> None:
+def find_by_address(tx: Tx, mailbox: str) -> Inbox | None:
+    """`mailbox` is in the form that mail.address compares: lower case, without a +tag."""
+    row = tx.one("select * from inboxes where address = :address", address=mailbox)
+    return None if row is None else Inbox.from_row(row)
+
+
+def find(tx: Tx, inbox_id: str) -> Inbox | None:
+    row = tx.one("select * from inboxes where id = :id", id=inbox_id)
+    return None if row is None else Inbox.from_row(row)
+
+
+def count_message(tx: Tx, inbox_id: str, direction: str) -> Inbox:
+    """Also keeps the inbox from being deleted before the message is in it."""
+    row = tx.one(
+        f"update inboxes set {direction}_count = {direction}_count + 1 where id = :id returning *",
+        id=inbox_id,
+    )
+    if row is None:
+        raise NotFound("No such inbox.")
+    return Inbox.from_row(row)
+
+
+def remove(tx: Tx, account_id: str, inbox_id: str, now: int) -> None:
+    """Gone at once for everybody; upkeep removes its mail in small steps, so that no write takes long."""
     accounts.change_inbox_count(tx, account_id, -1)
     inbox = get(tx, account_id, inbox_id)
     keys.remove_all_of_inbox(tx, inbox.id)
     tx.run("delete from inboxes where id = :id", id=inbox.id)
+    tx.run("insert into removed_inboxes (inbox_id, removed_at) values (:id, :now)", id=inbox.id, now=now)
 
 
 def add_key(tx: Tx, account_id: str, inbox_id: str, name: str, token: str, now: int) -> keys.Key:

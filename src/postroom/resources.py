@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from postroom.clock import Clock
 from postroom.config import Config
 from postroom.storage.blobs import Blobs
-from postroom.storage.database import Database
+from postroom.storage.database import Database, Tx
+
+__all__ = ["Resources", "Tx"]
 
 
 @dataclass(frozen=True, slots=True)

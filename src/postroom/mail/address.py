@@ -195,6 +195,11 @@ def base_of(address: str) -> str:
     return f"{base}@{domain}" if domain else base
 
 
+def mailbox_of(address: str) -> str:
+    """The form under which an inbox is found: compared without regard to case and tag."""
+    return normalize(base_of(address))
+
+
 def validate(address: str) -> str:
     """The address, its domain in ASCII; ValueError says what is wrong with it."""
     if len(address) > MAX_ADDRESS_LENGTH:

@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import logging
 import secrets
 import ssl
 from collections.abc import Coroutine
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from postroom import log
 from postroom.smtp import replies
 from postroom.smtp.effects import (
     AcceptMail,
@@ -39,8 +39,6 @@ from postroom.smtp.policy import (
 from postroom.smtp.protocol import Session
 from postroom.smtp.spool import Content, Spool
 from postroom.smtp.visitors import Visitors
-
-logger = logging.getLogger(__name__)
 
 _FULL_DISK = {errno.ENOSPC, errno.EDQUOT}
 
@@ -229,7 +227,7 @@ class Connection(asyncio.Protocol):
         try:
             self._spool.write(data)
         except OSError:
-            logger.exception("a mail cannot be spooled")
+            log.get().exception("a mail cannot be spooled")
             self._drop_spool()
 
     def _drop_spool(self) -> None:
@@ -268,7 +266,7 @@ class Connection(asyncio.Protocol):
         try:
             return await self._around.directory.check_recipient(address)
         except Exception:
-            logger.exception("the directory failed")
+            log.get().exception("the directory failed")
             return Refused.TRY_LATER
 
     async def _hand_over(self, mail: AcceptMail) -> MailOutcome:
@@ -281,7 +279,7 @@ class Connection(asyncio.Protocol):
             await self._around.mailroom.accept(envelope)
             return Stored(envelope.id)
         except Exception as error:
-            logger.exception("a mail was not taken over")
+            log.get().exception("a mail was not taken over")
             return NotStored.STORAGE_FULL if _is_storage_full(error) else NotStored.TRY_LATER
         finally:
             spool.discard()

@@ -1,14 +1,15 @@
 """What requests carry: the types of bodies and queries, and how they are read from hostile bytes."""
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 from starlette.requests import Request
 
 from postroom import inboxes, names
 from postroom.errors import ApiError, BadRequest, InvalidMailboxName, PayloadTooLarge, UnsupportedMediaType
+from postroom.events import Filter
 
 BODY_LIMIT_BYTES = 1024 * 1024
 PAGE_LIMIT = 100
@@ -43,13 +44,72 @@ class NewKey(Struct, rename="camel", frozen=True):
     ]
 
 
-class Page(Struct, rename="camel", frozen=True):
-    limit: Annotated[int, Meta(ge=1, description="Page size; above 100 counts as 100.")] = 50
-    offset: Annotated[int, Meta(ge=0, le=OFFSET_LIMIT, description="How many to skip.")] = 0
+Limit = Annotated[int, Meta(ge=1, description="Page size; above 100 counts as 100.")]
+Offset = Annotated[int, Meta(ge=0, le=OFFSET_LIMIT, description="How many to skip.")]
+
+
+class Page(Struct, frozen=True):
+    limit: Limit = 50
+    offset: Offset = 0
 
     @property
     def size(self) -> int:
         return min(self.limit, PAGE_LIMIT)
+
+
+class ThreadQuery(Struct, frozen=True):
+    is_read: Annotated[bool, Meta(description="false gives the unread ones.")] | None = None
+    is_read_alias: bool | None = field(default=None, name="isRead")
+    limit: Limit = 50
+    offset: Offset = 0
+
+    @property
+    def size(self) -> int:
+        return min(self.limit, PAGE_LIMIT)
+
+    @property
+    def flag(self) -> bool | None:
+        return self.is_read_alias if self.is_read is None else self.is_read
+
+
+class ThreadChange(Struct, frozen=True):
+    is_read: bool | UnsetType = UNSET
+    is_read_alias: bool | UnsetType = field(default=UNSET, name="isRead")
+
+    @property
+    def flag(self) -> bool:
+        flag = self.is_read_alias if self.is_read is UNSET else self.is_read
+        if flag is UNSET:
+            raise BadRequest("is_read is missing: send true or false.", field="is_read")
+        return flag
+
+
+class MessageQuery(Struct, frozen=True):
+    direction: Literal["inbound", "outbound"] | None = None
+    limit: Limit = 50
+    offset: Offset = 0
+
+    @property
+    def size(self) -> int:
+        return min(self.limit, PAGE_LIMIT)
+
+
+class EventQuery(Struct, frozen=True):
+    after: Annotated[str, Meta(description="The last event that you have.")] | None = None
+    limit: Limit = 50
+    wait: Annotated[float, Meta(ge=0, le=60, description="Seconds to hold on for an event.")] = 0
+    inbox_ids: Annotated[str, Meta(description="Only of these inboxes, separated by commas.")] = ""
+    event_types: Annotated[str, Meta(description="Only of these kinds, separated by commas.")] = ""
+
+    @property
+    def size(self) -> int:
+        return min(self.limit, PAGE_LIMIT)
+
+    def wanted(self, account_id: str, scope: str | None) -> Filter:
+        """A key of one inbox sees that one, whatever it asks for."""
+        asked = frozenset(self.inbox_ids.split(",")) - {""}
+        kinds = frozenset(self.event_types.split(",")) - {""}
+        return Filter(account_id, asked if scope is None else frozenset({scope}), kinds)
 
 
 _ERROR_OF_FIELD: dict[str, type[ApiError]] = {"mailboxName": InvalidMailboxName}

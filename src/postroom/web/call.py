@@ -4,9 +4,13 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
+from postroom import attachments
 from postroom.errors import Forbidden, NotFound
 from postroom.keys import Caller
-from postroom.resources import Resources
+from postroom.messages import Links
+from postroom.resources import Resources, Tx
+
+__all__ = ["Call", "Tx", "require_account_key", "require_reach"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +23,16 @@ class Call:
     def account_id(self) -> str:
         return self.caller.account_id
 
+    @property
+    def scope(self) -> str | None:
+        """The one inbox that the key reaches; None is all of the account."""
+        return self.caller.inbox_id
+
     def now(self) -> int:
         return self.resources.now()
+
+    def links(self, tx: Tx) -> Links:
+        return Links(self.resources.config.base_url, attachments.link_secret(tx), self.now())
 
 
 def require_account_key(caller: Caller) -> None:

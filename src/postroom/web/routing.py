@@ -27,10 +27,11 @@ class Route:
     segments: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(self.handler)
+        hints = get_type_hints(self.handler, include_extras=True)
+        answer = hints["return"]
         object.__setattr__(self, "body", hints.get("body"))
         object.__setattr__(self, "query", hints.get("query"))
-        object.__setattr__(self, "answer", hints["return"])
+        object.__setattr__(self, "answer", getattr(answer, "__metadata__", (answer,))[0])
         object.__setattr__(self, "segments", tuple(self.path.split("/")[1:]))
 
     @property

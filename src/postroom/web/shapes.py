@@ -2,12 +2,15 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+import msgspec
+from msgspec import Meta, Raw, Struct
 
-from postroom import inboxes, keys
+from postroom import attachments, inboxes, keys, threads
 from postroom.clock import to_iso
 from postroom.config import Plan
+from postroom.messages import Document, ShownAttachment
 
+SCHEMAS = "#/components/schemas"
 Timestamp = Annotated[
     str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-11-14T10:05:00.000Z"])
 ]
@@ -96,6 +99,105 @@ class Me(Struct, rename="camel", frozen=True):
             scope="inbox" if caller.inbox_id else "account",
             inbox_id=caller.inbox_id,
         )
+
+
+class Thread(Struct, rename="camel", frozen=True):
+    id: str
+    inbox_id: str
+    subject: str
+    last_message_at: Timestamp
+    is_read: bool
+    message_count: int
+
+    @classmethod
+    def of(cls, thread: threads.Thread) -> "Thread":
+        return cls(
+            id=thread.id,
+            inbox_id=thread.inbox_id,
+            subject=thread.subject,
+            last_message_at=to_iso(thread.last_message_at),
+            is_read=thread.is_read,
+            message_count=thread.message_count,
+        )
+
+
+class ThreadPage(Struct, rename="camel", frozen=True):
+    data: list[Thread]
+    total: int
+
+
+class ChangedThread(Struct, rename="camel", frozen=True):
+    id: str
+    inbox_id: str
+    subject: str
+    last_message_at: Timestamp
+    is_read: bool
+    message_count: int
+    ok: bool = True
+
+    @classmethod
+    def of(cls, thread: threads.Thread) -> "ChangedThread":
+        shown = Thread.of(thread)
+        return cls(*(getattr(shown, name) for name in shown.__struct_fields__))
+
+
+# A message's JSON is stored; this type only describes it, and is made from the stored one's fields.
+Message = msgspec.defstruct(
+    "Message",
+    [
+        *((item.name, item.type, item.default) for item in msgspec.structs.fields(Document)),
+        ("status", Literal["pending", "sent", "received", "failed"]),
+        ("attachments", list[ShownAttachment]),
+    ],
+    rename="camel",
+    kw_only=True,
+)
+RawMessage = Annotated[Raw, Message]
+RawMessages = Annotated[
+    list[Raw], Meta(extra_json_schema={"items": {"$ref": "#/components/schemas/Message"}})
+]
+
+
+class MessagePage(Struct, rename="camel", frozen=True):
+    data: RawMessages
+    total: int
+
+
+class ThreadMessages(Struct, rename="camel", frozen=True):
+    thread_id: str
+    inbox_id: str
+    subject: str
+    is_read: bool
+    data: RawMessages
+    total: int
+
+    @classmethod
+    def of(cls, thread: threads.Thread, documents: list[bytes]) -> "ThreadMessages":
+        return cls(
+            thread_id=thread.id,
+            inbox_id=thread.inbox_id,
+            subject=thread.subject,
+            is_read=thread.is_read,
+            data=[Raw(document) for document in documents],
+            total=thread.message_count,
+        )
+
+
+class AttachmentText(Struct, rename="camel", frozen=True):
+    filename: str
+    content_type: str
+    extraction_method: str
+    text: str
+
+    @classmethod
+    def of(cls, file: attachments.Attachment) -> "AttachmentText":
+        text = attachments.require_text(file)
+        return cls(file.filename, file.content_type, file.extraction_method or "", text)
+
+
+class EventPage(Struct, rename="camel", frozen=True):
+    data: Annotated[list[Raw], Meta(extra_json_schema={"items": {"$ref": f"{SCHEMAS}/Payload"}})]
+    next: str | None
 
 
 class Health(Struct, rename="camel", frozen=True):
