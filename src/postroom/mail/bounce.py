@@ -44,8 +44,8 @@ NO_SUCH_ADDRESS = re.compile(
     r"(?: \w+){0,2} (?:unknown|not found|not exist|not listed|disabled|inactive|no longer)"
     r"|(?:unknown|no such|invalid|non-?existent|unrouteable|undeliverable)(?: \w+){0,1}"
     r" (?:user|recipient|mailbox|address|account|person|domain|hosts?|names?)"
-    r"|(?:does not|doesn't) exist|(?:does not|doesn't) have an?(?: \w+)? account|no mailbox here|nxdomain|mailbox unavailable|nosuchuser"
-    r"|recipientnotfound)\b",
+    r"|(?:does not|doesn't) (?:exist|have an?(?: \w+)? account)|no mailbox here|mailbox unavailable"
+    r"|nxdomain)\b",
     re.I,
 )
 

@@ -22,7 +22,7 @@ REFERENCES_LIMIT_BYTES = 16_000  # some receivers refuse more than 32 kB of head
 SUBJECT_LIMIT = 998
 BASE64_BLOCK = 57 * 1024  # bytes; a whole number of 76-column lines
 
-ATEXT = r"A-Za-z0-9!#$%&'*+/=?^_`{|}~-"
+ATEXT = r"A-Za-z0-9!#$%&'*+/=?^_`{|}~\-"
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 PLAIN_TEXT = re.compile(rf"[!-~]{{1,{WORD_LIMIT}}}(?: [!-~]{{1,{WORD_LIMIT}}})*")
 ATOMS = re.compile(rf"[{ATEXT}]{{1,{WORD_LIMIT}}}(?: [{ATEXT}]{{1,{WORD_LIMIT}}})*")
@@ -271,7 +271,7 @@ def phrase_words(name: str) -> list[str]:
 
 def encoded_words(value: str) -> list[str]:
     """RFC 2047 words in the shorter of both encodings, cut only between characters."""
-    if len(q_text(value)) * 3 > len(value.encode()) * 4:
+    if len(q_text(value)) > len(b_text(value)):
         return [f"=?utf-8?b?{b_text(piece)}?=" for piece in cut(value, 36, lambda char: len(char.encode()))]
     return [f"=?utf-8?q?{q_text(piece)}?=" for piece in cut(value, 48, lambda char: len(q_text(char)))]
 
@@ -336,7 +336,7 @@ def base64_lines(data: bytes) -> bytes:
     for start in range(0, len(data), BASE64_BLOCK):
         block = binascii.b2a_base64(data[start : start + BASE64_BLOCK], newline=False)
         lines += [block[column : column + 76] for column in range(0, len(block), 76)]
-    return b"\r\n".join([*lines, b""]) or b"\r\n"
+    return b"\r\n".join([*lines, b""])
 
 
 def multipart(subtype: str, message_id: str, parts: Sequence[Part]) -> Part:
@@ -344,7 +344,7 @@ def multipart(subtype: str, message_id: str, parts: Sequence[Part]) -> Part:
     boundary = f"=_{subtype}_{hashlib.sha256(message_id.encode()).hexdigest()[:32]}"
     body: list[bytes] = []
     for part in parts:
-        body += [f"--{boundary}\r\n".encode(), part.head, b"\r\n", *part.body]
+        body += [f"--{boundary}\r\n".encode(), part.head, b"\r\n", *part.body, b"\r\n"]
     body.append(f"--{boundary}--\r\n".encode())
     return Part(f'Content-Type: multipart/{subtype};\r\n boundary="{boundary}"\r\n'.encode(), tuple(body))
 

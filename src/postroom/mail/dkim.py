@@ -109,7 +109,7 @@ def relaxed_field(field: bytes) -> bytes:
 
 
 def body_hash(body: bytes) -> bytes:
-    """RFC 6376 section 3.4.4: a run of spaces counts as one, at a line's end as none, like last empty lines."""
+    """RFC 6376 section 3.4.4: a run of spaces counts as one, at a line's end as none; last empty lines go."""
     content = body.rstrip(b" \t\r\n")
     if not content:
         return hashlib.sha256().digest()
