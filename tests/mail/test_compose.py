@@ -11,7 +11,7 @@ from email.utils import getaddresses
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postroom.mail.compose import (
@@ -163,6 +163,7 @@ any_text = st.text(max_size=120)
 line_text = st.text(st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp")), max_size=120)
 
 
+@settings(deadline=None)
 @given(any_text, any_text, any_text, any_text, any_text)
 def test_any_field_is_refused_or_adds_nothing(
     name: str, address: str, subject: str, to: str, file: str
@@ -188,6 +189,7 @@ def test_any_field_is_refused_or_adds_nothing(
 # --- header words
 
 
+@settings(deadline=None)
 @given(line_text)
 def test_a_subject_reads_back_as_it_was(subject: str) -> None:
     raw = compose(replace(PLAIN, subject=subject))
@@ -196,6 +198,7 @@ def test_a_subject_reads_back_as_it_was(subject: str) -> None:
     assert max(map(len, header_block(raw).split(b"\r\n"))) <= 76
 
 
+@settings(deadline=None)
 @given(line_text.map(str.strip).filter(bool))
 def test_a_display_name_reads_back_as_it_was(name: str) -> None:
     raw = compose(replace(PLAIN, from_name=name, to=("x@b.example",)))
@@ -335,6 +338,7 @@ def as_lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n") + "\n"
 
 
+@settings(deadline=None)
 @given(body_text, body_text)
 def test_text_and_html_read_back_as_they_were(text: str, html: str) -> None:
     raw = compose(replace(PLAIN, text=text, html=html))
@@ -380,6 +384,7 @@ def only_file(attachment: DraftAttachment) -> Message:
     return part
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_the_bytes_of_a_file_are_kept(data: bytes) -> None:
     assert only_file(replace(PDF, content=data)).get_payload(decode=True) == data
@@ -392,6 +397,7 @@ def test_a_large_file_is_wrapped_at_76_columns() -> None:
     assert max(map(len, raw.split(b"\r\n"))) <= 76
 
 
+@settings(deadline=None)
 @given(line_text.map(str.strip).filter(bool))
 def test_a_file_name_reads_back_as_it_was(name: str) -> None:
     raw = compose(replace(PLAIN, attachments=(replace(PDF, filename=name),)))
@@ -462,6 +468,7 @@ def test_a_reply_carries_one_reply_prefix(subject: str, reply: str) -> None:
     assert reply_subject(subject) == reply
 
 
+@settings(deadline=None)
 @given(st.text(max_size=2_000))
 def test_the_reply_to_any_subject_can_be_sent(subject: str) -> None:
     reply = reply_subject(subject)

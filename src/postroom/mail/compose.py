@@ -41,8 +41,8 @@ REPLY_PREFIX = re.compile(
     re.I,
 )
 # mbox stores alter a line that starts with "From ", which breaks signatures; "--=_" starts our boundaries.
-UNSAFE_AS_IS = re.compile(rb"^From |^--=_|[^\t\r\n -~]", re.M)
-MBOX_FROM = re.compile(rb"^From ", re.M)
+UNSAFE_STARTS = (b"From ", b"--=_")
+SEVEN_BIT = bytes([*b"\t\r\n", *range(0x20, 0x7F)])
 # RFC 2047 section 5 (3): the characters that may stand for themselves in a phrase.
 Q_BYTES = [chr(b) if (b < 128 and chr(b).isalnum()) or b in b"!*+-/" else f"={b:02X}" for b in range(256)]
 Q_BYTES[ord(" ")] = "_"
@@ -321,14 +321,20 @@ def crlf_lines(text: str) -> bytes:
 
 
 def encode_text(data: bytes) -> tuple[str, bytes]:
-    if not UNSAFE_AS_IS.search(data) and max(map(len, data.split(b"\r\n"))) <= 78:
+    if is_sendable_as_is(data):
         return "7bit", data
     ascii_bytes = len(data.translate(None, bytes(range(128, 256))))
     if (len(data) - ascii_bytes) * 6 <= len(data):  # beyond that base64 is shorter
         quoted = binascii.b2a_qp(data)
-        if not MBOX_FROM.search(quoted):
+        if not quoted.startswith(b"From ") and b"\nFrom " not in quoted:
             return "quoted-printable", quoted
     return "base64", base64_lines(data)
+
+
+def is_sendable_as_is(data: bytes) -> bool:
+    lines = data.split(b"\r\n")
+    short_and_safe = all(len(line) <= 78 and not line.startswith(UNSAFE_STARTS) for line in lines)
+    return short_and_safe and not data.translate(None, SEVEN_BIT)
 
 
 def base64_lines(data: bytes) -> bytes:
