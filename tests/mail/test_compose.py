@@ -109,14 +109,14 @@ def test_an_automated_first_mail_is_auto_generated() -> None:
 @pytest.mark.parametrize(
     ("field", "make"),
     [
-        ("from_address", lambda bad: {"from_name": bad}),
+        ("from_name", lambda bad: {"from_name": bad}),
         ("from_address", lambda bad: {"from_address": f"a{bad}@b.example"}),
         ("to", lambda bad: {"to": ("ok@b.example", f"X{bad}Bcc: y <x@b.example>")}),
         ("to", lambda bad: {"to": (f"x@b.example{bad}",)}),
         ("cc", lambda bad: {"cc": (f"x@b.ex{bad}ample",)}),
         ("reply_to", lambda bad: {"reply_to": f'"{bad}" <x@b.example>'}),
         ("subject", lambda bad: {"subject": f"Hi{bad}Bcc: victim@b.example"}),
-        ("message_id", lambda bad: {"message_id": f"<a{bad}@b>"}),
+        ("message_id", lambda bad: {"message_id": f"<a{bad}@b>", "html": "x"}),
         ("in_reply_to", lambda bad: {"in_reply_to": f"<a@b>{bad}"}),
         ("references", lambda bad: {"references": ("<a@b>", f"<c{bad}@d>")}),
         ("attachments[1].filename", lambda bad: {"attachments": (PDF, replace(PDF, filename=f"a{bad}.pdf"))}),

@@ -92,11 +92,12 @@ class Part:
 
 
 def compose(draft: Draft) -> bytes:
+    header_lines = message_header(draft)
     part = text_parts(draft)
     if draft.attachments:
         files = [attachment_part(index, file) for index, file in enumerate(draft.attachments)]
         part = multipart("mixed", draft.message_id, [part, *files])
-    return b"".join((message_header(draft), part.head, b"\r\n", *part.body))
+    return b"".join((header_lines, part.head, b"\r\n", *part.body))
 
 
 def needs_smtputf8(draft: Draft) -> bool:
@@ -132,17 +133,14 @@ def message_header(draft: Draft) -> bytes:
     return b"".join(
         header(name, words)
         for name, words in (
-            ("From", mailbox_words("from_address", draft.from_name, draft.from_address)),
+            ("From", sender_words(draft)),
             ("To", mailbox_list("to", draft.to)),
             ("Cc", mailbox_list("cc", draft.cc)),
             ("Reply-To", mailbox_list("reply_to", () if draft.reply_to is None else (draft.reply_to,))),
             ("Subject", text_words("subject", draft.subject)),
             ("Date", [format_datetime(datetime.fromtimestamp(draft.date_at / 1000, UTC))]),
             ("Message-ID", [own_message_id(draft.message_id)]),
-            (
-                "In-Reply-To",
-                known_ids("in_reply_to", () if draft.in_reply_to is None else (draft.in_reply_to,)),
-            ),
+            ("In-Reply-To", known_ids("in_reply_to", [draft.in_reply_to or ""])),
             ("References", bounded_ids(known_ids("references", draft.references))),
             ("Auto-Submitted", auto_submitted(draft)),
             ("MIME-Version", ["1.0"]),
@@ -162,6 +160,11 @@ def header(name: str, words: Sequence[str]) -> bytes:
     return "\r\n".join([*lines, ""]).encode()
 
 
+def sender_words(draft: Draft) -> list[str]:
+    require_no_control("from_name", draft.from_name)
+    return mailbox_words("from_address", draft.from_name, draft.from_address)
+
+
 def auto_submitted(draft: Draft) -> list[str]:
     """RFC 3834 section 5."""
     if not draft.automated:
@@ -170,7 +173,6 @@ def auto_submitted(draft: Draft) -> list[str]:
 
 
 def own_message_id(message_id: str) -> str:
-    require_no_control("message_id", message_id)
     if not is_message_id(message_id):
         raise DraftError("message_id", "not a message id")
     return message_id
