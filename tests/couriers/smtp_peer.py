@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import ssl
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Literal, Self
@@ -121,7 +121,7 @@ class _Dialogue:
         self._reader = reader
         self._writer = writer
         self._in_tls = peer.implicit_tls
-        self._envelope: dict[str, bytes] = defaultdict(bytes)
+        self._envelope: dict[str, bytes] = {}
 
     async def run(self) -> None:
         await self._answer("greeting")
@@ -138,8 +138,10 @@ class _Dialogue:
             case "AUTH":
                 await self._sign_in(line)
             case "MAIL" | "RCPT":
-                self._envelope[verb] = line
+                self._envelope.pop(verb, None)
                 await self._answer("MAIL" if verb == "MAIL" else "RCPT")
+                if self._last.startswith(b"2"):
+                    self._envelope[verb] = line
             case "DATA":
                 await self._take_content()
             case "HELO" | "RSET":
@@ -161,6 +163,8 @@ class _Dialogue:
 
     async def _start_tls(self) -> None:
         await self._answer("STARTTLS")
+        if not self._last.startswith(b"220"):
+            return
         if self._peer.behaviour.get("TLS") == DROP or self._peer.tls is None:
             self._writer.write(b"this is no TLS record\r\n")
             raise _HungUp
@@ -179,22 +183,23 @@ class _Dialogue:
         await self._answer("AUTH", b"235 2.7.0 welcome" if is_right else b"535 5.7.8 wrong")
 
     async def _take_content(self) -> None:
-        await self._answer("DATA")
+        has_recipient = len(self._envelope) == 2
+        await self._answer("DATA", None if has_recipient else b"503 5.5.1 no recipient")
         if self._last[:3] != b"354":
             return
         lines: list[bytes] = []
         while (line := await self._reader.readline()) != b".\r\n":
             if not line:
                 raise _HungUp
-            if "content" in self._peer.behaviour:
+            if self._peer.behaviour.get("content"):
                 await self._answer("content")
             lines.append(line[1:] if line.startswith(b".") else line)
         if self._peer.hold is not None:
             await self._peer.hold.wait()
-        mail = ReceivedMail(self._envelope["MAIL"], self._envelope["RCPT"], b"".join(lines), self._in_tls)
-        await self._answer("dot")
-        if self._last.startswith(b"2"):
-            self._peer.mails.append(mail)
+        await self._answer("dot", None if has_recipient else b"554 5.5.1 no recipient")
+        if self._last.startswith(b"2") and has_recipient:
+            mail_line, rcpt_line = self._envelope.pop("MAIL"), self._envelope.pop("RCPT")
+            self._peer.mails.append(ReceivedMail(mail_line, rcpt_line, b"".join(lines), self._in_tls))
 
     async def _answer(self, stage: Stage, friendly: bytes | None = None) -> None:
         self._peer.stages[stage] += 1

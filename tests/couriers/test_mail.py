@@ -2,72 +2,19 @@ import asyncio
 import shutil
 import socket
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from postroom.couriers.courier import DeliveryError
-from postroom.couriers.mail import MailCourier, MailLimits, OutgoingMail
+from postroom.couriers.mail import MailLimits, OutgoingMail
 from postroom.couriers.session import Timeouts
-from postroom.net.dns import Resolver
 from tests.couriers.certificates import make_certificate, server_context
+from tests.couriers.conftest import RAW, MakeCourier, failure_of, mail_to
 from tests.couriers.smtp_peer import DROP, ENDLESS_REPLY, FLOOD, STALL, SmtpPeer, Stage
 from tests.doubles_dns import DnsServer
 
-RAW = b"Subject: hello\r\n\r\n.leading dot\r\n..two\r\nend\r\n"
 BIG = b"Subject: big\r\n\r\n" + (b".x" * 38 + b"\r\n") * 100_000
-QUICK = Timeouts(
-    connect=5,
-    tls=0.2,
-    greeting=0.2,
-    command=0.2,
-    mail=0.2,
-    rcpt=0.2,
-    data=0.2,
-    block=0.2,
-    final_dot=0.2,
-    quit=0.2,
-)
-
-MakeCourier = Callable[..., MailCourier]
-
-
-def mail_to(recipient: str, raw: bytes = RAW, mail_from: str = "agent@here.example") -> OutgoingMail:
-    return OutgoingMail(mail_from, recipient, raw, recipient.rpartition("@")[2])
-
-
-@pytest.fixture
-async def dns() -> AsyncIterator[DnsServer]:
-    records = {
-        ("there.example", "MX"): ["10 mx.there.example."],
-        ("mx.there.example", "A"): ["127.0.0.1"],
-    }
-    async with DnsServer(records) as server:
-        yield server
-
-
-@pytest.fixture
-async def make_courier(dns: DnsServer) -> AsyncIterator[MakeCourier]:
-    resolver = Resolver([dns.address])
-    made: list[MailCourier] = []
-
-    def make(peer_port: int, **options: object) -> MailCourier:
-        values: dict[str, object] = {"own_name": "here.example", "allow_private": True, "timeouts": QUICK}
-        courier = MailCourier(resolver, port=peer_port, **(values | options))  # type: ignore[arg-type]
-        made.append(courier)
-        return courier
-
-    yield make
-    for courier in made:
-        await courier.close()
-    await resolver.close()
-
-
-async def failure_of(delivery: Awaitable[object]) -> DeliveryError:
-    with pytest.raises(DeliveryError) as caught:
-        await delivery
-    return caught.value
 
 
 @pytest.mark.parametrize("features", [(), ("PIPELINING",)], ids=["step by step", "pipelined"])
@@ -130,22 +77,39 @@ async def test_a_refusal_is_told_as_the_server_gave_it(
     assert peer.mails == []
 
 
-ALL_STAGES: list[Stage] = ["greeting", "EHLO", "MAIL", "RCPT", "DATA", "content", "dot"]
+SILENT_FAULTS = [STALL, DROP]
+NOISY_FAULTS = [FLOOD, ENDLESS_REPLY, b"hello?", b"999 what", b"\xff\x00"]
 
 
 @pytest.mark.parametrize("features", [(), ("PIPELINING",)], ids=["step by step", "pipelined"])
-@pytest.mark.parametrize("stage", ALL_STAGES)
-@pytest.mark.parametrize("fault", [STALL, DROP, FLOOD, ENDLESS_REPLY, b"hello?", b"999 what", b"\xff\x00"])
-async def test_a_fault_at_any_stage_is_temporary_and_its_outcome_known_but_after_the_dot(
+@pytest.mark.parametrize("stage", ["greeting", "EHLO", "MAIL", "RCPT", "DATA", "dot"])
+@pytest.mark.parametrize("fault", SILENT_FAULTS + NOISY_FAULTS)
+async def test_a_fault_is_temporary_and_its_outcome_known_unless_it_comes_after_the_dot(
     make_courier: MakeCourier, features: tuple[str, ...], stage: Stage, fault: bytes
 ) -> None:
     async with SmtpPeer({stage: fault}, features=features) as peer:
-        error = await failure_of(make_courier(peer.port).deliver(mail_to("bob@there.example", BIG)))
-    assert not error.permanent
-    assert error.code is None
+        error = await failure_of(make_courier(peer.port).deliver(mail_to("bob@there.example")))
+    assert (error.permanent, error.code) == (False, None)
+    assert error.unknown_outcome == (stage == "dot")
     assert peer.mails == []
-    if stage != "content":  # a peer that talks nonsense meanwhile may still be sent all of it
-        assert error.unknown_outcome == (stage == "dot")
+
+
+@pytest.mark.parametrize("fault", SILENT_FAULTS)
+async def test_a_connection_lost_amid_the_content_has_delivered_nothing(
+    make_courier: MakeCourier, fault: bytes
+) -> None:
+    more_than_the_buffers_hold = BIG * 4
+    async with SmtpPeer({"content": fault}) as peer:
+        mail = mail_to("bob@there.example", more_than_the_buffers_hold)
+        error = await failure_of(make_courier(peer.port).deliver(mail))
+    assert (error.permanent, error.code, error.unknown_outcome) == (False, None, False)
+
+
+@pytest.mark.parametrize("fault", NOISY_FAULTS)
+async def test_noise_amid_the_content_is_a_temporary_fault(make_courier: MakeCourier, fault: bytes) -> None:
+    async with SmtpPeer({"content": fault}) as peer:
+        error = await failure_of(make_courier(peer.port).deliver(mail_to("bob@there.example", BIG)))
+    assert (error.permanent, error.code) == (False, None)
 
 
 @pytest.mark.parametrize("answer", [b"354 go on", b"334 what"])
@@ -194,10 +158,22 @@ async def test_a_server_that_knows_no_ehlo_is_greeted_with_helo(make_courier: Ma
     ]
 
 
+@pytest.mark.parametrize("fault", SILENT_FAULTS)
+async def test_a_refusal_counts_although_the_server_then_falls_silent(
+    make_courier: MakeCourier, fault: bytes
+) -> None:
+    async with SmtpPeer({"MAIL": [b"550 5.7.1 not from you"], "RCPT": [fault]}) as peer:
+        courier = make_courier(peer.port)
+        error = await failure_of(courier.deliver(mail_to("bob@there.example")))
+        await courier.deliver(mail_to("bob@there.example"))
+    assert (error.permanent, error.code) == (True, 550)
+    assert peer.connections == 2
+
+
 async def test_a_pipelining_server_that_waits_for_unwanted_content_gets_an_empty_one(
     make_courier: MakeCourier,
 ) -> None:
-    async with SmtpPeer({"RCPT": [b"550 5.1.1 no such user"], "dot": [b"554 5.5.1 no recipients"]}) as peer:
+    async with SmtpPeer({"RCPT": [b"550 5.1.1 no such user"], "DATA": [b"354 go on"]}) as peer:
         courier = make_courier(peer.port)
         error = await failure_of(courier.deliver(mail_to("nobody@there.example")))
         await courier.deliver(mail_to("bob@there.example"))
@@ -349,7 +325,7 @@ async def test_a_refused_recipient_costs_a_reset_and_no_connection(make_courier:
     assert (len(peer.mails), peer.connections, peer.stages["RSET"]) == (1, 1, 1)
 
 
-@pytest.mark.parametrize("stage", ["MAIL", "RCPT", "DATA", "content"])
+@pytest.mark.parametrize("stage", ["MAIL", "RCPT", "DATA"])
 @pytest.mark.parametrize("fault", [DROP, b"421 4.3.2 idle for too long"])
 async def test_an_old_connection_that_the_server_ends_is_replaced_at_once(
     make_courier: MakeCourier, stage: Stage, fault: bytes
@@ -357,10 +333,8 @@ async def test_an_old_connection_that_the_server_ends_is_replaced_at_once(
     async with SmtpPeer(features=()) as peer:
         courier = make_courier(peer.port)
         await courier.deliver(mail_to("bob@there.example"))
-        peer.behaviour[stage] = [fault, STALL] if stage == "content" and fault != DROP else [fault]
-        if stage == "content":
-            peer.behaviour["dot"] = []
-        await courier.deliver(mail_to("bob@there.example", BIG if stage == "content" else RAW))
+        peer.behaviour[stage] = [fault]
+        await courier.deliver(mail_to("bob@there.example"))
     assert peer.connections == 2
     assert len(peer.mails) == 2
 

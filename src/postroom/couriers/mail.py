@@ -146,7 +146,7 @@ def _worth_a_retry(error: DeliveryError) -> DeliveryError:
 
 
 def _opportunistic_context() -> ssl.SSLContext:
-    context = ssl.create_default_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     return context

@@ -4,7 +4,7 @@ import asyncio
 import base64
 import contextlib
 import ssl
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from postroom.couriers.courier import DeliveryError
@@ -38,7 +38,10 @@ class _Step:
     name: str
     line: bytes
     seconds: float
-    is_accepted: Callable[[Reply], bool]
+    is_content_next: bool = False
+
+    def is_accepted(self, reply: Reply) -> bool:
+        return reply.code == _START_INPUT if self.is_content_next else reply.is_accepting
 
 
 class TlsFailed(DeliveryError):
@@ -145,9 +148,9 @@ class SmtpSession:
     async def _open_transaction(self, envelope: Envelope) -> None:
         seconds = self._timeouts
         steps = (
-            _Step("MAIL FROM", envelope.mail_line, seconds.mail, _is_accepting),
-            _Step("RCPT TO", envelope.rcpt_line, seconds.rcpt, _is_accepting),
-            _Step("DATA", b"DATA\r\n", seconds.data, lambda reply: reply.code == _START_INPUT),
+            _Step("MAIL FROM", envelope.mail_line, seconds.mail),
+            _Step("RCPT TO", envelope.rcpt_line, seconds.rcpt),
+            _Step("DATA", b"DATA\r\n", seconds.data, is_content_next=True),
         )
         replies = await (self._pipeline(steps) if self.offers("PIPELINING") else self._step_by_step(steps))
         for step, reply in zip(steps, replies, strict=False):
@@ -167,11 +170,17 @@ class SmtpSession:
     async def _pipeline(self, steps: Sequence[_Step]) -> list[Reply]:
         """All commands in one write (RFC 2920)."""
         self._write(steps[0].name, b"".join(step.line for step in steps))
-        replies = [await self._read(step.name, step.seconds) for step in steps]
-        is_refused = not all(step.is_accepted(reply) for step, reply in zip(steps, replies, strict=True))
-        if is_refused and replies[-1].code == _START_INPUT:
-            # The server waits for content although nobody would get it: an empty one ends that (section 3.1).
-            await self._ask("DATA", b".")
+        replies: list[Reply] = []
+        try:
+            for step in steps:
+                replies.append(await self._read(step.name, step.seconds))
+            if replies[-1].code == _START_INPUT and not all(map(_Step.is_accepted, steps, replies)):
+                # The server waits for content although nobody would get it; an empty one ends that.
+                await self._ask("DATA", b".")
+        except DeliveryError:
+            if all(map(_Step.is_accepted, steps, replies)):
+                raise
+            self._wire.abort()  # it refused and then lost its way: the refusal tells more than the fault
         return replies
 
     async def _send_content(self, raw: bytes) -> Reply:
@@ -271,10 +280,6 @@ def _features(reply: Reply) -> dict[str, str]:
 def _ends_in_peace(reply: Reply) -> bool:
     """Whether both sides now agree that no mail is under way and the session goes on."""
     return (reply.is_accepting or reply.is_refusing) and reply.code != _SERVICE_CLOSING
-
-
-def _is_accepting(reply: Reply) -> bool:
-    return reply.is_accepting
 
 
 def _short(error: BaseException) -> str:
