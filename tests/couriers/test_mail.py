@@ -404,11 +404,18 @@ async def test_all_domains_together_keep_to_the_overall_share(
 ) -> None:
     for number in range(10):
         dns.records[f"d{number}.example", "A"] = ["127.0.0.1"]
-    async with SmtpPeer() as peer:
-        limits = MailLimits(connections=2, mails_per_connection=1)
-        courier = make_courier(peer.port, limits=limits, timeouts=Timeouts())
+    release = asyncio.Event()
+    async with SmtpPeer(hold=release) as peer:
+        courier = make_courier(peer.port, limits=MailLimits(connections=2), timeouts=Timeouts())
         mails = [mail_to(f"bob@d{number}.example") for number in range(10)]
-        await asyncio.gather(*(courier.deliver(mail) for mail in mails))
+        deliveries = [asyncio.create_task(courier.deliver(mail)) for mail in mails]
+        async with asyncio.timeout(5):
+            while peer.stages["DATA"] < 2:
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        assert (peer.open_now, peer.stages["DATA"]) == (2, 2)
+        release.set()
+        await asyncio.gather(*deliveries)
     assert len(peer.mails) == 10
 
 

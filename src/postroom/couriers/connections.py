@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from postroom.couriers.courier import DeliveryError
+from postroom.couriers.courier import DeliveryError, describe
 from postroom.couriers.relay import Relay
 from postroom.couriers.routing import Hop
 from postroom.couriers.session import SmtpSession, Timeouts, TlsFailed
@@ -74,7 +74,7 @@ class Dialer:
             async with asyncio.timeout(self.timeouts.connect):
                 _, wire = await loop.create_connection(Wire, address, port, ssl=context, server_hostname=name)
         except (OSError, UnicodeError) as error:  # ssl.SSLError, gaierror and TimeoutError are OSErrors
-            reason = f"no connection to {host}: {str(error)[:200] or type(error).__name__}"
+            reason = f"no connection to {host}: {describe(error)}"
             raise DeliveryError(reason, permanent=False, enhanced="4.4.1") from error
         return wire
 

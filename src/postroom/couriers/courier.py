@@ -26,3 +26,10 @@ class DeliveryError(Exception):
         self.enhanced = enhanced
         self.retry_after_seconds = retry_after_seconds
         self.unknown_outcome = unknown_outcome
+
+
+def describe(error: BaseException) -> str:
+    """A fault of the network in a few words."""
+    if isinstance(error, TimeoutError):
+        return "took too long"
+    return str(error)[:200] or type(error).__name__

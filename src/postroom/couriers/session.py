@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from postroom.couriers.courier import DeliveryError
+from postroom.couriers.courier import DeliveryError, describe
 from postroom.couriers.envelope import Envelope, OutgoingMail, make_envelope
 from postroom.couriers.replies import BadReply, Reply, read_reply
 from postroom.couriers.wire import Wire, WireBroken
@@ -99,7 +99,7 @@ class SmtpSession:
             async with asyncio.timeout(self._timeouts.tls):
                 await self._wire.start_tls(context, self.host)
         except (OSError, ValueError, WireBroken) as error:  # ssl.SSLError and TimeoutError are OSErrors
-            reason = f"no TLS with {self.host}: {_short(error)}"
+            reason = f"no TLS with {self.host}: {describe(error)}"
             raise TlsFailed(reason, permanent=False, enhanced="4.7.5") from error
         return True
 
@@ -206,7 +206,7 @@ class SmtpSession:
             reply = await self._read("the content", 0)
             if reply.is_refusing:
                 return self._refusal(reply, "the content")
-        return self._fault("the content", _short(error))
+        return self._fault("the content", describe(error))
 
     async def _sign_in_by_login(self, username: str, password: str) -> Reply:
         reply = await self._ask("AUTH", b"AUTH LOGIN")
@@ -280,9 +280,3 @@ def _features(reply: Reply) -> dict[str, str]:
 def _ends_in_peace(reply: Reply) -> bool:
     """Whether both sides now agree that no mail is under way and the session goes on."""
     return (reply.is_accepting or reply.is_refusing) and reply.code != _SERVICE_CLOSING
-
-
-def _short(error: BaseException) -> str:
-    return (
-        "gave up in time" if isinstance(error, TimeoutError) else (str(error)[:200] or type(error).__name__)
-    )

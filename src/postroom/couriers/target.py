@@ -106,8 +106,11 @@ def _literal(url: httpx2.URL, allow_private: bool) -> str | None:
 
 
 def _any_literal(host: str) -> str | None:
+    """Any address but one with a zone, which means something on one machine only."""
+    if ":" not in host:
+        return parse_loose_ipv4(host)
     try:
-        return str(IPv6Address(host)) if ":" in host else parse_loose_ipv4(host)
+        return None if "%" in host else str(IPv6Address(host))
     except ValueError:
         return None
 

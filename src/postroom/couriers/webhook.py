@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 
 import httpx2
 
-from postroom.couriers.courier import DeliveryError
+from postroom.couriers.courier import DeliveryError, describe
 from postroom.couriers.lanes import Lanes
 from postroom.couriers.target import InvalidWebhookUrl, Target, resolve_target
 from postroom.net.dns import DnsTemporary, Resolver
@@ -121,10 +121,10 @@ class WebhookCourier:
                     self._make_request(target, ip, body, headers)
                 )
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-                failure = f"no connection to {target.host}: {_short(error)}"
+                failure = f"no connection to {target.host}: {describe(error)}"
             except (httpx2.HTTPError, OSError) as error:
                 raise DeliveryError(
-                    f"{target.host} gave no answer: {_short(error)}", permanent=False
+                    f"{target.host} gave no answer: {describe(error)}", permanent=False
                 ) from error
         raise DeliveryError(failure, permanent=False)
 
@@ -175,7 +175,3 @@ async def _read_beginning(response: httpx2.Response, ends_at: float) -> bytes:
 def _excerpt(beginning: bytes) -> str:
     text = beginning.decode("utf-8", "replace")
     return "".join(character if character.isprintable() or character in "\n\t" else " " for character in text)
-
-
-def _short(error: Exception) -> str:
-    return str(error)[:200] or type(error).__name__
