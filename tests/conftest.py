@@ -71,7 +71,12 @@ def clock() -> FakeClock:
 
 def settings(folder: Path, **values: str) -> Config:
     """A configuration on free ports, in its own folder."""
-    defaults = {"DATA_DIR": str(folder), "HTTP": "127.0.0.1:0", "SMTP": "127.0.0.1:0"}
+    defaults = {
+        "DATA_DIR": str(folder),
+        "HTTP": "127.0.0.1:0",
+        "SMTP": "127.0.0.1:0",
+        "OUTBOUND": "smtp://127.0.0.1:9",  # nobody listens: mail to elsewhere waits in the queue
+    }
     return configuration.load({f"POSTROOM_{name}": value for name, value in {**defaults, **values}.items()})
 
 

@@ -7,12 +7,16 @@ from collections.abc import AsyncIterator, Coroutine
 from dataclasses import replace
 from functools import partial
 
-from postroom import accounts, attachments, checks, keys, secret_values
+from postroom import accounts, attachments, checks, deliveries, domains, keys, secret_values
 from postroom.accounts import Account
 from postroom.check import check_message
 from postroom.clock import Clock, SystemClock
-from postroom.config import Config, ConfigError, Endpoint
+from postroom.config import Config, ConfigError, Endpoint, allows_private_targets
+from postroom.couriers.mail import MailCourier
+from postroom.couriers.relay import parse_outbound
+from postroom.deliver import Outbound, deliver_mail
 from postroom.extraction.pool import ExtractionPool
+from postroom.mail import dkim
 from postroom.net.dns import Resolver, ThreadResolver
 from postroom.resources import Resources
 from postroom.smtp.policy import Policy
@@ -25,11 +29,13 @@ from postroom.storage.folder import FolderLock, make_folder
 from postroom.upkeep import keep_up
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
-from postroom.work import work_through
+from postroom.work import Queue, work_through
 
 FIRST_ACCOUNT = "default"
 KEY_USE_SECONDS = 5.0
-CHECKS_AT_ONCE = 8
+RETURN_PATH = "return-path"
+CHECKS = Queue(checks.BELL, checks.claim_due, checks.renew, at_once=8)
+MAIL = Queue(deliveries.BELL, deliveries.claim_mail, deliveries.renew, at_once=64)
 
 
 class Postroom:
@@ -56,19 +62,24 @@ async def serving(
         clock = clock or SystemClock()
         db = await open_database(config, clock.now())
         stack.push_async_callback(db.close)
-        resources = Resources(config, db, LocalBlobs(config.data_dir / "blobs"), clock)
-        first_token = await db.write(make_first_account, config, clock.now())
-
         resolver = resolver or Resolver()
         stack.push_async_callback(resolver.close)
+        resources = Resources(config, db, LocalBlobs(config.data_dir / "blobs"), clock, resolver)
+        first_token = await db.write(make_first_account, config, clock.now())
+
         extractor = ExtractionPool()
         stack.push_async_callback(extractor.close)
         lookup = ThreadResolver(resolver, asyncio.get_running_loop())
         check = partial(check_message, resources, extractor, lookup)
-        run(stack, work_through(resources, checks.BELL, checks.claim_due, check, CHECKS_AT_ONCE))
+        run(stack, work_through(resources, CHECKS, check))
         run(stack, keep_up(resources))
 
-        reception = Reception(resources)
+        return_path_secret = await db.read(secret_values.get, RETURN_PATH)
+        courier = mail_courier(resources)
+        stack.push_async_callback(courier.close)
+        run(stack, send_out(resources, Outbound(courier, return_path_secret)))
+
+        reception = Reception(resources, return_path_secret)
         tls = await asyncio.to_thread(server_context, config.data_dir / "tls", config.domain)
         smtp = SmtpServer(
             reception, reception, Policy(hostname=config.domain), config.data_dir / "spool", tls
@@ -99,7 +110,7 @@ async def open_database(config: Config, now: int) -> Database:
 
 def make_first_account(tx: Tx, config: Config, now: int) -> str | None:
     """On an empty database: an account and its key. The token is returned this once."""
-    secret_values.make_missing(tx, attachments.LINKS)
+    secret_values.make_missing(tx, attachments.LINKS, RETURN_PATH)
     if accounts.is_any(tx):
         return None
     account: Account = accounts.add(tx, FIRST_ACCOUNT, config.plan, now)
@@ -126,6 +137,29 @@ async def stop(task: asyncio.Task[None]) -> None:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
+
+
+def mail_courier(resources: Resources) -> MailCourier:
+    config = resources.config
+    try:
+        relay = parse_outbound(config.outbound)
+    except ValueError as error:
+        raise ConfigError("POSTROOM_OUTBOUND", str(error)) from None
+    return MailCourier(
+        resources.resolver,
+        own_name=config.domain,
+        relay=relay,
+        allow_private=allows_private_targets(config),
+    )
+
+
+async def send_out(resources: Resources, outbound: Outbound) -> None:
+    """Nothing leaves before there is a key to sign it with; making one takes a moment, once."""
+    domain = resources.config.domain
+    if await resources.db.read(domains.find_key, domains.SERVICE, domain) is None:
+        private_key = await asyncio.to_thread(dkim.generate_key)
+        await resources.db.write(domains.add_key, domains.SERVICE, domain, private_key)
+    await work_through(resources, MAIL, partial(deliver_mail, resources, outbound))
 
 
 async def start_smtp(smtp: SmtpServer, endpoint: Endpoint) -> None:

@@ -1,5 +1,6 @@
 """Checks: stored messages whose event waits for the text of attachments or for answers from DNS."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from postroom.clock import SECOND
@@ -34,7 +35,7 @@ def add(tx: Tx, check: Check) -> None:
     )
 
 
-def claim_due(tx: Tx, limit: int, now: int) -> list[Check]:
+def claim_due(tx: Tx, running: Sequence[Check], limit: int, now: int) -> list[Check]:
     """Takes what is due for the length of a lease; of several nodes one gets each."""
     rows = tx.all(
         "select * from checks where due_at <= :now order by due_at limit :limit", now=now, limit=limit
@@ -50,6 +51,15 @@ def _is_claimed(tx: Tx, check: Check, now: int) -> bool:
         due_at=check.due_at,
     )
     return claimed == 1
+
+
+def renew(tx: Tx, running: Sequence[Check], now: int) -> None:
+    for check in running:
+        tx.run(
+            "update checks set due_at = :lease_ends where message_id = :id",
+            lease_ends=now + LEASE,
+            id=check.message_id,
+        )
 
 
 def remove(tx: Tx, message_id: str) -> bool:

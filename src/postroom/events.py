@@ -10,10 +10,14 @@ from postroom import attachments, ids
 from postroom.attachments import Attachment
 from postroom.clock import to_iso
 from postroom.errors import NotFound
-from postroom.messages import Document, Verdicts
+from postroom.messages import INBOUND, Document, Verdicts
 from postroom.storage.database import Row, Tx
 
 MESSAGE_RECEIVED = "message.received"
+MESSAGE_SENT = "message.sent"
+MESSAGE_FAILED = "message.failed"
+MESSAGE_BOUNCED = "message.bounced"
+MESSAGE_COMPLAINED = "message.complained"
 
 
 class EventAttachment(Struct, rename="camel", frozen=True):
@@ -47,6 +51,8 @@ class Payload(Struct, frozen=True):
     thread_id: str
     message: EventMessage
     occurred_at: str
+    recipient: str | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,29 +76,41 @@ class Event:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of a sent mail for one recipient."""
+
+    recipient: str
+    reason: str
+
+
 def record_received(
     tx: Tx, account_id: str, document: Document, files: Sequence[Attachment], base_url: str, now: int
 ) -> Event:
-    message = EventMessage(
-        id=document.id,
-        sender=document.from_addr,
-        to=document.to_addr,
-        subject=document.subject,
-        body_text=document.body_text,
-        attachments=[_describe(document.id, file, base_url) for file in files],
-        received_at=document.created_at,
-        cc=document.cc,
-        rfc_message_id=document.rfc_message_id,
-        reply_text=document.reply_text,
-        automated=document.automated,
-        auth=document.auth,
-    )
-    return record(tx, account_id, MESSAGE_RECEIVED, document, message, now)
+    return record(tx, account_id, MESSAGE_RECEIVED, document, files, base_url, now)
 
 
-def record(tx: Tx, account_id: str, kind: str, document: Document, message: EventMessage, now: int) -> Event:
+def record(
+    tx: Tx,
+    account_id: str,
+    kind: str,
+    document: Document,
+    files: Sequence[Attachment],
+    base_url: str,
+    now: int,
+    fate: Fate | None = None,
+) -> Event:
     event_id = ids.new(ids.EVENT, now)
-    payload = Payload(kind, event_id, document.inbox_id, document.thread_id, message, to_iso(now))
+    payload = Payload(
+        event=kind,
+        event_id=event_id,
+        inbox_id=document.inbox_id,
+        thread_id=document.thread_id,
+        message=_to_message(document, files, base_url),
+        occurred_at=to_iso(now),
+        recipient=UNSET if fate is None else fate.recipient,
+        reason=UNSET if fate is None else fate.reason,
+    )
     event = Event(
         id=event_id,
         account_id=account_id,
@@ -113,6 +131,24 @@ def record(tx: Tx, account_id: str, kind: str, document: Document, message: Even
         now=now,
     )
     return event
+
+
+def _to_message(document: Document, files: Sequence[Attachment], base_url: str) -> EventMessage:
+    """`to` is the inbox for mail that came in, and whom it was addressed to for mail that went out."""
+    return EventMessage(
+        id=document.id,
+        sender=document.from_addr,
+        to=document.to_addr if document.direction == INBOUND else document.header_to,
+        subject=document.subject,
+        body_text=document.body_text,
+        attachments=[_describe(document.id, file, base_url) for file in files],
+        received_at=document.created_at,
+        cc=document.cc,
+        rfc_message_id=document.rfc_message_id,
+        reply_text=document.reply_text,
+        automated=document.automated,
+        auth=document.auth,
+    )
 
 
 def _next_position(tx: Tx, account_id: str) -> int:

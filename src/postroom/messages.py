@@ -12,9 +12,9 @@ from postroom.errors import NotFound
 from postroom.storage.database import Row, Tx
 
 INBOUND, OUTBOUND = "inbound", "outbound"
-RECEIVED = "received"
+PENDING, SENT, RECEIVED, FAILED = "pending", "sent", "received", "failed"
 RAW_IN_ROW_BYTES = 64 * 1024
-HANDOVER_MEMORY_DAYS = 5
+THREAD_IDS_LIMIT = 300
 
 COLUMNS = "messages.id, messages.inbox_id, messages.thread_id, status, has_attachments, document"
 
@@ -137,7 +137,7 @@ def add_raw(tx: Tx, message_id: str, content: bytes | None, blob: str | None) ->
 
 def set_verdicts(tx: Tx, message: Message, verdicts: Verdicts | None) -> Document:
     """None leaves them as they were."""
-    document = msgspec.json.decode(message.document, type=Document)
+    document = read_document(message)
     if verdicts is None:
         return document
     judged = msgspec.structs.replace(document, auth=verdicts)
@@ -154,6 +154,17 @@ def find(tx: Tx, message_id: str) -> Message | None:
     return None if row is None else Message.from_row(row)
 
 
+def find_outbound(tx: Tx, inbox_id: str, rfc_message_id: str, since: int) -> Message | None:
+    row = tx.one(
+        f"select {COLUMNS} from messages where inbox_id = :inbox_id and rfc_message_id = :rfc_message_id"
+        " and direction = 'outbound' and created_at >= :since limit 1",
+        inbox_id=inbox_id,
+        rfc_message_id=rfc_message_id,
+        since=since,
+    )
+    return None if row is None else Message.from_row(row)
+
+
 def get(tx: Tx, account_id: str, scope: str | None, message_id: str) -> Message:
     """`scope` is the one inbox that the caller's key reaches; None reaches all of the account."""
     row = ids.is_id(ids.MESSAGE, message_id) and tx.one(
@@ -165,6 +176,51 @@ def get(tx: Tx, account_id: str, scope: str | None, message_id: str) -> Message:
     if not row or scope not in (None, row["inbox_id"]):
         raise NotFound("No such message.")
     return Message.from_row(row)
+
+
+def find_last(tx: Tx, thread_id: str, direction: str | None = None) -> Document | None:
+    """The newest message of a thread, or the newest of one direction."""
+    filtered = "" if direction is None else " and direction = :direction"
+    row = tx.one(
+        f"select document from messages where thread_id = :thread_id{filtered}"
+        " order by created_at desc, id desc limit 1",
+        thread_id=thread_id,
+        **({} if direction is None else {"direction": direction}),
+    )
+    return None if row is None else msgspec.json.decode(bytes(row["document"]), type=Document)
+
+
+def rfc_ids_of_thread(tx: Tx, thread_id: str) -> list[str]:
+    """Oldest first; of an endless thread the first and the newest."""
+    newest = tx.all(
+        "select rfc_message_id from messages where thread_id = :thread_id"
+        " order by created_at desc, id desc limit :limit",
+        thread_id=thread_id,
+        limit=THREAD_IDS_LIMIT,
+    )
+    first = tx.all(
+        "select rfc_message_id from messages where thread_id = :thread_id order by created_at, id limit 1",
+        thread_id=thread_id,
+    )
+    found = [row["rfc_message_id"] for row in (*first, *reversed(newest))]
+    return [rfc_id for rfc_id in dict.fromkeys(found) if rfc_id]
+
+
+def set_status(tx: Tx, message_id: str, status: str, *, only_from: tuple[str, ...]) -> bool:
+    """False when the message was in none of the states it may leave."""
+    allowed = {f"status_{number}": value for number, value in enumerate(only_from)}
+    changed = tx.run(
+        "update messages set status = :status where id = :id"
+        f" and status in ({', '.join(f':{name}' for name in allowed)})",
+        status=status,
+        id=message_id,
+        **allowed,
+    )
+    return changed == 1
+
+
+def read_document(message: Message) -> Document:
+    return msgspec.json.decode(message.document, type=Document)
 
 
 def require_visible(tx: Tx, message_id: str) -> None:

@@ -11,11 +11,14 @@ from postroom.attachments import Attachment
 from postroom.checks import Check
 from postroom.clock import to_iso
 from postroom.inboxes import Inbox
-from postroom.mail import extract, findings, reply, text
+from postroom.mail import bounce, extract, findings, reply, text
 from postroom.mail.address import Address, mailbox_of, normalize
+from postroom.mail.bounce import Report
 from postroom.mail.parse import ParsedAttachment, ParsedMail, parse_mail
+from postroom.mail.return_path import BouncePath
 from postroom.messages import INBOUND, RAW_IN_ROW_BYTES, RECEIVED, Document, Verdicts
 from postroom.net import guard
+from postroom.report import apply_report
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
@@ -25,10 +28,18 @@ PARTICIPANTS_PER_MAIL = 200
 
 
 @dataclass(frozen=True, slots=True)
+class Destination:
+    """An inbox; with the signed return path when the mail came to that instead of the inbox's address."""
+
+    inbox_id: str
+    bounce_path: BouncePath | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Arrival:
     """A mail as a door hands it over. `peer_ip` is "" for mail that never left this server."""
 
-    inbox_ids: tuple[str, ...]
+    destinations: tuple[Destination, ...]
     raw: bytes
     trace: bytes  # our own Received field, put before the mail
     peer_ip: str
@@ -50,6 +61,7 @@ class ReadMail:
     verdicts: Verdicts
     content_hash: str
     needs_check: bool
+    report: Report | None  # of a bounce or a complaint
 
 
 async def receive_mail(resources: Resources, arrival: Arrival) -> None:
@@ -84,6 +96,7 @@ def read_mail(arrival: Arrival) -> ReadMail:
         verdicts=unjudged(mail, arrival.peer_ip),
         content_hash=hashlib.sha256(arrival.raw).hexdigest(),
         needs_check=has_to_be_judged(mail, arrival.peer_ip) or any(map(is_unread, files)),
+        report=bounce.read_report(arrival.raw) if mail.report_type or arrival.mail_from == "" else None,
     )
 
 
@@ -111,12 +124,14 @@ def store_mail(
 ) -> list[str]:
     """Gives the bells to ring after the commit."""
     bells = []
-    for inbox_id in arrival.inbox_ids:
-        if not messages.is_handed_over_again(tx, inbox_id, read.content_hash, now):
-            inbox = inboxes.count_message(tx, inbox_id, INBOUND)
+    for destination in arrival.destinations:
+        if not messages.is_handed_over_again(tx, destination.inbox_id, read.content_hash, now):
+            inbox = inboxes.count_message(tx, destination.inbox_id, INBOUND)
             document = store_message(tx, inbox, read, now)
             messages.add_raw(tx, document.id, None if blob else arrival.trace + arrival.raw, blob)
             bells.append(announce(tx, inbox, document, arrival, read, base_url, now))
+            if read.report is not None:
+                bells += apply_report(tx, inbox, read.report, destination.bounce_path, base_url, now)
     return bells
 
 
@@ -130,6 +145,7 @@ def store_message(tx: Tx, inbox: Inbox, read: ReadMail, now: int) -> Document:
     attachments.add_all(tx, document.id, read.attachments)
     threads.add_message(tx, thread, is_read=False, now=now)
     threads.add_participants(tx, thread.id, participants(mail))
+    inboxes.add_correspondent(tx, inbox.id, mail.from_address)
     return document
 
 

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from postroom.couriers.courier import DeliveryError
-from postroom.couriers.mail import MailCourier, MailLimits, OutgoingMail
+from postroom.couriers.mail import MailCourier, MailLimits
 from postroom.couriers.relay import Relay
 from postroom.couriers.session import Timeouts
+from postroom.deliveries import DeliveryError, OutgoingMail
 from postroom.net.dns import Resolver
 from tests.doubles_dns import DnsServer
 

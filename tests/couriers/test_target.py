@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.couriers.target import InvalidWebhookUrl, check_url, resolve_target
 from postroom.couriers.webhook import WebhookCourier
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.guard import is_public
+from postroom.net.target import InvalidWebhookUrl, check_url, resolve_target
 from tests.couriers.conftest import failure_of
 from tests.couriers.http_peer import HttpPeer
 from tests.doubles_dns import DnsServer

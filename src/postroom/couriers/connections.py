@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from postroom.couriers.courier import DeliveryError, describe
+from postroom.couriers.faults import describe
 from postroom.couriers.relay import Relay
 from postroom.couriers.routing import Hop
 from postroom.couriers.session import SmtpSession, Timeouts, TlsFailed
 from postroom.couriers.wire import Wire
+from postroom.deliveries import DeliveryError
 
 
 @dataclass(frozen=True, slots=True)

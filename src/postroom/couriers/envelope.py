@@ -2,24 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from postroom.couriers.courier import DeliveryError
+from postroom.deliveries import DeliveryError, OutgoingMail
 from postroom.mail.organization import ascii_domain
 
 _MAX_ADDRESS_CHARACTERS = 320
 # A control character or a bracket would end the address in the middle of the command.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f<>]")
-
-
-@dataclass(frozen=True, slots=True)
-class OutgoingMail:
-    """One mail for one recipient: `raw` is signed and has CRLF line ends, `domain` is where it goes."""
-
-    mail_from: str  # "" for a report that must not be answered
-    recipient: str
-    raw: bytes = field(repr=False)
-    domain: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from postroom.couriers.connections import Dialer, RestingSessions
-from postroom.couriers.courier import DeliveryError
-from postroom.couriers.envelope import OutgoingMail, require_sendable
+from postroom.couriers.envelope import require_sendable
 from postroom.couriers.lanes import Lanes
 from postroom.couriers.relay import Relay
 from postroom.couriers.routing import find_hops
 from postroom.couriers.session import SmtpSession, Timeouts
+from postroom.deliveries import DeliveryError, OutgoingMail
 from postroom.net.dns import Resolver
-
-__all__ = ["MailCourier", "MailLimits", "OutgoingMail", "Receipt"]
 
 # Replies that ask for a sign-in or refuse ours: the operator must act, the recipient cannot.
 _SIGN_IN_CODES = {530, 534, 535, 538}

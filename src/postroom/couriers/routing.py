@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 
-from postroom.couriers.courier import DeliveryError
+from postroom.deliveries import DeliveryError
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.guard import is_public
 

@@ -7,10 +7,11 @@ import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from postroom.couriers.courier import DeliveryError, describe
-from postroom.couriers.envelope import Envelope, OutgoingMail, make_envelope
+from postroom.couriers.envelope import Envelope, make_envelope
+from postroom.couriers.faults import describe
 from postroom.couriers.replies import BadReply, Reply, read_reply
 from postroom.couriers.wire import Wire, WireBroken
+from postroom.deliveries import DeliveryError, OutgoingMail
 
 _BLOCK_BYTES = 64 * 1024
 _SERVICE_CLOSING = 421

@@ -11,10 +11,11 @@ from email.utils import parsedate_to_datetime
 
 import httpx2
 
-from postroom.couriers.courier import DeliveryError, describe
+from postroom.couriers.faults import describe
 from postroom.couriers.lanes import Lanes
-from postroom.couriers.target import InvalidWebhookUrl, Target, resolve_target
+from postroom.deliveries import DeliveryError
 from postroom.net.dns import DnsTemporary, Resolver
+from postroom.net.target import InvalidWebhookUrl, Target, resolve_target
 
 _MAX_ANSWER_BYTES = 64 * 1024
 _EXCERPT_BYTES = 2048

@@ -1,5 +1,6 @@
 """What requests carry: the types of bodies and queries, and how they are read from hostile bytes."""
 
+import asyncio
 import re
 from typing import Annotated, Any, Literal
 
@@ -12,6 +13,7 @@ from postroom.errors import ApiError, BadRequest, InvalidMailboxName, PayloadToo
 from postroom.events import Filter
 
 BODY_LIMIT_BYTES = 1024 * 1024
+DECODE_IN_LOOP_BYTES = 256 * 1024
 PAGE_LIMIT = 100
 OFFSET_LIMIT = 2**53
 
@@ -55,6 +57,14 @@ class Page(Struct, frozen=True):
     @property
     def size(self) -> int:
         return min(self.limit, PAGE_LIMIT)
+
+
+class NewSuppression(Struct, frozen=True):
+    address: Annotated[str, Meta(examples=["someone@example.com"])]
+
+
+class NewDomain(Struct, frozen=True):
+    domain: Annotated[str, Meta(examples=["mail.example.com"])]
 
 
 class ThreadQuery(Struct, frozen=True):
@@ -112,6 +122,8 @@ class EventQuery(Struct, frozen=True):
         return Filter(account_id, asked if scope is None else frozenset({scope}), kinds)
 
 
+DOMAIN_NAME = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
+
 _ERROR_OF_FIELD: dict[str, type[ApiError]] = {"mailboxName": InvalidMailboxName}
 _PATH = re.compile(r"\$\.(\w+)")
 _MISSING = re.compile(r"missing required field `(\w+)`")
@@ -121,18 +133,24 @@ def read_query(request: Request, kind: type[Struct]) -> Any:
     try:
         return msgspec.convert(dict(request.query_params), kind, strict=False)
     except msgspec.ValidationError as error:
-        raise _explain(error) from None
+        raise explain(error) from None
 
 
-async def read_json(request: Request, kind: type[Struct]) -> Any:
+async def read_json(request: Request, kind: type[Struct], limit: int = BODY_LIMIT_BYTES) -> Any:
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise UnsupportedMediaType("Send JSON, with the header Content-Type: application/json.")
-    raw = await read_bytes(request, BODY_LIMIT_BYTES)
+    raw = await read_bytes(request, limit)
+    if len(raw) > DECODE_IN_LOOP_BYTES:
+        return await asyncio.to_thread(decode, raw, kind)
+    return decode(raw, kind)
+
+
+def decode(raw: bytes, kind: type[Struct]) -> Any:
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
-        raise _explain(error) from None
+        raise explain(error) from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise BadRequest("The body is not valid JSON.") from None
     except RecursionError:
@@ -153,7 +171,7 @@ async def read_bytes(request: Request, limit: int) -> bytes:
     return bytes(raw)
 
 
-def _explain(error: msgspec.ValidationError) -> ApiError:
+def explain(error: msgspec.ValidationError) -> ApiError:
     reason = str(error)
     found = _PATH.search(reason) or _MISSING.search(reason)
     if found is None:

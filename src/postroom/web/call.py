@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
-from postroom import attachments
+from postroom import attachments, inboxes, threads
 from postroom.errors import Forbidden, NotFound
 from postroom.keys import Caller
 from postroom.messages import Links
 from postroom.resources import Resources, Tx
 
-__all__ = ["Call", "Tx", "require_account_key", "require_reach"]
+__all__ = ["Call", "Tx", "require_account_key", "require_owned", "require_reach"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +44,12 @@ def require_reach(caller: Caller, inbox_id: str) -> None:
     """An inbox that a key cannot reach looks like one that does not exist."""
     if caller.inbox_id not in (None, inbox_id):
         raise NotFound("No such inbox.")
+
+
+async def require_owned(call: Call, values: dict[str, str]) -> None:
+    """The inbox or thread that a path names belongs to the caller."""
+    if "inbox_id" in values:
+        require_reach(call.caller, values["inbox_id"])
+        await call.resources.db.read(inboxes.get, call.account_id, values["inbox_id"])
+    if "thread_id" in values:
+        await call.resources.db.read(threads.get, call.account_id, call.scope, values["thread_id"])

@@ -15,8 +15,8 @@ from postroom.errors import ApiError, InternalError
 from postroom.resources import Resources
 from postroom.web.api.messages import get_attachment_by_link
 from postroom.web.auth import KeyUse, RequestLimit, authenticate, bearer_token
-from postroom.web.body import read_json, read_query
-from postroom.web.call import Call, require_account_key
+from postroom.web.body import read_query
+from postroom.web.call import Call, require_account_key, require_owned
 from postroom.web.metrics import Metrics
 from postroom.web.public import Site
 from postroom.web.routes import ROUTES
@@ -111,11 +111,15 @@ class Door:
         )
 
     async def _handle(self, route: Route, call: Call, values: dict[str, str]) -> Any:
+        """Ownership comes before the body: a stranger learns nothing of what is not his."""
         arguments: dict[str, Any] = dict(values)
         if route.query is not None:
             arguments["query"] = read_query(call.request, route.query)
         if route.body is not None:
-            arguments["body"] = await read_json(call.request, route.body)
+            await require_owned(call, values)
+            if route.before_body is not None:
+                route.before_body(call.request)
+            arguments["body"] = await route.read(call.request, route.body)
         return await route.handler(call, **arguments)
 
 

@@ -2,8 +2,9 @@
 
 from postroom import errors
 from postroom.web import public
-from postroom.web.api import events, inboxes, messages, threads
+from postroom.web.api import domains, events, inboxes, messages, sending, threads
 from postroom.web.routing import ACCOUNT, PUBLIC, SCOPED, Route
+from postroom.web.sending import read_send, require_idempotency_key
 
 ATTACHMENT = "/v1/attachments/{message_id}/{filename}"
 NEW_INBOX = (errors.InvalidMailboxName, errors.InvalidDomain, errors.AddressTaken)
@@ -11,6 +12,13 @@ NEW_KEY = (errors.ApiKeyLimitReached,)
 LINK = (errors.InvalidSignature,)
 TEXT = (errors.NoText,)
 UNKNOWN_EVENT = (errors.NotFound,)
+SEND = (
+    *(errors.MissingIdempotencyKey, errors.FeatureRequiresPaidPlan, errors.IdempotencyKeyReused),
+    *(errors.RecipientSuppressed, errors.ColdOutreachLimit, errors.LoopDetected),
+)
+AGAIN = (errors.NothingToDo,)
+DOMAIN = (errors.InvalidDomain, errors.DomainTaken)
+TAKEN = (errors.DomainTaken,)
 
 ROUTES = (
     Route("GET", "/v1/me", inboxes.who_am_i, SCOPED),
@@ -34,6 +42,21 @@ ROUTES = (
         "GET", "/v1/attachments/{message_id}/{filename}/text", messages.get_attachment_text, SCOPED, 200, TEXT
     ),
     Route("GET", "/v1/events", events.list_events, SCOPED, 200, UNKNOWN_EVENT),
+    Route(
+        *("POST", "/v1/inboxes/{inbox_id}/send", sending.send_message, SCOPED, 200, SEND),
+        read=read_send,
+        before_body=require_idempotency_key,
+    ),
+    Route("POST", "/v1/messages/{message_id}/retry", sending.retry_message, SCOPED, 200, AGAIN),
+    Route("POST", "/v1/messages/{message_id}/cancel", sending.cancel_message, SCOPED, 200, AGAIN),
+    Route("GET", "/v1/suppressions", sending.list_suppressions, ACCOUNT),
+    Route("POST", "/v1/suppressions", sending.add_suppression, ACCOUNT, 201),
+    Route("DELETE", "/v1/suppressions/{address}", sending.delete_suppression, ACCOUNT, 204),
+    Route("GET", "/v1/domains", domains.list_domains, ACCOUNT),
+    Route("POST", "/v1/domains", domains.create_domain, ACCOUNT, 201, DOMAIN),
+    Route("GET", "/v1/domains/{domain_id}", domains.get_domain, ACCOUNT),
+    Route("DELETE", "/v1/domains/{domain_id}", domains.delete_domain, ACCOUNT, 204, TAKEN),
+    Route("POST", "/v1/domains/{domain_id}/verify", domains.verify_domain, ACCOUNT, 200, TAKEN),
     Route("GET", "/health", public.health, PUBLIC),
     Route("GET", "/ready", public.ready, PUBLIC, 200, (errors.Unavailable,)),
     Route("GET", "/metrics", public.metrics, PUBLIC),

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
 from msgspec import Struct
+from starlette.requests import Request
 
 from postroom.errors import ApiError, MethodNotAllowed, NotFound
+from postroom.web.body import read_json
 
 ACCOUNT, SCOPED, PUBLIC = "account", "scoped", "public"
 
@@ -21,6 +23,8 @@ class Route:
     scope: str
     status: int = 200
     errors: tuple[type[ApiError], ...] = ()
+    read: Callable[..., Awaitable[Any]] = read_json
+    before_body: Callable[[Request], object] | None = None
     body: type[Struct] | None = field(init=False)
     query: type[Struct] | None = field(init=False)
     answer: Any = field(init=False)

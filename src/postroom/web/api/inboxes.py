@@ -19,8 +19,9 @@ async def create_inbox(call: Call, body: NewInbox) -> shapes.Inbox:
         inboxes.add,
         call.account_id,
         body.mailbox_name,
-        inboxes.require_domain(body.domain, call.resources.config.domain),
+        body.domain,
         body.display_name,
+        call.resources.config.domain,
         call.now(),
     )
     return shapes.Inbox.of(inbox)

@@ -3,10 +3,11 @@
 import asyncio
 from urllib.parse import quote
 
+import msgspec
 from msgspec import Raw
 from starlette.responses import Response
 
-from postroom import attachments, inboxes, messages
+from postroom import attachments, deliveries, inboxes, messages
 from postroom.attachments import Attachment
 from postroom.check import read_raw
 from postroom.mail.parse import parse_mail
@@ -36,7 +37,9 @@ async def get_message(call: Call, message_id: str) -> shapes.RawMessage:
 
     def work(tx: Tx) -> bytes:
         message = messages.get(tx, call.account_id, call.scope, message_id)
-        return messages.to_json(tx, [message], call.links(tx))[0]
+        shown = messages.to_json(tx, [message], call.links(tx))[0]
+        recipients = [shapes.ShownRecipient.of(item) for item in deliveries.list_of_message(tx, message.id)]
+        return b'%s,"recipients":%s}' % (shown[:-1], msgspec.json.encode(recipients)) if recipients else shown
 
     return Raw(await call.resources.db.read(work))
 
