@@ -87,6 +87,12 @@ async def db(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterat
     await opened.close()
 
 
+def api_client(base_url: str, token: str) -> httpx2.AsyncClient:
+    """Patient, because the machine that runs the tests may be busy."""
+    headers = {"Authorization": f"Bearer {token}"}
+    return httpx2.AsyncClient(base_url=base_url, headers=headers, timeout=60)
+
+
 @dataclass
 class Server:
     """A running server and a client that holds the first account's key."""
@@ -124,14 +130,12 @@ class Server:
         return self.resources.config.base_url
 
     def client(self, token: str) -> httpx2.AsyncClient:
-        return httpx2.AsyncClient(base_url=self.base_url, headers={"Authorization": f"Bearer {token}"})
+        return api_client(self.base_url, token)
 
 
 @pytest.fixture
 async def server(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
     async with serving(settings(tmp_path, DATABASE_URL=database_url), clock) as postroom:
         assert postroom.first_token is not None
-        headers = {"Authorization": f"Bearer {postroom.first_token}"}
-        base_url = postroom.resources.config.base_url
-        async with httpx2.AsyncClient(base_url=base_url, headers=headers) as api:
+        async with api_client(postroom.resources.config.base_url, postroom.first_token) as api:
             yield Server(postroom.resources, api, postroom.first_token, clock, postroom.smtp_port)

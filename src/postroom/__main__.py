@@ -46,6 +46,8 @@ def serve(
     domain: Annotated[str | None, setting("POSTROOM_DOMAIN", "Domain of the inboxes.")] = None,
     database_url: Annotated[str | None, setting("POSTROOM_DATABASE_URL", "postgresql://…")] = None,
     outbound: Annotated[str | None, setting("POSTROOM_OUTBOUND", "mx, or a relay: smtp://…")] = None,
+    webhook_url: Annotated[str | None, setting("POSTROOM_WEBHOOK_URL", "First account's webhook.")] = None,
+    webhook_secret: Annotated[str | None, setting("POSTROOM_WEBHOOK_SECRET", "Its secret.")] = None,
     allow_private_webhooks: Annotated[
         str | None,
         setting("POSTROOM_ALLOW_PRIVATE_WEBHOOKS", "on or off: private targets."),

@@ -7,17 +7,20 @@ from collections.abc import AsyncIterator, Coroutine
 from dataclasses import replace
 from functools import partial
 
-from postroom import accounts, attachments, checks, deliveries, domains, keys, secret_values
+from postroom import accounts, attachments, checks, deliveries, domains, keys, secret_values, webhooks
 from postroom.accounts import Account
 from postroom.check import check_message
 from postroom.clock import Clock, SystemClock
 from postroom.config import Config, ConfigError, Endpoint, allows_private_targets
 from postroom.couriers.mail import MailCourier
 from postroom.couriers.relay import parse_outbound
+from postroom.couriers.webhook import WebhookCourier
 from postroom.deliver import Outbound, deliver_mail
 from postroom.extraction.pool import ExtractionPool
 from postroom.mail import dkim
 from postroom.net.dns import Resolver, ThreadResolver
+from postroom.net.target import InvalidWebhookUrl, check_url
+from postroom.notify import deliver_webhook
 from postroom.resources import Resources
 from postroom.smtp.policy import Policy
 from postroom.smtp.reception import Reception
@@ -29,12 +32,14 @@ from postroom.storage.folder import FolderLock, make_folder
 from postroom.upkeep import keep_up
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
+from postroom.web.stream import Streams
 from postroom.work import Queue, work_through
 
 FIRST_ACCOUNT = "default"
 KEY_USE_SECONDS = 5.0
 RETURN_PATH = "return-path"
 CHECKS = Queue(checks.BELL, checks.claim_due, checks.renew, at_once=8)
+WEBHOOKS = Queue(deliveries.WEBHOOK_BELL, deliveries.claim_webhooks, deliveries.renew, at_once=100)
 MAIL = Queue(deliveries.BELL, deliveries.claim_mail, deliveries.renew, at_once=64)
 
 
@@ -58,6 +63,7 @@ async def serving(
         listener = listen("POSTROOM_HTTP", config.http)
         stack.callback(listener.close)
         config = with_base_url(config, listener)
+        require_webhook_url(config)
 
         clock = clock or SystemClock()
         db = await open_database(config, clock.now())
@@ -87,12 +93,19 @@ async def serving(
         await start_smtp(smtp, config.smtp)
         stack.push_async_callback(smtp.stop)
 
-        door = Door(resources)
+        webhook_courier = WebhookCourier(resolver, allow_private=allows_private_targets(config))
+        stack.push_async_callback(webhook_courier.close)
+        run(stack, work_through(resources, WEBHOOKS, partial(deliver_webhook, resources, webhook_courier)))
+
+        streams = Streams(resources)
+        door = Door(resources, webhook_courier, streams)
+        run(stack, streams.watch_keys())
         stack.push_async_callback(door.key_use.save)
         run(stack, save_key_use_now_and_then(door))
         http = HttpServer(door, listener)
         await http.start()
         stack.push_async_callback(http.stop)
+        stack.push_async_callback(streams.close)
 
         yield Postroom(resources, first_token, smtp.port)
 
@@ -116,6 +129,9 @@ def make_first_account(tx: Tx, config: Config, now: int) -> str | None:
     account: Account = accounts.add(tx, FIRST_ACCOUNT, config.plan, now)
     token = config.api_key or keys.new_token()
     keys.add(tx, account.id, None, "first key", token, now)
+    if config.webhook_url:
+        secret = config.webhook_secret or None
+        webhooks.put(tx, account.id, account.id, config.webhook_url, None, secret, now)
     return token
 
 
@@ -137,6 +153,14 @@ async def stop(task: asyncio.Task[None]) -> None:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
+
+
+def require_webhook_url(config: Config) -> None:
+    try:
+        if config.webhook_url:
+            check_url(config.webhook_url, allows_private_targets(config))
+    except InvalidWebhookUrl as error:
+        raise ConfigError("POSTROOM_WEBHOOK_URL", error.reason) from None
 
 
 def mail_courier(resources: Resources) -> MailCourier:

@@ -4,9 +4,11 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from postroom import attachments, checks, events, inboxes, log, messages
+from postroom import attachments, checks, inboxes, log, messages
+from postroom.announce import announce
 from postroom.attachments import Attachment
 from postroom.checks import Check
+from postroom.events import MESSAGE_RECEIVED
 from postroom.mail import authenticity
 from postroom.mail.extract import Extraction
 from postroom.mail.lookup import Lookup
@@ -103,5 +105,4 @@ def finish(tx: Tx, message: Message, found: Found, base_url: str, now: int) -> l
     for file in found.attachments:
         attachments.set_text(tx, message.id, file)
     document = messages.set_verdicts(tx, message, found.verdicts)
-    events.record_received(tx, inbox.account_id, document, found.attachments, base_url, now)
-    return [events.bell(inbox.account_id)]
+    return announce(tx, inbox.account_id, MESSAGE_RECEIVED, document, found.attachments, base_url, now)

@@ -20,6 +20,8 @@ DEFAULTS = {
     "POSTROOM_OUTBOUND": "mx",
     "POSTROOM_API_KEY": "",
     "POSTROOM_PLAN": "free",
+    "POSTROOM_WEBHOOK_URL": "",
+    "POSTROOM_WEBHOOK_SECRET": "",
     "POSTROOM_ALLOW_PRIVATE_WEBHOOKS": "",
 }
 
@@ -31,6 +33,7 @@ SWITCH: dict[str, bool | None] = {
 
 _HOST_LABEL = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
 _DOMAIN = re.compile(rf"{_HOST_LABEL}(\.{_HOST_LABEL})*")
+_SECRET = re.compile(r"[\x21-\x7e]{16,200}")
 _API_KEY = re.compile(r"pr_[\x21-\x7e]{16,200}")
 
 
@@ -60,6 +63,8 @@ class Config:
     api_key: str  # "" makes a random one
     plan: Plan
     outbound: str
+    webhook_url: str  # "" sets none
+    webhook_secret: str  # "" makes a random one
     allow_private: bool | None  # None: only while base_url is loopback
 
     def __repr__(self) -> str:
@@ -86,6 +91,8 @@ def load(environment: Mapping[str, str]) -> Config:
         api_key=_api_key(values["POSTROOM_API_KEY"]),
         plan=_plan(values["POSTROOM_PLAN"]),
         outbound=values["POSTROOM_OUTBOUND"],
+        webhook_url=values["POSTROOM_WEBHOOK_URL"],
+        webhook_secret=_webhook_secret(values["POSTROOM_WEBHOOK_SECRET"]),
         allow_private=_switch("POSTROOM_ALLOW_PRIVATE_WEBHOOKS", values),
     )
 
@@ -127,6 +134,12 @@ def _database_url(value: str) -> str:
 def _api_key(value: str) -> str:
     if value and not _API_KEY.fullmatch(value):
         raise ConfigError("POSTROOM_API_KEY", "must be pr_ and at least 16 more visible characters")
+    return value
+
+
+def _webhook_secret(value: str) -> str:
+    if value and not _SECRET.fullmatch(value):
+        raise ConfigError("POSTROOM_WEBHOOK_SECRET", "must be 16 to 200 visible characters")
     return value
 
 

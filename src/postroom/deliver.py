@@ -10,6 +10,7 @@ from typing import Protocol
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from postroom import attachments, deliveries, domains, events, inboxes, messages, suppressions
+from postroom.announce import announce
 from postroom.check import read_raw
 from postroom.clock import DAY, SECOND
 from postroom.deliveries import DONE, Delivery, DeliveryError, OutgoingMail
@@ -160,7 +161,7 @@ def record_success(
     states = {other.state for other in deliveries.list_of_message(tx, message.id)}
     if states != {DONE} or not messages.set_status(tx, message.id, SENT, only_from=(PENDING,)):
         return []
-    return [tell(tx, delivery, message, events.MESSAGE_SENT, None, base_url, now)]
+    return tell(tx, delivery, message, events.MESSAGE_SENT, None, base_url, now)
 
 
 def record_failure(
@@ -178,14 +179,13 @@ def record_failure(
         suppressions.add(tx, delivery.account_id, delivery.target, suppressions.BOUNCE, now)
     messages.set_status(tx, message.id, messages.FAILED, only_from=(PENDING,))
     fate = Fate(delivery.target, reply)
-    return [tell(tx, delivery, message, events.MESSAGE_FAILED, fate, base_url, now)]
+    return tell(tx, delivery, message, events.MESSAGE_FAILED, fate, base_url, now)
 
 
 def tell(
     tx: Tx, delivery: Delivery, message: Message, kind: str, fate: Fate | None, base_url: str, now: int
-) -> str:
-    """Records the event. Gives the bell to ring."""
+) -> list[str]:
+    """Records the event. Gives the bells to ring."""
     files = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
     document = messages.read_document(message)
-    events.record(tx, delivery.account_id, kind, document, files, base_url, now, fate)
-    return events.bell(delivery.account_id)
+    return announce(tx, delivery.account_id, kind, document, files, base_url, now, fate)

@@ -3,12 +3,15 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from postroom import ids
 from postroom.clock import HOUR, MINUTE, SECOND
+from postroom.events import Event
 from postroom.storage.database import Row, Tx
 
 BELL = "deliveries"
+WEBHOOK_BELL = "webhooks"
 MAIL, WEBHOOK = "mail", "webhook"
 PENDING, DONE, FAILED, CANCELLED, BOUNCED = "pending", "delivered", "failed", "cancelled", "bounced"
 
@@ -26,9 +29,9 @@ WEBHOOK_WAITS = (
 )
 INSERT = (
     "insert into deliveries (id, account_id, inbox_id, kind, message_id, event_id, target, lane, position,"
-    " is_cold, state, attempts, waits_used, due_at, last_reply, created_at) values (:id, :account_id,"
-    " :inbox_id, :kind, :message_id, :event_id, :target, :lane, :position, :is_cold, 'pending', 0, 0, :now,"
-    " '', :now)"
+    " webhook_owner, is_cold, state, attempts, waits_used, due_at, last_reply, created_at)"
+    " values (:id, :account_id, :inbox_id, :kind, :message_id, :event_id, :target, :lane, :position,"
+    " :webhook_owner, :is_cold, 'pending', 0, 0, :now, '', :now)"
 )
 WAITS = {MAIL: MAIL_WAITS, WEBHOOK: WEBHOOK_WAITS}
 
@@ -51,6 +54,7 @@ class Delivery:
     last_code: int | None
     last_reply: str
     created_at: int
+    webhook_owner: str | None
 
     @classmethod
     def from_row(cls, row: Row) -> "Delivery":
@@ -71,6 +75,7 @@ class Delivery:
             row["last_code"],
             row["last_reply"],
             row["created_at"],
+            row["webhook_owner"],
         )
 
 
@@ -132,13 +137,36 @@ def add_mail(
             target=recipient.address,
             lane=recipient.address.rpartition("@")[2],
             position=position,
+            webhook_owner=None,
             is_cold=int(recipient.is_cold),
             now=now,
         )
 
 
+def add_webhook(tx: Tx, event: Event, owner: str, url: str, now: int) -> None:
+    tx.run(
+        INSERT,
+        id=ids.new(ids.DELIVERY, now),
+        account_id=event.account_id,
+        inbox_id=event.inbox_id,
+        kind=WEBHOOK,
+        message_id=event.message_id,
+        event_id=event.id,
+        target=url,
+        lane=urlsplit(url).netloc,
+        position=0,
+        webhook_owner=owner,
+        is_cold=0,
+        now=now,
+    )
+
+
 def claim_mail(tx: Tx, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
     return _claim_due(tx, MAIL, running, limit, now)
+
+
+def claim_webhooks(tx: Tx, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
+    return _claim_due(tx, WEBHOOK, running, limit, now)
 
 
 def _claim_due(tx: Tx, kind: str, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:

@@ -31,6 +31,10 @@ class InvalidMailboxName(ApiError):
     status, code = 400, "invalid_mailbox_name"
 
 
+class NoWebhookUrl(ApiError):
+    status, code = 400, "no_webhook_url"
+
+
 class InvalidDomain(ApiError):
     status, code = 400, "invalid_domain"
 
@@ -83,6 +87,10 @@ class UnsupportedMediaType(ApiError):
     status, code = 415, "unsupported_media_type"
 
 
+class InvalidWebhookUrl(ApiError):
+    status, code = 422, "invalid_webhook_url"
+
+
 class ApiKeyLimitReached(ApiError):
     status, code = 422, "api_key_limit_reached"
 
@@ -113,6 +121,10 @@ class LoopDetected(ApiError):
 
 class InternalError(ApiError):
     status, code = 500, "internal_error"
+
+
+class WebhookFailed(ApiError):
+    status, code = 502, "webhook_failed"
 
 
 class Unavailable(ApiError):

@@ -63,6 +63,7 @@ class Event:
     inbox_id: str
     kind: str
     payload: bytes
+    message_id: str
 
     @classmethod
     def from_row(cls, row: Row) -> "Event":
@@ -73,6 +74,7 @@ class Event:
             row["inbox_id"],
             row["kind"],
             bytes(row["payload"]),
+            row["message_id"],
         )
 
 
@@ -82,12 +84,6 @@ class Fate:
 
     recipient: str
     reason: str
-
-
-def record_received(
-    tx: Tx, account_id: str, document: Document, files: Sequence[Attachment], base_url: str, now: int
-) -> Event:
-    return record(tx, account_id, MESSAGE_RECEIVED, document, files, base_url, now)
 
 
 def record(
@@ -118,16 +114,18 @@ def record(
         inbox_id=document.inbox_id,
         kind=kind,
         payload=msgspec.json.encode(payload),
+        message_id=document.id,
     )
     tx.run(
-        "insert into events (id, account_id, position, inbox_id, kind, payload, created_at)"
-        " values (:id, :account_id, :position, :inbox_id, :kind, :payload, :now)",
+        "insert into events (id, account_id, position, inbox_id, kind, payload, message_id, created_at)"
+        " values (:id, :account_id, :position, :inbox_id, :kind, :payload, :message_id, :now)",
         id=event.id,
         account_id=account_id,
         position=event.position,
         inbox_id=event.inbox_id,
         kind=kind,
         payload=event.payload,
+        message_id=event.message_id,
         now=now,
     )
     return event
@@ -195,6 +193,29 @@ def position_of(tx: Tx, account_id: str, scope: str | None, event_id: str) -> in
     if not row or scope not in (None, row["inbox_id"]):
         raise NotFound("No such event. It may be older than 30 days.")
     return int(row["position"])
+
+
+def position_of_message(tx: Tx, account_id: str, inbox_id: str, message_id: str) -> int:
+    row = tx.one(
+        "select min(position) as position from events where message_id = :message_id"
+        " and account_id = :account_id and inbox_id = :inbox_id",
+        message_id=message_id,
+        account_id=account_id,
+        inbox_id=inbox_id,
+    )
+    if row is None or row["position"] is None:
+        raise NotFound("No such message, or its event is older than 30 days.")
+    return int(row["position"])
+
+
+def find(tx: Tx, event_id: str) -> Event | None:
+    row = tx.one("select * from events where id = :id", id=event_id)
+    return None if row is None else Event.from_row(row)
+
+
+def last_position(tx: Tx, account_id: str) -> int:
+    row = tx.one("select event_position from accounts where id = :id", id=account_id)
+    return 0 if row is None else int(row["event_position"])
 
 
 def list_after(tx: Tx, wanted: Filter, position: int, limit: int) -> list[Event]:

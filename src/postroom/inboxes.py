@@ -1,6 +1,7 @@
 """Inboxes: an address that sends and receives."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from postroom import accounts, domains, ids, keys, limits, names
@@ -23,10 +24,18 @@ class Inbox:
     address: str
     display_name: str | None
     created_at: int
+    webhook_url: str | None = None  # its own webhook, a copy of the row in webhooks
 
     @classmethod
     def from_row(cls, row: Row) -> "Inbox":
-        return cls(row["id"], row["account_id"], row["address"], row["display_name"], row["created_at"])
+        return cls(
+            row["id"],
+            row["account_id"],
+            row["address"],
+            row["display_name"],
+            row["created_at"],
+            row["webhook_url"],
+        )
 
 
 def require_mailbox_name(name: str) -> None:
@@ -102,9 +111,8 @@ def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> tuple[l
     return [Inbox.from_row(row) for row in rows], int(row["inbox_count"]) if row else 0
 
 
-def rename(tx: Tx, account_id: str, inbox_id: str, display_name: str | None) -> Inbox:
+def rename(tx: Tx, inbox: Inbox, display_name: str | None) -> Inbox:
     names.require_clean(display_name or "", "displayName")
-    inbox = get(tx, account_id, inbox_id)
     tx.run("update inboxes set display_name = :name where id = :id", name=display_name, id=inbox.id)
     return replace(inbox, display_name=display_name)
 
@@ -113,6 +121,18 @@ def find_by_address(tx: Tx, mailbox: str) -> Inbox | None:
     """`mailbox` is in the form that mail.address compares: lower case, without a +tag."""
     row = tx.one("select * from inboxes where address = :address", address=mailbox)
     return None if row is None else Inbox.from_row(row)
+
+
+def count_owned(tx: Tx, account_id: str, inbox_ids: Sequence[str]) -> int:
+    """How many of these different ids are inboxes of the account."""
+    owned = 0
+    for inbox_id in inbox_ids:
+        owned += (
+            ids.is_id(ids.INBOX, inbox_id)
+            and (found := find(tx, inbox_id)) is not None
+            and (found.account_id == account_id)
+        )
+    return owned
 
 
 def find(tx: Tx, inbox_id: str) -> Inbox | None:
@@ -148,6 +168,11 @@ def count_message(tx: Tx, inbox_id: str, direction: str) -> Inbox:
     if row is None:
         raise NotFound("No such inbox.")
     return Inbox.from_row(row)
+
+
+def set_webhook_url(tx: Tx, inbox: Inbox, url: str | None) -> Inbox:
+    tx.run("update inboxes set webhook_url = :url where id = :id", url=url, id=inbox.id)
+    return replace(inbox, webhook_url=url)
 
 
 def remove(tx: Tx, account_id: str, inbox_id: str, now: int) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from postroom import ids, names
@@ -92,6 +93,16 @@ def find_caller(tx: Tx, token: str) -> Caller | None:
     if row is None or not hmac.compare_digest(row["token_hash"], token_hash):
         return None
     return Caller(row["id"], row["account_id"], row["name"], row["plan"], row["inbox_id"])
+
+
+def find_valid(tx: Tx, key_ids: Sequence[str]) -> set[str]:
+    """Those of the keys that have not been revoked."""
+    valid: set[str] = set()
+    for start in range(0, len(key_ids), 500):
+        names = {f"id_{number}": key_id for number, key_id in enumerate(key_ids[start : start + 500])}
+        rows = tx.all(f"select id from keys where id in ({', '.join(f':{name}' for name in names)})", **names)
+        valid |= {row["id"] for row in rows}
+    return valid
 
 
 def list_of_account(tx: Tx, account_id: str) -> list[Key]:

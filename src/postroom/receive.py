@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from msgspec import UNSET
 
-from postroom import attachments, checks, events, ids, inboxes, messages, threads
+from postroom import attachments, checks, ids, inboxes, messages, threads
+from postroom.announce import announce
 from postroom.attachments import Attachment
 from postroom.checks import Check
 from postroom.clock import to_iso
+from postroom.events import MESSAGE_RECEIVED
 from postroom.inboxes import Inbox
 from postroom.mail import bounce, extract, findings, reply, text
 from postroom.mail.address import Address, mailbox_of, normalize
@@ -123,13 +125,13 @@ def store_mail(
     tx: Tx, arrival: Arrival, read: ReadMail, blob: str | None, base_url: str, now: int
 ) -> list[str]:
     """Gives the bells to ring after the commit."""
-    bells = []
+    bells: list[str] = []
     for destination in arrival.destinations:
         if not messages.is_handed_over_again(tx, destination.inbox_id, read.content_hash, now):
             inbox = inboxes.count_message(tx, destination.inbox_id, INBOUND)
             document = store_message(tx, inbox, read, now)
             messages.add_raw(tx, document.id, None if blob else arrival.trace + arrival.raw, blob)
-            bells.append(announce(tx, inbox, document, arrival, read, base_url, now))
+            bells += tell(tx, inbox, document, arrival, read, base_url, now)
             if read.report is not None:
                 bells += apply_report(tx, inbox, read.report, destination.bounce_path, base_url, now)
     return bells
@@ -149,15 +151,14 @@ def store_message(tx: Tx, inbox: Inbox, read: ReadMail, now: int) -> Document:
     return document
 
 
-def announce(
+def tell(
     tx: Tx, inbox: Inbox, document: Document, arrival: Arrival, read: ReadMail, base_url: str, now: int
-) -> str:
-    """The event, or the check that will record it."""
+) -> list[str]:
+    """The event, or the check that will record it. Gives the bells to ring."""
     if read.needs_check:
         checks.add(tx, Check(document.id, arrival.peer_ip, arrival.helo, arrival.mail_from, now))
-        return checks.BELL
-    events.record_received(tx, inbox.account_id, document, read.attachments, base_url, now)
-    return events.bell(inbox.account_id)
+        return [checks.BELL]
+    return announce(tx, inbox.account_id, MESSAGE_RECEIVED, document, read.attachments, base_url, now)
 
 
 def to_document(inbox: Inbox, thread_id: str, read: ReadMail, is_new_participant: bool, now: int) -> Document:

@@ -1,6 +1,7 @@
 """A bounce or a complaint to its effects, if it is about a mail that this inbox really sent."""
 
 from postroom import attachments, deliveries, events, messages, suppressions
+from postroom.announce import announce
 from postroom.clock import DAY
 from postroom.deliveries import Delivery
 from postroom.events import Fate
@@ -66,7 +67,7 @@ def apply_to_recipient(
     fate = Fate(delivery.target, reason)
     if kind == "complaint":
         suppressions.add(tx, inbox.account_id, delivery.target, suppressions.COMPLAINT, now)
-        return [_tell(tx, inbox, message, events.MESSAGE_COMPLAINED, fate, base_url, now)]
+        return _tell(tx, inbox, message, events.MESSAGE_COMPLAINED, fate, base_url, now)
     if kind != "bounce" or not bounce.is_hard(reported.status, reported.diagnostic):
         return []
     if not deliveries.mark_bounced(tx, delivery, reason, now):
@@ -74,10 +75,12 @@ def apply_to_recipient(
     if bounce.is_about_address(bounce.reply_code(reported.diagnostic), reported.status, reported.diagnostic):
         suppressions.add(tx, inbox.account_id, delivery.target, suppressions.BOUNCE, now)
     messages.set_status(tx, message.id, FAILED, only_from=(PENDING, SENT))
-    return [_tell(tx, inbox, message, events.MESSAGE_BOUNCED, fate, base_url, now)]
+    return _tell(tx, inbox, message, events.MESSAGE_BOUNCED, fate, base_url, now)
 
 
-def _tell(tx: Tx, inbox: Inbox, message: Message, kind: str, fate: Fate, base_url: str, now: int) -> str:
+def _tell(
+    tx: Tx, inbox: Inbox, message: Message, kind: str, fate: Fate, base_url: str, now: int
+) -> list[str]:
     files = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
-    events.record(tx, inbox.account_id, kind, messages.read_document(message), files, base_url, now, fate)
-    return events.bell(inbox.account_id)
+    document = messages.read_document(message)
+    return announce(tx, inbox.account_id, kind, document, files, base_url, now, fate)

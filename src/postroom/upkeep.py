@@ -99,5 +99,7 @@ def _remove_threads(tx: Tx, inbox_id: str) -> None:
         tx.run("delete from participants where thread_id = :id", id=row["id"])
         tx.run("delete from threads where id = :id", id=row["id"])
     if not rows:
-        tx.run("delete from handovers where inbox_id = :inbox_id", inbox_id=inbox_id)
+        for table in ("handovers", "correspondents"):
+            tx.run(f"delete from {table} where inbox_id = :inbox_id", inbox_id=inbox_id)
+        tx.run("delete from webhooks where owner = :inbox_id", inbox_id=inbox_id)
         tx.run("delete from removed_inboxes where inbox_id = :inbox_id", inbox_id=inbox_id)

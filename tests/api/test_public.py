@@ -38,7 +38,14 @@ async def test_the_description_lists_every_route_with_its_types(server: Server) 
     described = {(method.upper(), path) for path, item in document["paths"].items() for method in item}
     assert described == {(route.method, route.path) for route in ROUTES if route.path not in openapi.UNLISTED}
     inbox = document["components"]["schemas"]["Inbox"]
-    assert set(inbox["properties"]) == {"id", "address", "displayName", "createdAt"}
+    assert set(inbox["properties"]) == {
+        "id",
+        "address",
+        "displayName",
+        "createdAt",
+        "webhookUrl",
+        "webhookSecret",
+    }
 
 
 async def test_every_reference_in_the_description_leads_somewhere(server: Server) -> None:

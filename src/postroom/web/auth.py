@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection
 
 from postroom import keys
 from postroom.clock import MINUTE, seconds_until
@@ -14,7 +14,7 @@ REQUESTS_PER_MINUTE = 1_000
 FORGET_ABOVE_ACCOUNTS = 10_000
 
 
-def bearer_token(request: Request) -> str:
+def bearer_token(request: HTTPConnection) -> str:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise Unauthorized("Send your API key as: Authorization: Bearer pr_…")

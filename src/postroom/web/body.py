@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -38,6 +39,7 @@ class NewInbox(Struct, rename="camel", frozen=True):
 
 class InboxChange(Struct, rename="camel", frozen=True):
     display_name: DisplayName | UnsetType | None = UNSET
+    webhook_url: Annotated[str, Meta(max_length=2000)] | UnsetType | None = UNSET
 
 
 class NewKey(Struct, rename="camel", frozen=True):
@@ -46,6 +48,9 @@ class NewKey(Struct, rename="camel", frozen=True):
     ]
 
 
+EventType = Literal[
+    "message.received", "message.sent", "message.failed", "message.bounced", "message.complained"
+]
 Limit = Annotated[int, Meta(ge=1, description="Page size; above 100 counts as 100.")]
 Offset = Annotated[int, Meta(ge=0, le=OFFSET_LIMIT, description="How many to skip.")]
 
@@ -57,6 +62,34 @@ class Page(Struct, frozen=True):
     @property
     def size(self) -> int:
         return min(self.limit, PAGE_LIMIT)
+
+
+class NewWebhook(Struct, rename="camel", frozen=True):
+    url: Annotated[str, Meta(max_length=2000, examples=["https://example.com/hooks/mail"])]
+    event_types: Annotated[list[EventType], Meta(max_length=20)] | None = None
+    secret: Annotated[str, Meta(min_length=16, max_length=200, pattern="^[\\x21-\\x7e]+$")] | None = None
+
+
+class DeliveryQuery(Struct, rename="camel", frozen=True):
+    state: Literal["pending", "delivered", "failed"] | None = None
+    limit: Limit = 50
+    offset: Offset = 0
+
+    @property
+    def size(self) -> int:
+        return min(self.limit, PAGE_LIMIT)
+
+
+class RetryFailed(Struct, frozen=True):
+    since: Annotated[datetime, Meta(tz=True, description="Deliveries made since this moment.")]
+
+
+class WaitQuery(Struct, frozen=True):
+    timeout: Annotated[float, Meta(ge=0, le=120, description="Seconds to wait.")] = 60
+    after: Annotated[str, Meta(description="An event or message id to start behind.")] | None = None
+    sender: Annotated[str, Meta(description="Part of the sender.")] = field(default="", name="from")
+    subject: Annotated[str, Meta(description="Part of the subject.")] = ""
+    thread_id: str = ""
 
 
 class NewSuppression(Struct, frozen=True):

@@ -8,6 +8,7 @@ from postroom import attachments, inboxes, threads
 from postroom.errors import Forbidden, NotFound
 from postroom.keys import Caller
 from postroom.messages import Links
+from postroom.notify import WebhookCourier
 from postroom.resources import Resources, Tx
 
 __all__ = ["Call", "Tx", "require_account_key", "require_owned", "require_reach"]
@@ -18,6 +19,7 @@ class Call:
     resources: Resources
     caller: Caller
     request: Request
+    webhook_courier: WebhookCourier
 
     @property
     def account_id(self) -> str:

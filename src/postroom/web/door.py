@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from postroom import log
 from postroom.errors import ApiError, InternalError
+from postroom.notify import WebhookCourier
 from postroom.resources import Resources
 from postroom.web.api.messages import get_attachment_by_link
 from postroom.web.auth import KeyUse, RequestLimit, authenticate, bearer_token
@@ -21,6 +22,7 @@ from postroom.web.metrics import Metrics
 from postroom.web.public import Site
 from postroom.web.routes import ROUTES
 from postroom.web.routing import ACCOUNT, Route, Router
+from postroom.web.stream import Streams
 
 API_PREFIX = "/v1/"
 LINK_PREFIX = "/v1/attachments/"
@@ -39,8 +41,10 @@ class Visit:
 
 
 class Door:
-    def __init__(self, resources: Resources) -> None:
+    def __init__(self, resources: Resources, webhook_courier: WebhookCourier, streams: Streams) -> None:
+        self._streams = streams
         self._resources = resources
+        self._webhook_courier = webhook_courier
         self._router = Router(ROUTES)
         self._limit = RequestLimit()
         self._metrics = Metrics()
@@ -48,7 +52,8 @@ class Door:
         self.key_use = KeyUse(resources)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "websocket":
+            await self._streams.serve(scope, receive, send)
             return
         visit = Visit(Request(scope, receive), {"X-Request-Id": f"req_{secrets.token_hex(16)}"})
         try:
@@ -95,7 +100,7 @@ class Door:
         visit.headers.update(allowance.headers())
         allowance.require()
         self.key_use.note(caller.key_id, now)
-        return Call(self._resources, caller, visit.request)
+        return Call(self._resources, caller, visit.request, self._webhook_courier)
 
     async def _open_link(self, visit: Visit) -> Response:
         """The signature of an attachment's link stands in for a key."""

@@ -87,6 +87,7 @@ def _query_parameters(route: Route) -> list[Json]:
 
 def _responses(route: Route) -> Json:
     responses: Json = {str(route.status): _success(route)}
+    responses |= {str(status): {"description": "There is nothing."} for status in route.also}
     for status, codes in sorted(_error_codes(route).items()):
         responses[str(status)] = {
             "description": " or ".join(f"`{code}`" for code in codes),

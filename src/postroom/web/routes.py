@@ -2,7 +2,7 @@
 
 from postroom import errors
 from postroom.web import public
-from postroom.web.api import domains, events, inboxes, messages, sending, threads
+from postroom.web.api import domains, events, inboxes, messages, sending, threads, waiting, webhooks
 from postroom.web.routing import ACCOUNT, PUBLIC, SCOPED, Route
 from postroom.web.sending import read_send, require_idempotency_key
 
@@ -11,11 +11,12 @@ NEW_INBOX = (errors.InvalidMailboxName, errors.InvalidDomain, errors.AddressTake
 NEW_KEY = (errors.ApiKeyLimitReached,)
 LINK = (errors.InvalidSignature,)
 TEXT = (errors.NoText,)
-UNKNOWN_EVENT = (errors.NotFound,)
 SEND = (
     *(errors.MissingIdempotencyKey, errors.FeatureRequiresPaidPlan, errors.IdempotencyKeyReused),
     *(errors.RecipientSuppressed, errors.ColdOutreachLimit, errors.LoopDetected),
 )
+WEBHOOK_TEST = (errors.NoWebhookUrl, errors.WebhookFailed)
+MISSING = (errors.NotFound,)
 AGAIN = (errors.NothingToDo,)
 DOMAIN = (errors.InvalidDomain, errors.DomainTaken)
 TAKEN = (errors.DomainTaken,)
@@ -25,7 +26,7 @@ ROUTES = (
     Route("POST", "/v1/inboxes", inboxes.create_inbox, ACCOUNT, 201, NEW_INBOX),
     Route("GET", "/v1/inboxes", inboxes.list_inboxes, ACCOUNT),
     Route("GET", "/v1/inboxes/{inbox_id}", inboxes.get_inbox, SCOPED),
-    Route("PATCH", "/v1/inboxes/{inbox_id}", inboxes.change_inbox, ACCOUNT),
+    Route("PATCH", "/v1/inboxes/{inbox_id}", inboxes.change_inbox, ACCOUNT, 200, (errors.InvalidWebhookUrl,)),
     Route("DELETE", "/v1/inboxes/{inbox_id}", inboxes.delete_inbox, ACCOUNT, 204),
     Route("POST", "/v1/inboxes/{inbox_id}/api-keys", inboxes.create_inbox_key, ACCOUNT, 201, NEW_KEY),
     Route("GET", "/v1/inboxes/{inbox_id}/api-keys", inboxes.list_inbox_keys, ACCOUNT),
@@ -41,7 +42,7 @@ ROUTES = (
     Route(
         "GET", "/v1/attachments/{message_id}/{filename}/text", messages.get_attachment_text, SCOPED, 200, TEXT
     ),
-    Route("GET", "/v1/events", events.list_events, SCOPED, 200, UNKNOWN_EVENT),
+    Route("GET", "/v1/events", events.list_events, SCOPED, 200, MISSING),
     Route(
         *("POST", "/v1/inboxes/{inbox_id}/send", sending.send_message, SCOPED, 200, SEND),
         read=read_send,
@@ -57,6 +58,15 @@ ROUTES = (
     Route("GET", "/v1/domains/{domain_id}", domains.get_domain, ACCOUNT),
     Route("DELETE", "/v1/domains/{domain_id}", domains.delete_domain, ACCOUNT, 204, TAKEN),
     Route("POST", "/v1/domains/{domain_id}/verify", domains.verify_domain, ACCOUNT, 200, TAKEN),
+    Route("GET", "/v1/inboxes/{inbox_id}/wait", waiting.wait_for_message, SCOPED, 200, (), also=(204,)),
+    Route("GET", "/v1/webhook", webhooks.get_webhook, ACCOUNT, 200, MISSING),
+    Route("PUT", "/v1/webhook", webhooks.put_webhook, ACCOUNT, 200, (errors.InvalidWebhookUrl,)),
+    Route("DELETE", "/v1/webhook", webhooks.delete_webhook, ACCOUNT, 204, MISSING),
+    Route("POST", "/v1/webhook/test", webhooks.test_webhook, ACCOUNT, 200, WEBHOOK_TEST),
+    Route("POST", "/v1/webhook/rotate-secret", webhooks.rotate_webhook_secret, ACCOUNT, 200, MISSING),
+    Route("GET", "/v1/webhook/deliveries", webhooks.list_webhook_deliveries, ACCOUNT),
+    Route("POST", "/v1/webhook/deliveries/retry", webhooks.retry_failed_deliveries, ACCOUNT),
+    Route("POST", "/v1/webhook/deliveries/{delivery_id}/retry", webhooks.retry_webhook_delivery, ACCOUNT),
     Route("GET", "/health", public.health, PUBLIC),
     Route("GET", "/ready", public.ready, PUBLIC, 200, (errors.Unavailable,)),
     Route("GET", "/metrics", public.metrics, PUBLIC),

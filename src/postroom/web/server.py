@@ -6,7 +6,12 @@ import socket
 import uvicorn
 from starlette.types import ASGIApp
 
+from postroom.web.frames import StreamProtocol
+
 STOP_SECONDS = 10
+CLIENT_MESSAGE_BYTES = 64 * 1024
+PING_SECONDS = 30
+PONG_SECONDS = 10
 
 
 class HttpServer:
@@ -16,7 +21,10 @@ class HttpServer:
             uvicorn.Config(
                 app,
                 http="httptools",
-                ws="websockets-sansio",
+                ws=StreamProtocol,
+                ws_max_size=CLIENT_MESSAGE_BYTES,
+                ws_ping_interval=PING_SECONDS,
+                ws_ping_timeout=PONG_SECONDS,
                 ws_per_message_deflate=False,
                 lifespan="off",
                 log_config=None,

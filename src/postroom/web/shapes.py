@@ -7,7 +7,17 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from starlette.responses import Response
 
-from postroom import attachments, deliveries, domains, inboxes, keys, suppressions, threads
+from postroom import (
+    attachments,
+    deliveries,
+    delivery_log,
+    domains,
+    inboxes,
+    keys,
+    suppressions,
+    threads,
+    webhooks,
+)
 from postroom.clock import to_iso
 from postroom.config import Plan
 from postroom.messages import Document, ShownAttachment
@@ -20,14 +30,25 @@ Timestamp = Annotated[
 
 
 class Inbox(Struct, rename="camel", frozen=True):
+    """`webhookSecret` is there once: in the answer that set the inbox's own webhook."""
+
     id: str
     address: str
     display_name: str | None
     created_at: Timestamp
+    webhook_url: str | None
+    webhook_secret: str | UnsetType = UNSET
 
     @classmethod
-    def of(cls, inbox: inboxes.Inbox) -> "Inbox":
-        return cls(inbox.id, inbox.address, inbox.display_name, to_iso(inbox.created_at))
+    def of(cls, inbox: inboxes.Inbox, webhook_secret: str | UnsetType = UNSET) -> "Inbox":
+        return cls(
+            id=inbox.id,
+            address=inbox.address,
+            display_name=inbox.display_name,
+            created_at=to_iso(inbox.created_at),
+            webhook_url=inbox.webhook_url,
+            webhook_secret=webhook_secret,
+        )
 
 
 class InboxPage(Struct, rename="camel", frozen=True):
@@ -180,6 +201,7 @@ Message = msgspec.defstruct(
     kw_only=True,
 )
 RawMessage = Annotated[Raw, Message]
+RawMessageOrNothing = Annotated[Response, Message]
 RawReceipt = Annotated[Response, Receipt]
 RawMessages = Annotated[
     list[Raw], Meta(extra_json_schema={"items": {"$ref": "#/components/schemas/Message"}})
@@ -283,6 +305,82 @@ class Domain(Struct, rename="camel", frozen=True):
 class DomainPage(Struct, rename="camel", frozen=True):
     data: list[Domain]
     total: int
+
+
+class Webhook(Struct, rename="camel", frozen=True):
+    """`secret` is there only when it was made just then."""
+
+    url: str
+    event_types: list[str]
+    enabled: bool
+    created_at: Timestamp
+    disabled_reason: str | None
+    secret: str | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, webhook: webhooks.Webhook, secret: str | UnsetType = UNSET) -> "Webhook":
+        return cls(
+            url=webhook.url,
+            event_types=list(webhook.event_types),
+            enabled=webhook.enabled,
+            created_at=to_iso(webhook.created_at),
+            disabled_reason=webhook.disabled_reason,
+            secret=secret,
+        )
+
+
+class WebhookSecret(Struct, frozen=True):
+    secret: str
+
+
+class WebhookTest(Struct, frozen=True):
+    ok: bool
+    status: int
+    milliseconds: int
+
+
+class ShownAttempt(Struct, rename="camel", frozen=True):
+    at: Timestamp
+    status: int | None
+    milliseconds: int | None
+    answer: str | None
+
+    @classmethod
+    def of(cls, attempt: delivery_log.Attempt) -> "ShownAttempt":
+        return cls(to_iso(attempt.started_at), attempt.code, attempt.milliseconds, attempt.answer)
+
+
+class WebhookDelivery(Struct, rename="camel", frozen=True):
+    id: str
+    event_id: str
+    inbox_id: str
+    url: str
+    state: str
+    created_at: Timestamp
+    next_attempt_at: Timestamp | None
+    attempts: list[ShownAttempt]
+
+    @classmethod
+    def of(cls, item: deliveries.Delivery, attempts: list[delivery_log.Attempt]) -> "WebhookDelivery":
+        return cls(
+            id=item.id,
+            event_id=item.event_id or "",
+            inbox_id=item.inbox_id,
+            url=item.target,
+            state=item.state,
+            created_at=to_iso(item.created_at),
+            next_attempt_at=to_iso(item.due_at) if item.state == deliveries.PENDING else None,
+            attempts=[ShownAttempt.of(attempt) for attempt in attempts],
+        )
+
+
+class WebhookDeliveryPage(Struct, rename="camel", frozen=True):
+    data: list[WebhookDelivery]
+    total: int
+
+
+class Retried(Struct, frozen=True):
+    retried: int
 
 
 class Health(Struct, rename="camel", frozen=True):

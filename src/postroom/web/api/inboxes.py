@@ -1,11 +1,13 @@
 """Inboxes and keys over REST."""
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
-from postroom import inboxes, keys
+from postroom import inboxes, keys, webhooks
+from postroom.inboxes import Inbox
 from postroom.web import shapes
+from postroom.web.api.webhooks import require_allowed
 from postroom.web.body import InboxChange, NewInbox, NewKey, Page
-from postroom.web.call import Call, require_reach
+from postroom.web.call import Call, Tx, require_reach
 
 
 async def who_am_i(call: Call) -> shapes.Me:
@@ -43,10 +45,28 @@ async def get_inbox(call: Call, inbox_id: str) -> shapes.Inbox:
 
 async def change_inbox(call: Call, inbox_id: str, body: InboxChange) -> shapes.Inbox:
     """Change an inbox; null clears a field"""
-    if body.display_name is UNSET:
-        return shapes.Inbox.of(await call.resources.db.read(inboxes.get, call.account_id, inbox_id))
-    inbox = await call.resources.db.write(inboxes.rename, call.account_id, inbox_id, body.display_name)
-    return shapes.Inbox.of(inbox)
+    if isinstance(body.webhook_url, str):
+        await require_allowed(call.resources, body.webhook_url)
+
+    def work(tx: Tx) -> tuple[Inbox, str | UnsetType]:
+        inbox = inboxes.get(tx, call.account_id, inbox_id)
+        if body.display_name is not UNSET:
+            inbox = inboxes.rename(tx, inbox, body.display_name)
+        if body.webhook_url is UNSET:
+            return inbox, UNSET
+        return change_webhook(tx, inbox, body.webhook_url, call.now())
+
+    return shapes.Inbox.of(*await call.resources.db.write(work))
+
+
+def change_webhook(tx: Tx, inbox: Inbox, url: str | None, now: int) -> tuple[Inbox, str | UnsetType]:
+    """The inbox, and the secret if one was made."""
+    changed = inboxes.set_webhook_url(tx, inbox, url)
+    if url is None:
+        webhooks.remove(tx, inbox.id)
+        return changed, UNSET
+    webhook, is_new = webhooks.put(tx, inbox.id, inbox.account_id, url, None, None, now)
+    return changed, webhook.secret if is_new else UNSET
 
 
 async def delete_inbox(call: Call, inbox_id: str) -> None:

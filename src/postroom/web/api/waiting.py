@@ -1,0 +1,70 @@
+"""Waiting for a message: the first that matches, or nothing at the timeout."""
+
+import asyncio
+
+import msgspec
+from starlette.responses import Response
+
+from postroom import events, inboxes, messages
+from postroom.events import MESSAGE_RECEIVED, Event, Filter, Payload
+from postroom.web import shapes
+from postroom.web.body import WaitQuery
+from postroom.web.call import Call, Tx, require_reach
+
+PAGE = 100
+
+
+async def wait_for_message(call: Call, inbox_id: str, query: WaitQuery) -> shapes.RawMessageOrNothing:
+    """Wait for an inbound message that matches; 204 when none came in time"""
+    require_reach(call.caller, inbox_id)
+    position = await call.resources.db.read(find_start, call, inbox_id, query.after)
+    found = await first_match(call, inbox_id, position, query)
+    if found is None:
+        return Response(status_code=204)
+    return Response(await call.resources.db.read(show, call, found.message_id), media_type="application/json")
+
+
+def find_start(tx: Tx, call: Call, inbox_id: str, after: str | None) -> int:
+    inboxes.get(tx, call.account_id, inbox_id)
+    if after is None:
+        return events.last_position(tx, call.account_id)
+    if after.startswith("msg_"):
+        return events.position_of_message(tx, call.account_id, inbox_id, after)
+    return events.position_of(tx, call.account_id, call.scope, after)
+
+
+async def first_match(call: Call, inbox_id: str, position: int, query: WaitQuery) -> Event | None:
+    """Listens before it looks, so that no message falls between the two."""
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + query.timeout
+    wanted = Filter(call.account_id, frozenset({inbox_id}), frozenset({MESSAGE_RECEIVED}))
+    ear = call.resources.db.listen(events.bell(call.account_id))
+    try:
+        while True:
+            page = await call.resources.db.read(events.list_after, wanted, position, PAGE)
+            for event in page:
+                if matches(event, query):
+                    return event
+            position = page[-1].position if page else position
+            left = ends - loop.time()
+            if len(page) == PAGE:
+                continue
+            if left <= 0:
+                return None
+            await ear.wait(min(left, 1.0))
+    finally:
+        ear.close()
+
+
+def matches(event: Event, query: WaitQuery) -> bool:
+    payload = msgspec.json.decode(event.payload, type=Payload)
+    return (
+        query.sender.lower() in payload.message.sender.lower()
+        and query.subject.lower() in payload.message.subject.lower()
+        and query.thread_id in ("", payload.thread_id)
+    )
+
+
+def show(tx: Tx, call: Call, message_id: str) -> bytes:
+    message = messages.get(tx, call.account_id, call.scope, message_id)
+    return messages.to_json(tx, [message], call.links(tx))[0]

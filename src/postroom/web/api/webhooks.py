@@ -1,0 +1,128 @@
+"""Webhooks over REST: setting, testing, and the log of their deliveries."""
+
+import msgspec
+from msgspec import UNSET
+
+from postroom import deliveries, delivery_log, ids, webhooks
+from postroom.clock import to_iso
+from postroom.config import allows_private_targets
+from postroom.deliveries import Delivery
+from postroom.delivery_log import Attempt
+from postroom.errors import InvalidWebhookUrl, NotFound, NoWebhookUrl, WebhookFailed
+from postroom.events import Event, EventMessage, Payload
+from postroom.mail.lookup import DnsTemporary
+from postroom.net import target
+from postroom.notify import post
+from postroom.resources import Resources
+from postroom.web import shapes
+from postroom.web.body import DeliveryQuery, NewWebhook, RetryFailed
+from postroom.web.call import Call, Tx
+
+TEST_KIND = "webhook.test"
+
+
+async def require_allowed(resources: Resources, url: str) -> None:
+    """Refuses what can never be posted to; a name that cannot be resolved now is judged at each delivery."""
+    try:
+        await target.resolve_target(resources.resolver, url, allows_private_targets(resources.config))
+    except DnsTemporary:
+        return
+    except target.InvalidWebhookUrl as error:
+        raise InvalidWebhookUrl(f"This URL cannot be used: {error.reason}") from None
+
+
+async def get_webhook(call: Call) -> shapes.Webhook:
+    """Get the account's webhook"""
+    return shapes.Webhook.of(await call.resources.db.read(webhooks.get, call.account_id))
+
+
+async def put_webhook(call: Call, body: NewWebhook) -> shapes.Webhook:
+    """Set the account's webhook; a disabled one is enabled again"""
+    await require_allowed(call.resources, body.url)
+    types = None if body.event_types is None else tuple(body.event_types)
+    webhook, is_new = await call.resources.db.write(
+        webhooks.put, call.account_id, call.account_id, body.url, types, body.secret, call.now()
+    )
+    return shapes.Webhook.of(webhook, webhook.secret if is_new else UNSET)
+
+
+async def delete_webhook(call: Call) -> None:
+    """Remove the account's webhook"""
+    if not await call.resources.db.write(webhooks.remove, call.account_id):
+        raise NotFound("No webhook is set.")
+
+
+async def rotate_webhook_secret(call: Call) -> shapes.WebhookSecret:
+    """Make a new secret; the old one stays valid for 24 hours"""
+    webhook = await call.resources.db.write(webhooks.rotate_secret, call.account_id, call.now())
+    return shapes.WebhookSecret(webhook.secret)
+
+
+async def test_webhook(call: Call) -> shapes.WebhookTest:
+    """Post a signed test event now"""
+    webhook = await call.resources.db.read(webhooks.find, call.account_id)
+    if webhook is None:
+        raise NoWebhookUrl("No webhook is set. PUT /v1/webhook sets one.")
+    outcome = await post(call.resources, call.webhook_courier, webhook, example_event(call))
+    if not outcome.is_success:
+        raise WebhookFailed(
+            f"The endpoint did not answer with success: {outcome.code or outcome.text}.",
+            status=outcome.code,
+            milliseconds=outcome.milliseconds,
+        )
+    return shapes.WebhookTest(ok=True, status=outcome.code or 0, milliseconds=outcome.milliseconds)
+
+
+def example_event(call: Call) -> Event:
+    event_id = ids.new(ids.EVENT, call.now())
+    moment = to_iso(call.now())
+    message = EventMessage(
+        id="",
+        sender="Postroom <postmaster@example.com>",
+        to="inbox@example.com",
+        subject="Test of your webhook",
+        body_text="If you can read this, your webhook works.",
+        attachments=[],
+        received_at=moment,
+        cc=[],
+        rfc_message_id="",
+        reply_text="",
+        automated=True,
+        auth=None,
+    )
+    payload = Payload(TEST_KIND, event_id, "", "", message, moment)
+    return Event(event_id, call.account_id, 0, "", TEST_KIND, msgspec.json.encode(payload), "")
+
+
+async def list_webhook_deliveries(call: Call, query: DeliveryQuery) -> shapes.WebhookDeliveryPage:
+    """List webhook deliveries with every attempt, newest first"""
+
+    def work(tx: Tx) -> tuple[list[tuple[Delivery, list[Attempt]]], int]:
+        found, total = delivery_log.list_of_account(
+            tx, call.account_id, query.state, query.size, query.offset
+        )
+        return [(item, delivery_log.list_attempts(tx, item.id)) for item in found], total
+
+    found, total = await call.resources.db.read(work)
+    return shapes.WebhookDeliveryPage([shapes.WebhookDelivery.of(*pair) for pair in found], total)
+
+
+async def retry_webhook_delivery(call: Call, delivery_id: str) -> shapes.WebhookDelivery:
+    """Send a delivery again, whatever became of it"""
+
+    def work(tx: Tx) -> shapes.WebhookDelivery:
+        delivery_log.send_again(tx, call.account_id, delivery_id, call.now())
+        item = delivery_log.get(tx, call.account_id, delivery_id)
+        return shapes.WebhookDelivery.of(item, delivery_log.list_attempts(tx, item.id))
+
+    shown = await call.resources.db.write(work)
+    call.resources.db.ring(deliveries.WEBHOOK_BELL)
+    return shown
+
+
+async def retry_failed_deliveries(call: Call, body: RetryFailed) -> shapes.Retried:
+    """Send again all that failed since a moment"""
+    since = int(body.since.timestamp() * 1000)
+    count = await call.resources.db.write(delivery_log.send_failed_again, call.account_id, since, call.now())
+    call.resources.db.ring(deliveries.WEBHOOK_BELL)
+    return shapes.Retried(count)

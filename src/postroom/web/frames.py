@@ -1,0 +1,56 @@
+"""WebSocket frames written straight to the transport: one encoding serves every client of an event."""
+
+import struct
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
+
+EXTENSION = "postroom.frames"
+BUFFER_LIMIT_BYTES = 4 * 1024 * 1024
+LAST_WORDS_SECONDS = 5.0
+
+_FINAL_TEXT = 0x81
+
+
+def text_frame(payload: bytes) -> bytes:
+    """A whole unmasked text message (RFC 6455 section 5.2)."""
+    size = len(payload)
+    if size < 126:
+        return bytes((_FINAL_TEXT, size)) + payload
+    if size < 65536:
+        return struct.pack("!BBH", _FINAL_TEXT, 126, size) + payload
+    return struct.pack("!BBQ", _FINAL_TEXT, 127, size) + payload
+
+
+class StreamProtocol(WebSocketsSansIOProtocol):
+    """uvicorn's protocol, offering itself to the application: its only seam below ASGI messages."""
+
+    def handle_connect(self, event: Request) -> None:
+        super().handle_connect(event)
+        if hasattr(self, "scope"):
+            self.scope["extensions"][EXTENSION] = {"frames": self}
+
+    def write_frame(self, frame: bytes) -> bool:
+        """False when the client does not keep up: nothing was written, and it must be let go."""
+        if self.close_sent or self.transport.is_closing():
+            return True
+        if self.transport.get_write_buffer_size() > BUFFER_LIMIT_BYTES:
+            return False
+        self.transport.write(frame)
+        return True
+
+    async def wait_until_writable(self) -> None:
+        await self.writable.wait()
+
+    def close_now(self, code: int, reason: str) -> None:
+        """Says why, also to a client that reads nothing; such a one is cut off a little later."""
+        if self.close_sent or self.transport.is_closing():
+            return
+        self.conn.send_close(code, reason)
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = True
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
+        if self.read_paused:
+            self.read_paused = False
+            self.transport.resume_reading()
+        self.close_timer = self.loop.call_later(LAST_WORDS_SECONDS, self.transport.abort)

@@ -1,0 +1,167 @@
+"""Webhooks: where an account's events are posted, and with which secret they are signed."""
+
+import secrets
+from dataclasses import dataclass, replace
+
+from postroom import deliveries
+from postroom.clock import DAY
+from postroom.errors import NotFound
+from postroom.events import MESSAGE_RECEIVED, Event
+from postroom.storage.database import Row, Tx
+
+SECRET_PREFIX = "whsec_"  # noqa: S105
+PREVIOUS_SECRET_LIFETIME = DAY
+GIVE_UP_AFTER = 5 * DAY
+DEFAULT_EVENT_TYPES = (MESSAGE_RECEIVED,)
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """`owner` is the account, or the inbox whose own webhook this is."""
+
+    owner: str
+    account_id: str
+    url: str
+    event_types: tuple[str, ...]
+    secret: str
+    previous_secret: str | None
+    previous_until: int | None
+    enabled: bool
+    disabled_reason: str | None
+    failing_since: int | None
+    created_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Webhook":
+        return cls(
+            row["owner"],
+            row["account_id"],
+            row["url"],
+            tuple(row["event_types"].split()),
+            row["secret"],
+            row["previous_secret"],
+            row["previous_until"],
+            bool(row["enabled"]),
+            row["disabled_reason"],
+            row["failing_since"],
+            row["created_at"],
+        )
+
+    def secrets_at(self, now: int) -> list[str]:
+        """The one to sign with, then the one that a receiver may still have."""
+        is_kept = self.previous_secret is not None and self.previous_until is not None
+        if is_kept and self.previous_until is not None and now < self.previous_until:
+            return [self.secret, self.previous_secret or ""]
+        return [self.secret]
+
+
+def new_secret() -> str:
+    return SECRET_PREFIX + secrets.token_urlsafe(32)
+
+
+def find(tx: Tx, owner: str) -> Webhook | None:
+    row = tx.one("select * from webhooks where owner = :owner", owner=owner)
+    return None if row is None else Webhook.from_row(row)
+
+
+def get(tx: Tx, owner: str) -> Webhook:
+    webhook = find(tx, owner)
+    if webhook is None:
+        raise NotFound("No webhook is set.")
+    return webhook
+
+
+def put(
+    tx: Tx,
+    owner: str,
+    account_id: str,
+    url: str,
+    event_types: tuple[str, ...] | None,
+    secret: str | None,
+    now: int,
+) -> tuple[Webhook, bool]:
+    """Sets it, and enables it again. True when a secret was made just now. What is not given stays."""
+    known = find(tx, owner)
+    kept = known.secret if known else None
+    webhook = Webhook(
+        owner=owner,
+        account_id=account_id,
+        url=url,
+        event_types=event_types or (known.event_types if known else DEFAULT_EVENT_TYPES),
+        secret=secret or kept or new_secret(),
+        previous_secret=None,
+        previous_until=None,
+        enabled=True,
+        disabled_reason=None,
+        failing_since=None,
+        created_at=known.created_at if known else now,
+    )
+    remove(tx, owner)
+    tx.run(
+        "insert into webhooks (owner, account_id, url, event_types, secret, enabled, created_at)"
+        " values (:owner, :account_id, :url, :event_types, :secret, 1, :created_at)",
+        owner=owner,
+        account_id=account_id,
+        url=url,
+        event_types=" ".join(webhook.event_types),
+        secret=webhook.secret,
+        created_at=webhook.created_at,
+    )
+    return webhook, secret is None and kept is None
+
+
+def remove(tx: Tx, owner: str) -> bool:
+    return tx.run("delete from webhooks where owner = :owner", owner=owner) == 1
+
+
+def rotate_secret(tx: Tx, owner: str, now: int) -> Webhook:
+    """For a day the old one is valid too."""
+    webhook = get(tx, owner)
+    renewed = replace(
+        webhook,
+        secret=new_secret(),
+        previous_secret=webhook.secret,
+        previous_until=now + PREVIOUS_SECRET_LIFETIME,
+    )
+    tx.run(
+        "update webhooks set secret = :secret, previous_secret = :previous, previous_until = :until"
+        " where owner = :owner",
+        secret=renewed.secret,
+        previous=renewed.previous_secret,
+        until=renewed.previous_until,
+        owner=owner,
+    )
+    return renewed
+
+
+def enqueue(tx: Tx, event: Event, now: int) -> bool:
+    """Queues the event for the inbox's own webhook, else for the account's. False when nobody wants it."""
+    webhook = find(tx, event.inbox_id) or find(tx, event.account_id)
+    if webhook is None or not webhook.enabled or event.kind not in webhook.event_types:
+        return False
+    deliveries.add_webhook(tx, event, webhook.owner, webhook.url, now)
+    return True
+
+
+def note_success(tx: Tx, webhook: Webhook) -> None:
+    if webhook.failing_since is not None:
+        tx.run("update webhooks set failing_since = null where owner = :owner", owner=webhook.owner)
+
+
+def note_failure(tx: Tx, webhook: Webhook, is_gone: bool, now: int) -> None:
+    """410 or five days without one success: the endpoint is disabled, with a reason that is shown."""
+    failing_since = webhook.failing_since if webhook.failing_since is not None else now
+    reason = None
+    if is_gone:
+        reason = "The endpoint answered 410 Gone."
+    elif now - failing_since >= GIVE_UP_AFTER:
+        reason = "The endpoint has failed for five days."
+    tx.run(
+        "update webhooks set failing_since = :since, enabled = :enabled, disabled_reason = :reason"
+        " where owner = :owner and url = :url",
+        since=failing_since,
+        enabled=int(reason is None),
+        reason=reason,
+        owner=webhook.owner,
+        url=webhook.url,
+    )

@@ -1,0 +1,218 @@
+"""The event stream over real WebSockets."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from tests.conftest import Server
+
+
+def mail(number: int, to: str = "hello") -> bytes:
+    return (
+        f"From: Alice <alice@example.com>\r\nTo: {to}@postroom.localhost\r\nSubject: Mail {number}\r\n"
+        f"Message-ID: <{number}@example.com>\r\n\r\nHello {number}.\r\n"
+    ).encode()
+
+
+def open_stream(server: Server, token: str | None = None) -> connect:
+    url = server.base_url.replace("http", "ws") + "/v1/ws"
+    headers = {"Authorization": f"Bearer {token or server.token}"}
+    return connect(url, additional_headers=headers, max_size=None, proxy=None)
+
+
+async def say(stream: ClientConnection, **message: Any) -> None:
+    await stream.send(json.dumps(message))
+
+
+async def hear(stream: ClientConnection, seconds: float = 10) -> dict[str, Any]:
+    async with asyncio.timeout(seconds):
+        heard: dict[str, Any] = json.loads(await stream.recv())
+        return heard
+
+
+async def subscribe(stream: ClientConnection, **fields: Any) -> dict[str, Any]:
+    await say(stream, type="subscribe", **fields)
+    return await hear(stream)
+
+
+async def hears_nothing(stream: ClientConnection) -> bool:
+    await say(stream, type="ping")
+    return await hear(stream) == {"type": "pong"}
+
+
+async def close_code(stream: ClientConnection) -> int | None:
+    """Reads to the end and tells how the server closed."""
+    async with asyncio.timeout(10):
+        try:
+            while True:
+                await stream.recv()
+        except ConnectionClosed as closed:
+            return closed.rcvd.code if closed.rcvd else None
+
+
+async def test_an_event_comes_as_the_stored_bytes_after_the_first_subscribe(server: Server) -> None:
+    inbox_id = await server.new_inbox("hello")
+    async with open_stream(server) as stream:
+        await server.deliver(mail(1), "hello")
+        await server.next_event()
+        assert await hears_nothing(stream)
+        assert await subscribe(stream) == {"type": "subscribed", "inbox_ids": [], "event_types": []}
+        await server.deliver(mail(2), "hello")
+        async with asyncio.timeout(10):
+            text = await stream.recv()
+    event = json.loads(text)
+    assert (event["inbox_id"], event["message"]["subject"]) == (inbox_id, "Mail 2")
+    rows = await server.resources.db.read(
+        lambda tx: tx.all("select payload from events where id = :id", id=event["event_id"])
+    )
+    assert bytes(rows[0]["payload"]) == (text.encode() if isinstance(text, str) else text)
+
+
+async def test_a_wrong_key_is_refused_at_the_upgrade_with_the_json_error(server: Server) -> None:
+    for token in ("pr_wrong", "x"):
+        with pytest.raises(InvalidStatus) as refused:
+            async with open_stream(server, token):
+                pass
+        assert refused.value.response.status_code == 401
+        assert json.loads(refused.value.response.body or b"")["error"] == "unauthorized"
+
+
+async def test_a_token_in_the_query_works_where_headers_cannot_be_set(server: Server) -> None:
+    url = server.base_url.replace("http", "ws") + f"/v1/ws?token={server.token}"
+    async with connect(url, proxy=None) as stream:
+        assert (await subscribe(stream))["type"] == "subscribed"
+
+
+async def test_subscriptions_add_up_and_filter(server: Server) -> None:
+    one, two, three = [await server.new_inbox(name) for name in ("one", "two", "three")]
+    async with open_stream(server) as stream:
+        await subscribe(stream, inbox_ids=[one])
+        echo = await subscribe(stream, inbox_ids=[two], event_types=["message.received"])
+        assert echo["inbox_ids"] == sorted([one, two])
+        for number, name in enumerate(("three", "two", "one")):
+            await server.deliver(mail(number, name), name)
+        assert [(await hear(stream))["inbox_id"] for _ in range(2)] == [two, one]
+        await say(stream, type="unsubscribe", inbox_ids=[one])
+        assert (await hear(stream))["type"] == "unsubscribed"
+        await server.deliver(mail(7, "one"), "one")
+        await server.deliver(mail(8, "two"), "two")
+        assert (await hear(stream))["inbox_id"] == two
+        assert three
+
+
+async def test_foreign_and_unknown_ids_are_an_error_and_change_nothing(server: Server) -> None:
+    await server.new_inbox("hello")
+    async with open_stream(server) as stream:
+        for bad in ("inb_" + "0" * 32, "nonsense", "", "x" * 1000, "\x00"):
+            assert (await subscribe(stream, inbox_ids=[bad]))["type"] == "error"
+        await server.deliver(mail(1), "hello")
+        await server.next_event()
+        assert await hears_nothing(stream)
+
+
+async def test_bad_messages_get_an_error_frame_and_the_stream_lives(server: Server) -> None:
+    async with open_stream(server) as stream:
+        for bad in (
+            "nonsense",
+            "[]",
+            "{}",
+            '{"type":"dance"}',
+            '{"type":5}',
+            "[" * 20_000,
+            '{"type":"subscribe","inbox_ids":7}',
+        ):
+            await stream.send(bad)
+            assert (await hear(stream))["type"] == "error", bad[:30]
+        await stream.send(b"\x00\x01")
+        assert (await hear(stream))["type"] == "error"
+        await say(stream, type="unsubscribe", inbox_ids=["inb_x"])
+        assert (await hear(stream))["type"] == "unsubscribed"
+        await subscribe(stream)
+        await say(stream, type="unsubscribe", inbox_ids=["inb_x"])
+        assert (await hear(stream))["type"] == "error"
+
+
+async def test_a_huge_frame_and_a_flood_are_closed(server: Server) -> None:
+    async with open_stream(server) as stream:
+        await stream.send("x" * 1_000_000)
+        assert await close_code(stream) == 1009
+    async with open_stream(server) as stream:
+        for _ in range(31):
+            await say(stream, type="ping")
+        assert await close_code(stream) == 4029
+
+
+async def test_replay_joins_the_live_stream_without_gap_or_duplicate(server: Server) -> None:
+    await server.new_inbox("hello")
+    await server.deliver(mail(0), "hello")
+    first = (await server.next_event())["event_id"]
+    for number in range(1, 20):
+        await server.deliver(mail(number), "hello")
+
+    async def keep_sending() -> None:
+        for number in range(20, 40):
+            await server.deliver(mail(number), "hello")
+
+    sender = asyncio.create_task(keep_sending())
+    async with open_stream(server) as stream:
+        await subscribe(stream, last_event_id=first)
+        subjects = [(await hear(stream))["message"]["subject"] for _ in range(39)]
+    await sender
+    assert subjects == [f"Mail {number}" for number in range(1, 40)]
+
+
+async def test_an_unknown_last_event_id_is_an_error_and_the_subscription_stands(server: Server) -> None:
+    await server.new_inbox("hello")
+    async with open_stream(server) as stream:
+        assert (await subscribe(stream, last_event_id="evt_" + "0" * 32))["type"] == "subscribed"
+        assert (await hear(stream))["type"] == "error"
+        await server.deliver(mail(1), "hello")
+        assert (await hear(stream))["event"] == "message.received"
+
+
+async def test_a_scoped_key_hears_its_inbox_alone(server: Server) -> None:
+    own, other = await server.new_inbox("own"), await server.new_inbox("other")
+    token = (await server.api.post(f"/v1/inboxes/{own}/api-keys", json={"name": "k"})).json()["token"]
+    await server.deliver(mail(1, "own"), "own")
+    first = (await server.next_event())["event_id"]
+    await server.deliver(mail(2, "other"), "other")
+    await server.deliver(mail(3, "own"), "own")
+    async with open_stream(server, token) as stream:
+        assert (await subscribe(stream, inbox_ids=[other]))["type"] == "error"
+        assert (await subscribe(stream, last_event_id=first))["inbox_ids"] == [own]
+        assert (await hear(stream))["message"]["subject"] == "Mail 3"
+        await server.deliver(mail(4, "other"), "other")
+        await server.deliver(mail(5, "own"), "own")
+        assert (await hear(stream))["message"]["subject"] == "Mail 5"
+
+
+async def test_a_revoked_key_closes_its_streams(server: Server) -> None:
+    own = await server.new_inbox("own")
+    key = (await server.api.post(f"/v1/inboxes/{own}/api-keys", json={"name": "k"})).json()
+    async with open_stream(server, key["token"]) as stream:
+        await subscribe(stream)
+        await server.api.delete(f"/v1/inboxes/{own}/api-keys/{key['id']}")
+        assert await close_code(stream) == 4001
+
+
+async def test_the_hundred_and_first_connection_is_closed(server: Server) -> None:
+    streams = [await open_stream(server) for _ in range(100)]
+    async with open_stream(server) as one_too_many:
+        assert await close_code(one_too_many) == 4008
+    for stream in streams:
+        await stream.close()
+
+
+async def test_an_event_never_comes_before_its_message_can_be_read(server: Server) -> None:
+    await server.new_inbox("hello")
+    async with open_stream(server) as stream:
+        await subscribe(stream)
+        for number in range(10):
+            await server.deliver(mail(number), "hello")
+            event = await hear(stream)
+            answer = await server.api.get(f"/v1/messages/{event['message']['id']}")
+            assert answer.status_code == 200
