@@ -51,6 +51,10 @@ class MethodNotAllowed(ApiError):
     status, code = 405, "method_not_allowed"
 
 
+class RequestTimeout(ApiError):
+    status, code = 408, "request_timeout"
+
+
 class AddressTaken(ApiError):
     status, code = 409, "address_taken"
 
@@ -69,6 +73,10 @@ class ApiKeyLimitReached(ApiError):
 
 class RateLimitExceeded(ApiError):
     status, code = 429, "rate_limit_exceeded"
+
+
+class HeadersTooLarge(ApiError):
+    status, code = 431, "headers_too_large"
 
 
 class InternalError(ApiError):

@@ -1,5 +1,6 @@
 """What requests carry: the types of bodies and queries, and how they are read from hostile bytes."""
 
+import asyncio
 import re
 from typing import Annotated, Any
 
@@ -8,9 +9,17 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.requests import Request
 
 from postroom import inboxes, names
-from postroom.errors import ApiError, BadRequest, InvalidMailboxName, PayloadTooLarge, UnsupportedMediaType
+from postroom.errors import (
+    ApiError,
+    BadRequest,
+    InvalidMailboxName,
+    PayloadTooLarge,
+    RequestTimeout,
+    UnsupportedMediaType,
+)
 
 BODY_LIMIT_BYTES = 1024 * 1024
+BODY_SECONDS = 60.0
 PAGE_LIMIT = 100
 OFFSET_LIMIT = 2**53
 
@@ -79,8 +88,16 @@ async def read_json(request: Request, kind: type[Struct]) -> Any:
         raise BadRequest("The JSON is nested too deeply.") from None
 
 
-async def read_bytes(request: Request, limit: int) -> bytes:
-    """Stops at the limit, whatever Content-Length says."""
+async def read_bytes(request: Request, limit: int, seconds: float = BODY_SECONDS) -> bytes:
+    """Stops at the limit, whatever Content-Length says, and gives up on a sender that is too slow."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await _read_up_to(request, limit)
+    except TimeoutError:
+        raise RequestTimeout(f"The body did not arrive within {seconds:g} seconds.") from None
+
+
+async def _read_up_to(request: Request, limit: int) -> bytes:
     too_large = PayloadTooLarge(f"The body is larger than {limit} bytes.")
     declared = request.headers.get("content-length", "0")
     if declared.isdigit() and int(declared) > limit:

@@ -112,7 +112,8 @@ def _error_codes(route: Route) -> dict[int, list[str]]:
         kinds += [] if route.scope == SCOPED else [errors.Forbidden]
         kinds += [errors.NotFound] if route.path_names else []
         kinds += [errors.BadRequest] if route.query or route.body else []
-        kinds += [errors.PayloadTooLarge, errors.UnsupportedMediaType] if route.body else []
+        kinds += [errors.RequestTimeout, errors.PayloadTooLarge] if route.body else []
+        kinds += [errors.UnsupportedMediaType] if route.body else []
     codes: dict[int, list[str]] = {}
     for kind in kinds:
         codes.setdefault(kind.status, []).append(kind.code)

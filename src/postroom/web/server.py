@@ -6,16 +6,20 @@ import socket
 import uvicorn
 from starlette.types import ASGIApp
 
-STOP_SECONDS = 10
+from postroom.web.connection import Connection
+
+STOP_SECONDS = 8
 
 
 class HttpServer:
-    def __init__(self, app: ASGIApp, listener: socket.socket) -> None:
+    def __init__(
+        self, app: ASGIApp, listener: socket.socket, connection: type[Connection] = Connection
+    ) -> None:
         self._listener = listener
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http="httptools",
+                http=connection,
                 ws="websockets-sansio",
                 ws_per_message_deflate=False,
                 lifespan="off",
