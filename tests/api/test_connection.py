@@ -158,7 +158,7 @@ async def test_requests_may_wait_in_line_but_not_without_end(line: Line) -> None
 
 
 class HastyConnection(Connection):
-    head_seconds = 0.05
+    patience_seconds = 0.05
 
 
 async def large_answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -186,8 +186,9 @@ async def test_a_client_that_reads_on_gets_its_whole_answer(hasty_line: Line) ->
     assert len(await hasty_line.rest()) > 50_000_000
 
 
-async def test_a_client_that_takes_nothing_is_hung_up_on(hasty_line: Line) -> None:
-    await hasty_line.say("GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+@pytest.mark.parametrize("requests", [1, 3])
+async def test_a_client_that_takes_nothing_is_hung_up_on(hasty_line: Line, requests: int) -> None:
+    await hasty_line.say("GET / HTTP/1.1\r\nHost: here\r\n\r\n" * requests)
     while not hasty_line.is_cut():  # what we do not read stays unread
         await hasty_line.say("\r\n")
         await asyncio.sleep(0.01)

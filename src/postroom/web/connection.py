@@ -6,28 +6,32 @@ from typing import cast
 
 import httptools
 import msgspec
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from postroom.errors import ApiError, BadRequest, HeadersTooLarge
 
 HEAD_LIMIT_BYTES = 64 * 1024
-HEAD_SECONDS = 20.0
+PATIENCE_SECONDS = 20.0
 WAITING_REQUESTS = 64
 
 
 class Connection(HttpToolsProtocol):
     """A subclass, because uvicorn offers no other seam for this."""
 
-    head_seconds = HEAD_SECONDS
+    patience_seconds = PATIENCE_SECONDS
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(cast(asyncio.Transport, transport))
         self._head_bytes = 0
         self._unsent_bytes = 0
-        self._expect_head()
+        self._running: RequestResponseCycle | None = None
+        self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._timer.cancel()
+        if self._running is not None:
+            self._running.disconnected = True  # uvicorn tells only the last request in line
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -45,7 +49,8 @@ class Connection(HttpToolsProtocol):
             self._refuse(error)
 
     def on_headers_complete(self) -> None:
-        self._timer.cancel()
+        if not self.flow.write_paused:
+            self._timer.cancel()
         if self._head_bytes > HEAD_LIMIT_BYTES:  # of these, some may be the body
             self._require_small_head(
                 len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
@@ -69,20 +74,34 @@ class Connection(HttpToolsProtocol):
         super().on_response_complete()
         if self.cycle.response_complete:
             self._timer.cancel()
-            self._expect_head()
+            self._start_timer()
 
-    def _expect_head(self) -> None:
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._timer.cancel()
+        self._start_timer()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if not self.cycle.response_complete:
+            self._timer.cancel()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _start_timer(self) -> None:
         """uvicorn alone waits for ever for a first byte, the rest of a head, or an answer to be taken."""
-        self._timer = self.loop.call_later(self.head_seconds, self._hang_up)
+        self._timer = self.loop.call_later(self.patience_seconds, self._hang_up)
 
     def _hang_up(self) -> None:
-        """Unless the client is still busy taking its last answer."""
+        """Unless the client is still busy taking its answer."""
         unsent_bytes = self.transport.get_write_buffer_size()
         if unsent_bytes in (0, self._unsent_bytes):
             self.transport.abort()
         else:
             self._unsent_bytes = unsent_bytes
-            self._expect_head()
+            self._start_timer()
 
     def _require_small_head(self, size: int) -> None:
         if size > HEAD_LIMIT_BYTES:

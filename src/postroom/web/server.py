@@ -27,7 +27,7 @@ class HttpServer:
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                timeout_graceful_shutdown=STOP_SECONDS,
+                timeout_graceful_shutdown=STOP_SECONDS + 1,
             )
         )
 
@@ -39,6 +39,13 @@ class HttpServer:
         self._main_loop = asyncio.create_task(self._server.main_loop())
 
     async def stop(self) -> None:
+        """Answers what has come in; who has not sent or taken all of it in time is cut off."""
         self._server.should_exit = True
         await self._main_loop
+        cutting = asyncio.get_running_loop().call_later(STOP_SECONDS, self._cut_connections)
         await self._server.shutdown(sockets=[self._listener])
+        cutting.cancel()
+
+    def _cut_connections(self) -> None:
+        for connection in list(self._server.server_state.connections):
+            connection.transport.abort()
