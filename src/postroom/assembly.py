@@ -79,10 +79,7 @@ def make_first_account(tx: Tx, config: Config, now: int) -> str | None:
 async def save_key_use_now_and_then(door: Door) -> None:
     while True:
         await asyncio.sleep(KEY_USE_SECONDS)
-        with contextlib.suppress(
-            Exception
-        ):  # the time of last use is a convenience; the next round tries again
-            await door.key_use.save()
+        await door.key_use.save()
 
 
 async def stop(task: asyncio.Task[None]) -> None:
@@ -95,8 +92,8 @@ def listen(setting: str, endpoint: Endpoint) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET
         return socket.create_server((endpoint.host, endpoint.port), family=family, backlog=2048)
-    except OSError as error:
-        raise ConfigError(setting, f"cannot listen on {endpoint}: {error.strerror}") from error
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(setting, f"cannot listen on {endpoint}: {error}") from error
 
 
 def with_base_url(config: Config, listener: socket.socket) -> Config:
