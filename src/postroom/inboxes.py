@@ -40,7 +40,7 @@ def require_mailbox_name(name: str) -> None:
 def require_domain(domain: str | None, served: str) -> str:
     if domain is not None and domain.lower() != served:
         raise InvalidDomain(
-            f"'{domain}' is not a verified domain of this account. Leave it out to use {served}."
+            f"'{domain[:253]}' is not a verified domain of this account. Leave it out to use {served}."
         )
     return served
 

@@ -10,9 +10,13 @@ PATTERN = "^[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]*$"
 _clean = re.compile(PATTERN[1:-1])
 
 
-def require_clean(name: str, field: str) -> None:
+def is_clean(name: str) -> bool:
     """fullmatch, because `$` would let a line break at the end pass."""
-    if len(name) > MAX_CHARACTERS or not _clean.fullmatch(name):
+    return len(name) <= MAX_CHARACTERS and _clean.fullmatch(name) is not None
+
+
+def require_clean(name: str, field: str) -> None:
+    if not is_clean(name):
         raise BadRequest(
             f"{field} must be at most {MAX_CHARACTERS} characters, without control characters.", field=field
         )
