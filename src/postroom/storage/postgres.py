@@ -242,10 +242,18 @@ def _migrate(url: str, now: int) -> None:
         session = PostgresSession(url)
     except Unavailable as error:
         raise StorageError(
-            f"POSTROOM_DATABASE_URL: PostgreSQL cannot be reached: {error.__cause__}"
+            f"POSTROOM_DATABASE_URL: PostgreSQL cannot be reached: {_in_one_line(error.__cause__)}"
         ) from error
     try:
         session.tx.run("select pg_advisory_lock(:lock)", lock=MIGRATION_LOCK)  # closing lets go of it
         migrate(session, now)
+    except psycopg.Error as error:
+        raise StorageError(
+            f"POSTROOM_DATABASE_URL: the database cannot be used: {_in_one_line(error)}"
+        ) from error
     finally:
         session.close()
+
+
+def _in_one_line(error: BaseException | None) -> str:
+    return " ".join(str(error).split())

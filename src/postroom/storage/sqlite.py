@@ -17,16 +17,16 @@ SYNCHRONOUS_FULL = 2
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, cached_statements=512, timeout=30
-    )
-    connection.row_factory = sqlite3.Row
     try:
+        connection = sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, cached_statements=512, timeout=30
+        )
+        connection.row_factory = sqlite3.Row
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")
         connection.execute("pragma foreign_keys = on")
     except sqlite3.DatabaseError as error:
-        raise StorageError(f"{path} cannot be opened as a SQLite database: {error}.") from error
+        raise StorageError(f"POSTROOM_DATA_DIR: {path} cannot be opened: {error}.") from error
     _require_full_durability(connection)
     return connection
 
@@ -122,6 +122,8 @@ def open_sqlite(path: Path, now: int) -> SqliteDatabase:
     try:
         path.chmod(0o600)
         migrate(session, now)
+    except (OSError, sqlite3.Error) as error:
+        raise StorageError(f"POSTROOM_DATA_DIR: {path} cannot be used: {error}.") from error
     finally:
         session.close()
     return SqliteDatabase(path)
