@@ -33,7 +33,8 @@ def require_mailbox_name(name: str) -> None:
     if not _mailbox_name.fullmatch(name):
         raise InvalidMailboxName(
             "mailboxName must be 3 to 30 characters of a-z, 0-9, dot and hyphen, begin and end with a letter "
-            "or digit, and have no two dots in a row."
+            "or digit, and have no two dots in a row.",
+            field="mailboxName",
         )
 
 
@@ -102,8 +103,8 @@ def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> tuple[l
 
 
 def rename(tx: Tx, account_id: str, inbox_id: str, display_name: str | None) -> Inbox:
-    names.require_clean(display_name or "", "displayName")
     inbox = get(tx, account_id, inbox_id)
+    names.require_clean(display_name or "", "displayName")
     tx.run("update inboxes set display_name = :name where id = :id", name=display_name, id=inbox.id)
     return replace(inbox, display_name=display_name)
 

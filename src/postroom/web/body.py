@@ -23,15 +23,21 @@ BODY_SECONDS = 60.0
 PAGE_LIMIT = 100
 OFFSET_LIMIT = 2**53
 
+# Patterns are only described here: the nouns check them, and say in words what is wrong.
 DisplayName = Annotated[
-    str, Meta(max_length=names.MAX_CHARACTERS, pattern=names.PATTERN, description="The name that From shows.")
+    str,
+    Meta(
+        max_length=names.MAX_CHARACTERS,
+        description="The name that From shows.",
+        extra_json_schema={"pattern": names.PATTERN},
+    ),
 ]
 MailboxName = Annotated[
     str,
     Meta(
-        pattern=inboxes.MAILBOX_NAME,
         description="The part of the address before the @.",
         examples=["invoices", "support-eu"],
+        extra_json_schema={"pattern": inboxes.MAILBOX_NAME},
     ),
 ]
 
@@ -48,7 +54,12 @@ class InboxChange(Struct, rename="camel", frozen=True):
 
 class NewKey(Struct, rename="camel", frozen=True):
     name: Annotated[
-        str, Meta(min_length=1, max_length=names.MAX_CHARACTERS, pattern=r"\S", examples=["ci-runner"])
+        str,
+        Meta(
+            max_length=names.MAX_CHARACTERS,
+            examples=["ci-runner"],
+            extra_json_schema={"pattern": names.GIVEN_PATTERN},
+        ),
     ]
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
+from postroom import inboxes
 from postroom.errors import Forbidden, NotFound
 from postroom.keys import Caller
 from postroom.resources import Resources
@@ -32,3 +33,8 @@ def require_reach(caller: Caller, inbox_id: str) -> None:
     """An inbox that a key cannot reach looks like one that does not exist."""
     if caller.inbox_id not in (None, inbox_id):
         raise NotFound("No such inbox.")
+
+
+async def require_own_inbox(call: Call, inbox_id: str) -> None:
+    require_reach(call.caller, inbox_id)
+    await call.resources.db.read(inboxes.get, call.account_id, inbox_id)

@@ -15,7 +15,7 @@ from postroom.errors import ApiError, InternalError
 from postroom.resources import Resources
 from postroom.web.auth import KeyUse, RequestLimit, authenticate, bearer_token
 from postroom.web.body import read_json, read_query
-from postroom.web.call import Call, require_account_key
+from postroom.web.call import Call, require_account_key, require_own_inbox
 from postroom.web.metrics import Metrics
 from postroom.web.public import Site
 from postroom.web.routes import ROUTES
@@ -93,12 +93,21 @@ class Door:
         return Call(self._resources, caller, visit.request)
 
     async def _handle(self, route: Route, call: Call, values: dict[str, str]) -> Any:
-        arguments: dict[str, Any] = dict(values)
+        try:
+            arguments = await self._read(route, call.request)
+        except ApiError:
+            if "inbox_id" in values:  # ownership comes before the body in the order of checks
+                await require_own_inbox(call, values["inbox_id"])
+            raise
+        return await route.handler(call, **values, **arguments)
+
+    async def _read(self, route: Route, request: Request) -> dict[str, Any]:
+        arguments: dict[str, Any] = {}
         if route.query is not None:
-            arguments["query"] = read_query(call.request, route.query)
+            arguments["query"] = read_query(request, route.query)
         if route.body is not None:
-            arguments["body"] = await read_json(call.request, route.body)
-        return await route.handler(call, **arguments)
+            arguments["body"] = await read_json(request, route.body)
+        return arguments
 
 
 def to_response(route: Route, answer: Any) -> Response:
