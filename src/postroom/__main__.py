@@ -272,15 +272,13 @@ def _print_table(rows: list[dict[str, Any]], as_json: bool, empty: str) -> None:
             print("  ".join(f"{row[name]!s:<{width}}" for name, width in widths.items()).rstrip())
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     from postroom.errors import ApiError
     from postroom.storage.database import StorageError
 
     try:
-        app()
-    except ConfigError as error:
-        sys.exit(f"postroom: {error}")
-    except (StorageError, ApiError) as error:
+        app(arguments)
+    except (ConfigError, StorageError, ApiError) as error:
         sys.exit(f"postroom: {error}")
 
 
