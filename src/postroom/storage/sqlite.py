@@ -134,8 +134,9 @@ def open_sqlite(path: Path, now: int) -> SqliteDatabase:
     try:
         path.chmod(0o600)
         migrate(session, now)
-    except (OSError, sqlite3.Error) as error:
-        raise StorageError(f"POSTROOM_DATA_DIR: {path} cannot be used: {error}.") from error
+    except (OSError, sqlite3.Error, Unavailable) as error:
+        reason = error.__cause__ or error
+        raise StorageError(f"POSTROOM_DATA_DIR: {path} cannot be used: {reason}.") from error
     finally:
         session.close()
     return SqliteDatabase(path)
