@@ -4,9 +4,11 @@ import asyncio
 import contextlib
 import os
 import secrets
+import smtplib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import psycopg
@@ -69,7 +71,12 @@ def clock() -> FakeClock:
 
 def settings(folder: Path, **values: str) -> Config:
     """A configuration on free ports, in its own folder."""
-    defaults = {"DATA_DIR": str(folder), "HTTP": "127.0.0.1:0", "SMTP": "127.0.0.1:0"}
+    defaults = {
+        "DATA_DIR": str(folder),
+        "HTTP": "127.0.0.1:0",
+        "SMTP": "127.0.0.1:0",
+        "OUTBOUND": "smtp://127.0.0.1:9",  # nobody listens: mail to elsewhere waits in the queue
+    }
     return configuration.load({f"POSTROOM_{name}": value for name, value in {**defaults, **values}.items()})
 
 
@@ -88,6 +95,29 @@ class Server:
     api: httpx2.AsyncClient
     token: str
     clock: FakeClock
+    smtp_port: int
+
+    async def new_inbox(self, name: str) -> str:
+        answer = await self.api.post("/v1/inboxes", json={"mailboxName": name})
+        inbox_id: str = answer.json()["id"]
+        return inbox_id
+
+    async def deliver(self, raw: bytes, *recipients: str, sender: str = "alice@example.com") -> None:
+        """Hands a mail over by SMTP, as another mail server would."""
+
+        def hand_over() -> None:
+            with smtplib.SMTP("127.0.0.1", self.smtp_port) as smtp:
+                smtp.sendmail(sender, [f"{name}@postroom.localhost" for name in recipients], raw)
+
+        await asyncio.to_thread(hand_over)
+
+    async def next_event(self, after: str | None = None) -> dict[str, Any]:
+        """Waits for the event behind `after`."""
+        query = {"wait": "20", "limit": "1"} | ({} if after is None else {"after": after})
+        page = (await self.api.get("/v1/events", params=query, timeout=30)).json()
+        assert page["data"], "no event came"
+        event: dict[str, Any] = page["data"][0]
+        return event
 
     @property
     def base_url(self) -> str:
@@ -104,4 +134,4 @@ async def server(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIt
         headers = {"Authorization": f"Bearer {postroom.first_token}"}
         base_url = postroom.resources.config.base_url
         async with httpx2.AsyncClient(base_url=base_url, headers=headers) as api:
-            yield Server(postroom.resources, api, postroom.first_token, clock)
+            yield Server(postroom.resources, api, postroom.first_token, clock, postroom.smtp_port)

@@ -14,9 +14,10 @@ LAYERS: list[list[str]] = [
     ["mail", "net"],
     ["storage"],
     ["resources"],
-    ["accounts", "keys", "limits", "inboxes", "threads", "messages", "attachments", "events"],
-    ["receive"],
-    ["extraction", "smtp", "web"],
+    ["secret_values", "accounts", "keys", "limits", "domains", "inboxes", "suppressions", "idempotency"],
+    ["attachments", "threads", "messages", "events", "checks", "deliveries"],
+    ["work", "report", "receive", "check", "send", "deliver", "upkeep"],
+    ["extraction", "smtp", "web", "couriers"],
     ["assembly"],
     ["__main__"],
 ]

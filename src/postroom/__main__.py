@@ -49,6 +49,11 @@ def serve(
     base_url: Annotated[str | None, setting("POSTROOM_BASE_URL", "The URL that clients use.")] = None,
     domain: Annotated[str | None, setting("POSTROOM_DOMAIN", "Domain of the inboxes.")] = None,
     database_url: Annotated[str | None, setting("POSTROOM_DATABASE_URL", "postgresql://…")] = None,
+    outbound: Annotated[str | None, setting("POSTROOM_OUTBOUND", "mx, or a relay: smtp://…")] = None,
+    allow_private_webhooks: Annotated[
+        str | None,
+        setting("POSTROOM_ALLOW_PRIVATE_WEBHOOKS", "on or off: private targets."),
+    ] = None,
     api_key: Annotated[str | None, setting("POSTROOM_API_KEY", "Key of the first account.")] = None,
     plan: Annotated[str | None, setting("POSTROOM_PLAN", "Plan of the first account.")] = None,
 ) -> None:

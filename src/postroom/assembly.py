@@ -3,34 +3,54 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from dataclasses import replace
+from functools import partial
 
-from postroom import accounts, keys
+from postroom import accounts, attachments, checks, deliveries, domains, keys, secret_values
 from postroom.accounts import Account
+from postroom.check import check_message
 from postroom.clock import Clock, SystemClock
-from postroom.config import Config, ConfigError, Endpoint
+from postroom.config import Config, ConfigError, Endpoint, allows_private_targets
+from postroom.couriers.mail import MailCourier
+from postroom.couriers.relay import parse_outbound
+from postroom.deliver import Outbound, deliver_mail
+from postroom.extraction.pool import ExtractionPool
+from postroom.mail import dkim
+from postroom.net.dns import Resolver, ThreadResolver
 from postroom.resources import Resources
+from postroom.smtp.policy import Policy
+from postroom.smtp.reception import Reception
+from postroom.smtp.server import Server as SmtpServer
+from postroom.smtp.tls import server_context
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Database, Tx
 from postroom.storage.folder import FolderLock, make_folder
+from postroom.upkeep import keep_up
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
+from postroom.work import Queue, work_through
 
 FIRST_ACCOUNT = "default"
 KEY_USE_SECONDS = 5.0
+RETURN_PATH = "return-path"
+CHECKS = Queue(checks.BELL, checks.claim_due, checks.renew, at_once=8)
+MAIL = Queue(deliveries.BELL, deliveries.claim_mail, deliveries.renew, at_once=64)
 
 
 class Postroom:
     """A running server."""
 
-    def __init__(self, resources: Resources, first_token: str | None) -> None:
+    def __init__(self, resources: Resources, first_token: str | None, smtp_port: int) -> None:
         self.resources = resources
         self.first_token = first_token  # set once: when this start made the first account
+        self.smtp_port = smtp_port
 
 
 @contextlib.asynccontextmanager
-async def serving(config: Config, clock: Clock | None = None) -> AsyncIterator[Postroom]:
+async def serving(
+    config: Config, clock: Clock | None = None, resolver: Resolver | None = None
+) -> AsyncIterator[Postroom]:
     """Everything is up inside the block, and has finished its work after it."""
     async with contextlib.AsyncExitStack() as stack:
         lock = FolderLock(config.data_dir)
@@ -42,17 +62,39 @@ async def serving(config: Config, clock: Clock | None = None) -> AsyncIterator[P
         clock = clock or SystemClock()
         db = await open_database(config, clock.now())
         stack.push_async_callback(db.close)
-        resources = Resources(config, db, LocalBlobs(config.data_dir / "blobs"), clock)
+        resolver = resolver or Resolver()
+        stack.push_async_callback(resolver.close)
+        resources = Resources(config, db, LocalBlobs(config.data_dir / "blobs"), clock, resolver)
         first_token = await db.write(make_first_account, config, clock.now())
+
+        extractor = ExtractionPool()
+        stack.push_async_callback(extractor.close)
+        lookup = ThreadResolver(resolver, asyncio.get_running_loop())
+        check = partial(check_message, resources, extractor, lookup)
+        run(stack, work_through(resources, CHECKS, check))
+        run(stack, keep_up(resources))
+
+        return_path_secret = await db.read(secret_values.get, RETURN_PATH)
+        courier = mail_courier(resources)
+        stack.push_async_callback(courier.close)
+        run(stack, send_out(resources, Outbound(courier, return_path_secret)))
+
+        reception = Reception(resources, return_path_secret)
+        tls = await asyncio.to_thread(server_context, config.data_dir / "tls", config.domain)
+        smtp = SmtpServer(
+            reception, reception, Policy(hostname=config.domain), config.data_dir / "spool", tls
+        )
+        await start_smtp(smtp, config.smtp)
+        stack.push_async_callback(smtp.stop)
 
         door = Door(resources)
         stack.push_async_callback(door.key_use.save)
-        stack.push_async_callback(stop, asyncio.create_task(save_key_use_now_and_then(door)))
+        run(stack, save_key_use_now_and_then(door))
         http = HttpServer(door, listener)
         await http.start()
         stack.push_async_callback(http.stop)
 
-        yield Postroom(resources, first_token)
+        yield Postroom(resources, first_token, smtp.port)
 
 
 async def open_database(config: Config, now: int) -> Database:
@@ -68,6 +110,7 @@ async def open_database(config: Config, now: int) -> Database:
 
 def make_first_account(tx: Tx, config: Config, now: int) -> str | None:
     """On an empty database: an account and its key. The token is returned this once."""
+    secret_values.make_missing(tx, attachments.LINKS, RETURN_PATH)
     if accounts.is_any(tx):
         return None
     account: Account = accounts.add(tx, FIRST_ACCOUNT, config.plan, now)
@@ -82,10 +125,45 @@ async def save_key_use_now_and_then(door: Door) -> None:
         await door.key_use.save()
 
 
+def run(stack: contextlib.AsyncExitStack, loop: Coroutine[None, None, None]) -> None:
+    """A loop that works until everything stops."""
+    stack.push_async_callback(stop, asyncio.create_task(loop))
+
+
 async def stop(task: asyncio.Task[None]) -> None:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
+
+
+def mail_courier(resources: Resources) -> MailCourier:
+    config = resources.config
+    try:
+        relay = parse_outbound(config.outbound)
+    except ValueError as error:
+        raise ConfigError("POSTROOM_OUTBOUND", str(error)) from None
+    return MailCourier(
+        resources.resolver,
+        own_name=config.domain,
+        relay=relay,
+        allow_private=allows_private_targets(config),
+    )
+
+
+async def send_out(resources: Resources, outbound: Outbound) -> None:
+    """Nothing leaves before there is a key to sign it with; making one takes a moment, once."""
+    domain = resources.config.domain
+    if await resources.db.read(domains.find_key, domains.SERVICE, domain) is None:
+        private_key = await asyncio.to_thread(dkim.generate_key)
+        await resources.db.write(domains.add_key, domains.SERVICE, domain, private_key)
+    await work_through(resources, MAIL, partial(deliver_mail, resources, outbound))
+
+
+async def start_smtp(smtp: SmtpServer, endpoint: Endpoint) -> None:
+    try:
+        await smtp.start(endpoint.host, endpoint.port)
+    except OSError as error:
+        raise ConfigError("POSTROOM_SMTP", f"cannot listen on {endpoint}: {error.strerror}") from error
 
 
 def listen(setting: str, endpoint: Endpoint) -> socket.socket:

@@ -23,6 +23,10 @@ def to_iso(moment: int) -> str:
     return datetime.fromtimestamp(moment / 1000, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
+def from_iso(text: str) -> int:
+    return round(datetime.fromisoformat(text).timestamp() * 1000)
+
+
 def start_of_day(moment: int) -> int:
     """Midnight in UTC: the limits of a day are counted from it."""
     return moment - moment % DAY

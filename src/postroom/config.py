@@ -17,8 +17,16 @@ DEFAULTS = {
     "POSTROOM_BASE_URL": "",
     "POSTROOM_DOMAIN": "postroom.localhost",
     "POSTROOM_DATABASE_URL": "",
+    "POSTROOM_OUTBOUND": "mx",
     "POSTROOM_API_KEY": "",
     "POSTROOM_PLAN": "free",
+    "POSTROOM_ALLOW_PRIVATE_WEBHOOKS": "",
+}
+
+SWITCH: dict[str, bool | None] = {
+    "": None,
+    **dict.fromkeys(("on", "true", "1", "yes"), True),
+    **dict.fromkeys(("off", "false", "0", "no"), False),
 }
 
 _HOST_LABEL = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
@@ -53,9 +61,19 @@ class Config:
     database_url: str  # "" is SQLite in the data folder
     api_key: str  # "" makes a random one
     plan: Plan
+    outbound: str
+    allow_private: bool | None  # None: only while base_url is loopback
 
     def __repr__(self) -> str:
         return f"Config(data_dir={self.data_dir}, http={self.http}, smtp={self.smtp})"  # no key, no password
+
+
+def allows_private_targets(config: Config) -> bool:
+    """Whether webhooks and mail may go to private addresses: by default on a laptop only."""
+    if config.allow_private is not None:
+        return config.allow_private
+    host = urlsplit(config.base_url).hostname or ""
+    return host == "localhost" or host == "::1" or host.startswith("127.")
 
 
 def load(environment: Mapping[str, str]) -> Config:
@@ -69,6 +87,8 @@ def load(environment: Mapping[str, str]) -> Config:
         database_url=_database_url(values["POSTROOM_DATABASE_URL"]),
         api_key=_api_key(values["POSTROOM_API_KEY"]),
         plan=_plan(values["POSTROOM_PLAN"]),
+        outbound=values["POSTROOM_OUTBOUND"],
+        allow_private=_switch("POSTROOM_ALLOW_PRIVATE_WEBHOOKS", values),
     )
 
 
@@ -115,6 +135,13 @@ def _api_key(value: str) -> str:
     if value and not _API_KEY.fullmatch(value):
         raise ConfigError("POSTROOM_API_KEY", "must be pr_ and at least 16 more visible characters")
     return value
+
+
+def _switch(setting: str, values: Mapping[str, str]) -> bool | None:
+    value = values[setting].lower()
+    if value not in SWITCH:
+        raise ConfigError(setting, f"must be on or off, not '{values[setting]}'")
+    return SWITCH[value]
 
 
 def _plan(value: str) -> Plan:

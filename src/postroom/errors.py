@@ -35,12 +35,24 @@ class InvalidDomain(ApiError):
     status, code = 400, "invalid_domain"
 
 
+class MissingIdempotencyKey(ApiError):
+    status, code = 400, "missing_idempotency_key"
+
+
 class Unauthorized(ApiError):
     status, code = 401, "unauthorized"
 
 
 class Forbidden(ApiError):
     status, code = 403, "forbidden"
+
+
+class FeatureRequiresPaidPlan(ApiError):
+    status, code = 403, "feature_requires_paid_plan"
+
+
+class InvalidSignature(ApiError):
+    status, code = 403, "invalid_signature"
 
 
 class NotFound(ApiError):
@@ -59,6 +71,14 @@ class AddressTaken(ApiError):
     status, code = 409, "address_taken"
 
 
+class DomainTaken(ApiError):
+    status, code = 409, "domain_taken"
+
+
+class NothingToDo(ApiError):
+    status, code = 409, "nothing_to_do"
+
+
 class PayloadTooLarge(ApiError):
     status, code = 413, "payload_too_large"
 
@@ -71,8 +91,28 @@ class ApiKeyLimitReached(ApiError):
     status, code = 422, "api_key_limit_reached"
 
 
+class NoText(ApiError):
+    status, code = 422, "no_text"
+
+
+class IdempotencyKeyReused(ApiError):
+    status, code = 422, "idempotency_key_reused"
+
+
+class RecipientSuppressed(ApiError):
+    status, code = 422, "recipient_suppressed"
+
+
 class RateLimitExceeded(ApiError):
     status, code = 429, "rate_limit_exceeded"
+
+
+class ColdOutreachLimit(ApiError):
+    status, code = 429, "cold_outreach_limit"
+
+
+class LoopDetected(ApiError):
+    status, code = 429, "loop_detected"
 
 
 class HeadersTooLarge(ApiError):

@@ -5,6 +5,7 @@ import secrets
 from threading import Lock
 
 ACCOUNT, KEY, INBOX, THREAD, MESSAGE, EVENT = "acc", "key", "inb", "thr", "msg", "evt"
+DELIVERY, DOMAIN = "whd", "dom"
 
 _SHAPE = re.compile(r"([a-z]{3})_[0-9a-f]{32}")
 _lock = Lock()

@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass, replace
 
-from postroom import accounts, ids, keys, limits, names
-from postroom.errors import AddressTaken, InvalidDomain, InvalidMailboxName, NotFound
+from postroom import accounts, domains, ids, keys, limits, names
+from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
 from postroom.storage.database import Row, Tx
 
 MAILBOX_NAME = r"^(?!.*[.][.])[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$"
@@ -38,20 +38,21 @@ def require_mailbox_name(name: str) -> None:
         )
 
 
-def require_domain(domain: str | None, served: str) -> str:
-    if domain is not None and domain.lower() != served:
-        raise InvalidDomain(
-            f"'{domain[:253]}' is not a verified domain of this account. Leave it out to use {served}."
-        )
-    return served
-
-
-def add(tx: Tx, account_id: str, name: str, domain: str, display_name: str | None, now: int) -> Inbox:
+def add(
+    tx: Tx,
+    account_id: str,
+    name: str,
+    domain: str | None,
+    display_name: str | None,
+    service_domain: str,
+    now: int,
+) -> Inbox:
     require_mailbox_name(name)
     names.require_clean(display_name or "", "displayName")
     if name in RESERVED_NAMES:
         raise AddressTaken(f"'{name}' is a reserved name. Choose another.")
-    inbox = Inbox(ids.new(ids.INBOX, now), account_id, f"{name}@{domain}", display_name, now)
+    used_domain = domains.require_usable(tx, account_id, domain, service_domain)
+    inbox = Inbox(ids.new(ids.INBOX, now), account_id, f"{name}@{used_domain}", display_name, now)
     accounts.change_inbox_count(tx, account_id, +1)
     limits.require_inbox_creation(tx, account_id, now)
     _insert(tx, inbox)
@@ -109,11 +110,54 @@ def rename(tx: Tx, account_id: str, inbox_id: str, display_name: str | None) -> 
     return replace(inbox, display_name=display_name)
 
 
-def remove(tx: Tx, account_id: str, inbox_id: str) -> None:
+def find_by_address(tx: Tx, mailbox: str) -> Inbox | None:
+    """`mailbox` is in the form that mail.address compares: lower case, without a +tag."""
+    row = tx.one("select * from inboxes where address = :address", address=mailbox)
+    return None if row is None else Inbox.from_row(row)
+
+
+def find(tx: Tx, inbox_id: str) -> Inbox | None:
+    row = tx.one("select * from inboxes where id = :id", id=inbox_id)
+    return None if row is None else Inbox.from_row(row)
+
+
+def add_correspondent(tx: Tx, inbox_id: str, address: str) -> None:
+    """Whoever wrote to an inbox is no stranger to it."""
+    tx.run(
+        "insert into correspondents (inbox_id, address) values (:inbox_id, :address)"
+        " on conflict (inbox_id, address) do nothing",
+        inbox_id=inbox_id,
+        address=address,
+    )
+
+
+def has_correspondent(tx: Tx, inbox_id: str, address: str) -> bool:
+    found = tx.one(
+        "select 1 as found from correspondents where inbox_id = :inbox_id and address = :address",
+        inbox_id=inbox_id,
+        address=address,
+    )
+    return found is not None
+
+
+def count_message(tx: Tx, inbox_id: str, direction: str) -> Inbox:
+    """Also keeps the inbox from being deleted before the message is in it."""
+    row = tx.one(
+        f"update inboxes set {direction}_count = {direction}_count + 1 where id = :id returning *",
+        id=inbox_id,
+    )
+    if row is None:
+        raise NotFound("No such inbox.")
+    return Inbox.from_row(row)
+
+
+def remove(tx: Tx, account_id: str, inbox_id: str, now: int) -> None:
+    """Gone at once for everybody; upkeep removes its mail in small steps, so that no write takes long."""
     accounts.change_inbox_count(tx, account_id, -1)
     inbox = get(tx, account_id, inbox_id)
     keys.remove_all_of_inbox(tx, inbox.id)
     tx.run("delete from inboxes where id = :id", id=inbox.id)
+    tx.run("insert into removed_inboxes (inbox_id, removed_at) values (:id, :now)", id=inbox.id, now=now)
 
 
 def add_key(tx: Tx, account_id: str, inbox_id: str, name: str, token: str, now: int) -> keys.Key:

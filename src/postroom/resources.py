@@ -1,11 +1,14 @@
-"""What every door is given: the settings, the storage and the time."""
+"""What every door is given: the settings, the storage, the time and the names of the network."""
 
 from dataclasses import dataclass
 
 from postroom.clock import Clock
 from postroom.config import Config
+from postroom.net.dns import Resolver
 from postroom.storage.blobs import Blobs
-from postroom.storage.database import Database
+from postroom.storage.database import Database, Tx
+
+__all__ = ["Resources", "Tx"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +17,7 @@ class Resources:
     db: Database
     blobs: Blobs
     clock: Clock
+    resolver: Resolver
 
     def now(self) -> int:
         return self.clock.now()

@@ -47,13 +47,12 @@ async def test_broken_json_is_a_bad_request_and_nothing_is_created(server: Serve
     assert (await server.api.get("/v1/inboxes")).json()["total"] == 0
 
 
-async def test_an_unknown_inbox_is_not_found_before_its_body_or_query_is_judged(server: Server) -> None:
+async def test_an_unknown_inbox_is_not_found_before_its_body_is_judged(server: Server) -> None:
     path = "/v1/inboxes/inb_" + "0" * 32
     for answer in [
         await server.api.patch(path, content=b"{", headers=JSON),
         await server.api.patch(path, json={"displayName": "\n"}),
         await server.api.post(f"{path}/api-keys", content=b"{}", headers={"Content-Type": "text/plain"}),
-        await server.api.get(f"{path}/api-keys", params={"limit": "abc"}),
     ]:
         assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
 

@@ -13,16 +13,17 @@ def blobs(tmp_path: Path) -> LocalBlobs:
     return LocalBlobs(tmp_path / "blobs")
 
 
-def test_what_was_put_is_read_back_under_the_hash_of_its_content(blobs: LocalBlobs) -> None:
+def test_what_was_put_is_read_back_under_a_name_with_its_hash(blobs: LocalBlobs) -> None:
     content = bytes(range(256)) * 1000
     name = blobs.put(content)
-    assert name == hashlib.sha256(content).hexdigest()
+    assert name.startswith(hashlib.sha256(content).hexdigest())
     assert blobs.get(name) == content
 
 
-def test_putting_the_same_content_twice_stores_it_once(blobs: LocalBlobs) -> None:
-    assert blobs.put(b"same") == blobs.put(b"same")
-    assert len(list(blobs.names())) == 1
+def test_the_same_content_put_twice_has_two_names_so_that_one_can_be_removed(blobs: LocalBlobs) -> None:
+    first, second = blobs.put(b"same"), blobs.put(b"same")
+    blobs.remove(first)
+    assert blobs.get(second) == b"same"
 
 
 def test_a_removed_blob_is_gone_and_removing_again_is_no_error(blobs: LocalBlobs) -> None:
@@ -35,10 +36,6 @@ def test_a_removed_blob_is_gone_and_removing_again_is_no_error(blobs: LocalBlobs
 
 def test_a_write_that_fails_leaves_no_part_behind(blobs: LocalBlobs, tmp_path: Path) -> None:
     name = hashlib.sha256(b"blocked").hexdigest()
-    (tmp_path / "blobs" / name[:2]).mkdir()
-    (tmp_path / "blobs" / name[:2] / name).mkdir()
-    (tmp_path / "blobs" / name[:2] / name).rmdir()
-    (tmp_path / "blobs" / name[:2]).rmdir()
     (tmp_path / "blobs" / name[:2]).write_bytes(b"a file where the folder should be")
     with pytest.raises(OSError):
         blobs.put(b"blocked")

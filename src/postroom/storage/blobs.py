@@ -1,4 +1,4 @@
-"""Bytes too large for a row, under the hash of their content: written, fsynced, renamed, fsynced again."""
+"""Bytes too large for a row: written, fsynced, renamed, fsynced again. No name is ever used twice."""
 
 import hashlib
 import os
@@ -13,7 +13,8 @@ from postroom.storage.folder import make_folder
 
 class Blobs(Protocol):
     def put(self, content: bytes) -> str:
-        """Durable on return. The name is the hash of the content, so putting twice stores once."""
+        """Durable on return. The name holds the hash of the content, and is new even for content seen before:
+        whoever removes a blob need not fear that somebody has just begun to use it."""
         ...
 
     def get(self, name: str) -> bytes: ...
@@ -32,13 +33,13 @@ class LocalBlobs:
         make_folder(folder)
 
     def put(self, content: bytes) -> str:
-        name = hashlib.sha256(content).hexdigest()
+        name = f"{hashlib.sha256(content).hexdigest()}-{secrets.token_hex(8)}"
         path = self._path(name)
-        if not path.exists():
+        if not path.parent.exists():
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            self._write_durably(path, content)
+            self._sync_folder(self._folder)
+        self._write_durably(path, content)
         self._sync_folder(path.parent)
-        self._sync_folder(self._folder)
         return name
 
     def get(self, name: str) -> bytes:
@@ -61,7 +62,7 @@ class LocalBlobs:
         return self._folder / name[:2] / name
 
     def _write_durably(self, path: Path, content: bytes) -> None:
-        part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+        part = path.with_name(f"{path.name}.part")
         try:
             with open(part, "xb") as file:
                 file.write(content)

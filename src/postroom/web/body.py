@@ -2,10 +2,10 @@
 
 import asyncio
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 from starlette.requests import Request
 
 from postroom import inboxes, names
@@ -17,9 +17,11 @@ from postroom.errors import (
     RequestTimeout,
     UnsupportedMediaType,
 )
+from postroom.events import Filter
 
 BODY_LIMIT_BYTES = 1024 * 1024
 BODY_SECONDS = 60.0
+DECODE_IN_LOOP_BYTES = 256 * 1024
 PAGE_LIMIT = 100
 OFFSET_LIMIT = 2**53
 
@@ -63,14 +65,83 @@ class NewKey(Struct, rename="camel", frozen=True):
     ]
 
 
-class Page(Struct, rename="camel", frozen=True):
-    limit: Annotated[int, Meta(ge=1, description="Page size; above 100 counts as 100.")] = 50
-    offset: Annotated[int, Meta(ge=0, le=OFFSET_LIMIT, description="How many to skip.")] = 0
+Limit = Annotated[int, Meta(ge=1, description="Page size; above 100 counts as 100.")]
+Offset = Annotated[int, Meta(ge=0, le=OFFSET_LIMIT, description="How many to skip.")]
+
+
+class Page(Struct, frozen=True):
+    limit: Limit = 50
+    offset: Offset = 0
 
     @property
     def size(self) -> int:
         return min(self.limit, PAGE_LIMIT)
 
+
+class NewSuppression(Struct, frozen=True):
+    address: Annotated[str, Meta(examples=["someone@example.com"])]
+
+
+class NewDomain(Struct, frozen=True):
+    domain: Annotated[str, Meta(examples=["mail.example.com"])]
+
+
+class ThreadQuery(Struct, frozen=True):
+    is_read: Annotated[bool, Meta(description="false gives the unread ones.")] | None = None
+    is_read_alias: bool | None = field(default=None, name="isRead")
+    limit: Limit = 50
+    offset: Offset = 0
+
+    @property
+    def size(self) -> int:
+        return min(self.limit, PAGE_LIMIT)
+
+    @property
+    def flag(self) -> bool | None:
+        return self.is_read_alias if self.is_read is None else self.is_read
+
+
+class ThreadChange(Struct, frozen=True):
+    is_read: bool | UnsetType = UNSET
+    is_read_alias: bool | UnsetType = field(default=UNSET, name="isRead")
+
+    @property
+    def flag(self) -> bool:
+        flag = self.is_read_alias if self.is_read is UNSET else self.is_read
+        if flag is UNSET:
+            raise BadRequest("is_read is missing: send true or false.", field="is_read")
+        return flag
+
+
+class MessageQuery(Struct, frozen=True):
+    direction: Literal["inbound", "outbound"] | None = None
+    limit: Limit = 50
+    offset: Offset = 0
+
+    @property
+    def size(self) -> int:
+        return min(self.limit, PAGE_LIMIT)
+
+
+class EventQuery(Struct, frozen=True):
+    after: Annotated[str, Meta(description="The last event that you have.")] | None = None
+    limit: Limit = 50
+    wait: Annotated[float, Meta(ge=0, le=60, description="Seconds to hold on for an event.")] = 0
+    inbox_ids: Annotated[str, Meta(description="Only of these inboxes, separated by commas.")] = ""
+    event_types: Annotated[str, Meta(description="Only of these kinds, separated by commas.")] = ""
+
+    @property
+    def size(self) -> int:
+        return min(self.limit, PAGE_LIMIT)
+
+    def wanted(self, account_id: str, scope: str | None) -> Filter:
+        """A key of one inbox sees that one, whatever it asks for."""
+        asked = frozenset(self.inbox_ids.split(",")) - {""}
+        kinds = frozenset(self.event_types.split(",")) - {""}
+        return Filter(account_id, asked if scope is None else frozenset({scope}), kinds)
+
+
+DOMAIN_NAME = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
 
 _ERROR_OF_FIELD: dict[str, type[ApiError]] = {"mailboxName": InvalidMailboxName}
 _PATH = re.compile(r"\$\.(\w+)")
@@ -81,18 +152,24 @@ def read_query(request: Request, kind: type[Struct]) -> Any:
     try:
         return msgspec.convert(dict(request.query_params), kind, strict=False)
     except msgspec.ValidationError as error:
-        raise _explain(error) from None
+        raise explain(error) from None
 
 
-async def read_json(request: Request, kind: type[Struct]) -> Any:
+async def read_json(request: Request, kind: type[Struct], limit: int = BODY_LIMIT_BYTES) -> Any:
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise UnsupportedMediaType("Send JSON, with the header Content-Type: application/json.")
-    raw = await read_bytes(request, BODY_LIMIT_BYTES)
+    raw = await read_bytes(request, limit)
+    if len(raw) > DECODE_IN_LOOP_BYTES:
+        return await asyncio.to_thread(decode, raw, kind)
+    return decode(raw, kind)
+
+
+def decode(raw: bytes, kind: type[Struct]) -> Any:
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
-        raise _explain(error) from None
+        raise explain(error) from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise BadRequest("The body is not valid JSON.") from None
     except RecursionError:
@@ -121,7 +198,7 @@ async def _read_up_to(request: Request, limit: int) -> bytes:
     return bytes(raw)
 
 
-def _explain(error: msgspec.ValidationError) -> ApiError:
+def explain(error: msgspec.ValidationError) -> ApiError:
     reason = str(error)
     found = _PATH.search(reason) or _MISSING.search(reason)
     if found is None:

@@ -4,10 +4,13 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
-from postroom import inboxes
+from postroom import attachments, inboxes, threads
 from postroom.errors import Forbidden, NotFound
 from postroom.keys import Caller
-from postroom.resources import Resources
+from postroom.messages import Links
+from postroom.resources import Resources, Tx
+
+__all__ = ["Call", "Tx", "require_account_key", "require_owned", "require_reach"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +23,16 @@ class Call:
     def account_id(self) -> str:
         return self.caller.account_id
 
+    @property
+    def scope(self) -> str | None:
+        """The one inbox that the key reaches; None is all of the account."""
+        return self.caller.inbox_id
+
     def now(self) -> int:
         return self.resources.now()
+
+    def links(self, tx: Tx) -> Links:
+        return Links(self.resources.config.base_url, attachments.link_secret(tx), self.now())
 
 
 def require_account_key(caller: Caller) -> None:
@@ -35,6 +46,10 @@ def require_reach(caller: Caller, inbox_id: str) -> None:
         raise NotFound("No such inbox.")
 
 
-async def require_own_inbox(call: Call, inbox_id: str) -> None:
-    require_reach(call.caller, inbox_id)
-    await call.resources.db.read(inboxes.get, call.account_id, inbox_id)
+async def require_owned(call: Call, values: dict[str, str]) -> None:
+    """The inbox or thread that a path names belongs to the caller."""
+    if "inbox_id" in values:
+        require_reach(call.caller, values["inbox_id"])
+        await call.resources.db.read(inboxes.get, call.account_id, values["inbox_id"])
+    if "thread_id" in values:
+        await call.resources.db.read(threads.get, call.account_id, call.scope, values["thread_id"])

@@ -13,15 +13,18 @@ from starlette.types import Receive, Scope, Send
 from postroom import log
 from postroom.errors import ApiError, InternalError
 from postroom.resources import Resources
+from postroom.web.api.messages import get_attachment_by_link
 from postroom.web.auth import KeyUse, RequestLimit, authenticate, bearer_token
-from postroom.web.body import read_json, read_query
-from postroom.web.call import Call, require_account_key, require_own_inbox
+from postroom.web.body import read_query
+from postroom.web.call import Call, require_account_key, require_owned
 from postroom.web.metrics import Metrics
 from postroom.web.public import Site
 from postroom.web.routes import ROUTES
 from postroom.web.routing import ACCOUNT, Route, Router
 
 API_PREFIX = "/v1/"
+LINK_PREFIX = "/v1/attachments/"
+LINK_SLASHES = 4
 NO_ROUTE = "none"
 
 
@@ -74,6 +77,8 @@ class Door:
         """The order of checks: authentication, rate limit, route, scope; the handler does the rest."""
         request = visit.request
         path = request.scope["path"]
+        if is_signed_link(request):
+            return await self._open_link(visit)
         call = await self._admit(visit) if path.startswith(API_PREFIX) else None
         route, values = self._router.find(request.method, path)
         visit.route = f"{route.method} {route.path}"
@@ -92,22 +97,40 @@ class Door:
         self.key_use.note(caller.key_id, now)
         return Call(self._resources, caller, visit.request)
 
-    async def _handle(self, route: Route, call: Call, values: dict[str, str]) -> Any:
-        try:
-            arguments = await self._read(route, call.request)
-        except ApiError:
-            if "inbox_id" in values:  # ownership comes before the body in the order of checks
-                await require_own_inbox(call, values["inbox_id"])
-            raise
-        return await route.handler(call, **values, **arguments)
+    async def _open_link(self, visit: Visit) -> Response:
+        """The signature of an attachment's link stands in for a key."""
+        route, values = self._router.find(visit.request.method, visit.request.scope["path"])
+        visit.route = f"{route.method} {route.path}"
+        query = visit.request.query_params
+        return await get_attachment_by_link(
+            self._resources,
+            values["message_id"],
+            values["filename"],
+            query.get("expires", ""),
+            query.get("signature", ""),
+        )
 
-    async def _read(self, route: Route, request: Request) -> dict[str, Any]:
-        arguments: dict[str, Any] = {}
+    async def _handle(self, route: Route, call: Call, values: dict[str, str]) -> Any:
+        """Ownership comes before the body: a stranger learns nothing of what is not his."""
+        arguments: dict[str, Any] = dict(values)
         if route.query is not None:
-            arguments["query"] = read_query(request, route.query)
+            arguments["query"] = read_query(call.request, route.query)
         if route.body is not None:
-            arguments["body"] = await read_json(request, route.body)
-        return arguments
+            await require_owned(call, values)
+            if route.before_body is not None:
+                route.before_body(call.request)
+            arguments["body"] = await route.read(call.request, route.body)
+        return await route.handler(call, **arguments)
+
+
+def is_signed_link(request: Request) -> bool:
+    path = request.scope["path"]
+    return (
+        path.startswith(LINK_PREFIX)
+        and path.count("/") == LINK_SLASHES
+        and "signature" in request.query_params
+        and "authorization" not in request.headers
+    )
 
 
 def to_response(route: Route, answer: Any) -> Response:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from postroom import errors
 from postroom.errors import ApiError
+from postroom.events import Payload
 from postroom.web import shapes
 from postroom.web.routing import PUBLIC, SCOPED, Route
 
@@ -102,7 +103,13 @@ def _success(route: Route) -> Json:
     return {"description": "Done.", "content": {"application/json": {"schema": _ref(route.answer)}}}
 
 
-_MEDIA_TYPES = {"/metrics": "text/plain", "/openapi.json": "application/json", "/docs": "text/html"}
+_MEDIA_TYPES = {
+    "/metrics": "text/plain",
+    "/openapi.json": "application/json",
+    "/docs": "text/html",
+    "/v1/messages/{message_id}/raw": "message/rfc822",
+    "/v1/attachments/{message_id}/{filename}": "*/*",
+}
 
 
 def _error_codes(route: Route) -> dict[int, list[str]]:
@@ -126,7 +133,8 @@ def _ref(kind: Any) -> Json:
 
 def _schemas(routes: Sequence[Route]) -> Json:
     kinds: set[Any] = {kind for route in routes for kind in (route.body, route.answer) if _is_struct(kind)}
-    ordered = sorted(kinds | {shapes.Error}, key=lambda kind: str(kind.__name__))
+    kinds |= {shapes.Error, shapes.Message, Payload}
+    ordered = sorted(kinds, key=lambda kind: str(kind.__name__))
     return msgspec.json.schema_components(ordered, ref_template=REF)[1]
 
 

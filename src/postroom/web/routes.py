@@ -1,22 +1,62 @@
 """The route table. Everything under /v1 needs a key; SCOPED routes also take a key of one inbox."""
 
 from postroom import errors
-from postroom.web import api, public
+from postroom.web import public
+from postroom.web.api import domains, events, inboxes, messages, sending, threads
 from postroom.web.routing import ACCOUNT, PUBLIC, SCOPED, Route
+from postroom.web.sending import read_send, require_idempotency_key
 
+ATTACHMENT = "/v1/attachments/{message_id}/{filename}"
 NEW_INBOX = (errors.InvalidMailboxName, errors.InvalidDomain, errors.AddressTaken)
 NEW_KEY = (errors.ApiKeyLimitReached,)
+LINK = (errors.InvalidSignature,)
+TEXT = (errors.NoText,)
+UNKNOWN_EVENT = (errors.NotFound,)
+SEND = (
+    *(errors.MissingIdempotencyKey, errors.FeatureRequiresPaidPlan, errors.IdempotencyKeyReused),
+    *(errors.RecipientSuppressed, errors.ColdOutreachLimit, errors.LoopDetected),
+)
+AGAIN = (errors.NothingToDo,)
+DOMAIN = (errors.InvalidDomain, errors.DomainTaken)
+TAKEN = (errors.DomainTaken,)
 
 ROUTES = (
-    Route("GET", "/v1/me", api.who_am_i, SCOPED),
-    Route("POST", "/v1/inboxes", api.create_inbox, ACCOUNT, 201, NEW_INBOX),
-    Route("GET", "/v1/inboxes", api.list_inboxes, ACCOUNT),
-    Route("GET", "/v1/inboxes/{inbox_id}", api.get_inbox, SCOPED),
-    Route("PATCH", "/v1/inboxes/{inbox_id}", api.change_inbox, ACCOUNT),
-    Route("DELETE", "/v1/inboxes/{inbox_id}", api.delete_inbox, ACCOUNT, 204),
-    Route("POST", "/v1/inboxes/{inbox_id}/api-keys", api.create_inbox_key, ACCOUNT, 201, NEW_KEY),
-    Route("GET", "/v1/inboxes/{inbox_id}/api-keys", api.list_inbox_keys, ACCOUNT),
-    Route("DELETE", "/v1/inboxes/{inbox_id}/api-keys/{key_id}", api.delete_inbox_key, ACCOUNT, 204),
+    Route("GET", "/v1/me", inboxes.who_am_i, SCOPED),
+    Route("POST", "/v1/inboxes", inboxes.create_inbox, ACCOUNT, 201, NEW_INBOX),
+    Route("GET", "/v1/inboxes", inboxes.list_inboxes, ACCOUNT),
+    Route("GET", "/v1/inboxes/{inbox_id}", inboxes.get_inbox, SCOPED),
+    Route("PATCH", "/v1/inboxes/{inbox_id}", inboxes.change_inbox, ACCOUNT),
+    Route("DELETE", "/v1/inboxes/{inbox_id}", inboxes.delete_inbox, ACCOUNT, 204),
+    Route("POST", "/v1/inboxes/{inbox_id}/api-keys", inboxes.create_inbox_key, ACCOUNT, 201, NEW_KEY),
+    Route("GET", "/v1/inboxes/{inbox_id}/api-keys", inboxes.list_inbox_keys, ACCOUNT),
+    Route("DELETE", "/v1/inboxes/{inbox_id}/api-keys/{key_id}", inboxes.delete_inbox_key, ACCOUNT, 204),
+    Route("GET", "/v1/inboxes/{inbox_id}/threads", threads.list_threads, SCOPED),
+    Route("GET", "/v1/inboxes/{inbox_id}/messages", messages.list_inbox_messages, SCOPED),
+    Route("GET", "/v1/threads/{thread_id}", threads.get_thread, SCOPED),
+    Route("PATCH", "/v1/threads/{thread_id}", threads.change_thread, SCOPED),
+    Route("GET", "/v1/threads/{thread_id}/messages", threads.list_thread_messages, SCOPED),
+    Route("GET", "/v1/messages/{message_id}", messages.get_message, SCOPED),
+    Route("GET", "/v1/messages/{message_id}/raw", messages.get_raw_message, SCOPED),
+    Route("GET", "/v1/attachments/{message_id}/{filename}", messages.get_attachment, SCOPED, 200, LINK),
+    Route(
+        "GET", "/v1/attachments/{message_id}/{filename}/text", messages.get_attachment_text, SCOPED, 200, TEXT
+    ),
+    Route("GET", "/v1/events", events.list_events, SCOPED, 200, UNKNOWN_EVENT),
+    Route(
+        *("POST", "/v1/inboxes/{inbox_id}/send", sending.send_message, SCOPED, 200, SEND),
+        read=read_send,
+        before_body=require_idempotency_key,
+    ),
+    Route("POST", "/v1/messages/{message_id}/retry", sending.retry_message, SCOPED, 200, AGAIN),
+    Route("POST", "/v1/messages/{message_id}/cancel", sending.cancel_message, SCOPED, 200, AGAIN),
+    Route("GET", "/v1/suppressions", sending.list_suppressions, ACCOUNT),
+    Route("POST", "/v1/suppressions", sending.add_suppression, ACCOUNT, 201),
+    Route("DELETE", "/v1/suppressions/{address}", sending.delete_suppression, ACCOUNT, 204),
+    Route("GET", "/v1/domains", domains.list_domains, ACCOUNT),
+    Route("POST", "/v1/domains", domains.create_domain, ACCOUNT, 201, DOMAIN),
+    Route("GET", "/v1/domains/{domain_id}", domains.get_domain, ACCOUNT),
+    Route("DELETE", "/v1/domains/{domain_id}", domains.delete_domain, ACCOUNT, 204, TAKEN),
+    Route("POST", "/v1/domains/{domain_id}/verify", domains.verify_domain, ACCOUNT, 200, TAKEN),
     Route("GET", "/health", public.health, PUBLIC),
     Route("GET", "/ready", public.ready, PUBLIC, 200, (errors.Unavailable,)),
     Route("GET", "/metrics", public.metrics, PUBLIC),

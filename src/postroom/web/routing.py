@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
 from msgspec import Struct
+from starlette.requests import Request
 
 from postroom.errors import ApiError, MethodNotAllowed, NotFound
+from postroom.web.body import read_json
 
 ACCOUNT, SCOPED, PUBLIC = "account", "scoped", "public"
 
@@ -21,16 +23,19 @@ class Route:
     scope: str
     status: int = 200
     errors: tuple[type[ApiError], ...] = ()
+    read: Callable[..., Awaitable[Any]] = read_json
+    before_body: Callable[[Request], object] | None = None
     body: type[Struct] | None = field(init=False)
     query: type[Struct] | None = field(init=False)
     answer: Any = field(init=False)
     segments: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(self.handler)
+        hints = get_type_hints(self.handler, include_extras=True)
+        answer = hints["return"]
         object.__setattr__(self, "body", hints.get("body"))
         object.__setattr__(self, "query", hints.get("query"))
-        object.__setattr__(self, "answer", hints["return"])
+        object.__setattr__(self, "answer", getattr(answer, "__metadata__", (answer,))[0])
         object.__setattr__(self, "segments", tuple(self.path.split("/")[1:]))
 
     @property

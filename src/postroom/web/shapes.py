@@ -1,13 +1,19 @@
 """What answers carry: the JSON shapes of the interface, made from the nouns."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from starlette.responses import Response
 
-from postroom import inboxes, keys
+from postroom import attachments, deliveries, domains, inboxes, keys, suppressions, threads
 from postroom.clock import to_iso
 from postroom.config import Plan
+from postroom.messages import Document, ShownAttachment
+from postroom.send import Receipt
 
+SCHEMAS = "#/components/schemas"
 Timestamp = Annotated[
     str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-11-14T10:05:00.000Z"])
 ]
@@ -96,6 +102,187 @@ class Me(Struct, rename="camel", frozen=True):
             scope="inbox" if caller.inbox_id else "account",
             inbox_id=caller.inbox_id,
         )
+
+
+class Thread(Struct, rename="camel", frozen=True):
+    id: str
+    inbox_id: str
+    subject: str
+    last_message_at: Timestamp
+    is_read: bool
+    message_count: int
+
+    @classmethod
+    def of(cls, thread: threads.Thread) -> "Thread":
+        return cls(
+            id=thread.id,
+            inbox_id=thread.inbox_id,
+            subject=thread.subject,
+            last_message_at=to_iso(thread.last_message_at),
+            is_read=thread.is_read,
+            message_count=thread.message_count,
+        )
+
+
+class ThreadPage(Struct, rename="camel", frozen=True):
+    data: list[Thread]
+    total: int
+
+
+class ChangedThread(Struct, rename="camel", frozen=True):
+    id: str
+    inbox_id: str
+    subject: str
+    last_message_at: Timestamp
+    is_read: bool
+    message_count: int
+    ok: bool = True
+
+    @classmethod
+    def of(cls, thread: threads.Thread) -> "ChangedThread":
+        shown = Thread.of(thread)
+        return cls(*(getattr(shown, name) for name in shown.__struct_fields__))
+
+
+class ShownRecipient(Struct, rename="camel", frozen=True):
+    """One recipient of a sent mail, and how far its delivery has come."""
+
+    address: str
+    state: Annotated[str, Meta(description="pending, delivered, failed, cancelled or bounced")]
+    attempts: int
+    last_code: int | None
+    last_reply: str
+    next_attempt_at: Timestamp | None
+
+    @classmethod
+    def of(cls, delivery: deliveries.Delivery) -> "ShownRecipient":
+        is_pending = delivery.state == deliveries.PENDING
+        return cls(
+            address=delivery.target,
+            state=delivery.state,
+            attempts=delivery.attempts,
+            last_code=delivery.last_code,
+            last_reply=delivery.last_reply,
+            next_attempt_at=to_iso(delivery.due_at) if is_pending else None,
+        )
+
+
+# A message's JSON is stored; this type only describes it, and is made from the stored one's fields.
+Message = msgspec.defstruct(
+    "Message",
+    [
+        *((item.name, item.type, item.default) for item in msgspec.structs.fields(Document)),
+        ("status", Literal["pending", "sent", "received", "failed"]),
+        ("attachments", list[ShownAttachment]),
+        ("recipients", list[ShownRecipient] | UnsetType, UNSET),
+    ],
+    rename="camel",
+    kw_only=True,
+)
+RawMessage = Annotated[Raw, Message]
+RawReceipt = Annotated[Response, Receipt]
+RawMessages = Annotated[
+    list[Raw], Meta(extra_json_schema={"items": {"$ref": "#/components/schemas/Message"}})
+]
+
+
+class MessagePage(Struct, rename="camel", frozen=True):
+    data: RawMessages
+    total: int
+
+
+class ThreadMessages(Struct, rename="camel", frozen=True):
+    thread_id: str
+    inbox_id: str
+    subject: str
+    is_read: bool
+    data: RawMessages
+    total: int
+
+    @classmethod
+    def of(cls, thread: threads.Thread, documents: list[bytes]) -> "ThreadMessages":
+        return cls(
+            thread_id=thread.id,
+            inbox_id=thread.inbox_id,
+            subject=thread.subject,
+            is_read=thread.is_read,
+            data=[Raw(document) for document in documents],
+            total=thread.message_count,
+        )
+
+
+class AttachmentText(Struct, rename="camel", frozen=True):
+    filename: str
+    content_type: str
+    extraction_method: str
+    text: str
+
+    @classmethod
+    def of(cls, file: attachments.Attachment) -> "AttachmentText":
+        text = attachments.require_text(file)
+        return cls(file.filename, file.content_type, file.extraction_method or "", text)
+
+
+class EventPage(Struct, rename="camel", frozen=True):
+    data: Annotated[list[Raw], Meta(extra_json_schema={"items": {"$ref": f"{SCHEMAS}/Payload"}})]
+    next: str | None
+
+
+class Suppression(Struct, rename="camel", frozen=True):
+    address: str
+    type: str
+    created_at: Timestamp
+
+    @classmethod
+    def of(cls, item: suppressions.Suppression) -> "Suppression":
+        return cls(item.address, item.type, to_iso(item.created_at))
+
+
+class SuppressionPage(Struct, rename="camel", frozen=True):
+    data: list[Suppression]
+    total: int
+
+
+class ShownRecord(Struct, rename="camel", frozen=True):
+    type: str
+    name: str
+    value: str
+    purpose: str
+    required: bool
+    found: bool | None
+
+
+class Domain(Struct, rename="camel", frozen=True):
+    id: str
+    domain: str
+    status: Literal["pending", "verified"]
+    created_at: Timestamp
+    verified_at: Timestamp | None
+    records: list[ShownRecord]
+
+    @classmethod
+    def of(
+        cls, domain: domains.Domain, records: list[domains.DnsRecord], found: Sequence[bool] | None = None
+    ) -> "Domain":
+        there: Sequence[bool | None] = found or [None] * len(records)
+        return cls(
+            id=domain.id,
+            domain=domain.name,
+            status="pending" if domain.verified_at is None else "verified",
+            created_at=to_iso(domain.created_at),
+            verified_at=None if domain.verified_at is None else to_iso(domain.verified_at),
+            records=[
+                ShownRecord(
+                    record.type, record.name, record.value, record.purpose, record.is_required, is_there
+                )
+                for record, is_there in zip(records, there, strict=True)
+            ],
+        )
+
+
+class DomainPage(Struct, rename="camel", frozen=True):
+    data: list[Domain]
+    total: int
 
 
 class Health(Struct, rename="camel", frozen=True):

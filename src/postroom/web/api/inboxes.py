@@ -1,4 +1,4 @@
-"""The handlers. A handler's signature is its contract: path names, `body`, `query` and the answer's shape."""
+"""Inboxes and keys over REST."""
 
 from msgspec import UNSET
 
@@ -19,8 +19,9 @@ async def create_inbox(call: Call, body: NewInbox) -> shapes.Inbox:
         inboxes.add,
         call.account_id,
         body.mailbox_name,
-        inboxes.require_domain(body.domain, call.resources.config.domain),
+        body.domain,
         body.display_name,
+        call.resources.config.domain,
         call.now(),
     )
     return shapes.Inbox.of(inbox)
@@ -50,7 +51,7 @@ async def change_inbox(call: Call, inbox_id: str, body: InboxChange) -> shapes.I
 
 async def delete_inbox(call: Call, inbox_id: str) -> None:
     """Delete an inbox and all it holds"""
-    await call.resources.db.write(inboxes.remove, call.account_id, inbox_id)
+    await call.resources.db.write(inboxes.remove, call.account_id, inbox_id, call.now())
 
 
 async def create_inbox_key(call: Call, inbox_id: str, body: NewKey) -> shapes.CreatedApiKey:

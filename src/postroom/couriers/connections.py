@@ -1,0 +1,136 @@
+"""SMTP sessions: opened with the TLS and the sign-in they need, and kept for a moment to be used again."""
+
+import asyncio
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from postroom.couriers.faults import describe
+from postroom.couriers.relay import Relay
+from postroom.couriers.routing import Hop
+from postroom.couriers.session import SmtpSession, Timeouts, TlsFailed
+from postroom.couriers.wire import Wire
+from postroom.deliveries import DeliveryError
+
+
+@dataclass(frozen=True, slots=True)
+class Dialer:
+    """Opens sessions: the name to introduce ourselves by, the patience, and the certificates to trust."""
+
+    own_name: str
+    timeouts: Timeouts
+    trusted: ssl.SSLContext  # verifies
+    opportunistic: ssl.SSLContext  # encrypts without asking for whom (RFC 7435)
+
+    async def open_mx(self, hop: Hop, port: int) -> SmtpSession:
+        """With TLS when it works, else in the clear: for a stranger's server that is better than no mail."""
+        session = await self._greeted(hop.host, hop.ip, port)
+        try:
+            await self._upgrade(session, self.opportunistic)
+        except TlsFailed:
+            session = await self._greeted(hop.host, hop.ip, port)
+        return session
+
+    async def open_relay(self, relay: Relay) -> SmtpSession:
+        session = await (self._greeted_in_tls(relay) if relay.implicit_tls else self._open_plain_relay(relay))
+        if relay.username:
+            with _aborting(session):
+                await session.sign_in(relay.username, relay.password)
+        return session
+
+    async def _open_plain_relay(self, relay: Relay) -> SmtpSession:
+        if not relay.must_be_verified:
+            return await self.open_mx(Hop(relay.host, relay.host), relay.port)
+        session = await self._greeted(relay.host, relay.host, relay.port)
+        await self._upgrade(session, self.trusted)
+        if not session.has_tls:
+            session.abort()
+            reason = f"the relay {relay.host} offers no STARTTLS, so the password was not sent"
+            raise DeliveryError(reason, permanent=False, enhanced="4.7.0")
+        return session
+
+    async def _greeted_in_tls(self, relay: Relay) -> SmtpSession:
+        context = self.trusted if relay.must_be_verified else self.opportunistic
+        return await self._greeted(relay.host, relay.host, relay.port, context)
+
+    async def _greeted(
+        self, host: str, address: str, port: int, context: ssl.SSLContext | None = None
+    ) -> SmtpSession:
+        session = SmtpSession(await self._connect(host, address, port, context), host, self.timeouts)
+        with _aborting(session):
+            await session.greet(self.own_name)
+        return session
+
+    async def _upgrade(self, session: SmtpSession, context: ssl.SSLContext) -> None:
+        if session.offers("STARTTLS"):
+            with _aborting(session):
+                if await session.start_tls(context):
+                    await session.introduce(self.own_name)  # what was said in the clear no longer counts
+
+    async def _connect(self, host: str, address: str, port: int, context: ssl.SSLContext | None) -> Wire:
+        loop = asyncio.get_running_loop()
+        name = host if context is not None else None
+        try:
+            async with asyncio.timeout(self.timeouts.connect):
+                _, wire = await loop.create_connection(Wire, address, port, ssl=context, server_hostname=name)
+        except (OSError, UnicodeError) as error:  # ssl.SSLError, gaierror and TimeoutError are OSErrors
+            reason = f"no connection to {host}: {describe(error)}"
+            raise DeliveryError(reason, permanent=False, enhanced="4.4.1") from error
+        return wire
+
+
+class RestingSessions:
+    """Sessions between two mails, by destination. Each ends itself when nobody comes for it in time."""
+
+    def __init__(self, *, idle_seconds: float, max_idle: int, mails_per_session: int) -> None:
+        self._idle_seconds = idle_seconds
+        self._max_idle = max_idle
+        self._mails_per_session = mails_per_session
+        self._resting: dict[SmtpSession, tuple[str, asyncio.TimerHandle]] = {}  # the oldest first
+        self._goodbyes: set[asyncio.Task[None]] = set()
+
+    def take(self, key: str) -> SmtpSession | None:
+        """The session used last, for it is the least likely to have been closed over there."""
+        for session in [known for known, (its_key, _) in self._resting.items() if its_key == key][::-1]:
+            self._resting.pop(session)[1].cancel()
+            if session.is_reusable:
+                return session
+            session.abort()
+        return None
+
+    def put(self, key: str, session: SmtpSession) -> None:
+        """Keep it if it is fit for another mail, else end it."""
+        if not session.is_reusable:
+            session.abort()
+        elif session.mails_tried >= self._mails_per_session:
+            self._dismiss(session)
+        else:
+            timer = asyncio.get_running_loop().call_later(self._idle_seconds, self._expire, session)
+            self._resting[session] = key, timer
+            if len(self._resting) > self._max_idle:
+                self._expire(next(iter(self._resting)))
+
+    async def close(self) -> None:
+        for session in list(self._resting):
+            self._expire(session)
+        await asyncio.gather(*self._goodbyes)
+
+    def _expire(self, session: SmtpSession) -> None:
+        self._resting.pop(session)[1].cancel()
+        self._dismiss(session)
+
+    def _dismiss(self, session: SmtpSession) -> None:
+        task = asyncio.create_task(session.quit())
+        self._goodbyes.add(task)
+        task.add_done_callback(self._goodbyes.discard)
+
+
+@contextmanager
+def _aborting(session: SmtpSession) -> Iterator[None]:
+    """A session that could not be made ready leaves no connection behind, whatever ended the attempt."""
+    try:
+        yield
+    except BaseException:
+        session.abort()
+        raise

@@ -1,0 +1,58 @@
+"""An outgoing mail and the two commands that announce it, fitted to what the server can do."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from postroom.deliveries import DeliveryError, OutgoingMail
+from postroom.mail.organization import ascii_domain
+
+_MAX_ADDRESS_CHARACTERS = 320
+# A control character or a bracket would end the address in the middle of the command.
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f<>]")
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    mail_line: bytes
+    rcpt_line: bytes
+
+
+def require_sendable(mail: OutgoingMail) -> None:
+    """Nothing in the mail may be read as a command by any server, however it takes line ends."""
+    for address in (mail.mail_from, mail.recipient):
+        if _UNSAFE.search(address) or len(address) > _MAX_ADDRESS_CHARACTERS:
+            raise DeliveryError("the address is not valid", permanent=True, enhanced="5.1.3")
+    line_ends = mail.raw.count(b"\r\n")
+    if mail.raw.count(b"\n") != line_ends or mail.raw.count(b"\r") != line_ends:
+        raise DeliveryError("the mail has a bare CR or LF", permanent=True, enhanced="5.6.0")
+
+
+def make_envelope(mail: OutgoingMail, host: str, features: Mapping[str, str]) -> Envelope:
+    """Raises DeliveryError where this server can never take this mail."""
+    _require_size(mail, host, features)
+    sender, recipient = _with_ascii_domain(mail.mail_from), _with_ascii_domain(mail.recipient)
+    parameters = f" SIZE={len(mail.raw)}" if "SIZE" in features else ""
+    if "8BITMIME" in features and not mail.raw.isascii():
+        parameters += " BODY=8BITMIME"
+    if not (sender + recipient).isascii():
+        if "SMTPUTF8" not in features:
+            reason = f"{host} takes no addresses outside ASCII"
+            raise DeliveryError(reason, permanent=True, enhanced="5.6.7")
+        parameters += " SMTPUTF8"
+    mail_line = f"MAIL FROM:<{sender}>{parameters}\r\n".encode(errors="replace")
+    return Envelope(mail_line, f"RCPT TO:<{recipient}>\r\n".encode(errors="replace"))
+
+
+def _require_size(mail: OutgoingMail, host: str, features: Mapping[str, str]) -> None:
+    limit = features.get("SIZE", "").strip()
+    if not limit.isascii() or not limit.isdigit() or len(limit) > 20 or int(limit) == 0:
+        return  # absent, unreadable or "no fixed limit" (RFC 1870 section 4)
+    if len(mail.raw) > int(limit):
+        reason = f"the mail has {len(mail.raw)} bytes, {host} takes at most {limit}"
+        raise DeliveryError(reason, permanent=True, enhanced="5.3.4")
+
+
+def _with_ascii_domain(address: str) -> str:
+    local_part, at, domain = address.rpartition("@")
+    return f"{local_part}{at}{ascii_domain(domain) or domain}" if at else address

@@ -1,0 +1,150 @@
+"""The door out for mail: one recipient's copy to the servers of its domain, or to the relay."""
+
+import random
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from postroom.couriers.connections import Dialer, RestingSessions
+from postroom.couriers.envelope import require_sendable
+from postroom.couriers.lanes import Lanes
+from postroom.couriers.relay import Relay
+from postroom.couriers.routing import find_hops
+from postroom.couriers.session import SmtpSession, Timeouts
+from postroom.deliveries import DeliveryError, OutgoingMail
+from postroom.net.dns import Resolver
+
+# Replies that ask for a sign-in or refuse ours: the operator must act, the recipient cannot.
+_SIGN_IN_CODES = {530, 534, 535, 538}
+
+
+@dataclass(frozen=True, slots=True)
+class MailLimits:
+    connections_per_domain: int = 5
+    connections_to_relay: int = 20
+    connections: int = 50
+    mails_per_connection: int = 100
+    idle_seconds: float = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The answer to the final dot, and the server that gave it and took the mail over."""
+
+    code: int
+    text: str
+    host: str
+
+
+class MailCourier:
+    def __init__(
+        self,
+        resolver: Resolver,
+        *,
+        own_name: str,
+        relay: Relay | None = None,
+        allow_private: bool = False,
+        port: int = 25,
+        timeouts: Timeouts | None = None,
+        limits: MailLimits | None = None,
+        trusted: ssl.SSLContext | None = None,
+        shuffle: Callable[[list[str]], None] = random.shuffle,
+    ) -> None:
+        limits = limits or MailLimits()
+        self._resolver = resolver
+        self._relay = relay
+        self._allow_private = allow_private
+        self._port = port
+        self._shuffle = shuffle
+        self._dialer = Dialer(
+            own_name,
+            timeouts or Timeouts(),
+            trusted or ssl.create_default_context(),
+            _opportunistic_context(),
+        )
+        per_key = limits.connections_to_relay if relay else limits.connections_per_domain
+        self._lanes = Lanes(per_key=per_key, overall=limits.connections)
+        self._resting = RestingSessions(
+            idle_seconds=limits.idle_seconds,
+            max_idle=limits.connections,
+            mails_per_session=limits.mails_per_connection,
+        )
+
+    def has_room(self, domain: str) -> bool:
+        """Whether a mail for this domain would not have to wait for others of the same domain."""
+        return self._lanes.has_room(self._destination(domain))
+
+    async def deliver(self, mail: OutgoingMail) -> Receipt:
+        """Raises DeliveryError. It may be cancelled at any time; what was under way is dropped."""
+        require_sendable(mail)
+        destination = self._destination(mail.domain)
+        async with self._lanes.enter(destination):
+            session = self._resting.take(destination)
+            if session is None:
+                return await self._deliver_afresh(destination, mail)
+            try:
+                return await self._hand_over(destination, session, mail)
+            except DeliveryError as error:
+                if error.permanent or session.is_reusable or session.has_sent_whole_mail:
+                    raise
+                # The server was about to close this old connection, which says nothing about the mail.
+                return await self._deliver_afresh(destination, mail)
+
+    async def close(self) -> None:
+        """Say goodbye to the servers; call it after the last delivery."""
+        await self._resting.close()
+
+    def _destination(self, domain: str) -> str:
+        return self._relay.host if self._relay else domain.lower()
+
+    async def _deliver_afresh(self, destination: str, mail: OutgoingMail) -> Receipt:
+        if self._relay is not None:
+            return await self._deliver_to_relay(destination, self._relay, mail)
+        hops = await find_hops(
+            self._resolver, mail.domain, allow_private=self._allow_private, shuffle=self._shuffle
+        )
+        failures: list[DeliveryError] = []
+        for hop in hops:
+            try:
+                session = await self._dialer.open_mx(hop, self._port)
+            except DeliveryError as error:
+                failures.append(error)  # even a 5xx here is about this host, not about the mail
+                continue
+            try:
+                return await self._hand_over(destination, session, mail)
+            except DeliveryError as error:
+                if error.permanent or session.has_sent_whole_mail:
+                    raise
+                failures.append(error)
+        raise min(failures, key=lambda failure: failure.permanent)
+
+    async def _deliver_to_relay(self, destination: str, relay: Relay, mail: OutgoingMail) -> Receipt:
+        try:
+            session = await self._dialer.open_relay(relay)
+        except DeliveryError as error:
+            raise _worth_a_retry(error) from error
+        try:
+            return await self._hand_over(destination, session, mail)
+        except DeliveryError as error:
+            if error.code in _SIGN_IN_CODES:
+                raise _worth_a_retry(error) from error
+            raise
+
+    async def _hand_over(self, destination: str, session: SmtpSession, mail: OutgoingMail) -> Receipt:
+        try:
+            reply = await session.send(mail)
+        finally:
+            self._resting.put(destination, session)
+        return Receipt(reply.code, reply.text, session.host)
+
+
+def _worth_a_retry(error: DeliveryError) -> DeliveryError:
+    """The same failure, kept from ending the delivery: the relay has not yet judged the mail."""
+    return DeliveryError(error.reason, permanent=False, code=error.code, enhanced=error.enhanced)
+
+
+def _opportunistic_context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

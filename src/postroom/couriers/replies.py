@@ -1,0 +1,59 @@
+"""SMTP replies as values: read with bounds from any source of lines, and made fit to be shown."""
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+_MAX_LINES = 128
+_MAX_LINE_BYTES = 1000
+_MAX_SHOWN_CHARACTERS = 500
+_LINE = re.compile(rb"([2-5][0-9]{2})(?:([ -])(.*))?", re.DOTALL)
+_ENHANCED = re.compile(r"([245])\.([0-9]{1,3})\.([0-9]{1,3})(?![0-9.])")
+_WHITE = re.compile(r"\s+")
+
+
+class BadReply(Exception):
+    """What came is no SMTP reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    code: int
+    lines: tuple[str, ...]
+
+    @property
+    def is_accepting(self) -> bool:
+        return self.code < 300
+
+    @property
+    def is_refusing(self) -> bool:
+        return self.code >= 400
+
+    @property
+    def enhanced(self) -> str:
+        """The status of RFC 3463 when its class agrees with the code, else ""."""
+        match = _ENHANCED.match(self.lines[0])
+        return match[0] if match is not None and match[1] == str(self.code)[0] else ""
+
+    @property
+    def text(self) -> str:
+        """On one line and short enough to be kept."""
+        return _WHITE.sub(" ", " ".join(self.lines)).strip()[:_MAX_SHOWN_CHARACTERS]
+
+
+async def read_reply(read_line: Callable[[], Awaitable[bytes]]) -> Reply:
+    """A reply of one or more lines; the code of the last one counts."""
+    lines: list[str] = []
+    for _ in range(_MAX_LINES):
+        match = _LINE.fullmatch(await read_line())
+        if match is None:
+            raise BadReply("sent something that is no SMTP reply")
+        lines.append(_printable(match[3] or b""))
+        if match[2] != b"-":
+            return Reply(int(match[1]), tuple(lines))
+    raise BadReply("sent a reply without end")
+
+
+def _printable(raw: bytes) -> str:
+    text = raw[:_MAX_LINE_BYTES].decode("utf-8", "replace")
+    return "".join(character if character.isprintable() else " " for character in text)

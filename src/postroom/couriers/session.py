@@ -1,0 +1,283 @@
+"""One SMTP session with one server (RFC 5321): greeting, STARTTLS, AUTH, then mail after mail."""
+
+import asyncio
+import base64
+import contextlib
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from postroom.couriers.envelope import Envelope, make_envelope
+from postroom.couriers.faults import describe
+from postroom.couriers.replies import BadReply, Reply, read_reply
+from postroom.couriers.wire import Wire, WireBroken
+from postroom.deliveries import DeliveryError, OutgoingMail
+
+_BLOCK_BYTES = 64 * 1024
+_SERVICE_CLOSING = 421
+_START_INPUT = 354
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Per stage, in seconds, as RFC 5321 section 4.5.3.2 asks; `block` is for each 64 kB of a mail."""
+
+    connect: float = 30
+    tls: float = 60
+    greeting: float = 300
+    command: float = 300
+    mail: float = 300
+    rcpt: float = 300
+    data: float = 120
+    block: float = 180
+    final_dot: float = 600
+    quit: float = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    name: str
+    line: bytes
+    seconds: float
+    is_content_next: bool = False
+
+    def is_accepted(self, reply: Reply) -> bool:
+        return reply.code == _START_INPUT if self.is_content_next else reply.is_accepting
+
+
+class TlsFailed(DeliveryError):
+    """The server agreed to TLS and the handshake came to nothing."""
+
+
+class SmtpSession:
+    """Every failure is a DeliveryError whose reason names the host and the stage."""
+
+    def __init__(self, wire: Wire, host: str, timeouts: Timeouts) -> None:
+        self.host = host
+        self.has_sent_whole_mail = False  # of the last mail: from here on a lost answer may mean success
+        self.mails_tried = 0
+        self._wire = wire
+        self._timeouts = timeouts
+        self._features: Mapping[str, str] = {}
+        self._is_at_rest = False  # between two mails, both sides of one mind
+        self._needs_reset = False
+
+    @property
+    def is_reusable(self) -> bool:
+        return self._is_at_rest and self._wire.is_quiet
+
+    @property
+    def has_tls(self) -> bool:
+        return self._wire.has_tls
+
+    def offers(self, keyword: str) -> bool:
+        return keyword in self._features
+
+    async def greet(self, own_name: str) -> None:
+        """Hear the greeting and introduce ourselves."""
+        self._require(await self._read("connecting", self._timeouts.greeting), "connecting")
+        await self.introduce(own_name)
+
+    async def introduce(self, own_name: str) -> None:
+        name = own_name.encode("ascii")
+        reply = await self._ask("EHLO", b"EHLO " + name)
+        if reply.code >= 500:
+            self._require(await self._ask("HELO", b"HELO " + name), "HELO")
+            self._features = {}
+        else:
+            self._require(reply, "EHLO")
+            self._features = _features(reply)
+        self._is_at_rest = True
+
+    async def start_tls(self, context: ssl.SSLContext) -> bool:
+        """Whether TLS began; False when the server declines. A failed handshake is a DeliveryError."""
+        self._is_at_rest = False
+        reply = await self._ask("STARTTLS", b"STARTTLS")
+        if not reply.is_accepting:
+            self._is_at_rest = reply.code != _SERVICE_CLOSING
+            return False
+        try:
+            async with asyncio.timeout(self._timeouts.tls):
+                await self._wire.start_tls(context, self.host)
+        except (OSError, ValueError, WireBroken) as error:  # ssl.SSLError and TimeoutError are OSErrors
+            reason = f"no TLS with {self.host}: {describe(error)}"
+            raise TlsFailed(reason, permanent=False, enhanced="4.7.5") from error
+        return True
+
+    async def sign_in(self, username: str, password: str) -> None:
+        mechanisms = self._features.get("AUTH", "").upper().split()
+        if "PLAIN" in mechanisms:
+            token = base64.b64encode(f"\0{username}\0{password}".encode())
+            reply = await self._ask("AUTH", b"AUTH PLAIN " + token)
+        elif "LOGIN" in mechanisms:
+            reply = await self._sign_in_by_login(username, password)
+        else:
+            raise self._fault("EHLO", "offers neither AUTH PLAIN nor AUTH LOGIN")
+        self._require(reply, "AUTH")
+
+    async def send(self, mail: OutgoingMail) -> Reply:
+        """One transaction; returns the answer to the final dot."""
+        self.has_sent_whole_mail = False
+        envelope = make_envelope(mail, self.host, self._features)
+        self.mails_tried += 1
+        self._is_at_rest = False
+        if self._needs_reset:
+            self._require(await self._ask("RSET", b"RSET"), "RSET")
+        self._needs_reset = True
+        await self._open_transaction(envelope)
+        reply = await self._send_content(mail.raw)
+        self._is_at_rest = _ends_in_peace(reply)
+        self._needs_reset = False
+        self._require(reply, "the final dot")
+        return reply
+
+    async def quit(self) -> None:
+        """Say goodbye if that is possible at all; never fails."""
+        try:
+            if self.is_reusable:
+                self._wire.write(b"QUIT\r\n")
+                with contextlib.suppress(DeliveryError):
+                    await self._read("QUIT", self._timeouts.quit)
+        except WireBroken:
+            pass
+        finally:
+            self._wire.abort()
+
+    def abort(self) -> None:
+        self._wire.abort()
+
+    async def _open_transaction(self, envelope: Envelope) -> None:
+        seconds = self._timeouts
+        steps = (
+            _Step("MAIL FROM", envelope.mail_line, seconds.mail),
+            _Step("RCPT TO", envelope.rcpt_line, seconds.rcpt),
+            _Step("DATA", b"DATA\r\n", seconds.data, is_content_next=True),
+        )
+        replies = await (self._pipeline(steps) if self.offers("PIPELINING") else self._step_by_step(steps))
+        for step, reply in zip(steps, replies, strict=False):
+            if not step.is_accepted(reply):
+                self._is_at_rest = reply.is_refusing and _ends_in_peace(reply)
+                raise self._refusal(reply, step.name)
+
+    async def _step_by_step(self, steps: Sequence[_Step]) -> list[Reply]:
+        replies: list[Reply] = []
+        for step in steps:
+            self._write(step.name, step.line)
+            replies.append(await self._read(step.name, step.seconds))
+            if not step.is_accepted(replies[-1]):
+                break
+        return replies
+
+    async def _pipeline(self, steps: Sequence[_Step]) -> list[Reply]:
+        """All commands in one write (RFC 2920)."""
+        self._write(steps[0].name, b"".join(step.line for step in steps))
+        replies: list[Reply] = []
+        try:
+            for step in steps:
+                replies.append(await self._read(step.name, step.seconds))
+            if replies[-1].code == _START_INPUT and not all(map(_Step.is_accepted, steps, replies)):
+                # The server waits for content although nobody would get it; an empty one ends that.
+                await self._ask("DATA", b".")
+        except DeliveryError:
+            if all(map(_Step.is_accepted, steps, replies)):
+                raise
+            self._wire.abort()  # it refused and then lost its way: the refusal tells more than the fault
+        return replies
+
+    async def _send_content(self, raw: bytes) -> Reply:
+        last = b""
+        for block in stuffed_blocks(raw):
+            await self._send_block(last)
+            last = block
+        self._write("the content", last + b".\r\n")
+        self.has_sent_whole_mail = True
+        return await self._read("the final dot", self._timeouts.final_dot)
+
+    async def _send_block(self, block: bytes) -> None:
+        try:
+            self._wire.write(block)
+            async with asyncio.timeout(self._timeouts.block):
+                await self._wire.drain()
+        except (WireBroken, TimeoutError) as error:
+            raise await self._broken_content(error) from error
+
+    async def _broken_content(self, error: Exception) -> DeliveryError:
+        """A server that hangs up during the content often says why first."""
+        with contextlib.suppress(DeliveryError):
+            reply = await self._read("the content", 0)
+            if reply.is_refusing:
+                return self._refusal(reply, "the content")
+        return self._fault("the content", describe(error))
+
+    async def _sign_in_by_login(self, username: str, password: str) -> Reply:
+        reply = await self._ask("AUTH", b"AUTH LOGIN")
+        for secret in (username, password):
+            if reply.code != 334:
+                return reply
+            reply = await self._ask("AUTH", base64.b64encode(secret.encode()))
+        return reply
+
+    async def _ask(self, name: str, line: bytes) -> Reply:
+        self._write(name, line + b"\r\n")
+        return await self._read(name, self._timeouts.command)
+
+    def _write(self, name: str, data: bytes) -> None:
+        try:
+            self._wire.write(data)
+        except WireBroken as error:
+            raise self._fault(name, str(error)) from error
+
+    async def _read(self, name: str, seconds: float) -> Reply:
+        try:
+            async with asyncio.timeout(seconds):
+                return await read_reply(self._wire.read_line)
+        except TimeoutError as error:
+            raise self._fault(name, f"gave no answer within {seconds:g} s") from error
+        except (WireBroken, BadReply) as error:
+            raise self._fault(name, str(error)) from error
+
+    def _require(self, reply: Reply, name: str) -> None:
+        if not reply.is_accepting:
+            raise self._refusal(reply, name)
+
+    def _refusal(self, reply: Reply, name: str) -> DeliveryError:
+        if not reply.is_refusing:
+            return self._fault(name, f"gave an answer out of place: {reply.code} {reply.text}")
+        return DeliveryError(
+            f"{self.host} said after {name}: {reply.code} {reply.text}",
+            permanent=reply.code >= 500,
+            code=reply.code,
+            enhanced=reply.enhanced,
+        )
+
+    def _fault(self, name: str, reason: str) -> DeliveryError:
+        return DeliveryError(
+            f"{self.host} {reason} (after {name})",
+            permanent=False,
+            enhanced="4.4.2",
+            unknown_outcome=self.has_sent_whole_mail,
+        )
+
+
+def stuffed_blocks(raw: bytes) -> Iterator[bytes]:
+    """The content with its dots doubled (RFC 5321 section 4.5.2), in blocks that end with a line; linear."""
+    start = 0
+    while start < len(raw):
+        cut = raw.find(b"\r\n", start + _BLOCK_BYTES)
+        end = cut + 2 if cut >= 0 else len(raw)
+        block = raw[start:end].replace(b"\r\n.", b"\r\n..")
+        yield b"." + block if block.startswith(b".") else block
+        start = end
+    if not raw.endswith(b"\r\n"):
+        yield b"\r\n"
+
+
+def _features(reply: Reply) -> dict[str, str]:
+    """Keyword to parameters; the first line is the server's name."""
+    pairs = (line.replace("AUTH=", "AUTH ", 1).partition(" ") for line in reply.lines[1:])
+    return {keyword.upper(): parameters for keyword, _, parameters in pairs}
+
+
+def _ends_in_peace(reply: Reply) -> bool:
+    """Whether both sides now agree that no mail is under way and the session goes on."""
+    return (reply.is_accepting or reply.is_refusing) and reply.code != _SERVICE_CLOSING

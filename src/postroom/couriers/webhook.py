@@ -1,0 +1,178 @@
+"""The door out for events: one POST to a customer's endpoint, only ever to an address that was checked."""
+
+import asyncio
+import math
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+
+import httpx2
+
+from postroom.couriers.faults import describe
+from postroom.couriers.lanes import Lanes
+from postroom.deliveries import DeliveryError
+from postroom.net.dns import DnsTemporary, Resolver
+from postroom.net.target import InvalidWebhookUrl, Target, resolve_target
+
+_MAX_ANSWER_BYTES = 64 * 1024
+_EXCERPT_BYTES = 2048
+_MAX_RETRY_AFTER_CHARACTERS = 64
+_MAX_RETRY_AFTER_SECONDS = 24 * 3600
+_GONE = 410
+_OWN_HEADERS = {"User-Agent": "Postroom", "Accept": "*/*", "Accept-Encoding": "identity"}
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookLimits:
+    deadline_seconds: float = 15
+    connect_seconds: float = 5  # for each address
+    posts_per_endpoint: int = 4
+    posts: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookAnswer:
+    """What the endpoint said. `excerpt` is the beginning of the body, fit to be stored and shown."""
+
+    status: int
+    milliseconds: int
+    excerpt: str = field(repr=False)
+    retry_after_seconds: int | None = None
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+    def require_success(self) -> None:
+        """Raises DeliveryError; only 410 Gone is permanent."""
+        if not self.is_success:
+            raise DeliveryError(
+                f"the endpoint answered {self.status}",
+                permanent=self.status == _GONE,
+                code=self.status,
+                retry_after_seconds=self.retry_after_seconds,
+            )
+
+
+class WebhookCourier:
+    """Every post resolves, checks and connects anew: endpoints share no connection, cookie or proxy."""
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        *,
+        allow_private: bool = False,
+        limits: WebhookLimits | None = None,
+        trusted: ssl.SSLContext | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._resolver = resolver
+        self._allow_private = allow_private
+        self._limits = limits or WebhookLimits()
+        self._now = now
+        self._lanes = Lanes(per_key=self._limits.posts_per_endpoint, overall=self._limits.posts)
+        # A kept connection would be found by its address alone, and so be lent to another host behind the
+        # same one without a look at that host's certificate.
+        self._transport = httpx2.AsyncHTTPTransport(
+            verify=trusted or ssl.create_default_context(),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
+        )
+
+    def has_room(self, url: str) -> bool:
+        """Whether a post to this endpoint would not have to wait for others to the same."""
+        return self._lanes.has_room(url)
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> WebhookAnswer:
+        """Raises DeliveryError when there is no answer. The deadline runs from the moment there is room."""
+        async with self._lanes.enter(url):
+            started_at = asyncio.get_running_loop().time()
+            ends_at = started_at + self._limits.deadline_seconds
+            try:
+                async with asyncio.timeout_at(ends_at):
+                    response = await self._request(await self._resolve(url), body, headers)
+            except TimeoutError as error:
+                reason = f"no answer within {self._limits.deadline_seconds:g} s"
+                raise DeliveryError(reason, permanent=False) from error
+            beginning = await _read_beginning(response, ends_at)
+            return WebhookAnswer(
+                response.status_code,
+                round((asyncio.get_running_loop().time() - started_at) * 1000),
+                _excerpt(beginning),
+                parse_retry_after(response.headers.get("retry-after", ""), self._now()),
+            )
+
+    async def close(self) -> None:
+        await self._transport.aclose()
+
+    async def _resolve(self, url: str) -> Target:
+        try:
+            return await resolve_target(self._resolver, url, self._allow_private)
+        except InvalidWebhookUrl as error:
+            raise DeliveryError(error.reason, permanent=True) from error
+        except DnsTemporary as error:
+            raise DeliveryError("the DNS gave no answer for the host", permanent=False) from error
+
+    async def _request(self, target: Target, body: bytes, headers: Mapping[str, str]) -> httpx2.Response:
+        for ip in target.ips:
+            try:
+                return await self._transport.handle_async_request(
+                    self._make_request(target, ip, body, headers)
+                )
+            except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+                failure = f"no connection to {target.host}: {describe(error)}"
+            except (httpx2.HTTPError, OSError) as error:
+                raise DeliveryError(
+                    f"{target.host} gave no answer: {describe(error)}", permanent=False
+                ) from error
+        raise DeliveryError(failure, permanent=False)
+
+    def _make_request(
+        self, target: Target, ip: str, body: bytes, headers: Mapping[str, str]
+    ) -> httpx2.Request:
+        """To the checked address, in the name of the host: no second lookup can lead it elsewhere."""
+        timeouts = {"connect": self._limits.connect_seconds, "read": None, "write": None, "pool": None}
+        return httpx2.Request(
+            "POST",
+            target.url.copy_with(host=ip),
+            headers={"Host": target.host_header, **_OWN_HEADERS, **headers},
+            content=body,
+            extensions={"sni_hostname": target.host, "timeout": timeouts},
+        )
+
+
+def parse_retry_after(value: str, now: float) -> int | None:
+    """Seconds from a count or a date (RFC 9110 section 10.2.3), at most a day; None for anything else."""
+    value = value.strip()
+    if len(value) > _MAX_RETRY_AFTER_CHARACTERS:
+        return None
+    if value.isascii() and value.isdigit():
+        return min(int(value), _MAX_RETRY_AFTER_SECONDS)
+    try:
+        seconds = parsedate_to_datetime(value).timestamp() - now
+    except (ValueError, OverflowError):
+        return None
+    return math.ceil(min(max(seconds, 0), _MAX_RETRY_AFTER_SECONDS))
+
+
+async def _read_beginning(response: httpx2.Response, ends_at: float) -> bytes:
+    """As much of the body as comes in time. The status is known: a body that breaks off changes nothing."""
+    beginning = bytearray()
+    try:
+        async with asyncio.timeout_at(ends_at), aclosing(response.aiter_raw()) as chunks:
+            async for chunk in chunks:
+                beginning += chunk
+                if len(beginning) >= _MAX_ANSWER_BYTES:
+                    break
+    except (httpx2.HTTPError, OSError):  # TimeoutError is one
+        pass
+    finally:
+        await response.aclose()
+    return bytes(beginning[:_EXCERPT_BYTES])
+
+
+def _excerpt(beginning: bytes) -> str:
+    text = beginning.decode("utf-8", "replace")
+    return "".join(character if character.isprintable() or character in "\n\t" else " " for character in text)

@@ -1,0 +1,272 @@
+"""Deliveries: the one queue of what has to leave, mail and webhooks, and every attempt made."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from postroom import ids
+from postroom.clock import HOUR, MINUTE, SECOND
+from postroom.storage.database import Row, Tx
+
+BELL = "deliveries"
+MAIL, WEBHOOK = "mail", "webhook"
+PENDING, DONE, FAILED, CANCELLED, BOUNCED = "pending", "delivered", "failed", "cancelled", "bounced"
+
+LEASE = 15 * SECOND  # renewed while an attempt is under way; a node that died holds a claim no longer
+LANE_WIDTH = 8  # how many of one lane go at once
+
+# Waits after a failed attempt, as the contract lists them; when they are used up the delivery has failed.
+MAIL_WAITS = (
+    *(1 * MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, 1 * HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR),
+    *(8 * HOUR, 8 * HOUR, 8 * HOUR, 8 * HOUR),
+)
+WEBHOOK_WAITS = (
+    *(5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE),
+    *(2 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR),
+)
+INSERT = (
+    "insert into deliveries (id, account_id, inbox_id, kind, message_id, event_id, target, lane, position,"
+    " is_cold, state, attempts, waits_used, due_at, last_reply, created_at) values (:id, :account_id,"
+    " :inbox_id, :kind, :message_id, :event_id, :target, :lane, :position, :is_cold, 'pending', 0, 0, :now,"
+    " '', :now)"
+)
+WAITS = {MAIL: MAIL_WAITS, WEBHOOK: WEBHOOK_WAITS}
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    id: str
+    account_id: str
+    inbox_id: str
+    kind: str
+    message_id: str
+    event_id: str | None
+    target: str
+    lane: str
+    position: int
+    state: str
+    attempts: int
+    waits_used: int
+    due_at: int
+    last_code: int | None
+    last_reply: str
+    created_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Delivery":
+        return cls(
+            row["id"],
+            row["account_id"],
+            row["inbox_id"],
+            row["kind"],
+            row["message_id"],
+            row["event_id"],
+            row["target"],
+            row["lane"],
+            row["position"],
+            row["state"],
+            row["attempts"],
+            row["waits_used"],
+            row["due_at"],
+            row["last_code"],
+            row["last_reply"],
+            row["created_at"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    address: str
+    is_cold: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingMail:
+    """One mail for one recipient, signed and ready for the wire. `domain` is the recipient's."""
+
+    mail_from: str  # "" for a report that must not be answered
+    recipient: str
+    raw: bytes = field(repr=False)
+    domain: str
+
+
+class DeliveryError(Exception):
+    """One attempt failed. `permanent` ends the delivery; anything else is tried again later.
+
+    `code` is what the other side said (SMTP reply code or HTTP status), None when it said nothing.
+    `enhanced` is the status of RFC 3463, also where the reason was found here. `unknown_outcome` is set when
+    the mail was handed over whole and the answer was lost: it may have arrived, so it goes again unchanged.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        permanent: bool,
+        code: int | None = None,
+        enhanced: str = "",
+        retry_after_seconds: int | None = None,
+        unknown_outcome: bool = False,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.permanent = permanent
+        self.code = code
+        self.enhanced = enhanced
+        self.retry_after_seconds = retry_after_seconds
+        self.unknown_outcome = unknown_outcome
+
+
+def add_mail(
+    tx: Tx, account_id: str, inbox_id: str, message_id: str, recipients: Iterable[Recipient], now: int
+) -> None:
+    for position, recipient in enumerate(recipients):
+        tx.run(
+            INSERT,
+            id=ids.new(ids.DELIVERY, now),
+            account_id=account_id,
+            inbox_id=inbox_id,
+            kind=MAIL,
+            message_id=message_id,
+            event_id=None,
+            target=recipient.address,
+            lane=recipient.address.rpartition("@")[2],
+            position=position,
+            is_cold=int(recipient.is_cold),
+            now=now,
+        )
+
+
+def claim_mail(tx: Tx, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
+    return _claim_due(tx, MAIL, running, limit, now)
+
+
+def _claim_due(tx: Tx, kind: str, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
+    """Takes what is due for the length of a lease, a few of each lane, so that a dead place delays nobody."""
+    used = Counter(delivery.lane for delivery in running)
+    full = {f"full_{number}": lane for number, lane in enumerate(used) if used[lane] >= LANE_WIDTH}
+    others = f" and lane not in ({', '.join(f':{name}' for name in full)})" if full else ""
+    rows = tx.all(
+        f"select * from deliveries where state = 'pending' and kind = :kind and due_at <= :now{others}"
+        " order by due_at limit :limit",
+        kind=kind,
+        now=now,
+        limit=limit,
+        **full,
+    )
+    claimed = []
+    for delivery in map(Delivery.from_row, rows):
+        if used[delivery.lane] < LANE_WIDTH and (taken := _claim(tx, delivery, now)) is not None:
+            used[delivery.lane] += 1
+            claimed.append(taken)
+    return claimed
+
+
+def _claim(tx: Tx, delivery: Delivery, now: int) -> Delivery | None:
+    """The attempt is written down before it is made."""
+    row = tx.one(
+        "update deliveries set due_at = :lease_ends, attempts = attempts + 1, waits_used = waits_used + 1"
+        " where id = :id and due_at = :due_at and state = 'pending' returning *",
+        lease_ends=now + LEASE,
+        id=delivery.id,
+        due_at=delivery.due_at,
+    )
+    if row is None:
+        return None
+    tx.run(
+        "insert into attempts (delivery_id, number, started_at) values (:id, :number, :now)",
+        id=delivery.id,
+        number=row["attempts"],
+        now=now,
+    )
+    return Delivery.from_row(row)
+
+
+def renew(tx: Tx, running: Sequence[Delivery], now: int) -> None:
+    for delivery in running:
+        tx.run(
+            "update deliveries set due_at = :lease_ends where id = :id and state = 'pending'",
+            lease_ends=now + LEASE,
+            id=delivery.id,
+        )
+
+
+def note_answer(tx: Tx, delivery: Delivery, code: int | None, answer: str, milliseconds: int) -> None:
+    tx.run(
+        "update attempts set code = :code, answer = :answer, milliseconds = :milliseconds"
+        " where delivery_id = :id and number = :number",
+        code=code,
+        answer=answer,
+        milliseconds=milliseconds,
+        id=delivery.id,
+        number=delivery.attempts,
+    )
+
+
+def finish(tx: Tx, delivery: Delivery, state: str, code: int | None, reply: str, now: int) -> bool:
+    """False when it was finished or cancelled meanwhile."""
+    changed = tx.run(
+        "update deliveries set state = :state, last_code = :code, last_reply = :reply, finished_at = :now"
+        " where id = :id and state = 'pending'",
+        state=state,
+        code=code,
+        reply=reply,
+        now=now,
+        id=delivery.id,
+    )
+    return changed == 1
+
+
+def try_again_at(tx: Tx, delivery: Delivery, due_at: int, code: int | None, reply: str) -> None:
+    tx.run(
+        "update deliveries set due_at = :due_at, last_code = :code, last_reply = :reply"
+        " where id = :id and state = 'pending'",
+        due_at=due_at,
+        code=code,
+        reply=reply,
+        id=delivery.id,
+    )
+
+
+def wait_after(delivery: Delivery) -> int | None:
+    """How long to wait after this attempt; None when there is none left."""
+    waits = WAITS[delivery.kind]
+    return waits[delivery.waits_used - 1] if delivery.waits_used <= len(waits) else None
+
+
+def list_of_message(tx: Tx, message_id: str) -> list[Delivery]:
+    rows = tx.all(
+        "select * from deliveries where message_id = :id and kind = 'mail' order by position", id=message_id
+    )
+    return [Delivery.from_row(row) for row in rows]
+
+
+def start_again(tx: Tx, message_id: str, now: int) -> int:
+    """Mail that failed or waits is due now, with all its waits before it."""
+    return tx.run(
+        "update deliveries set state = 'pending', due_at = :now, waits_used = 0, finished_at = null"
+        " where message_id = :id and kind = 'mail' and state in ('pending', 'failed', 'cancelled')",
+        now=now,
+        id=message_id,
+    )
+
+
+def cancel(tx: Tx, message_id: str, now: int) -> int:
+    return tx.run(
+        "update deliveries set state = 'cancelled', last_reply = 'cancelled', finished_at = :now"
+        " where message_id = :id and kind = 'mail' and state = 'pending'",
+        now=now,
+        id=message_id,
+    )
+
+
+def mark_bounced(tx: Tx, delivery: Delivery, reason: str, now: int) -> bool:
+    """False when it was known already: the same report may come twice."""
+    changed = tx.run(
+        "update deliveries set state = 'bounced', last_reply = :reason, finished_at = :now"
+        " where id = :id and state in ('pending', 'delivered')",
+        reason=reason,
+        now=now,
+        id=delivery.id,
+    )
+    return changed == 1

@@ -1,0 +1,169 @@
+"""Domains: whose mail is taken and signed here. The service has one; accounts may prove their own."""
+
+from dataclasses import dataclass
+
+from postroom import ids
+from postroom.errors import DomainTaken, InvalidDomain, NotFound
+from postroom.mail import dkim
+from postroom.storage.database import Row, Tx
+
+SELECTOR = "postroom"
+SERVICE = "service"  # who owns the key of the service's own domain
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    id: str
+    account_id: str
+    name: str
+    verified_at: int | None
+    created_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Domain":
+        return cls(row["id"], row["account_id"], row["name"], row["verified_at"], row["created_at"])
+
+
+@dataclass(frozen=True, slots=True)
+class DkimKey:
+    selector: str
+    private_key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DnsRecord:
+    """A line to set in the domain's zone."""
+
+    type: str
+    name: str
+    value: str
+    purpose: str
+    is_required: bool
+
+
+def records(name: str, service_domain: str, key: DkimKey) -> list[DnsRecord]:
+    sender = "mx a" if name == service_domain else f"include:{service_domain}"
+    return [
+        DnsRecord("MX", name, f"10 {service_domain}.", "Mail for the domain comes here.", True),
+        DnsRecord(
+            "TXT",
+            f"{key.selector}._domainkey.{name}",
+            dkim.public_record(key.private_key),
+            "Receivers verify our signature.",
+            True,
+        ),
+        DnsRecord("TXT", name, f"v=spf1 {sender} ~all", "This server may send for the domain.", False),
+        DnsRecord("TXT", f"_dmarc.{name}", "v=DMARC1; p=quarantine", "What to do with forgeries.", False),
+    ]
+
+
+def add(tx: Tx, account_id: str, name: str, private_key: bytes, now: int) -> Domain:
+    if find_owner(tx, name) is not None:
+        raise DomainTaken(f"{name} has been verified by another account, or by this one.")
+    domain = Domain(ids.new(ids.DOMAIN, now), account_id, name, None, now)
+    added = tx.run(
+        "insert into domains (id, account_id, name, created_at) values (:id, :account_id, :name, :now)"
+        " on conflict (account_id, name) do nothing",
+        id=domain.id,
+        account_id=account_id,
+        name=name,
+        now=now,
+    )
+    if not added:
+        raise DomainTaken(f"This account has added {name} already. Verify it or delete it.")
+    add_key(tx, account_id, name, private_key)
+    return domain
+
+
+def get(tx: Tx, account_id: str, domain_id: str) -> Domain:
+    row = ids.is_id(ids.DOMAIN, domain_id) and tx.one(
+        "select * from domains where id = :id and account_id = :account_id",
+        id=domain_id,
+        account_id=account_id,
+    )
+    if not row:
+        raise NotFound("No such domain.")
+    return Domain.from_row(row)
+
+
+def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> tuple[list[Domain], int]:
+    rows = tx.all(
+        "select * from domains where account_id = :account_id"
+        " order by created_at desc, id desc limit :limit offset :offset",
+        account_id=account_id,
+        limit=limit,
+        offset=offset,
+    )
+    row = tx.one("select count(*) as total from domains where account_id = :id", id=account_id)
+    return [Domain.from_row(row) for row in rows], int(row["total"]) if row else 0
+
+
+def mark_verified(tx: Tx, domain: Domain, now: int) -> Domain:
+    if tx.one(
+        "select 1 as found from domains where name = :name and verified_at is not null", name=domain.name
+    ):
+        raise DomainTaken(f"{domain.name} has been verified already.")
+    tx.run("update domains set verified_at = :now where id = :id", now=now, id=domain.id)
+    return Domain(domain.id, domain.account_id, domain.name, now, domain.created_at)
+
+
+def remove(tx: Tx, account_id: str, domain_id: str) -> None:
+    domain = get(tx, account_id, domain_id)
+    suffix = f"%@{domain.name}"
+    if tx.one(
+        "select 1 as found from inboxes where account_id = :account_id and address like :suffix limit 1",
+        account_id=account_id,
+        suffix=suffix,
+    ):
+        raise DomainTaken(f"Inboxes still use {domain.name}. Delete them first.")
+    tx.run("delete from domains where id = :id", id=domain.id)
+    tx.run(
+        "delete from dkim_keys where owner = :owner and domain = :domain",
+        owner=account_id,
+        domain=domain.name,
+    )
+
+
+def require_usable(tx: Tx, account_id: str, name: str | None, service_domain: str) -> str:
+    """The domain for a new inbox: the service's, or one that the account has proved."""
+    wanted = service_domain if name is None else name.lower()
+    if wanted == service_domain or find_owner(tx, wanted) == account_id:
+        return wanted
+    raise InvalidDomain(
+        f"'{name}' is not a verified domain of this account. Leave it out to use {service_domain}."
+    )
+
+
+def find_owner(tx: Tx, name: str) -> str | None:
+    """The account that proved this domain."""
+    row = tx.one("select account_id from domains where name = :name and verified_at is not null", name=name)
+    return None if row is None else str(row["account_id"])
+
+
+def is_served(tx: Tx, name: str, service_domain: str) -> bool:
+    return name == service_domain or find_owner(tx, name) is not None
+
+
+def add_key(tx: Tx, owner: str, name: str, private_key: bytes) -> None:
+    tx.run(
+        "insert into dkim_keys (owner, domain, selector, private_key)"
+        " values (:owner, :domain, :selector, :private_key) on conflict (owner, domain) do nothing",
+        owner=owner,
+        domain=name,
+        selector=SELECTOR,
+        private_key=private_key,
+    )
+
+
+def find_key(tx: Tx, owner: str, name: str) -> DkimKey | None:
+    row = tx.one(
+        "select selector, private_key from dkim_keys where owner = :owner and domain = :domain",
+        owner=owner,
+        domain=name,
+    )
+    return None if row is None else DkimKey(row["selector"], bytes(row["private_key"]))
+
+
+def signing_key(tx: Tx, name: str, service_domain: str) -> DkimKey | None:
+    owner = SERVICE if name == service_domain else find_owner(tx, name)
+    return None if owner is None else find_key(tx, owner, name)

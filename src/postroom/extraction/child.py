@@ -1,0 +1,62 @@
+"""The child process: reads jobs from its input, extracts under limits, and writes answers.
+
+Run as `python -m postroom.extraction.child MEMORY_BYTES CPU_SECONDS PARENT_PID`.
+"""
+
+import os
+import sys
+from typing import BinaryIO
+
+import msgspec
+
+from postroom.extraction import ocr
+from postroom.extraction.confinement import (
+    allow_processor_seconds,
+    confine,
+    die_with_parent,
+    peak_memory_bytes,
+)
+from postroom.extraction.frames import LENGTH, MAX_JOB_BYTES, Job, framed
+from postroom.mail.extract import Extraction, extract
+
+
+def main(memory_bytes: int, cpu_seconds: int, parent_pid: int) -> None:
+    die_with_parent()
+    if os.getppid() != parent_pid:
+        return
+    answers = _private_output()
+    confine(memory_bytes)
+    while (job := _next_job(sys.stdin.buffer)) is not None:
+        allow_processor_seconds(cpu_seconds)
+        answers.write(framed(_answer(job)))
+        answers.flush()
+        if peak_memory_bytes() > memory_bytes // 2:
+            return
+
+
+def _private_output() -> BinaryIO:
+    """Only answers go to the pool: whatever a library prints must not get between them."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    return answers
+
+
+def _next_job(stream: BinaryIO) -> Job | None:
+    """The next job; None when the pool has closed its end."""
+    header = stream.read(LENGTH.size)
+    if len(header) < LENGTH.size:
+        return None
+    (size,) = LENGTH.unpack(header)
+    body = stream.read(size) if size <= MAX_JOB_BYTES else b""
+    return msgspec.msgpack.decode(body, type=Job) if len(body) == size else None
+
+
+def _answer(job: Job) -> Extraction:
+    reader = ocr.read_picture if ocr.is_installed() else None
+    return extract(job.content_type, job.filename, job.content, reader)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:4]))

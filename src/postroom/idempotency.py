@@ -1,0 +1,84 @@
+"""Idempotency: one key, one mail. A key is kept for 24 hours after the send that succeeded with it."""
+
+import hashlib
+import re
+
+from postroom.clock import HOUR
+from postroom.errors import BadRequest, IdempotencyKeyReused, MissingIdempotencyKey
+from postroom.storage.database import Row, Tx
+
+LIFETIME = 24 * HOUR
+
+_visible = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+def require_key(value: str | None) -> str:
+    if not value:
+        raise MissingIdempotencyKey(
+            "Send the header Idempotency-Key: a new UUID for each mail, the same one for each retry of it."
+        )
+    if not _visible.fullmatch(value):
+        raise BadRequest("Idempotency-Key must be 1 to 255 visible characters.", field="Idempotency-Key")
+    return value
+
+
+def hash_request(*parts: bytes) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def find_answer(tx: Tx, account_id: str, key: str, request_hash: str, now: int) -> bytes | None:
+    row = tx.one(
+        "select request_hash, answer from idempotency_keys"
+        " where account_id = :account_id and idempotency_key = :key and created_at > :oldest",
+        account_id=account_id,
+        key=key,
+        oldest=now - LIFETIME,
+    )
+    return None if row is None else _same_request(row, request_hash)
+
+
+def claim(tx: Tx, account_id: str, key: str, request_hash: str, now: int) -> bytes | None:
+    """None: the key is ours, and only a commit makes it so. Else the answer of who had it first.
+
+    A second caller waits at the insert until the first has committed or failed.
+    """
+    tx.run(
+        "delete from idempotency_keys"
+        " where account_id = :account_id and idempotency_key = :key and created_at <= :oldest",
+        account_id=account_id,
+        key=key,
+        oldest=now - LIFETIME,
+    )
+    claimed = tx.run(
+        "insert into idempotency_keys (account_id, idempotency_key, request_hash, answer, created_at)"
+        " values (:account_id, :key, :request_hash, :nothing, :now)"
+        " on conflict (account_id, idempotency_key) do nothing",
+        account_id=account_id,
+        key=key,
+        request_hash=request_hash,
+        nothing=b"",
+        now=now,
+    )
+    return None if claimed else find_answer(tx, account_id, key, request_hash, now)
+
+
+def remember(tx: Tx, account_id: str, key: str, answer: bytes) -> None:
+    tx.run(
+        "update idempotency_keys set answer = :answer"
+        " where account_id = :account_id and idempotency_key = :key",
+        answer=answer,
+        account_id=account_id,
+        key=key,
+    )
+
+
+def _same_request(row: Row, request_hash: str) -> bytes:
+    if row["request_hash"] != request_hash:
+        raise IdempotencyKeyReused(
+            "This Idempotency-Key was used for another request. Use a new one for a new mail."
+        )
+    return bytes(row["answer"])

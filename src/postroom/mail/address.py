@@ -1,0 +1,212 @@
+"""Email addresses: lists as they stand in header fields, the form to compare by, and strict validation."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+import idna
+from email_validator import EmailNotValidError, validate_email
+
+from postroom.mail import charset, headers
+
+MAX_ADDRESSES = 10_000
+MAX_TOKENS = 100_000
+MAX_ADDRESS_LENGTH = 320
+MAX_NAME_LENGTH = 1_000
+
+# email-validator refuses these (RFC 6761, 6762, 7686); here they name local and test servers.
+_SPECIAL_USE = frozenset(("localhost", "local", "test", "invalid", "onion", "arpa"))
+_STAND_IN = ".example"
+
+_QUOTED = r'"(?P<quoted>(?:[^"\\]++|\\.)*+)" |'
+_OTHERS = r"""
+    (?P<space>\s++)
+    | <(?P<angle>@[^<>]*+|[^<>,;]*+)>?
+    | (?P<mark>[,;:])
+    | (?P<open>\()
+    | (?P<word>=\?[^?\s]{1,64}\?[bBqQ]\?[^?\s]*+\?= | [^\s"<>,;:(]++)
+    | (?P<stray>.)
+    """
+_TOKEN = re.compile(_QUOTED + _OTHERS, re.VERBOSE | re.DOTALL)
+# For what stands behind a quote that never ends: looking for its end again and again would be quadratic.
+_TOKEN_WITHOUT_QUOTES = re.compile(_OTHERS, re.VERBOSE | re.DOTALL)
+_PARENTHESES = re.compile(r'"(?:[^"\\]++|\\.)*+"|\\.|[()]', re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_NEEDS_QUOTES = re.compile(r'[()<>\[\]:;@\\,"]')
+_NOT_IN_ADDRESS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff<>]")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One mailbox: the decoded display name ("" if none) and the address as it was written."""
+
+    name: str
+    address: str
+
+    def __str__(self) -> str:
+        """Name <address>, quoted where needed, so that `parse_list` reads it back."""
+        if not self.name:
+            return self.address
+        if not _NEEDS_QUOTES.search(self.name):
+            return f"{self.name} <{self.address}>"
+        escaped = self.name.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}" <{self.address}>'
+
+
+@dataclass(slots=True)
+class _Entry:
+    """The mailbox being read. A word is a list of glued tokens, each as written and as meant."""
+
+    words: list[list[tuple[str, str]]] = field(default_factory=list)
+    comment: str = ""
+    angle: str | None = None
+    has_at: bool = False
+    is_glued: bool = False
+
+    def add(self, written: str, meant: str) -> None:
+        if self.is_glued:
+            self.words[-1].append((written, meant))
+        else:
+            self.words.append([(written, meant)])
+        self.is_glued = True
+        self.has_at = self.has_at or "@" in written
+
+    def mailbox(self) -> Iterator[Address]:
+        """The one mailbox that was read, or nothing."""
+        if self.angle is not None:
+            address, names = _without_route(self.angle.strip()), self._words(meant=1)
+        else:
+            address, names = _picked_address(self._words(meant=0)) if self.has_at else ("", [])
+        if is_plausible(address):
+            yield Address(_display_name(" ".join(names) or self.comment), address)
+
+    def _words(self, meant: int) -> list[str]:
+        return ["".join(token[meant] for token in word) for word in self.words]
+
+
+def parse_list(header_value: str) -> tuple[Address, ...]:
+    """The mailboxes of an address list, groups flattened, what is no address left out; never fails."""
+    return tuple(islice(_mailboxes(header_value), MAX_ADDRESSES)) if header_value else ()
+
+
+def _mailboxes(value: str) -> Iterator[Address]:
+    entry, pattern, position = _Entry(), _TOKEN, 0
+    comment_ends = _comment_ends(value) if "(" in value else {}
+    for _ in range(MAX_TOKENS):
+        match = pattern.match(value, position)
+        if match is None:
+            break
+        position = match.end()
+        kind, text = match.lastgroup, match[0]
+        if kind == "word":
+            entry.add(text, text)
+        elif kind == "quoted":
+            entry.add(text, _ESCAPED.sub(r"\1", match["quoted"]))
+        elif kind == "space":
+            entry.is_glued = False
+        elif kind == "open":
+            position = comment_ends.get(match.start(), position)
+            entry.comment, entry.is_glued = value[match.end() : position - 1], False
+        elif text == ":" and entry.has_at and entry.angle is None:
+            entry.add(text, text)
+        elif text == ":":
+            entry = _Entry()
+        elif kind == "mark" or (kind == "angle" and entry.angle is not None):
+            yield from entry.mailbox()
+            entry = _Entry(angle=match["angle"])
+        elif kind == "angle":
+            entry.angle = match["angle"]
+        elif text == '"':
+            pattern = _TOKEN_WITHOUT_QUOTES
+    yield from entry.mailbox()
+
+
+def _comment_ends(value: str) -> dict[int, int]:
+    """Where the comment that opens at each place ends (RFC 5322 section 3.2.2: they nest)."""
+    ends: dict[int, int] = {}
+    opened: list[int] = []
+    for match in _PARENTHESES.finditer(value):
+        if match[0] == "(":
+            opened.append(match.start())
+        elif match[0] == ")" and opened:
+            ends[opened.pop()] = match.end()
+    return ends
+
+
+def _without_route(text: str) -> str:
+    """RFC 5322 section 4.4: the hosts of an obsolete route stand before the last colon."""
+    return text.rpartition(":")[2].strip() if text.startswith("@") else text
+
+
+def _picked_address(words: list[str]) -> tuple[str, list[str]]:
+    """The last word with an "@", and the words beside it; spaces around the "@" are forgiven."""
+    merged: list[str] = []
+    for word in words:
+        before = merged[-1] if merged else ""
+        if before and (word == "@" or before.endswith("@")) and len(before) < MAX_ADDRESS_LENGTH:
+            word = merged.pop() + word
+        merged.append(word)
+    place = max(index for index, word in enumerate(merged) if "@" in word)
+    return merged[place], merged[:place] + merged[place + 1 :]
+
+
+def _display_name(text: str) -> str:
+    return charset.clean_line(headers.decode_words(text))[:MAX_NAME_LENGTH].strip()
+
+
+def is_plausible(address: str) -> bool:
+    """Could be an address: something on both sides of the "@" and no space outside of quotes."""
+    local, domain = split(address)
+    if not local or not domain or len(address) > MAX_ADDRESS_LENGTH:
+        return False
+    is_quoted = len(local) > 2 and local[0] == local[-1] == '"' and charset.clean_line(local) == local
+    return not _NOT_IN_ADDRESS.search(domain if is_quoted else address)
+
+
+def split(address: str) -> tuple[str, str]:
+    """Local part and domain; no domain when there is no "@"."""
+    local, at, domain = address.rpartition("@")
+    return (local, domain) if at else (address, "")
+
+
+def normalize(address: str) -> str:
+    """The form to compare and look up by: lower case, the domain in ASCII (xn--), no dot at its end."""
+    local, domain = split(charset.clean(address).strip())
+    domain = _ascii_domain(domain.lower().rstrip("."))
+    local = unicodedata.normalize("NFC", local[:MAX_ADDRESS_LENGTH].lower())
+    return f"{local}@{domain}" if domain else local
+
+
+def _ascii_domain(domain: str) -> str:
+    if domain.isascii() or len(domain) > 253:
+        return domain
+    try:
+        return idna.encode(domain, uts46=True).decode("ascii")
+    except UnicodeError:
+        return domain
+
+
+def base_of(address: str) -> str:
+    """name+tag@domain without its tag: name@domain."""
+    local, domain = split(address)
+    base = local if local.startswith(('"', "+")) else local.partition("+")[0]
+    return f"{base}@{domain}" if domain else base
+
+
+def mailbox_of(address: str) -> str:
+    """The form under which an inbox is found: compared without regard to case and tag."""
+    return normalize(base_of(address))
+
+
+def validate(address: str) -> str:
+    """The address, its domain in ASCII; ValueError says what is wrong with it."""
+    if len(address) > MAX_ADDRESS_LENGTH:
+        raise ValueError("The email address is too long.")
+    stand_in = _STAND_IN if normalize(address).rpartition("@")[2].rpartition(".")[2] in _SPECIAL_USE else ""
+    try:
+        valid = validate_email(address.removesuffix(".") + stand_in, check_deliverability=False, strict=True)
+    except EmailNotValidError as error:
+        raise ValueError(str(error)) from error
+    return f"{valid.local_part}@{valid.ascii_domain.removesuffix(stand_in)}"

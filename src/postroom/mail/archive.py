@@ -1,0 +1,96 @@
+"""Documents that are zip files of XML, read as a stream under one budget of unpacked bytes."""
+
+import io
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from defusedxml.ElementTree import DefusedXMLParser
+
+MAX_ENTRIES = 10_000
+MAX_UNPACKED_BYTES = 64 * 1024 * 1024
+CHUNK_BYTES = 64 * 1024
+KNOWN_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+class UnreadableArchive(Exception):
+    """Not a zip file that a document program would write."""
+
+
+class Start(NamedTuple):
+    name: str
+    attributes: dict[str, str]
+
+
+class End(NamedTuple):
+    name: str
+
+
+Event = Start | End | str
+
+
+@dataclass(slots=True)
+class Archive:
+    """Members as XML events. When the budget is used up, members just end: what was read so far counts."""
+
+    file: zipfile.ZipFile
+    members: dict[str, zipfile.ZipInfo]
+    bytes_left: int = MAX_UNPACKED_BYTES
+
+    @classmethod
+    def open(cls, content: bytes) -> "Archive":
+        file = zipfile.ZipFile(io.BytesIO(content))
+        if len(file.filelist) > MAX_ENTRIES:
+            raise UnreadableArchive("too many entries")
+        return cls(file, {member.filename: member for member in file.filelist})
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.members
+
+    def chunks(self, name: str) -> Iterator[bytes]:
+        member = self.members.get(name)
+        if member is None:
+            return
+        if member.compress_type not in KNOWN_COMPRESSIONS:
+            raise UnreadableArchive("unusual compression")
+        with self.file.open(member) as stream:
+            while self.bytes_left > 0 and (chunk := stream.read(min(CHUNK_BYTES, self.bytes_left))):
+                self.bytes_left -= len(chunk)
+                yield chunk
+
+    def events(self, name: str) -> Iterator[Event]:
+        """The XML of a member, names without namespace. A document type, hence any entity, is refused."""
+        target = _Recorder()
+        parser = DefusedXMLParser(target=target, forbid_dtd=True)
+        for chunk in self.chunks(name):
+            parser.feed(chunk)
+            yield from target.taken()
+
+
+@dataclass(slots=True)
+class _Recorder:
+    """A parser target that keeps no tree, only what happened since it was last asked."""
+
+    events: list[Event] = field(default_factory=list)
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        local = {_local(name): value for name, value in attributes.items()}
+        self.events.append(Start(_local(tag), local))
+
+    def end(self, tag: str) -> None:
+        self.events.append(End(_local(tag)))
+
+    def data(self, text: str) -> None:
+        self.events.append(text)
+
+    def close(self) -> None:
+        self.events.clear()
+
+    def taken(self) -> list[Event]:
+        events, self.events = self.events, []
+        return events
+
+
+def _local(name: str) -> str:
+    return name.rpartition("}")[2]

@@ -1,0 +1,92 @@
+"""Who really sent a mail: SPF, DKIM and DMARC in the words of RFC 8601. Blocking: run it in a thread."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from email.utils import getaddresses
+
+from postroom.mail.canonical import SplitMail, split_mail
+from postroom.mail.dmarc import DmarcVerdict, Identifier, evaluate
+from postroom.mail.lookup import Lookup, TimedLookup
+from postroom.mail.organization import domain_of
+from postroom.mail.sender_policy import check_spf, identity
+from postroom.mail.signatures import SignatureVerdict, check_signatures, overall
+
+_MAX_FROM_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """pass, fail, softfail, neutral, none, temperror or permerror for each method.
+
+    `domain` is the domain in From ("" without one), `policy` what its owner asks for (none, quarantine,
+    reject) where a DMARC record was found.
+    """
+
+    spf: str
+    dkim: str
+    dmarc: str
+    domain: str
+    policy: str | None = None
+
+
+def check(
+    raw: bytes,
+    *,
+    peer_ip: str | None,
+    helo: str,
+    mail_from: str,
+    from_address: str,
+    lookup: Lookup,
+    deadline_seconds: float = 8.0,
+    monotonic: Callable[[], float] = time.monotonic,
+    wall: Callable[[], float] = time.time,
+) -> Verdicts:
+    """The verdicts on one mail. What the deadline cuts off is temperror; nothing is raised.
+
+    `peer_ip` is None for a mail that never crossed the network: there is nothing to check then.
+    `from_address` is the author as shown to the reader, so that exactly that one is judged.
+    """
+    domain = domain_of(from_address)
+    if peer_ip is None:
+        return Verdicts("none", "none", "none", domain or "")
+    timed = TimedLookup(lookup, monotonic() + deadline_seconds, monotonic)
+    mail = split_mail(raw)
+    spf = check_spf(peer_ip, helo, mail_from, timed)
+    signatures = check_signatures(mail, timed, wall())
+    dmarc = _check_dmarc(mail, from_address, _identifiers(spf, helo, mail_from, signatures), timed)
+    return Verdicts(spf, overall(signatures), dmarc.verdict, domain or "", dmarc.policy)
+
+
+def _identifiers(
+    spf: str, helo: str, mail_from: str, signatures: tuple[SignatureVerdict, ...]
+) -> list[Identifier]:
+    sender = identity(helo, mail_from)
+    by_spf = [] if sender is None else [Identifier("aspf", sender[1], spf)]
+    return by_spf + [Identifier("adkim", signature.domain, signature.verdict) for signature in signatures]
+
+
+def _check_dmarc(
+    mail: SplitMail, from_address: str, identifiers: list[Identifier], lookup: TimedLookup
+) -> DmarcVerdict:
+    if not mail.is_whole:
+        return DmarcVerdict("permerror")
+    fields = mail.named("from")
+    if not fields or not from_address:
+        return DmarcVerdict("none")
+    domain = domain_of(from_address)
+    # RFC 9989 section 5.3.1: one author domain, or no policy could be found for all of them. Our own
+    # reading must agree with the shown address: a From that reads two ways is an attack.
+    if domain is None or len(fields) > 1 or _domains_in(fields[0].value) != {domain}:
+        return DmarcVerdict("permerror")
+    return evaluate(domain, identifiers, lookup)
+
+
+def _domains_in(value: bytes) -> set[str | None]:
+    if len(value) > _MAX_FROM_BYTES:
+        return set()
+    try:
+        addresses = getaddresses([value.replace(b"\r\n", b"").decode("utf-8")])
+    except (ValueError, IndexError, RecursionError):
+        return set()
+    return {domain_of(address) for _, address in addresses}

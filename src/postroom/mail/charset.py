@@ -1,0 +1,116 @@
+"""Bytes to text: which codec a label means, what to do when it lies, and text that any database can store."""
+
+import codecs
+import re
+from encodings.aliases import aliases
+from functools import lru_cache
+
+UNDECLARED = ""
+# Most codecs replace bad bytes one by one, slowly; a large text full of them is not what its label says.
+MAX_REPAIRED_BYTES = 1024 * 1024
+
+# Only these are ever used: Python also knows "punycode" (quadratic time) and "unicode_escape" (surrogates).
+_CODECS = frozenset(
+    {"ascii", "latin_1", "utf_7", "utf_8", "utf_8_sig", "utf_16", "utf_16_le", "utf_16_be", "utf_32"}
+    | {f"iso8859_{number}" for number in (*range(2, 12), *range(13, 17))}
+    | {f"cp{page}" for page in (437, 850, 852, 855, 858, 862, 866, 874, 932, 949, 950, *range(1250, 1259))}
+    | {"koi8_r", "koi8_u", "koi8_t", "mac_roman", "mac_cyrillic", "ptcp154", "tis_620"}
+    | {"gb2312", "gbk", "gb18030", "hz", "big5", "big5hkscs", "euc_kr", "johab", "iso2022_kr"}
+    | {"euc_jp", "shift_jis", "iso2022_jp", "iso2022_jp_1", "iso2022_jp_2", "iso2022_jp_3", "iso2022_jp_ext"}
+)
+
+# Labels that mail uses for a larger set than the one they name.
+_MEANT = {
+    "ascii": UNDECLARED,
+    "latin_1": "cp1252",
+    "iso8859_9": "cp1254",
+    "iso8859_11": "cp874",
+    "tis_620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "big5": "cp950",
+    "iso2022_jp": "iso2022_jp_ext",
+    "utf_8_sig": "utf_8",
+}
+
+# All 256 bytes, so that decoding cannot fail and takes no detour through an error handler.
+_WINDOWS_1252 = bytes(range(256)).decode("cp1252", "replace")
+
+# Labels that Python's own table lacks.
+_ALIASES = {
+    "utf8mb4": "utf_8",
+    "unicode_1_1_utf_7": "utf_7",
+    "ks_c_5601_1987": "cp949",
+    "ks_c_5601": "cp949",
+    "x_gbk": "gb18030",
+    "x_sjis": "cp932",
+    "x_euc_jp": "euc_jp",
+    "iso_8859_8_i": "iso8859_8",
+    "iso_8859_8_e": "iso8859_8",
+    "x_mac_cyrillic": "mac_cyrillic",
+    "windows_874": "cp874",
+    "x_cp1252": "cp1252",
+    "unknown_8bit": UNDECLARED,
+    "x_unknown": UNDECLARED,
+    "default_charset": UNDECLARED,
+    "8bit": UNDECLARED,
+}
+
+_MAX_LABEL = 64
+_NOT_IN_LABEL = re.compile(r"[^a-z0-9]+")
+_LINE_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+def decode(data: bytes, label: str) -> str:
+    """The text that the bytes hold; a missing, unknown or lying label never fails."""
+    codec = codec_for(label)
+    if codec == UNDECLARED:
+        return clean(_decode_undeclared(data))
+    try:
+        return clean(data.decode(codec))
+    except UnicodeDecodeError:
+        return clean(_decode_damaged(data, codec))
+
+
+@lru_cache(maxsize=256)
+def codec_for(label: str) -> str:
+    """The Python codec that a charset label means, or UNDECLARED."""
+    name = _NOT_IN_LABEL.sub("_", label[:_MAX_LABEL].strip("'\" \t").lower()).strip("_")
+    codec = _ALIASES.get(name, aliases.get(name, name))
+    if codec not in _CODECS:
+        return UNDECLARED
+    return _MEANT.get(codec, codec)
+
+
+def clean(text: str) -> str:
+    """Text that any database stores: no NUL, no lone surrogate, no byte order mark in front."""
+    text = text.replace("\0", "").removeprefix("\ufeff")
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def clean_line(text: str) -> str:
+    """One clean line: control characters and line breaks become a space."""
+    if text.isprintable():
+        return text.strip()
+    return _LINE_CONTROLS.sub(" ", clean(text)).strip()
+
+
+def _decode_damaged(data: bytes, codec: str) -> str:
+    if codec != "utf_8" and len(data) > MAX_REPAIRED_BYTES:
+        return _decode_undeclared(data)
+    return data.decode(codec, "replace")
+
+
+def _decode_undeclared(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return codecs.charmap_decode(data, "strict", _WINDOWS_1252)[0]

@@ -1,0 +1,398 @@
+"""Writes a Draft as the bytes of one mail (RFC 5322, MIME): CRLF lines, folded and encoded headers.
+
+No field can add a header, a recipient or a part: what cannot be written safely is a DraftError.
+"""
+
+import binascii
+import hashlib
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from urllib.parse import quote
+
+import idna
+
+LINE_LIMIT = 76  # RFC 2047 section 2: a line that holds an encoded word
+WORD_LIMIT = 60  # leaves room for the longest of our field names on the first line
+ADDRESS_LIMIT_BYTES = 320  # RFC 5321 section 4.5.3.1: 64 + "@" + 255
+REFERENCES_LIMIT_BYTES = 16_000  # some receivers refuse more than 32 kB of headers in all
+SUBJECT_LIMIT = 998
+BASE64_BLOCK = 57 * 1024  # bytes; a whole number of 76-column lines
+
+ATEXT = r"A-Za-z0-9!#$%&'*+/=?^_`{|}~\-"
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+PLAIN_TEXT = re.compile(rf"[!-~]{{1,{WORD_LIMIT}}}(?: [!-~]{{1,{WORD_LIMIT}}})*")
+ATOMS = re.compile(rf"[{ATEXT}]{{1,{WORD_LIMIT}}}(?: [{ATEXT}]{{1,{WORD_LIMIT}}})*")
+QUOTABLE = re.compile(r"[ -~]*")
+DOT_ATOM = re.compile(rf"[{ATEXT}\u0080-\U0010ffff]+(?:\.[{ATEXT}\u0080-\U0010ffff]+)*")
+LOOSE_DOTS = re.compile(rf"[{ATEXT}.]+")
+QUOTED_LOCAL = re.compile(r'"(?:[ !#-\[\]-~]|\\[ -~])*"')
+DOMAIN = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[!-Z^-~]+\]")
+MESSAGE_ID = re.compile(r"<[!-;=?-~]{1,900}>")
+MEDIA_TYPE = re.compile(r"(?!multipart/|message/)[a-z0-9][a-z0-9.+_-]{0,80}/[a-z0-9][a-z0-9.+_-]{0,80}", re.I)
+KEPT_PARAMETER = re.compile(r';\s*(charset|method)="?([A-Za-z0-9._-]{1,40})"?\s*(?=;|$)', re.I)
+PLAIN_FILENAME = re.compile(r"[A-Za-z0-9_(](?:[A-Za-z0-9 ._()+,@-]{0,58}[A-Za-z0-9_)])?")
+REPLY_PREFIX = re.compile(
+    r"(?:re|aw|antw|antwort|sv|odp|\u56de\u590d|\u56de\u8986|\u7b54\u590d)"
+    r"\s{0,3}(?:[\[(]\d{1,4}[\])])?\s{0,3}[:\uff1a]",
+    re.I,
+)
+# mbox stores alter a line that starts with "From ", which breaks signatures; "--=_" starts our boundaries.
+UNSAFE_STARTS = (b"From ", b"--=_")
+SEVEN_BIT = bytes([*b"\t\r\n", *range(0x20, 0x7F)])
+# RFC 2047 section 5 (3): the characters that may stand for themselves in a phrase.
+Q_BYTES = [chr(b) if (b < 128 and chr(b).isalnum()) or b in b"!*+-/" else f"={b:02X}" for b in range(256)]
+Q_BYTES[ord(" ")] = "_"
+
+
+class DraftError(ValueError):
+    """A field that cannot be written into a mail."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class DraftAttachment:
+    filename: str
+    content_type: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """`to`, `cc` and `reply_to` hold `Name <address>` or a bare address; Bcc has no place in a mail."""
+
+    from_name: str
+    from_address: str
+    to: tuple[str, ...]
+    subject: str
+    text: str
+    message_id: str
+    date_at: int
+    cc: tuple[str, ...] = ()
+    reply_to: str | None = None
+    html: str | None = None
+    attachments: tuple[DraftAttachment, ...] = ()
+    in_reply_to: str | None = None
+    references: tuple[str, ...] = ()
+    automated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A MIME part; the body is kept in pieces so that a large file is joined only once."""
+
+    head: bytes
+    body: tuple[bytes, ...]
+
+
+def compose(draft: Draft) -> bytes:
+    header_lines = message_header(draft)
+    part = text_parts(draft)
+    if draft.attachments:
+        files = [attachment_part(index, file) for index, file in enumerate(draft.attachments)]
+        part = multipart("mixed", draft.message_id, [part, *files])
+    return b"".join((header_lines, part.head, b"\r\n", *part.body))
+
+
+def needs_smtputf8(draft: Draft) -> bool:
+    """Whether a header holds an address whose local part is not ASCII (RFC 6531); a domain never needs it."""
+    addresses = (draft.from_address, *draft.to, *draft.cc, draft.reply_to or "")
+    return not all(split_mailbox(value)[1].rpartition("@")[0].isascii() for value in addresses)
+
+
+def new_message_id(domain: str, random: bytes) -> str:
+    """`random` is 16 bytes or more from the system's source, so that ids are unique and cannot be guessed."""
+    if len(random) < 16:
+        raise ValueError("a Message-ID needs 16 random bytes")
+    return f"<{random.hex()}@{ascii_domain('domain', domain)}>"
+
+
+def is_message_id(value: str) -> bool:
+    """Whether an id, perhaps from a stranger's mail, can be named in In-Reply-To and References."""
+    return MESSAGE_ID.fullmatch(value) is not None
+
+
+def reply_subject(thread_subject: str) -> str:
+    """Always fit to send. A subject with a reply prefix, also a translated one (AW, SV), gets no second."""
+    subject = " ".join(CONTROL.sub(" ", thread_subject).split())
+    if not REPLY_PREFIX.match(subject):
+        subject = f"Re: {subject}".rstrip()
+    return subject[:SUBJECT_LIMIT].rstrip()
+
+
+# --- the header of the message
+
+
+def message_header(draft: Draft) -> bytes:
+    return b"".join(
+        header(name, words)
+        for name, words in (
+            ("From", sender_words(draft)),
+            ("To", mailbox_list("to", draft.to)),
+            ("Cc", mailbox_list("cc", draft.cc)),
+            ("Reply-To", mailbox_list("reply_to", () if draft.reply_to is None else (draft.reply_to,))),
+            ("Subject", text_words("subject", draft.subject)),
+            ("Date", [format_datetime(datetime.fromtimestamp(draft.date_at / 1000, UTC))]),
+            ("Message-ID", [own_message_id(draft.message_id)]),
+            ("In-Reply-To", known_ids("in_reply_to", [draft.in_reply_to or ""])),
+            ("References", bounded_ids(known_ids("references", draft.references))),
+            ("Auto-Submitted", auto_submitted(draft)),
+            ("MIME-Version", ["1.0"]),
+        )
+        if words
+    )
+
+
+def header(name: str, words: Sequence[str]) -> bytes:
+    """One field, folded between words. The first word stays beside the name: some receivers insist on it."""
+    lines = [f"{name}: {words[0]}"]
+    for word in words[1:]:
+        if len(lines[-1]) + 1 + len(word) > LINE_LIMIT:
+            lines.append(f" {word}")
+        else:
+            lines[-1] += f" {word}"
+    return "\r\n".join([*lines, ""]).encode()
+
+
+def sender_words(draft: Draft) -> list[str]:
+    require_no_control("from_name", draft.from_name)
+    return mailbox_words("from_address", draft.from_name, draft.from_address)
+
+
+def auto_submitted(draft: Draft) -> list[str]:
+    """RFC 3834 section 5."""
+    if not draft.automated:
+        return []
+    return ["auto-generated" if draft.in_reply_to is None else "auto-replied"]
+
+
+def own_message_id(message_id: str) -> str:
+    if not is_message_id(message_id):
+        raise DraftError("message_id", "not a message id")
+    return message_id
+
+
+def known_ids(field: str, ids: Sequence[str]) -> list[str]:
+    """Each id once. Ids come from strangers' mails: one that RFC 5322 cannot express is left out."""
+    for value in ids:
+        require_no_control(field, value)
+    return [value for value in dict.fromkeys(ids) if is_message_id(value)]
+
+
+def bounded_ids(ids: list[str]) -> list[str]:
+    """The first id and as many of the last as fit: RFC 5322 readers need the root and the nearest parents."""
+    room = REFERENCES_LIMIT_BYTES - sum(len(value) + 1 for value in ids[:1])
+    kept: list[str] = []
+    for value in reversed(ids[1:]):
+        room -= len(value) + 1
+        if room < 0:
+            break
+        kept.append(value)
+    return ids[:1] + kept[::-1]
+
+
+# --- addresses
+
+
+def mailbox_list(field: str, values: Sequence[str]) -> list[str]:
+    words: list[str] = []
+    for value in values:
+        if words:
+            words[-1] += ","
+        words += mailbox_words(field, *split_mailbox(value))
+    return words
+
+
+def split_mailbox(value: str) -> tuple[str, str]:
+    """`Name <address>` or a bare address, as name and address."""
+    name, bracket, rest = value.strip(" ").rpartition("<")
+    if not bracket or not rest.endswith(">"):
+        return "", value.strip(" ")
+    name = name.strip(" ")
+    if len(name) >= 2 and name[0] == name[-1] == '"':
+        name = re.sub(r"\\(.)", r"\1", name[1:-1])
+    return name, rest[:-1]
+
+
+def mailbox_words(field: str, name: str, address: str) -> list[str]:
+    require_no_control(field, name + address)
+    written = addr_spec(field, address)
+    return [*phrase_words(name), f"<{written}>"] if name else [written]
+
+
+def addr_spec(field: str, address: str) -> str:
+    local, _, domain = address.rpartition("@")
+    if len(address.encode()) > ADDRESS_LIMIT_BYTES:
+        raise DraftError(field, "address too long")
+    if DOT_ATOM.fullmatch(local) or QUOTED_LOCAL.fullmatch(local):
+        return f"{local}@{ascii_domain(field, domain)}"
+    if LOOSE_DOTS.fullmatch(local):  # such mailboxes exist; RFC 5322 can write them only in quotes
+        return f'"{local}"@{ascii_domain(field, domain)}'
+    raise DraftError(field, "not an email address")
+
+
+def ascii_domain(field: str, domain: str) -> str:
+    """The domain as DNS knows it, by IDNA 2008: the older rules turn some letters into another domain."""
+    try:
+        written = domain if domain.isascii() else idna.encode(domain, uts46=True).decode()
+    except UnicodeError:
+        raise DraftError(field, "not a domain") from None
+    if not DOMAIN.fullmatch(written):
+        raise DraftError(field, "not a domain")
+    return written
+
+
+# --- words of a header
+
+
+def require_no_control(field: str, value: str) -> None:
+    if CONTROL.search(value):
+        raise DraftError(field, "control character")
+
+
+def text_words(field: str, value: str) -> list[str]:
+    require_no_control(field, value)
+    if PLAIN_TEXT.fullmatch(value) and "=?" not in value:
+        return value.split(" ")
+    return encoded_words(value)
+
+
+def phrase_words(name: str) -> list[str]:
+    """A display name, bare, quoted or encoded; "=?" always encoded, as readers decode it even in quotes."""
+    quoted = '"{}"'.format(re.sub(r'(["\\])', r"\\\1", name))
+    if "=?" in name or len(quoted) > WORD_LIMIT or not QUOTABLE.fullmatch(name):
+        return encoded_words(name)
+    return name.split(" ") if ATOMS.fullmatch(name) else [quoted]
+
+
+def encoded_words(value: str) -> list[str]:
+    """RFC 2047 words in the shorter of both encodings, cut only between characters."""
+    if len(q_text(value)) > len(b_text(value)):
+        return [f"=?utf-8?b?{b_text(piece)}?=" for piece in cut(value, 36, lambda char: len(char.encode()))]
+    return [f"=?utf-8?q?{q_text(piece)}?=" for piece in cut(value, 48, lambda char: len(q_text(char)))]
+
+
+def q_text(value: str) -> str:
+    return "".join(Q_BYTES[byte] for byte in value.encode())
+
+
+def b_text(value: str) -> str:
+    return binascii.b2a_base64(value.encode(), newline=False).decode()
+
+
+def cut(value: str, room: int, size: Callable[[str], int]) -> Iterator[str]:
+    """Consecutive pieces of at least one character whose sizes add up to at most `room`."""
+    start = used = 0
+    for position, char in enumerate(value):
+        used += size(char)
+        if used > room:
+            yield value[start:position]
+            start, used = position, size(char)
+    if start < len(value):
+        yield value[start:]
+
+
+# --- MIME parts
+
+
+def text_parts(draft: Draft) -> Part:
+    plain = text_part("plain", draft.text)
+    if draft.html is None:
+        return plain
+    return multipart("alternative", draft.message_id, [plain, text_part("html", draft.html)])
+
+
+def text_part(subtype: str, text: str) -> Part:
+    encoding, body = encode_text(crlf_lines(text))
+    return Part(part_head(f"text/{subtype}; charset=utf-8", encoding), (body,))
+
+
+def part_head(content_type: str, encoding: str) -> bytes:
+    return f"Content-Type: {content_type}\r\nContent-Transfer-Encoding: {encoding}\r\n".encode()
+
+
+def crlf_lines(text: str) -> bytes:
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
+    return lines.replace("\n", "\r\n").encode(errors="replace") + b"\r\n"
+
+
+def encode_text(data: bytes) -> tuple[str, bytes]:
+    if is_sendable_as_is(data):
+        return "7bit", data
+    ascii_bytes = len(data.translate(None, bytes(range(128, 256))))
+    if (len(data) - ascii_bytes) * 6 <= len(data):  # beyond that base64 is shorter
+        quoted = binascii.b2a_qp(data)
+        if not quoted.startswith(b"From ") and b"\nFrom " not in quoted:
+            return "quoted-printable", quoted
+    return "base64", base64_lines(data)
+
+
+def is_sendable_as_is(data: bytes) -> bool:
+    lines = data.split(b"\r\n")
+    short_and_safe = all(len(line) <= 78 and not line.startswith(UNSAFE_STARTS) for line in lines)
+    return short_and_safe and not data.translate(None, SEVEN_BIT)
+
+
+def base64_lines(data: bytes) -> bytes:
+    lines: list[bytes] = []
+    for start in range(0, len(data), BASE64_BLOCK):
+        block = binascii.b2a_base64(data[start : start + BASE64_BLOCK], newline=False)
+        lines += [block[column : column + 76] for column in range(0, len(block), 76)]
+    return b"\r\n".join([*lines, b""])
+
+
+def multipart(subtype: str, message_id: str, parts: Sequence[Part]) -> Part:
+    """The boundary holds "=_", which base64 and quoted-printable cannot (RFC 2045 sections 6.7, 6.8)."""
+    boundary = f"=_{subtype}_{hashlib.sha256(message_id.encode()).hexdigest()[:32]}"
+    body: list[bytes] = []
+    for part in parts:
+        body += [f"--{boundary}\r\n".encode(), part.head, b"\r\n", *part.body, b"\r\n"]
+    body.append(f"--{boundary}--\r\n".encode())
+    return Part(f'Content-Type: multipart/{subtype};\r\n boundary="{boundary}"\r\n'.encode(), tuple(body))
+
+
+# --- attachments
+
+
+def attachment_part(index: int, file: DraftAttachment) -> Part:
+    require_no_control(f"attachments[{index}].filename", file.filename)
+    require_no_control(f"attachments[{index}].content_type", file.content_type)
+    name = file.filename or "attachment"
+    # The plain fallback is in Content-Type: beside filename* many readers would take it for the real name.
+    content_type = ";\r\n ".join([media_type(file.content_type), f'name="{ascii_filename(name)}"'])
+    disposition = ";\r\n ".join(["Content-Disposition: attachment", *filename_parameters(name)])
+    head = part_head(content_type, "base64") + f"{disposition}\r\n".encode()
+    return Part(head, (base64_lines(file.content),))
+
+
+def media_type(content_type: str) -> str:
+    """Type, charset and method (of a calendar). What is no media type, or would nest, is plain bytes."""
+    kind, _, _ = content_type.partition(";")
+    if not MEDIA_TYPE.fullmatch(kind.strip()):
+        return "application/octet-stream"
+    parameters = {name.lower(): value for name, value in KEPT_PARAMETER.findall(content_type[:400])}
+    return "; ".join([kind.strip(), *(f"{name}={value}" for name, value in parameters.items())])
+
+
+def filename_parameters(name: str) -> list[str]:
+    """RFC 2231 with continuations, except for names that no reader can get wrong in quotes."""
+    if PLAIN_FILENAME.fullmatch(name):
+        return [f'filename="{name}"']
+    pieces = [quote(piece, safe="") for piece in cut(name, 48, lambda char: len(quote(char, safe="")))]
+    if len(pieces) == 1:
+        return [f"filename*=utf-8''{pieces[0]}"]
+    rest = (f"filename*{number}*={piece}" for number, piece in enumerate(pieces[1:], start=1))
+    return [f"filename*0*=utf-8''{pieces[0]}", *rest]
+
+
+def ascii_filename(name: str) -> str:
+    letters = "".join(
+        char for char in unicodedata.normalize("NFKD", name[-60:]) if not unicodedata.combining(char)
+    )
+    return re.sub(r"[^A-Za-z0-9 ._()+,@-]", "_", letters)[-60:]

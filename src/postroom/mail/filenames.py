@@ -1,0 +1,119 @@
+"""File names of attachments: harmless on every disk and in every URL, unique inside a message."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from postroom.mail import charset
+
+MAX_BYTES = 200
+MAX_EXTENSION_BYTES = 20
+# Normalising sorts runs of combining marks in quadratic time, so the length is cut before.
+_MAX_READ = 1_000
+
+# Controls, and the invisible characters that reorder or hide parts of a name (exe.fdp).
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+)
+_EDGES = re.compile(r"\A[\s.]+|[\s.]+\Z")
+
+_EXTENSIONS = {
+    "application/pdf": "pdf",
+    "application/zip": "zip",
+    "application/gzip": "gz",
+    "application/json": "json",
+    "application/xml": "xml",
+    "application/rtf": "rtf",
+    "application/msword": "doc",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.ms-powerpoint": "ppt",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+    "application/vnd.oasis.opendocument.text": "odt",
+    "application/vnd.oasis.opendocument.spreadsheet": "ods",
+    "application/ms-tnef": "dat",
+    "application/vnd.ms-tnef": "dat",
+    "application/ics": "ics",
+    "application/pgp-signature": "asc",
+    "application/pgp-keys": "asc",
+    "application/pkcs7-signature": "p7s",
+    "application/x-pkcs7-signature": "p7s",
+    "application/pkcs7-mime": "p7m",
+    "application/x-pkcs7-mime": "p7m",
+    "audio/mpeg": "mp3",
+    "audio/wav": "wav",
+    "audio/ogg": "ogg",
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/jpg": "jpg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+    "image/svg+xml": "svg",
+    "image/tiff": "tiff",
+    "image/bmp": "bmp",
+    "image/heic": "heic",
+    "message/rfc822": "eml",
+    "message/global": "eml",
+    "message/delivery-status": "txt",
+    "message/disposition-notification": "txt",
+    "message/feedback-report": "txt",
+    "text/plain": "txt",
+    "text/html": "html",
+    "text/x-amp-html": "html",
+    "text/csv": "csv",
+    "text/tab-separated-values": "tsv",
+    "text/calendar": "ics",
+    "text/vcard": "vcf",
+    "text/x-vcard": "vcf",
+    "text/markdown": "md",
+    "text/xml": "xml",
+    "text/rfc822-headers": "txt",
+    "video/mp4": "mp4",
+    "video/quicktime": "mov",
+}
+
+
+def clean(name: str) -> str:
+    """The last path part without unseen characters or leading dots, at most 200 bytes; may be ""."""
+    name = name.replace("\\", "/").rstrip("/ ").rpartition("/")[2]
+    name = _UNSEEN.sub("", charset.clean(name[:_MAX_READ] + name[_MAX_READ:][-MAX_BYTES:]))
+    return _fitted(_EDGES.sub("", unicodedata.normalize("NFC", name)), "")
+
+
+def default(number: int, content_type: str) -> str:
+    """The name of a part that has none; `number` is its place among the attachments, from 1."""
+    return f"attachment-{number}.{_EXTENSIONS.get(content_type, 'bin')}"
+
+
+def unique(names: Iterable[str]) -> list[str]:
+    """The names in order, later twins numbered: a.pdf, a (2).pdf. Case makes no difference."""
+    taken: set[str] = set()
+    last_numbers: dict[str, int] = {}
+    result = []
+    for name in names:
+        candidate = name
+        while candidate.casefold() in taken:
+            number = last_numbers.get(name.casefold(), 1) + 1
+            last_numbers[name.casefold()] = number
+            candidate = _fitted(name, f" ({number})")
+        taken.add(candidate.casefold())
+        result.append(candidate)
+    return result
+
+
+def _fitted(name: str, suffix: str) -> str:
+    """The name with the suffix before its extension, its stem cut so that all of it fits."""
+    stem, extension = _split_extension(name)
+    tail = suffix + extension
+    if not suffix and len(name.encode()) <= MAX_BYTES:
+        return name
+    room = MAX_BYTES - len(tail.encode())
+    return stem.encode()[:room].decode(errors="ignore").rstrip(". ") + tail
+
+
+def _split_extension(name: str) -> tuple[str, str]:
+    stem, dot, extension = name.rpartition(".")
+    if not stem or len(extension.encode()) > MAX_EXTENSION_BYTES:
+        return name, ""
+    return stem, dot + extension

@@ -1,0 +1,176 @@
+"""Header fields off the wire: splitting, unfolding, encoded words (RFC 2047), parameters (RFC 2231)."""
+
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import mktime_tz, parsedate_tz
+from itertools import groupby
+from urllib.parse import unquote_to_bytes
+
+from postroom.mail import charset
+
+MAX_FIELDS = 20_000
+MAX_VALUE_BYTES = 512 * 1024
+MAX_ID_LENGTH = 998
+MAX_PARAMETERS = 200
+
+# A line that starts with "--" is a MIME delimiter, never a field. Possessive, so that no line is read twice.
+_FIELD = re.compile(rb"(?!--)([!-9;-~]++)[ \t]*+:([^\n]*+\n?(?:[ \t][^\n]*+\n?)*+)")
+_BLANK = re.compile(rb"\r?\n|\r?\Z")
+_OTHER_LINE = re.compile(rb"(?!--)[^\n]*+\n")
+
+_ENCODED_WORD = re.compile(r"=\?([^?\s*]{1,64})(?:\*[^?\s]{0,64})?\?([bBqQ])\?([^?]*+)\?=")
+_PARAMETER = re.compile(r';\s*+([^\s=;"]++)\s*+=\s*+(?:"((?:[^"\\]++|\\.)*+)"?|([^;]*+))', re.DOTALL)
+_SECTION = re.compile(r"([^*]++)(?:\*([0-9]{1,4}))?(\*?)\Z")
+# Only these: senders on Windows write whole paths with bare backslashes.
+_ESCAPED = re.compile(r'\\(["\\])')
+_ANGLE_ID = re.compile(r"<([^<>]++)>")
+
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC).timestamp()
+_LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """The fields of one mail or part, by lower-case name, each with every raw value in order."""
+
+    fields: Mapping[str, list[bytes]]
+
+    def text(self, name: str) -> str:
+        """The first value, unfolded, encoded words not yet decoded; "" if absent."""
+        values = self.fields.get(name)
+        return unfold(values[0]) if values else ""
+
+    def joined(self, name: str) -> str:
+        """All values as one list: a repeated To field counts as one."""
+        values = self.fields.get(name)
+        if not values:
+            return ""
+        return unfold(values[0]) if len(values) == 1 else ", ".join(map(unfold, values))[:MAX_VALUE_BYTES]
+
+    def count(self, name: str) -> int:
+        return len(self.fields.get(name, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A header block, where the body behind it starts, and whether all of it was read."""
+
+    headers: Headers
+    body_start: int
+    is_complete: bool
+
+
+def split(raw: bytes, start: int, max_fields: int = MAX_FIELDS) -> Block:
+    fields: dict[str, list[bytes]] = {}
+    position, count = start, 0
+    while count < max_fields:
+        match = _FIELD.match(raw, position) or _field_after_noise(raw, position, count)
+        if match is None:
+            return Block(Headers(fields), _body_start(raw, position), True)
+        fields.setdefault(match[1].decode("ascii").lower(), []).append(match[2])
+        position, count = match.end(), count + 1
+    return Block(Headers(fields), _body_start(raw, position), _FIELD.match(raw, position) is None)
+
+
+def _field_after_noise(raw: bytes, position: int, count: int) -> re.Match[bytes] | None:
+    """The field behind one line that is none: an mbox "From " line in front, or a badly folded line."""
+    if _BLANK.match(raw, position) or (count == 0 and not raw.startswith((b"From ", b">From "), position)):
+        return None
+    line = _OTHER_LINE.match(raw, position)
+    return _FIELD.match(raw, line.end()) if line else None
+
+
+def _body_start(raw: bytes, position: int) -> int:
+    blank = _BLANK.match(raw, position)
+    return blank.end() if blank else position
+
+
+def unfold(value: bytes) -> str:
+    """One line of text (RFC 5322 section 2.2.3); 8-bit bytes are UTF-8 (RFC 6532) or else Windows-1252."""
+    line = value[:MAX_VALUE_BYTES].translate(None, b"\r\n\0")
+    text = line.decode("ascii") if line.isascii() else charset.decode(line, charset.UNDECLARED)
+    return text.strip()
+
+
+def decode_words(value: str) -> str:
+    """Encoded words become text; broken ones stay as they are."""
+    if "=?" not in value:
+        return value
+    runs = groupby(_pieces(value), key=lambda piece: piece[0])
+    return "".join(charset.decode(b"".join(data for _, data in run), label) for label, run in runs)
+
+
+def _pieces(value: str) -> Iterator[tuple[str, bytes]]:
+    """Charset and bytes. Neighbours of one charset are decoded together: some senders cut characters."""
+    read_to, follows_word = 0, False
+    for match in _ENCODED_WORD.finditer(value):
+        data = _word_bytes(match[2], match[3])
+        if data is None:
+            continue
+        gap = value[read_to : match.start()]
+        if gap and not (follows_word and gap.isspace()):
+            yield "utf-8", gap.encode("utf-8", "replace")
+        yield match[1].lower(), data
+        read_to, follows_word = match.end(), True
+    yield "utf-8", value[read_to:].encode("utf-8", "replace")
+
+
+def _word_bytes(encoding: str, text: str) -> bytes | None:
+    encoded = text.encode("utf-8", "replace")
+    if encoding in "qQ":
+        return binascii.a2b_qp(encoded, header=True)
+    try:
+        return binascii.a2b_base64(encoded + b"==")
+    except binascii.Error:
+        return None
+
+
+def parameters(value: str) -> dict[str, str]:
+    """The parameters behind the first ";", by lower-case name; RFC 2231 forms win over plain ones."""
+    if ";" not in value:
+        return {}
+    plain: dict[str, str] = {}
+    sections: dict[str, dict[int, tuple[bool, str]]] = {}
+    for count, match in enumerate(_PARAMETER.finditer(value)):
+        if count == MAX_PARAMETERS:
+            break
+        text = _ESCAPED.sub(r"\1", match[2]) if match[2] is not None else match[3].strip()
+        section = _SECTION.match(match[1].lower())
+        if section is None or (section[2] is None and not section[3]):
+            plain.setdefault(match[1].lower(), text)
+        else:
+            sections.setdefault(section[1], {}).setdefault(int(section[2] or 0), (bool(section[3]), text))
+    return plain | {name: _joined_sections(parts) for name, parts in sections.items()}
+
+
+def _joined_sections(parts: dict[int, tuple[bool, str]]) -> str:
+    """RFC 2231 sections 3 and 4: numbered pieces, of which the first may name the charset."""
+    ordered = [parts[number] for number in sorted(parts)]
+    label = charset.UNDECLARED
+    if ordered[0][0] and ordered[0][1].count("'") >= 2:
+        label, _, text = ordered[0][1].split("'", 2)
+        ordered[0] = (True, text)
+    pieces = [unquote_to_bytes(text) if is_encoded else text.encode() for is_encoded, text in ordered]
+    return charset.decode(b"".join(pieces), label)
+
+
+def message_ids(value: str, limit: int) -> tuple[str, ...]:
+    """The ids in angle brackets, the last `limit` of them; bare words with an "@" where no bracket is."""
+    found = _ANGLE_ID.findall(value) or [word for word in value.split() if "@" in word]
+    ids = ("".join(id_.split()).strip("<>") for id_ in found[-limit:])
+    return tuple(f"<{id_}>" for id_ in ids if 0 < len(id_) <= MAX_ID_LENGTH)
+
+
+def moment_ms(value: str) -> int | None:
+    """Milliseconds UTC of a Date field, None for a date from nowhere."""
+    try:
+        parsed = parsedate_tz(value[:200])
+        seconds = mktime_tz(parsed) if parsed else None
+    except (ValueError, IndexError, TypeError, OverflowError):
+        return None
+    if seconds is None or not _EARLIEST <= seconds < _LATEST:
+        return None
+    return int(seconds) * 1000

@@ -1,0 +1,53 @@
+"""What the authenticity checks need of the DNS, and the one deadline they share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class DnsTemporary(Exception):
+    """The DNS gave no answer now; asking again later may succeed."""
+
+
+class Lookup(Protocol):
+    """Blocking DNS lookups. Each returns () when there is nothing and raises DnsTemporary when unknown."""
+
+    def txt(self, name: str, timeout_seconds: float) -> tuple[bytes, ...]: ...
+
+    def mx(self, name: str, timeout_seconds: float) -> tuple[tuple[int, str], ...]: ...
+
+    def ipv4(self, host: str, timeout_seconds: float) -> tuple[str, ...]: ...
+
+    def ipv6(self, host: str, timeout_seconds: float) -> tuple[str, ...]: ...
+
+    def ptr(self, ip: str, timeout_seconds: float) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TimedLookup:
+    """A Lookup that fails as temporary once the moment `ends_at` has passed."""
+
+    lookup: Lookup
+    ends_at: float
+    monotonic: Callable[[], float]
+
+    def txt(self, name: str) -> tuple[bytes, ...]:
+        return self.lookup.txt(name, self._remaining_seconds())
+
+    def mx(self, name: str) -> tuple[tuple[int, str], ...]:
+        return self.lookup.mx(name, self._remaining_seconds())
+
+    def ipv4(self, host: str) -> tuple[str, ...]:
+        return self.lookup.ipv4(host, self._remaining_seconds())
+
+    def ipv6(self, host: str) -> tuple[str, ...]:
+        return self.lookup.ipv6(host, self._remaining_seconds())
+
+    def ptr(self, ip: str) -> tuple[str, ...]:
+        return self.lookup.ptr(ip, self._remaining_seconds())
+
+    def _remaining_seconds(self) -> float:
+        remaining = self.ends_at - self.monotonic()
+        if remaining <= 0:
+            raise DnsTemporary("the time for all lookups is used up")
+        return remaining

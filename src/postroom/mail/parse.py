@@ -1,0 +1,232 @@
+"""Raw mail to ParsedMail. Any bytes give an answer, at worst one with a `parse_error` note."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from postroom.mail import address, charset, filenames, flowed, headers, mime, transfer
+from postroom.mail.address import Address
+from postroom.mail.headers import Headers
+from postroom.mail.mime import Part
+
+MAX_SUBJECT_LENGTH = 4_000
+MAX_REFERENCES = 200
+MAX_IN_REPLY_TO = 20
+MAX_CONTENT_ID_LENGTH = 500
+
+_BULK = frozenset(("bulk", "list", "junk", "auto_reply"))
+_EMBEDDED_MAIL = frozenset(("message/rfc822", "message/global"))
+_META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,10}=\s{0,10}[\"']?([\w.:-]{1,40})", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedAttachment:
+    filename: str
+    content_type: str
+    content: bytes
+    content_id: str
+    inline: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedMail:
+    """A mail as it was read. Ids stand in angle brackets, moments are milliseconds UTC, absent text is ""."""
+
+    message_id: str
+    in_reply_to: tuple[str, ...]
+    references: tuple[str, ...]
+    subject: str
+    from_addr: str
+    from_address: str
+    to: tuple[Address, ...]
+    cc: tuple[Address, ...]
+    header_to: str
+    reply_to: tuple[Address, ...]
+    date_at: int | None
+    body_text: str
+    body_html: str
+    attachments: tuple[ParsedAttachment, ...]
+    automated: bool
+    received_count: int
+    has_dkim_signature: bool
+    report_type: str
+    parse_error: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What a part of the tree adds to the mail."""
+
+    texts: tuple[str, ...] = ()
+    htmls: tuple[str, ...] = ()
+    attachments: tuple[ParsedAttachment, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def parse_mail(raw: bytes) -> ParsedMail:
+    """Never raises: `parse_error` says what was left out or could not be read."""
+    if b"\n" not in raw:
+        raw = raw.replace(b"\r", b"\n")
+    block = headers.split(raw, 0)
+    try:
+        content = _read_content(raw, block)
+    except Exception as error:
+        text = _unix_lines(charset.decode(raw[block.body_start :], charset.UNDECLARED))
+        content = _Content(
+            texts=(text,), notes=(f"the structure could not be read ({type(error).__name__})",)
+        )
+    return _assembled(block.headers, content)
+
+
+def _assembled(fields: Headers, content: _Content) -> ParsedMail:
+    senders = address.parse_list(fields.text("from"))
+    to = address.parse_list(fields.joined("to"))
+    return ParsedMail(
+        message_id=_message_id(fields.text("message-id")),
+        in_reply_to=headers.message_ids(fields.text("in-reply-to"), MAX_IN_REPLY_TO),
+        references=headers.message_ids(fields.text("references"), MAX_REFERENCES),
+        subject=_shown(fields.text("subject"))[:MAX_SUBJECT_LENGTH],
+        from_addr=str(senders[0]) if senders else _shown(fields.text("from"))[: address.MAX_NAME_LENGTH],
+        from_address=address.normalize(senders[0].address) if senders else "",
+        to=to,
+        cc=address.parse_list(fields.joined("cc")),
+        header_to=", ".join(map(str, to)),
+        reply_to=address.parse_list(fields.joined("reply-to")),
+        date_at=headers.moment_ms(fields.text("date")),
+        body_text=_joined(content.texts),
+        body_html=_joined(content.htmls),
+        attachments=_named(content.attachments),
+        automated=_is_automated(fields),
+        received_count=fields.count("received"),
+        has_dkim_signature=fields.count("dkim-signature") > 0,
+        report_type=_report_type(fields.text("content-type")),
+        parse_error="; ".join(dict.fromkeys(content.notes)),
+    )
+
+
+def _shown(value: str) -> str:
+    return charset.clean_line(headers.decode_words(value))
+
+
+def _message_id(value: str) -> str:
+    """The first id of the field; a field without brackets or "@" is an id all the same."""
+    ids = headers.message_ids(value, MAX_IN_REPLY_TO)
+    if ids or not value or len(value) > headers.MAX_ID_LENGTH:
+        return ids[0] if ids else ""
+    return f"<{''.join(value.split()).strip('<>')}>"
+
+
+def _is_automated(fields: Headers) -> bool:
+    submitted = fields.text("auto-submitted").partition(";")[0].split()
+    return (
+        (bool(submitted) and submitted[0].lower() != "no")
+        or fields.text("precedence").lower() in _BULK
+        or fields.count("list-id") > 0
+    )
+
+
+def _report_type(content_type: str) -> str:
+    """RFC 6522: delivery-status, disposition-notification, feedback-report; "" if the mail is no report."""
+    if not content_type.lower().startswith("multipart/report"):
+        return ""
+    return charset.clean_line(headers.parameters(content_type).get("report-type", "").lower())[:100]
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """The texts below each other, each beginning on a line of its own."""
+    texts = [text for text in texts if text]
+    lines = [text if text.endswith("\n") else text + "\n" for text in texts[:-1]]
+    return "".join(lines + texts[-1:])
+
+
+def _named(attachments: tuple[ParsedAttachment, ...]) -> tuple[ParsedAttachment, ...]:
+    names = [
+        attachment.filename or filenames.default(number, attachment.content_type)
+        for number, attachment in enumerate(attachments, 1)
+    ]
+    return tuple(
+        replace(attachment, filename=name)
+        for attachment, name in zip(attachments, filenames.unique(names), strict=True)
+    )
+
+
+def _read_content(raw: bytes, block: headers.Block) -> _Content:
+    tree = mime.read(raw, block)
+    content = _content_of(tree.root, "")
+    return replace(content, notes=tree.notes + content.notes) if tree.notes else content
+
+
+def _content_of(part: Part, parent_type: str) -> _Content:
+    if not part.is_multipart:
+        return _leaf(part, parent_type)
+    contents = [_content_of(child, part.content_type) for child in part.children]
+    pick = _best if part.content_type == "multipart/alternative" else _all
+    return _Content(
+        texts=pick([content.texts for content in contents]),
+        htmls=pick([content.htmls for content in contents]),
+        attachments=tuple(chain.from_iterable(content.attachments for content in contents)),
+        notes=tuple(chain.from_iterable(content.notes for content in contents)),
+    )
+
+
+def _all(texts: list[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(chain.from_iterable(texts))
+
+
+def _best(alternatives: list[tuple[str, ...]]) -> tuple[str, ...]:
+    """The last one that says anything: the sender put the best last (RFC 2046 section 5.1.4)."""
+    return next((texts for texts in reversed(alternatives) if any(map(str.strip, texts))), ())
+
+
+def _leaf(part: Part, parent_type: str) -> _Content:
+    disposition = part.headers.text("content-disposition")
+    kind = disposition.partition(";")[0].strip().lower()
+    name = _filename(part, disposition)
+    decoded = transfer.decode(part.body, part.headers.text("content-transfer-encoding"))
+    notes = ("a part with damaged encoding",) if decoded.is_damaged else ()
+    if kind == "attachment" or not _is_body(part.content_type, name, parent_type):
+        return _Content(attachments=(_attachment(part, kind, name, decoded.content),), notes=notes)
+    if part.content_type == "text/html":
+        return _Content(htmls=(_html(part, decoded.content),), notes=notes)
+    return _Content(texts=(_text(part, decoded.content),), notes=notes)
+
+
+def _is_body(content_type: str, name: str, parent_type: str) -> bool:
+    """Text to read in place. A name makes it a file, unless the part is the whole mail or an alternative."""
+    if parent_type == "":
+        return content_type.startswith("text/")
+    is_text = content_type in ("text/plain", "text/html")
+    return is_text and (not name or parent_type == "multipart/alternative")
+
+
+def _attachment(part: Part, kind: str, name: str, content: bytes) -> ParsedAttachment:
+    content_id = charset.clean_line(part.headers.text("content-id")).strip("<> ")[:MAX_CONTENT_ID_LENGTH]
+    if name and part.content_type in _EMBEDDED_MAIL and not name.lower().endswith(".eml"):
+        name = filenames.clean(f"{name}.eml")
+    is_inline = kind == "inline" or (kind != "attachment" and content_id != "")
+    return ParsedAttachment(name, part.content_type, content, content_id, is_inline)
+
+
+def _filename(part: Part, disposition: str) -> str:
+    """The cleaned name, "" if there is none; the disposition wins over the type (RFC 2183 section 2.3)."""
+    given = headers.parameters(disposition).get("filename") or part.parameters.get("name", "")
+    return filenames.clean(headers.decode_words(given)) if given else ""
+
+
+def _text(part: Part, content: bytes) -> str:
+    text = _unix_lines(charset.decode(content, part.parameters.get("charset", charset.UNDECLARED)))
+    if part.parameters.get("format", "").lower() != "flowed":
+        return text
+    return flowed.unwrap(text, deletes_space=part.parameters.get("delsp", "").lower() == "yes")
+
+
+def _html(part: Part, content: bytes) -> str:
+    label = part.parameters.get("charset", charset.UNDECLARED)
+    if not label and (meta := _META_CHARSET.search(content, 0, 2_048)):
+        label = meta[1].decode("ascii", "replace")
+    return _unix_lines(charset.decode(content, label))
+
+
+def _unix_lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")

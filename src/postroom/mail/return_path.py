@@ -1,0 +1,51 @@
+"""The return path of a sent mail: an address that says which recipient of which message a bounce is about.
+
+It is signed, so nobody but the server that got the mail can claim a bounce for it.
+"""
+
+import base64
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass
+
+PREFIX = "bounces+"
+CONTEXT = b"postroom return path\x00"  # the same secret signs nothing else with this text before it
+PAYLOAD_BYTES = 16 + 1 + 2  # message id, recipient, day
+SIGNATURE_BYTES = 16  # fills the 64 octets of a local part (RFC 5321 section 4.5.3.1.1) without padding
+MESSAGE_ID = re.compile(r"msg_([0-9a-f]{32})")
+TOKEN = re.compile(r"bounces\+([a-z2-7]{56})", re.I | re.A)
+CLOCK_SKEW_DAYS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class BouncePath:
+    message_id: str
+    recipient_index: int
+    day: int
+
+
+def encode(secret: bytes, message_id: str, recipient_index: int, day: int) -> str:
+    """The local part, 64 characters; `day` counts from 1970-01-01. Servers may change its case on the way."""
+    match = MESSAGE_ID.fullmatch(message_id)
+    if not match:
+        raise ValueError("not a message id")
+    payload = bytes.fromhex(match[1]) + recipient_index.to_bytes(1, "big") + day.to_bytes(2, "big")
+    return PREFIX + base64.b32encode(payload + signature(secret, payload)).decode().lower()
+
+
+def decode(secret: bytes, local_part: str, today: int, max_age_days: int) -> BouncePath | None:
+    """What `encode` wrote, if it was written with this secret and not too long ago."""
+    match = TOKEN.fullmatch(local_part)
+    if not match:
+        return None
+    token = base64.b32decode(match[1].upper())
+    payload, given = token[:PAYLOAD_BYTES], token[PAYLOAD_BYTES:]
+    if not hmac.compare_digest(given, signature(secret, payload)):
+        return None
+    path = BouncePath(f"msg_{payload[:16].hex()}", payload[16], int.from_bytes(payload[17:], "big"))
+    return path if -CLOCK_SKEW_DAYS <= today - path.day <= max_age_days else None
+
+
+def signature(secret: bytes, payload: bytes) -> bytes:
+    return hmac.digest(secret, CONTEXT + payload, hashlib.sha256)[:SIGNATURE_BYTES]

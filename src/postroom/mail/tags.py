@@ -1,0 +1,44 @@
+"""The `name=value; name=value` lists that DKIM and DMARC share (RFC 6376 section 3.2)."""
+
+import re
+from collections.abc import Iterator
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_SPACE = " \t\r\n"
+
+
+class BadTags(Exception):
+    """The bytes are not a tag list."""
+
+
+def parse_tags(text: bytes) -> dict[str, str]:
+    """The tags; a repeated or misspelled one spoils the whole list, as DKIM demands."""
+    tags: dict[str, str] = {}
+    for name, value in _pairs(text):
+        if value is None or name in tags:
+            raise BadTags(name)
+        tags[name] = value
+    return tags
+
+
+def readable_tags(text: bytes) -> dict[str, str]:
+    """The tags that can be read, the first of a name, as DMARC demands (RFC 9989 section 4.7)."""
+    tags: dict[str, str] = {}
+    for name, value in _pairs(text):
+        if value is not None:
+            tags.setdefault(name, value)
+    return tags
+
+
+def without_space(value: str) -> str:
+    return "".join(value.split())
+
+
+def _pairs(text: bytes) -> Iterator[tuple[str, str | None]]:
+    """Name and value of each tag; the value is None where there is no tag."""
+    # Latin-1 keeps every byte, so that a foreign character fails where it stands and not here.
+    for part in text.decode("latin-1").split(";"):
+        if part.strip(_SPACE):
+            name, equals, value = part.partition("=")
+            name = name.strip(_SPACE)
+            yield name, value.strip(_SPACE) if equals and _NAME.fullmatch(name) else None

@@ -1,0 +1,197 @@
+"""Text of spreadsheets: xlsx as a stream of XML, and the older xls through calamine."""
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from postroom.mail.archive import Archive, End, Start
+
+MAX_STRING_CHARS = 5_000_000
+MAX_EMPTY_CELLS = 50
+FIRST_DAY = datetime(1899, 12, 30)  # noqa: DTZ001 (a cell has no time zone)
+# Number formats every workbook knows without naming them (ECMA-376 part 1, 18.8.30).
+DATE_FORMATS = frozenset({*range(14, 23), *range(45, 48)})
+
+_NOT_A_PATTERN = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
+_COLUMN = re.compile(r"([A-Z]{1,3})\d")
+
+
+def is_workbook(archive: Archive) -> bool:
+    return "xl/workbook.xml" in archive
+
+
+def workbook_text(archive: Archive) -> Iterator[str]:
+    strings = _shared_strings(archive)
+    dates = _date_styles(archive)
+    for name, part in _visible_sheets(archive):
+        yield f"{name}\n"
+        yield from _sheet_rows(archive, part, strings, dates)
+        yield "\n"
+
+
+def _visible_sheets(archive: Archive) -> Iterator[tuple[str, str]]:
+    targets = {
+        event.attributes.get("Id", ""): event.attributes.get("Target", "")
+        for event in archive.events("xl/_rels/workbook.xml.rels")
+        if isinstance(event, Start) and event.name == "Relationship"
+    }
+    for event in archive.events("xl/workbook.xml"):
+        if isinstance(event, Start) and event.name == "sheet":
+            target = targets.get(event.attributes.get("id", ""), "")
+            if target and event.attributes.get("state", "visible") == "visible":
+                yield event.attributes.get("name", ""), _member_name(target)
+
+
+def _member_name(target: str) -> str:
+    return target[1:] if target.startswith("/") else f"xl/{target}"
+
+
+def _shared_strings(archive: Archive) -> list[str]:
+    strings: list[str] = []
+    parts: list[str] = []
+    chars, reading = 0, False
+    for event in archive.events("xl/sharedStrings.xml"):
+        if isinstance(event, str):
+            if reading:
+                parts.append(event)
+                chars += len(event)
+        elif event.name == "t":
+            reading = isinstance(event, Start)
+        elif event.name == "si" and isinstance(event, End):
+            strings.append("".join(parts))
+            parts.clear()
+        if chars > MAX_STRING_CHARS:
+            break
+    return strings
+
+
+def _date_styles(archive: Archive) -> frozenset[int]:
+    """The places of the cell styles that show a number as a date."""
+    custom: set[int] = set()
+    dates: set[int] = set()
+    place, in_cells = 0, False
+    for event in archive.events("xl/styles.xml"):
+        if isinstance(event, str):
+            continue
+        if event.name == "cellXfs":
+            in_cells = isinstance(event, Start)
+        elif isinstance(event, Start) and event.name == "numFmt" and _is_date_format(event.attributes):
+            custom.add(_number(event.attributes.get("numFmtId")))
+        elif isinstance(event, Start) and event.name == "xf" and in_cells:
+            if _number(event.attributes.get("numFmtId")) in DATE_FORMATS | custom:
+                dates.add(place)
+            place += 1
+    return frozenset(dates)
+
+
+def _is_date_format(attributes: dict[str, str]) -> bool:
+    pattern = _NOT_A_PATTERN.sub("", attributes.get("formatCode", "")[:255]).lower()
+    return any(letter in pattern for letter in "ydh") and "general" not in pattern
+
+
+def _number(written: str | None) -> int:
+    return int(written) if written and written.isdecimal() and len(written) < 10 else -1
+
+
+@dataclass(slots=True)
+class _Cell:
+    """A cell as written; column -1 means: the one after the last."""
+
+    kind: str
+    style: int
+    column: int
+    parts: list[str] = field(default_factory=list)
+
+
+def _sheet_rows(archive: Archive, part: str, strings: list[str], dates: frozenset[int]) -> Iterator[str]:
+    column = written = 0
+    is_blank = True
+    for cell in _cells(archive, part):
+        if cell is None:
+            if not is_blank:
+                yield "\n"
+            column, written, is_blank = 0, 0, True
+            continue
+        column = cell.column if cell.column >= 0 else column
+        if text := _cell_text(cell, strings, dates):
+            yield "\t" * min(column - written, MAX_EMPTY_CELLS) + text
+            written, is_blank = column, False
+        column += 1
+
+
+def _cells(archive: Archive, part: str) -> Iterator[_Cell | None]:
+    """The cells of a sheet, and None at the end of each row."""
+    cell = _Cell("n", -1, -1)
+    reading = False
+    for event in archive.events(part):
+        if isinstance(event, str):
+            if reading:
+                cell.parts.append(event)
+        elif event.name in ("v", "t"):
+            reading = isinstance(event, Start)
+        elif event.name == "c" and isinstance(event, Start):
+            cell = _started_cell(event.attributes)
+        elif event.name == "c":
+            yield cell
+        elif event.name == "row" and isinstance(event, End):
+            yield None
+
+
+def _started_cell(attributes: dict[str, str]) -> _Cell:
+    place = _COLUMN.match(attributes.get("r", ""))
+    column = _column_number(place[1]) if place else -1
+    return _Cell(attributes.get("t", "n"), _number(attributes.get("s")), column)
+
+
+def _column_number(letters: str) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - ord("A") + 1
+    return number - 1
+
+
+def _cell_text(cell: _Cell, strings: list[str], dates: frozenset[int]) -> str:
+    written = "".join(cell.parts)
+    if cell.kind == "s":
+        place = _number(written)
+        return _in_one_line(strings[place]) if 0 <= place < len(strings) else ""
+    if cell.kind == "b":
+        return "TRUE" if written == "1" else "FALSE"
+    if cell.kind == "n" and cell.style in dates:
+        return _date_text(written)
+    return _in_one_line(written)
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _date_text(written: str) -> str:
+    try:
+        moment = FIRST_DAY + timedelta(days=float(written))
+    except (ValueError, OverflowError):
+        return written
+    moment += timedelta(microseconds=500_000)
+    return moment.strftime("%Y-%m-%d" if float(written).is_integer() else "%Y-%m-%d %H:%M:%S")
+
+
+def old_workbook_text(content: bytes) -> Iterator[str]:
+    import python_calamine  # only the extraction child pays for it
+
+    workbook = python_calamine.load_workbook(io.BytesIO(content))
+    for sheet in workbook.sheets_metadata:
+        if sheet.visible == python_calamine.SheetVisibleEnum.Visible:
+            yield f"{sheet.name}\n"
+            for row in workbook.get_sheet_by_name(sheet.name).iter_rows():
+                yield "\t".join(_in_one_line(_value_text(value)) for value in row).rstrip() + "\n"
+            yield "\n"
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, bool):
+        return str(value).upper()
+    return str(value)

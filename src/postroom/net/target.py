@@ -1,0 +1,150 @@
+"""Where a webhook URL leads: what may be judged from its text, and the checked addresses behind its host."""
+
+import asyncio
+import re
+import socket
+from dataclasses import dataclass
+from ipaddress import IPv6Address
+
+import httpx2
+
+from postroom.net.dns import DnsTemporary, Resolver
+from postroom.net.guard import ForbiddenAddress, check_host_literal, is_public, parse_loose_ipv4
+
+_MAX_URL_CHARACTERS = 2048
+_MAX_ADDRESSES = 4
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_FIRST_FREE_PORT = 1024
+_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
+
+
+class InvalidWebhookUrl(Exception):
+    """The URL may not be called; the text says why, for the one who set it."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A request's URL and the only addresses its connection may be made to."""
+
+    url: httpx2.URL
+    host: str  # as the certificate must name it
+    ips: tuple[str, ...]
+
+    @property
+    def host_header(self) -> str:
+        return self.url.netloc.decode("ascii")
+
+
+def check_url(url: str, allow_private: bool) -> None:
+    """Raises InvalidWebhookUrl for what can be judged without the DNS."""
+    parsed = _parse(url, allow_private)
+    _literal(parsed, allow_private)
+
+
+async def resolve_target(resolver: Resolver, url: str, allow_private: bool) -> Target:
+    """Raises InvalidWebhookUrl, and DnsTemporary when nobody could say where the host is.
+
+    One private address among several spoils the lot: a name like that is made to pass a check and then turn.
+    """
+    parsed = _parse(url, allow_private)
+    host, ip = _host(parsed), _literal(parsed, allow_private)
+    ips = (ip,) if ip is not None else await _addresses(resolver, host, allow_private)
+    if not ips:
+        raise InvalidWebhookUrl(f"the host {host} has no address")
+    if not allow_private and not all(is_public(ip) for ip in ips):
+        raise InvalidWebhookUrl(f"the host {host} leads to an address that is not public")
+    return Target(parsed, ip or host, ips[:_MAX_ADDRESSES])
+
+
+def _parse(url: str, allow_private: bool) -> httpx2.URL:
+    """The one parser for both the check and the request, so that they cannot read a URL differently."""
+    if len(url) > _MAX_URL_CHARACTERS:
+        raise InvalidWebhookUrl(f"the URL is longer than {_MAX_URL_CHARACTERS} characters")
+    if any(character.isspace() or not character.isprintable() or character == "\\" for character in url):
+        raise InvalidWebhookUrl("the URL holds a space, a backslash or a control character")
+    try:
+        parsed = httpx2.URL(url)
+    except httpx2.InvalidURL as error:
+        raise InvalidWebhookUrl("the URL cannot be read") from error
+    _require_plain(parsed, allow_private)
+    return parsed.copy_with(fragment=None)
+
+
+def _require_plain(url: httpx2.URL, allow_private: bool) -> None:
+    if url.scheme not in _DEFAULT_PORTS or not url.raw_host:
+        raise InvalidWebhookUrl("the URL must start with http:// or https:// and name a host")
+    if url.userinfo:
+        raise InvalidWebhookUrl("the URL must not hold a user name or a password")
+    port = url.port if url.port is not None else _DEFAULT_PORTS[url.scheme]
+    if not 1 <= port <= 65535:
+        raise InvalidWebhookUrl("the port must be 1 to 65535")
+    # Below lie the services that might take a request for something else, such as mail.
+    if not allow_private and port < _FIRST_FREE_PORT and port not in _DEFAULT_PORTS.values():
+        raise InvalidWebhookUrl("the port must be 80, 443 or above 1023")
+
+
+def _host(url: httpx2.URL) -> str:
+    return url.raw_host.decode("ascii").lower().removesuffix(".")
+
+
+def _literal(url: httpx2.URL, allow_private: bool) -> str | None:
+    """The address that the host spells, None for a name that may be looked up."""
+    host = _host(url)
+    try:
+        address = check_host_literal(host)
+    except ForbiddenAddress as error:
+        address = _any_literal(host) if allow_private else None
+        if address is None:
+            raise InvalidWebhookUrl(f"the host {host[:255]} is not an address that may be called") from error
+    if address is None:
+        _require_name(host, allow_private)
+    return address
+
+
+def _any_literal(host: str) -> str | None:
+    """Any address but one with a zone, which means something on one machine only."""
+    if ":" not in host:
+        return parse_loose_ipv4(host)
+    try:
+        return None if "%" in host else str(IPv6Address(host))
+    except ValueError:
+        return None
+
+
+def _require_name(host: str, allow_private: bool) -> None:
+    if not _NAME.fullmatch(host):
+        raise InvalidWebhookUrl(f"{host[:255]} is not a host name")
+    if _is_localhost(host) and not allow_private:
+        raise InvalidWebhookUrl("the host is this machine itself")
+
+
+def _is_localhost(host: str) -> bool:
+    return host == "localhost" or host.endswith(".localhost")
+
+
+async def _addresses(resolver: Resolver, host: str, allow_private: bool) -> tuple[str, ...]:
+    if _is_localhost(host):
+        return "127.0.0.1", "::1"  # never a question for the DNS (RFC 6761 section 6.3)
+    if not allow_private:
+        return await resolver.addresses(host)
+    try:
+        return await resolver.addresses(host) or await _addresses_of_this_machine(host)
+    except DnsTemporary:
+        found = await _addresses_of_this_machine(host)
+        if not found:
+            raise
+        return found
+
+
+async def _addresses_of_this_machine(host: str) -> tuple[str, ...]:
+    """From the hosts file and whatever else the system asks: only where private targets are allowed."""
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return ()
+    return tuple(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))

@@ -1,0 +1,346 @@
+"""One TCP connection: carries out what its session wants, and asks the directory and the mailroom."""
+
+import asyncio
+import errno
+import secrets
+import ssl
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from postroom import log
+from postroom.smtp import replies
+from postroom.smtp.effects import (
+    AcceptMail,
+    AskRecipient,
+    BeginMail,
+    Close,
+    DropMail,
+    Effect,
+    MailContent,
+    MailOutcome,
+    NotStored,
+    Question,
+    Send,
+    StartTls,
+    Stored,
+)
+from postroom.smtp.envelope import Envelope
+from postroom.smtp.policy import (
+    Directory,
+    Mailroom,
+    Policy,
+    RecipientVerdict,
+    Refused,
+    StorageFull,
+    is_transfer_too_slow,
+)
+from postroom.smtp.protocol import Session
+from postroom.smtp.spool import Content, Spool
+from postroom.smtp.visitors import Visitors
+
+_FULL_DISK = {errno.ENOSPC, errno.EDQUOT}
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every connection of one server shares; `tasks` are the questions under way."""
+
+    directory: Directory
+    mailroom: Mailroom
+    policy: Policy
+    spool_folder: Path
+    tls: ssl.SSLContext | None
+    visitors: Visitors
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+
+class Connection(asyncio.Protocol):
+    """The asyncio side of a session."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._around = surroundings
+        self._policy = surroundings.policy
+        self._loop = asyncio.get_running_loop()
+        self._session = Session(self._policy, offers_tls=surroundings.tls is not None)
+        self._transport: asyncio.Transport | None = None
+        self._peer = ""
+        self._is_under_tls = False
+        self._first_words_over_tls: bytearray | None = None
+        self._is_reading = True
+        self._is_output_full = False
+        self._has_ended_input = False
+        self._closing_since: float | None = None
+        self._deadline = self._loop.time() + self._policy.command_timeout_seconds
+        self._spool: Spool | None = None
+        self._mail_began_at = 0.0
+        self._mail_bytes = 0
+
+    # What the transport tells
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername")
+        self._peer = peer[0] if isinstance(peer, tuple) else "unknown"
+        refusal = self._around.visitors.admit(self, self._peer)
+        if refusal is not None:
+            self._closing_since = self._loop.time()
+            self._transport.write(refusal)
+            self._transport.close()
+            return
+        self._loop.call_later(self._policy.greeting_delay_seconds, self._greet)
+
+    def data_received(self, data: bytes) -> None:
+        if self._closing_since is not None:
+            return
+        if self._first_words_over_tls is not None:
+            self._first_words_over_tls += data
+            return
+        if self._session.is_asking:
+            # One read ahead shows whether the client keeps in step; more has to wait in its own buffers.
+            self._pause_reading()
+        elif self._session.is_in_data:
+            self._mail_bytes += len(data)
+            self._deadline = self._loop.time() + self._policy.data_timeout_seconds
+        self._carry_out(self._session.feed(data))
+
+    def eof_received(self) -> bool:
+        """Who pipelines and closes its half still gets the answers; TLS has no half."""
+        self._has_ended_input = True
+        stays_open = not self._is_under_tls and self._session.is_asking
+        if not stays_open and self._closing_since is None:
+            self._closing_since = self._loop.time()
+        return stays_open
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._around.visitors.leave(self)
+        # While a hand-over runs, the mail belongs to it and is finished without the client.
+        if not self._session.is_asking:
+            self._drop_spool()
+
+    def pause_writing(self) -> None:
+        self._is_output_full = True
+        self._pause_reading()
+
+    def resume_writing(self) -> None:
+        self._is_output_full = False
+        self._resume_reading()
+
+    # What the server tells
+
+    def hang_up(self, farewell: bytes) -> None:
+        if self._closing_since is None:
+            self._carry_out(self._session.hang_up(farewell))
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def check_time(self, now: float) -> None:
+        if self._closing_since is not None:
+            if now > self._closing_since + self._policy.linger_seconds:
+                self.abort()
+        elif self._session.is_in_data:
+            if now > self._deadline or self._is_mail_too_slow(now):
+                self.hang_up(replies.DATA_TIMEOUT)
+        elif now > self._deadline and not self._session.is_asking:
+            self.hang_up(replies.COMMAND_TIMEOUT)
+
+    def _is_mail_too_slow(self, now: float) -> bool:
+        return is_transfer_too_slow(self._policy, now - self._mail_began_at, self._mail_bytes)
+
+    # What the session wants
+
+    def _greet(self) -> None:
+        if self._transport is not None and self._closing_since is None:
+            self._carry_out(self._session.greet())
+
+    def _carry_out(self, effects: list[Effect]) -> None:
+        question = self._perform(effects)
+        if question is not None:
+            self._start(self._answer(question))
+
+    def _perform(self, effects: list[Effect]) -> Question | None:
+        """Does everything but the question, which is always last and is given back."""
+        output = []
+        close: Close | None = None
+        question: Question | None = None
+        # A match statement takes seven times as long, and this loop runs for every reply.
+        for effect in effects:
+            if isinstance(effect, Send):
+                output.append(effect.data)
+            elif isinstance(effect, MailContent):
+                self._store(effect.data)
+            elif isinstance(effect, BeginMail):
+                self._begin_mail()
+            elif isinstance(effect, DropMail):
+                self._drop_spool()
+            elif isinstance(effect, Close):
+                close = effect
+            else:
+                question = effect
+        self._write(output)
+        if close is not None:
+            self._close(close)
+        if isinstance(question, StartTls):
+            # What comes from now on is for TLS to read.
+            self._pause_reading()
+        return question
+
+    def _write(self, output: list[bytes]) -> None:
+        transport = self._open_transport()
+        if output and transport is not None:
+            self._deadline = self._loop.time() + self._policy.command_timeout_seconds
+            transport.write(b"".join(output))
+
+    def _close(self, close: Close) -> None:
+        self._closing_since = self._loop.time()
+        self._drop_spool()
+        transport = self._open_transport()
+        if transport is None:
+            return
+        if close.is_expected or self._has_ended_input or not transport.can_write_eof():
+            transport.close()
+            return
+        # Closing with unread input resets the connection, and the client would never read why.
+        try:
+            transport.write_eof()
+        except OSError:
+            transport.abort()
+        self._resume_reading()
+
+    def _open_transport(self) -> asyncio.Transport | None:
+        """Between the loss of a connection and the news of it, uvloop raises at every touch."""
+        is_open = self._transport is not None and not self._transport.is_closing()
+        return self._transport if is_open else None
+
+    def _begin_mail(self) -> None:
+        self._spool = Spool(self._around.spool_folder, self._policy.spool_over_bytes)
+        self._mail_bytes = 0
+        self._mail_began_at = self._loop.time()
+
+    def _store(self, data: bytes) -> None:
+        if self._spool is None:
+            return
+        try:
+            self._spool.write(data)
+        except OSError:
+            log.get().exception("a mail cannot be spooled")
+            self._drop_spool()
+
+    def _drop_spool(self) -> None:
+        if self._spool is not None:
+            self._spool.discard()
+            self._spool = None
+
+    # Questions
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._around.tasks.add(task)
+        task.add_done_callback(self._around.tasks.discard)
+
+    async def _answer(self, question: Question) -> None:
+        """Answers until the session waits for the client again."""
+        following = self._perform(await self._resolve(question))
+        while following is not None and self._transport is not None:
+            # Thousands of pipelined recipients must not keep the other connections waiting.
+            await asyncio.sleep(0)
+            following = self._perform(await self._resolve(following))
+        self._resume_reading()
+        if self._has_ended_input:
+            self._close(Close())
+
+    async def _resolve(self, question: Question) -> list[Effect]:
+        match question:
+            case AskRecipient(address):
+                return self._session.recipient_answer(await self._check_recipient(address))
+            case AcceptMail():
+                return self._session.mail_answer(await self._hand_over(question))
+            case StartTls():
+                return await self._start_tls()
+
+    async def _check_recipient(self, address: str) -> RecipientVerdict:
+        try:
+            return await self._around.directory.check_recipient(address)
+        except Exception:
+            log.get().exception("the directory failed")
+            return Refused.TRY_LATER
+
+    async def _hand_over(self, mail: AcceptMail) -> MailOutcome:
+        """Goes on to its end when the client is gone: it may hold a 250 as lost, never a mail."""
+        spool, self._spool = self._spool, None
+        if spool is None:
+            return NotStored.STORAGE_FULL
+        try:
+            envelope = self._envelope(mail, spool.finish())
+            await self._around.mailroom.accept(envelope)
+            return Stored(envelope.id)
+        except Exception as error:
+            log.get().exception("a mail was not taken over")
+            return NotStored.STORAGE_FULL if _is_storage_full(error) else NotStored.TRY_LATER
+        finally:
+            spool.discard()
+
+    def _envelope(self, mail: AcceptMail, content: Content) -> Envelope:
+        return Envelope(
+            id=secrets.token_hex(8),
+            peer=self._peer,
+            helo=mail.helo,
+            tls=mail.tls,
+            esmtp=mail.esmtp,
+            smtputf8=mail.smtputf8,
+            mail_from=mail.mail_from,
+            recipients=mail.recipients,
+            content=content,
+        )
+
+    async def _start_tls(self) -> list[Effect]:
+        context, transport = self._around.tls, self._open_transport()
+        if context is None or transport is None:
+            return []
+        self._is_under_tls = True
+        # The last packet of a handshake may bring the first command, before we hear that TLS is on.
+        first_words = self._first_words_over_tls = bytearray()
+        try:
+            upgraded = await self._loop.start_tls(
+                transport,
+                self,
+                context,
+                server_side=True,
+                ssl_handshake_timeout=self._policy.tls_handshake_seconds,
+                ssl_shutdown_timeout=self._policy.linger_seconds,
+            )
+        except OSError:
+            upgraded = None
+        self._first_words_over_tls = None
+        if upgraded is None or upgraded.is_closing():
+            # The loop does not always report the loss of a connection whose handshake failed.
+            transport.abort()
+            self.connection_lost(None)
+            return []
+        self._transport = upgraded
+        self._is_reading = True
+        return self._session.tls_started() + self._session.feed(bytes(first_words))
+
+    # Reading, which stops while the client is ahead of us
+
+    def _pause_reading(self) -> None:
+        transport = self._open_transport()
+        if self._is_reading and transport is not None:
+            self._is_reading = False
+            transport.pause_reading()
+
+    def _resume_reading(self) -> None:
+        if self._is_reading or self._is_output_full or self._session.is_asking:
+            return
+        transport = self._open_transport()
+        if transport is not None:
+            self._is_reading = True
+            transport.resume_reading()
+
+
+def _is_storage_full(error: Exception) -> bool:
+    return isinstance(error, StorageFull) or (isinstance(error, OSError) and error.errno in _FULL_DISK)

@@ -1,0 +1,64 @@
+"""A received mail with everything the session learned about it."""
+
+import re
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from postroom.smtp.spool import Content, Readable
+
+_UNSAFE_IN_TRACE = re.compile(r"[^A-Za-z0-9.:_\[\]-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """An accepted RCPT: the address as the client gave it, and what the directory made of it."""
+
+    address: str
+    destination: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """`mail_from` is empty for the null sender. The content has only CRLF line ends and no NUL."""
+
+    id: str
+    peer: str
+    helo: str
+    tls: bool
+    esmtp: bool
+    smtputf8: bool
+    mail_from: str
+    recipients: tuple[Recipient, ...]
+    content: Content
+
+    @property
+    def size_bytes(self) -> int:
+        return self.content.size_bytes
+
+    def read(self) -> bytes:
+        """The whole mail in memory."""
+        return self.content.read()
+
+    def open(self) -> Readable:
+        """A fresh reader from the first byte; for a spooled mail it does not load the whole into memory."""
+        return self.content.open()
+
+    def received_header(self, hostname: str, date: str) -> bytes:
+        """The trace field of RFC 5321 section 4.4, with its line end; `date` is in the form of RFC 5322."""
+        helo = _UNSAFE_IN_TRACE.sub("?", self.helo)
+        return (
+            f"Received: from {helo} ({_address_literal(self.peer)})\r\n"
+            f"\tby {hostname} with {self.protocol} id {self.id};\r\n"
+            f"\t{date}\r\n"
+        ).encode("ascii", "replace")
+
+    @property
+    def protocol(self) -> str:
+        """The registered name of how the mail came (RFC 3848, RFC 6531 section 4.3)."""
+        if not self.esmtp:
+            return "SMTP"
+        return ("UTF8SMTP" if self.smtputf8 else "ESMTP") + ("S" if self.tls else "")
+
+
+def _address_literal(peer: str) -> str:
+    return f"[IPv6:{peer}]" if ":" in peer else f"[{peer}]"

@@ -1,0 +1,77 @@
+"""Where SMTP meets the house: who can receive here, and the taking over of a mail for good."""
+
+import asyncio
+from email.utils import formatdate
+from typing import cast
+
+from postroom import domains, inboxes, log, messages
+from postroom.clock import DAY, SECOND
+from postroom.mail import return_path
+from postroom.mail.address import mailbox_of
+from postroom.receive import Arrival, Destination, receive_mail
+from postroom.resources import Resources, Tx
+from postroom.smtp.envelope import Envelope
+from postroom.smtp.policy import Accepted, RecipientVerdict, Refused, StorageFull
+
+READ_IN_LOOP_BYTES = 1024 * 1024
+BOUNCE_MAX_AGE_DAYS = 10
+OUT_OF_SPACE = ("disk is full", "no space left", "quota exceeded")
+
+
+class Reception:
+    """The directory and the mailroom of the SMTP server."""
+
+    def __init__(self, resources: Resources, return_path_secret: bytes) -> None:
+        self._resources = resources
+        self._return_path_secret = return_path_secret
+
+    async def check_recipient(self, address: str) -> RecipientVerdict:
+        whole = address if "@" in address else f"{address}@{self._resources.config.domain}"
+        return await self._resources.db.read(self._find_destination, whole)
+
+    def _find_destination(self, tx: Tx, address: str) -> RecipientVerdict:
+        mailbox = mailbox_of(address)
+        if not domains.is_served(tx, mailbox.rpartition("@")[2], self._resources.config.domain):
+            return Refused.NOT_LOCAL
+        inbox = inboxes.find_by_address(tx, mailbox)
+        if inbox is not None:
+            return Accepted(Destination(inbox.id))
+        return self._find_return_path(tx, address)
+
+    def _find_return_path(self, tx: Tx, address: str) -> RecipientVerdict:
+        today = self._resources.now() // DAY
+        local_part = address.rpartition("@")[0]
+        path = return_path.decode(self._return_path_secret, local_part, today, BOUNCE_MAX_AGE_DAYS)
+        message = None if path is None else messages.find(tx, path.message_id)
+        if message is None or inboxes.find(tx, message.inbox_id) is None:
+            return Refused.UNKNOWN
+        return Accepted(Destination(message.inbox_id, path))
+
+    async def accept(self, envelope: Envelope) -> None:
+        date = formatdate(self._resources.now() / SECOND, usegmt=True).replace("GMT", "+0000")
+        arrival = Arrival(
+            destinations=tuple(cast(Destination, recipient.destination) for recipient in envelope.recipients),
+            raw=await read_content(envelope),
+            trace=envelope.received_header(self._resources.config.domain, date),
+            peer_ip=envelope.peer,
+            helo=envelope.helo,
+            mail_from=envelope.mail_from,
+        )
+        try:
+            await receive_mail(self._resources, arrival)
+        except Exception as error:
+            if any(words in str(error).lower() for words in OUT_OF_SPACE):
+                raise StorageFull from error
+            raise
+        log.get().info(
+            "mail received",
+            id=envelope.id,
+            peer=envelope.peer,
+            size=envelope.size_bytes,
+            inboxes=len(arrival.destinations),
+        )
+
+
+async def read_content(envelope: Envelope) -> bytes:
+    is_small = envelope.size_bytes <= READ_IN_LOOP_BYTES
+    return envelope.read() if is_small else await asyncio.to_thread(envelope.read)

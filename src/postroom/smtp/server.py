@@ -1,0 +1,93 @@
+"""The SMTP server: listens, watches the clock for every connection, and stops without losing a mail."""
+
+import asyncio
+import ssl
+from contextlib import suppress
+from pathlib import Path
+
+from postroom.smtp import replies
+from postroom.smtp.connection import Connection, Surroundings
+from postroom.smtp.policy import Directory, Mailroom, Policy
+from postroom.smtp.visitors import Visitors
+
+_BACKLOG = 512
+_LONGEST_WATCH_SECONDS = 1.0
+_SHORTEST_WATCH_SECONDS = 0.01
+
+
+class Server:
+    """Receives mail for whom `directory` knows, and gives it to `mailroom`.
+
+    With a `tls` context the server offers STARTTLS. Mail above a limit is spooled in `spool_folder`.
+    """
+
+    def __init__(
+        self,
+        directory: Directory,
+        mailroom: Mailroom,
+        policy: Policy,
+        spool_folder: Path,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._policy = policy
+        self._visitors = Visitors(policy)
+        self._surroundings = Surroundings(directory, mailroom, policy, spool_folder, tls, self._visitors)
+        self._listener: asyncio.Server | None = None
+        self._watch: asyncio.Task[None] | None = None
+
+    @property
+    def port(self) -> int:
+        """The port in use, also when the system chose it."""
+        assert self._listener is not None, "the server is not started"
+        port: int = self._listener.sockets[0].getsockname()[1]
+        return port
+
+    async def start(self, host: str, port: int) -> None:
+        self._surroundings.spool_folder.mkdir(parents=True, exist_ok=True)
+        loop = asyncio.get_running_loop()
+        self._listener = await loop.create_server(self._connection, host, port, backlog=_BACKLOG)
+        self._watch = loop.create_task(self._watch_clock())
+
+    async def stop(self) -> None:
+        """Ends every session with 421; a mail that is being taken over gets its answer first."""
+        if self._listener is None or self._watch is None:
+            return
+        self._listener.close()
+        self._visitors.close()
+        for visitor in self._visitors.present():
+            visitor.hang_up(replies.SHUTTING_DOWN)
+        while self._surroundings.tasks:
+            await asyncio.wait(set(self._surroundings.tasks))
+        await self._see_everybody_out()
+        self._watch.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._watch
+
+    def _connection(self) -> Connection:
+        return Connection(self._surroundings)
+
+    async def _see_everybody_out(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._visitors.all_left.wait(), self._policy.linger_seconds)
+        for visitor in self._visitors.present():
+            visitor.abort()
+
+    async def _watch_clock(self) -> None:
+        """One look at all deadlines now and then costs less than a timer for each command."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(_watch_seconds(self._policy))
+            now = loop.time()
+            for visitor in self._visitors.present():
+                visitor.check_time(now)
+
+
+def _watch_seconds(policy: Policy) -> float:
+    shortest = min(
+        policy.command_timeout_seconds,
+        policy.data_timeout_seconds,
+        policy.mail_timeout_seconds,
+        policy.data_grace_seconds,
+        policy.linger_seconds,
+    )
+    return min(_LONGEST_WATCH_SECONDS, max(shortest / 4, _SHORTEST_WATCH_SECONDS))

@@ -1,0 +1,78 @@
+"""Suppressions: addresses that an account does not send to."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from postroom.errors import NotFound, RecipientSuppressed
+from postroom.storage.database import Row, Tx
+
+BOUNCE, COMPLAINT, UNSUBSCRIBED, MANUAL = "bounce", "complaint", "unsub", "manual"
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    address: str
+    type: str
+    created_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Suppression":
+        return cls(row["address"], row["type"], row["created_at"])
+
+
+def add(tx: Tx, account_id: str, address: str, kind: str, now: int) -> Suppression:
+    """An address that is suppressed already keeps its first reason."""
+    tx.run(
+        "insert into suppressions (account_id, address, type, created_at)"
+        " values (:account_id, :address, :kind, :now) on conflict (account_id, address) do nothing",
+        account_id=account_id,
+        address=address,
+        kind=kind,
+        now=now,
+    )
+    found = find(tx, account_id, address)
+    assert found is not None
+    return found
+
+
+def find(tx: Tx, account_id: str, address: str) -> Suppression | None:
+    row = tx.one(
+        "select * from suppressions where account_id = :account_id and address = :address",
+        account_id=account_id,
+        address=address,
+    )
+    return None if row is None else Suppression.from_row(row)
+
+
+def require_none(tx: Tx, account_id: str, addresses: Iterable[str]) -> None:
+    for address in addresses:
+        suppression = find(tx, account_id, address)
+        if suppression is not None:
+            raise RecipientSuppressed(
+                f"{address} is on the suppression list ({suppression.type})."
+                " DELETE /v1/suppressions/{address} takes it off.",
+                type=suppression.type,
+                recipient=address,
+            )
+
+
+def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> tuple[list[Suppression], int]:
+    rows = tx.all(
+        "select * from suppressions where account_id = :account_id"
+        " order by created_at desc, address limit :limit offset :offset",
+        account_id=account_id,
+        limit=limit,
+        offset=offset,
+    )
+    row = tx.one("select count(*) as total from suppressions where account_id = :id", id=account_id)
+    return [Suppression.from_row(row) for row in rows], int(row["total"]) if row else 0
+
+
+def remove(tx: Tx, account_id: str, address: str) -> None:
+    removed = tx.run(
+        "delete from suppressions where account_id = :account_id and address = :address",
+        account_id=account_id,
+        address=address,
+    )
+    if not removed:
+        raise NotFound("This address is not suppressed.")

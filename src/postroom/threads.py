@@ -1,0 +1,152 @@
+"""Threads: messages of one inbox that belong together, with a read flag."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from postroom import ids
+from postroom.errors import NotFound
+from postroom.storage.database import Row, Tx
+
+OF_ACCOUNT = (
+    "select threads.* from threads join inboxes on inboxes.id = threads.inbox_id"
+    " where threads.id = :id and inboxes.account_id = :account_id"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    id: str
+    inbox_id: str
+    subject: str
+    is_read: bool
+    message_count: int
+    last_message_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Thread":
+        return cls(
+            row["id"],
+            row["inbox_id"],
+            row["subject"],
+            bool(row["is_read"]),
+            row["message_count"],
+            row["last_message_at"],
+        )
+
+
+def resolve(tx: Tx, inbox_id: str, in_reply_to: Iterable[str], references: Iterable[str]) -> Thread | None:
+    """In-Reply-To first, then References, and only among the messages of this inbox."""
+    for rfc_message_id in (*in_reply_to, *references):
+        row = tx.one(
+            "select threads.* from messages join threads on threads.id = messages.thread_id"
+            " where messages.inbox_id = :inbox_id and messages.rfc_message_id = :rfc_message_id"
+            " order by messages.created_at, messages.id limit 1",
+            inbox_id=inbox_id,
+            rfc_message_id=rfc_message_id,
+        )
+        if row is not None:
+            return Thread.from_row(row)
+    return None
+
+
+def start(tx: Tx, inbox_id: str, subject: str, is_read: bool, now: int) -> Thread:
+    thread = Thread(ids.new(ids.THREAD, now), inbox_id, subject, is_read, 0, now)
+    tx.run(
+        "insert into threads (id, inbox_id, subject, is_read, message_count, last_message_at, created_at)"
+        " values (:id, :inbox_id, :subject, :is_read, 0, :now, :now)",
+        id=thread.id,
+        inbox_id=inbox_id,
+        subject=subject,
+        is_read=int(is_read),
+        now=now,
+    )
+    tx.run(
+        "update inboxes set thread_count = thread_count + 1, unread_count = unread_count + :unread"
+        " where id = :inbox_id",
+        unread=int(not is_read),
+        inbox_id=inbox_id,
+    )
+    return thread
+
+
+def add_message(tx: Tx, thread: Thread, is_read: bool, now: int) -> Thread:
+    """Counts one more message and sets the read flag as the message demands."""
+    tx.run(
+        "update threads set message_count = message_count + 1, last_message_at = :now where id = :id",
+        now=now,
+        id=thread.id,
+    )
+    return mark_read(tx, thread, is_read)
+
+
+def mark_read(tx: Tx, thread: Thread, is_read: bool) -> Thread:
+    changed = tx.run(
+        "update threads set is_read = :is_read where id = :id and is_read <> :is_read",
+        is_read=int(is_read),
+        id=thread.id,
+    )
+    if changed:
+        tx.run(
+            "update inboxes set unread_count = unread_count + :by where id = :inbox_id",
+            by=-1 if is_read else 1,
+            inbox_id=thread.inbox_id,
+        )
+    return replace(thread, is_read=is_read)
+
+
+def mark_read_by_id(tx: Tx, account_id: str, scope: str | None, thread_id: str, is_read: bool) -> Thread:
+    return mark_read(tx, get(tx, account_id, scope, thread_id), is_read)
+
+
+def get(tx: Tx, account_id: str, scope: str | None, thread_id: str) -> Thread:
+    """`scope` is the one inbox that the caller's key reaches; None reaches all of the account."""
+    row = ids.is_id(ids.THREAD, thread_id) and tx.one(OF_ACCOUNT, id=thread_id, account_id=account_id)
+    if not row or scope not in (None, row["inbox_id"]):
+        raise NotFound("No such thread.")
+    return Thread.from_row(row)
+
+
+def list_of_inbox(
+    tx: Tx, inbox_id: str, is_read: bool | None, limit: int, offset: int
+) -> tuple[list[Thread], int]:
+    flag = "" if is_read is None else " and is_read = :is_read"
+    rows = tx.all(
+        f"select * from threads where inbox_id = :inbox_id{flag}"
+        " order by last_message_at desc, id desc limit :limit offset :offset",
+        inbox_id=inbox_id,
+        limit=limit,
+        offset=offset,
+        **({} if is_read is None else {"is_read": int(is_read)}),
+    )
+    return [Thread.from_row(row) for row in rows], _total(tx, inbox_id, is_read)
+
+
+def _total(tx: Tx, inbox_id: str, is_read: bool | None) -> int:
+    row = tx.one("select thread_count, unread_count from inboxes where id = :id", id=inbox_id)
+    if row is None:
+        return 0
+    totals = {
+        None: row["thread_count"],
+        False: row["unread_count"],
+        True: row["thread_count"] - row["unread_count"],
+    }
+    return int(totals[is_read])
+
+
+def add_participants(tx: Tx, thread_id: str, addresses: Iterable[str]) -> None:
+    for address in sorted(set(addresses)):
+        tx.run(
+            "insert into participants (thread_id, address) values (:thread_id, :address)"
+            " on conflict (thread_id, address) do nothing",
+            thread_id=thread_id,
+            address=address,
+        )
+
+
+def has_participant(tx: Tx, thread_id: str, address: str) -> bool:
+    found = tx.one(
+        "select 1 as found from participants where thread_id = :thread_id and address = :address",
+        thread_id=thread_id,
+        address=address,
+    )
+    return found is not None

@@ -1,0 +1,103 @@
+"""Upkeep: removes what has expired and what deleted inboxes left behind, in steps too small to be felt."""
+
+import asyncio
+
+from postroom import log
+from postroom.clock import DAY
+from postroom.resources import Resources
+from postroom.storage.database import Tx
+
+ROUND_SECONDS = 60.0
+STEP_ROWS = 500
+EVENT_LIFETIME = 30 * DAY
+HANDOVER_LIFETIME = 5 * DAY
+CREATION_LIFETIME = 2 * DAY
+
+EXPIRING = (
+    ("events", "id", "created_at", EVENT_LIFETIME),
+    ("inbox_creations", "inbox_id", "created_at", CREATION_LIFETIME),
+)
+
+
+async def keep_up(resources: Resources) -> None:
+    """Runs until cancelled."""
+    while True:
+        try:
+            await one_round(resources)
+        except Exception as error:
+            log.get().error("upkeep failed", reason=str(error))
+        await asyncio.sleep(ROUND_SECONDS)
+
+
+async def one_round(resources: Resources) -> None:
+    while await resources.db.write(expire_rows, resources.now()):
+        pass
+    while await resources.db.write(forget_handovers, resources.now()):
+        pass
+    while (blobs := await resources.db.write(empty_removed_inbox)) is not None:
+        for blob in blobs:
+            await asyncio.to_thread(resources.blobs.remove, blob)
+
+
+def expire_rows(tx: Tx, now: int) -> int:
+    """How many rows went: 0 when nothing is left to do."""
+    removed = 0
+    for table, key, moment, lifetime in EXPIRING:
+        removed += tx.run(
+            f"delete from {table} where {key} in"
+            f" (select {key} from {table} where {moment} < :limit order by {moment} limit :rows)",
+            limit=now - lifetime,
+            rows=STEP_ROWS,
+        )
+    return removed
+
+
+def forget_handovers(tx: Tx, now: int) -> int:
+    return tx.run(
+        "delete from handovers where received_at < :limit and (inbox_id, content_hash) in"
+        " (select inbox_id, content_hash from handovers where received_at < :limit limit :rows)",
+        limit=now - HANDOVER_LIFETIME,
+        rows=STEP_ROWS,
+    )
+
+
+def empty_removed_inbox(tx: Tx) -> list[str] | None:
+    """Removes some of one deleted inbox's mail; gives the blobs that nobody needs any more.
+
+    None when there is no deleted inbox left.
+    """
+    removed = tx.one("select inbox_id from removed_inboxes order by removed_at limit 1")
+    if removed is None:
+        return None
+    inbox_id = removed["inbox_id"]
+    rows = tx.all(
+        "select id from messages where inbox_id = :inbox_id limit :rows", inbox_id=inbox_id, rows=STEP_ROWS
+    )
+    if rows:
+        return [blob for row in rows if (blob := _remove_message(tx, row["id"])) is not None]
+    _remove_threads(tx, inbox_id)
+    return []
+
+
+def _remove_message(tx: Tx, message_id: str) -> str | None:
+    row = tx.one("select blob from raw_mails where message_id = :id", id=message_id)
+    for table in ("raw_mails", "attachments", "checks"):
+        tx.run(f"delete from {table} where message_id = :id", id=message_id)
+    tx.run("delete from messages where id = :id", id=message_id)
+    blob: str | None = None if row is None else row["blob"]
+    if blob is None or tx.one("select 1 as found from raw_mails where blob = :blob limit 1", blob=blob):
+        return None
+    return blob
+
+
+def _remove_threads(tx: Tx, inbox_id: str) -> None:
+    """The last step when no thread is left: the inbox itself is forgotten."""
+    rows = tx.all(
+        "select id from threads where inbox_id = :inbox_id limit :rows", inbox_id=inbox_id, rows=STEP_ROWS
+    )
+    for row in rows:
+        tx.run("delete from participants where thread_id = :id", id=row["id"])
+        tx.run("delete from threads where id = :id", id=row["id"])
+    if not rows:
+        tx.run("delete from handovers where inbox_id = :inbox_id", inbox_id=inbox_id)
+        tx.run("delete from removed_inboxes where inbox_id = :inbox_id", inbox_id=inbox_id)

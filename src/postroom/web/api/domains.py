@@ -1,0 +1,86 @@
+"""Custom domains over REST."""
+
+import asyncio
+
+from postroom import domains
+from postroom.domains import DkimKey, DnsRecord, Domain
+from postroom.errors import InvalidDomain
+from postroom.mail import dkim
+from postroom.mail.lookup import DnsTemporary
+from postroom.net.dns import Resolver
+from postroom.web import shapes
+from postroom.web.body import DOMAIN_NAME, NewDomain, Page
+from postroom.web.call import Call, Tx
+
+
+async def create_domain(call: Call, body: NewDomain) -> shapes.Domain:
+    """Add a domain of your own; the answer lists the DNS records to set"""
+    name = body.domain.lower()
+    if not DOMAIN_NAME.fullmatch(name) or name == call.resources.config.domain:
+        raise InvalidDomain("domain must be a name such as mail.example.com, and not this service's own.")
+    private_key = await asyncio.to_thread(dkim.generate_key)
+    domain = await call.resources.db.write(domains.add, call.account_id, name, private_key, call.now())
+    return shapes.Domain.of(domain, records_of(call, domain, DkimKey(domains.SELECTOR, private_key)))
+
+
+async def list_domains(call: Call, query: Page) -> shapes.DomainPage:
+    """List your domains, newest first"""
+
+    def work(tx: Tx) -> tuple[list[shapes.Domain], int]:
+        found, total = domains.list_of_account(tx, call.account_id, query.size, query.offset)
+        return [show(tx, call, domain) for domain in found], total
+
+    return shapes.DomainPage(*await call.resources.db.read(work))
+
+
+async def get_domain(call: Call, domain_id: str) -> shapes.Domain:
+    """Get a domain and its DNS records"""
+    return await call.resources.db.read(
+        lambda tx: show(tx, call, domains.get(tx, call.account_id, domain_id))
+    )
+
+
+async def delete_domain(call: Call, domain_id: str) -> None:
+    """Delete a domain that no inbox uses"""
+    await call.resources.db.write(domains.remove, call.account_id, domain_id)
+
+
+async def verify_domain(call: Call, domain_id: str) -> shapes.Domain:
+    """Look the records up in DNS; with MX and DKIM in place the domain is verified"""
+    domain = await call.resources.db.read(domains.get, call.account_id, domain_id)
+    key = await call.resources.db.read(domains.find_key, call.account_id, domain.name)
+    assert key is not None
+    wanted = records_of(call, domain, key)
+    found = await asyncio.gather(*(is_set(call.resources.resolver, record) for record in wanted))
+    is_proved = all(there for record, there in zip(wanted, found, strict=True) if record.is_required)
+    if is_proved and domain.verified_at is None:
+        domain = await call.resources.db.write(domains.mark_verified, domain, call.now())
+    return shapes.Domain.of(domain, wanted, found)
+
+
+def show(tx: Tx, call: Call, domain: Domain) -> shapes.Domain:
+    key = domains.find_key(tx, call.account_id, domain.name)
+    assert key is not None
+    return shapes.Domain.of(domain, records_of(call, domain, key))
+
+
+def records_of(call: Call, domain: Domain, key: DkimKey) -> list[DnsRecord]:
+    return domains.records(domain.name, call.resources.config.domain, key)
+
+
+async def is_set(resolver: Resolver, record: DnsRecord) -> bool:
+    try:
+        if record.type == "MX":
+            hosts = [host.rstrip(".").lower() for _, host in await resolver.mx(record.name)]
+            return record.value.split()[-1].rstrip(".") in hosts
+        texts = [text.decode("ascii", "replace") for text in await resolver.txt(record.name)]
+    except DnsTemporary:
+        return False
+    return any(_means_the_same(record.value, text) for text in texts)
+
+
+def _means_the_same(wanted: str, found: str) -> bool:
+    """DKIM must be our very key; of SPF and DMARC any record of the kind is the owner's choice."""
+    if wanted.startswith("v=DKIM1"):
+        return "".join(found.split()).endswith("".join(wanted.split()).rpartition(";")[2])
+    return found.lower().startswith(wanted.split(" ")[0].rstrip(";").lower())

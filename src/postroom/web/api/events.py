@@ -1,0 +1,39 @@
+"""The log of events over REST."""
+
+import asyncio
+
+from msgspec import Raw
+
+from postroom import events
+from postroom.events import Event, Filter
+from postroom.web import shapes
+from postroom.web.body import EventQuery
+from postroom.web.call import Call, Tx
+
+
+async def list_events(call: Call, query: EventQuery) -> shapes.EventPage:
+    """Read the log of events, oldest first; with `wait`, hold on until there is one"""
+    wanted = query.wanted(call.account_id, call.scope)
+    position = await call.resources.db.read(position_after, call.account_id, call.scope, query.after)
+    found = await wait_for_events(call, wanted, position, query)
+    return shapes.EventPage([Raw(event.payload) for event in found], found[-1].id if found else query.after)
+
+
+def position_after(tx: Tx, account_id: str, scope: str | None, event_id: str | None) -> int:
+    return 0 if event_id is None else events.position_of(tx, account_id, scope, event_id)
+
+
+async def wait_for_events(call: Call, wanted: Filter, position: int, query: EventQuery) -> list[Event]:
+    """Listens before it looks, so that no event falls between the two."""
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + query.wait
+    ear = call.resources.db.listen(events.bell(call.account_id))
+    try:
+        while True:
+            found = await call.resources.db.read(events.list_after, wanted, position, query.size)
+            left = ends - loop.time()
+            if found or left <= 0:
+                return found
+            await ear.wait(min(left, 1.0))
+    finally:
+        ear.close()

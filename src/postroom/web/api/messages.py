@@ -1,0 +1,91 @@
+"""Messages and their attachments over REST."""
+
+import asyncio
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Raw
+from starlette.responses import Response
+
+from postroom import attachments, deliveries, inboxes, messages
+from postroom.attachments import Attachment
+from postroom.check import read_raw
+from postroom.mail.parse import parse_mail
+from postroom.resources import Resources
+from postroom.web import shapes
+from postroom.web.body import MessageQuery
+from postroom.web.call import Call, Tx, require_reach
+
+SAFE_FILE_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
+
+
+async def list_inbox_messages(call: Call, inbox_id: str, query: MessageQuery) -> shapes.MessagePage:
+    """List the messages of an inbox across all threads, newest first"""
+    require_reach(call.caller, inbox_id)
+
+    def work(tx: Tx) -> tuple[list[bytes], int]:
+        inbox = inboxes.get(tx, call.account_id, inbox_id)
+        found, total = messages.list_of_inbox(tx, inbox.id, query.direction, query.size, query.offset)
+        return messages.to_json(tx, found, call.links(tx)), total
+
+    documents, total = await call.resources.db.read(work)
+    return shapes.MessagePage([Raw(document) for document in documents], total)
+
+
+async def get_message(call: Call, message_id: str) -> shapes.RawMessage:
+    """Get a message"""
+
+    def work(tx: Tx) -> bytes:
+        message = messages.get(tx, call.account_id, call.scope, message_id)
+        shown = messages.to_json(tx, [message], call.links(tx))[0]
+        recipients = [shapes.ShownRecipient.of(item) for item in deliveries.list_of_message(tx, message.id)]
+        return b'%s,"recipients":%s}' % (shown[:-1], msgspec.json.encode(recipients)) if recipients else shown
+
+    return Raw(await call.resources.db.read(work))
+
+
+async def get_raw_message(call: Call, message_id: str) -> Response:
+    """Get a message as it came, RFC 5322"""
+    await call.resources.db.read(messages.get, call.account_id, call.scope, message_id)
+    raw = await read_raw(call.resources, message_id)
+    return Response(raw, media_type="message/rfc822", headers=SAFE_FILE_HEADERS)
+
+
+async def get_attachment(call: Call, message_id: str, filename: str) -> Response:
+    """Download an attachment; its signed link works without a key"""
+
+    def work(tx: Tx) -> Attachment:
+        message = messages.get(tx, call.account_id, call.scope, message_id)
+        return attachments.get(tx, message.id, filename)
+
+    return await send_file(call.resources, message_id, await call.resources.db.read(work))
+
+
+async def get_attachment_by_link(
+    resources: Resources, message_id: str, filename: str, expires: str, signature: str
+) -> Response:
+    def work(tx: Tx) -> Attachment:
+        secret = attachments.link_secret(tx)
+        attachments.require_signature(secret, message_id, filename, expires, signature, resources.now())
+        messages.require_visible(tx, message_id)
+        return attachments.get(tx, message_id, filename)
+
+    return await send_file(resources, message_id, await resources.db.read(work))
+
+
+async def get_attachment_text(call: Call, message_id: str, filename: str) -> shapes.AttachmentText:
+    """Get the text found in an attachment"""
+
+    def work(tx: Tx) -> Attachment:
+        message = messages.get(tx, call.account_id, call.scope, message_id)
+        return attachments.get(tx, message.id, filename)
+
+    return shapes.AttachmentText.of(await call.resources.db.read(work))
+
+
+async def send_file(resources: Resources, message_id: str, file: Attachment) -> Response:
+    raw = await read_raw(resources, message_id)
+    mail = await asyncio.to_thread(parse_mail, raw)
+    disposition = f"attachment; filename*=UTF-8''{quote(file.filename, safe='')}"
+    headers = {**SAFE_FILE_HEADERS, "Content-Disposition": disposition, "Content-Type": file.content_type}
+    return Response(mail.attachments[file.position].content, headers=headers)

@@ -1,0 +1,83 @@
+"""Sending over REST, and what became of a sent mail."""
+
+from starlette.responses import Response
+
+from postroom import deliveries, messages, suppressions
+from postroom.errors import BadRequest, NotFound, NothingToDo
+from postroom.mail.address import normalize, validate
+from postroom.mail.compose import CONTROL, DraftError
+from postroom.messages import FAILED, PENDING
+from postroom.send import send_mail
+from postroom.web import shapes
+from postroom.web.api.messages import get_message
+from postroom.web.body import NewSuppression, Page
+from postroom.web.call import Call, Tx
+from postroom.web.sending import SendBody, require_idempotency_key, to_order
+
+
+async def send_message(call: Call, inbox_id: str, body: SendBody) -> shapes.RawReceipt:
+    """Send a mail, or reply inside a thread"""
+    order = await to_order(inbox_id, require_idempotency_key(call.request), body)
+    try:
+        answer = await send_mail(call.resources, call.caller, order)
+    except DraftError as error:
+        raise BadRequest(f"This cannot be written into a mail: {error}", field=error.field) from None
+    headers = {"Idempotent-Replayed": "true"} if answer.is_replay else None
+    return Response(answer.content, media_type="application/json", headers=headers)
+
+
+async def retry_message(call: Call, message_id: str) -> shapes.RawMessage:
+    """Try again now: what failed or waits is due at once"""
+
+    def work(tx: Tx) -> None:
+        message = messages.get(tx, call.account_id, call.scope, message_id)
+        if not deliveries.start_again(tx, message.id, call.now()):
+            raise NothingToDo("No recipient of this message failed or waits.")
+        messages.set_status(tx, message.id, PENDING, only_from=(FAILED,))
+
+    await call.resources.db.write(work)
+    call.resources.db.ring(deliveries.BELL)
+    return await get_message(call, message_id)
+
+
+async def cancel_message(call: Call, message_id: str) -> shapes.RawMessage:
+    """Give up on the recipients that have not accepted yet"""
+
+    def work(tx: Tx) -> None:
+        message = messages.get(tx, call.account_id, call.scope, message_id)
+        if not deliveries.cancel(tx, message.id, call.now()):
+            raise NothingToDo("No recipient of this message waits.")
+        messages.set_status(tx, message.id, FAILED, only_from=(PENDING,))
+
+    await call.resources.db.write(work)
+    return await get_message(call, message_id)
+
+
+async def list_suppressions(call: Call, query: Page) -> shapes.SuppressionPage:
+    """List the suppressed addresses, newest first"""
+    found, total = await call.resources.db.read(
+        suppressions.list_of_account, call.account_id, query.size, query.offset
+    )
+    return shapes.SuppressionPage([shapes.Suppression.of(item) for item in found], total)
+
+
+async def add_suppression(call: Call, body: NewSuppression) -> shapes.Suppression:
+    """Never send to an address again"""
+    added = await call.resources.db.write(
+        suppressions.add, call.account_id, read_address(body.address), suppressions.MANUAL, call.now()
+    )
+    return shapes.Suppression.of(added)
+
+
+async def delete_suppression(call: Call, address: str) -> None:
+    """Take an address off the suppression list"""
+    if CONTROL.search(address):
+        raise NotFound("This address is not suppressed.")
+    await call.resources.db.write(suppressions.remove, call.account_id, normalize(address))
+
+
+def read_address(value: str) -> str:
+    try:
+        return normalize(validate(value))
+    except ValueError as error:
+        raise BadRequest(f"address is not valid: {error}", field="address") from None

@@ -1,0 +1,45 @@
+"""Threads over REST."""
+
+from postroom import inboxes, messages, threads
+from postroom.threads import Thread
+from postroom.web import shapes
+from postroom.web.body import Page, ThreadChange, ThreadQuery
+from postroom.web.call import Call, Tx, require_reach
+
+
+async def list_threads(call: Call, inbox_id: str, query: ThreadQuery) -> shapes.ThreadPage:
+    """List the threads of an inbox, newest first"""
+    require_reach(call.caller, inbox_id)
+
+    def work(tx: Tx) -> tuple[list[Thread], int]:
+        inbox = inboxes.get(tx, call.account_id, inbox_id)
+        return threads.list_of_inbox(tx, inbox.id, query.flag, query.size, query.offset)
+
+    found, total = await call.resources.db.read(work)
+    return shapes.ThreadPage([shapes.Thread.of(thread) for thread in found], total)
+
+
+async def get_thread(call: Call, thread_id: str) -> shapes.Thread:
+    """Get a thread"""
+    thread = await call.resources.db.read(threads.get, call.account_id, call.scope, thread_id)
+    return shapes.Thread.of(thread)
+
+
+async def change_thread(call: Call, thread_id: str, body: ThreadChange) -> shapes.ChangedThread:
+    """Set the read flag of a thread"""
+    thread = await call.resources.db.write(
+        threads.mark_read_by_id, call.account_id, call.scope, thread_id, body.flag
+    )
+    return shapes.ChangedThread.of(thread)
+
+
+async def list_thread_messages(call: Call, thread_id: str, query: Page) -> shapes.ThreadMessages:
+    """List the messages of a thread, oldest first"""
+
+    def work(tx: Tx) -> tuple[Thread, list[bytes]]:
+        thread = threads.get(tx, call.account_id, call.scope, thread_id)
+        found = messages.list_of_thread(tx, thread.id, query.size, query.offset)
+        return thread, messages.to_json(tx, found, call.links(tx))
+
+    thread, documents = await call.resources.db.read(work)
+    return shapes.ThreadMessages.of(thread, documents)

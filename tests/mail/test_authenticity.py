@@ -1,0 +1,223 @@
+import asyncio
+import base64
+
+import dkim
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from postroom.mail.authenticity import Verdicts, check
+from postroom.net.dns import Resolver, ThreadResolver
+from tests.doubles_dns import DnsServer, ZoneLookup
+
+KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+PEER = "192.0.2.10"
+MAIL = b"From: Ann <ann@sender.test>\r\nTo: bob@here.test\r\nSubject: Hi\r\n\r\nHello Bob\r\n"
+WORDS = {"pass", "fail", "softfail", "neutral", "none", "temperror", "permerror"}
+
+
+def key_record() -> str:
+    der = KEY.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return "v=DKIM1; p=" + base64.b64encode(der).decode()
+
+
+RECORDS: dict[tuple[str, str], list[str | bytes]] = {
+    ("sender.test", "TXT"): [f"v=spf1 ip4:{PEER} -all"],
+    ("s1._domainkey.sender.test", "TXT"): [key_record()],
+    ("_dmarc.sender.test", "TXT"): ["v=DMARC1; p=reject"],
+}
+
+
+def signed() -> bytes:
+    pem = KEY.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    header: bytes = dkim.sign(MAIL, b"s1", b"sender.test", pem)
+    return header + MAIL
+
+
+SIGNED = signed()
+
+
+def verdicts(
+    raw: bytes,
+    *,
+    zone: ZoneLookup | None = None,
+    peer_ip: str | None = PEER,
+    mail_from: str = "ann@sender.test",
+    from_address: str = "ann@sender.test",
+) -> Verdicts:
+    return check(
+        raw,
+        peer_ip=peer_ip,
+        helo="mail.sender.test",
+        mail_from=mail_from,
+        from_address=from_address,
+        lookup=zone or ZoneLookup(RECORDS),
+    )
+
+
+def test_a_mail_from_its_own_server_passes_everything() -> None:
+    assert verdicts(SIGNED) == Verdicts("pass", "pass", "pass", "sender.test", "reject")
+
+
+def test_a_forwarded_mail_passes_by_its_signature() -> None:
+    found = verdicts(SIGNED, peer_ip="203.0.113.9")
+    assert found == Verdicts("fail", "pass", "pass", "sender.test", "reject")
+
+
+def test_an_unsigned_mail_passes_by_its_sender() -> None:
+    assert verdicts(MAIL) == Verdicts("pass", "none", "pass", "sender.test", "reject")
+
+
+def test_a_forged_mail_fails() -> None:
+    found = verdicts(MAIL, peer_ip="203.0.113.9", mail_from="eve@evil.test")
+    assert found == Verdicts("none", "none", "fail", "sender.test", "reject")
+
+
+def test_the_good_name_of_another_domain_does_not_help_a_forger() -> None:
+    zone = ZoneLookup(RECORDS)
+    zone.records["evil.test", "TXT"] = ["v=spf1 +all"]
+    found = verdicts(MAIL, zone=zone, peer_ip="203.0.113.9", mail_from="eve@evil.test")
+    assert found == Verdicts("pass", "none", "fail", "sender.test", "reject")
+
+
+def test_a_mail_that_never_crossed_the_network_is_not_checked() -> None:
+    zone = ZoneLookup(RECORDS)
+    assert verdicts(SIGNED, zone=zone, peer_ip=None) == Verdicts("none", "none", "none", "sender.test")
+    assert zone.asked == []
+
+
+def test_unknown_domains_give_none() -> None:
+    assert verdicts(MAIL, zone=ZoneLookup()) == Verdicts("none", "none", "none", "sender.test")
+
+
+def test_a_dead_dns_gives_temporary_errors() -> None:
+    found = verdicts(SIGNED, zone=ZoneLookup(dead={"*"}))
+    assert found == Verdicts("temperror", "temperror", "temperror", "sender.test")
+
+
+def test_a_mail_without_author_has_no_dmarc_verdict() -> None:
+    found = verdicts(MAIL.partition(b"\r\n")[2], from_address="")
+    assert found == Verdicts("pass", "none", "none", "")
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        b"From: ann@sender.test, eve@evil.test",
+        b"From: eve@evil.test, ann@sender.test",
+        b"From: ann@sender.test\r\nFrom: eve@evil.test",
+        b"From: eve@evil.test",
+        b'From: "ann@sender.test" <eve@evil.test>',
+        b"From: \xff\xfe@sender.test",
+        b"From: " + b"(" * 3000,
+        b"From: " + b"x" * 5000 + b" <ann@sender.test>",
+    ],
+)
+def test_an_author_that_is_not_one_clear_domain_is_a_permanent_error(field: bytes) -> None:
+    assert verdicts(field + b"\r\n\r\nHello\r\n").dmarc == "permerror"
+
+
+def test_a_header_too_large_to_judge_is_a_permanent_error() -> None:
+    found = verdicts(b"X: y\r\n" * 200_000 + SIGNED)
+    assert found == Verdicts("pass", "permerror", "permerror", "sender.test")
+
+
+@pytest.mark.parametrize("address", ["ann", "ann@", "ann@localhost", "ann@[192.0.2.1]"])
+def test_an_author_without_domain_is_a_permanent_error(address: str) -> None:
+    assert verdicts(MAIL, from_address=address) == Verdicts("pass", "none", "permerror", "")
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        b"From: Ann <ann@SENDER.test>",
+        b'from:\r\n "Ann, the one" <ann@sender.test>',
+        b"FROM : ann@sender.test",
+        b"From: ann@sender.test, bob@sender.test",
+        b"From: =?utf-8?q?J=C3=B6rg?= <ann@sender.test>",
+        "From: Jörg <ann@sender.test>".encode(),
+    ],
+)
+def test_the_usual_spellings_of_an_author_are_one_domain(field: bytes) -> None:
+    assert verdicts(field + b"\r\n\r\nHello\r\n").dmarc == "pass"
+
+
+def test_what_the_deadline_cuts_off_is_a_temporary_error() -> None:
+    zone = ZoneLookup(RECORDS)
+
+    def monotonic() -> float:
+        """Every lookup takes three seconds."""
+        return 3.0 * len(zone.asked)
+
+    found = check(
+        SIGNED,
+        peer_ip=PEER,
+        helo="mail.sender.test",
+        mail_from="ann@sender.test",
+        from_address="ann@sender.test",
+        lookup=zone,
+        deadline_seconds=8.0,
+        monotonic=monotonic,
+    )
+    assert found == Verdicts("pass", "pass", "temperror", "sender.test")
+    assert len(zone.asked) == 3
+
+
+async def test_the_whole_check_runs_in_a_thread_against_a_real_dns_server() -> None:
+    async with DnsServer(RECORDS) as server:
+        resolver = Resolver([server.address])
+        zone = ThreadResolver(resolver, asyncio.get_running_loop())
+        for _ in range(2):
+            found = await asyncio.to_thread(
+                check,
+                SIGNED,
+                peer_ip=PEER,
+                helo="mail.sender.test",
+                mail_from="ann@sender.test",
+                from_address="ann@sender.test",
+                lookup=zone,
+            )
+            assert found == Verdicts("pass", "pass", "pass", "sender.test", "reject")
+        assert set(server.queries.values()) == {1}
+
+
+async def test_a_dns_server_that_drops_everything_costs_the_deadline_and_no_more() -> None:
+    async with DnsServer() as server:
+        server.dropped.add("*")
+        resolver = Resolver([server.address])
+        found = await asyncio.to_thread(
+            check,
+            SIGNED,
+            peer_ip=PEER,
+            helo="mail.sender.test",
+            mail_from="ann@sender.test",
+            from_address="ann@sender.test",
+            lookup=ThreadResolver(resolver, asyncio.get_running_loop()),
+            deadline_seconds=0.2,
+        )
+        await resolver.close()
+    assert found == Verdicts("temperror", "temperror", "temperror", "sender.test")
+
+
+ANYTHING = st.text(max_size=30)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=300), st.binary(max_size=80), ANYTHING, ANYTHING, ANYTHING, ANYTHING)
+def test_nothing_a_stranger_sends_or_publishes_raises(
+    raw: bytes, text: bytes, peer_ip: str, helo: str, sender: str, author: str
+) -> None:
+    zone = ZoneLookup({(name, "TXT"): [text, b"v=spf1 " + text] for name, _ in RECORDS})
+    for mail in (raw, b"From: " + raw, SIGNED + raw, b"DKIM-Signature: " + text + b"\r\n" + raw):
+        for mail_from, from_address in ((sender, author), (f"{sender}@sender.test", "ann@sender.test")):
+            found = check(
+                mail,
+                peer_ip=peer_ip,
+                helo=helo,
+                mail_from=mail_from,
+                from_address=from_address,
+                lookup=zone,
+            )
+            assert {found.spf, found.dkim, found.dmarc} <= WORDS
