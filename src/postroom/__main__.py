@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 app = typer.Typer(
-    help="Postroom: the post office for software agents.", no_args_is_help=True, add_completion=False
+    help="Postroom: the post office for software agents.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,  # it would print the values of variables, and keys are among them
 )
 accounts_app = typer.Typer(help="Accounts own inboxes and keys.", no_args_is_help=True)
 keys_app = typer.Typer(help="API keys of an account.", no_args_is_help=True)
@@ -96,8 +100,8 @@ def _welcome(postroom: "Postroom") -> str:
             "Create your first inbox:",
             "",
             f"  curl -X POST {config.base_url}/v1/inboxes \\",
-            f'    -H "Authorization: Bearer {postroom.first_token}" \\',
-            '    -H "Content-Type: application/json" \\',
+            f"    -H {shlex.quote(f'Authorization: Bearer {postroom.first_token}')} \\",
+            "    -H 'Content-Type: application/json' \\",
             """    -d '{"mailboxName": "hello", "displayName": "My first agent"}'""",
             "",
         ]
@@ -124,9 +128,10 @@ def create_account(
     from postroom import accounts, keys
 
     token = keys.new_token()
+    known_plan = _require_plan(plan)
 
     def create(tx: "Tx", now: int) -> "Account":
-        account = accounts.add(tx, name, _require_plan(plan), now)
+        account = accounts.add(tx, name, known_plan, now)
         keys.add(tx, account.id, None, "first key", token, now)
         return account
 
@@ -274,15 +279,13 @@ def _print_table(rows: list[dict[str, Any]], as_json: bool, empty: str) -> None:
             print("  ".join(f"{row[name]!s:<{width}}" for name, width in widths.items()).rstrip())
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     from postroom.errors import ApiError
     from postroom.storage.database import StorageError
 
     try:
-        app()
-    except ConfigError as error:
-        sys.exit(f"postroom: {error}")
-    except (StorageError, ApiError) as error:
+        app(arguments)
+    except (ConfigError, StorageError, ApiError) as error:
         sys.exit(f"postroom: {error}")
 
 

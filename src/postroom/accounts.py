@@ -35,6 +35,8 @@ def add(tx: Tx, name: str, plan: Plan, now: int) -> Account:
 
 def find(tx: Tx, id_or_name: str) -> Account | None:
     """By id, or by a name that only one account has."""
+    if not names.is_clean(id_or_name):
+        return None
     rows = tx.all(
         "select * from accounts where id = :it or name = :it order by created_at limit 2", it=id_or_name
     )

@@ -68,9 +68,10 @@ async def serving(
         clock = clock or SystemClock()
         db = await open_database(config, clock.now())
         stack.push_async_callback(db.close)
+        stopping = asyncio.Event()
         resolver = resolver or Resolver()
         stack.push_async_callback(resolver.close)
-        resources = Resources(config, db, LocalBlobs(config.data_dir / "blobs"), clock, resolver)
+        resources = Resources(config, db, LocalBlobs(config.data_dir / "blobs"), clock, resolver, stopping)
         first_token = await db.write(make_first_account, config, clock.now())
 
         extractor = ExtractionPool()
@@ -106,6 +107,7 @@ async def serving(
         await http.start()
         stack.push_async_callback(http.stop)
         stack.push_async_callback(streams.close)
+        stack.callback(stopping.set)
 
         yield Postroom(resources, first_token, smtp.port)
 
@@ -138,10 +140,7 @@ def make_first_account(tx: Tx, config: Config, now: int) -> str | None:
 async def save_key_use_now_and_then(door: Door) -> None:
     while True:
         await asyncio.sleep(KEY_USE_SECONDS)
-        with contextlib.suppress(
-            Exception
-        ):  # the time of last use is a convenience; the next round tries again
-            await door.key_use.save()
+        await door.key_use.save()
 
 
 def run(stack: contextlib.AsyncExitStack, loop: Coroutine[None, None, None]) -> None:
@@ -197,8 +196,8 @@ def listen(setting: str, endpoint: Endpoint) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET
         return socket.create_server((endpoint.host, endpoint.port), family=family, backlog=2048)
-    except OSError as error:
-        raise ConfigError(setting, f"cannot listen on {endpoint}: {error.strerror}") from error
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(setting, f"cannot listen on {endpoint}: {error}") from error
 
 
 def with_base_url(config: Config, listener: socket.socket) -> Config:

@@ -35,6 +35,8 @@ _HOST_LABEL = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
 _DOMAIN = re.compile(rf"{_HOST_LABEL}(\.{_HOST_LABEL})*")
 _SECRET = re.compile(r"[\x21-\x7e]{16,200}")
 _API_KEY = re.compile(r"pr_[\x21-\x7e]{16,200}")
+_ENDPOINT = re.compile(r"(\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<host>[A-Za-z0-9._:-]+)):(?P<port>[0-9]{1,5})")
+_BASE_URL = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?")
 
 
 class ConfigError(Exception):
@@ -82,7 +84,7 @@ def allows_private_targets(config: Config) -> bool:
 def load(environment: Mapping[str, str]) -> Config:
     values = DEFAULTS | {name: value for name, value in environment.items() if value and name in DEFAULTS}
     return Config(
-        data_dir=Path(values["POSTROOM_DATA_DIR"]).expanduser(),
+        data_dir=_folder("POSTROOM_DATA_DIR", values),
         http=_endpoint("POSTROOM_HTTP", values),
         smtp=_endpoint("POSTROOM_SMTP", values),
         base_url=_base_url(values["POSTROOM_BASE_URL"]),
@@ -97,23 +99,28 @@ def load(environment: Mapping[str, str]) -> Config:
     )
 
 
+def _folder(setting: str, values: Mapping[str, str]) -> Path:
+    try:
+        return Path(values[setting]).expanduser()
+    except RuntimeError as error:
+        raise ConfigError(setting, f"'{values[setting]}' names no home folder: {error}") from error
+
+
 def _endpoint(setting: str, values: Mapping[str, str]) -> Endpoint:
-    host, colon, port = values[setting].rpartition(":")
-    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+    found = _ENDPOINT.fullmatch(values[setting])
+    if found is None or int(found["port"]) > 65535:
         raise ConfigError(setting, f"must be host:port, such as {DEFAULTS[setting]}, not '{values[setting]}'")
-    return Endpoint(host.removeprefix("[").removesuffix("]"), int(port))
+    return Endpoint(found["ipv6"] or found["host"], int(found["port"]))
 
 
 def _base_url(value: str) -> str:
     if not value:
         return ""
     try:
-        url = urlsplit(value)
-        is_plain = url.scheme in ("http", "https") and url.hostname and not url.query and not url.fragment
-        port_is_valid = url.port is None or url.port > 0
+        is_valid = _BASE_URL.fullmatch(value) is not None and urlsplit(value).port != 0
     except ValueError:
-        is_plain = port_is_valid = False
-    if not is_plain or not port_is_valid:
+        is_valid = False
+    if not is_valid:
         raise ConfigError("POSTROOM_BASE_URL", f"must be like https://mail.example.com, not '{value}'")
     return value.rstrip("/")
 

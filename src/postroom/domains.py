@@ -130,7 +130,7 @@ def require_usable(tx: Tx, account_id: str, name: str | None, service_domain: st
     if wanted == service_domain or find_owner(tx, wanted) == account_id:
         return wanted
     raise InvalidDomain(
-        f"'{name}' is not a verified domain of this account. Leave it out to use {service_domain}."
+        f"'{wanted[:253]}' is not a verified domain of this account. Leave it out to use {service_domain}."
     )
 
 

@@ -67,6 +67,10 @@ class MethodNotAllowed(ApiError):
     status, code = 405, "method_not_allowed"
 
 
+class RequestTimeout(ApiError):
+    status, code = 408, "request_timeout"
+
+
 class AddressTaken(ApiError):
     status, code = 409, "address_taken"
 
@@ -117,6 +121,10 @@ class ColdOutreachLimit(ApiError):
 
 class LoopDetected(ApiError):
     status, code = 429, "loop_detected"
+
+
+class HeadersTooLarge(ApiError):
+    status, code = 431, "headers_too_large"
 
 
 class InternalError(ApiError):

@@ -42,7 +42,8 @@ def require_mailbox_name(name: str) -> None:
     if not _mailbox_name.fullmatch(name):
         raise InvalidMailboxName(
             "mailboxName must be 3 to 30 characters of a-z, 0-9, dot and hyphen, begin and end with a letter "
-            "or digit, and have no two dots in a row."
+            "or digit, and have no two dots in a row.",
+            field="mailboxName",
         )
 
 

@@ -131,12 +131,15 @@ def require_room(tx: Tx, inbox_id: str) -> None:
 
 
 def remove(tx: Tx, key_id: str) -> None:
-    if tx.run("delete from keys where id = :id", id=key_id) == 0:
+    if not ids.is_id(ids.KEY, key_id) or tx.run("delete from keys where id = :id", id=key_id) == 0:
         raise NotFound("No such key.")
 
 
 def remove_from_inbox(tx: Tx, inbox_id: str, key_id: str) -> None:
-    if tx.run("delete from keys where id = :id and inbox_id = :inbox_id", id=key_id, inbox_id=inbox_id) == 0:
+    removed = ids.is_id(ids.KEY, key_id) and tx.run(
+        "delete from keys where id = :id and inbox_id = :inbox_id", id=key_id, inbox_id=inbox_id
+    )
+    if not removed:
         raise NotFound("No such key.")
 
 

@@ -5,14 +5,20 @@ import re
 from postroom.errors import BadRequest
 
 MAX_CHARACTERS = 200
-PATTERN = "^[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]*$"
+_CONTROLS = "\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029"
+PATTERN = f"^[^{_CONTROLS}]*$"
+GIVEN_PATTERN = f"^[^{_CONTROLS}]*[^{_CONTROLS}\\s][^{_CONTROLS}]*$"
 
-_clean = re.compile(PATTERN[1:-1])
+_clean = re.compile(f"[^{_CONTROLS}\\ud800-\\udfff]*")  # half a pair cannot come in JSON, but in an argument
+
+
+def is_clean(name: str) -> bool:
+    """fullmatch, because `$` would let a line break at the end pass."""
+    return len(name) <= MAX_CHARACTERS and _clean.fullmatch(name) is not None
 
 
 def require_clean(name: str, field: str) -> None:
-    """fullmatch, because `$` would let a line break at the end pass."""
-    if len(name) > MAX_CHARACTERS or not _clean.fullmatch(name):
+    if not is_clean(name):
         raise BadRequest(
             f"{field} must be at most {MAX_CHARACTERS} characters, without control characters.", field=field
         )

@@ -1,5 +1,6 @@
 """What every door is given: the settings, the storage, the time and the names of the network."""
 
+import asyncio
 from dataclasses import dataclass
 
 from postroom.clock import Clock
@@ -18,6 +19,7 @@ class Resources:
     blobs: Blobs
     clock: Clock
     resolver: Resolver
+    stopping: asyncio.Event  # set when the server begins to stop: whoever only waits ends
 
     def now(self) -> int:
         return self.clock.now()

@@ -47,6 +47,16 @@ async def test_broken_json_is_a_bad_request_and_nothing_is_created(server: Serve
     assert (await server.api.get("/v1/inboxes")).json()["total"] == 0
 
 
+async def test_an_unknown_inbox_is_not_found_before_its_body_is_judged(server: Server) -> None:
+    path = "/v1/inboxes/inb_" + "0" * 32
+    for answer in [
+        await server.api.patch(path, content=b"{", headers=JSON),
+        await server.api.patch(path, json={"displayName": "\n"}),
+        await server.api.post(f"{path}/api-keys", content=b"{}", headers={"Content-Type": "text/plain"}),
+    ]:
+        assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
+
+
 async def test_unknown_fields_are_ignored(server: Server) -> None:
     answer = await server.api.post("/v1/inboxes", json={"mailboxName": "hello", "extra": {"deep": [1]}})
     assert answer.status_code == 201

@@ -112,6 +112,13 @@ async def test_an_inbox_has_at_most_twenty_keys(server: Server) -> None:
     assert answers[-1].json()["error"] == "api_key_limit_reached"
 
 
+async def test_a_malformed_key_id_is_not_found(server: Server) -> None:
+    inbox_id = await new_inbox(server)
+    for no_id in ["key_" + "0" * 32, "key_x", "%00", "%ff", "x" * 5000, inbox_id]:
+        answer = await server.api.delete(f"/v1/inboxes/{inbox_id}/api-keys/{no_id}")
+        assert (answer.status_code, answer.json()["error"]) == (404, "not_found"), no_id
+
+
 async def test_a_key_needs_a_visible_name(server: Server) -> None:
     inbox_id = await new_inbox(server)
     for name in ["", "  ", "a\nb", "x" * 201, None, 3]:

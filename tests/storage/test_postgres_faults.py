@@ -6,6 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from postroom import accounts
 from postroom.assembly import open_database
 from postroom.errors import Unavailable
 from postroom.storage.database import Database, StorageError, Tx
@@ -66,3 +67,35 @@ async def test_a_server_that_cannot_be_reached_stops_the_start_with_the_settings
     config = settings(tmp_path, DATABASE_URL=f"postgresql://nobody@/x?host={tmp_path}")
     with pytest.raises(StorageError, match="POSTROOM_DATABASE_URL"):
         await open_database(config, START)
+
+
+async def add_two_accounts(db: Database) -> list[str]:
+    return [(await db.write(accounts.add, name, "free", START)).id for name in ("one", "two")]
+
+
+async def test_writes_that_lock_rows_in_opposite_order_all_succeed(postgres_url: str, tmp_path: Path) -> None:
+    db = await open_database(settings(tmp_path, DATABASE_URL=postgres_url), START)
+    ids = await add_two_accounts(db)
+
+    def count_both(tx: Tx, order: int) -> None:
+        for account_id in ids[::order]:
+            accounts.change_inbox_count(tx, account_id, +1)
+
+    await asyncio.gather(*(db.write(count_both, (-1) ** number) for number in range(200)))
+    assert [account.inbox_count for account in await db.read(accounts.list_all)] == [200, 200]
+    await db.close()
+
+
+async def test_a_write_waits_for_a_row_that_another_node_holds(postgres_url: str, tmp_path: Path) -> None:
+    db = await open_database(settings(tmp_path, DATABASE_URL=postgres_url), START)
+    one, two = await add_two_accounts(db)
+    with psycopg.connect(postgres_url) as other_node:
+        other_node.execute("update accounts set inbox_count = 5 where id = %s", (one,))
+        waiting = asyncio.create_task(db.write(accounts.change_inbox_count, one, +1))
+        await asyncio.sleep(0.2)  # longer than a batch waits for a lock
+        assert not waiting.done()
+        other_node.commit()
+    await waiting
+    await db.write(accounts.change_inbox_count, two, +1)
+    assert [account.inbox_count for account in await db.read(accounts.list_all)] == [6, 1]
+    await db.close()

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from postroom.storage.folder import make_folder
+
 
 class Blobs(Protocol):
     def put(self, content: bytes) -> str:
@@ -28,7 +30,7 @@ class LocalBlobs:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(folder)
 
     def put(self, content: bytes) -> str:
         name = f"{hashlib.sha256(content).hexdigest()}-{secrets.token_hex(8)}"

@@ -14,7 +14,7 @@ class FolderLock:
 
     def __init__(self, folder: Path) -> None:
         make_folder(folder)
-        self._descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._descriptor = _open_lock(folder / LOCK_NAME)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -29,6 +29,13 @@ class FolderLock:
 
     def release(self) -> None:
         os.close(self._descriptor)
+
+
+def _open_lock(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StorageError(f"POSTROOM_DATA_DIR: {path} cannot be opened: {error.strerror}.") from error
 
 
 def make_folder(folder: Path) -> None:

@@ -14,6 +14,7 @@ from postroom.errors import Unavailable
 from postroom.storage.database import Tx
 
 BATCH_LIMIT = 128
+RUNS = 50
 
 
 class Session(Protocol):
@@ -99,7 +100,7 @@ class Writer:
             return
         self._commit(session, batch)
 
-    def _run_alone(self, job: Job, runs_left: int = 5) -> None:
+    def _run_alone(self, job: Job, runs_left: int = RUNS) -> None:
         job.result, job.error = None, None
         try:
             session = self._open_session()

@@ -27,9 +27,18 @@ T = TypeVar("T")
 WRITERS = 4
 READERS = 8
 CONNECT_SECONDS = 5
+WAIT_FOR_EVER = 0
+# Batches that lock the same rows in another order would wait a second for PostgreSQL to see the deadlock; so
+# one that waits for a lock gives up soon, and its functions run one by one.
+BATCH_LOCK_MILLISECONDS = 50
 MIGRATION_LOCK = 0x706F7374  # any number that all nodes of one database share
 BELL_CHANNEL = "postroom_bells"
 RECONNECT_SECONDS = 1.0
+RUN_AGAIN = (
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.LockNotAvailable,
+    psycopg.errors.SerializationFailure,
+)
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 
@@ -78,9 +87,10 @@ class PostgresTx:
 
 
 class PostgresSession:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, lock_milliseconds: int = WAIT_FOR_EVER) -> None:
         self._connection = connect(url)
         self.tx: Tx = PostgresTx(self._connection)
+        self.tx.one("select set_config('lock_timeout', :value, false)", value=f"{lock_milliseconds}ms")
 
     def begin(self) -> None:
         self._frame("begin")
@@ -102,7 +112,7 @@ class PostgresSession:
         self._frame("release job")
 
     def must_run_again(self, error: Exception) -> bool:
-        return isinstance(error, psycopg.errors.DeadlockDetected | psycopg.errors.SerializationFailure)
+        return isinstance(error, RUN_AGAIN)
 
     def close(self) -> None:
         self._connection.close()
@@ -209,14 +219,17 @@ class PostgresDatabase:
         self._bells = Bells()
         self._relay = BellRelay(url, self._bells)
         self._readers = Readers(url)
-        self._writes = WriteQueue(lambda: PostgresSession(url), writers=WRITERS)
+        self._writes = WriteQueue(lambda: PostgresSession(url, BATCH_LOCK_MILLISECONDS), writers=WRITERS)
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         result: T = await self._readers.run(lambda tx: fn(tx, *args, **kwargs))
         return result
 
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        result: T = await self._writes.run(lambda tx: fn(tx, *args, **kwargs))
+        try:
+            result: T = await self._writes.run(lambda tx: fn(tx, *args, **kwargs))
+        except RUN_AGAIN as error:
+            raise Unavailable("The database is too busy. Try again.", retry_after=5) from error
         return result
 
     def ring(self, *bells: str) -> None:
@@ -242,10 +255,18 @@ def _migrate(url: str, now: int) -> None:
         session = PostgresSession(url)
     except Unavailable as error:
         raise StorageError(
-            f"POSTROOM_DATABASE_URL: PostgreSQL cannot be reached: {error.__cause__}"
+            f"POSTROOM_DATABASE_URL: PostgreSQL cannot be reached: {_in_one_line(error.__cause__)}"
         ) from error
     try:
         session.tx.run("select pg_advisory_lock(:lock)", lock=MIGRATION_LOCK)  # closing lets go of it
         migrate(session, now)
+    except psycopg.Error as error:
+        raise StorageError(
+            f"POSTROOM_DATABASE_URL: the database cannot be used: {_in_one_line(error)}"
+        ) from error
     finally:
         session.close()
+
+
+def _in_one_line(error: BaseException | None) -> str:
+    return " ".join(str(error).split())

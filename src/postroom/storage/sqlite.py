@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
+from postroom.errors import Unavailable
 from postroom.storage.bells import BellEar, Bells
 from postroom.storage.database import Row, StorageError, Tx
 from postroom.storage.group_commit import WriteQueue
@@ -14,19 +15,21 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 SYNCHRONOUS_FULL = 2
+PRIMARY_CODE = 0xFF
+PASSING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY}  # the disk's trouble, not a bug
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, cached_statements=512, timeout=30
-    )
-    connection.row_factory = sqlite3.Row
     try:
+        connection = sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, cached_statements=512, timeout=30
+        )
+        connection.row_factory = sqlite3.Row
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")
         connection.execute("pragma foreign_keys = on")
     except sqlite3.DatabaseError as error:
-        raise StorageError(f"{path} cannot be opened as a SQLite database: {error}.") from error
+        raise StorageError(f"POSTROOM_DATA_DIR: {path} cannot be opened: {error}.") from error
     _require_full_durability(connection)
     return connection
 
@@ -39,6 +42,15 @@ def _require_full_durability(connection: sqlite3.Connection) -> None:
         raise StorageError("This SQLite cannot run in WAL mode with synchronous=FULL on this file system.")
 
 
+def execute(connection: sqlite3.Connection, sql: str, params: dict[str, object]) -> sqlite3.Cursor:
+    try:
+        return connection.execute(sql, params)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & PRIMARY_CODE in PASSING:
+            raise Unavailable("Nothing can be stored now. Try again.", retry_after=5) from error
+        raise
+
+
 class SqliteTx:
     __slots__ = ("_connection",)
 
@@ -46,14 +58,14 @@ class SqliteTx:
         self._connection = connection
 
     def one(self, sql: str, **params: object) -> Row | None:
-        row: Row | None = self._connection.execute(sql, params).fetchone()
+        row: Row | None = execute(self._connection, sql, params).fetchone()
         return row
 
     def all(self, sql: str, **params: object) -> list[Row]:
-        return self._connection.execute(sql, params).fetchall()
+        return execute(self._connection, sql, params).fetchall()
 
     def run(self, sql: str, **params: object) -> int:
-        return self._connection.execute(sql, params).rowcount
+        return execute(self._connection, sql, params).rowcount
 
 
 class SqliteSession:
@@ -62,10 +74,10 @@ class SqliteSession:
         self.tx: Tx = SqliteTx(self._connection)
 
     def begin(self) -> None:
-        self._connection.execute("begin immediate")
+        execute(self._connection, "begin immediate", {})
 
     def commit(self) -> None:
-        self._connection.execute("commit")
+        execute(self._connection, "commit", {})
 
     def rollback(self) -> None:
         if self._connection.in_transaction:
@@ -122,6 +134,9 @@ def open_sqlite(path: Path, now: int) -> SqliteDatabase:
     try:
         path.chmod(0o600)
         migrate(session, now)
+    except (OSError, sqlite3.Error, Unavailable) as error:
+        reason = error.__cause__ or error
+        raise StorageError(f"POSTROOM_DATA_DIR: {path} cannot be used: {reason}.") from error
     finally:
         session.close()
     return SqliteDatabase(path)

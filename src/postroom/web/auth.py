@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from starlette.requests import HTTPConnection
 
-from postroom import keys
+from postroom import keys, log
 from postroom.clock import MINUTE, seconds_until
 from postroom.errors import RateLimitExceeded, Unauthorized
 from postroom.keys import Caller
@@ -88,5 +88,10 @@ class KeyUse:
 
     async def save(self) -> None:
         used_at, self._used_at = self._used_at, {}
-        if used_at:
+        if not used_at:
+            return
+        try:
             await self._resources.db.write(keys.mark_used, used_at)
+        except Exception as error:  # a convenience: the next round tries again
+            self._used_at = used_at | self._used_at
+            log.get().warning("the last use of keys could not be saved", reason=str(error))

@@ -10,23 +10,37 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from starlette.requests import Request
 
 from postroom import inboxes, names
-from postroom.errors import ApiError, BadRequest, InvalidMailboxName, PayloadTooLarge, UnsupportedMediaType
+from postroom.errors import (
+    ApiError,
+    BadRequest,
+    InvalidMailboxName,
+    PayloadTooLarge,
+    RequestTimeout,
+    UnsupportedMediaType,
+)
 from postroom.events import Filter
 
 BODY_LIMIT_BYTES = 1024 * 1024
+BODY_SECONDS = 60.0
 DECODE_IN_LOOP_BYTES = 256 * 1024
 PAGE_LIMIT = 100
 OFFSET_LIMIT = 2**53
 
+# Patterns are only described here: the nouns check them, and say in words what is wrong.
 DisplayName = Annotated[
-    str, Meta(max_length=names.MAX_CHARACTERS, pattern=names.PATTERN, description="The name that From shows.")
+    str,
+    Meta(
+        max_length=names.MAX_CHARACTERS,
+        description="The name that From shows.",
+        extra_json_schema={"pattern": names.PATTERN},
+    ),
 ]
 MailboxName = Annotated[
     str,
     Meta(
-        pattern=inboxes.MAILBOX_NAME,
         description="The part of the address before the @.",
         examples=["invoices", "support-eu"],
+        extra_json_schema={"pattern": inboxes.MAILBOX_NAME},
     ),
 ]
 
@@ -44,7 +58,12 @@ class InboxChange(Struct, rename="camel", frozen=True):
 
 class NewKey(Struct, rename="camel", frozen=True):
     name: Annotated[
-        str, Meta(min_length=1, max_length=names.MAX_CHARACTERS, pattern=r"\S", examples=["ci-runner"])
+        str,
+        Meta(
+            max_length=names.MAX_CHARACTERS,
+            examples=["ci-runner"],
+            extra_json_schema={"pattern": names.GIVEN_PATTERN},
+        ),
     ]
 
 
@@ -169,11 +188,13 @@ def read_query(request: Request, kind: type[Struct]) -> Any:
         raise explain(error) from None
 
 
-async def read_json(request: Request, kind: type[Struct], limit: int = BODY_LIMIT_BYTES) -> Any:
+async def read_json(
+    request: Request, kind: type[Struct], limit: int = BODY_LIMIT_BYTES, seconds: float = BODY_SECONDS
+) -> Any:
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise UnsupportedMediaType("Send JSON, with the header Content-Type: application/json.")
-    raw = await read_bytes(request, limit)
+    raw = await read_bytes(request, limit, seconds)
     if len(raw) > DECODE_IN_LOOP_BYTES:
         return await asyncio.to_thread(decode, raw, kind)
     return decode(raw, kind)
@@ -190,8 +211,16 @@ def decode(raw: bytes, kind: type[Struct]) -> Any:
         raise BadRequest("The JSON is nested too deeply.") from None
 
 
-async def read_bytes(request: Request, limit: int) -> bytes:
-    """Stops at the limit, whatever Content-Length says."""
+async def read_bytes(request: Request, limit: int, seconds: float = BODY_SECONDS) -> bytes:
+    """Stops at the limit, whatever Content-Length says, and gives up on a sender that is too slow."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await _read_up_to(request, limit)
+    except TimeoutError:
+        raise RequestTimeout(f"The body did not arrive within {seconds:g} seconds.") from None
+
+
+async def _read_up_to(request: Request, limit: int) -> bytes:
     too_large = PayloadTooLarge(f"The body is larger than {limit} bytes.")
     declared = request.headers.get("content-length", "0")
     if declared.isdigit() and int(declared) > limit:

@@ -33,6 +33,10 @@ class Call:
     def now(self) -> int:
         return self.resources.now()
 
+    async def is_over(self) -> bool:
+        """Nobody waits for the answer any more, or the server stops."""
+        return self.resources.stopping.is_set() or await self.request.is_disconnected()
+
     def links(self, tx: Tx) -> Links:
         return Links(self.resources.config.base_url, attachments.link_secret(tx), self.now())
 

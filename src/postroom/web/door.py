@@ -151,6 +151,8 @@ def error_response(error: ApiError) -> Response:
     response = Response(msgspec.json.encode(body), error.status, media_type="application/json")
     if error.retry_after is not None:
         response.headers["Retry-After"] = str(error.retry_after)
+    if error.status == 408:
+        response.headers["Connection"] = "close"  # the rest of the body may still come
     if error.status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     if error.status == 405:

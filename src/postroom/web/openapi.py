@@ -58,7 +58,7 @@ def _operation(route: Route) -> Json:
         "security": [] if route.scope == PUBLIC else [{"apiKey": []}],
         "responses": _responses(route),
     }
-    if parameters := _path_parameters(route) + _query_parameters(route):
+    if parameters := _path_parameters(route) + _query_parameters(route) + _header_parameters(route):
         operation["parameters"] = parameters
     if route.body is not None:
         operation["requestBody"] = {
@@ -73,6 +73,13 @@ def _path_parameters(route: Route) -> list[Json]:
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in route.path_names
     ]
+
+
+def _header_parameters(route: Route) -> list[Json]:
+    if not route.header:
+        return []
+    schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"}
+    return [{"name": route.header, "in": "header", "required": True, "schema": schema}]
 
 
 def _query_parameters(route: Route) -> list[Json]:
@@ -120,7 +127,8 @@ def _error_codes(route: Route) -> dict[int, list[str]]:
         kinds += [] if route.scope == SCOPED else [errors.Forbidden]
         kinds += [errors.NotFound] if route.path_names else []
         kinds += [errors.BadRequest] if route.query or route.body else []
-        kinds += [errors.PayloadTooLarge, errors.UnsupportedMediaType] if route.body else []
+        kinds += [errors.RequestTimeout, errors.PayloadTooLarge] if route.body else []
+        kinds += [errors.UnsupportedMediaType] if route.body else []
     codes: dict[int, list[str]] = {}
     for kind in kinds:
         codes.setdefault(kind.status, []).append(kind.code)

@@ -46,6 +46,7 @@ ROUTES = (
     Route(
         *("POST", "/v1/inboxes/{inbox_id}/send", sending.send_message, SCOPED, 200, SEND),
         read=read_send,
+        header="Idempotency-Key",
         before_body=require_idempotency_key,
     ),
     Route("POST", "/v1/messages/{message_id}/retry", sending.retry_message, SCOPED, 200, AGAIN),

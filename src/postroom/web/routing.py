@@ -24,6 +24,7 @@ class Route:
     status: int = 200
     errors: tuple[type[ApiError], ...] = ()
     read: Callable[..., Awaitable[Any]] = read_json
+    header: str = ""  # one that must be there
     also: tuple[int, ...] = ()  # other statuses without a body
     before_body: Callable[[Request], object] | None = None
     body: type[Struct] | None = field(init=False)

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive
 
 from postroom import idempotency
-from postroom.errors import BadRequest, PayloadTooLarge
+from postroom.errors import BadRequest, PayloadTooLarge, RequestTimeout
 from postroom.mail.address import Address, parse_list, validate
 from postroom.mail.compose import CONTROL, DraftAttachment
 from postroom.send import Order
@@ -22,6 +22,7 @@ from postroom.web.body import explain, read_json
 FILES_LIMIT_BYTES = 25 * 1024 * 1024
 MULTIPART_LIMIT_BYTES = FILES_LIMIT_BYTES + 4 * 1024 * 1024
 JSON_LIMIT_BYTES = FILES_LIMIT_BYTES * 4 // 3 + 4 * 1024 * 1024
+UPLOAD_SECONDS = 600.0
 RECIPIENTS_LIMIT = 50
 FILES_LIMIT = 100
 SUBJECT_LIMIT = 998
@@ -62,8 +63,12 @@ def require_idempotency_key(request: Request) -> str:
 
 async def read_send(request: Request, kind: type[SendBody]) -> SendBody:
     if request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        return await read_multipart(request, kind)
-    body: SendBody = await read_json(request, kind, JSON_LIMIT_BYTES)
+        try:
+            async with asyncio.timeout(UPLOAD_SECONDS):
+                return await read_multipart(request, kind)
+        except TimeoutError:
+            raise RequestTimeout("The form did not arrive in time.") from None
+    body: SendBody = await read_json(request, kind, JSON_LIMIT_BYTES, UPLOAD_SECONDS)
     return body
 
 

@@ -6,21 +6,24 @@ import socket
 import uvicorn
 from starlette.types import ASGIApp
 
+from postroom.web.connection import Connection
 from postroom.web.frames import StreamProtocol
 
-STOP_SECONDS = 10
+STOP_SECONDS = 8
 CLIENT_MESSAGE_BYTES = 64 * 1024
 PING_SECONDS = 30
 PONG_SECONDS = 10
 
 
 class HttpServer:
-    def __init__(self, app: ASGIApp, listener: socket.socket) -> None:
+    def __init__(
+        self, app: ASGIApp, listener: socket.socket, connection: type[Connection] = Connection
+    ) -> None:
         self._listener = listener
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http="httptools",
+                http=connection,
                 ws=StreamProtocol,
                 ws_max_size=CLIENT_MESSAGE_BYTES,
                 ws_ping_interval=PING_SECONDS,
@@ -31,7 +34,7 @@ class HttpServer:
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                timeout_graceful_shutdown=STOP_SECONDS,
+                timeout_graceful_shutdown=STOP_SECONDS + 1,
             )
         )
 
@@ -43,6 +46,13 @@ class HttpServer:
         self._main_loop = asyncio.create_task(self._server.main_loop())
 
     async def stop(self) -> None:
+        """Answers what has come in; who has not sent or taken all of it in time is cut off."""
         self._server.should_exit = True
         await self._main_loop
+        cutting = asyncio.get_running_loop().call_later(STOP_SECONDS, self._cut_connections)
         await self._server.shutdown(sockets=[self._listener])
+        cutting.cancel()
+
+    def _cut_connections(self) -> None:
+        for connection in list(self._server.server_state.connections):
+            connection.transport.abort()

@@ -32,7 +32,7 @@ async def wait_for_events(call: Call, wanted: Filter, position: int, query: Even
         while True:
             found = await call.resources.db.read(events.list_after, wanted, position, query.size)
             left = ends - loop.time()
-            if found or left <= 0:
+            if found or left <= 0 or await call.is_over():
                 return found
             await ear.wait(min(left, 1.0))
     finally:

@@ -49,7 +49,7 @@ async def first_match(call: Call, inbox_id: str, position: int, query: WaitQuery
             left = ends - loop.time()
             if len(page) == PAGE:
                 continue
-            if left <= 0:
+            if left <= 0 or await call.is_over():
                 return None
             await ear.wait(min(left, 1.0))
     finally:

@@ -1,0 +1,151 @@
+"""One HTTP connection: uvicorn's, with bounds on what a client may send and how long it may take."""
+
+import asyncio
+import secrets
+from typing import cast
+
+import httptools
+import msgspec
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+from postroom.errors import ApiError, BadRequest, HeadersTooLarge
+
+HEAD_LIMIT_BYTES = 64 * 1024
+PATIENCE_SECONDS = 20.0
+WAITING_REQUESTS = 64
+
+
+class Connection(HttpToolsProtocol):
+    """A subclass, because uvicorn offers no other seam for this."""
+
+    patience_seconds = PATIENCE_SECONDS
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(cast(asyncio.Transport, transport))
+        self._head_bytes = 0
+        self._unsent_bytes = 0
+        self._running: RequestResponseCycle | None = None
+        self._start_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._timer.cancel()
+        if self._running is not None:
+            self._running.disconnected = True  # uvicorn tells only the last request in line
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._unset_keepalive_if_required()
+        self._head_bytes += len(data)
+        try:
+            self.parser.feed_data(data)
+            self._require_small_head(self._head_bytes)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._upgrade(data[upgrade.args[0] :])
+        except httptools.HttpParserError as error:
+            reason = error.__context__
+            self._refuse(reason if isinstance(reason, ApiError) else BadRequest("This is not valid HTTP."))
+        except HeadersTooLarge as error:
+            self._refuse(error)
+
+    def on_headers_complete(self) -> None:
+        if not self.flow.write_paused:
+            self._timer.cancel()
+        if self._head_bytes > HEAD_LIMIT_BYTES:  # of these, some may be the body
+            self._require_small_head(
+                len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+            )
+        self._head_bytes = 0
+        if len(self.pipeline) >= WAITING_REQUESTS:
+            raise BadRequest("Too many requests wait on this connection.")
+        if not self.parser.should_upgrade() or self._should_upgrade():
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._head_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._head_bytes = 0
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.response_complete:
+            self._timer.cancel()
+            self._start_timer()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._timer.cancel()
+        self._start_timer()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if not self.cycle.response_complete:
+            self._timer.cancel()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _start_timer(self) -> None:
+        """uvicorn alone waits for ever for a first byte, the rest of a head, or an answer to be taken."""
+        self._timer = self.loop.call_later(self.patience_seconds, self._hang_up)
+
+    def _hang_up(self) -> None:
+        """Unless the client is still busy taking its answer."""
+        unsent_bytes = self.transport.get_write_buffer_size()
+        if unsent_bytes in (0, self._unsent_bytes):
+            self.transport.abort()
+        else:
+            self._unsent_bytes = unsent_bytes
+            self._start_timer()
+
+    def _require_small_head(self, size: int) -> None:
+        if size > HEAD_LIMIT_BYTES:
+            raise HeadersTooLarge(f"The headers are larger than {HEAD_LIMIT_BYTES} bytes.")
+
+    def _should_upgrade(self) -> bool:
+        return self.parser.get_method() == b"GET" and super()._should_upgrade()
+
+    def _upgrade(self, rest: bytes) -> None:
+        """An offer of anything but a WebSocket is ignored (RFC 9110, section 7.8), so that a POST which
+        offers HTTP/2 keeps its body. The parser stops at an offer: a new one reads the head without it."""
+        if self._should_upgrade():
+            self.handle_websocket_upgrade()
+        elif self.parser.get_method() == b"CONNECT":
+            self._refuse(BadRequest("This is not a proxy."))
+        else:
+            head = self._head_without_offer()
+            self.parser = httptools.HttpRequestParser(self)
+            self.data_received(head + rest)
+
+    def _head_without_offer(self) -> bytes:
+        version = self.parser.get_http_version().encode()
+        kept = [name + b": " + value for name, value in self.headers if name != b"upgrade"]
+        return b"\r\n".join(
+            [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, version), *kept, b"", b""]
+        )
+
+    def _refuse(self, error: ApiError) -> None:
+        """Requests that came whole before the fault still get their answers, and then the connection ends."""
+        if self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body:
+            self.cycle.keep_alive = False
+            return
+        if not self.pipeline:
+            self.transport.write(refusal(error))
+        self.transport.close()
+
+
+def refusal(error: ApiError) -> bytes:
+    body = msgspec.json.encode(error.to_json())
+    headers = {
+        "X-Request-Id": f"req_{secrets.token_hex(16)}",
+        "Content-Type": "application/json",
+        "Content-Length": str(len(body)),
+        "Connection": "close",
+    }
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return STATUS_LINE[error.status] + lines.encode() + b"\r\n" + body

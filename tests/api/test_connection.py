@@ -1,0 +1,205 @@
+"""A hostile client on a raw socket: bounded, refused in the error shape, and never in the way of others."""
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from postroom.assembly import serving
+from postroom.errors import RequestTimeout
+from postroom.web.body import read_bytes
+from postroom.web.connection import WAITING_REQUESTS, Connection
+from postroom.web.server import HttpServer
+from tests.conftest import settings
+
+KEY = "pr_0123456789abcdef"
+HEAD = f"Host: here\r\nAuthorization: Bearer {KEY}\r\nContent-Type: application/json\r\n"
+
+
+@dataclass
+class Line:
+    """A raw connection."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def say(self, *parts: str | bytes) -> None:
+        with contextlib.suppress(ConnectionError):
+            for part in parts:
+                self.writer.write(part.encode() if isinstance(part, str) else part)
+                await self.writer.drain()
+
+    def is_cut(self) -> bool:
+        return self.writer.is_closing() or self.reader.at_eof()
+
+    async def status(self) -> int:
+        """Reads one answer and returns its status; the body stays in `self.body`."""
+        head = (await self.reader.readuntil(b"\r\n\r\n")).decode().lower()
+        self.head = head
+        length = int(head.split("content-length: ")[1].split("\r\n")[0])
+        self.body = json.loads(await self.reader.readexactly(length) or b"null")
+        return int(head.split()[1])
+
+    async def rest(self) -> bytes:
+        with contextlib.suppress(ConnectionError):
+            return await self.reader.read()
+        return b""
+
+
+@contextlib.asynccontextmanager
+async def line_to(port: int) -> AsyncIterator[Line]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield Line(reader, writer)
+    finally:
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+@pytest.fixture
+async def line(tmp_path: Path) -> AsyncIterator[Line]:
+    async with (
+        serving(settings(tmp_path, API_KEY=KEY)) as postroom,
+        line_to(postroom.resources.config.http.port) as opened,
+    ):
+        yield opened
+
+
+BROKEN = {
+    "two lengths": f"POST /v1/inboxes HTTP/1.1\r\n{HEAD}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{{}}",
+    "a length and chunks": f"POST /v1/inboxes HTTP/1.1\r\n{HEAD}Content-Length: 2\r\n"
+    "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "an unknown coding": f"POST /v1/inboxes HTTP/1.1\r\n{HEAD}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "a negative length": f"POST /v1/inboxes HTTP/1.1\r\n{HEAD}Content-Length: -1\r\n\r\n",
+    "a broken chunk": f"POST /v1/inboxes HTTP/1.1\r\n{HEAD}Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "a space before the colon": "GET /health HTTP/1.1\r\nHost : here\r\n\r\n",
+    "a folded header": "GET /health HTTP/1.1\r\nHost: here\r\n folded\r\n\r\n",
+    "a NUL": "GET /health HTTP/1.1\r\nHost: he\0re\r\n\r\n",
+    "bytes above ASCII in the path": "GET /h\u00e9alth HTTP/1.1\r\nHost: here\r\n\r\n",
+    "a proxy's method": "CONNECT here:80 HTTP/1.1\r\nHost: here\r\n\r\n",
+    "not HTTP at all": "\x16\x03\x01\x02",
+}
+
+
+@pytest.mark.parametrize("request_text", BROKEN.values(), ids=BROKEN.keys())
+async def test_broken_http_is_refused_in_the_error_shape(line: Line, request_text: str) -> None:
+    await line.say(request_text)
+    assert await line.status() == 400
+    assert set(line.body) == {"error", "message"}
+    assert "x-request-id: req_" in line.head
+    assert await line.rest() == b""
+
+
+STARTS = {
+    "one endless header": ("GET /health HTTP/1.1\r\nX: ", "x" * 6),
+    "endless headers": ("GET /health HTTP/1.1\r\n", "X: y\r\n"),
+    "an endless path": ("GET /", "x" * 6),
+}
+
+
+@pytest.mark.parametrize(("start", "piece"), STARTS.values(), ids=STARTS.keys())
+async def test_a_head_that_does_not_end_is_cut_off(line: Line, start: str, piece: str) -> None:
+    await line.say(start, piece * 5_000, piece * 5_000, piece * 1_000)
+    assert (await line.status(), line.body["error"]) == (431, "headers_too_large")
+    assert await line.rest() == b""
+
+
+async def test_a_head_that_is_too_large_is_refused_however_it_arrives(line: Line) -> None:
+    await line.say(f"GET /health HTTP/1.1\r\nX: {'x' * 65_536}\r\n\r\n")
+    assert await line.status() == 431
+
+
+async def test_trailers_that_do_not_end_are_cut_off(line: Line) -> None:
+    await line.say(f"POST /v1/inboxes HTTP/1.1\r\n{HEAD}Transfer-Encoding: chunked\r\n\r\n0\r\n")
+    while not line.is_cut():
+        await line.say("X: y\r\n" * 10_000)
+
+
+async def test_a_large_body_beside_a_small_head_is_not_counted_as_head(line: Line) -> None:
+    body = json.dumps({"mailboxName": "hello", "padding": "x" * 500_000})
+    post = f"POST /v1/inboxes HTTP/1.1\r\n{HEAD}Content-Length: {len(body)}\r\n\r\n{body}"
+    await line.say(post + post)
+    assert [await line.status(), await line.status()] == [201, 409]
+
+
+async def test_a_request_that_offers_http2_keeps_its_body(line: Line) -> None:
+    body = '{"mailboxName": "hello"}'
+    offer = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
+    head = f"POST /v1/inboxes HTTP/1.1\r\n{HEAD}{offer}Content-Length: {len(body)}\r\n\r\n"
+    await line.say(head + body)
+    assert await line.status() == 201
+    await line.say(head, body[:5], body[5:])
+    assert await line.status() == 409
+
+
+async def test_what_came_whole_before_a_fault_is_still_answered(line: Line) -> None:
+    body = '{"mailboxName": "hello"}'
+    await line.say(
+        f"POST /v1/inboxes HTTP/1.1\r\n{HEAD}Content-Length: {len(body)}\r\n\r\n{body}nonsense\r\n\r\n"
+    )
+    assert await line.status() == 201
+    assert "connection: close" in line.head
+    assert await line.rest() == b""
+
+
+async def test_requests_may_wait_in_line_but_not_without_end(line: Line) -> None:
+    await line.say("GET /health HTTP/1.1\r\nHost: here\r\n\r\n" * 5_000)
+    answers = (await line.rest()).count(b"HTTP/1.1 200 OK")
+    assert 1 <= answers <= WAITING_REQUESTS + 1
+
+
+class HastyConnection(Connection):
+    patience_seconds = 0.05
+
+
+async def large_answer(scope: Scope, receive: Receive, send: Send) -> None:
+    await Response(b"x" * 50_000_000)(scope, receive, send)
+
+
+@pytest.fixture
+async def hasty_line() -> AsyncIterator[Line]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    http = HttpServer(large_answer, listener, HastyConnection)
+    await http.start()
+    async with line_to(listener.getsockname()[1]) as opened:
+        yield opened
+    await http.stop()
+
+
+@pytest.mark.parametrize("said", ["", "GET / HT", "GET / HTTP/1.1\r\nHost: h"])
+async def test_a_client_that_does_not_finish_its_head_is_hung_up_on(hasty_line: Line, said: str) -> None:
+    await hasty_line.say(said)
+    assert await hasty_line.rest() == b""
+
+
+async def test_a_client_that_reads_on_gets_its_whole_answer(hasty_line: Line) -> None:
+    await hasty_line.say("GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+    assert len(await hasty_line.rest()) > 50_000_000
+
+
+@pytest.mark.parametrize("requests", [1, 3])
+async def test_a_client_that_takes_nothing_is_hung_up_on(hasty_line: Line, requests: int) -> None:
+    await hasty_line.say("GET / HTTP/1.1\r\nHost: here\r\n\r\n" * requests)
+    while not hasty_line.is_cut():  # what we do not read stays unread
+        await hasty_line.say("\r\n")
+        await asyncio.sleep(0.01)
+    assert len(await hasty_line.rest()) < 50_000_000
+
+
+async def test_a_body_that_does_not_arrive_is_not_waited_for() -> None:
+    async def nothing_comes() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    request = Request({"type": "http", "headers": []}, nothing_comes)
+    with pytest.raises(RequestTimeout):
+        await read_bytes(request, 100, seconds=0.01)

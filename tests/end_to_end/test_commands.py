@@ -1,0 +1,339 @@
+"""The operator's commands, beside a server that runs as a process of its own."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import pytest
+import structlog
+
+from postroom.__main__ import main
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class Operator:
+    """Someone at a shell, whose data folder is `folder`."""
+
+    folder: Path
+    set_environment: Callable[[str, str], None]
+    read_output: Callable[[], tuple[str, str]]
+
+    def run(self, *arguments: str, **settings: str) -> Done:
+        """In this process, since starting one takes longer than most commands do."""
+        for name, value in settings.items():
+            self.set_environment(f"POSTROOM_{name}", value)
+        with pytest.raises(SystemExit) as end:
+            main([*arguments])
+        stdout, stderr = self.read_output()
+        if isinstance(end.value.code, str):  # Python prints it and ends with 1
+            return Done(1, stdout, f"{stderr}{end.value.code}\n")
+        return Done(end.value.code or 0, stdout, stderr)
+
+    def read(self, *arguments: str) -> object:
+        """The JSON that a command prints."""
+        done = self.run(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    @contextmanager
+    def serving(self, **settings: str) -> Iterator["Running"]:
+        for name, value in settings.items():
+            self.set_environment(f"POSTROOM_{name}", value)
+        command = [sys.executable, "-m", "postroom", "serve"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            yield Running(process, read_welcome(process))
+        finally:
+            process.kill()
+            process.communicate()
+
+
+@dataclass(frozen=True)
+class Running:
+    process: "subprocess.Popen[str]"
+    welcome: str
+
+    @property
+    def base_url(self) -> str:
+        found = re.search(r"API +(http://\S+)", self.welcome)
+        assert found is not None
+        return found[1]
+
+    def status(self, token: str, path: str = "/v1/me") -> int:
+        headers = {"Authorization": f"Bearer {token}"}
+        return httpx2.get(f"{self.base_url}{path}", headers=headers).status_code
+
+
+def read_welcome(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    lines = [process.stdout.readline()]
+    while lines[-1] and not lines[-1].startswith(("A new API key", "    -d ")):
+        lines.append(process.stdout.readline())
+    return "".join(lines)
+
+
+@pytest.fixture
+def operator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Iterator[Operator]:
+    for name in os.environ:
+        if name.startswith("POSTROOM_"):
+            monkeypatch.delenv(name)
+    defaults = {"DATA_DIR": str(tmp_path / "data"), "HTTP": "127.0.0.1:0", "SMTP": "127.0.0.1:0"}
+    for name, value in defaults.items():
+        monkeypatch.setenv(f"POSTROOM_{name}", value)
+    yield Operator(tmp_path / "data", monkeypatch.setenv, capfd.readouterr)
+    structlog.reset_defaults()  # the logs of this test end with its output
+
+
+@pytest.fixture
+def running(operator: Operator) -> Iterator[Running]:
+    with operator.serving() as running:
+        yield running
+
+
+def printed_curl(welcome: str) -> str:
+    return welcome[welcome.index("curl ") :]
+
+
+def run_as_printed(command: str) -> dict[str, object]:
+    """By the shell; on a machine without curl, by reading what the shell would hand to it."""
+    if shutil.which("curl"):
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=30)
+        answer: dict[str, object] = json.loads(done.stdout)
+        return answer
+    _, _, method, url, _, authorization, _, content_type, _, body = shlex.split(command)
+    headers = dict(header.split(": ", 1) for header in (authorization, content_type))
+    sent: dict[str, object] = httpx2.request(method, url, headers=headers, content=body).json()
+    return sent
+
+
+@pytest.mark.parametrize("settings", [{}, {"API_KEY": """pr_$HOME'"`\\&;quoted-for-the-shell"""}])
+def test_serve_prints_a_key_and_a_curl_that_work_as_printed(
+    operator: Operator, settings: dict[str, str]
+) -> None:
+    with operator.serving(**settings) as running:
+        inbox = run_as_printed(printed_curl(running.welcome))
+        assert inbox["address"] == "hello@postroom.localhost"
+        assert (
+            running.status(settings.get("API_KEY") or running.welcome.split("API key")[1].split()[0]) == 200
+        )
+
+
+def test_the_key_is_printed_by_the_first_start_alone(operator: Operator) -> None:
+    with operator.serving() as first:
+        assert "API key" in first.welcome
+    with operator.serving() as second:
+        assert not re.search(r"pr_\w", second.welcome)
+        assert "postroom keys create" in second.welcome
+
+
+def test_serve_ends_at_a_signal_with_success(running: Running) -> None:
+    port = int(running.base_url.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as idle:
+        idle.sendall(b"GET /health HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert idle.recv(12) == b"HTTP/1.1 200"
+        running.process.send_signal(signal.SIGTERM)
+        assert running.process.wait() == 0
+
+
+def test_a_second_server_on_the_folder_says_so_and_exits(operator: Operator, running: Running) -> None:
+    second = operator.run("serve")
+    assert second.returncode == 1
+    assert f"process {running.process.pid}" in second.stderr
+    assert str(operator.folder) in second.stderr
+    assert running.status("pr_wrong") == 401  # the first is unharmed
+
+
+def test_an_account_made_beside_the_server_works_at_once(operator: Operator, running: Running) -> None:
+    made = operator.read("accounts", "create", "--name", "Möbel & Co", "--plan", "business")
+    assert isinstance(made, dict)
+    assert (made["name"], made["plan"]) == ("Möbel & Co", "business")
+    assert running.status(made["key"]) == 200
+    listed = operator.read("accounts", "list")
+    assert isinstance(listed, list)
+    assert [account["name"] for account in listed] == ["default", "Möbel & Co"]
+    assert set(listed[1]) == {"id", "name", "plan", "inboxes", "createdAt"}
+    assert made["id"] == listed[1]["id"]
+
+
+def test_a_key_is_made_listed_and_revoked_at_once(operator: Operator, running: Running) -> None:
+    made = operator.read("keys", "create", "--account", "default", "--name", "ci")
+    assert isinstance(made, dict)
+    assert running.status(made["key"]) == 200
+    listed = operator.read("keys", "list", "--account", "default")
+    assert isinstance(listed, list)
+    assert [key["name"] for key in listed] == ["first key", "ci"]
+    assert made["key"] not in json.dumps(listed)
+    revoked = operator.run("keys", "revoke", made["id"])
+    assert (revoked.returncode, revoked.stdout) == (0, f"{made['id']} is revoked.\n")
+    assert running.status(made["key"]) == 401
+    again = operator.run("keys", "revoke", made["id"])
+    assert (again.returncode, again.stderr) == (1, "postroom: No such key.\n")
+
+
+def test_people_get_a_table_and_the_secret_once(operator: Operator) -> None:
+    empty = operator.run("accounts", "list")
+    assert (empty.stdout, empty.returncode) == ("", 0)
+    assert "postroom accounts create" in empty.stderr
+    made = operator.run("accounts", "create", "--name", "shop")
+    token = re.search(r"^key +(pr_\S+)$", made.stdout, re.MULTILINE)
+    assert token is not None
+    assert "shown only now" in made.stderr
+    key = operator.run("keys", "create", "--account", "shop", "--name", "second")
+    assert re.search(r"^key +pr_\S+$", key.stdout, re.MULTILINE)
+    table = operator.run("accounts", "list").stdout.splitlines()
+    assert table[0].split() == ["id", "name", "plan", "inboxes", "createdAt"]
+    assert table[1].split()[1:4] == ["shop", "free", "0"]
+    shown = operator.run("keys", "list", "--account", "shop").stdout
+    assert [line.split()[1] for line in shown.splitlines()] == ["name", "first", "second"]
+    assert token[1] not in shown
+
+
+def test_migrate_brings_the_database_up_to_date(operator: Operator) -> None:
+    assert operator.run("migrate").stdout == "The database is up to date.\n"
+    assert (operator.folder / "postroom.db").exists()
+
+
+WRONG_ARGUMENTS = {
+    "an unknown plan": ["accounts", "create", "--name", "x", "--plan", "gold"],
+    "no name": ["accounts", "create"],
+    "an empty name": ["accounts", "create", "--name", " "],
+    "a name with a line break": ["accounts", "create", "--name", "a\nb"],
+    "a name that is not UTF-8": ["accounts", "create", "--name", "\udcff"],
+    "an unknown account": ["keys", "create", "--account", "nobody", "--name", "x"],
+    "an account that is not UTF-8": ["keys", "list", "--account", "\udcff"],
+    "an unknown key": ["keys", "revoke", "key_x"],
+    "a key that is not UTF-8": ["keys", "revoke", "\udcff"],
+    "an unknown command": ["frobnicate"],
+    "an unknown option": ["serve", "--frobnicate"],
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG_ARGUMENTS.values(), ids=WRONG_ARGUMENTS.keys())
+def test_a_wrong_argument_is_refused_without_a_traceback(operator: Operator, arguments: list[str]) -> None:
+    done = operator.run(*arguments)
+    assert done.returncode in (1, 2)
+    assert done.stdout == ""
+    assert done.stderr
+    assert "Traceback" not in done.stderr
+    if operator.folder.exists():
+        assert operator.read("accounts", "list") == []
+
+
+WRONG_SETTINGS = [
+    ("HTTP", "8025"),
+    ("HTTP", "127.0.0.1:http"),
+    ("HTTP", "127.0.0.1:65536"),
+    ("HTTP", "127.0.0.1:" + "0" * 5_000),
+    ("HTTP", "[]:8025"),
+    ("HTTP", "no.such.host.invalid:8025"),
+    ("HTTP", "é..x:8025"),
+    ("SMTP", "2525"),
+    ("BASE_URL", "mail.example.com"),
+    ("BASE_URL", "https://mail.example.com?x=1"),
+    ("BASE_URL", "https://mail example.com"),
+    ("BASE_URL", "https://mail.example.com:99999"),
+    ("DOMAIN", "two words"),
+    ("DOMAIN", "-x.example"),
+    ("DATABASE_URL", "mysql://here/x"),
+    ("DATABASE_URL", "postgresql://127.0.0.1:1/x"),
+    ("DATABASE_URL", "postgresql://[x"),
+    ("API_KEY", "secret"),
+    ("PLAN", "gold"),
+    ("DATA_DIR", "~nobody-by-this-name/data"),
+    ("DATA_DIR", "/proc/nothing"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG_SETTINGS, ids=lambda part: part[:40])
+def test_a_wrong_setting_stops_the_start_with_one_line_that_names_it(
+    operator: Operator, name: str, value: str
+) -> None:
+    done = operator.run("serve", **{name: value})
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"postroom: POSTROOM_{name}: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_flag_is_checked_like_its_setting_and_comes_before_it(operator: Operator) -> None:
+    done = operator.run("serve", "--plan", "gold", PLAN="business")
+    assert (done.returncode, done.stderr.split(":")[1]) == (1, " POSTROOM_PLAN")
+
+
+def test_a_port_in_use_stops_the_start_with_one_line(operator: Operator) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = "{}:{}".format(*taken.getsockname())
+        done = operator.run("serve", HTTP=address)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"postroom: POSTROOM_HTTP: cannot listen on {address}")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["postroom.lock", "postroom.db", "blobs"])
+def test_a_data_folder_that_cannot_be_used_stops_the_start_with_one_line(
+    operator: Operator, name: str
+) -> None:
+    operator.folder.mkdir()
+    if name == "blobs":
+        (operator.folder / name).write_text("a file where a folder should be")
+    else:
+        (operator.folder / name).mkdir()
+    done = operator.run("serve")
+    assert done.returncode == 1
+    assert done.stderr.startswith("postroom: POSTROOM_DATA_DIR: ")
+    assert name in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_data_folder_that_is_a_file_stops_every_command(operator: Operator) -> None:
+    operator.folder.write_text("not a folder")
+    for arguments in (["serve"], ["accounts", "list"], ["migrate"]):
+        done = operator.run(*arguments)
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert done.stderr.startswith("postroom: POSTROOM_DATA_DIR: ")
+    assert operator.folder.read_text() == "not a folder"
+
+
+def test_a_file_that_is_no_database_is_refused_and_kept(operator: Operator) -> None:
+    operator.folder.mkdir()
+    database = operator.folder / "postroom.db"
+    database.write_bytes(b"precious, but no database" * 100)
+    done = operator.run("serve")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert database.read_bytes() == b"precious, but no database" * 100
+
+
+def test_a_folder_of_a_newer_version_is_refused_and_not_changed(operator: Operator) -> None:
+    assert operator.run("accounts", "create", "--name", "shop").returncode == 0
+    database = operator.folder / "postroom.db"
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("insert into schema_versions (number, applied_at) values (9999, 0)")
+    before = database.read_bytes()
+    for arguments in (["serve"], ["accounts", "list"], ["keys", "revoke", "key_x"], ["migrate"]):
+        done = operator.run(*arguments)
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert "newer Postroom" in done.stderr
+    assert database.read_bytes() == before

@@ -1,0 +1,58 @@
+"""schemathesis reads the description that the server gives out and tries to catch the server breaking it."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from postroom.assembly import serving
+from postroom.clock import SECOND
+from tests.conftest import settings
+from tests.doubles import RushingClock
+
+SEED = 20_261_114
+EXAMPLES = 10
+
+# What an address or a domain is, and which of them an account may use, is more than a schema says: these may
+# refuse what it allows. A long poll would outlast the run.
+CONFIGURATION = """
+[[operations]]
+include-name = [
+  "POST /v1/inboxes", "POST /v1/domains", "POST /v1/suppressions", "POST /v1/inboxes/{inbox_id}/send",
+]
+checks.positive_data_acceptance.enabled = false
+
+[[operations]]
+include-name = "GET /v1/events"
+parameters = { wait = 0 }
+"""
+
+
+async def run_schemathesis(base_url: str, token: str, folder: Path) -> tuple[int | None, str]:
+    (folder / "schemathesis.toml").write_text(CONFIGURATION)
+    options = [
+        f"--header=Authorization: Bearer {token}",
+        "--phases=examples,coverage,fuzzing,stateful",
+        f"--max-examples={EXAMPLES}",
+        f"--seed={SEED}",
+        "--no-shrink",
+        "--continue-on-failure",
+        "--generation-database=none",
+        "--no-color",
+    ]
+    process = await asyncio.create_subprocess_exec(
+        *[sys.executable, "-m", "schemathesis.cli", "run", f"{base_url}/openapi.json", *options],
+        cwd=folder,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    return process.returncode, output.decode()
+
+
+async def test_the_server_does_what_its_description_says(tmp_path: Path) -> None:
+    """The clock rushes, so that neither the limit of a minute nor that of a day is reached."""
+    async with serving(settings(tmp_path), RushingClock(step=900 * SECOND)) as postroom:
+        assert postroom.first_token is not None
+        base_url = postroom.resources.config.base_url
+        status, report = await run_schemathesis(base_url, postroom.first_token, tmp_path)
+    assert status == 0, report
