@@ -15,7 +15,7 @@ from typing import cast
 import msgspec
 import uvloop
 
-from bench.processes import HOST
+from bench.processes import CHECKOUT, HOST
 
 DEADLINE_SECONDS = 120
 
@@ -44,6 +44,7 @@ def run_load(load: Load) -> LoadReport:
     """Starts the client process and waits for its report."""
     client = subprocess.run(
         [sys.executable, "-m", "bench.http_load"],
+        cwd=CHECKOUT,
         input=msgspec.json.encode(load),
         stdout=subprocess.PIPE,
         check=True,

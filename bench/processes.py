@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HOST = "127.0.0.1"
+CHECKOUT = Path(__file__).parent.parent  # where `python -m` finds this package
 POLL_SECONDS = 0.002
 START_DEADLINE_SECONDS = 30.0
 HEALTH_REQUEST = b"GET /health HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n"
@@ -51,6 +52,7 @@ def running(
     started = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
+        cwd=CHECKOUT,
         env=environment | dict(settings or {}),
         stdout=subprocess.DEVNULL,
     )

@@ -1,8 +1,6 @@
 """Every measurement runs, with tiny sizes: what it measures depends on the machine and is not judged here."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from bench import catalogue, report
@@ -53,10 +51,10 @@ def test_the_command_lists_what_it_measures(capsys: pytest.CaptureFixture[str]) 
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == catalogue.names()
 
 
-def test_the_command_refuses_an_unknown_name() -> None:
-    command = subprocess.run([sys.executable, "-m", "bench", "speed"], capture_output=True, text=True)
-    assert command.returncode == 2
-    assert "no measurement is called speed" in command.stderr
+def test_the_command_refuses_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["speed"])
+    assert "no measurement is called speed" in capsys.readouterr().err
 
 
 def test_who_goes_first_changes_from_round_to_round() -> None:
