@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from bench import catalogue, report
 from bench.__main__ import main
 from bench.insert_load import InsertLoad

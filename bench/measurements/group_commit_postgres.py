@@ -4,18 +4,18 @@ import contextlib
 from collections.abc import AsyncIterator
 
 import psycopg
-from tests.postgres_engine import running_postgres
 
 from bench.insert_load import Engine, InsertLoad, compare_inserts
 from bench.results import Result
 from postroom.clock import SystemClock
 from postroom.storage.postgres import WRITERS, PostgresSession, open_postgres
+from tests.postgres_engine import running_postgres
 
 LOAD = InsertLoad(callers=64, seconds=1.0, rounds=5)
 
 
 def measure(load: InsertLoad = LOAD) -> list[Result]:
-    with running_postgres() as url:
+    with running_postgres(fsync=True) as url:
         return measure_at(url, load)
 
 
