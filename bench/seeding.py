@@ -33,5 +33,5 @@ def _add_accounts(tx: Tx, domain: str, account_count: int, inboxes_each: int, no
         keys.add(tx, account.id, None, "bench", tokens[-1], now)
         for inbox_number in range(inboxes_each):
             name = f"bench-{number}-{inbox_number}"
-            inboxes.add(tx, account.id, name, domain, f"Bench inbox {inbox_number}", now)
+            inboxes.add(tx, account.id, name, None, f"Bench inbox {inbox_number}", domain, now)
     return tokens
