@@ -1,4 +1,4 @@
-"""PostgreSQL: plain SQL over psycopg. Writers with group commit, readers, and bells over LISTEN/NOTIFY.
+"""PostgreSQL: plain SQL over psycopg. A writer with group commit, readers, and bells over LISTEN/NOTIFY.
 
 Each connection belongs to one thread, which replaces it when it breaks.
 """
@@ -24,21 +24,14 @@ from postroom.storage.migrate import migrate
 P = ParamSpec("P")
 T = TypeVar("T")
 
-WRITERS = 4
+WRITERS = 1  # more would only wait for each other, see PostgresSession.begin
 READERS = 8
 CONNECT_SECONDS = 5
-WAIT_FOR_EVER = 0
-# Batches that lock the same rows in another order would wait a second for PostgreSQL to see the deadlock; so
-# one that waits for a lock gives up soon, and its functions run one by one.
-BATCH_LOCK_MILLISECONDS = 50
-MIGRATION_LOCK = 0x706F7374  # any number that all nodes of one database share
+MIGRATION_LOCK = 0x706F7374  # any numbers that all nodes of one database share
+WRITE_LOCK = 0x706F7375
 BELL_CHANNEL = "postroom_bells"
 RECONNECT_SECONDS = 1.0
-RUN_AGAIN = (
-    psycopg.errors.DeadlockDetected,
-    psycopg.errors.LockNotAvailable,
-    psycopg.errors.SerializationFailure,
-)
+BEGIN: LiteralString = f"begin; select pg_advisory_xact_lock({WRITE_LOCK})"
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 
@@ -93,7 +86,9 @@ class PostgresSession:
         self.tx.one("select set_config('lock_timeout', :value, false)", value=f"{lock_milliseconds}ms")
 
     def begin(self) -> None:
-        self._frame("begin")
+        """One batch of all nodes writes at a time. Functions of a batch lock rows in any order, so that two
+        side by side meet in deadlocks, and each of those costs a second."""
+        self._frame(BEGIN)
 
     def commit(self) -> None:
         self._frame("commit")
