@@ -59,8 +59,8 @@ class ShownAttachment(Struct, rename="camel", frozen=True):
     content_type: str
     size_bytes: int
     url: str
-    extraction_method: str | UnsetType = UNSET
     parsed_text: str | UnsetType = UNSET
+    extraction_method: str | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,8 +286,8 @@ def _show(message_id: str, file: Attachment, links: Links) -> ShownAttachment:
         content_type=file.content_type,
         size_bytes=file.size_bytes,
         url=links.url(message_id, file.filename),
-        extraction_method=UNSET if file.extraction_method is None else file.extraction_method,
         parsed_text=UNSET if file.parsed_text is None else file.parsed_text,
+        extraction_method=UNSET if file.extraction_method is None else file.extraction_method,
     )
 
 
