@@ -24,14 +24,22 @@ from postroom.storage.migrate import migrate
 P = ParamSpec("P")
 T = TypeVar("T")
 
-WRITERS = 1  # more would only wait for each other, see PostgresSession.begin
+# One a node: side by side, batches of one node would wait for each other's rows. Nodes write side by side.
+WRITERS = 1
 READERS = 8
 CONNECT_SECONDS = 5
-MIGRATION_LOCK = 0x706F7374  # any numbers that all nodes of one database share
-WRITE_LOCK = 0x706F7375
+WAIT_FOR_EVER = 0
+# Batches that lock the same rows in another order would wait a second for PostgreSQL to see the deadlock; so
+# one that waits for a lock gives up soon, and its functions run one by one.
+BATCH_LOCK_MILLISECONDS = 300
+MIGRATION_LOCK = 0x706F7374  # any number that all nodes of one database share
 BELL_CHANNEL = "postroom_bells"
 RECONNECT_SECONDS = 1.0
-BEGIN: LiteralString = f"begin; select pg_advisory_xact_lock({WRITE_LOCK})"
+RUN_AGAIN = (
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.LockNotAvailable,
+    psycopg.errors.SerializationFailure,
+)
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 
@@ -86,9 +94,7 @@ class PostgresSession:
         self.tx.one("select set_config('lock_timeout', :value, false)", value=f"{lock_milliseconds}ms")
 
     def begin(self) -> None:
-        """One batch of all nodes writes at a time. Functions of a batch lock rows in any order, so that two
-        side by side meet in deadlocks, and each of those costs a second."""
-        self._frame(BEGIN)
+        self._frame("begin")
 
     def commit(self) -> None:
         self._frame("commit")
