@@ -210,6 +210,18 @@ def _claim(tx: Tx, delivery: Delivery, now: int) -> Delivery | None:
     return Delivery.from_row(row)
 
 
+def oldest_due_at(tx: Tx, now: int) -> int:
+    """When the delivery came due that has waited longest; now, when none waits."""
+    oldest = now
+    for kind in (MAIL, WEBHOOK):
+        row = tx.one(
+            "select min(due_at) as due_at from deliveries where state = 'pending' and kind = :kind", kind=kind
+        )
+        if row is not None and row["due_at"] is not None:
+            oldest = min(oldest, int(row["due_at"]))
+    return oldest
+
+
 def renew(tx: Tx, running: Sequence[Delivery], now: int) -> None:
     for delivery in running:
         tx.run(
