@@ -16,7 +16,8 @@ SEND = (
     *(errors.MissingIdempotencyKey, errors.FeatureRequiresPaidPlan, errors.IdempotencyKeyReused),
     *(errors.RecipientSuppressed, errors.ColdOutreachLimit, errors.LoopDetected),
 )
-AGAIN = (errors.NothingToDo,)
+AGAIN = (errors.NothingToDo, errors.RecipientSuppressed)
+CANCEL = (errors.NothingToDo,)
 DOMAIN = (errors.InvalidDomain, errors.DomainTaken)
 TAKEN = (errors.DomainTaken,)
 
@@ -48,7 +49,7 @@ ROUTES = (
         before_body=require_idempotency_key,
     ),
     Route("POST", "/v1/messages/{message_id}/retry", sending.retry_message, SCOPED, 200, AGAIN),
-    Route("POST", "/v1/messages/{message_id}/cancel", sending.cancel_message, SCOPED, 200, AGAIN),
+    Route("POST", "/v1/messages/{message_id}/cancel", sending.cancel_message, SCOPED, 200, CANCEL),
     Route("GET", "/v1/suppressions", sending.list_suppressions, ACCOUNT),
     Route("POST", "/v1/suppressions", sending.add_suppression, ACCOUNT, 201),
     Route("DELETE", "/v1/suppressions/{address}", sending.delete_suppression, ACCOUNT, 204),
