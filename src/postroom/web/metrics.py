@@ -28,7 +28,7 @@ class Metrics:
         )
         self._queue_oldest = Gauge(
             "postroom_queue_oldest_seconds",
-            "How long the oldest due delivery waits.",
+            "How long the oldest delivery waits.",
             registry=self._registry,
         )
 
