@@ -62,10 +62,8 @@ def serve(
 
 
 async def _serve(config: Config) -> None:
-    from postroom import log
     from postroom.assembly import serving
 
-    log.set_up()
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)

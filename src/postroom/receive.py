@@ -13,9 +13,10 @@ from postroom.checks import Check
 from postroom.clock import to_iso
 from postroom.events import MESSAGE_RECEIVED
 from postroom.inboxes import Inbox
-from postroom.mail import bounce, extract, findings, reply, text
+from postroom.mail import bounce, findings, reply, text
 from postroom.mail.address import Address, mailbox_of, normalize
 from postroom.mail.bounce import Report
+from postroom.mail.extraction import MAX_CONTENT_BYTES
 from postroom.mail.parse import ParsedAttachment, ParsedMail, parse_mail
 from postroom.mail.return_path import BouncePath
 from postroom.messages import INBOUND, RAW_IN_ROW_BYTES, RECEIVED, Document, Verdicts
@@ -120,7 +121,7 @@ def unjudged(mail: ParsedMail, peer_ip: str) -> Verdicts:
 
 
 def _describe(position: int, file: ParsedAttachment) -> Attachment:
-    method = "skipped_too_large" if len(file.content) > extract.MAX_CONTENT_BYTES else None
+    method = "skipped_too_large" if len(file.content) > MAX_CONTENT_BYTES else None
     return Attachment(file.filename, position, file.content_type, len(file.content), method)
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 import idna
-from email_validator import EmailNotValidError, validate_email
 
 from postroom.mail import charset, headers
 
@@ -204,6 +203,8 @@ def validate(address: str) -> str:
     """The address, its domain in ASCII; ValueError says what is wrong with it."""
     if len(address) > MAX_ADDRESS_LENGTH:
         raise ValueError("The email address is too long.")
+    from email_validator import EmailNotValidError, validate_email  # slow to load, and not needed to start
+
     stand_in = _STAND_IN if normalize(address).rpartition("@")[2].rpartition(".")[2] in _SPECIAL_USE else ""
     try:
         valid = validate_email(address.removesuffix(".") + stand_in, check_deliverability=False, strict=True)
