@@ -1,4 +1,4 @@
-"""The little of curl that the documents use, for machines without it. Only the standard library: it starts fast."""
+"""The little of curl that the documents use, for machines without it; the standard library starts fast."""
 
 import argparse
 import secrets
