@@ -17,17 +17,18 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
-import click
 import pytest
 import typer.main
 
+import postroom.__main__  # noqa: F401 (adds the operator's commands to the app)
 from bench import catalogue
 from postroom import errors
-from postroom.__main__ import app
 from postroom.config import DEFAULTS
 from postroom.web.routes import ROUTES
 from postroom.web.routing import ACCOUNT
+from postroom_client.cli import app
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "postroom"
@@ -131,6 +132,8 @@ def desk(folder: Path, with_curl: bool) -> Iterator[Desk]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("POSTROOM_")} | {
         "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT / "src"),
+        "HOME": str(folder),  # profiles of the command are kept below it
+        "XDG_CONFIG_HOME": str(folder / ".config"),
         "POSTROOM_HTTP": f"127.0.0.1:{ports['http']}",
         "POSTROOM_SMTP": f"127.0.0.1:{ports['smtp']}",
         "POSTROOM_OUTBOUND": "smtp://127.0.0.1:9",  # nobody listens: mail to elsewhere waits in the queue
@@ -236,19 +239,15 @@ def flags_of_serve() -> dict[str, str]:
     return found
 
 
-def commands() -> dict[str, click.Command]:
+def commands() -> dict[str, Any]:
     """Every command by the words that call it."""
-    return dict(_commands_below("", typer.main.get_command(app)))
+    return dict(commands_below("", typer.main.get_command(app)))
 
 
-def _commands_below(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
-    below = getattr(command, "commands", None)
-    if below is None:
-        yield name, command
-        return
+def commands_below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
     yield name, command
-    for word, child in below.items():
-        yield from _commands_below(f"{name} {word}".strip(), child)
+    for word, child in getattr(command, "commands", {}).items():
+        yield from commands_below(f"{name} {word}".strip(), child)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
