@@ -38,8 +38,11 @@ def _joined(lines: list[str]) -> str:
 def _new_lines(lines: list[str]) -> list[str]:
     kept: list[str] = []
     place = 0
-    while place < len(lines) and not _ends_the_reply(lines, place):
-        head = _quote_head_lines(lines, place)
+    while place < len(lines):
+        folded = _folded(lines[place])
+        if _ends_the_reply(lines, place, folded):
+            break
+        head = _quote_head_lines(lines, place, folded)
         if head and not _quote_follows(lines, place + head):
             break
         if not head and not _is_quoted(lines[place]):
@@ -52,7 +55,7 @@ def _unquoted_lines(lines: list[str]) -> list[str]:
     kept: list[str] = []
     place = 0
     while place < len(lines):
-        head = _quote_head_lines(lines, place)
+        head = _quote_head_lines(lines, place, _folded(lines[place]))
         if not head and not _is_quoted(lines[place]):
             kept.append(lines[place])
         place += head or 1
@@ -63,11 +66,9 @@ def _is_quoted(line: str) -> bool:
     return line.lstrip(" \t\u00a0").startswith((">", "|>", "\uff1e"))
 
 
-def _ends_the_reply(lines: list[str], place: int) -> bool:
-    line = lines[place]
-    if line in ("-- ", "--", "--\u00a0"):
+def _ends_the_reply(lines: list[str], place: int, folded: str) -> bool:
+    if lines[place] in ("-- ", "--", "--\u00a0"):
         return True
-    folded = _folded(line)
     return bool(folded) and (
         _is_ruled(folded)
         or folded in FORWARD_HEADS
@@ -89,7 +90,7 @@ def _is_ruled(folded: str) -> bool:
 
 
 def _is_rule(folded: str) -> bool:
-    return len(folded) >= 3 and not folded.strip("-_=—")
+    return folded[0] in "-_=—" and len(folded) >= 3 and not folded.strip("-_=—")
 
 
 def _is_device_line(folded: str) -> bool:
@@ -105,8 +106,10 @@ def _is_copied_head(lines: list[str], place: int) -> bool:
 
 
 def _field_of(line: str) -> str:
-    name, colon, _ = line[:40].replace("\uff1a", ":").partition(":")
-    return name.strip(" \t\u00a0*").lower() if colon else ""
+    start = line[:40]
+    if ":" not in start and "\uff1a" not in start:
+        return ""
+    return start.replace("\uff1a", ":").partition(":")[0].strip(" \t\u00a0*").lower()
 
 
 def _next_filled(lines: list[str], place: int) -> int:
@@ -116,9 +119,8 @@ def _next_filled(lines: list[str], place: int) -> int:
     return len(lines)
 
 
-def _quote_head_lines(lines: list[str], place: int) -> int:
+def _quote_head_lines(lines: list[str], place: int, start: str) -> int:
     """How many lines an "On ... wrote:" head takes here; mail programs wrap it. 0: there is none."""
-    start = _folded(lines[place])
     if not start or not (start.startswith(HEAD_STARTS) or start[0].isdigit()):
         return 0
     joined = ""
