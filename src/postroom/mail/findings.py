@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from string import digits
 from urllib.parse import urlsplit
 
 from postroom.mail.markup import Open, tokens
@@ -86,7 +87,9 @@ def codes(text: str) -> tuple[str, ...]:
 
 def _candidates(text: str) -> list[re.Match[str]]:
     """Looks only around digits, of which most text has few and each candidate one."""
-    around = ((digits.start(), digits.end()) for digits in _DIGITS.finditer(text))
+    if text.isascii() and not any(digit in text for digit in digits):
+        return []
+    around = ((run.start(), run.end()) for run in _DIGITS.finditer(text))
     return [
         candidate
         for start, end in _merged(around, _CANDIDATE_REACH, _CANDIDATE_REACH)
@@ -146,7 +149,7 @@ def _nearest(word: re.Match[str], candidates: list[re.Match[str]], starts: list[
 
 def links(text: str, html: str) -> tuple[str, ...]:
     """Web addresses that the mail links to, first those of the HTML, in order and without repeats."""
-    written = (match.group() for match in _URL.finditer(text))
+    written = (match.group() for match in _URL.finditer(text)) if "://" in text else ()
     return _first_unique(_clean_links([*_targets(html), *map(_without_punctuation, written)]), MAX_LINKS)
 
 

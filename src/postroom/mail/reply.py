@@ -23,22 +23,45 @@ MAX_DEVICE_LINE_CHARS = 80
 
 
 _BLANK_RUN = re.compile(r"\n{3,}")
+# How every line begins that may quote or end something, in lower case. Most lines do not, and need no look.
+_NOTABLE = re.compile(
+    r"\n(?:[^\S\n]|\*)*+(?:[\d>\uff1e_=—-]|\|>|"
+    + "|".join(map(re.escape, (*HEAD_STARTS, *DEVICE_LINES, *FORWARD_HEADS)))
+    + rf"|(?:{'|'.join(FIRST_FIELDS)})[ \t\u00a0*]*+[:\uff1a])"
+)
 
 
 def reply_text(body_text: str) -> str:
     """Only what is new. When nothing is left, the text without quotes; empty when all of it is quoted."""
-    lines = body_text[:MAX_REPLY_CHARS].replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return _joined(_new_lines(lines)) or _joined(_unquoted_lines(lines))
+    text = body_text[:MAX_REPLY_CHARS].replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.split("\n")
+    return _joined(_new_lines(lines, _notable_lines(text))) or _joined(_unquoted_lines(lines))
+
+
+def _notable_lines(text: str) -> set[int]:
+    lowered = f"\n{text}".lower()
+    found: set[int] = set()
+    place, line = 0, 0
+    for match in _NOTABLE.finditer(lowered):
+        line += lowered.count("\n", place, match.start())
+        place = match.start()
+        found.add(line)
+    return found
 
 
 def _joined(lines: list[str]) -> str:
-    return _BLANK_RUN.sub("\n\n", "\n".join(line.rstrip() for line in lines)).strip("\n")
+    text = "\n".join(map(str.rstrip, lines))
+    return (_BLANK_RUN.sub("\n\n", text) if "\n\n\n" in text else text).strip("\n")
 
 
-def _new_lines(lines: list[str]) -> list[str]:
+def _new_lines(lines: list[str], notable: set[int]) -> list[str]:
     kept: list[str] = []
     place = 0
     while place < len(lines):
+        if place not in notable:
+            kept.append(lines[place])
+            place += 1
+            continue
         folded = _folded(lines[place])
         if _ends_the_reply(lines, place, folded):
             break
