@@ -1,5 +1,6 @@
 """One line for each movement and each fault, on standard error; never a body, a key or a secret."""
 
+import functools
 import sys
 
 import structlog
@@ -21,6 +22,7 @@ def set_up() -> None:
     )
 
 
+@functools.cache
 def get() -> Logger:
     logger: Logger = structlog.get_logger()
     return logger
