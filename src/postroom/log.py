@@ -3,6 +3,7 @@
 A line is `key=value` pairs (logfmt). Our own, because structlog brings Rich into every start of the server.
 """
 
+import functools
 import sys
 import traceback
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ class Logger:
 _logger = Logger()
 
 
+@functools.cache
 def get() -> Logger:
     return _logger
 

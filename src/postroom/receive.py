@@ -148,12 +148,15 @@ def store_mail(
 def store_message(tx: Tx, inbox: Inbox, read: ReadMail, now: int) -> Document:
     mail = read.mail
     joined = threads.resolve(tx, inbox.id, mail.in_reply_to, mail.references)
-    thread = joined or threads.start(tx, inbox.id, mail.subject, is_read=False, now=now)
     is_new = joined is not None and not threads.has_participant(tx, joined.id, mail.from_address)
+    thread = (
+        threads.start(tx, inbox.id, mail.subject, is_read=False, now=now)
+        if joined is None
+        else threads.add_message(tx, joined, is_read=False, now=now)
+    )
     document = to_document(inbox, thread.id, read, is_new, now)
     messages.add(tx, document, RECEIVED, mail.from_address, bool(read.attachments), now)
     attachments.add_all(tx, document.id, read.attachments)
-    threads.add_message(tx, thread, is_read=False, now=now)
     threads.add_participants(tx, thread.id, participants(mail))
     inboxes.add_correspondent(tx, inbox.id, mail.from_address)
     return document

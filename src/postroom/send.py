@@ -235,12 +235,15 @@ def commit(
     cold = {address for address in addresses if not inboxes.has_correspondent(tx, inbox.id, address)}
     limits.require_warmth(tx, inbox.id, inbox.created_at, cold, now)
     require_no_loop(tx, around, now)
-    thread = around.thread or threads.start(tx, inbox.id, letter.draft.subject, is_read=True, now=now)
+    thread = (
+        threads.start(tx, inbox.id, letter.draft.subject, is_read=True, now=now)
+        if around.thread is None
+        else threads.add_message(tx, around.thread, is_read=True, now=now)
+    )
     document = to_document(inbox, thread, order, letter, now)
     messages.add(tx, document, PENDING, inbox.address, bool(letter.files), now)
     messages.add_raw(tx, document.id, None if blob else letter.raw, blob)
     attachments.add_all(tx, document.id, letter.files)
-    threads.add_message(tx, thread, is_read=True, now=now)
     threads.add_participants(tx, thread.id, (inbox.address, *addresses))
     recipients = [Recipient(address, address in cold) for address in addresses]
     deliveries.add_mail(tx, caller.account_id, inbox.id, document.id, recipients, now)

@@ -50,10 +50,11 @@ def resolve(tx: Tx, inbox_id: str, in_reply_to: Iterable[str], references: Itera
 
 
 def start(tx: Tx, inbox_id: str, subject: str, is_read: bool, now: int) -> Thread:
-    thread = Thread(ids.new(ids.THREAD, now), inbox_id, subject, is_read, 0, now)
+    """A thread of one message."""
+    thread = Thread(ids.new(ids.THREAD, now), inbox_id, subject, is_read, 1, now)
     tx.run(
         "insert into threads (id, inbox_id, subject, is_read, message_count, last_message_at, created_at)"
-        " values (:id, :inbox_id, :subject, :is_read, 0, :now, :now)",
+        " values (:id, :inbox_id, :subject, :is_read, 1, :now, :now)",
         id=thread.id,
         inbox_id=inbox_id,
         subject=subject,
@@ -134,13 +135,14 @@ def _total(tx: Tx, inbox_id: str, is_read: bool | None) -> int:
 
 
 def add_participants(tx: Tx, thread_id: str, addresses: Iterable[str]) -> None:
-    for address in sorted(set(addresses)):
-        tx.run(
-            "insert into participants (thread_id, address) values (:thread_id, :address)"
-            " on conflict (thread_id, address) do nothing",
-            thread_id=thread_id,
-            address=address,
-        )
+    named = {f"address{number}": address for number, address in enumerate(sorted(set(addresses)))}
+    rows = ", ".join(f"(:thread_id, :{name})" for name in named)
+    tx.run(
+        f"insert into participants (thread_id, address) values {rows}"
+        " on conflict (thread_id, address) do nothing",
+        thread_id=thread_id,
+        **named,
+    )
 
 
 def has_participant(tx: Tx, thread_id: str, address: str) -> bool:

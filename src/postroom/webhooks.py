@@ -64,6 +64,17 @@ def find(tx: Tx, owner: str) -> Webhook | None:
     return None if row is None else Webhook.from_row(row)
 
 
+def find_for_inbox(tx: Tx, inbox_id: str, account_id: str) -> Webhook | None:
+    """The inbox's own webhook, else the account's."""
+    row = tx.one(
+        "select * from webhooks where owner in (:inbox_id, :account_id)"
+        " order by case when owner = :inbox_id then 0 else 1 end limit 1",
+        inbox_id=inbox_id,
+        account_id=account_id,
+    )
+    return None if row is None else Webhook.from_row(row)
+
+
 def get(tx: Tx, owner: str) -> Webhook:
     webhook = find(tx, owner)
     if webhook is None:
@@ -136,7 +147,7 @@ def rotate_secret(tx: Tx, owner: str, now: int) -> Webhook:
 
 def enqueue(tx: Tx, event: Event, now: int) -> bool:
     """Queues the event for the inbox's own webhook, else for the account's. False when nobody wants it."""
-    webhook = find(tx, event.inbox_id) or find(tx, event.account_id)
+    webhook = find_for_inbox(tx, event.inbox_id, event.account_id)
     if webhook is None or not webhook.enabled or event.kind not in webhook.event_types:
         return False
     deliveries.add_webhook(tx, event, webhook.owner, webhook.url, now)
