@@ -1,4 +1,4 @@
-"""The operator's commands: serve, migrate, accounts, keys. Heavy imports wait until a command needs them."""
+"""The operator's commands. Heavy imports wait until a command needs them."""
 
 import asyncio
 import json
@@ -25,8 +25,10 @@ app = typer.Typer(
 )
 accounts_app = typer.Typer(help="Accounts own inboxes and keys.", no_args_is_help=True)
 keys_app = typer.Typer(help="API keys of an account.", no_args_is_help=True)
+domains_app = typer.Typer(help="Domains whose mail is taken and signed here.", no_args_is_help=True)
 app.add_typer(accounts_app, name="accounts")
 app.add_typer(keys_app, name="keys")
+app.add_typer(domains_app, name="domains")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 AccountOption = Annotated[str, typer.Option("--account", help="Id or name of the account.")]
@@ -194,6 +196,62 @@ def revoke_key(key_id: Annotated[str, typer.Argument(help="Id of the key, key_â€
 
     _write(lambda tx, now: keys.remove(tx, key_id))
     print(f"{key_id} is revoked.")
+
+
+@domains_app.command("show")
+def show_domains(as_json: Json = False) -> None:
+    """Print the DNS records to set, for the service's domain and for the accounts' own."""
+    from postroom.assembly import make_service_key
+
+    async def work(db: "Database", config: Config) -> list[dict[str, Any]]:
+        await make_service_key(db, config.domain)
+        return await db.read(_describe_domains, config.domain)
+
+    found = _with_database(work)
+    if as_json:
+        print(json.dumps(found))
+        return
+    for domain in found:
+        print(f"{domain['domain']} ({domain['status']})")
+        for record in domain["records"]:
+            note = "" if record["required"] else " (recommended)"
+            print(
+                f"\n  # {record['purpose']}{note}\n  {record['name']}. {record['type']} {_zone_value(record)}"
+            )
+        print()
+
+
+def _describe_domains(tx: "Tx", service_domain: str) -> list[dict[str, Any]]:
+    from postroom import domains
+
+    owners = [(domains.SERVICE, service_domain, "the service's own")] + [
+        (domain.account_id, domain.name, "verified" if domain.verified_at else "not verified yet")
+        for domain in domains.list_all(tx)
+    ]
+    shown = []
+    for owner, name, status in owners:
+        key = domains.find_key(tx, owner, name)
+        assert key is not None
+        records = [
+            {
+                "type": record.type,
+                "name": record.name,
+                "value": record.value,
+                "purpose": record.purpose,
+                "required": record.is_required,
+            }
+            for record in domains.records(name, service_domain, key)
+        ]
+        shown.append({"domain": name, "status": status, "records": records})
+    return shown
+
+
+def _zone_value(record: dict[str, Any]) -> str:
+    """As a zone file writes it: a text in strings of at most 255 characters (RFC 1035 section 3.3.14)."""
+    value: str = record["value"]
+    if record["type"] != "TXT":
+        return value
+    return " ".join(f'"{value[at : at + 255]}"' for at in range(0, len(value), 255))
 
 
 def _require_plan(plan: str) -> Plan:
