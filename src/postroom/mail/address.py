@@ -19,6 +19,13 @@ MAX_NAME_LENGTH = 1_000
 _SPECIAL_USE = frozenset(("localhost", "local", "test", "invalid", "onion", "arpa"))
 _STAND_IN = ".example"
 
+# What needs no closer look: validating this much by the book takes forty times as long.
+_ATEXT = r"[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+"
+_LABEL = r"(?!..--)[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,40}[a-zA-Z0-9])?"
+_PLAIN_ADDRESS = re.compile(
+    rf"(?=.{{1,200}}\Z)(?=[^@]{{1,64}}@)({_ATEXT}(?:\.{_ATEXT})*)@((?:{_LABEL}\.)+[a-zA-Z]{{2,20}})", re.ASCII
+)
+
 _QUOTED = r'"(?P<quoted>(?:[^"\\]++|\\.)*+)" |'
 _OTHERS = r"""
     (?P<space>\s++)
@@ -201,6 +208,9 @@ def mailbox_of(address: str) -> str:
 
 def validate(address: str) -> str:
     """The address, its domain in ASCII; ValueError says what is wrong with it."""
+    plain = _PLAIN_ADDRESS.fullmatch(address)
+    if plain:
+        return f"{plain[1]}@{plain[2].lower()}"
     if len(address) > MAX_ADDRESS_LENGTH:
         raise ValueError("The email address is too long.")
     from email_validator import EmailNotValidError, validate_email  # slow to load, and not needed to start
