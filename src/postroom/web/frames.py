@@ -1,13 +1,19 @@
 """WebSocket frames written straight to the transport: one encoding serves every client of an event."""
 
 import struct
+from asyncio import TimerHandle
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
 from websockets.http11 import Request
+from websockets.protocol import State
 
 EXTENSION = "postroom.frames"
 BUFFER_LIMIT_BYTES = 4 * 1024 * 1024
 LAST_WORDS_SECONDS = 5.0
+FRAGMENTS_LIMIT = 1000
+
+TOO_BIG, BROKEN, TOO_SLOW = 1009, 1011, 4013
 
 _FINAL_TEXT = 0x81
 
@@ -24,6 +30,8 @@ def text_frame(payload: bytes) -> bytes:
 
 class StreamProtocol(WebSocketsSansIOProtocol):
     """uvicorn's protocol, offering itself to the application: its only seam below ASGI messages."""
+
+    _end_timer: TimerHandle | None = None
 
     def handle_connect(self, event: Request) -> None:
         super().handle_connect(event)
@@ -42,9 +50,40 @@ class StreamProtocol(WebSocketsSansIOProtocol):
     async def wait_until_writable(self) -> None:
         await self.writable.wait()
 
+    def handle_ping(self) -> None:
+        """Pongs count too: who only asks and never reads must not fill the memory."""
+        if not self.write_frame(b"".join(self.conn.data_to_send())):
+            self.close_now(TOO_SLOW, "too slow: answers to pings are not read")
+
+    def handle_cont(self, event: Frame) -> None:
+        """Empty fragments add nothing to the size of a message, so their number is bounded as well."""
+        if self.close_sent:
+            return
+        if len(self.frames) >= FRAGMENTS_LIMIT:
+            self.close_now(TOO_BIG, "too many fragments")
+            return
+        super().handle_cont(event)
+
+    def keepalive_timeout(self) -> None:
+        self.stop_keepalive()
+        self.close_now(BROKEN, "no answer to a ping")
+
+    def handle_close(self, event: Frame) -> None:
+        super().handle_close(event)
+        self._end_soon()
+
+    def handle_parser_exception(self) -> None:
+        super().handle_parser_exception()
+        self._end_soon()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._end_timer is not None:
+            self._end_timer.cancel()
+        super().connection_lost(exc)
+
     def close_now(self, code: int, reason: str) -> None:
         """Says why, also to a client that reads nothing; such a one is cut off a little later."""
-        if self.close_sent or self.transport.is_closing():
+        if self.close_sent or self.transport.is_closing() or self.conn.state is not State.OPEN:
             return
         self.conn.send_close(code, reason)
         self.transport.write(b"".join(self.conn.data_to_send()))
@@ -54,3 +93,8 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             self.read_paused = False
             self.transport.resume_reading()
         self.close_timer = self.loop.call_later(LAST_WORDS_SECONDS, self.transport.abort)
+
+    def _end_soon(self) -> None:
+        """A transport closes when all is written: a client that reads nothing would put it off for ever."""
+        if self._end_timer is None:
+            self._end_timer = self.loop.call_later(LAST_WORDS_SECONDS, self.transport.abort)
