@@ -10,6 +10,7 @@ from typing import Any
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 MASK = b"\x37\xfa\x21\x3d"
 PATIENCE_SECONDS = 20
+CHOPPED_UP_TO_BYTES = 400
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,18 @@ class RawWebSocket:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self.writer = writer
+        self.is_chopped = False  # each byte of a short message in a packet of its own
 
     async def send(self, *frames: bytes) -> None:
-        self.writer.write(b"".join(frames))
-        await self.writer.drain()
+        data = b"".join(frames)
+        size = 1 if self.is_chopped and len(data) <= CHOPPED_UP_TO_BYTES else len(data)
+        try:
+            for start in range(0, len(data), size):
+                self.writer.write(data[start : start + size])
+                await self.writer.drain()
+                await asyncio.sleep(0)
+        except ConnectionError:
+            return  # the server may close before it has heard all: what it said can still be read
 
     async def say(self, **message: Any) -> None:
         await self.send(encode(TEXT, json.dumps(message).encode()))

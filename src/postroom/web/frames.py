@@ -1,7 +1,8 @@
 """WebSocket frames written straight to the transport: one encoding serves every client of an event."""
 
+import asyncio
+import contextlib
 import struct
-from asyncio import TimerHandle
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
@@ -9,7 +10,8 @@ from websockets.http11 import Request
 from websockets.protocol import State
 
 EXTENSION = "postroom.frames"
-BUFFER_LIMIT_BYTES = 4 * 1024 * 1024
+BUFFER_LIMIT_BYTES = 1024 * 1024
+STALL_SECONDS = 3.0
 LAST_WORDS_SECONDS = 5.0
 FRAGMENTS_LIMIT = 1000
 
@@ -31,15 +33,13 @@ def text_frame(payload: bytes) -> bytes:
 class StreamProtocol(WebSocketsSansIOProtocol):
     """uvicorn's protocol, offering itself to the application: its only seam below ASGI messages."""
 
-    _end_timer: TimerHandle | None = None
-
     def handle_connect(self, event: Request) -> None:
         super().handle_connect(event)
         if hasattr(self, "scope"):
             self.scope["extensions"][EXTENSION] = {"frames": self}
 
     def write_frame(self, frame: bytes) -> bool:
-        """False when the client does not keep up: nothing was written, and it must be let go."""
+        """False when too much waits for the client already: nothing was written."""
         if self.close_sent or self.transport.is_closing():
             return True
         if self.transport.get_write_buffer_size() > BUFFER_LIMIT_BYTES:
@@ -47,8 +47,17 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self.transport.write(frame)
         return True
 
-    async def wait_until_writable(self) -> None:
-        await self.writable.wait()
+    async def wait_until_writable(self) -> bool:
+        """False when for a while the client took nothing of what waits for it."""
+        unsent_bytes = None
+        while not self.writable.is_set():
+            before, unsent_bytes = unsent_bytes, self.transport.get_write_buffer_size()
+            if before is not None and unsent_bytes >= before:
+                return False
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(STALL_SECONDS):
+                    await self.writable.wait()
+        return True
 
     def handle_ping(self) -> None:
         """Pongs count too: who only asks and never reads must not fill the memory."""
@@ -68,18 +77,19 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self.stop_keepalive()
         self.close_now(BROKEN, "no answer to a ping")
 
+    def data_received(self, data: bytes) -> None:
+        if self.conn.parser_exc is None:
+            super().data_received(data)
+
     def handle_close(self, event: Frame) -> None:
-        super().handle_close(event)
-        self._end_soon()
+        if self.close_sent:
+            super().handle_close(event)
+            self._cut_off_soon()
+        elif not self.transport.is_closing():
+            self._hang_up()
 
     def handle_parser_exception(self) -> None:
-        super().handle_parser_exception()
-        self._end_soon()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._end_timer is not None:
-            self._end_timer.cancel()
-        super().connection_lost(exc)
+        self._hang_up()
 
     def close_now(self, code: int, reason: str) -> None:
         """Says why, also to a client that reads nothing; such a one is cut off a little later."""
@@ -87,14 +97,25 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             return
         self.conn.send_close(code, reason)
         self.transport.write(b"".join(self.conn.data_to_send()))
-        self.close_sent = True
         self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
+        self._cut_off_soon()
+
+    def _hang_up(self) -> None:
+        """The last bytes and the end of our side. Reading goes on for a while: a connection that is closed
+        before all was read is reset, and the client may never see why (RFC 6455 section 7.1.1)."""
+        close = self.conn.close_sent
+        assert close is not None
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": close.code, "reason": close.reason})
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._cut_off_soon()
+
+    def _cut_off_soon(self) -> None:
+        """A transport closes when all is written: a client that reads nothing would put it off for ever."""
+        self.close_sent = True
         if self.read_paused:
             self.read_paused = False
             self.transport.resume_reading()
-        self.close_timer = self.loop.call_later(LAST_WORDS_SECONDS, self.transport.abort)
-
-    def _end_soon(self) -> None:
-        """A transport closes when all is written: a client that reads nothing would put it off for ever."""
-        if self._end_timer is None:
-            self._end_timer = self.loop.call_later(LAST_WORDS_SECONDS, self.transport.abort)
+        if self.close_timer is None:
+            self.close_timer = self.loop.call_later(LAST_WORDS_SECONDS, self.transport.abort)

@@ -1,4 +1,5 @@
-"""The event stream, /v1/ws. One hub an account reads its new events once and hands them to every stream."""
+"""The event stream, /v1/ws. One hub an account reads its new events once and hands them to every stream;
+a stream that falls behind reads the log by itself, and one that takes nothing is closed."""
 
 import asyncio
 import secrets
@@ -76,12 +77,18 @@ class Stream:
         """False when the client does not keep up. What it read from the log before is not sent again."""
         if event.position <= self.cursor:
             return True
+        if self.wants(event) and not self._protocol.write_frame(frame):
+            return False
         self.cursor = event.position
-        return not self.wants(event) or self._protocol.write_frame(frame)
+        return True
 
-    async def write(self, frame: bytes) -> None:
-        await self._protocol.wait_until_writable()
+    async def write(self, frame: bytes) -> bool:
+        """Waits for the client. False when it took nothing for too long, and is let go."""
+        if not await self._protocol.wait_until_writable():
+            self.close(TOO_SLOW, "too slow: reconnect with last_event_id")
+            return False
         self._protocol.write_frame(frame)
+        return True
 
     async def say(self, message: dict[str, Any]) -> None:
         await self.write(text_frame(msgspec.json.encode(message)))
@@ -153,8 +160,44 @@ class Hub:
         frame = text_frame(event.payload)
         self.position = event.position
         for stream in [stream for stream in self.live if not stream.offer(event, frame)]:
-            self.live.discard(stream)
-            stream.close(TOO_SLOW, "too slow: reconnect with last_event_id")
+            self.start_replay(stream, stream.cursor)
+
+    def start_replay(self, stream: Stream, position: int) -> None:
+        """From now on the stream reads the log at its own pace, until it has caught up."""
+        self.live.discard(stream)
+        if stream.replay is not None:
+            stream.replay.cancel()
+        stream.cursor = position
+        stream.replay = asyncio.create_task(self._replay(stream))
+
+    async def _replay(self, stream: Stream) -> None:
+        """Without a pause between the last page and going live: nothing falls between the two."""
+        try:
+            has_caught_up = await self._send_missed(stream)
+        except Exception as error:
+            log.get().error("cannot replay events", account=self._account_id, reason=str(error))
+            stream.close(BROKEN, "something went wrong: reconnect with last_event_id")
+            return
+        if has_caught_up:
+            stream.replay = None
+            self.live.add(stream)
+
+    async def _send_missed(self, stream: Stream) -> bool:
+        """A cursor over the table: however much was missed, one page is in memory."""
+        scope = stream.caller.inbox_id
+        wanted = Filter(self._account_id, frozenset({scope} if scope else ()))
+        while stream.cursor < self.position:
+            announced = self.position
+            page = await self._resources.db.read(events.list_after, wanted, stream.cursor, PAGE)
+            for event in page:
+                if stream.wants(event) and not await stream.write(text_frame(event.payload)):
+                    return False
+                stream.cursor = event.position
+            if len(page) < PAGE:
+                stream.cursor = max(stream.cursor, announced)  # up to there nothing more is for this key
+            else:
+                await asyncio.sleep(0)  # a long log of which nothing is wanted holds up nobody
+        return True
 
 
 class Streams:
@@ -271,38 +314,7 @@ class Streams:
             await stream.say_error("last_event_id is unknown. New events will come.")
             await self._join(hub, stream, None)
             return
-        hub.live.discard(stream)
-        if stream.replay is not None:
-            stream.replay.cancel()
-        stream.cursor = position
-        stream.replay = asyncio.create_task(self._catch_up(hub, stream))
-
-    async def _catch_up(self, hub: Hub, stream: Stream) -> None:
-        """Without a pause between the last page and going live: nothing falls between the two."""
-        try:
-            await self._send_missed(hub, stream)
-        except Exception as error:
-            log.get().error("cannot replay events", account=stream.caller.account_id, reason=str(error))
-            stream.close(BROKEN, "something went wrong: reconnect with last_event_id")
-            return
-        stream.replay = None
-        hub.live.add(stream)
-
-    async def _send_missed(self, hub: Hub, stream: Stream) -> None:
-        """A cursor over the table: however much was missed, one page is in memory."""
-        scope = stream.caller.inbox_id
-        wanted = Filter(stream.caller.account_id, frozenset({scope} if scope else ()))
-        while stream.cursor < hub.position:
-            announced = hub.position
-            page = await self._resources.db.read(events.list_after, wanted, stream.cursor, PAGE)
-            for event in page:
-                if stream.wants(event):
-                    await stream.write(text_frame(event.payload))
-                stream.cursor = event.position
-            if len(page) < PAGE:
-                stream.cursor = max(stream.cursor, announced)  # up to there nothing more is for this key
-            else:
-                await asyncio.sleep(0)  # a long log of which nothing is wanted holds up nobody
+        hub.start_replay(stream, position)
 
     async def _unsubscribe(self, stream: Stream, message: ClientMessage) -> None:
         gone = frozenset(message.inbox_ids)
