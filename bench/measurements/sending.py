@@ -1,5 +1,6 @@
 """Sends accepted a second (durable, one recipient, 1 kB), and mails delivered, signed, to a relay."""
 
+import asyncio
 import contextlib
 import itertools
 import json
