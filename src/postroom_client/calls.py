@@ -9,6 +9,7 @@ from postroom_client.exchange import Call, content, decoded, nothing, path, pres
 from postroom_client.results import (
     ApiKey,
     AttachmentText,
+    Domain,
     EventPage,
     Inbox,
     Me,
@@ -21,7 +22,6 @@ from postroom_client.results import (
 
 Direction = Literal["inbound", "outbound"]
 ANSWER_MARGIN_SECONDS = 15
-LONGEST_WAIT_SECONDS = 120
 
 
 def me() -> Call[Me]:
@@ -187,6 +187,31 @@ def add_suppression(address: str) -> Call[Suppression]:
 
 def delete_suppression(address: str) -> Call[None]:
     return Call("DELETE", path("v1", "suppressions", address), nothing)
+
+
+# domains
+
+
+def add_domain(domain: str) -> Call[Domain]:
+    """Add a domain of your own; the result lists the DNS records to set."""
+    return Call("POST", "/v1/domains", decoded(Domain), json={"domain": domain}, is_repeatable=False)
+
+
+def list_domains(*, limit: int = 50, offset: int = 0) -> Call[Page[Domain]]:
+    return Call("GET", "/v1/domains", decoded(Page[Domain]), query=present(limit=limit, offset=offset))
+
+
+def get_domain(domain_id: str) -> Call[Domain]:
+    return Call("GET", path("v1", "domains", domain_id), decoded(Domain))
+
+
+def verify_domain(domain_id: str) -> Call[Domain]:
+    """Look the records up in DNS; each then says whether it was found."""
+    return Call("POST", path("v1", "domains", domain_id, "verify"), decoded(Domain), timeout_seconds=60)
+
+
+def delete_domain(domain_id: str) -> Call[None]:
+    return Call("DELETE", path("v1", "domains", domain_id), nothing)
 
 
 def given(body: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import httpx2
 import msgspec
 
-from postroom_client import calls, sending, stream, wire
+from postroom_client import calls, sending, stream, waiting, wire
 from postroom_client.errors import Unauthorized
 from postroom_client.exchange import Call, Patience, Reply, Steps, pause_before_next, require_success
 from postroom_client.results import Event
@@ -137,9 +137,15 @@ class Client:
     get_attachment = _blocking(calls.get_attachment)
     get_attachment_text = _blocking(calls.get_attachment_text)
     list_events = _blocking(calls.list_events)
+    wait = _blocking(waiting.wait)
     list_suppressions = _blocking(calls.list_suppressions)
     add_suppression = _blocking(calls.add_suppression)
     delete_suppression = _blocking(calls.delete_suppression)
+    add_domain = _blocking(calls.add_domain)
+    list_domains = _blocking(calls.list_domains)
+    get_domain = _blocking(calls.get_domain)
+    verify_domain = _blocking(calls.verify_domain)
+    delete_domain = _blocking(calls.delete_domain)
 
 
 class AsyncClient:
@@ -230,6 +236,12 @@ class AsyncClient:
     get_attachment = _awaited(calls.get_attachment)
     get_attachment_text = _awaited(calls.get_attachment_text)
     list_events = _awaited(calls.list_events)
+    wait = _awaited(waiting.wait)
     list_suppressions = _awaited(calls.list_suppressions)
     add_suppression = _awaited(calls.add_suppression)
     delete_suppression = _awaited(calls.delete_suppression)
+    add_domain = _awaited(calls.add_domain)
+    list_domains = _awaited(calls.list_domains)
+    get_domain = _awaited(calls.get_domain)
+    verify_domain = _awaited(calls.verify_domain)
+    delete_domain = _awaited(calls.delete_domain)

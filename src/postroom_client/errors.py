@@ -99,6 +99,14 @@ class AddressTaken(PostroomError):
     code, status = "address_taken", 409
 
 
+class DomainTaken(PostroomError):
+    code, status = "domain_taken", 409
+
+
+class NothingToDo(PostroomError):
+    code, status = "nothing_to_do", 409
+
+
 class PayloadTooLarge(PostroomError):
     code, status = "payload_too_large", 413
 

@@ -53,6 +53,18 @@ def bridge_lock_path(name: str) -> Path:
     return folder() / f"bridge-{name}.lock"
 
 
+def is_locked(place: Path) -> bool:
+    """Whether a living process holds the lock (flock) of this file."""
+    import fcntl
+
+    with place.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
 def load() -> Profiles:
     place = file_path()
     try:

@@ -77,9 +77,11 @@ class Recipient(Struct, rename="camel", frozen=True):
     """How far the delivery to one address has come."""
 
     address: str
-    status: str = ""
+    state: str = ""
     attempts: int = 0
-    last_reply: str | None = None
+    last_code: int | None = None
+    last_reply: str = ""
+    next_attempt_at: datetime | None = None
 
 
 class Message(Struct, rename="camel", frozen=True):
@@ -170,3 +172,43 @@ class Suppression(Struct, rename="camel", frozen=True):
     address: str
     type: str = "manual"
     created_at: datetime | None = None
+
+
+class DnsRecord(Struct, rename="camel", frozen=True):
+    """A record to set; `found` is known once the domain was looked up."""
+
+    type: str
+    name: str
+    value: str
+    purpose: str = ""
+    required: bool = False
+    found: bool | None = None
+
+
+class Domain(Struct, rename="camel", frozen=True):
+    id: str
+    domain: str
+    status: str = "pending"
+    created_at: datetime | None = None
+    verified_at: datetime | None = None
+    records: list[DnsRecord] = []
+
+
+class Webhook(Struct, rename="camel", frozen=True):
+    """`secret` is shown once, when it is made."""
+
+    url: str | None = None
+    event_types: list[str] = []
+    enabled: bool = True
+    created_at: datetime | None = None
+    secret: str | None = None
+
+
+class WebhookSecret(Struct, rename="camel", frozen=True):
+    secret: str
+
+
+class WebhookTest(Struct, rename="camel", frozen=True):
+    ok: bool
+    status: int = 0
+    milliseconds: int = 0

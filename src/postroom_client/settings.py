@@ -15,7 +15,6 @@ class Flags:
     profile: str | None = None
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
-    inbox_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +38,7 @@ def resolve(flags: Flags, environment: Mapping[str, str]) -> Settings:
         profile=name,
         base_url=base_url.rstrip("/"),
         api_key=flags.api_key or environment.get("POSTROOM_API_KEY") or (stored.api_key if stored else None),
-        inbox_id=flags.inbox_id
-        or environment.get("POSTROOM_INBOX_ID")
-        or (stored.inbox_id if stored else None),
+        inbox_id=environment.get("POSTROOM_INBOX_ID") or (stored.inbox_id if stored else None),
     )
 
 
