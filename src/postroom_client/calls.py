@@ -18,6 +18,10 @@ from postroom_client.results import (
     Suppression,
     Thread,
     ThreadMessages,
+    Webhook,
+    WebhookDelivery,
+    WebhookSecret,
+    WebhookTest,
 )
 
 Direction = Literal["inbound", "outbound"]
@@ -212,6 +216,48 @@ def verify_domain(domain_id: str) -> Call[Domain]:
 
 def delete_domain(domain_id: str) -> Call[None]:
     return Call("DELETE", path("v1", "domains", domain_id), nothing)
+
+
+# webhooks
+
+
+def get_webhook() -> Call[Webhook]:
+    return Call("GET", "/v1/webhook", decoded(Webhook))
+
+
+def set_webhook(
+    url: str, *, event_types: Sequence[str] | None = None, secret: str | None = None
+) -> Call[Webhook]:
+    """Have the account's events posted to `url`; a secret that is made now is shown only now."""
+    kinds = None if event_types is None else list(event_types)
+    body = given({"url": url, "eventTypes": kinds, "secret": secret})
+    return Call("PUT", "/v1/webhook", decoded(Webhook), json=body)
+
+
+def delete_webhook() -> Call[None]:
+    return Call("DELETE", "/v1/webhook", nothing)
+
+
+def test_webhook() -> Call[WebhookTest]:
+    """Have a signed event of kind `webhook.test` posted now."""
+    return Call("POST", "/v1/webhook/test", decoded(WebhookTest), is_repeatable=False)
+
+
+def rotate_webhook_secret() -> Call[WebhookSecret]:
+    """A new secret, shown only now."""
+    return Call("POST", "/v1/webhook/rotate-secret", decoded(WebhookSecret), is_repeatable=False)
+
+
+def list_webhook_deliveries(*, limit: int = 50, offset: int = 0) -> Call[Page[WebhookDelivery]]:
+    """What was posted, newest first, with every attempt."""
+    query = present(limit=limit, offset=offset)
+    return Call("GET", "/v1/webhook/deliveries", decoded(Page[WebhookDelivery]), query=query)
+
+
+def retry_webhook_delivery(delivery_id: str) -> Call[WebhookDelivery]:
+    """Post it again, now."""
+    target = path("v1", "webhook", "deliveries", delivery_id, "retry")
+    return Call("POST", target, decoded(WebhookDelivery), is_repeatable=False)
 
 
 def given(body: dict[str, Any]) -> dict[str, Any]:

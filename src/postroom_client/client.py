@@ -146,6 +146,13 @@ class Client:
     get_domain = _blocking(calls.get_domain)
     verify_domain = _blocking(calls.verify_domain)
     delete_domain = _blocking(calls.delete_domain)
+    get_webhook = _blocking(calls.get_webhook)
+    set_webhook = _blocking(calls.set_webhook)
+    delete_webhook = _blocking(calls.delete_webhook)
+    test_webhook = _blocking(calls.test_webhook)
+    rotate_webhook_secret = _blocking(calls.rotate_webhook_secret)
+    list_webhook_deliveries = _blocking(calls.list_webhook_deliveries)
+    retry_webhook_delivery = _blocking(calls.retry_webhook_delivery)
 
 
 class AsyncClient:
@@ -245,3 +252,10 @@ class AsyncClient:
     get_domain = _awaited(calls.get_domain)
     verify_domain = _awaited(calls.verify_domain)
     delete_domain = _awaited(calls.delete_domain)
+    get_webhook = _awaited(calls.get_webhook)
+    set_webhook = _awaited(calls.set_webhook)
+    delete_webhook = _awaited(calls.delete_webhook)
+    test_webhook = _awaited(calls.test_webhook)
+    rotate_webhook_secret = _awaited(calls.rotate_webhook_secret)
+    list_webhook_deliveries = _awaited(calls.list_webhook_deliveries)
+    retry_webhook_delivery = _awaited(calls.retry_webhook_delivery)

@@ -35,6 +35,10 @@ class Finding:
     detail: str
     next_step: str = ""
 
+    def to_json(self) -> dict[str, str]:
+        named = {"name": self.name, "verdict": self.verdict, "detail": self.detail}
+        return {**named, "nextStep": self.next_step} if self.next_step else named
+
 
 Check = Callable[[Client, Settings], Finding]
 

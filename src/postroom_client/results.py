@@ -212,3 +212,25 @@ class WebhookTest(Struct, rename="camel", frozen=True):
     ok: bool
     status: int = 0
     milliseconds: int = 0
+
+
+class WebhookAttempt(Struct, rename="camel", frozen=True):
+    """One try; `excerpt` is the beginning of what the endpoint answered."""
+
+    at: datetime | None = None
+    status: int | None = None
+    milliseconds: int = 0
+    error: str | None = None
+    excerpt: str = ""
+
+
+class WebhookDelivery(Struct, rename="camel", frozen=True):
+    id: str
+    event_id: str = ""
+    event: str = ""
+    inbox_id: str = ""
+    url: str = ""
+    state: str = ""
+    attempts: list[WebhookAttempt] = []
+    created_at: datetime | None = None
+    next_attempt_at: datetime | None = None

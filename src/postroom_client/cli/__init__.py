@@ -15,6 +15,7 @@ from postroom_client.cli import (
     suppressions,
     threads,
     wait,
+    webhook,
 )
 
 app = typer.Typer(
@@ -30,6 +31,7 @@ app.add_typer(messages.app, name="messages")
 app.add_typer(attachments.app, name="attachments")
 wait.add_to(app)
 listen.add_to(app)
+app.add_typer(webhook.app, name="webhook")
 app.add_typer(suppressions.app, name="suppressions")
 app.add_typer(domains.app, name="domains")
 status.add_to(app)

@@ -1,6 +1,5 @@
 """postroom doctor: what works, what does not, and what to do about it."""
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import typer
@@ -20,7 +19,7 @@ def doctor(desk: Desk) -> None:
     from postroom_client import examination
 
     findings = list(examination.examine(desk.settings))
-    raw = output.encode({"checks": [asdict(finding) for finding in findings]})
+    raw = output.encode({"checks": [finding.to_json() for finding in findings]})
     desk.show_result(raw, findings, _show)
     if any(finding.verdict == "fail" for finding in findings):
         raise typer.Exit(FAILED)

@@ -13,7 +13,6 @@ from postroom_client.cli.desk import Desk
 from postroom_client.cli.safe_text import one_line
 
 if TYPE_CHECKING:
-
     from postroom_client.stream import Frame
 
 FORWARD_TIMEOUT_SECONDS = 15.0
