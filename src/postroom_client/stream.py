@@ -4,9 +4,9 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager, closing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +15,9 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from postroom_client import errors
 from postroom_client.errors import StreamRefused, Unauthorized
 from postroom_client.exchange import PASSING_FAULTS, TOO_MANY_REQUESTS, backoff
+
+if TYPE_CHECKING:
+    from websockets.asyncio.client import ClientConnection
 
 FRAME_LIMIT_BYTES = 64 * 1024 * 1024
 REMEMBERED_EVENTS = 1024
@@ -148,7 +151,8 @@ def frames(
 def _one_connection(base_url: str, api_key: str, subscription: Subscription) -> Generator[Frame, None, None]:
     from websockets.sync.client import connect
 
-    with connect(address(base_url), **_options(api_key)) as socket:
+    # Closed inside, a connection that the caller leaves ends as a normal one and not as an error.
+    with connect(address(base_url), **_options(api_key)) as socket, closing(socket):
         socket.send(subscription.request())
         for text in socket:
             frame = subscription.take(_as_text(text))
@@ -178,12 +182,20 @@ async def _one_async_connection(
 ) -> AsyncGenerator[Frame, None]:
     from websockets.asyncio.client import connect
 
-    async with connect(address(base_url), **_options(api_key)) as socket:
+    async with connect(address(base_url), **_options(api_key)) as socket, _closing(socket):
         await socket.send(subscription.request())
         async for text in socket:
             frame = subscription.take(_as_text(text))
             if frame is not None:
                 yield frame
+
+
+@asynccontextmanager
+async def _closing(socket: "ClientConnection") -> AsyncGenerator[None, None]:
+    try:
+        yield
+    finally:
+        await socket.close()
 
 
 def _as_text(message: str | bytes) -> str:

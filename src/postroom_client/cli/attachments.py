@@ -10,7 +10,7 @@ from postroom_client.cli import output
 from postroom_client.cli.command import command, group
 from postroom_client.cli.desk import Desk
 from postroom_client.cli.messages import MessageArgument
-from postroom_client.cli.safe_text import many_lines, one_line
+from postroom_client.cli.safe_text import one_line
 
 if TYPE_CHECKING:
     from postroom_client.results import AttachmentText
@@ -63,4 +63,4 @@ def target(to: str | None, filename: str) -> Path:
 
 
 def _show_text(found: "AttachmentText") -> None:
-    print(many_lines(found.text))
+    output.print_text(found.text)

@@ -48,7 +48,7 @@ class Desk:
         if self._client is None:
             if not self.settings.api_key:
                 raise Unauthorized(f"There is no API key for {self.settings.base_url}.")
-            patience = Patience(attempts=3, longest_wait_seconds=LONGEST_WAIT_SECONDS)
+            patience = Patience(attempts=2, longest_wait_seconds=LONGEST_WAIT_SECONDS)
             self._client = Client(self.settings.api_key, self.settings.base_url, patience=patience)
         return self._client
 

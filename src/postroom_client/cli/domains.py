@@ -72,20 +72,16 @@ def _show_page(page: "Page[Domain]") -> None:
 
 
 def _show_domain(domain: "Domain") -> None:
-    """Records are printed whole, one part a line, so that they can be copied."""
+    """Records are printed whole, never folded, so that they can be copied."""
     pairs = [("id", domain.id), ("domain", domain.domain), ("status", domain.status)]
     output.print_human(output.record(pairs))
     for record in domain.records:
-        output.print_human("", output.record(_describe(record)))
+        output.print_text(f"\n{_describe(record)}")
     if domain.status != "verified":
         output.note(f"\nWhen the records are set: postroom domains verify {domain.id}")
 
 
-def _describe(record: "DnsRecord") -> list[tuple[str, str]]:
+def _describe(record: "DnsRecord") -> str:
     need = "required" if record.required else "recommended"
     found = {True: ", found", False: ", not found", None: ""}[record.found]
-    return [
-        (record.type, record.name),
-        ("", record.value),
-        ("", f"{record.purpose} ({need}{found})"),
-    ]
+    return f"{record.type}  {record.name}\n  {record.value}\n  {record.purpose} ({need}{found})"

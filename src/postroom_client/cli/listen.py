@@ -104,7 +104,7 @@ def _show(desk: Desk, frame: "Frame") -> None:
     event = msgspec.json.decode(frame.text, type=Event)
     about = f"{event.message.sender}: {event.message.subject}" if event.message else ""
     clock = event.occurred_at.astimezone().strftime("%H:%M:%S") if event.occurred_at else ""
-    print(one_line(f"{clock}  {event.event}  {event.inbox_id}  {event.thread_id}  {about}"), flush=True)
+    output.print_text(one_line(f"{clock}  {event.event}  {event.inbox_id}  {event.thread_id}  {about}"))
 
 
 def add_to(app: typer.Typer) -> None:

@@ -9,7 +9,6 @@ import typer
 from postroom_client.cli import output
 from postroom_client.cli.command import InboxId, Limit, Offset, command, group
 from postroom_client.cli.desk import Desk
-from postroom_client.cli.safe_text import many_lines, one_line
 
 if TYPE_CHECKING:
     from postroom_client.results import Message, Page
@@ -55,7 +54,7 @@ def raw(desk: Desk, message_id: MessageArgument) -> None:
     if desk.wants_json:
         output.print_json(output.encode({"id": message_id, "raw": base64.b64encode(content).decode()}))
     elif output.is_terminal():
-        print(many_lines(content.decode(errors="replace")))
+        output.print_text(content.decode(errors="replace"))
     else:
         sys.stdout.buffer.write(content)
 
@@ -77,7 +76,8 @@ def cancel(desk: Desk, message_id: MessageArgument) -> None:
 
 
 def show_message(message: "Message") -> None:
-    output.print_human(output.record(_head(message)), "", _body(message))
+    output.print_human(output.record(_head(message)), "")
+    output.print_text(message.body_text.strip())
 
 
 def _head(message: "Message") -> list[tuple[str, str]]:
@@ -108,10 +108,6 @@ def _checks(message: "Message") -> str:
     return "" if auth is None else f"spf {auth.spf}, dkim {auth.dkim}, dmarc {auth.dmarc}"
 
 
-def _body(message: "Message") -> str:
-    return many_lines(message.body_text.strip())
-
-
 def _show_messages(page: "Page[Message]") -> None:
     if not page.data:
         output.note("No message here. Send one: postroom send --to ADDRESS --subject TEXT --body TEXT")
@@ -125,4 +121,4 @@ def _row(message: "Message") -> output.Row:
     is_inbound = message.direction == "inbound"
     other = message.from_addr if is_inbound else message.header_to
     arrow = "in" if is_inbound else "out"
-    return message.id, arrow, message.status, output.ago(message.created_at), one_line(other), message.subject
+    return message.id, arrow, message.status, output.ago(message.created_at), other, message.subject

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from postroom_client.cli.safe_text import json_text, one_line
+from postroom_client.cli.safe_text import json_text, many_lines, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -60,6 +60,11 @@ def print_human(*parts: "RenderableType") -> None:
     screen = console()
     for part in parts:
         screen.print(part)
+
+
+def print_text(text: str) -> None:
+    """Free text, escaped and never folded: what is copied from it is whole."""
+    print(many_lines(text), flush=True)
 
 
 def table(columns: Sequence[str], rows: Iterable[Row]) -> "Table":

@@ -5,6 +5,7 @@ import re
 # C0 and C1 controls and DEL move the cursor or recolour; the rest reorder or hide what is read (UTS 55).
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_LINE_END = re.compile("\r\n|\r|\n")
 
 
 def one_line(text: str) -> str:
@@ -14,7 +15,7 @@ def one_line(text: str) -> str:
 
 def many_lines(text: str) -> str:
     """For a body: line ends and tabs stay."""
-    return "\n".join(one_line(line).replace("\\x09", "\t") for line in re.split("\r\n|\r|\n", text))
+    return "\n".join("\t".join(map(one_line, line.split("\t"))) for line in _LINE_END.split(text))
 
 
 def json_text(text: str) -> str:
