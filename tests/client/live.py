@@ -48,8 +48,9 @@ class LiveServer:
         after: str | None = None
         with self.client() as client:
             while len(found) < count:
-                kinds = {"inbox_ids": [inbox.id], "event_types": ["message.received"]}
-                page = client.list_events(after=after, wait=20, **kinds)
+                page = client.list_events(
+                    after=after, wait=20, inbox_ids=[inbox.id], event_types=["message.received"]
+                )
                 assert page.data, "no mail came"
                 after = page.next
                 found += [client.get_message(event.message.id) for event in page.data if event.message]

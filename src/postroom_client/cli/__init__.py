@@ -23,6 +23,7 @@ app = typer.Typer(
     help="Postroom: the post office for software agents.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: loading Rich for it would double the time to start
 )
 app.add_typer(inbox.app, name="inbox")
 send.add_to(app)

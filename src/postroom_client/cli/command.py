@@ -9,20 +9,17 @@ import typer
 
 from postroom_client.cli.desk import Desk
 
-PANEL = "Options of every command"
-
-
-def shared_option(*names: str, help_text: str) -> Any:
-    return typer.Option(*names, help=help_text, rich_help_panel=PANEL, show_default=False)
-
-
 Json = Annotated[
     bool | None,
-    shared_option("--json/--no-json", help_text="JSON for programs or tables for people; JSON when piped."),
+    typer.Option(
+        "--json/--no-json",
+        show_default=False,
+        help="JSON for programs or tables for people; JSON when piped.",
+    ),
 ]
-ProfileOption = Annotated[str | None, shared_option("--profile", help_text="Profile (POSTROOM_PROFILE).")]
-BaseUrl = Annotated[str | None, shared_option("--base-url", help_text="Server (POSTROOM_BASE_URL).")]
-ApiKeyOption = Annotated[str | None, shared_option("--api-key", help_text="Key (POSTROOM_API_KEY).")]
+ProfileOption = Annotated[str | None, typer.Option("--profile", help="Profile (POSTROOM_PROFILE).")]
+BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Server (POSTROOM_BASE_URL).")]
+ApiKeyOption = Annotated[str | None, typer.Option("--api-key", help="Key (POSTROOM_API_KEY).")]
 InboxId = Annotated[
     str | None, typer.Option("--inbox-id", help="Inbox; without it POSTROOM_INBOX_ID or the default inbox.")
 ]
@@ -33,7 +30,7 @@ _EVERYWHERE = {"as_json": Json, "profile": ProfileOption, "base_url": BaseUrl, "
 
 
 def group(help_text: str) -> typer.Typer:
-    return typer.Typer(help=help_text, no_args_is_help=True)
+    return typer.Typer(help=help_text, no_args_is_help=True, rich_markup_mode=None)
 
 
 def command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -21,10 +21,10 @@ FORWARD_TIMEOUT_SECONDS = 15.0
 def listen(
     desk: Desk,
     inbox_ids: Annotated[
-        list[str] | None, typer.Option("--inbox-id", help="Only of this inbox (repeatable).")
+        list[str] | None, typer.Option("--inbox-id", metavar="ID", help="Only of this inbox (repeatable).")
     ] = None,
     event_types: Annotated[
-        list[str] | None, typer.Option("--event-type", help="Only of this kind (repeatable).")
+        list[str] | None, typer.Option("--event-type", metavar="KIND", help="Only of this kind (repeatable).")
     ] = None,
     after: Annotated[str | None, typer.Option(help="Begin behind this event.")] = None,
     forward_to: Annotated[str | None, typer.Option(help="POST each event to this URL, signed.")] = None,

@@ -18,10 +18,14 @@ Body = Annotated[str, typer.Option(help="Text or HTML; - reads it from stdin, @F
 BodyHtml = Annotated[str | None, typer.Option(help="HTML, where it must differ from --body; - or @FILE.")]
 Attach = Annotated[
     list[Path] | None,
-    typer.Option(help="File to attach (repeatable).", exists=True, dir_okay=False, readable=True),
+    typer.Option(
+        metavar="FILE", help="File to attach (repeatable).", exists=True, dir_okay=False, readable=True
+    ),
 ]
-Cc = Annotated[list[str] | None, typer.Option(help="Also to this address (repeatable).")]
-Bcc = Annotated[list[str] | None, typer.Option(help="Also to this address, unseen (repeatable).")]
+Cc = Annotated[list[str] | None, typer.Option(metavar="ADDRESS", help="Also to this address (repeatable).")]
+Bcc = Annotated[
+    list[str] | None, typer.Option(metavar="ADDRESS", help="Also to this address, unseen (repeatable).")
+]
 ReplyTo = Annotated[str | None, typer.Option(help="Where answers should go.")]
 NoQuote = Annotated[bool, typer.Option("--no-quote", help="Leave out the quoted copy of the last message.")]
 Automated = Annotated[bool, typer.Option("--automated", help="Say in the mail that a program sent it.")]
@@ -32,7 +36,7 @@ IdempotencyKey = Annotated[
 
 def send(
     desk: Desk,
-    to: Annotated[list[str], typer.Option(help="Recipient (repeatable).")],
+    to: Annotated[list[str], typer.Option(metavar="ADDRESS", help="Recipient (repeatable).")],
     body: Body,
     subject: Annotated[str | None, typer.Option(help="Needed unless --thread-id is given.")] = None,
     thread_id: Annotated[str | None, typer.Option(help="Reply inside this thread.")] = None,

@@ -21,7 +21,8 @@ def set_up(
     desk: Desk,
     url: Annotated[str, typer.Argument(help="Where to post events.", show_default=False)],
     event_types: Annotated[
-        list[str] | None, typer.Option("--event-type", help="Kind to post (repeatable); message.received.")
+        list[str] | None,
+        typer.Option("--event-type", metavar="KIND", help="Kind to post (repeatable); message.received."),
     ] = None,
     secret: Annotated[str | None, typer.Option(help="Secret that signs; a new one by default.")] = None,
 ) -> None:
