@@ -1,0 +1,40 @@
+"""The Postroom client: `Client`, `AsyncClient`, `verify_signature`, and one exception per error code."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from postroom_client import errors
+    from postroom_client.client import AsyncClient, Client
+    from postroom_client.errors import PostroomError
+    from postroom_client.exchange import OutgoingFile, Patience
+    from postroom_client.signature import verify_signature
+
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "OutgoingFile",
+    "Patience",
+    "PostroomError",
+    "errors",
+    "verify_signature",
+]
+
+_HOME = {
+    "AsyncClient": "client",
+    "Client": "client",
+    "OutgoingFile": "exchange",
+    "Patience": "exchange",
+    "PostroomError": "errors",
+    "verify_signature": "signature",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a name when it is first used: the command line starts without the libraries of the network."""
+    import importlib
+
+    if name == "errors":
+        return importlib.import_module("postroom_client.errors")
+    if name not in _HOME:
+        raise AttributeError(f"module 'postroom_client' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"postroom_client.{_HOME[name]}"), name)

@@ -1,0 +1,264 @@
+"""Every call of the interface but sending: method, path, what it carries and what it returns."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from msgspec import UNSET, UnsetType
+
+from postroom_client.exchange import Call, content, decoded, nothing, path, present
+from postroom_client.results import (
+    ApiKey,
+    AttachmentText,
+    Domain,
+    EventPage,
+    Inbox,
+    Me,
+    Message,
+    Page,
+    Suppression,
+    Thread,
+    ThreadMessages,
+    Webhook,
+    WebhookDelivery,
+    WebhookSecret,
+    WebhookTest,
+)
+
+Direction = Literal["inbound", "outbound"]
+ANSWER_MARGIN_SECONDS = 15
+
+
+def me() -> Call[Me]:
+    """Who the key speaks for."""
+    return Call("GET", "/v1/me", decoded(Me))
+
+
+# inboxes
+
+
+def create_inbox(
+    mailbox_name: str, *, display_name: str | None = None, domain: str | None = None
+) -> Call[Inbox]:
+    """Create `mailbox_name@domain`; without a domain, on the server's own."""
+    body = {"mailboxName": mailbox_name, "displayName": display_name, "domain": domain}
+    return Call("POST", "/v1/inboxes", decoded(Inbox), json=given(body), is_repeatable=False)
+
+
+def list_inboxes(*, limit: int = 50, offset: int = 0) -> Call[Page[Inbox]]:
+    """Inboxes, newest first."""
+    return Call("GET", "/v1/inboxes", decoded(Page[Inbox]), query=present(limit=limit, offset=offset))
+
+
+def get_inbox(inbox_id: str) -> Call[Inbox]:
+    return Call("GET", path("v1", "inboxes", inbox_id), decoded(Inbox))
+
+
+def update_inbox(
+    inbox_id: str,
+    *,
+    display_name: str | UnsetType | None = UNSET,
+    webhook_url: str | UnsetType | None = UNSET,
+) -> Call[Inbox]:
+    """Change what is given; None clears it."""
+    changes = {"displayName": display_name, "webhookUrl": webhook_url}
+    body = {name: value for name, value in changes.items() if value is not UNSET}
+    return Call("PATCH", path("v1", "inboxes", inbox_id), decoded(Inbox), json=body)
+
+
+def delete_inbox(inbox_id: str) -> Call[None]:
+    """Delete an inbox and all it holds."""
+    return Call("DELETE", path("v1", "inboxes", inbox_id), nothing)
+
+
+def create_api_key(inbox_id: str, name: str) -> Call[ApiKey]:
+    """A key that reaches this inbox alone; its token is shown only now."""
+    target = path("v1", "inboxes", inbox_id, "api-keys")
+    return Call("POST", target, decoded(ApiKey), json={"name": name}, is_repeatable=False)
+
+
+def list_api_keys(inbox_id: str, *, limit: int = 50, offset: int = 0) -> Call[Page[ApiKey]]:
+    target = path("v1", "inboxes", inbox_id, "api-keys")
+    return Call("GET", target, decoded(Page[ApiKey]), query=present(limit=limit, offset=offset))
+
+
+def delete_api_key(inbox_id: str, key_id: str) -> Call[None]:
+    """Revoke a key, at once."""
+    return Call("DELETE", path("v1", "inboxes", inbox_id, "api-keys", key_id), nothing)
+
+
+# threads and messages
+
+
+def list_threads(
+    inbox_id: str, *, is_read: bool | None = None, limit: int = 50, offset: int = 0
+) -> Call[Page[Thread]]:
+    """Threads, newest first; `is_read=False` gives the work not yet done."""
+    query = present(is_read=is_read, limit=limit, offset=offset)
+    return Call("GET", path("v1", "inboxes", inbox_id, "threads"), decoded(Page[Thread]), query=query)
+
+
+def get_thread(thread_id: str) -> Call[Thread]:
+    return Call("GET", path("v1", "threads", thread_id), decoded(Thread))
+
+
+def mark_thread(thread_id: str, *, is_read: bool) -> Call[Thread]:
+    """Set the read flag."""
+    return Call("PATCH", path("v1", "threads", thread_id), decoded(Thread), json={"is_read": is_read})
+
+
+def list_thread_messages(thread_id: str, *, limit: int = 50, offset: int = 0) -> Call[ThreadMessages]:
+    """The messages of a thread, oldest first."""
+    query = present(limit=limit, offset=offset)
+    return Call("GET", path("v1", "threads", thread_id, "messages"), decoded(ThreadMessages), query=query)
+
+
+def list_messages(
+    inbox_id: str, *, direction: Direction | None = None, limit: int = 50, offset: int = 0
+) -> Call[Page[Message]]:
+    """The messages of an inbox across its threads, newest first."""
+    query = present(direction=direction, limit=limit, offset=offset)
+    return Call("GET", path("v1", "inboxes", inbox_id, "messages"), decoded(Page[Message]), query=query)
+
+
+def get_message(message_id: str) -> Call[Message]:
+    return Call("GET", path("v1", "messages", message_id), decoded(Message))
+
+
+def get_raw_message(message_id: str) -> Call[bytes]:
+    """The mail as it came, RFC 5322."""
+    return Call("GET", path("v1", "messages", message_id, "raw"), content, timeout_seconds=120)
+
+
+def retry_message(message_id: str) -> Call[Message]:
+    """Deliver again now what is waiting or failed."""
+    return Call("POST", path("v1", "messages", message_id, "retry"), decoded(Message), is_repeatable=False)
+
+
+def cancel_message(message_id: str) -> Call[Message]:
+    """Give up the deliveries that are still waiting."""
+    return Call("POST", path("v1", "messages", message_id, "cancel"), decoded(Message), is_repeatable=False)
+
+
+# attachments
+
+
+def get_attachment(message_id: str, filename: str) -> Call[bytes]:
+    target = path("v1", "attachments", message_id, filename)
+    return Call("GET", target, content, follows_redirects=True, timeout_seconds=120)
+
+
+def get_attachment_text(message_id: str, filename: str) -> Call[AttachmentText]:
+    """The text found in an attachment."""
+    return Call("GET", path("v1", "attachments", message_id, filename, "text"), decoded(AttachmentText))
+
+
+# events
+
+
+def list_events(
+    *,
+    after: str | None = None,
+    limit: int = 50,
+    wait: float = 0,
+    inbox_ids: Sequence[str] = (),
+    event_types: Sequence[str] = (),
+) -> Call[EventPage]:
+    """The log of events, oldest first; with `wait`, holds on up to 60 seconds for one."""
+    query = present(
+        after=after,
+        limit=limit,
+        wait=wait or None,
+        inbox_ids=",".join(inbox_ids) or None,
+        event_types=",".join(event_types) or None,
+    )
+    return Call(
+        "GET", "/v1/events", decoded(EventPage), query=query, timeout_seconds=wait + ANSWER_MARGIN_SECONDS
+    )
+
+
+# suppressions
+
+
+def list_suppressions(*, limit: int = 50, offset: int = 0) -> Call[Page[Suppression]]:
+    """Addresses that no mail goes to."""
+    query = present(limit=limit, offset=offset)
+    return Call("GET", "/v1/suppressions", decoded(Page[Suppression]), query=query)
+
+
+def add_suppression(address: str) -> Call[Suppression]:
+    return Call("POST", "/v1/suppressions", decoded(Suppression), json={"address": address})
+
+
+def delete_suppression(address: str) -> Call[None]:
+    return Call("DELETE", path("v1", "suppressions", address), nothing)
+
+
+# domains
+
+
+def add_domain(domain: str) -> Call[Domain]:
+    """Add a domain of your own; the result lists the DNS records to set."""
+    return Call("POST", "/v1/domains", decoded(Domain), json={"domain": domain}, is_repeatable=False)
+
+
+def list_domains(*, limit: int = 50, offset: int = 0) -> Call[Page[Domain]]:
+    return Call("GET", "/v1/domains", decoded(Page[Domain]), query=present(limit=limit, offset=offset))
+
+
+def get_domain(domain_id: str) -> Call[Domain]:
+    return Call("GET", path("v1", "domains", domain_id), decoded(Domain))
+
+
+def verify_domain(domain_id: str) -> Call[Domain]:
+    """Look the records up in DNS; each then says whether it was found."""
+    return Call("POST", path("v1", "domains", domain_id, "verify"), decoded(Domain), timeout_seconds=60)
+
+
+def delete_domain(domain_id: str) -> Call[None]:
+    return Call("DELETE", path("v1", "domains", domain_id), nothing)
+
+
+# webhooks
+
+
+def get_webhook() -> Call[Webhook]:
+    return Call("GET", "/v1/webhook", decoded(Webhook))
+
+
+def set_webhook(
+    url: str, *, event_types: Sequence[str] | None = None, secret: str | None = None
+) -> Call[Webhook]:
+    """Have the account's events posted to `url`; a secret that is made now is shown only now."""
+    kinds = None if event_types is None else list(event_types)
+    body = given({"url": url, "eventTypes": kinds, "secret": secret})
+    return Call("PUT", "/v1/webhook", decoded(Webhook), json=body)
+
+
+def delete_webhook() -> Call[None]:
+    return Call("DELETE", "/v1/webhook", nothing)
+
+
+def test_webhook() -> Call[WebhookTest]:
+    """Have a signed event of kind `webhook.test` posted now."""
+    return Call("POST", "/v1/webhook/test", decoded(WebhookTest), is_repeatable=False)
+
+
+def rotate_webhook_secret() -> Call[WebhookSecret]:
+    """A new secret, shown only now."""
+    return Call("POST", "/v1/webhook/rotate-secret", decoded(WebhookSecret), is_repeatable=False)
+
+
+def list_webhook_deliveries(*, limit: int = 50, offset: int = 0) -> Call[Page[WebhookDelivery]]:
+    """What was posted, newest first, with every attempt."""
+    query = present(limit=limit, offset=offset)
+    return Call("GET", "/v1/webhook/deliveries", decoded(Page[WebhookDelivery]), query=query)
+
+
+def retry_webhook_delivery(delivery_id: str) -> Call[WebhookDelivery]:
+    """Post it again, now."""
+    target = path("v1", "webhook", "deliveries", delivery_id, "retry")
+    return Call("POST", target, decoded(WebhookDelivery), is_repeatable=False)
+
+
+def given(body: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if value is not None}

@@ -1,0 +1,44 @@
+"""The `postroom` command. One file a noun; the server adds its own commands to `app`."""
+
+import typer
+
+from postroom_client.cli import (
+    attachments,
+    doctor,
+    domains,
+    inbox,
+    listen,
+    login,
+    messages,
+    send,
+    status,
+    suppressions,
+    threads,
+    wait,
+    webhook,
+)
+
+app = typer.Typer(
+    name="postroom",
+    help="Postroom: the post office for software agents.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: loading Rich for it would double the time to start
+)
+app.add_typer(inbox.app, name="inbox")
+send.add_to(app)
+app.add_typer(threads.app, name="threads")
+app.add_typer(messages.app, name="messages")
+app.add_typer(attachments.app, name="attachments")
+wait.add_to(app)
+listen.add_to(app)
+app.add_typer(webhook.app, name="webhook")
+app.add_typer(suppressions.app, name="suppressions")
+app.add_typer(domains.app, name="domains")
+status.add_to(app)
+doctor.add_to(app)
+login.add_to(app)
+
+
+def main() -> None:
+    app()

@@ -1,0 +1,74 @@
+"""Makes a command of a function: adds the shared options, opens its desk, turns errors into exit codes."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from postroom_client.cli.desk import Desk
+
+Json = Annotated[
+    bool | None,
+    typer.Option(
+        "--json/--no-json",
+        show_default=False,
+        help="JSON for programs or tables for people; JSON when piped.",
+    ),
+]
+ProfileOption = Annotated[str | None, typer.Option("--profile", help="Profile (POSTROOM_PROFILE).")]
+BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Server (POSTROOM_BASE_URL).")]
+ApiKeyOption = Annotated[str | None, typer.Option("--api-key", help="Key (POSTROOM_API_KEY).")]
+InboxId = Annotated[
+    str | None, typer.Option("--inbox-id", help="Inbox; without it POSTROOM_INBOX_ID or the default inbox.")
+]
+Limit = Annotated[int, typer.Option(min=1, max=100, help="How many to show.")]
+Offset = Annotated[int, typer.Option(min=0, help="How many to skip.")]
+
+_EVERYWHERE = {"as_json": Json, "profile": ProfileOption, "base_url": BaseUrl, "api_key": ApiKeyOption}
+
+
+def group(help_text: str) -> typer.Typer:
+    return typer.Typer(help=help_text, no_args_is_help=True, rich_markup_mode=None)
+
+
+def command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The function's first parameter is the Desk; the others become arguments and options."""
+
+    def register(handler: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(handler, eval_str=True).parameters.values())[1:]
+
+        @functools.wraps(handler)
+        def run(**values: Any) -> None:
+            shared = {shared: values.pop(shared) for shared in _EVERYWHERE}
+            _at_desk(handler, shared, values)
+
+        vars(run)["__signature__"] = inspect.Signature([*own, *_shared_parameters()])
+        run.__annotations__ = {}
+        app.command(name)(run)
+        return handler
+
+    return register
+
+
+def _shared_parameters() -> list[inspect.Parameter]:
+    return [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in _EVERYWHERE.items()
+    ]
+
+
+def _at_desk(handler: Callable[..., None], shared: dict[str, Any], values: dict[str, Any]) -> None:
+    from postroom_client.errors import PostroomError
+    from postroom_client.settings import Flags
+
+    as_json = shared.pop("as_json")
+    flags = Flags(**shared)
+    desk = Desk(flags, as_json=as_json)
+    try:
+        handler(desk, **values)
+    except PostroomError as error:
+        raise desk.fail(error) from None
+    finally:
+        desk.close()

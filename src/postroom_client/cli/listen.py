@@ -1,0 +1,111 @@
+"""postroom listen: prints events as they happen, and hands them to a local endpoint."""
+
+import os
+import secrets
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom_client.cli import output
+from postroom_client.cli.command import command
+from postroom_client.cli.desk import Desk
+from postroom_client.cli.safe_text import one_line
+
+if TYPE_CHECKING:
+    from postroom_client.stream import Frame
+
+FORWARD_TIMEOUT_SECONDS = 15.0
+
+
+def listen(
+    desk: Desk,
+    inbox_ids: Annotated[
+        list[str] | None, typer.Option("--inbox-id", metavar="ID", help="Only of this inbox (repeatable).")
+    ] = None,
+    event_types: Annotated[
+        list[str] | None, typer.Option("--event-type", metavar="KIND", help="Only of this kind (repeatable).")
+    ] = None,
+    after: Annotated[str | None, typer.Option(help="Begin behind this event.")] = None,
+    forward_to: Annotated[str | None, typer.Option(help="POST each event to this URL, signed.")] = None,
+    secret: Annotated[
+        str | None, typer.Option(help="Secret that signs; POSTROOM_WEBHOOK_SECRET, or a new one.")
+    ] = None,
+    count: Annotated[int | None, typer.Option(min=1, help="Stop after so many events.")] = None,
+) -> None:
+    """Print events as they happen, one JSON object a line when piped."""
+    from postroom_client import calls
+    from postroom_client.stream import Subscription, frames
+
+    desk.ask(calls.me())  # a wrong key or a server that is away is said now, not retried for ever
+    forwarder = None if forward_to is None else Forwarder(forward_to, _secret(secret))
+    subscription = Subscription(inbox_ids or (), event_types or (), after)
+    output.note("Listening. Ctrl-C ends it.")
+    coming = frames(desk.client.base_url, desk.client.api_key, subscription, _note_pause)
+    for number, frame in enumerate(coming, start=1):
+        _show(desk, frame)
+        if forwarder is not None:
+            output.note(forwarder.hand_over(frame))
+        if number == count:
+            return
+
+
+class Forwarder:
+    """Posts events as a webhook would."""
+
+    def __init__(self, url: str, secret: str) -> None:
+        import httpx2
+
+        self._url = url
+        self._secret = secret
+        self._http: httpx2.Client = httpx2.Client(timeout=FORWARD_TIMEOUT_SECONDS)
+
+    def hand_over(self, frame: "Frame") -> str:
+        """What became of it, for a person to read."""
+        import httpx2
+
+        from postroom_client.signature import sign
+
+        body, timestamp = frame.text.encode(), str(int(time.time()))
+        headers = {
+            "Content-Type": "application/json",
+            "X-Timestamp": timestamp,
+            "X-Signature": sign(body, timestamp, self._secret),
+            "X-Event-Id": frame.event_id,
+        }
+        try:
+            answer = self._http.post(self._url, content=body, headers=headers)
+        except (httpx2.RequestError, httpx2.InvalidURL) as error:
+            return f"  {self._url} did not answer: {error}"
+        return f"  {self._url} answered {answer.status_code}"
+
+
+def _secret(flag: str | None) -> str:
+    given = flag or os.environ.get("POSTROOM_WEBHOOK_SECRET")
+    if given:
+        return given
+    made = secrets.token_hex(32)
+    output.note(f"Events are signed with this secret: {made}")
+    return made
+
+
+def _note_pause(reason: str, seconds: float) -> None:
+    output.note(f"The stream broke ({one_line(reason)}). Again in {seconds:.1f} s.")
+
+
+def _show(desk: Desk, frame: "Frame") -> None:
+    import msgspec
+
+    from postroom_client.results import Event
+
+    if desk.is_json:
+        output.print_json(frame.text)
+        return
+    event = msgspec.json.decode(frame.text, type=Event)
+    about = f"{event.message.sender}: {event.message.subject}" if event.message else ""
+    clock = event.occurred_at.astimezone().strftime("%H:%M:%S") if event.occurred_at else ""
+    output.print_text(one_line(f"{clock}  {event.event}  {event.inbox_id}  {event.thread_id}  {about}"))
+
+
+def add_to(app: typer.Typer) -> None:
+    command(app, "listen")(listen)

@@ -1,0 +1,108 @@
+"""postroom login, postroom profiles …"""
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom_client.cli import output
+from postroom_client.cli.command import command, group
+from postroom_client.cli.desk import Desk
+
+if TYPE_CHECKING:
+    from postroom_client.client import Client
+    from postroom_client.profiles import Profiles
+    from postroom_client.settings import Flags
+
+DEFAULT_NAME = "default"
+
+app = group("Profiles: which server, key and inbox the commands use.")
+
+
+def login(desk: Desk) -> None:
+    """Check a key and keep it in a profile.
+
+    The key is --api-key (- reads stdin), POSTROOM_API_KEY, or asked for on a terminal.
+    """
+    from postroom_client import profiles
+    from postroom_client.client import Client
+
+    known = profiles.load()
+    name = desk.flags.profile or os.environ.get("POSTROOM_PROFILE") or DEFAULT_NAME
+    base_url = _base_url(desk.flags, known, name)
+    with Client(_key(desk.flags, base_url), base_url) as client:
+        me = client.me()
+        profile = profiles.Profile(base_url, client.api_key, me.inbox_id or _only_inbox(client))
+    place = profiles.save(known.with_profile(name, profile, make_current=True))
+    desk.done(
+        {"profile": name, "baseUrl": base_url, "accountId": me.account_id, "inboxId": profile.inbox_id},
+        f"Signed in to {base_url} as {me.account_name}. Profile '{name}' is kept in {place}",
+    )
+
+
+@command(app, "list")
+def list_all(desk: Desk) -> None:
+    """List the profiles."""
+    from postroom_client import profiles
+
+    known = profiles.load()
+    shown = [
+        {"name": name, "baseUrl": item.base_url, "inboxId": item.inbox_id, "current": name == known.current}
+        for name, item in known.profiles.items()
+    ]
+    desk.show_result(output.encode({"data": shown, "total": len(shown)}), known, _show_profiles)
+
+
+@command(app, "use")
+def use(desk: Desk, name: Annotated[str, typer.Argument(help="Name of the profile.")]) -> None:
+    """Make a profile the one that commands use."""
+    from postroom_client import profiles
+
+    known = profiles.load()
+    profile = known.find(name)
+    if profile is None:
+        raise profiles.InvalidProfile(f"There is no profile '{name}'. See: postroom profiles list")
+    profiles.save(known.with_profile(name, profile, make_current=True))
+    desk.done({"profile": name, "baseUrl": profile.base_url}, f"Commands now use {profile.base_url}.")
+
+
+def add_to(app_of_all: typer.Typer) -> None:
+    command(app_of_all, "login")(login)
+    app_of_all.add_typer(app, name="profiles")
+
+
+def _base_url(flags: "Flags", known: "Profiles", name: str) -> str:
+    from postroom_client.settings import DEFAULT_BASE_URL
+
+    before = known.find(name)
+    chosen = flags.base_url or os.environ.get("POSTROOM_BASE_URL")
+    return (chosen or (before.base_url if before else DEFAULT_BASE_URL)).rstrip("/")
+
+
+def _key(flags: "Flags", base_url: str) -> str:
+    if flags.api_key == "-":
+        return sys.stdin.readline().strip()
+    given = flags.api_key or os.environ.get("POSTROOM_API_KEY")
+    if given:
+        return given
+    if not output.can_ask():
+        raise typer.BadParameter("there is no terminal to ask on: pass --api-key, or --api-key - and stdin")
+    answer: str = typer.prompt(f"API key for {base_url}", hide_input=True, err=True)
+    return answer.strip()
+
+
+def _only_inbox(client: "Client") -> str | None:
+    page = client.list_inboxes(limit=2)
+    return page.data[0].id if page.total == 1 else None
+
+
+def _show_profiles(known: "Profiles") -> None:
+    if not known.profiles:
+        output.note("No profile yet. Make one: postroom login")
+        return
+    rows = [
+        (name, profile.base_url, profile.inbox_id or "", "current" if name == known.current else "")
+        for name, profile in known.profiles.items()
+    ]
+    output.print_human(output.table(("NAME", "SERVER", "DEFAULT INBOX", ""), rows))

@@ -1,0 +1,151 @@
+"""The two ways to speak: tables for people, JSON for programs. Data goes to stdout, all else to stderr."""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from postroom_client.cli.safe_text import json_text, many_lines, one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+
+    from postroom_client.results import Page, ThreadMessages
+    from postroom_client.wire import OnProgress
+
+WIDTH_WITHOUT_TERMINAL = 200
+MINUTE, HOUR, DAY = 60, 3600, 86400
+Row = Sequence[str]
+
+
+def is_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def can_ask() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def console() -> "Console":
+    from rich.console import Console
+
+    width = None if is_terminal() else WIDTH_WITHOUT_TERMINAL
+    return Console(width=width, markup=False, highlight=False, emoji=False, soft_wrap=False)
+
+
+def note(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def print_json(raw: bytes | str) -> None:
+    """One line for programs; indented, and safe to look at, on a terminal."""
+    import msgspec
+
+    text = raw if isinstance(raw, str) else raw.decode()
+    if is_terminal():
+        text = json_text(msgspec.json.format(text, indent=2))
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def encode(value: Any) -> bytes:
+    import msgspec
+
+    return msgspec.json.encode(value)
+
+
+def print_human(*parts: "RenderableType") -> None:
+    screen = console()
+    for part in parts:
+        screen.print(part)
+
+
+def print_text(text: str) -> None:
+    """Free text, escaped and never folded: what is copied from it is whole."""
+    print(many_lines(text), flush=True)
+
+
+def table(columns: Sequence[str], rows: Iterable[Row]) -> "Table":
+    """Cells are escaped here, so no caller can forget it."""
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in columns:
+        made.add_column(column, overflow="fold")
+    for row in rows:
+        made.add_row(*(Text(one_line(cell)) for cell in row))
+    return made
+
+
+def record(pairs: Iterable[tuple[str, str]]) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table.grid(padding=(0, 2, 0, 0))
+    made.add_column(style="bold", no_wrap=True)
+    made.add_column(overflow="fold")
+    for name, value in pairs:
+        made.add_row(Text(name), Text(one_line(value)))
+    return made
+
+
+def note_rest(page: "Page[Any] | ThreadMessages") -> None:
+    if page.total > len(page.data):
+        note(f"{len(page.data)} of {page.total}. More: --offset")
+
+
+def ago(moment: datetime | None, now: datetime | None = None) -> str:
+    """How long since, in the largest unit that fits."""
+    if moment is None:
+        return ""
+    seconds = int(((now or datetime.now(UTC)) - moment).total_seconds())
+    if seconds < MINUTE:
+        return "just now" if seconds > -MINUTE else moment.strftime("%Y-%m-%d %H:%M")
+    if seconds < HOUR:
+        return f"{seconds // MINUTE} min ago"
+    if seconds < DAY:
+        return f"{seconds // HOUR} h ago"
+    if seconds < 30 * DAY:
+        return f"{seconds // DAY} d ago"
+    return moment.strftime("%Y-%m-%d")
+
+
+def size(count: int) -> str:
+    if count < 1024:
+        return f"{count} B"
+    if count < 1024 * 1024:
+        return f"{count / 1024:.0f} kB"
+    return f"{count / 1024 / 1024:.1f} MB"
+
+
+@contextmanager
+def progress(title: str) -> "Iterator[OnProgress | None]":
+    """A bar on stderr while a person watches; nothing otherwise."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(one_line(title), total=None)
+
+        def show(done: int, total: int | None) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield show
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Asks a person; a program must have said yes."""
+    import typer
+
+    if yes:
+        return
+    if not can_ask():
+        raise typer.BadParameter("there is no terminal to ask on: confirm with --yes")
+    typer.confirm(one_line(question), abort=True, err=True)

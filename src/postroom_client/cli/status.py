@@ -1,0 +1,84 @@
+"""postroom status: the connection, the default inbox and the bridge."""
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from postroom_client.cli import output
+from postroom_client.cli.command import command
+from postroom_client.cli.desk import Desk
+
+if TYPE_CHECKING:
+    from postroom_client.errors import PostroomError
+
+
+def status(desk: Desk) -> None:
+    """Show the API connection, the default inbox and the bridge; exit 1 without a connection."""
+    report, error = survey(desk)
+    desk.show_result(output.encode(report), report, _show)
+    if error is not None:
+        raise desk.fail(error)
+
+
+def survey(desk: Desk) -> "tuple[dict[str, Any], PostroomError | None]":
+    from postroom_client.errors import PostroomError
+
+    report: dict[str, Any] = {
+        "profile": desk.settings.profile,
+        "api": {"baseUrl": desk.settings.base_url, "connected": False},
+        "inbox": None,
+        "bridge": bridge_state(desk.settings.profile),
+    }
+    try:
+        report["api"] |= _account(desk)
+        report["inbox"] = _inbox(desk)
+    except PostroomError as error:
+        return report, error
+    return report, None
+
+
+def bridge_state(profile: str) -> dict[str, Any]:
+    """The bridge holds its lock file for as long as it runs."""
+    from postroom_client import profiles
+
+    place = profiles.bridge_lock_path(profile)
+    if not place.exists() or not profiles.is_locked(place):
+        return {"running": False}
+    pid = place.read_text(errors="replace").strip()
+    return {"running": True, "pid": int(pid) if pid.isascii() and pid.isdigit() else None}
+
+
+def _account(desk: Desk) -> dict[str, Any]:
+    from postroom_client import calls
+
+    me = desk.ask(calls.me())
+    return {"connected": True, "accountId": me.account_id, "account": me.account_name, "plan": me.plan}
+
+
+def _inbox(desk: Desk) -> dict[str, Any] | None:
+    from postroom_client import calls
+
+    inbox_id = desk.settings.inbox_id
+    if inbox_id is None:
+        return None
+    inbox = desk.ask(calls.get_inbox(inbox_id))
+    unread = desk.ask(calls.list_threads(inbox_id, is_read=False, limit=1)).total
+    return {"id": inbox.id, "address": inbox.address, "unreadThreads": unread}
+
+
+def _show(report: dict[str, Any]) -> None:
+    api, inbox, bridge = report["api"], report["inbox"], report["bridge"]
+    connection = f"connected as {api['account']} ({api['plan']})" if api["connected"] else "not connected"
+    pairs = [("profile", report["profile"]), ("server", api["baseUrl"]), ("API", connection)]
+    if inbox is not None:
+        pairs.append(
+            ("default inbox", f"{inbox['address']} ({inbox['id']}), {inbox['unreadThreads']} unread")
+        )
+    elif api["connected"]:
+        pairs.append(("default inbox", "none: postroom inbox use INBOX_ID"))
+    pairs.append(("bridge", f"running (process {bridge['pid']})" if bridge["running"] else "not running"))
+    output.print_human(output.record(pairs))
+
+
+def add_to(app: typer.Typer) -> None:
+    command(app, "status")(status)

@@ -1,0 +1,95 @@
+"""postroom threads …"""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom_client.cli import output
+from postroom_client.cli.command import InboxId, Limit, Offset, command, group
+from postroom_client.cli.desk import Desk
+from postroom_client.cli.messages import show_message
+
+if TYPE_CHECKING:
+    from postroom_client.results import Page, Thread, ThreadMessages
+
+app = group("Threads: list, get, and mark as read or unread.")
+
+ThreadArgument = Annotated[str, typer.Argument(help="Id of the thread, thr_…", show_default=False)]
+
+
+@command(app, "list")
+def list_all(
+    desk: Desk,
+    unread: Annotated[
+        bool | None, typer.Option("--unread/--read", help="Only those; both by default.", show_default=False)
+    ] = None,
+    limit: Limit = 50,
+    offset: Offset = 0,
+    inbox_id: InboxId = None,
+) -> None:
+    """List the threads of an inbox, newest first."""
+    from postroom_client import calls
+
+    is_read = None if unread is None else not unread
+    listing = calls.list_threads(desk.require_inbox_id(inbox_id), is_read=is_read, limit=limit, offset=offset)
+    desk.show(listing, lambda page: _show_threads(page, is_filtered=unread is not None))
+
+
+@command(app, "get")
+def get(desk: Desk, thread_id: ThreadArgument, limit: Limit = 50, offset: Offset = 0) -> None:
+    """Show the messages of a thread, oldest first."""
+    from postroom_client import calls
+
+    desk.show(calls.list_thread_messages(thread_id, limit=limit, offset=offset), _show_conversation)
+
+
+@command(app, "read")
+def mark_read(desk: Desk, thread_id: ThreadArgument) -> None:
+    """Mark a thread as read."""
+    from postroom_client import calls
+
+    desk.show(calls.mark_thread(thread_id, is_read=True), _show_thread)
+
+
+@command(app, "unread")
+def mark_unread(desk: Desk, thread_id: ThreadArgument) -> None:
+    """Mark a thread as unread."""
+    from postroom_client import calls
+
+    desk.show(calls.mark_thread(thread_id, is_read=False), _show_thread)
+
+
+def _show_threads(page: "Page[Thread]", *, is_filtered: bool) -> None:
+    if not page.data:
+        hint = "all of them: postroom threads list" if is_filtered else "wait for mail: postroom wait"
+        output.note(f"No thread here. See {hint}" if is_filtered else f"No thread here. To {hint}")
+        return
+    rows = [
+        (
+            thread.id,
+            _flag(thread),
+            str(thread.message_count),
+            output.ago(thread.last_message_at),
+            thread.subject,
+        )
+        for thread in page.data
+    ]
+    output.print_human(output.table(("ID", "", "MESSAGES", "LAST", "SUBJECT"), rows))
+    output.note_rest(page)
+
+
+def _show_thread(thread: "Thread") -> None:
+    pairs = [("id", thread.id), ("subject", thread.subject), ("state", _flag(thread) or "read")]
+    output.print_human(output.record(pairs))
+
+
+def _show_conversation(page: "ThreadMessages") -> None:
+    for position, message in enumerate(page.data):
+        if position:
+            output.print_human("─" * 40)
+        show_message(message)
+    output.note_rest(page)
+
+
+def _flag(thread: "Thread") -> str:
+    return "" if thread.is_read else "unread"

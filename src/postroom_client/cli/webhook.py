@@ -1,0 +1,126 @@
+"""postroom webhook …"""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom_client.cli import output
+from postroom_client.cli.command import Limit, Offset, command, group
+from postroom_client.cli.desk import Desk
+
+if TYPE_CHECKING:
+    from postroom_client.results import Page, Webhook, WebhookDelivery, WebhookSecret, WebhookTest
+
+app = group("The account's webhook: set, show, test, rotate, deliveries, retry, delete.")
+
+KEEP_IT = "The secret is shown only now: keep it."
+
+
+@command(app, "set")
+def set_up(
+    desk: Desk,
+    url: Annotated[str, typer.Argument(help="Where to post events.", show_default=False)],
+    event_types: Annotated[
+        list[str] | None,
+        typer.Option("--event-type", metavar="KIND", help="Kind to post (repeatable); message.received."),
+    ] = None,
+    secret: Annotated[str | None, typer.Option(help="Secret that signs; a new one by default.")] = None,
+) -> None:
+    """Have events posted to a URL. An inbox's own webhook: postroom inbox update --webhook-url."""
+    from postroom_client import calls
+
+    made = desk.show(calls.set_webhook(url, event_types=event_types, secret=secret), _show_webhook)
+    if made.secret:
+        output.note(KEEP_IT)
+
+
+@command(app, "show")
+def show(desk: Desk) -> None:
+    """Show where events are posted."""
+    from postroom_client import calls
+
+    desk.show(calls.get_webhook(), _show_webhook)
+
+
+@command(app, "test")
+def test(desk: Desk) -> None:
+    """Post a signed test event now."""
+    from postroom_client import calls
+
+    desk.show(calls.test_webhook(), _show_test)
+
+
+@command(app, "rotate")
+def rotate(desk: Desk) -> None:
+    """Make a new secret; the old one stays good for 24 hours."""
+    from postroom_client import calls
+
+    desk.show(calls.rotate_webhook_secret(), _show_secret)
+    output.note(KEEP_IT)
+
+
+@command(app, "deliveries")
+def deliveries(desk: Desk, limit: Limit = 50, offset: Offset = 0) -> None:
+    """List what was posted, newest first."""
+    from postroom_client import calls
+
+    desk.show(calls.list_webhook_deliveries(limit=limit, offset=offset), _show_deliveries)
+
+
+@command(app, "retry")
+def retry(desk: Desk, delivery_id: Annotated[str, typer.Argument(help="Id of the delivery, whd_…")]) -> None:
+    """Post a delivery again, now."""
+    from postroom_client import calls
+
+    desk.show(calls.retry_webhook_delivery(delivery_id), _show_delivery)
+
+
+@command(app, "delete")
+def delete(desk: Desk) -> None:
+    """Stop posting events."""
+    from postroom_client import calls
+
+    desk.ask(calls.delete_webhook())
+    desk.done({"deleted": True}, "Events are posted nowhere now.")
+
+
+def _show_webhook(webhook: "Webhook") -> None:
+    if not webhook.url:
+        output.note("No webhook yet. Set one: postroom webhook set URL")
+        return
+    pairs = [
+        ("url", webhook.url),
+        ("events", ", ".join(webhook.event_types)),
+        ("state", "on" if webhook.enabled else "off"),
+    ]
+    if webhook.secret:
+        pairs.append(("secret", webhook.secret))
+    output.print_human(output.record(pairs))
+
+
+def _show_test(result: "WebhookTest") -> None:
+    output.print_human(f"The endpoint answered {result.status} in {result.milliseconds} ms.")
+
+
+def _show_secret(made: "WebhookSecret") -> None:
+    output.print_human(output.record([("secret", made.secret)]))
+
+
+def _show_delivery(delivery: "WebhookDelivery") -> None:
+    output.print_human(output.record([("id", delivery.id), ("state", delivery.state)]))
+
+
+def _show_deliveries(page: "Page[WebhookDelivery]") -> None:
+    if not page.data:
+        output.note("Nothing was posted yet. Try it: postroom webhook test")
+        return
+    rows = [_row(item) for item in page.data]
+    output.print_human(output.table(("ID", "EVENT", "STATE", "TRIES", "LAST", "WHEN"), rows))
+    output.note_rest(page)
+
+
+def _row(delivery: "WebhookDelivery") -> output.Row:
+    last = delivery.attempts[-1] if delivery.attempts else None
+    answer = "" if last is None else str(last.status or last.error or "")
+    tries = str(len(delivery.attempts))
+    return delivery.id, delivery.event, delivery.state, tries, answer, output.ago(delivery.created_at)

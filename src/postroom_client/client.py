@@ -1,0 +1,261 @@
+"""The two clients. Both carry out the same descriptions of calls; one blocks, the other is awaited."""
+
+import asyncio
+import functools
+import os
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import aclosing
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import httpx2
+import msgspec
+
+from postroom_client import calls, sending, stream, waiting, wire
+from postroom_client.errors import Unauthorized
+from postroom_client.exchange import Call, Patience, Reply, Steps, pause_before_next, require_success
+from postroom_client.results import Event
+from postroom_client.settings import DEFAULT_BASE_URL, Flags, resolve
+from postroom_client.stream import OnPause, Subscription
+from postroom_client.wire import OnProgress
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _blocking(describe: Callable[P, Call[T] | Steps[T]]) -> "Callable[Concatenate[Client, P], T]":
+    @functools.wraps(describe)
+    def method(self: "Client", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.run(describe(*args, **kwargs))
+
+    return method
+
+
+def _awaited(
+    describe: Callable[P, Call[T] | Steps[T]],
+) -> "Callable[Concatenate[AsyncClient, P], Awaitable[T]]":
+    @functools.wraps(describe)
+    async def method(self: "AsyncClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.run(describe(*args, **kwargs))
+
+    return method
+
+
+def _require_key(api_key: str | None) -> str:
+    if not api_key:
+        raise Unauthorized("There is no API key. Pass api_key, or set POSTROOM_API_KEY.")
+    return api_key
+
+
+class Client:
+    """Talks to a Postroom server. Without arguments it takes POSTROOM_API_KEY and POSTROOM_BASE_URL."""
+
+    def __init__(
+        self, api_key: str | None = None, base_url: str | None = None, *, patience: Patience | None = None
+    ) -> None:
+        self.api_key = _require_key(api_key or os.environ.get("POSTROOM_API_KEY"))
+        self.base_url = (base_url or os.environ.get("POSTROOM_BASE_URL") or DEFAULT_BASE_URL).rstrip("/")
+        self._patience = patience or Patience()
+        self._http = httpx2.Client(base_url=self.base_url, headers=wire.headers(self.api_key))
+
+    @classmethod
+    def from_profile(cls, name: str | None = None) -> "Client":
+        """As the `postroom` command finds its server: environment over profile."""
+        found = resolve(Flags(profile=name), os.environ)
+        return cls(found.api_key, found.base_url)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def run(self, work: Call[T] | Steps[T]) -> T:
+        """Carries out one call, or steps of several."""
+        if isinstance(work, Call):
+            return work.read(self.exchange(work))
+        result: Any = None
+        while True:
+            try:
+                call = work.send(result)
+            except StopIteration as end:
+                final: T = end.value
+                return final
+            result = call.read(self.exchange(call))
+
+    def exchange(self, call: Call[Any], on_progress: OnProgress | None = None) -> Reply:
+        """The complete answer to a call, after as many attempts as patience allows."""
+        request = wire.build(self._http, call, on_progress)
+        attempt = 1
+        while True:
+            outcome = wire.attempt(self._http, request, call, on_progress)
+            pause = pause_before_next(call, outcome, attempt, self._patience)
+            if pause is None:
+                return require_success(call, outcome, attempt)
+            time.sleep(pause)
+            attempt += 1
+
+    def stream(
+        self,
+        *,
+        inbox_ids: Sequence[str] = (),
+        event_types: Sequence[str] = (),
+        last_event_id: str | None = None,
+        on_pause: OnPause | None = None,
+    ) -> Generator[Event, None, None]:
+        """Events as they happen, for ever; after a broken connection it goes on behind the last one."""
+        subscription = Subscription(inbox_ids, event_types, last_event_id)
+        for frame in stream.frames(self.base_url, self.api_key, subscription, on_pause):
+            yield msgspec.json.decode(frame.text, type=Event)
+
+    me = _blocking(calls.me)
+    create_inbox = _blocking(calls.create_inbox)
+    list_inboxes = _blocking(calls.list_inboxes)
+    get_inbox = _blocking(calls.get_inbox)
+    update_inbox = _blocking(calls.update_inbox)
+    delete_inbox = _blocking(calls.delete_inbox)
+    create_api_key = _blocking(calls.create_api_key)
+    list_api_keys = _blocking(calls.list_api_keys)
+    delete_api_key = _blocking(calls.delete_api_key)
+    send = _blocking(sending.send)
+    reply = _blocking(sending.reply)
+    list_threads = _blocking(calls.list_threads)
+    get_thread = _blocking(calls.get_thread)
+    mark_thread = _blocking(calls.mark_thread)
+    list_thread_messages = _blocking(calls.list_thread_messages)
+    list_messages = _blocking(calls.list_messages)
+    get_message = _blocking(calls.get_message)
+    get_raw_message = _blocking(calls.get_raw_message)
+    retry_message = _blocking(calls.retry_message)
+    cancel_message = _blocking(calls.cancel_message)
+    get_attachment = _blocking(calls.get_attachment)
+    get_attachment_text = _blocking(calls.get_attachment_text)
+    list_events = _blocking(calls.list_events)
+    wait = _blocking(waiting.wait)
+    list_suppressions = _blocking(calls.list_suppressions)
+    add_suppression = _blocking(calls.add_suppression)
+    delete_suppression = _blocking(calls.delete_suppression)
+    add_domain = _blocking(calls.add_domain)
+    list_domains = _blocking(calls.list_domains)
+    get_domain = _blocking(calls.get_domain)
+    verify_domain = _blocking(calls.verify_domain)
+    delete_domain = _blocking(calls.delete_domain)
+    get_webhook = _blocking(calls.get_webhook)
+    set_webhook = _blocking(calls.set_webhook)
+    delete_webhook = _blocking(calls.delete_webhook)
+    test_webhook = _blocking(calls.test_webhook)
+    rotate_webhook_secret = _blocking(calls.rotate_webhook_secret)
+    list_webhook_deliveries = _blocking(calls.list_webhook_deliveries)
+    retry_webhook_delivery = _blocking(calls.retry_webhook_delivery)
+
+
+class AsyncClient:
+    """`Client`, awaited."""
+
+    def __init__(
+        self, api_key: str | None = None, base_url: str | None = None, *, patience: Patience | None = None
+    ) -> None:
+        self.api_key = _require_key(api_key or os.environ.get("POSTROOM_API_KEY"))
+        self.base_url = (base_url or os.environ.get("POSTROOM_BASE_URL") or DEFAULT_BASE_URL).rstrip("/")
+        self._patience = patience or Patience()
+        self._http = httpx2.AsyncClient(base_url=self.base_url, headers=wire.headers(self.api_key))
+
+    @classmethod
+    def from_profile(cls, name: str | None = None) -> "AsyncClient":
+        found = resolve(Flags(profile=name), os.environ)
+        return cls(found.api_key, found.base_url)
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def run(self, work: Call[T] | Steps[T]) -> T:
+        if isinstance(work, Call):
+            return work.read(await self.exchange(work))
+        result: Any = None
+        while True:
+            try:
+                call = work.send(result)
+            except StopIteration as end:
+                final: T = end.value
+                return final
+            result = call.read(await self.exchange(call))
+
+    async def exchange(self, call: Call[Any], on_progress: OnProgress | None = None) -> Reply:
+        request = wire.build(self._http, call, on_progress)
+        attempt = 1
+        while True:
+            outcome = await wire.async_attempt(self._http, request, call, on_progress)
+            pause = pause_before_next(call, outcome, attempt, self._patience)
+            if pause is None:
+                return require_success(call, outcome, attempt)
+            await asyncio.sleep(pause)
+            attempt += 1
+
+    async def stream(
+        self,
+        *,
+        inbox_ids: Sequence[str] = (),
+        event_types: Sequence[str] = (),
+        last_event_id: str | None = None,
+        on_pause: OnPause | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        subscription = Subscription(inbox_ids, event_types, last_event_id)
+        async with aclosing(
+            stream.async_frames(self.base_url, self.api_key, subscription, on_pause)
+        ) as frames:
+            async for frame in frames:
+                yield msgspec.json.decode(frame.text, type=Event)
+
+    me = _awaited(calls.me)
+    create_inbox = _awaited(calls.create_inbox)
+    list_inboxes = _awaited(calls.list_inboxes)
+    get_inbox = _awaited(calls.get_inbox)
+    update_inbox = _awaited(calls.update_inbox)
+    delete_inbox = _awaited(calls.delete_inbox)
+    create_api_key = _awaited(calls.create_api_key)
+    list_api_keys = _awaited(calls.list_api_keys)
+    delete_api_key = _awaited(calls.delete_api_key)
+    send = _awaited(sending.send)
+    reply = _awaited(sending.reply)
+    list_threads = _awaited(calls.list_threads)
+    get_thread = _awaited(calls.get_thread)
+    mark_thread = _awaited(calls.mark_thread)
+    list_thread_messages = _awaited(calls.list_thread_messages)
+    list_messages = _awaited(calls.list_messages)
+    get_message = _awaited(calls.get_message)
+    get_raw_message = _awaited(calls.get_raw_message)
+    retry_message = _awaited(calls.retry_message)
+    cancel_message = _awaited(calls.cancel_message)
+    get_attachment = _awaited(calls.get_attachment)
+    get_attachment_text = _awaited(calls.get_attachment_text)
+    list_events = _awaited(calls.list_events)
+    wait = _awaited(waiting.wait)
+    list_suppressions = _awaited(calls.list_suppressions)
+    add_suppression = _awaited(calls.add_suppression)
+    delete_suppression = _awaited(calls.delete_suppression)
+    add_domain = _awaited(calls.add_domain)
+    list_domains = _awaited(calls.list_domains)
+    get_domain = _awaited(calls.get_domain)
+    verify_domain = _awaited(calls.verify_domain)
+    delete_domain = _awaited(calls.delete_domain)
+    get_webhook = _awaited(calls.get_webhook)
+    set_webhook = _awaited(calls.set_webhook)
+    delete_webhook = _awaited(calls.delete_webhook)
+    test_webhook = _awaited(calls.test_webhook)
+    rotate_webhook_secret = _awaited(calls.rotate_webhook_secret)
+    list_webhook_deliveries = _awaited(calls.list_webhook_deliveries)
+    retry_webhook_delivery = _awaited(calls.retry_webhook_delivery)

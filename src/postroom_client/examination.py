@@ -1,0 +1,206 @@
+"""The doctor's checks: each looks at one thing and says pass, warn or fail, with the next step."""
+
+import os
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Literal
+from urllib.parse import urlsplit
+
+from postroom_client import profiles
+from postroom_client.client import Client
+from postroom_client.errors import PostroomError
+from postroom_client.exchange import Call, Patience, Reply, content
+from postroom_client.settings import Settings
+
+SKEW_WARN_SECONDS, SKEW_FAIL_SECONDS = 5, 300  # signatures are refused beyond 300
+DISK_WARN_BYTES, DISK_FAIL_BYTES = 2 * 1024**3, 200 * 1024**2
+QUEUE_WARN_SECONDS, QUEUE_FAIL_SECONDS = 3600, 24 * 3600
+SMTP_TIMEOUT_SECONDS = 5.0
+LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1"}
+LOCAL_SMTP_PORT, PUBLIC_SMTP_PORT = 2525, 25
+GIGABYTE = 1024**3
+DNS = "DNS records"
+
+Verdict = Literal["pass", "warn", "fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    name: str
+    verdict: Verdict
+    detail: str
+    next_step: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        named = {"name": self.name, "verdict": self.verdict, "detail": self.detail}
+        return {**named, "nextStep": self.next_step} if self.next_step else named
+
+
+Check = Callable[[Client, Settings], Finding]
+
+
+def examine(settings: Settings) -> Iterator[Finding]:
+    """Stops asking the server once it does not answer; asks for the account's things only with a good key."""
+    yield check_profile_file()
+    patience = Patience(attempts=2, longest_wait_seconds=2)
+    with Client(settings.api_key or "missing", settings.base_url, patience=patience) as client:
+        connection = check_connection(client, settings)
+        yield connection
+        if connection.verdict == "pass":
+            yield from _examine_server(client, settings)
+    yield check_smtp_port(settings)
+
+
+def _examine_server(client: Client, settings: Settings) -> Iterator[Finding]:
+    key = check_key(client, settings)
+    yield key
+    for name, check in CHECKS:
+        if name != DNS or key.verdict == "pass":
+            yield _guarded(name, check, client, settings)
+
+
+def _guarded(name: str, check: Check, client: Client, settings: Settings) -> Finding:
+    try:
+        return check(client, settings)
+    except PostroomError as error:
+        return Finding(name, "fail", error.message, "Look at the server's log.")
+
+
+def check_profile_file() -> Finding:
+    place = profiles.file_path()
+    if not place.exists():
+        return Finding("profile", "warn", f"There is none at {place}", "Make one: postroom login")
+    if place.stat().st_mode & 0o077:
+        return Finding("profile", "warn", f"Others may read {place}", f"Close it: chmod 600 {place}")
+    return Finding("profile", "pass", str(place))
+
+
+def check_connection(client: Client, settings: Settings) -> Finding:
+    try:
+        _get(client, "/health")
+    except PostroomError as error:
+        return Finding(
+            "connection", "fail", error.message, "Start the server (postroom serve), or pass --base-url."
+        )
+    return Finding("connection", "pass", settings.base_url)
+
+
+def check_key(client: Client, settings: Settings) -> Finding:
+    if not settings.api_key:
+        return Finding("key", "fail", "There is none.", "Set one: postroom login, or POSTROOM_API_KEY")
+    try:
+        me = client.me()
+    except PostroomError as error:
+        return Finding("key", "fail", error.message, "Set another: postroom login")
+    return Finding("key", "pass", f"{me.account_name} ({me.plan}), scope {me.scope}")
+
+
+def check_clock(client: Client, settings: Settings) -> Finding:
+    date = _get(client, "/health").date
+    if date is None:
+        return Finding("clock", "warn", "The server does not say its time.")
+    try:
+        skew = abs(time.time() - parsedate_to_datetime(date).timestamp())
+    except ValueError:
+        return Finding("clock", "warn", "The server's time cannot be read.")
+    verdict = judge(skew, SKEW_WARN_SECONDS, SKEW_FAIL_SECONDS)
+    step = "" if verdict == "pass" else "Set both clocks by NTP: webhook signatures depend on it."
+    return Finding("clock", verdict, f"{skew:.0f} s apart", step)
+
+
+def check_storage(client: Client, settings: Settings) -> Finding:
+    try:
+        _get(client, "/ready")
+    except PostroomError as error:
+        return Finding("storage", "fail", error.message, "Check the database and the blob store.")
+    return Finding("storage", "pass", "Database and blobs answer.")
+
+
+def check_dns(client: Client, settings: Settings) -> Finding:
+    if client.me().scope != "account":
+        return Finding(DNS, "pass", "Not this key's business.")
+    domains = [client.verify_domain(domain.id) for domain in client.list_domains(limit=100).data]
+    missing = [(domain, record) for domain in domains for record in domain.records if record.found is False]
+    if not missing:
+        names = ", ".join(domain.domain for domain in domains)
+        return Finding(DNS, "pass", names or "No domain of your own: none needed.")
+    return Finding(
+        DNS,
+        "fail" if any(record.required for _, record in missing) else "warn",
+        "Missing: " + ", ".join(f"{record.type} {record.name}" for _, record in missing),
+        f"See what to set: postroom domains show {missing[0][0].id}",
+    )
+
+
+def check_disk(client: Client, settings: Settings) -> Finding:
+    free = _gauge(client, "postroom_disk_free_bytes")
+    if free is None:
+        return Finding("disk", "warn", "The server does not say.", "Look with df on its machine.")
+    verdict = judge(-free, -DISK_WARN_BYTES, -DISK_FAIL_BYTES)
+    step = "" if verdict == "pass" else "Make room on the server's disk: without it mail is put off."
+    return Finding("disk", verdict, f"{free / GIGABYTE:.1f} GB free", step)
+
+
+def check_queue(client: Client, settings: Settings) -> Finding:
+    age = _gauge(client, "postroom_queue_oldest_seconds")
+    if age is None:
+        return Finding("queue", "warn", "The server does not say how old its queue is.")
+    verdict = judge(age, QUEUE_WARN_SECONDS, QUEUE_FAIL_SECONDS)
+    step = "" if verdict == "pass" else "See why: postroom messages list --direction outbound"
+    return Finding("queue", verdict, f"The oldest delivery waits {age:.0f} s", step)
+
+
+def check_smtp_port(settings: Settings) -> Finding:
+    """Mail can only come in where somebody greets (RFC 5321, section 3.1)."""
+    host = urlsplit(settings.base_url).hostname or "localhost"
+    port = smtp_port(host)
+    step = f"Let {host} take mail on port {port}: POSTROOM_SMTP, and the firewall."
+    try:
+        with socket.create_connection((host, port), timeout=SMTP_TIMEOUT_SECONDS) as connection:
+            greeting = connection.recv(512)
+    except OSError as error:
+        return Finding("SMTP port", "fail", f"{host}:{port} does not answer: {error}", step)
+    if not greeting.startswith(b"220"):
+        return Finding("SMTP port", "fail", f"{host}:{port} is no mail server.", step)
+    return Finding("SMTP port", "pass", f"{host}:{port} takes mail.")
+
+
+def smtp_port(host: str) -> int:
+    """On this machine where the server's setting says; elsewhere where other servers look."""
+    setting = os.environ.get("POSTROOM_SMTP", "").rpartition(":")[2]
+    if host not in LOCAL_HOSTS:
+        return PUBLIC_SMTP_PORT
+    return int(setting) if setting.isascii() and setting.isdigit() else LOCAL_SMTP_PORT
+
+
+def judge(value: float, warn_from: float, fail_from: float) -> Verdict:
+    if value >= fail_from:
+        return "fail"
+    return "warn" if value >= warn_from else "pass"
+
+
+def _get(client: Client, target: str) -> Reply:
+    return client.exchange(Call("GET", target, content, timeout_seconds=10))
+
+
+def _gauge(client: Client, name: str) -> float | None:
+    """A number of the server's metrics (Prometheus text format)."""
+    text = _get(client, "/metrics").content.decode(errors="replace")
+    found = re.search(rf"^{name} (\S+)$", text, re.MULTILINE)
+    try:
+        return None if found is None else float(found[1])
+    except ValueError:
+        return None
+
+
+CHECKS: tuple[tuple[str, Check], ...] = (
+    ("clock", check_clock),
+    ("storage", check_storage),
+    (DNS, check_dns),
+    ("disk", check_disk),
+    ("queue", check_queue),
+)

@@ -1,0 +1,153 @@
+"""One request and its answer, described without doing it: a client with or without `await` carries it out."""
+
+import random
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from postroom_client import errors
+from postroom_client.errors import ConnectionFailed, InvalidAnswer
+
+T = TypeVar("T")
+DEFAULT_TIMEOUT_SECONDS = 30.0
+PASSING_FAULTS = frozenset({500, 502, 503, 504})
+TOO_MANY_REQUESTS = 429
+NOT_FOUND = 404
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A complete answer."""
+
+    status: int
+    content: bytes
+    retry_after: int | None = None
+    date: str | None = None
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """No answer. `may_have_arrived` is False when the request cannot have reached the server."""
+
+    reason: str
+    may_have_arrived: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingFile:
+    filename: str
+    content: bytes = field(repr=False)
+    content_type: str = "application/octet-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """What to ask and how to read the answer. `is_repeatable`: asking twice does no more than once."""
+
+    method: str
+    path: str
+    read: Callable[[Reply], T]
+    query: Mapping[str, str] = field(default_factory=dict)
+    json: Any = None
+    form: Mapping[str, list[str]] = field(default_factory=dict)
+    files: tuple[OutgoingFile, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    is_repeatable: bool = True
+    follows_redirects: bool = False
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+
+
+Steps = Generator[Call[Any], Any, T]  # several calls; each is sent the result of the last
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a client tries before it gives up."""
+
+    attempts: int = 4
+    longest_wait_seconds: float = 60
+    first_pause_seconds: float = 0.25
+
+
+def pause_before_next(
+    call: Call[Any], outcome: Reply | Fault, attempt: int, patience: Patience
+) -> float | None:
+    """Seconds until another attempt is worth it; None when this outcome stands."""
+    if attempt >= patience.attempts or not _is_worth_repeating(call, outcome):
+        return None
+    if isinstance(outcome, Reply) and outcome.retry_after is not None:
+        return float(outcome.retry_after) if outcome.retry_after <= patience.longest_wait_seconds else None
+    return backoff(attempt, patience.first_pause_seconds, patience.longest_wait_seconds)
+
+
+def _is_worth_repeating(call: Call[Any], outcome: Reply | Fault) -> bool:
+    if isinstance(outcome, Fault):
+        return call.is_repeatable or not outcome.may_have_arrived
+    if outcome.status == TOO_MANY_REQUESTS:
+        return True
+    return call.is_repeatable and outcome.status in PASSING_FAULTS
+
+
+def backoff(attempt: int, first_seconds: float, longest_seconds: float) -> float:
+    """Doubles with each attempt; the spread keeps many clients from coming back at once."""
+    whole = min(first_seconds * 2.0 ** min(attempt - 1, 30), longest_seconds)
+    return whole * random.uniform(0.5, 1.0)  # noqa: S311 (no secret hangs on it)
+
+
+def require_success(call: Call[Any], outcome: Reply | Fault, attempt: int) -> Reply:
+    if isinstance(outcome, Fault):
+        raise ConnectionFailed(outcome.reason)
+    if _is_removed_earlier(call, outcome, attempt):
+        return Reply(204, b"")
+    if not outcome.is_success:
+        raise errors.from_answer(outcome.status, outcome.content, outcome.retry_after)
+    return outcome
+
+
+def _is_removed_earlier(call: Call[Any], reply: Reply, attempt: int) -> bool:
+    """An attempt whose answer was lost has done it already."""
+    return call.method == "DELETE" and attempt > 1 and reply.status == NOT_FOUND
+
+
+def read_retry_after(value: str | None) -> int | None:
+    return (
+        int(value) if value is not None and value.isascii() and value.isdigit() and len(value) < 9 else None
+    )
+
+
+def path(*segments: str) -> str:
+    return "/" + "/".join(quote(segment, safe="") for segment in segments)
+
+
+def present(**values: object) -> dict[str, str]:
+    """A query of the values that are given."""
+    return {name: _spell(value) for name, value in values.items() if value is not None}
+
+
+def _spell(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def decoded(kind: type[T]) -> Callable[[Reply], T]:
+    def read(reply: Reply) -> T:
+        try:
+            return msgspec.json.decode(reply.content, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise InvalidAnswer(f"The server's answer cannot be read: {error}", status=reply.status) from None
+
+    return read
+
+
+def content(reply: Reply) -> bytes:
+    return reply.content
+
+
+def nothing(reply: Reply) -> None:
+    """The answer has no body."""

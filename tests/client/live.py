@@ -1,0 +1,120 @@
+"""A real server in a process of its own, as `make run` starts it, and the command in this one."""
+
+import contextlib
+import json
+import os
+import signal
+import smtplib
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner, Result
+
+from postroom_client import Client
+from postroom_client.cli import app
+from postroom_client.results import Inbox, Message
+
+API_KEY = "pr_" + "k" * 40
+DOMAIN = "postroom.localhost"
+OWN_SETTINGS = ("POSTROOM_", "XDG_", "NO_COLOR", "COLUMNS")
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass(frozen=True, slots=True)
+class LiveServer:
+    base_url: str
+    smtp_port: int
+
+    def client(self) -> Client:
+        return Client(API_KEY, self.base_url)
+
+    def deliver(self, raw: bytes, recipient: str, sender: str = "alice@example.com") -> None:
+        with smtplib.SMTP("127.0.0.1", self.smtp_port) as smtp:
+            smtp.sendmail(sender, [recipient], raw)
+
+    def arrived(self, inbox: Inbox, count: int = 1) -> list[Message]:
+        """The first mails that came, each once its event has been told."""
+        found: list[Message] = []
+        after: str | None = None
+        with self.client() as client:
+            while len(found) < count:
+                page = client.list_events(
+                    after=after, wait=20, inbox_ids=[inbox.id], event_types=["message.received"]
+                )
+                assert page.data, "no mail came"
+                after = page.next
+                found += [client.get_message(event.message.id) for event in page.data if event.message]
+        return found
+
+
+@contextlib.contextmanager
+def running_server(folder: Path) -> Iterator[LiveServer]:
+    http, smtp = free_port(), free_port()
+    settings = {
+        "POSTROOM_DATA_DIR": str(folder / "data"),
+        "POSTROOM_HTTP": f"127.0.0.1:{http}",
+        "POSTROOM_SMTP": f"127.0.0.1:{smtp}",
+        "POSTROOM_API_KEY": API_KEY,
+        "XDG_CONFIG_HOME": str(folder / "server-config"),
+    }
+    log = folder / "server.log"
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(
+            [sys.executable, "-m", "postroom", "serve"],
+            env={**plain_environment(), **settings},
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        assert "is ready" in process.stdout.readline(), log.read_text()
+        try:
+            yield LiveServer(f"http://127.0.0.1:{http}", smtp)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.stdout.read()
+
+
+def plain_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(OWN_SETTINGS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """Runs commands with a configuration folder of its own."""
+
+    server: LiveServer
+    folder: Path
+
+    def environment(self, **more: str) -> dict[str, str]:
+        return {
+            "XDG_CONFIG_HOME": str(self.folder),
+            "POSTROOM_SMTP": f"127.0.0.1:{self.server.smtp_port}",
+        } | more
+
+    def run(self, *arguments: str, stdin: str | bytes | None = None, **more: str) -> Result:
+        return CliRunner().invoke(app, list(arguments), input=stdin, env=self.environment(**more))
+
+    def human(self, *arguments: str, **more: str) -> str:
+        """What a person sees on stdout; the command must succeed."""
+        result = self.run(*arguments, "--no-json", **more)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    def json(self, *arguments: str, **more: str) -> Any:
+        """What a program reads on stdout; the command must succeed."""
+        result = self.run(*arguments, **more)
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)

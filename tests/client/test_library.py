@@ -1,0 +1,173 @@
+"""The clients against the real server."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from postroom_client import AsyncClient, OutgoingFile, errors
+from postroom_client.results import Inbox
+from tests.client.live import API_KEY, LiveServer
+from tests.conftest import Server
+
+
+async def test_an_inbox_lives_from_its_creation_to_its_end(server: Server) -> None:
+    async with AsyncClient(server.token, server.base_url) as client:
+        assert (await client.me()).scope == "account"
+        made = await client.create_inbox("agent", display_name="An agent")
+        assert (made.address, made.display_name) == ("agent@postroom.localhost", "An agent")
+        assert made.created_at is not None
+        assert (await client.update_inbox(made.id, display_name=None)).display_name is None
+        assert [inbox.id for inbox in (await client.list_inboxes()).data] == [made.id]
+        await client.delete_inbox(made.id)
+        with pytest.raises(errors.NotFound):
+            await client.get_inbox(made.id)
+
+
+async def test_a_key_of_one_inbox_reaches_that_one_alone(server: Server) -> None:
+    async with AsyncClient(server.token, server.base_url) as client:
+        mine, other = await client.create_inbox("mine"), await client.create_inbox("other")
+        key = await client.create_api_key(mine.id, "ci")
+        assert key.token is not None
+        async with AsyncClient(key.token, server.base_url) as scoped:
+            assert (await scoped.me()).inbox_id == mine.id
+            with pytest.raises(errors.NotFound):
+                await scoped.get_inbox(other.id)
+            with pytest.raises(errors.Forbidden):
+                await scoped.list_inboxes()
+        assert (await client.list_api_keys(mine.id)).total == 1
+        await client.delete_api_key(mine.id, key.id)
+        async with AsyncClient(key.token, server.base_url) as revoked:
+            with pytest.raises(errors.Unauthorized):
+                await revoked.me()
+
+
+async def test_mail_is_sent_read_and_answered(server: Server) -> None:
+    async with AsyncClient(server.token, server.base_url) as client:
+        ann, bob = await client.create_inbox("ann"), await client.create_inbox("bob")
+        file = OutgoingFile("Grüße.csv", b"a,b\n1,2\n", "text/csv")
+        sent = await client.send(ann.id, to=bob.address, subject="Numbers", body="Here.", attachments=[file])
+        assert (sent.direction, sent.inbox_id) == ("outbound", ann.id)
+        [event] = (await client.list_events(wait=20, inbox_ids=[bob.id])).data
+        assert event.message is not None
+        came = await client.get_message(event.message.id)
+        assert (came.subject, came.reply_text, came.direction) == ("Numbers", "Here.", "inbound")
+        [attached] = came.attachments
+        assert await client.get_attachment(came.id, attached.filename) == file.content
+        assert "1" in (await client.get_attachment_text(came.id, attached.filename)).text
+        assert b"Subject: Numbers" in await client.get_raw_message(came.id)
+        await client.reply(came.thread_id, "Thanks.", include_quote=False)
+        assert (await client.get_thread(came.thread_id)).is_read
+        [answer] = (
+            await client.list_events(wait=20, inbox_ids=[ann.id], event_types=["message.received"])
+        ).data
+        assert answer.message is not None
+        assert (answer.thread_id, answer.message.reply_text) == (sent.thread_id, "Thanks.")
+
+
+def test_the_blocking_client_does_the_same(
+    live: LiveServer, new_inbox: Callable[[], Inbox], tmp_path: Path
+) -> None:
+    ann, bob = new_inbox(), new_inbox()
+    (tmp_path / "note.txt").write_text("attached words")
+    with live.client() as client:
+        sent = client.send(
+            ann.id, to=bob.address, subject="Hello", body="Hi", attachments=[tmp_path / "note.txt"]
+        )
+        [came] = live.arrived(bob)
+        assert client.get_attachment_text(came.id, "note.txt").text == "attached words"
+        assert [thread.id for thread in client.list_threads(bob.id, is_read=False).data] == [came.thread_id]
+        assert client.mark_thread(came.thread_id, is_read=True).is_read
+        assert client.list_threads(bob.id, is_read=False).total == 0
+        client.reply(came.thread_id, "Back")
+        [answer] = live.arrived(ann)
+        assert (answer.thread_id, answer.from_addr) == (sent.thread_id, bob.address)
+
+
+def test_one_key_sends_one_mail(live: LiveServer, new_inbox: Callable[[], Inbox]) -> None:
+    ann, bob = new_inbox(), new_inbox()
+    with live.client() as client:
+        ids = {
+            client.send(ann.id, to=bob.address, subject="Once", body="x", idempotency_key=f"only-{ann.id}").id
+            for _ in range(3)
+        }
+        assert len(ids) == 1
+        assert client.list_messages(ann.id, direction="outbound").total == 1
+        with pytest.raises(errors.IdempotencyKeyReused):
+            client.send(ann.id, to=bob.address, subject="Twice", body="x", idempotency_key=f"only-{ann.id}")
+
+
+def test_a_copied_inbox_answers_those_who_were_addressed(live: LiveServer, inbox: Inbox) -> None:
+    raw = (
+        f"From: Eve <eve@example.com>\r\nTo: bob@example.com\r\nCc: {inbox.address}\r\n"
+        "Message-ID: <1@example.com>\r\nSubject: Copied\r\n\r\nhello\r\n"
+    )
+    live.deliver(raw.encode(), inbox.address)
+    [came] = live.arrived(inbox)
+    with live.client() as client:
+        sent = client.reply(came.thread_id, "Answer")
+        answer = client.get_message(sent.id)
+    assert answer.header_to == "bob@example.com"
+    assert any("eve@example.com" in address for address in answer.cc)
+
+
+def test_a_long_thread_is_answered_at_its_end(live: LiveServer, inbox: Inbox) -> None:
+    for number in range(101):
+        references = f"In-Reply-To: <{number - 1}@{inbox.id}>\r\n" if number else ""
+        raw = (
+            f"From: writer{number}@example.com\r\nTo: {inbox.address}\r\n"
+            f"Message-ID: <{number}@{inbox.id}>\r\n{references}Subject: Long\r\n\r\n{number}\r\n"
+        )
+        live.deliver(raw.encode(), inbox.address)
+    with live.client() as client:
+        [thread] = client.list_threads(inbox.id).data
+        assert thread.message_count == 101
+        assert client.get_message(client.reply(thread.id, "Last").id).header_to == "writer100@example.com"
+
+
+def test_suppressions_come_and_go(live: LiveServer, inbox: Inbox) -> None:
+    with live.client() as client:
+        assert client.add_suppression("no@example.com").type == "manual"
+        with pytest.raises(errors.RecipientSuppressed) as caught:
+            client.send(inbox.id, to="no@example.com", subject="s", body="t")
+        assert caught.value.extras["recipient"] == "no@example.com"
+        assert "no@example.com" in [item.address for item in client.list_suppressions().data]
+        client.delete_suppression("no@example.com")
+
+
+def test_a_domain_shows_the_records_to_set(live: LiveServer) -> None:
+    with live.client() as client:
+        made = client.add_domain("mail.example.com")
+        assert {record.type for record in made.records} == {"MX", "TXT"}
+        assert client.get_domain(made.id) == made
+        client.delete_domain(made.id)
+        assert made.id not in [item.id for item in client.list_domains().data]
+
+
+def test_a_delivery_can_be_tried_again_or_given_up(live: LiveServer, inbox: Inbox) -> None:
+    with live.client() as client:
+        sent = client.send(inbox.id, to="nobody@unreachable.invalid", subject="s", body="t")
+        with contextlib.suppress(errors.NothingToDo):  # it may have failed already
+            client.cancel_message(sent.id)
+        given_up = client.get_message(sent.id)
+        assert given_up.status == "failed"
+        assert client.retry_message(sent.id).recipients[0].state == "pending"
+        assert given_up.recipients[0].address == "nobody@unreachable.invalid"
+
+
+@pytest.mark.parametrize(
+    ("name", "error"), [("A b", errors.InvalidMailboxName), ("postmaster", errors.AddressTaken)]
+)
+def test_each_refusal_is_an_exception_of_its_own(
+    live: LiveServer, name: str, error: type[errors.PostroomError]
+) -> None:
+    with live.client() as client, pytest.raises(error):
+        client.create_inbox(name)
+
+
+async def test_many_awaited_calls_share_a_client(live: LiveServer, inbox: Inbox) -> None:
+    async with AsyncClient(API_KEY, live.base_url) as client:
+        found = await asyncio.gather(*(client.get_inbox(inbox.id) for _ in range(20)))
+    assert {item.address for item in found} == {inbox.address}

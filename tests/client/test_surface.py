@@ -1,0 +1,82 @@
+"""Both clients offer the same, know every error of the server, and need nothing of it."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import postroom.errors
+import postroom_client
+from postroom_client import AsyncClient, Client, calls
+from postroom_client import errors as client_errors
+
+SOURCE = Path(postroom_client.__file__).parent
+MODULES = sorted(SOURCE.rglob("*.py"))
+ALLOWED = {"postroom_client", "httpx2", "websockets", "msgspec", "platformdirs", "typer", "rich", "mcp"}
+
+
+def public(kind: type) -> dict[str, object]:
+    return {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+
+
+def test_both_clients_have_the_same_methods() -> None:
+    assert public(Client).keys() == public(AsyncClient).keys()
+
+
+@pytest.mark.parametrize("name", sorted(public(Client)))
+def test_a_method_takes_the_same_arguments_in_both(name: str) -> None:
+    blocking, awaited = getattr(Client, name), getattr(AsyncClient, name)
+    assert inspect.signature(blocking).parameters.keys() == inspect.signature(awaited).parameters.keys()
+
+
+def test_every_described_call_is_a_method() -> None:
+    described = {
+        name
+        for name, value in vars(calls).items()
+        if inspect.isfunction(value) and value.__module__ == calls.__name__ and name != "given"
+    }
+    assert described <= public(Client).keys()
+
+
+def test_every_error_of_the_server_has_an_exception() -> None:
+    for theirs in postroom.errors.ApiError.__subclasses__():
+        ours = client_errors.BY_CODE[theirs.code]
+        assert ours.status == theirs.status
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_module_imports_nothing_of_the_server(path: Path) -> None:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0
+            names.add((node.module or "").split(".")[0])
+    assert names <= ALLOWED | sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_module_fits_in_one_sitting_and_says_what_it_is(path: Path) -> None:
+    text = path.read_text()
+    assert len(text.splitlines()) <= 400
+    assert ast.get_docstring(ast.parse(text))
+
+
+def test_the_command_starts_without_the_heavy_libraries() -> None:
+    script = """
+import sys
+from postroom_client.cli import app
+app(["--help"], standalone_mode=False)
+print({"httpx2", "websockets", "msgspec", "rich", "pydantic", "platformdirs", "ssl"} & set(sys.modules))
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines()[-1] == "set()"
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = postroom_client.Nothing
