@@ -9,6 +9,7 @@ from postroom_client.cli import (
     inbox,
     listen,
     login,
+    mcp,
     messages,
     send,
     status,
@@ -38,6 +39,7 @@ app.add_typer(domains.app, name="domains")
 status.add_to(app)
 doctor.add_to(app)
 login.add_to(app)
+mcp.add_to(app)
 
 
 def main() -> None:
