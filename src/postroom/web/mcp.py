@@ -63,7 +63,9 @@ def build(app: ASGIApp, base_url: str) -> "MCPServer":
     inside = httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=base_url)
 
     def caller_of(ctx: "Ctx") -> "Caller":
-        return Caller(Inside(inside, bearer_token(ctx.request_context.request)))
+        request = ctx.request_context.request
+        assert request is not None  # over HTTP there always is one
+        return Caller(Inside(inside, bearer_token(request)))
 
     return mcp.build(caller_of)
 
