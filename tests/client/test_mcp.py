@@ -48,8 +48,8 @@ class Agent:
         result = await self.client.call_tool(tool, arguments)
         self.said.append(result.model_dump_json())
         assert not result.is_error, result.content
-        assert result.structured_content is not None
-        return result.structured_content
+        content: dict[str, Any] = result.structured_content
+        return content
 
     async def fail(self, tool: str, **arguments: Any) -> str:
         result = await self.client.call_tool(tool, arguments)
@@ -98,7 +98,8 @@ def mail(recipient: str, *, subject: str = "Hello", body: str = "Are you there?"
 def mail_with_file(recipient: str) -> bytes:
     return (
         f"From: alice@example.com\r\nTo: {recipient}\r\nSubject: File\r\nMIME-Version: 1.0\r\n"
-        'Content-Type: multipart/mixed; boundary="b"\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nSee file\r\n'
+        'Content-Type: multipart/mixed; boundary="b"\r\n\r\n'
+        "--b\r\nContent-Type: text/plain\r\n\r\nSee file\r\n"
         '--b\r\nContent-Type: text/csv\r\nContent-Disposition: attachment; filename="prices.csv"\r\n\r\n'
         "apples,3\r\n--b--\r\n"
     ).encode()

@@ -4,6 +4,7 @@ import typer
 
 from postroom_client.cli import (
     attachments,
+    bridge,
     doctor,
     domains,
     inbox,
@@ -39,6 +40,7 @@ app.add_typer(domains.app, name="domains")
 status.add_to(app)
 doctor.add_to(app)
 login.add_to(app)
+app.add_typer(bridge.app, name="bridge")
 mcp.add_to(app)
 
 
