@@ -1,6 +1,7 @@
 """Every call of the interface but sending: method, path, what it carries and what it returns."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType
@@ -15,6 +16,7 @@ from postroom_client.results import (
     Me,
     Message,
     Page,
+    Retried,
     Suppression,
     Thread,
     ThreadMessages,
@@ -25,6 +27,7 @@ from postroom_client.results import (
 )
 
 Direction = Literal["inbound", "outbound"]
+DeliveryState = Literal["pending", "delivered", "failed"]
 ANSWER_MARGIN_SECONDS = 15
 
 
@@ -248,9 +251,11 @@ def rotate_webhook_secret() -> Call[WebhookSecret]:
     return Call("POST", "/v1/webhook/rotate-secret", decoded(WebhookSecret), is_repeatable=False)
 
 
-def list_webhook_deliveries(*, limit: int = 50, offset: int = 0) -> Call[Page[WebhookDelivery]]:
+def list_webhook_deliveries(
+    *, state: DeliveryState | None = None, limit: int = 50, offset: int = 0
+) -> Call[Page[WebhookDelivery]]:
     """What was posted, newest first, with every attempt."""
-    query = present(limit=limit, offset=offset)
+    query = present(state=state, limit=limit, offset=offset)
     return Call("GET", "/v1/webhook/deliveries", decoded(Page[WebhookDelivery]), query=query)
 
 
@@ -258,6 +263,12 @@ def retry_webhook_delivery(delivery_id: str) -> Call[WebhookDelivery]:
     """Post it again, now."""
     target = path("v1", "webhook", "deliveries", delivery_id, "retry")
     return Call("POST", target, decoded(WebhookDelivery), is_repeatable=False)
+
+
+def retry_failed_webhook_deliveries(since: datetime) -> Call[Retried]:
+    """Post again, now, all that failed since a moment."""
+    body = {"since": since.astimezone(UTC)}
+    return Call("POST", "/v1/webhook/deliveries/retry", decoded(Retried), json=body, is_repeatable=False)
 
 
 def given(body: dict[str, Any]) -> dict[str, Any]:

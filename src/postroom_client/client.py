@@ -153,6 +153,7 @@ class Client:
     rotate_webhook_secret = _blocking(calls.rotate_webhook_secret)
     list_webhook_deliveries = _blocking(calls.list_webhook_deliveries)
     retry_webhook_delivery = _blocking(calls.retry_webhook_delivery)
+    retry_failed_webhook_deliveries = _blocking(calls.retry_failed_webhook_deliveries)
 
 
 class AsyncClient:
@@ -259,3 +260,4 @@ class AsyncClient:
     rotate_webhook_secret = _awaited(calls.rotate_webhook_secret)
     list_webhook_deliveries = _awaited(calls.list_webhook_deliveries)
     retry_webhook_delivery = _awaited(calls.retry_webhook_delivery)
+    retry_failed_webhook_deliveries = _awaited(calls.retry_failed_webhook_deliveries)

@@ -61,6 +61,7 @@ class Call(Generic[T]):
     headers: Mapping[str, str] = field(default_factory=dict)
     is_repeatable: bool = True
     follows_redirects: bool = False
+    accepts: frozenset[int] = frozenset()  # statuses beside success that `read` understands
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
 
 
@@ -106,7 +107,7 @@ def require_success(call: Call[Any], outcome: Reply | Fault, attempt: int) -> Re
         raise ConnectionFailed(outcome.reason)
     if _is_removed_earlier(call, outcome, attempt):
         return Reply(204, b"")
-    if not outcome.is_success:
+    if not outcome.is_success and outcome.status not in call.accepts:
         raise errors.from_answer(outcome.status, outcome.content, outcome.retry_after)
     return outcome
 

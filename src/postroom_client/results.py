@@ -197,10 +197,11 @@ class Domain(Struct, rename="camel", frozen=True):
 class Webhook(Struct, rename="camel", frozen=True):
     """`secret` is shown once, when it is made."""
 
-    url: str | None = None
+    url: str
     event_types: list[str] = []
     enabled: bool = True
     created_at: datetime | None = None
+    disabled_reason: str | None = None
     secret: str | None = None
 
 
@@ -215,22 +216,26 @@ class WebhookTest(Struct, rename="camel", frozen=True):
 
 
 class WebhookAttempt(Struct, rename="camel", frozen=True):
-    """One try; `excerpt` is the beginning of what the endpoint answered."""
+    """One try; `answer` is the beginning of what the endpoint said, or why there was no answer."""
 
     at: datetime | None = None
     status: int | None = None
-    milliseconds: int = 0
-    error: str | None = None
-    excerpt: str = ""
+    milliseconds: int | None = None
+    answer: str | None = None
 
 
 class WebhookDelivery(Struct, rename="camel", frozen=True):
     id: str
     event_id: str = ""
-    event: str = ""
     inbox_id: str = ""
     url: str = ""
     state: str = ""
     attempts: list[WebhookAttempt] = []
     created_at: datetime | None = None
     next_attempt_at: datetime | None = None
+
+
+class Retried(Struct, frozen=True):
+    """How many deliveries go again."""
+
+    retried: int

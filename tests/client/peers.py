@@ -60,7 +60,7 @@ def http_peer(*answers: Answer) -> Iterator[HttpPeer]:
                 self.close_connection = True
                 return
             content = b"" if answer.status == 204 else answer.content()
-            self.send_response(answer.status)
+            self.send_response_only(answer.status)
             for name, value in answer.headers:
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(content)))

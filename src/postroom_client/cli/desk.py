@@ -12,7 +12,7 @@ from postroom_client.cli.safe_text import one_line
 if TYPE_CHECKING:
     from postroom_client.client import Client
     from postroom_client.errors import PostroomError
-    from postroom_client.exchange import Call, Steps
+    from postroom_client.exchange import Call, Patience, Steps
     from postroom_client.settings import Flags, Settings
     from postroom_client.wire import OnProgress
 
@@ -43,13 +43,11 @@ class Desk:
     def client(self) -> "Client":
         from postroom_client.client import Client
         from postroom_client.errors import Unauthorized
-        from postroom_client.exchange import Patience
 
         if self._client is None:
             if not self.settings.api_key:
                 raise Unauthorized(f"There is no API key for {self.settings.base_url}.")
-            patience = Patience(attempts=2, longest_wait_seconds=LONGEST_WAIT_SECONDS)
-            self._client = Client(self.settings.api_key, self.settings.base_url, patience=patience)
+            self._client = Client(self.settings.api_key, self.settings.base_url, patience=patience())
         return self._client
 
     def close(self) -> None:
@@ -117,6 +115,13 @@ class Desk:
             for line in next_steps(error):
                 output.note(line)
         return typer.Exit(exit_code(error))
+
+
+def patience() -> "Patience":
+    """A person waits: one more attempt and a short rate limit, no longer."""
+    from postroom_client.exchange import Patience
+
+    return Patience(attempts=2, longest_wait_seconds=LONGEST_WAIT_SECONDS)
 
 
 def exit_code(error: "PostroomError") -> int:

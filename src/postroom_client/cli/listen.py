@@ -3,6 +3,9 @@
 import os
 import secrets
 import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +16,8 @@ from postroom_client.cli.desk import Desk
 from postroom_client.cli.safe_text import one_line
 
 if TYPE_CHECKING:
+    import httpx2
+
     from postroom_client.stream import Frame
 
 FORWARD_TIMEOUT_SECONDS = 15.0
@@ -38,46 +43,46 @@ def listen(
     from postroom_client.stream import Subscription, frames
 
     desk.ask(calls.me())  # a wrong key or a server that is away is said now, not retried for ever
-    forwarder = None if forward_to is None else Forwarder(forward_to, _secret(secret))
     subscription = Subscription(inbox_ids or (), event_types or (), after)
-    output.note("Listening. Ctrl-C ends it.")
     coming = frames(desk.client.base_url, desk.client.api_key, subscription, _note_pause)
-    for number, frame in enumerate(coming, start=1):
-        _show(desk, frame)
-        if forwarder is not None:
-            output.note(forwarder.hand_over(frame))
-        if number == count:
-            return
+    with _forwarding(forward_to, secret) as forward, closing(coming):
+        output.note("Listening. Ctrl-C ends it.")
+        for frame in islice(coming, count):
+            _show(desk, frame)
+            if forward is not None:
+                output.note(f"  {forward_to} {forward(frame)}")
 
 
-class Forwarder:
-    """Posts events as a webhook would."""
+@contextmanager
+def _forwarding(url: str | None, secret: str | None) -> "Iterator[Callable[[Frame], str] | None]":
+    """What hands a frame to the URL, as a webhook would, and says what became of it."""
+    import httpx2
 
-    def __init__(self, url: str, secret: str) -> None:
-        import httpx2
+    if url is None:
+        yield None
+        return
+    key = _secret(secret)
+    with httpx2.Client(timeout=FORWARD_TIMEOUT_SECONDS) as http:
+        yield lambda frame: _hand_over(http, url, key, frame)
 
-        self._url = url
-        self._secret = secret
-        self._http: httpx2.Client = httpx2.Client(timeout=FORWARD_TIMEOUT_SECONDS)
 
-    def hand_over(self, frame: "Frame") -> str:
-        """What became of it, for a person to read."""
-        import httpx2
+def _hand_over(http: "httpx2.Client", url: str, secret: str, frame: "Frame") -> str:
+    import httpx2
 
-        from postroom_client.signature import sign
+    from postroom_client.signature import sign
 
-        body, timestamp = frame.text.encode(), str(int(time.time()))
-        headers = {
-            "Content-Type": "application/json",
-            "X-Timestamp": timestamp,
-            "X-Signature": sign(body, timestamp, self._secret),
-            "X-Event-Id": frame.event_id,
-        }
-        try:
-            answer = self._http.post(self._url, content=body, headers=headers)
-        except (httpx2.RequestError, httpx2.InvalidURL) as error:
-            return f"  {self._url} did not answer: {error}"
-        return f"  {self._url} answered {answer.status_code}"
+    body, timestamp = frame.text.encode(), str(int(time.time()))
+    headers = {
+        "Content-Type": "application/json",
+        "X-Timestamp": timestamp,
+        "X-Signature": sign(body, timestamp, secret),
+        "X-Event-Id": frame.event_id,
+    }
+    try:
+        answer = http.post(url, content=body, headers=headers)
+    except (httpx2.RequestError, httpx2.InvalidURL) as error:
+        return f"did not answer: {error}"
+    return f"answered {answer.status_code}"
 
 
 def _secret(flag: str | None) -> str:

@@ -8,7 +8,7 @@ import typer
 
 from postroom_client.cli import output
 from postroom_client.cli.command import command, group
-from postroom_client.cli.desk import Desk
+from postroom_client.cli.desk import Desk, patience
 
 if TYPE_CHECKING:
     from postroom_client.client import Client
@@ -31,7 +31,7 @@ def login(desk: Desk) -> None:
     known = profiles.load()
     name = desk.flags.profile or os.environ.get("POSTROOM_PROFILE") or DEFAULT_NAME
     base_url = _base_url(desk.flags, known, name)
-    with Client(_key(desk.flags, base_url), base_url) as client:
+    with Client(_key(desk.flags, base_url), base_url, patience=patience()) as client:
         me = client.me()
         profile = profiles.Profile(base_url, client.api_key, me.inbox_id or _only_inbox(client))
     place = profiles.save(known.with_profile(name, profile, make_current=True))

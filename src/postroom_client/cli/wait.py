@@ -12,10 +12,10 @@ from postroom_client.cli.messages import show_message
 def wait(
     desk: Desk,
     timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait.")] = 120,
-    from_addr: Annotated[str | None, typer.Option("--from", help="Only from this sender.")] = None,
+    from_addr: Annotated[str | None, typer.Option("--from", help="Only with this in the sender.")] = None,
     subject: Annotated[str | None, typer.Option(help="Only with this in the subject.")] = None,
     thread_id: Annotated[str | None, typer.Option(help="Only in this thread.")] = None,
-    after: Annotated[str | None, typer.Option(help="Also what arrived after this message.")] = None,
+    after: Annotated[str | None, typer.Option(help="Also what arrived after this message or event.")] = None,
     inbox_id: InboxId = None,
 ) -> None:
     """Wait for the next mail and show it; exit 1 when none comes in time."""

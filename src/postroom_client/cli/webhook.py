@@ -1,6 +1,7 @@
 """postroom webhook …"""
 
-from typing import TYPE_CHECKING, Annotated
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -9,7 +10,7 @@ from postroom_client.cli.command import Limit, Offset, command, group
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
-    from postroom_client.results import Page, Webhook, WebhookDelivery, WebhookSecret, WebhookTest
+    from postroom_client.results import Page, Retried, Webhook, WebhookDelivery, WebhookSecret, WebhookTest
 
 app = group("The account's webhook: set, show, test, rotate, deliveries, retry, delete.")
 
@@ -38,8 +39,12 @@ def set_up(
 def show(desk: Desk) -> None:
     """Show where events are posted."""
     from postroom_client import calls
+    from postroom_client.errors import NotFound
 
-    desk.show(calls.get_webhook(), _show_webhook)
+    try:
+        desk.show(calls.get_webhook(), _show_webhook)
+    except NotFound:
+        raise NotFound("No webhook is set. Set one: postroom webhook set URL") from None
 
 
 @command(app, "test")
@@ -60,19 +65,39 @@ def rotate(desk: Desk) -> None:
 
 
 @command(app, "deliveries")
-def deliveries(desk: Desk, limit: Limit = 50, offset: Offset = 0) -> None:
+def deliveries(
+    desk: Desk,
+    state: Annotated[
+        Literal["pending", "delivered", "failed"] | None, typer.Option(help="Only these; all by default.")
+    ] = None,
+    limit: Limit = 50,
+    offset: Offset = 0,
+) -> None:
     """List what was posted, newest first."""
     from postroom_client import calls
 
-    desk.show(calls.list_webhook_deliveries(limit=limit, offset=offset), _show_deliveries)
+    listing = calls.list_webhook_deliveries(state=state, limit=limit, offset=offset)
+    desk.show(listing, _show_deliveries)
 
 
 @command(app, "retry")
-def retry(desk: Desk, delivery_id: Annotated[str, typer.Argument(help="Id of the delivery, whd_…")]) -> None:
-    """Post a delivery again, now."""
+def retry(
+    desk: Desk,
+    delivery_id: Annotated[str | None, typer.Argument(help="Id of the delivery, whd_…")] = None,
+    failed_since: Annotated[
+        datetime | None, typer.Option(help="Instead: all that failed since this moment (UTC).")
+    ] = None,
+) -> None:
+    """Post a delivery again, now, or all that failed since a moment."""
     from postroom_client import calls
 
-    desk.show(calls.retry_webhook_delivery(delivery_id), _show_delivery)
+    if (delivery_id is None) == (failed_since is None):
+        raise typer.BadParameter("pass either the id of a delivery or --failed-since")
+    if failed_since is not None:
+        since = failed_since if failed_since.tzinfo else failed_since.replace(tzinfo=UTC)
+        desk.show(calls.retry_failed_webhook_deliveries(since), _show_retried)
+    elif delivery_id is not None:
+        desk.show(calls.retry_webhook_delivery(delivery_id), _show_delivery)
 
 
 @command(app, "delete")
@@ -85,13 +110,10 @@ def delete(desk: Desk) -> None:
 
 
 def _show_webhook(webhook: "Webhook") -> None:
-    if not webhook.url:
-        output.note("No webhook yet. Set one: postroom webhook set URL")
-        return
     pairs = [
         ("url", webhook.url),
         ("events", ", ".join(webhook.event_types)),
-        ("state", "on" if webhook.enabled else "off"),
+        ("state", "on" if webhook.enabled else f"off: {webhook.disabled_reason or 'no reason given'}"),
     ]
     if webhook.secret:
         pairs.append(("secret", webhook.secret))
@@ -110,6 +132,10 @@ def _show_delivery(delivery: "WebhookDelivery") -> None:
     output.print_human(output.record([("id", delivery.id), ("state", delivery.state)]))
 
 
+def _show_retried(result: "Retried") -> None:
+    output.print_human(f"{result.retried} go again.")
+
+
 def _show_deliveries(page: "Page[WebhookDelivery]") -> None:
     if not page.data:
         output.note("Nothing was posted yet. Try it: postroom webhook test")
@@ -121,6 +147,6 @@ def _show_deliveries(page: "Page[WebhookDelivery]") -> None:
 
 def _row(delivery: "WebhookDelivery") -> output.Row:
     last = delivery.attempts[-1] if delivery.attempts else None
-    answer = "" if last is None else str(last.status or last.error or "")
+    answer = "" if last is None else str(last.status or last.answer or "")
     tries = str(len(delivery.attempts))
-    return delivery.id, delivery.event, delivery.state, tries, answer, output.ago(delivery.created_at)
+    return delivery.id, delivery.event_id, delivery.state, tries, answer, output.ago(delivery.created_at)

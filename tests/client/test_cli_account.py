@@ -1,0 +1,214 @@
+"""postroom suppressions …, domains …, status, doctor, login and profiles …, in both forms."""
+
+import fcntl
+import json
+import os
+import stat
+import time
+from email.utils import formatdate
+from pathlib import Path
+
+import pytest
+
+from postroom_client import examination, profiles
+from postroom_client.examination import judge, smtp_port
+from postroom_client.results import Inbox
+from postroom_client.settings import Settings
+from tests.client.live import API_KEY, Shell
+from tests.client.peers import Answer, http_peer
+
+
+def test_suppressions_are_added_listed_and_removed(shell: Shell) -> None:
+    assert "manual" in shell.human("suppressions", "add", "one@example.com")
+    assert shell.json("suppressions", "add", "two@example.com")["address"] == "two@example.com"
+    assert "one@example.com" in shell.human("suppressions", "list")
+    assert shell.json("suppressions", "list")["total"] == 2
+    assert shell.json("suppressions", "remove", "two@example.com")["deleted"]
+    assert "off the list" in shell.run("suppressions", "remove", "one@example.com", "--no-json").stderr
+    empty = shell.run("suppressions", "list", "--no-json")
+    assert "postroom suppressions add" in empty.stderr
+
+
+def test_domains_are_added_shown_verified_and_deleted(shell: Shell) -> None:
+    empty = shell.run("domains", "list", "--no-json")
+    assert "postroom domains add" in empty.stderr
+    shown = shell.run("domains", "add", "one.example.com", "--no-json")
+    assert "v=DKIM1" in shown.stdout
+    assert "postroom domains verify dom_" in shown.stderr
+    made = shell.json("domains", "add", "two.example.com")
+    key = next(record["value"] for record in made["records"] if "DKIM1" in record["value"])
+    assert key in shell.human("domains", "show", made["id"])
+    assert shell.json("domains", "show", made["id"])["domain"] == "two.example.com"
+    assert "two.example.com" in shell.human("domains", "list")
+    assert shell.json("domains", "list")["total"] == 2
+    assert "not found" in shell.human("domains", "verify", made["id"])
+    assert shell.json("domains", "verify", made["id"])["status"] == "pending"
+    checks = {check["name"]: check for check in json.loads(shell.run("doctor").stdout)["checks"]}
+    assert checks["DNS records"]["verdict"] == "fail"
+    assert "postroom domains show dom_" in checks["DNS records"]["nextStep"]
+    assert shell.run("domains", "delete", made["id"]).exit_code == 2
+    assert shell.json("domains", "delete", made["id"], "--yes")["deleted"]
+    [left] = shell.json("domains", "list")["data"]
+    assert "is deleted" in shell.run("domains", "delete", left["id"], "--yes", "--no-json").stderr
+
+
+def test_status_shows_connection_inbox_and_bridge(shell: Shell, inbox: Inbox) -> None:
+    assert "none: postroom inbox use" in shell.human("status")
+    shell.json("inbox", "use", inbox.id)
+    shown = shell.human("status")
+    assert "connected as default (free)" in shown
+    assert inbox.address in shown
+    assert "not running" in shown
+    report = shell.json("status")
+    assert report["api"]["connected"] is True
+    assert report["inbox"] == {"id": inbox.id, "address": inbox.address, "unreadThreads": 0}
+    assert report["bridge"] == {"running": False}
+
+
+def test_status_sees_a_bridge_that_holds_its_lock(shell: Shell) -> None:
+    with profiles.bridge_lock_path("local").open("w+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write("4711")
+        lock.flush()
+        assert shell.json("status")["bridge"] == {"running": True, "pid": 4711}
+        assert "process 4711" in shell.human("status")
+    assert shell.json("status")["bridge"] == {"running": False}
+
+
+def test_status_without_a_server_still_says_what_it_knows(shell: Shell) -> None:
+    result = shell.run("status", "--base-url", "http://127.0.0.1:1", "--api-key", "pr_1", "--no-json")
+    assert result.exit_code == 1
+    assert "not connected" in result.stdout
+    assert "postroom serve" in result.stderr
+
+
+def test_doctor_finds_a_healthy_server(shell: Shell) -> None:
+    result = shell.run("doctor")
+    checks = {check["name"]: check["verdict"] for check in json.loads(result.stdout)["checks"]}
+    for name in ("profile", "connection", "key", "clock", "storage", "DNS records", "SMTP port"):
+        assert checks[name] == "pass", result.stdout
+    assert checks.keys() >= {"disk", "queue"}
+    assert result.exit_code == 0
+    assert "SMTP port" in shell.human("doctor")
+
+
+def test_doctor_without_a_server_names_the_next_step(shell: Shell) -> None:
+    result = shell.run("doctor", "--base-url", "http://127.0.0.1:1", "--no-json")
+    assert result.exit_code == 1
+    assert "FAIL" in result.stdout
+    assert "postroom serve" in result.stderr
+
+
+def test_doctor_names_a_wrong_key_and_a_closed_port(shell: Shell) -> None:
+    result = shell.run("doctor", "--api-key", "pr_wrong", POSTROOM_SMTP="127.0.0.1:1")
+    checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
+    assert checks["key"]["verdict"] == "fail"
+    assert "postroom login" in checks["key"]["nextStep"]
+    assert "DNS records" not in checks
+    assert checks["SMTP port"]["verdict"] == "fail"
+    assert result.exit_code == 1
+
+
+def test_doctor_warns_of_a_profile_that_others_can_read(shell: Shell) -> None:
+    profiles.file_path().chmod(0o644)
+    checks = {check["name"]: check for check in json.loads(shell.run("doctor").stdout)["checks"]}
+    assert checks["profile"]["verdict"] == "warn"
+    assert "chmod 600" in checks["profile"]["nextStep"]
+
+
+def findings(url: str) -> dict[str, tuple[str, str]]:
+    settings = Settings("local", url, "pr_1", None)
+    return {item.name: (item.verdict, item.detail) for item in examination.examine(settings)}
+
+
+def test_doctor_reads_disk_and_queue_from_the_metrics(shell: Shell) -> None:
+    full = b"# HELP x\npostroom_disk_free_bytes 1.048576e+08\npostroom_queue_oldest_seconds 7200\n"
+    with http_peer(Answer(200, full)) as peer:
+        found = findings(peer.url)
+    assert found["disk"] == ("fail", "0.1 GB free")
+    assert found["queue"] == ("warn", "The oldest delivery waits 7200 s")
+
+
+def test_doctor_is_not_upset_by_a_server_that_is_none_of_ours(shell: Shell) -> None:
+    with http_peer(Answer(200, b"\xff<html>", (("Date", "never"),))) as peer:
+        found = findings(peer.url)
+    assert found["key"][0] == "fail"
+    assert found["disk"][0] == "warn"
+
+
+@pytest.mark.parametrize(("seconds", "verdict"), [(0, "pass"), (-60, "warn"), (60, "warn"), (-4000, "fail")])
+def test_doctor_compares_the_clocks(shell: Shell, seconds: int, verdict: str) -> None:
+    date = formatdate(time.time() + seconds, usegmt=True)
+    with http_peer(Answer(200, b"", (("Date", date),))) as peer:
+        assert findings(peer.url)["clock"][0] == verdict
+
+
+@pytest.mark.parametrize("headers", [(), (("Date", "never"),)])
+def test_a_server_without_a_readable_time_is_a_warning(
+    shell: Shell, headers: tuple[tuple[str, str], ...]
+) -> None:
+    with http_peer(Answer(200, b"", headers)) as peer:
+        assert findings(peer.url)["clock"][0] == "warn"
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(0, "pass"), (5, "warn"), (299, "warn"), (300, "fail")])
+def test_a_value_is_judged_by_its_bounds(value: float, verdict: str) -> None:
+    assert judge(value, 5, 300) == verdict
+
+
+def test_the_mail_port_is_the_setting_here_and_25_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSTROOM_SMTP", "127.0.0.1:4025")
+    assert (smtp_port("127.0.0.1"), smtp_port("post.example.com")) == (4025, 25)
+    monkeypatch.setenv("POSTROOM_SMTP", "nonsense")
+    assert smtp_port("localhost") == 2525
+
+
+def test_login_keeps_a_checked_key_in_a_private_file(shell: Shell) -> None:
+    base_url = shell.server.base_url
+    done = shell.run("login", "--base-url", base_url, "--api-key", API_KEY, "--profile", "work", "--no-json")
+    assert done.exit_code == 0, done.output
+    assert "Signed in" in done.stderr
+    assert API_KEY not in done.output
+    assert stat.S_IMODE(profiles.file_path().stat().st_mode) == 0o600
+    assert profiles.load().current == "work"
+    piped = shell.run("login", "--base-url", base_url, "--api-key", "-", stdin=f"{API_KEY}\n")
+    assert json.loads(piped.stdout)["profile"] == "default"
+    assert shell.json("login", POSTROOM_API_KEY=API_KEY, POSTROOM_BASE_URL=base_url)["profile"] == "default"
+
+
+def test_login_with_a_wrong_key_keeps_nothing(shell: Shell) -> None:
+    before = profiles.load()
+    result = shell.run(
+        "login", "--base-url", shell.server.base_url, "--api-key", "pr_wrong", "--profile", "work"
+    )
+    assert result.exit_code == 4
+    assert profiles.load() == before
+
+
+def test_login_never_asks_without_a_terminal(shell: Shell) -> None:
+    result = shell.run("login")
+    assert result.exit_code == 2
+    assert "--api-key" in result.stderr
+
+
+def test_profiles_are_listed_and_chosen(shell: Shell) -> None:
+    shell.run("login", "--base-url", shell.server.base_url, "--api-key", API_KEY, "--profile", "work")
+    listed = shell.human("profiles", "list")
+    assert API_KEY not in listed
+    assert "current" in next(line for line in listed.splitlines() if line.startswith("work"))
+    assert [item["name"] for item in shell.json("profiles", "list")["data"]] == ["local", "work"]
+    assert shell.json("profiles", "use", "local")["profile"] == "local"
+    assert "Commands now use" in shell.run("profiles", "use", "work", "--no-json").stderr
+    assert shell.run("profiles", "use", "nobody").exit_code == 1
+
+
+def test_without_a_profile_the_list_names_the_next_command(shell: Shell, tmp_path: Path) -> None:
+    result = shell.run("profiles", "list", "--no-json", XDG_CONFIG_HOME=str(tmp_path / "none"))
+    assert "postroom login" in result.stderr
+
+
+def test_a_broken_profile_is_an_error_and_not_a_crash(shell: Shell) -> None:
+    os.truncate(profiles.file_path(), 3)
+    result = shell.run("inbox", "list", "--no-json")
+    assert result.exit_code == 1
+    assert "profiles.json cannot be read" in result.stderr

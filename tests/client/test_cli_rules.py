@@ -1,0 +1,211 @@
+"""What holds for every command: the server away, exit codes, streams, pipes, and tests for each."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from postroom_client.cli import app
+from postroom_client.results import Inbox
+from tests.client.live import Shell, plain_environment
+from tests.client.peers import Answer, http_peer
+
+AWAY = ("--base-url", "http://127.0.0.1:1", "--api-key", "pr_1")
+INBOX = ("--inbox-id", "inb_1")
+
+# What each command that needs the server is called with; the others need none.
+CALLS: dict[str, tuple[str, ...]] = {
+    "inbox create": ("name",),
+    "inbox list": (),
+    "inbox get": ("inb_1",),
+    "inbox update": ("inb_1", "--display-name", "x"),
+    "inbox delete": ("inb_1", "--yes"),
+    "inbox use": ("inb_1",),
+    "inbox keys create": ("inb_1", "--name", "x"),
+    "inbox keys list": ("inb_1",),
+    "inbox keys revoke": ("inb_1", "key_1"),
+    "send": ("--to", "a@x.y", "--subject", "s", "--body", "t", *INBOX),
+    "reply": ("thr_1", "--body", "t"),
+    "threads list": INBOX,
+    "threads get": ("thr_1",),
+    "threads read": ("thr_1",),
+    "threads unread": ("thr_1",),
+    "messages list": INBOX,
+    "messages get": ("msg_1",),
+    "messages raw": ("msg_1",),
+    "messages retry": ("msg_1",),
+    "messages cancel": ("msg_1",),
+    "attachments get": ("msg_1", "a.txt"),
+    "attachments text": ("msg_1", "a.txt"),
+    "wait": INBOX,
+    "listen": (),
+    "webhook set": ("http://example.com",),
+    "webhook show": (),
+    "webhook test": (),
+    "webhook rotate": (),
+    "webhook deliveries": (),
+    "webhook retry": ("whd_1",),
+    "webhook delete": (),
+    "suppressions list": (),
+    "suppressions add": ("a@x.y",),
+    "suppressions remove": ("a@x.y",),
+    "domains add": ("example.com",),
+    "domains list": (),
+    "domains show": ("dom_1",),
+    "domains verify": ("dom_1",),
+    "domains delete": ("dom_1", "--yes"),
+    "status": (),
+    "doctor": (),
+    "login": (),
+}
+LOCAL = {"profiles list", "profiles use"}
+
+
+def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
+    if not hasattr(command, "commands"):
+        yield " ".join(path)
+        return
+    for name, child in command.commands.items():
+        yield from leaves(child, (*path, name))
+
+
+def test_every_command_is_known_to_these_tests() -> None:
+    ours = {name for name in leaves(typer.main.get_command(app)) if name.split()[0] not in ("bridge", "mcp")}
+    assert ours == CALLS.keys() | LOCAL
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_server_that_is_away_is_said_clearly_with_exit_1(shell: Shell, name: str) -> None:
+    result = shell.run(*name.split(), *CALLS[name], *AWAY, "--no-json")
+    assert result.exit_code == 1
+    assert "No answer from http://127.0.0.1:1" in result.output
+    assert "postroom serve" in result.stderr
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name not in ("status", "doctor")])
+def test_in_json_an_error_is_an_object_on_stderr(shell: Shell, name: str) -> None:
+    result = shell.run(*name.split(), *CALLS[name], *AWAY)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert json.loads(result.stderr)["error"] == "connection_failed"
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_wrong_key_is_exit_4(shell: Shell, name: str) -> None:
+    result = shell.run(
+        *name.split(), *CALLS[name], "--base-url", shell.server.base_url, "--api-key", "pr_wrong"
+    )
+    assert result.exit_code == (1 if name == "doctor" else 4), result.output
+
+
+def test_no_key_at_all_is_exit_4_and_names_login(shell: Shell) -> None:
+    result = shell.run("inbox", "list", "--base-url", "http://127.0.0.1:1", "--no-json")
+    assert result.exit_code == 4
+    assert "postroom login" in result.stderr
+
+
+def test_a_key_of_one_inbox_outside_its_scope_is_exit_4(shell: Shell, inbox: Inbox) -> None:
+    token = shell.json("inbox", "keys", "create", inbox.id, "--name", "narrow")["token"]
+    assert shell.run("inbox", "list", POSTROOM_API_KEY=token).exit_code == 4
+
+
+def test_a_rate_limit_is_exit_5_and_says_when(shell: Shell) -> None:
+    limited = Answer(429, {"error": "rate_limit_exceeded", "message": "Slowly."}, (("Retry-After", "42"),))
+    with http_peer(limited) as peer:
+        order = ("inbox", "list", "--base-url", peer.url, "--api-key", "pr_1")
+        result = shell.run(*order, "--no-json")
+        machine = shell.run(*order)
+    assert result.exit_code == 5
+    assert "Try again in 42 s." in result.stderr
+    assert json.loads(machine.stderr)["retryAfter"] == 42
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("inbox", "get"), ("nothing",), ("inbox", "list", "--limit", "0"), ("inbox", "list", "--nope")],
+)
+def test_a_mistake_of_usage_is_exit_2(shell: Shell, arguments: tuple[str, ...]) -> None:
+    assert shell.run(*arguments).exit_code == 2
+
+
+def test_a_hostile_error_message_cannot_drive_the_terminal(shell: Shell) -> None:
+    with http_peer(Answer(404, {"error": "not_found", "message": "\x1b[2J gone"})) as peer:
+        result = shell.run("inbox", "list", "--base-url", peer.url, "--api-key", "pr_1", "--no-json")
+    assert "\x1b" not in result.stderr
+    assert "\\x1b[2J gone" in result.stderr
+
+
+def test_a_hostile_file_name_stays_in_the_folder(shell: Shell, tmp_path: Path) -> None:
+    with http_peer(Answer(200, b"x")) as peer:
+        order = (
+            "attachments",
+            "get",
+            "msg_1",
+            "../../\x1b[2Jevil",
+            "--base-url",
+            peer.url,
+            "--api-key",
+            "pr_1",
+        )
+        written = json.loads(shell.run(*order).stdout)
+    assert written["path"] == "\\x1b[2Jevil"
+    assert (tmp_path / "\\x1b[2Jevil").read_bytes() == b"x"
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "postroom_client", *arguments]
+
+
+def test_an_interrupt_is_exit_130(shell: Shell) -> None:
+    with subprocess.Popen(
+        command("listen"),
+        env={**plain_environment(), **shell.environment()},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        assert "Listening" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+    assert process.returncode == 130
+
+
+def test_a_reader_that_leaves_early_is_no_error_to_talk_about(shell: Shell, inbox: Inbox) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as gone:
+        done = subprocess.run(
+            command("inbox", "list"),
+            env={**plain_environment(), **shell.environment()},
+            stdout=gone,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert "Traceback" not in done.stderr
+
+
+def test_the_shell_can_complete_commands(shell: Shell) -> None:
+    environment = {
+        **plain_environment(),
+        **shell.environment(),
+        "COMP_WORDS": "postroom inb",
+        "COMP_CWORD": "1",
+    }
+    script = "from postroom_client.cli import app; app(prog_name='postroom')"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**environment, "_POSTROOM_COMPLETE": "complete_bash"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["inbox"]

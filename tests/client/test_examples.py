@@ -1,0 +1,100 @@
+"""Each example is run as its reader would run it, against the real server."""
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx2
+
+from postroom_client.results import Inbox
+from tests.client.live import API_KEY, LiveServer, free_port, plain_environment
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SECRET = "a-secret-of-enough-characters"
+
+
+@contextlib.contextmanager
+def running(name: str, *arguments: str, **environment: str) -> Iterator[Callable[[], str]]:
+    """Runs an example; what is given reads its next line."""
+    with subprocess.Popen(
+        [sys.executable, str(EXAMPLES / name), *arguments],
+        env={**plain_environment(), **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline
+        finally:
+            process.terminate()
+            process.stdout.read()
+
+
+def settings(live: LiveServer) -> dict[str, str]:
+    return {"POSTROOM_API_KEY": API_KEY, "POSTROOM_BASE_URL": live.base_url}
+
+
+def send(live: LiveServer, source: Inbox, target: Inbox, subject: str) -> None:
+    with live.client() as client:
+        client.send(source.id, to=target.address, subject=subject, body="three small words")
+
+
+def test_every_example_is_run_here() -> None:
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {
+        "polling_agent.py",
+        "stream_agent.py",
+        "webhook_receiver.py",
+    }
+
+
+def test_the_polling_agent_answers_what_is_unread(live: LiveServer, new_inbox: Callable[[], Inbox]) -> None:
+    agent, person = new_inbox(), new_inbox()
+    send(live, person, agent, "A question")
+    live.arrived(agent)
+    with running("polling_agent.py", **settings(live), POSTROOM_INBOX_ID=agent.id) as next_line:
+        assert next_line() == f"answered {person.address}: 'A question'\n"
+    [answer] = live.arrived(person)
+    assert "3 words" in answer.body_text
+    with live.client() as client:
+        assert client.list_threads(agent.id, is_read=False).total == 0
+
+
+def test_the_stream_agent_goes_on_where_it_stopped(
+    live: LiveServer, new_inbox: Callable[[], Inbox], tmp_path: Path
+) -> None:
+    agent, person = new_inbox(), new_inbox()
+    place = tmp_path / "place"
+    send(live, person, agent, "Before it")
+    live.arrived(agent)
+    with live.client() as client:
+        place.write_text(client.list_events(inbox_ids=[agent.id]).data[0].event_id)
+    send(live, person, agent, "While it was away")
+    live.arrived(agent, 2)
+    with running("stream_agent.py", str(place), **settings(live)) as next_line:
+        assert next_line() == "listening\n"
+        assert next_line() == f"answered {person.address}: 'While it was away'\n"
+        send(live, person, agent, "While it listens")
+        assert next_line() == f"answered {person.address}: 'While it listens'\n"
+    assert {answer.subject for answer in live.arrived(person, 2)} == {
+        "Re: While it was away",
+        "Re: While it listens",
+    }
+
+
+def test_the_webhook_receiver_takes_only_what_is_signed(live: LiveServer, inbox: Inbox) -> None:
+    port = free_port()
+    with running("webhook_receiver.py", str(port), POSTROOM_WEBHOOK_SECRET=SECRET) as next_line:
+        assert next_line() == "receiving\n"
+        with live.client() as client:
+            client.set_webhook(f"http://127.0.0.1:{port}/", secret=SECRET)
+            try:
+                assert client.test_webhook().status == 200
+                assert next_line().startswith("webhook.test from ")
+                live.deliver(b"From: ann@example.com\r\nSubject: s\r\n\r\nhi\r\n", inbox.address)
+                assert next_line() == "message.received from ann@example.com\n"
+            finally:
+                client.delete_webhook()
+        forged = httpx2.post(f"http://127.0.0.1:{port}/", content=b"{}", headers={"X-Signature": "0"})
+        assert forged.status_code == 401
