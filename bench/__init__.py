@@ -1,1 +1,1 @@
-"""Load programs against a running server, and against its peers."""
+"""Measures this checkout, and its peers side by side in the same run: `python -m bench [NAME ...]`."""

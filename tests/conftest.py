@@ -18,6 +18,7 @@ import uvloop
 from postroom import config as configuration
 from postroom.assembly import open_database, serving
 from postroom.config import Config
+from postroom.net.dns import Resolver
 from postroom.resources import Resources
 from postroom.storage.database import Database
 from tests.doubles import FakeClock
@@ -133,9 +134,17 @@ class Server:
         return api_client(self.base_url, token)
 
 
-@pytest.fixture
-async def server(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
-    async with serving(settings(tmp_path, DATABASE_URL=database_url), clock) as postroom:
+@contextlib.asynccontextmanager
+async def running_server(
+    config: Config, clock: FakeClock, resolver: Resolver | None = None
+) -> AsyncIterator[Server]:
+    async with serving(config, clock, resolver) as postroom:
         assert postroom.first_token is not None
         async with api_client(postroom.resources.config.base_url, postroom.first_token) as api:
             yield Server(postroom.resources, api, postroom.first_token, clock, postroom.smtp_port)
+
+
+@pytest.fixture
+async def server(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
+    async with running_server(settings(tmp_path, DATABASE_URL=database_url), clock) as running:
+        yield running

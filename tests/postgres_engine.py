@@ -50,7 +50,7 @@ def reachable_copy(binaries: Path, folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def running_postgres() -> Iterator[str]:
+def running_postgres(fsync: bool = False) -> Iterator[str]:
     """Gives the connection string of its first database."""
     user = unprivileged_user()
     with tempfile.TemporaryDirectory(prefix="postroom-pg-", ignore_cleanup_errors=True) as name:
@@ -68,7 +68,7 @@ def running_postgres() -> Iterator[str]:
         subprocess.run(
             [str(binaries / "initdb"), *initialise], check=True, capture_output=True, user=user, cwd=folder
         )
-        options = {"fsync": "off", "max_connections": "400", "listen_addresses": ""}
+        options = {"fsync": "on" if fsync else "off", "max_connections": "400", "listen_addresses": ""}
         flags = [part for key, value in options.items() for part in ("-c", f"{key}={value}")]
         with (folder / "log").open("wb") as log:
             server = subprocess.Popen(

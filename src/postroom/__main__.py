@@ -1,4 +1,4 @@
-"""The operator's commands: serve, migrate, accounts, keys. Heavy imports wait until a command needs them."""
+"""The operator's commands, added to the client's: serve, migrate, accounts, keys. Heavy imports wait."""
 
 import asyncio
 import json
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from postroom import __version__
-from postroom.config import DEFAULTS, PLANS, Config, ConfigError, Plan, load
+from postroom.config import DEFAULTS, PLANS, Config, ConfigError, Endpoint, Plan, load
+from postroom_client.cli import app
+from postroom_client.cli.command import group
 
 if TYPE_CHECKING:
     from postroom.accounts import Account
@@ -21,14 +23,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-app = typer.Typer(
-    help="Postroom: the post office for software agents.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,  # it would print the values of variables, and keys are among them
-)
-accounts_app = typer.Typer(help="Accounts own inboxes and keys.", no_args_is_help=True)
-keys_app = typer.Typer(help="API keys of an account.", no_args_is_help=True)
+accounts_app = group("Accounts own inboxes and keys (on the server's machine).")
+keys_app = group("API keys of an account (on the server's machine).")
 app.add_typer(accounts_app, name="accounts")
 app.add_typer(keys_app, name="keys")
 
@@ -75,7 +71,23 @@ async def _serve(config: Config) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     async with serving(config) as postroom:
         print(_welcome(postroom), flush=True)
+        await _note_key(postroom)
         await stopping.wait()
+
+
+async def _note_key(postroom: "Postroom") -> None:
+    """The first key becomes a profile, so that the next command here works without any setting."""
+    from postroom import keys
+    from postroom_client import profiles
+
+    config = postroom.resources.config
+    if postroom.first_token is not None:
+        try:
+            profiles.save_local(config.base_url, postroom.first_token)
+        except OSError as error:
+            print(f"postroom: no profile was saved: {error}", file=sys.stderr)
+    elif config.api_key and await postroom.resources.db.read(keys.find_caller, config.api_key) is None:
+        print("postroom: POSTROOM_API_KEY is no key here: only a first start uses it", file=sys.stderr)
 
 
 def _welcome(postroom: "Postroom") -> str:
@@ -86,6 +98,7 @@ def _welcome(postroom: "Postroom") -> str:
         "",
         f"  API       {config.base_url}",
         f"  API docs  {config.base_url}/docs",
+        f"  SMTP      {Endpoint(config.smtp.host, postroom.smtp_port)}",
         f"  Data      {place}",
     ]
     if postroom.first_token is None:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from postroom import attachments, deliveries, domains, events, inboxes, messages, suppressions
+from postroom import attachments, deliveries, domains, events, inboxes, log, messages, suppressions
 from postroom.announce import announce
 from postroom.check import read_raw
 from postroom.clock import DAY, SECOND
@@ -18,8 +18,8 @@ from postroom.domains import DkimKey
 from postroom.events import Fate
 from postroom.mail import bounce, dkim, return_path
 from postroom.mail.address import mailbox_of
-from postroom.messages import PENDING, SENT, Message
-from postroom.receive import Arrival, Destination, receive_mail
+from postroom.messages import SENT, Message
+from postroom.receive import Arrival, Destination, TooManyHops, receive_mail
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
@@ -52,76 +52,97 @@ class Outbound:
     return_path_secret: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A claimed delivery and all that the database knows about it."""
+
+    delivery: Delivery
+    message: Message
+    sender: str
+    is_local: bool
+    key: DkimKey | None
+
+    @property
+    def domain(self) -> str:
+        return self.delivery.target.rpartition("@")[2]
+
+    @property
+    def sender_domain(self) -> str:
+        return self.sender.rpartition("@")[2]
+
+
 async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
     """A process that dies anywhere in here leaves a claim that comes due again."""
-    message = await resources.db.read(messages.find, delivery.message_id)
-    if message is None:
+    job = await resources.db.read(look_up, delivery, resources.config.domain)
+    if job is None:
         await resources.db.write(deliveries.cancel, delivery.message_id, resources.now())
         return
     started_at = resources.now()
-    outcome = await try_to_hand_over(resources, outbound, delivery, message)
+    outcome = await try_to_hand_over(resources, outbound, job)
     base_url = resources.config.base_url
     bells = await resources.db.write(
-        record_outcome, delivery, message, outcome, base_url, started_at, resources.now()
+        record_outcome, delivery, job.message, outcome, base_url, started_at, resources.now()
     )
     resources.db.ring(*bells)
 
 
-async def try_to_hand_over(
-    resources: Resources, outbound: Outbound, delivery: Delivery, message: Message
-) -> Receipt | DeliveryError:
+def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> Job | None:
+    """None when the inbox that sent it has been deleted: nothing more leaves for it."""
+    message = messages.find(tx, delivery.message_id)
+    if message is None or inboxes.find(tx, message.inbox_id) is None:
+        return None
+    sender = messages.read_document(message).to_addr
+    is_local = domains.is_served(tx, delivery.target.rpartition("@")[2], service_domain)
+    key = None if is_local else domains.signing_key(tx, sender.rpartition("@")[2], service_domain)
+    return Job(delivery, message, sender, is_local, key)
+
+
+async def try_to_hand_over(resources: Resources, outbound: Outbound, job: Job) -> Receipt | DeliveryError:
+    """Whatever goes wrong counts as an attempt, so that nothing is tried again and again without a pause."""
     try:
-        return await hand_over(resources, outbound, delivery, message)
+        raw = await read_raw(resources, job.message.id)
+        if job.is_local:
+            return await deliver_inside(resources, job, raw)
+        return await outbound.courier.deliver(await address_and_sign(resources, outbound, job, raw))
     except DeliveryError as error:
         return error
+    except Exception:
+        log.get().exception("a mail could not be handed over", message=job.message.id)
+        return DeliveryError("4.3.0 An error on this server.", permanent=False, enhanced="4.3.0")
 
 
-async def hand_over(
-    resources: Resources, outbound: Outbound, delivery: Delivery, message: Message
-) -> Receipt:
-    raw = await read_raw(resources, message.id)
-    sender = messages.read_document(message).to_addr
-    domain = delivery.target.rpartition("@")[2]
-    if await resources.db.read(domains.is_served, domain, resources.config.domain):
-        return await deliver_inside(resources, delivery, sender, raw)
-    sender_domain = sender.rpartition("@")[2]
-    path = return_path.encode(
-        outbound.return_path_secret, message.id, delivery.position, resources.now() // DAY
-    )
-    signed = await sign(resources, sender_domain, raw)
-    mail = OutgoingMail(f"{path}@{sender_domain}", delivery.target, signed, domain)
-    return await outbound.courier.deliver(mail)
+async def address_and_sign(resources: Resources, outbound: Outbound, job: Job, raw: bytes) -> OutgoingMail:
+    today = resources.now() // DAY
+    path = return_path.encode(outbound.return_path_secret, job.message.id, job.delivery.position, today)
+    if job.key is not None:
+        raw = await asyncio.to_thread(signed, job.key, job.sender_domain, raw, resources.now())
+    return OutgoingMail(f"{path}@{job.sender_domain}", job.delivery.target, raw, job.domain)
 
 
-async def deliver_inside(resources: Resources, delivery: Delivery, sender: str, raw: bytes) -> Receipt:
+async def deliver_inside(resources: Resources, job: Job, raw: bytes) -> Receipt:
     """Through the same receive path as any mail; nothing crosses the network."""
-    inbox = await resources.db.read(inboxes.find_by_address, mailbox_of(delivery.target))
+    inbox = await resources.db.read(inboxes.find_by_address, mailbox_of(job.delivery.target))
     if inbox is None:
         raise DeliveryError("5.1.1 No such inbox here.", permanent=True, code=550, enhanced="5.1.1")
     date = formatdate(resources.now() / SECOND, usegmt=True).replace("GMT", "+0000")
-    trace = f"Received: by {resources.config.domain} id {delivery.id};\r\n\t{date}\r\n"
-    await receive_mail(
-        resources,
-        Arrival(
-            destinations=(Destination(inbox.id),),
-            raw=raw,
-            trace=trace.encode(),
-            peer_ip="",
-            helo="",
-            mail_from=sender,
-        ),
+    trace = f"Received: by {resources.config.domain} id {job.delivery.id};\r\n\t{date}\r\n"
+    arrival = Arrival(
+        destinations=(Destination(inbox.id),),
+        raw=raw,
+        trace=trace.encode(),
+        peer_ip="",
+        helo="",
+        mail_from=job.sender,
     )
+    try:
+        await receive_mail(resources, arrival)
+    except TooManyHops:
+        reason = "5.4.6 Mail has passed too many servers."
+        raise DeliveryError(reason, permanent=True, code=554, enhanced="5.4.6") from None
     return Accepted(250, "2.1.5 Stored in the inbox.")
 
 
-async def sign(resources: Resources, domain: str, raw: bytes) -> bytes:
-    key = await resources.db.read(domains.signing_key, domain, resources.config.domain)
-    if key is None:
-        return raw
-    return await asyncio.to_thread(_signed, key, domain, raw, resources.now())
-
-
-def _signed(key: DkimKey, domain: str, raw: bytes, now: int) -> bytes:
+def signed(key: DkimKey, domain: str, raw: bytes, now: int) -> bytes:
     private_key = _load_key(key.private_key)
     return dkim.sign(raw, domain=domain, selector=key.selector, key=private_key, signed_at=now) + raw
 
@@ -142,6 +163,7 @@ def record_outcome(
 ) -> list[str]:
     """Attempt, state, status, suppression and event in one transaction. Gives the bells to ring."""
     reply = (outcome.reason if isinstance(outcome, DeliveryError) else outcome.text)[:REPLY_MAX_CHARACTERS]
+    messages.hold(tx, message.id)
     deliveries.note_answer(tx, delivery, outcome.code, reply, now - started_at)
     if not isinstance(outcome, DeliveryError):
         return record_success(tx, delivery, message, outcome.code, reply, base_url, now)
@@ -158,8 +180,7 @@ def record_success(
 ) -> list[str]:
     if not deliveries.finish(tx, delivery, DONE, code, reply, now):
         return []
-    states = {other.state for other in deliveries.list_of_message(tx, message.id)}
-    if states != {DONE} or not messages.set_status(tx, message.id, SENT, only_from=(PENDING,)):
+    if deliveries.settle(tx, message.id) != SENT:
         return []
     return tell(tx, delivery, message, events.MESSAGE_SENT, None, base_url, now)
 
@@ -177,7 +198,7 @@ def record_failure(
         return []
     if error.permanent and bounce.is_about_address(error.code, error.enhanced or None, error.reason):
         suppressions.add(tx, delivery.account_id, delivery.target, suppressions.BOUNCE, now)
-    messages.set_status(tx, message.id, messages.FAILED, only_from=(PENDING,))
+    deliveries.settle(tx, message.id)
     fate = Fate(delivery.target, reply)
     return tell(tx, delivery, message, events.MESSAGE_FAILED, fate, base_url, now)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from postroom import ids
+from postroom import ids, messages
 from postroom.clock import HOUR, MINUTE, SECOND
 from postroom.events import Event
 from postroom.storage.database import Row, Tx
@@ -34,6 +34,11 @@ INSERT = (
     " :webhook_owner, :is_cold, 'pending', 0, 0, :now, '', :now)"
 )
 WAITS = {MAIL: MAIL_WAITS, WEBHOOK: WEBHOOK_WAITS}
+# The last attempt has no answer yet, and whoever makes it still renews its claim.
+UNDER_WAY = (
+    "due_at > :now and exists (select 1 from attempts where delivery_id = deliveries.id"
+    " and number = deliveries.attempts and milliseconds is null)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +198,7 @@ def _claim_due(tx: Tx, kind: str, running: Sequence[Delivery], limit: int, now: 
 def _claim(tx: Tx, delivery: Delivery, now: int) -> Delivery | None:
     """The attempt is written down before it is made."""
     row = tx.one(
-        "update deliveries set due_at = :lease_ends, attempts = attempts + 1, waits_used = waits_used + 1"
+        "update deliveries set due_at = :lease_ends, attempts = attempts + 1"
         " where id = :id and due_at = :due_at and state = 'pending' returning *",
         lease_ends=now + LEASE,
         id=delivery.id,
@@ -210,12 +215,27 @@ def _claim(tx: Tx, delivery: Delivery, now: int) -> Delivery | None:
     return Delivery.from_row(row)
 
 
+def oldest_due_at(tx: Tx, now: int) -> int:
+    """When the delivery came due that has waited longest; now, when none waits."""
+    oldest = now
+    for kind in (MAIL, WEBHOOK):
+        row = tx.one(
+            "select min(due_at) as due_at from deliveries where state = 'pending' and kind = :kind", kind=kind
+        )
+        if row is not None and row["due_at"] is not None:
+            oldest = min(oldest, int(row["due_at"]))
+    return oldest
+
+
 def renew(tx: Tx, running: Sequence[Delivery], now: int) -> None:
+    """Only while the attempt has no answer: what waits for its next one must not be pulled forward."""
     for delivery in running:
         tx.run(
-            "update deliveries set due_at = :lease_ends where id = :id and state = 'pending'",
+            "update deliveries set due_at = :lease_ends where id = :id and attempts = :number and exists"
+            " (select 1 from attempts where delivery_id = :id and number = :number and milliseconds is null)",
             lease_ends=now + LEASE,
             id=delivery.id,
+            number=delivery.attempts,
         )
 
 
@@ -232,10 +252,11 @@ def note_answer(tx: Tx, delivery: Delivery, code: int | None, answer: str, milli
 
 
 def finish(tx: Tx, delivery: Delivery, state: str, code: int | None, reply: str, now: int) -> bool:
-    """False when it was finished or cancelled meanwhile."""
+    """False when it was finished or cancelled meanwhile; but what was accepted cannot be called back."""
+    open_states = "('pending', 'cancelled')" if state == DONE else "('pending')"
     changed = tx.run(
         "update deliveries set state = :state, last_code = :code, last_reply = :reply, finished_at = :now"
-        " where id = :id and state = 'pending'",
+        f" where id = :id and state in {open_states}",
         state=state,
         code=code,
         reply=reply,
@@ -247,8 +268,8 @@ def finish(tx: Tx, delivery: Delivery, state: str, code: int | None, reply: str,
 
 def try_again_at(tx: Tx, delivery: Delivery, due_at: int, code: int | None, reply: str) -> None:
     tx.run(
-        "update deliveries set due_at = :due_at, last_code = :code, last_reply = :reply"
-        " where id = :id and state = 'pending'",
+        "update deliveries set due_at = :due_at, waits_used = waits_used + 1, last_code = :code,"
+        " last_reply = :reply where id = :id and state = 'pending'",
         due_at=due_at,
         code=code,
         reply=reply,
@@ -259,7 +280,7 @@ def try_again_at(tx: Tx, delivery: Delivery, due_at: int, code: int | None, repl
 def wait_after(delivery: Delivery) -> int | None:
     """How long to wait after this attempt; None when there is none left."""
     waits = WAITS[delivery.kind]
-    return waits[delivery.waits_used - 1] if delivery.waits_used <= len(waits) else None
+    return waits[delivery.waits_used] if delivery.waits_used < len(waits) else None
 
 
 def list_of_message(tx: Tx, message_id: str) -> list[Delivery]:
@@ -269,14 +290,16 @@ def list_of_message(tx: Tx, message_id: str) -> list[Delivery]:
     return [Delivery.from_row(row) for row in rows]
 
 
-def start_again(tx: Tx, message_id: str, now: int) -> int:
-    """Mail that failed or waits is due now, with all its waits before it."""
-    return tx.run(
+def start_again(tx: Tx, message_id: str, now: int) -> list[str]:
+    """Mail that failed or waits is due now, with all its waits before it. Gives the addresses."""
+    rows = tx.all(
         "update deliveries set state = 'pending', due_at = :now, waits_used = 0, finished_at = null"
-        " where message_id = :id and kind = 'mail' and state in ('pending', 'failed', 'cancelled')",
+        " where message_id = :id and kind = 'mail' and state in ('pending', 'failed', 'cancelled')"
+        f" and not ({UNDER_WAY}) returning target",
         now=now,
         id=message_id,
     )
+    return [row["target"] for row in rows]
 
 
 def cancel(tx: Tx, message_id: str, now: int) -> int:
@@ -298,3 +321,13 @@ def mark_bounced(tx: Tx, delivery: Delivery, reason: str, now: int) -> bool:
         id=delivery.id,
     )
     return changed == 1
+
+
+def settle(tx: Tx, message_id: str) -> str | None:
+    """Sets the message's status as the states of its recipients demand. Gives it when it is new."""
+    states = {delivery.state for delivery in list_of_message(tx, message_id)}
+    if states - {PENDING, DONE}:
+        status = messages.FAILED
+    else:
+        status = messages.PENDING if PENDING in states else messages.SENT
+    return status if messages.set_status(tx, message_id, status) else None

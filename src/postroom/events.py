@@ -20,13 +20,13 @@ MESSAGE_BOUNCED = "message.bounced"
 MESSAGE_COMPLAINED = "message.complained"
 
 
-class EventAttachment(Struct, rename="camel", frozen=True):
+class EventAttachment(Struct, rename="camel", frozen=True, kw_only=True):
     filename: str
     content_type: str
     size_bytes: int
     url: str
-    extraction_method: str
     parsed_text: str | UnsetType = UNSET
+    extraction_method: str
 
 
 class EventMessage(Struct, frozen=True):
@@ -165,8 +165,8 @@ def _describe(message_id: str, file: Attachment, base_url: str) -> EventAttachme
         content_type=file.content_type,
         size_bytes=file.size_bytes,
         url=base_url + attachments.path(message_id, file.filename),
-        extraction_method=file.extraction_method or "unsupported",
         parsed_text=UNSET if file.parsed_text is None else file.parsed_text,
+        extraction_method=file.extraction_method or "unsupported",
     )
 
 

@@ -59,8 +59,8 @@ class ShownAttachment(Struct, rename="camel", frozen=True):
     content_type: str
     size_bytes: int
     url: str
-    extraction_method: str | UnsetType = UNSET
     parsed_text: str | UnsetType = UNSET
+    extraction_method: str | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,15 +206,20 @@ def rfc_ids_of_thread(tx: Tx, thread_id: str) -> list[str]:
     return [rfc_id for rfc_id in dict.fromkeys(found) if rfc_id]
 
 
-def set_status(tx: Tx, message_id: str, status: str, *, only_from: tuple[str, ...]) -> bool:
-    """False when the message was in none of the states it may leave."""
-    allowed = {f"status_{number}": value for number, value in enumerate(only_from)}
+def hold(tx: Tx, message_id: str) -> None:
+    """Keeps other transactions off the message and its recipients until this one ends.
+
+    Without it two last recipients could finish side by side, and neither would see that all are done.
+    """
+    tx.run("update messages set status = status where id = :id", id=message_id)
+
+
+def set_status(tx: Tx, message_id: str, status: str) -> bool:
+    """False when the message has it already."""
     changed = tx.run(
-        "update messages set status = :status where id = :id"
-        f" and status in ({', '.join(f':{name}' for name in allowed)})",
+        "update messages set status = :status where id = :id and status <> :status",
         status=status,
         id=message_id,
-        **allowed,
     )
     return changed == 1
 
@@ -286,8 +291,8 @@ def _show(message_id: str, file: Attachment, links: Links) -> ShownAttachment:
         content_type=file.content_type,
         size_bytes=file.size_bytes,
         url=links.url(message_id, file.filename),
-        extraction_method=UNSET if file.extraction_method is None else file.extraction_method,
         parsed_text=UNSET if file.parsed_text is None else file.parsed_text,
+        extraction_method=UNSET if file.extraction_method is None else file.extraction_method,
     )
 
 

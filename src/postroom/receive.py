@@ -27,6 +27,11 @@ from postroom.storage.database import Tx
 BODY_MAX_CHARACTERS = 1_000_000
 READ_IN_LOOP_BYTES = 32 * 1024
 PARTICIPANTS_PER_MAIL = 200
+MAX_HOPS = 50
+
+
+class TooManyHops(Exception):
+    """The mail has passed so many servers that it must be going in circles (RFC 5321 section 6.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,8 @@ async def receive_mail(resources: Resources, arrival: Arrival) -> None:
     """Durable on return."""
     is_small = len(arrival.raw) <= READ_IN_LOOP_BYTES
     read = read_mail(arrival) if is_small else await asyncio.to_thread(read_mail, arrival)
+    if read.mail.received_count > MAX_HOPS:
+        raise TooManyHops
     blob = await put_if_large(resources, arrival.trace + arrival.raw)
     bells = await resources.db.write(
         store_mail, arrival, read, blob, resources.config.base_url, resources.now()

@@ -10,7 +10,7 @@ from postroom.mail import bounce
 from postroom.mail.address import normalize
 from postroom.mail.bounce import RecipientReport, Report
 from postroom.mail.return_path import BouncePath
-from postroom.messages import FAILED, PENDING, SENT, Message
+from postroom.messages import Message
 from postroom.storage.database import Tx
 
 MAX_AGE = 7 * DAY
@@ -23,10 +23,13 @@ def apply_report(
     message = find_sent(tx, inbox, report, path, now)
     if message is None:
         return []
+    messages.hold(tx, message.id)
     rung: list[str] = []
+    done: set[str] = set()
     for reported in report.recipients:
         delivery = find_delivery(tx, message, reported, path)
-        if delivery is not None:
+        if delivery is not None and delivery.id not in done:
+            done.add(delivery.id)
             rung += apply_to_recipient(tx, inbox, message, delivery, report.kind, reported, base_url, now)
     return rung
 
@@ -74,7 +77,7 @@ def apply_to_recipient(
         return []
     if bounce.is_about_address(bounce.reply_code(reported.diagnostic), reported.status, reported.diagnostic):
         suppressions.add(tx, inbox.account_id, delivery.target, suppressions.BOUNCE, now)
-    messages.set_status(tx, message.id, FAILED, only_from=(PENDING, SENT))
+    deliveries.settle(tx, message.id)
     return _tell(tx, inbox, message, events.MESSAGE_BOUNCED, fate, base_url, now)
 
 

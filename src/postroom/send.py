@@ -22,7 +22,7 @@ from postroom import (
 from postroom.attachments import Attachment
 from postroom.clock import from_iso, to_iso
 from postroom.deliveries import Recipient
-from postroom.errors import FeatureRequiresPaidPlan
+from postroom.errors import ApiError, FeatureRequiresPaidPlan
 from postroom.inboxes import Inbox
 from postroom.keys import Caller
 from postroom.mail import compose, filenames, quote, text
@@ -104,9 +104,12 @@ async def send_mail(resources: Resources, caller: Caller, order: Order) -> Answe
     blob = await put_if_large(resources, letter.raw)
     try:
         answer = await resources.db.write(commit, caller, order, found, letter, blob, resources.now())
-    except BaseException:
-        await remove_blob(resources, blob)
+    except ApiError as error:
+        if error.status < 500:  # of a fault nobody knows whether it came before the commit or after it
+            await remove_blob(resources, blob)
         raise
+    if answer.is_replay:
+        await remove_blob(resources, blob)
     resources.db.ring(deliveries.BELL)
     return answer
 

@@ -40,7 +40,7 @@ def resolve(tx: Tx, inbox_id: str, in_reply_to: Iterable[str], references: Itera
         row = tx.one(
             "select threads.* from messages join threads on threads.id = messages.thread_id"
             " where messages.inbox_id = :inbox_id and messages.rfc_message_id = :rfc_message_id"
-            " order by messages.created_at, messages.id limit 1",
+            " order by messages.id limit 1",
             inbox_id=inbox_id,
             rfc_message_id=rfc_message_id,
         )

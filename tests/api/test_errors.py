@@ -128,3 +128,14 @@ async def test_a_thousand_requests_a_minute_then_429_until_the_minute_ends(serve
 async def test_a_head_request_is_answered_like_get_without_a_body(server: Server) -> None:
     answer = await server.api.head("/v1/inboxes")
     assert (answer.status_code, answer.content) == (200, b"")
+
+
+async def test_a_nul_in_a_path_is_not_found_and_in_a_query_a_bad_request(server: Server) -> None:
+    message = f"msg_{'0' * 32}"
+    for path in (f"/v1/attachments/{message}/a%00b", f"/v1/attachments/{message}/%00/text", "/v1/me%00"):
+        answer = await server.api.get(path)
+        assert (answer.status_code, answer.json()["error"]) == (404, "not_found"), path
+    for field in ("inbox_ids", "event_types"):
+        answer = await server.api.get(f"/v1/events?{field}=a%00b")
+        assert (answer.status_code, answer.json()["field"]) == (400, field)
+    assert (await server.api.get("/v1/events?after=%00")).status_code == 404

@@ -93,6 +93,10 @@ class SmtpPeer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._server.close()
+        await self.hang_up()
+
+    async def hang_up(self) -> None:
+        """Closes every connection; new ones are welcome."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

@@ -12,18 +12,23 @@ from tests.doubles import RushingClock
 SEED = 20_261_114
 EXAMPLES = 10
 
-# What an address or a domain is, and which of them an account may use, is more than a schema says: these may
-# refuse what it allows. A long poll would outlast the run.
+# What an address, a domain or a URL is, and which of them an account may use, is more than a schema says:
+# these may refuse what it allows. A long poll would outlast the run.
 CONFIGURATION = """
 [[operations]]
 include-name = [
   "POST /v1/inboxes", "POST /v1/domains", "POST /v1/suppressions", "POST /v1/inboxes/{inbox_id}/send",
+  "PATCH /v1/inboxes/{inbox_id}", "PUT /v1/webhook", "POST /v1/webhook/test",
 ]
 checks.positive_data_acceptance.enabled = false
 
 [[operations]]
 include-name = "GET /v1/events"
 parameters = { wait = 0 }
+
+[[operations]]
+include-name = "GET /v1/inboxes/{inbox_id}/wait"
+parameters = { timeout = 0 }
 """
 
 

@@ -133,6 +133,8 @@ class Player:
             return NotStored.STORAGE_FULL
         if mail.mail_from.startswith("broken@"):
             return NotStored.TRY_LATER
+        if mail.mail_from.startswith("circling@"):
+            return NotStored.LOOPS
         envelope = Envelope(
             id=f"mail-{len(self.mails) + 1}",
             peer="192.0.2.1",

@@ -34,6 +34,11 @@ def encode(secret: bytes, message_id: str, recipient_index: int, day: int) -> st
     return PREFIX + base64.b32encode(payload + signature(secret, payload)).decode().lower()
 
 
+def is_return_path(local_part: str) -> bool:
+    """Whether it has the form, whoever wrote it."""
+    return TOKEN.fullmatch(local_part) is not None
+
+
 def decode(secret: bytes, local_part: str, today: int, max_age_days: int) -> BouncePath | None:
     """What `encode` wrote, if it was written with this secret and not too long ago."""
     match = TOKEN.fullmatch(local_part)

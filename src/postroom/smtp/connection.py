@@ -29,6 +29,7 @@ from postroom.smtp.effects import (
 from postroom.smtp.envelope import Envelope
 from postroom.smtp.policy import (
     Directory,
+    MailLoops,
     Mailroom,
     Policy,
     RecipientVerdict,
@@ -278,6 +279,8 @@ class Connection(asyncio.Protocol):
             envelope = self._envelope(mail, spool.finish())
             await self._around.mailroom.accept(envelope)
             return Stored(envelope.id)
+        except MailLoops:
+            return NotStored.LOOPS
         except Exception as error:
             log.get().exception("a mail was not taken over")
             return NotStored.STORAGE_FULL if _is_storage_full(error) else NotStored.TRY_LATER

@@ -73,6 +73,7 @@ class NotStored(Enum):
 
     TRY_LATER = auto()
     STORAGE_FULL = auto()
+    LOOPS = auto()
 
 
 MailOutcome = Stored | NotStored

@@ -48,6 +48,10 @@ class StorageFull(Exception):
     """Raised by a mailroom that has no room left: the client hears 452 4.3.1 and tries again later."""
 
 
+class MailLoops(Exception):
+    """Raised by a mailroom for a mail that goes in circles: the client hears 554 5.4.6 and gives up."""
+
+
 @dataclass(frozen=True, slots=True)
 class Accepted:
     """The recipient exists. Equal destinations in one mail are one recipient."""
@@ -80,7 +84,7 @@ class Mailroom(Protocol):
     async def accept(self, envelope: Envelope) -> None:
         """Return only when the mail is durable; the content is gone after the return.
 
-        StorageFull is answered with 452 4.3.1, any other exception with 451 4.3.0.
+        StorageFull is answered with 452 4.3.1, MailLoops with 554 5.4.6, any other exception with 451 4.3.0.
         """
         ...
 

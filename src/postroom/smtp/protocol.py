@@ -29,7 +29,11 @@ _REFUSED_RECIPIENT = {
     Refused.NOT_LOCAL: replies.NO_RELAY,
     Refused.TRY_LATER: replies.TRY_LATER,
 }
-_NOT_STORED = {NotStored.TRY_LATER: replies.TRY_LATER, NotStored.STORAGE_FULL: replies.STORAGE_FULL}
+_NOT_STORED = {
+    NotStored.TRY_LATER: replies.TRY_LATER,
+    NotStored.STORAGE_FULL: replies.STORAGE_FULL,
+    NotStored.LOOPS: replies.MAIL_LOOPS,
+}
 # The client has to read the answer before it can know what to send next (RFC 2920 section 3.1, RFC 3207).
 _LAST_IN_GROUP = {"EHLO", "HELO", "DATA", "STARTTLS"}
 

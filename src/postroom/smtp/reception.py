@@ -8,10 +8,10 @@ from postroom import domains, inboxes, log, messages
 from postroom.clock import DAY, SECOND
 from postroom.mail import return_path
 from postroom.mail.address import mailbox_of
-from postroom.receive import Arrival, Destination, receive_mail
+from postroom.receive import Arrival, Destination, TooManyHops, receive_mail
 from postroom.resources import Resources, Tx
 from postroom.smtp.envelope import Envelope
-from postroom.smtp.policy import Accepted, RecipientVerdict, Refused, StorageFull
+from postroom.smtp.policy import Accepted, MailLoops, RecipientVerdict, Refused, StorageFull
 
 READ_IN_LOOP_BYTES = 1024 * 1024
 BOUNCE_MAX_AGE_DAYS = 10
@@ -33,14 +33,15 @@ class Reception:
         mailbox = mailbox_of(address)
         if not domains.is_served(tx, mailbox.rpartition("@")[2], self._resources.config.domain):
             return Refused.NOT_LOCAL
-        inbox = inboxes.find_by_address(tx, mailbox)
-        if inbox is not None:
-            return Accepted(Destination(inbox.id))
-        return self._find_return_path(tx, address)
-
-    def _find_return_path(self, tx: Tx, address: str) -> RecipientVerdict:
-        today = self._resources.now() // DAY
         local_part = address.rpartition("@")[0]
+        if return_path.is_return_path(local_part):
+            return self._find_return_path(tx, local_part)
+        inbox = inboxes.find_by_address(tx, mailbox)
+        return Refused.UNKNOWN if inbox is None else Accepted(Destination(inbox.id))
+
+    def _find_return_path(self, tx: Tx, local_part: str) -> RecipientVerdict:
+        """Never an inbox that happens to have the name before the plus: the report is not for its owner."""
+        today = self._resources.now() // DAY
         path = return_path.decode(self._return_path_secret, local_part, today, BOUNCE_MAX_AGE_DAYS)
         message = None if path is None else messages.find(tx, path.message_id)
         if message is None or inboxes.find(tx, message.inbox_id) is None:
@@ -59,6 +60,8 @@ class Reception:
         )
         try:
             await receive_mail(self._resources, arrival)
+        except TooManyHops as error:
+            raise MailLoops from error
         except Exception as error:
             if any(words in str(error).lower() for words in OUT_OF_SPACE):
                 raise StorageFull from error

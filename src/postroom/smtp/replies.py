@@ -51,6 +51,7 @@ NO_RELAY = _reply("550 5.7.1 Mail for that address is not accepted here")
 TOO_LARGE = _reply("552 5.3.4 Mail is too large")
 UTF8_NEEDED = _reply("553 5.6.7 Address needs SMTPUTF8")
 OUT_OF_STEP = _reply("554 5.5.0 Wait for the answer before you send more")
+MAIL_LOOPS = _reply("554 5.4.6 Mail has passed too many servers")
 NO_RECIPIENTS = _reply("554 5.5.1 No valid recipients")
 UNKNOWN_PARAMETER = _reply("555 5.5.4 Unknown parameter")
 

@@ -159,12 +159,17 @@ class WriteQueue:
             raise Unavailable("The server is stopping. Try again.", retry_after=5)
         loop = asyncio.get_running_loop()
         job = Job(function, loop, loop.create_future())
-        self._jobs.put(job)
+        if len(self._writers) == 1:
+            # After the callers of this turn of the loop, so that the first does not go off alone.
+            loop.call_soon(self._jobs.put, job)
+        else:
+            self._jobs.put(job)
         return await job.future
 
     async def close(self) -> None:
         """Finishes what was handed in, then stops the writers."""
         self._closed = True
+        await asyncio.sleep(0)  # jobs of this turn of the loop reach the queue first
         for _ in self._writers:
             self._jobs.put(None)
         for writer in self._writers:

@@ -1,4 +1,4 @@
-"""PostgreSQL: plain SQL over psycopg. Writers with group commit, readers, and bells over LISTEN/NOTIFY.
+"""PostgreSQL: plain SQL over psycopg. A writer with group commit, readers, and bells over LISTEN/NOTIFY.
 
 Each connection belongs to one thread, which replaces it when it breaks.
 """
@@ -24,13 +24,14 @@ from postroom.storage.migrate import migrate
 P = ParamSpec("P")
 T = TypeVar("T")
 
-WRITERS = 4
+# One a node: side by side, batches of one node would wait for each other's rows. Nodes write side by side.
+WRITERS = 1
 READERS = 8
 CONNECT_SECONDS = 5
 WAIT_FOR_EVER = 0
 # Batches that lock the same rows in another order would wait a second for PostgreSQL to see the deadlock; so
 # one that waits for a lock gives up soon, and its functions run one by one.
-BATCH_LOCK_MILLISECONDS = 50
+BATCH_LOCK_MILLISECONDS = 300
 MIGRATION_LOCK = 0x706F7374  # any number that all nodes of one database share
 BELL_CHANNEL = "postroom_bells"
 RECONNECT_SECONDS = 1.0

@@ -25,6 +25,7 @@ BODY_SECONDS = 60.0
 DECODE_IN_LOOP_BYTES = 256 * 1024
 PAGE_LIMIT = 100
 OFFSET_LIMIT = 2**53
+LISTED = r"^[\w.,-]*$"
 
 # Patterns are only described here: the nouns check them, and say in words what is wrong.
 DisplayName = Annotated[
@@ -160,8 +161,12 @@ class EventQuery(Struct, frozen=True):
     after: Annotated[str, Meta(description="The last event that you have.")] | None = None
     limit: Limit = 50
     wait: Annotated[float, Meta(ge=0, le=60, description="Seconds to hold on for an event.")] = 0
-    inbox_ids: Annotated[str, Meta(description="Only of these inboxes, separated by commas.")] = ""
-    event_types: Annotated[str, Meta(description="Only of these kinds, separated by commas.")] = ""
+    inbox_ids: Annotated[
+        str, Meta(pattern=LISTED, description="Only of these inboxes, separated by commas.")
+    ] = ""
+    event_types: Annotated[
+        str, Meta(pattern=LISTED, description="Only of these kinds, separated by commas.")
+    ] = ""
 
     @property
     def size(self) -> int:

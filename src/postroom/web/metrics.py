@@ -1,6 +1,13 @@
 """Counters for Prometheus. No label names an account, an inbox or an address."""
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, PlatformCollector, ProcessCollector
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+)
 from prometheus_client.exposition import generate_latest
 
 
@@ -16,9 +23,22 @@ class Metrics:
             "postroom_http_request_seconds", "Time to answer a request.", ("route",), registry=self._registry
         )
 
+        self._disk_free = Gauge(
+            "postroom_disk_free_bytes", "Free space for the data folder.", registry=self._registry
+        )
+        self._queue_oldest = Gauge(
+            "postroom_queue_oldest_seconds",
+            "How long the oldest delivery waits.",
+            registry=self._registry,
+        )
+
     def count_request(self, route: str, status: int, seconds: float) -> None:
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
+
+    def note_state(self, disk_free_bytes: int, queue_oldest_seconds: float) -> None:
+        self._disk_free.set(disk_free_bytes)
+        self._queue_oldest.set(queue_oldest_seconds)
 
     def render(self) -> bytes:
         return generate_latest(self._registry)

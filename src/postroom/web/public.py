@@ -1,13 +1,15 @@
 """What anybody may ask for: health, metrics and the description of the interface."""
 
 import asyncio
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
 from starlette.responses import Response
 
-from postroom import accounts
+from postroom import accounts, deliveries
+from postroom.clock import SECOND
 from postroom.errors import NotFound, Unavailable
 from postroom.resources import Resources
 from postroom.web import openapi as description
@@ -50,6 +52,10 @@ async def ready(site: Site) -> shapes.Health:
 
 async def metrics(site: Site) -> Response:
     """Counters for Prometheus"""
+    now = site.resources.now()
+    oldest = await site.resources.db.read(deliveries.oldest_due_at, now)
+    free = shutil.disk_usage(site.resources.config.data_dir).free
+    site.metrics.note_state(free, (now - oldest) / SECOND)
     return Response(site.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

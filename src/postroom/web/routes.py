@@ -17,7 +17,8 @@ SEND = (
 )
 WEBHOOK_TEST = (errors.NoWebhookUrl, errors.WebhookFailed)
 MISSING = (errors.NotFound,)
-AGAIN = (errors.NothingToDo,)
+AGAIN = (errors.NothingToDo, errors.RecipientSuppressed)
+CANCEL = (errors.NothingToDo,)
 DOMAIN = (errors.InvalidDomain, errors.DomainTaken)
 TAKEN = (errors.DomainTaken,)
 
@@ -50,7 +51,7 @@ ROUTES = (
         before_body=require_idempotency_key,
     ),
     Route("POST", "/v1/messages/{message_id}/retry", sending.retry_message, SCOPED, 200, AGAIN),
-    Route("POST", "/v1/messages/{message_id}/cancel", sending.cancel_message, SCOPED, 200, AGAIN),
+    Route("POST", "/v1/messages/{message_id}/cancel", sending.cancel_message, SCOPED, 200, CANCEL),
     Route("GET", "/v1/suppressions", sending.list_suppressions, ACCOUNT),
     Route("POST", "/v1/suppressions", sending.add_suppression, ACCOUNT, 201),
     Route("DELETE", "/v1/suppressions/{address}", sending.delete_suppression, ACCOUNT, 204),

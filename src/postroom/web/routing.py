@@ -62,7 +62,7 @@ class Router:
             self._by_length.setdefault(len(route.segments), []).append(route)
 
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
-        segments = path.split("/")[1:]
+        segments = path.split("/")[1:] if "\0" not in path else []  # PostgreSQL refuses to look for a NUL
         allowed = []
         for route in self._by_length.get(len(segments), ()):
             values = route.match(segments)

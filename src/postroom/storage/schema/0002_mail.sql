@@ -58,7 +58,7 @@ create index messages_by_direction on messages (inbox_id, direction, created_at,
 
 create index messages_by_thread on messages (thread_id, created_at, id);
 
-create index messages_by_rfc_id on messages (inbox_id, rfc_message_id);
+create index messages_by_rfc_id on messages (inbox_id, rfc_message_id, id);
 
 -- What each inbox was handed lately: the same mail given again after a lost answer is stored once.
 create table handovers (

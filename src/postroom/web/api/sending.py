@@ -6,7 +6,6 @@ from postroom import deliveries, messages, suppressions
 from postroom.errors import BadRequest, NotFound, NothingToDo
 from postroom.mail.address import normalize, validate
 from postroom.mail.compose import CONTROL, DraftError
-from postroom.messages import FAILED, PENDING
 from postroom.send import send_mail
 from postroom.web import shapes
 from postroom.web.api.messages import get_message
@@ -31,9 +30,12 @@ async def retry_message(call: Call, message_id: str) -> shapes.RawMessage:
 
     def work(tx: Tx) -> None:
         message = messages.get(tx, call.account_id, call.scope, message_id)
-        if not deliveries.start_again(tx, message.id, call.now()):
+        messages.hold(tx, message.id)
+        addresses = deliveries.start_again(tx, message.id, call.now())
+        if not addresses:
             raise NothingToDo("No recipient of this message failed or waits.")
-        messages.set_status(tx, message.id, PENDING, only_from=(FAILED,))
+        suppressions.require_none(tx, call.account_id, addresses)
+        deliveries.settle(tx, message.id)
 
     await call.resources.db.write(work)
     call.resources.db.ring(deliveries.BELL)
@@ -45,9 +47,10 @@ async def cancel_message(call: Call, message_id: str) -> shapes.RawMessage:
 
     def work(tx: Tx) -> None:
         message = messages.get(tx, call.account_id, call.scope, message_id)
+        messages.hold(tx, message.id)
         if not deliveries.cancel(tx, message.id, call.now()):
             raise NothingToDo("No recipient of this message waits.")
-        messages.set_status(tx, message.id, FAILED, only_from=(PENDING,))
+        deliveries.settle(tx, message.id)
 
     await call.resources.db.write(work)
     return await get_message(call, message_id)

@@ -1,0 +1,22 @@
+"""Resident memory of an idle server that has answered requests of every kind."""
+
+import time
+
+from bench.http_load import Load, get_request, run_load
+from bench.processes import resident_bytes, running_postroom, scratch_folder
+from bench.results import Result, at_most
+from bench.seeding import seed
+
+MOST_MEGABYTES = 120
+PATHS = ("/v1/inboxes", "/v1/me", "/health", "/ready", "/metrics", "/openapi.json", "/docs")
+
+
+def measure(requests: int = 2_000, idle_seconds: float = 2.0) -> list[Result]:
+    with scratch_folder() as folder:
+        tokens = seed(folder, account_count=1 + requests // 500, inboxes_each=20)
+        with running_postroom(folder) as server:
+            asked = [get_request(path, token) for token in tokens for path in PATHS]
+            run_load(Load(server.port, asked, connections=16, count=requests))
+            time.sleep(idle_seconds)
+            megabytes = resident_bytes(server.pid) / 1_000_000
+    return [Result("idle memory", megabytes, "MB", at_most(MOST_MEGABYTES))]

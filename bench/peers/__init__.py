@@ -1,0 +1,1 @@
+"""What the measurements compare with: the plain way to do the same work."""

@@ -1,0 +1,64 @@
+"""The server as a real process that can be killed, and its SMTP port."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+TOKEN = "pr_end-to-end-0123456789"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    process: "subprocess.Popen[str]"
+    http_port: int
+    smtp_port: int
+
+    def kill(self) -> None:
+        """As a power cut would: nothing is finished, nothing is said."""
+        os.kill(self.process.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def serving_process(folder: Path, database_url: str = "") -> Iterator[Running]:
+    """Ready inside the block; its log is in the folder above."""
+    http_port, smtp_port = free_port(), free_port()
+    settings = {
+        "POSTROOM_DATA_DIR": str(folder),
+        "POSTROOM_HTTP": f"127.0.0.1:{http_port}",
+        "POSTROOM_SMTP": f"127.0.0.1:{smtp_port}",
+        "POSTROOM_API_KEY": TOKEN,
+        "POSTROOM_DATABASE_URL": database_url,
+    }
+    with log_path(folder).open("a") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "postroom", "serve"],
+            env=os.environ | settings,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+    assert process.stdout is not None
+    try:
+        assert "is ready" in process.stdout.readline(), log_path(folder).read_text()
+        yield Running(process, http_port, smtp_port)
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+        process.stdout.close()
+
+
+def log_path(folder: Path) -> Path:
+    return folder.parent / "postroom.log"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

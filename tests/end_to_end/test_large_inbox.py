@@ -1,0 +1,123 @@
+"""A page of a large inbox is read from an index: never counted, never sorted, never scanned."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from postroom import accounts, events, messages, threads
+from postroom.events import Filter
+from postroom.storage.database import Database, Row, Tx
+from tests.conftest import Server
+from tests.doubles import START
+from tests.filled_inbox import fill
+
+MESSAGES = 20_000
+
+
+class ExplainingTx:
+    """Runs every query, and keeps how the database goes about it."""
+
+    def __init__(self, tx: Tx, is_postgres: bool) -> None:
+        self._tx = tx
+        self._is_postgres = is_postgres
+        self.steps: list[str] = []
+
+    def one(self, sql: str, **params: object) -> Row | None:
+        self._explain(sql, params)
+        return self._tx.one(sql, **params)
+
+    def all(self, sql: str, **params: object) -> list[Row]:
+        self._explain(sql, params)
+        return self._tx.all(sql, **params)
+
+    def run(self, sql: str, **params: object) -> int:
+        return self._tx.run(sql, **params)
+
+    def _explain(self, sql: str, params: dict[str, object]) -> None:
+        if self._is_postgres:
+            row = self._tx.one(f"explain (format json) {sql}", **params)
+            assert row is not None
+            plan = row["QUERY PLAN"]
+            self.steps += nodes((json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"])
+        else:
+            self.steps += [row["detail"] for row in self._tx.all(f"explain query plan {sql}", **params)]
+
+
+def nodes(plan: dict[str, Any]) -> list[str]:
+    """`Index Scan messages_by_inbox`, or the bare name of a step that uses no index."""
+    step = " ".join(filter(None, (plan["Node Type"], plan.get("Index Name"))))
+    return [step, *(name for child in plan.get("Plans", []) for name in nodes(child))]
+
+
+# What is asked, and the index that must answer.
+QUERIES: dict[str, tuple[str, Callable[[Tx, str], object]]] = {
+    "inbox messages": ("messages_by_inbox", lambda tx, inbox: messages.list_of_inbox(tx, inbox, None, 50, 0)),
+    "inbound messages": (
+        "messages_by_",
+        lambda tx, inbox: messages.list_of_inbox(tx, inbox, "inbound", 50, 100),
+    ),
+    "outbound messages": (
+        "messages_by_direction",
+        lambda tx, inbox: messages.list_of_inbox(tx, inbox, "outbound", 50, 0),
+    ),
+    "threads": ("threads_by_inbox", lambda tx, inbox: threads.list_of_inbox(tx, inbox, None, 50, 0)),
+    "unread threads": (
+        "threads_by_read_flag",
+        lambda tx, inbox: threads.list_of_inbox(tx, inbox, False, 50, 100),
+    ),
+    "thread messages": (
+        "messages_by_thread",
+        lambda tx, inbox: messages.list_of_thread(tx, f"thr_{inbox}100000001", 50, 0),
+    ),
+    "a reply": (
+        "messages_by_rfc_id",
+        lambda tx, inbox: threads.resolve(tx, inbox, ["<1@x>"], ["<2@x>", "<none@x>"]),
+    ),
+    "events": ("events_by_position", lambda tx, inbox: events.list_after(tx, Filter(inbox), 7, 50)),
+    "events of an inbox": (
+        "events_by_inbox",
+        lambda tx, inbox: events.list_after(tx, Filter(inbox, frozenset({inbox})), 7, 50),
+    ),
+}
+
+
+def make_large_inboxes(tx: Tx, is_postgres: bool) -> str:
+    account = accounts.add(tx, "large", "free", START)
+    fill(tx, account.id, "other", "postroom.localhost", MESSAGES, START)
+    inbox_id = fill(tx, account.id, "large", "postroom.localhost", MESSAGES, START)
+    if is_postgres:
+        tx.run("analyze")
+    return inbox_id
+
+
+@pytest.fixture
+async def large_inbox(db: Database, database_url: str) -> str:
+    return await db.write(make_large_inboxes, bool(database_url))
+
+
+async def test_every_page_comes_from_an_index_in_its_order(
+    db: Database, database_url: str, large_inbox: str
+) -> None:
+    def explain(tx: Tx, ask: Callable[[Tx, str], object]) -> list[str]:
+        explaining = ExplainingTx(tx, bool(database_url))
+        ask(explaining, large_inbox)
+        return explaining.steps
+
+    for name, (index, ask) in QUERIES.items():
+        steps = " / ".join(await db.read(explain, ask))
+        assert index in steps, f"{name}: {steps}"
+        assert "TEMP B-TREE" not in steps, f"{name}: {steps}"
+        assert "Sort" not in steps, f"{name}: {steps}"
+
+
+async def test_totals_of_a_large_inbox_come_from_counters(server: Server) -> None:
+    account_id = (await server.api.get("/v1/me")).json()["accountId"]
+    inbox_id = await server.resources.db.write(
+        fill, account_id, "large", "postroom.localhost", MESSAGES, server.clock.now()
+    )
+    page = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages?limit=3&offset=19999")).json()
+    assert (len(page["data"]), page["total"]) == (1, MESSAGES)
+    unread = (await server.api.get(f"/v1/inboxes/{inbox_id}/threads?is_read=false&limit=2")).json()
+    assert (len(unread["data"]), unread["total"]) == (2, MESSAGES // 2)

@@ -1,0 +1,196 @@
+"""kill -9 under load: what got 250 is there once, with one event. POSTROOM_KILLS sets how often."""
+
+import asyncio
+import os
+import random
+import smtplib
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx2
+import msgspec
+
+from postroom.assembly import open_database
+from postroom.resources import Tx
+from postroom.storage.blobs import LocalBlobs
+from tests.conftest import settings
+from tests.doubles import START
+from tests.end_to_end.process import TOKEN, Running, serving_process
+from tests.letters import letter, letter_with_files
+
+KILLS = {"sqlite": 8, "postgres": 3}
+SENDERS = 4
+LONGEST_LIFE_SECONDS = 0.4
+PATIENCE_SECONDS = 60
+LOST = (smtplib.SMTPException, OSError)
+
+
+@dataclass
+class Post:
+    """What the senders know: mails answered with 250, and those whose answer never came."""
+
+    accepted: set[str] = field(default_factory=set)
+    in_doubt: dict[str, bytes] = field(default_factory=dict)
+    number: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    first_answer: threading.Event = field(default_factory=threading.Event)
+
+    def next_mail(self) -> tuple[str, bytes]:
+        """A mail in doubt is handed over again, as every mail server does; else a new one."""
+        with self.lock:
+            if self.in_doubt and self.number % 2:
+                self.number += 1
+                return self.in_doubt.popitem()
+            self.number += 1
+            subject = f"mail {self.number}"
+            return subject, compose(self.number, subject)
+
+    def note_loss(self, subject: str, raw: bytes) -> None:
+        with self.lock:
+            self.in_doubt[subject] = raw
+
+
+def compose(number: int, subject: str) -> bytes:
+    """Every tenth waits for the text of a file, every tenth is too large for a row."""
+    if number % 10 == 3:
+        return letter_with_files(("a.csv", "text/csv", b"a,b"), subject=subject)
+    return letter("x" * 80_000 if number % 10 == 7 else "Hello", subject=subject)
+
+
+def send_until_killed(port: int, post: Post) -> None:
+    subject, raw = post.next_mail()
+    try:
+        with smtplib.SMTP("127.0.0.1", port, timeout=PATIENCE_SECONDS) as smtp:
+            while True:
+                smtp.sendmail("a@example.com", ["hello@postroom.localhost"], raw)
+                post.accepted.add(subject)
+                post.first_answer.set()
+                subject, raw = post.next_mail()
+    except LOST:
+        post.note_loss(subject, raw)
+
+
+def live_and_die(folder: Path, database_url: str, post: Post, chance: random.Random) -> None:
+    post.first_answer.clear()
+    with serving_process(folder, database_url) as server:
+        make_inbox(server)
+        senders = [
+            threading.Thread(target=send_until_killed, args=(server.smtp_port, post)) for _ in range(SENDERS)
+        ]
+        for sender in senders:
+            sender.start()
+        post.first_answer.wait(PATIENCE_SECONDS)
+        time.sleep(chance.uniform(0, LONGEST_LIFE_SECONDS))
+        server.kill()
+        for sender in senders:
+            sender.join()
+
+
+def make_inbox(server: Running) -> None:
+    """201 the first time, 409 after a restart."""
+    answer = httpx2.post(
+        f"http://127.0.0.1:{server.http_port}/v1/inboxes",
+        headers={"Authorization": f"Bearer {TOKEN}"},
+        json={"mailboxName": "hello"},
+    )
+    assert answer.status_code in (201, 409)
+
+
+@dataclass(frozen=True)
+class Kept:
+    subjects: Counter[str]
+    events_of: Counter[str]
+    counters: tuple[int, int]
+    threads: int
+    blobs: set[str]
+    checks: int
+
+
+def look(tx: Tx) -> Kept:
+    messages = {row["id"]: row["document"] for row in tx.all("select id, document from messages")}
+    subject_of = {id_: str(msgspec.json.decode(document)["subject"]) for id_, document in messages.items()}
+    payloads = [msgspec.json.decode(row["payload"]) for row in tx.all("select payload from events")]
+    [inbox] = tx.all("select inbound_count, thread_count from inboxes")
+    return Kept(
+        subjects=Counter(subject_of.values()),
+        events_of=Counter(subject_of[payload["message"]["id"]] for payload in payloads),
+        counters=(inbox["inbound_count"], inbox["thread_count"]),
+        threads=len(tx.all("select id from threads")),
+        blobs={row["blob"] for row in tx.all("select blob from raw_mails where blob is not null")},
+        checks=len(tx.all("select message_id from checks")),
+    )
+
+
+async def look_at(folder: Path, database_url: str) -> Kept:
+    db = await open_database(settings(folder, DATABASE_URL=database_url), START)
+    try:
+        return await db.read(look)
+    finally:
+        await db.close()
+
+
+async def wait_for_checks(folder: Path, database_url: str) -> Kept:
+    """A check that a dead server held comes due when its lease ends."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while (kept := await look_at(folder, database_url)).checks:
+        assert time.monotonic() < deadline, "checks never end"
+        await asyncio.sleep(0.5)
+    return kept
+
+
+def assert_nothing_is_lost_or_doubled(kept: Kept, post: Post) -> None:
+    assert post.accepted
+    assert post.accepted <= set(kept.subjects)
+    assert set(kept.subjects) <= post.accepted | set(post.in_doubt)
+    assert set(kept.subjects.values()) == {1}
+    assert kept.events_of == kept.subjects
+    assert kept.counters == (len(kept.subjects), kept.threads)
+    assert kept.threads == len(kept.subjects)
+
+
+async def test_nothing_that_got_250_is_lost_or_doubled_by_kills_at_random_moments(
+    database_url: str, tmp_path: Path
+) -> None:
+    engine = "postgres" if database_url else "sqlite"
+    chance, post, folder = random.Random(20261114), Post(), tmp_path / "data"
+    for _ in range(int(os.environ.get("POSTROOM_KILLS", KILLS[engine]))):
+        await asyncio.to_thread(live_and_die, folder, database_url, post, chance)
+    with serving_process(folder, database_url):
+        kept = await wait_for_checks(folder, database_url)
+    assert_nothing_is_lost_or_doubled(kept, post)
+    assert kept.blobs <= set(LocalBlobs(folder / "blobs").names())
+
+
+def hand_over_without_listening(port: int, subject: str) -> None:
+    """Sends everything at once and never reads what the server says."""
+    smtp = smtplib.SMTP("127.0.0.1", port, timeout=PATIENCE_SECONDS)
+    smtp.ehlo()
+    smtp.mail("a@example.com")
+    smtp.rcpt("hello@postroom.localhost")
+    smtp.docmd("DATA")
+    smtp.send(letter(subject=subject) + b".\r\n")
+    assert smtp.sock is not None
+    smtp.sock.close()
+
+
+async def test_a_mail_whose_answer_dies_between_commit_and_250_is_there_once_after_the_retry(
+    database_url: str, tmp_path: Path
+) -> None:
+    folder, post = tmp_path / "data", Post()
+    for number in range(3):
+        subject = f"unanswered {number}"
+        with serving_process(folder, database_url) as server:
+            make_inbox(server)
+            await asyncio.to_thread(hand_over_without_listening, server.smtp_port, subject)
+            while subject not in (await look_at(folder, database_url)).subjects:
+                await asyncio.sleep(0)
+            server.kill()
+        with serving_process(folder, database_url) as server:
+            smtp = smtplib.SMTP("127.0.0.1", server.smtp_port)
+            smtp.sendmail("a@example.com", ["hello@postroom.localhost"], letter(subject=subject))
+            smtp.quit()
+            post.accepted.add(subject)
+    assert_nothing_is_lost_or_doubled(await look_at(folder, database_url), post)
