@@ -186,7 +186,7 @@ class Tools:
         after: Annotated[str, Field(description="Also what came after this message, msg_…")] = "",
     ) -> Arrival:
         """Wait until a mail comes in, and read it. Without `after`, only what comes from now on counts."""
-        call = waiting.wait_once(
+        steps = waiting.wait(
             await self._inbox_id(ctx, inbox_id),
             timeout=timeout_seconds,
             after=after or None,
@@ -194,7 +194,7 @@ class Tools:
             subject=subject or None,
             thread_id=thread_id or None,
         )
-        return mcp_results.arrival(await self._ask(ctx, call))
+        return mcp_results.arrival(await self._ask(ctx, steps))
 
     async def get_attachment_text(
         self,
