@@ -18,6 +18,8 @@ from postroom.web.api.messages import get_attachment_by_link
 from postroom.web.auth import KeyUse, RequestLimit, authenticate, bearer_token
 from postroom.web.body import read_query
 from postroom.web.call import Call, require_account_key, require_owned
+from postroom.web.mcp import PATH as MCP_PATH
+from postroom.web.mcp import McpDoor
 from postroom.web.metrics import Metrics
 from postroom.web.public import Site
 from postroom.web.routes import ROUTES
@@ -49,6 +51,7 @@ class Door:
         self._limit = RequestLimit()
         self._metrics = Metrics()
         self._site = Site(resources, ROUTES, self._metrics)
+        self._mcp = McpDoor(self, resources.config.base_url)
         self.key_use = KeyUse(resources)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,6 +87,8 @@ class Door:
         path = request.scope["path"]
         if is_signed_link(request):
             return await self._open_link(visit)
+        if path == MCP_PATH:
+            return await self._open_mcp(visit)
         call = await self._admit(visit) if path.startswith(API_PREFIX) else None
         route, values = self._router.find(request.method, path)
         visit.route = f"{route.method} {route.path}"
@@ -114,6 +119,11 @@ class Door:
             query.get("expires", ""),
             query.get("signature", ""),
         )
+
+    async def _open_mcp(self, visit: Visit) -> Response:
+        await self._admit(visit)
+        visit.route = f"POST {MCP_PATH}"
+        return await self._mcp.answer(visit.request)
 
     async def _handle(self, route: Route, call: Call, values: dict[str, str]) -> Any:
         """Ownership comes before the body: a stranger learns nothing of what is not his."""

@@ -114,6 +114,7 @@ def _success(route: Route) -> Json:
 _MEDIA_TYPES = {
     "/metrics": "text/plain",
     "/openapi.json": "application/json",
+    "/llms.txt": "text/plain",
     "/docs": "text/html",
     "/v1/messages/{message_id}/raw": "message/rfc822",
     "/v1/attachments/{message_id}/{filename}": "*/*",

@@ -66,6 +66,13 @@ async def openapi(site: Site) -> Response:
     )
 
 
+async def llms(site: Site) -> Response:
+    """The interface on one page, for agents"""
+    text = files("postroom.web").joinpath("llms.txt").read_text(encoding="utf-8")
+    content = text.replace("{base_url}", site.resources.config.base_url)
+    return Response(content, media_type="text/plain; charset=utf-8")
+
+
 async def docs(site: Site) -> Response:
     """This description, to read and try"""
     return _docs_response("index.html", "text/html")

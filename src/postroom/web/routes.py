@@ -73,6 +73,7 @@ ROUTES = (
     Route("GET", "/ready", public.ready, PUBLIC, 200, (errors.Unavailable,)),
     Route("GET", "/metrics", public.metrics, PUBLIC),
     Route("GET", "/openapi.json", public.openapi, PUBLIC),
+    Route("GET", "/llms.txt", public.llms, PUBLIC),
     Route("GET", "/docs", public.docs, PUBLIC),
     Route("GET", "/docs/{file}", public.docs_file, PUBLIC),
 )

@@ -4,11 +4,13 @@ import typer
 
 from postroom_client.cli import (
     attachments,
+    bridge,
     doctor,
     domains,
     inbox,
     listen,
     login,
+    mcp,
     messages,
     send,
     status,
@@ -38,6 +40,8 @@ app.add_typer(domains.app, name="domains")
 status.add_to(app)
 doctor.add_to(app)
 login.add_to(app)
+app.add_typer(bridge.app, name="bridge")
+mcp.add_to(app)
 
 
 def main() -> None:

@@ -1,0 +1,176 @@
+"""MCP over HTTP at /mcp: the client's tools, carried out through this very door with the caller's key.
+
+Loaded at the first request: the MCP library costs more time and memory than all the rest of the server.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message
+
+from postroom.errors import Forbidden, MethodNotAllowed
+from postroom.web.auth import bearer_token
+from postroom.web.body import read_bytes
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp.server import MCPServer
+
+    from postroom_client.exchange import Call, Steps
+    from postroom_client.mcp_tools import Caller, Ctx
+
+T = TypeVar("T")
+PATH = "/mcp"
+BODY_LIMIT_BYTES = 4 * 1024 * 1024
+
+
+class McpDoor:
+    """Keeps nothing between requests: each brings its key, and any node can answer it."""
+
+    def __init__(self, app: ASGIApp, base_url: str) -> None:
+        self._app = app
+        self._base_url = base_url
+        self._server: MCPServer | None = None
+        self._loading = asyncio.Lock()
+
+    async def answer(self, request: Request) -> Response:
+        require_post(request)
+        require_own_origin(request, self._base_url)
+        body = await read_bytes(request, BODY_LIMIT_BYTES)
+        server = await self._load()
+        return await unless_disconnected(request, lambda: answer_once(server, request, body))
+
+    async def _load(self) -> "MCPServer":
+        async with self._loading:
+            if self._server is None:
+                self._server = await asyncio.to_thread(build, self._app, self._base_url)
+        return self._server
+
+
+def build(app: ASGIApp, base_url: str) -> "MCPServer":
+    import httpx2
+
+    from postroom_client import mcp
+    from postroom_client.mcp_tools import Caller
+
+    logging.basicConfig(level=logging.WARNING)  # plain lines, before the library sets up colourful ones
+    inside = httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=base_url)
+
+    def caller_of(ctx: "Ctx") -> "Caller":
+        request = ctx.request_context.request
+        assert request is not None  # over HTTP there always is one
+        return Caller(Inside(inside, bearer_token(request)))
+
+    return mcp.build(caller_of)
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """Carries calls out inside this process, each through the whole order of checks."""
+
+    http: "httpx2.AsyncClient"
+    token: str
+
+    async def run(self, work: "Call[T] | Steps[T]") -> T:
+        from postroom_client.exchange import Call
+
+        if isinstance(work, Call):
+            return await self._exchange(work)
+        result: Any = None
+        while True:
+            try:
+                call = work.send(result)
+            except StopIteration as end:
+                final: T = end.value
+                return final
+            result = await self._exchange(call)
+
+    async def _exchange(self, call: "Call[T]") -> T:
+        from postroom_client import wire
+        from postroom_client.exchange import require_success
+
+        call = replace(call, headers={**call.headers, **wire.headers(self.token)})
+        outcome = await wire.async_attempt(self.http, wire.build(self.http, call, None), call, None)
+        return call.read(require_success(call, outcome, 1))
+
+
+def require_post(request: Request) -> None:
+    """There is no stream to GET and no session to DELETE (MCP, Streamable HTTP)."""
+    if request.method != "POST":
+        raise MethodNotAllowed(f"{PATH} takes POST, not {request.method[:20]}.", allow=["POST"])
+
+
+def require_own_origin(request: Request, base_url: str) -> None:
+    """A page of another site has no business here (MCP, Streamable HTTP, Security Warning)."""
+    origin = request.headers.get("origin")
+    parts = urlsplit(base_url)
+    if origin is not None and origin != f"{parts.scheme}://{parts.netloc}":
+        raise Forbidden("This request comes from a page of another site.")
+
+
+async def answer_once(server: "MCPServer", request: Request, body: bytes) -> Response:
+    """A transport for this one request: nothing goes on running after it."""
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    server.streamable_http_app(
+        stateless_http=True,
+        json_response=True,
+        # The Host header is the proxy's business; a bearer key cannot be rebound.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )
+    transport = server.session_manager
+    answer = Answer()
+    async with transport.run():
+        await transport.handle_request(request.scope, replay(body), answer.send)
+    return answer.response()
+
+
+def replay(body: bytes) -> Callable[[], Awaitable[Message]]:
+    """The body again, and then silence."""
+    left: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        return left.pop() if left else await asyncio.get_running_loop().create_future()
+
+    return receive
+
+
+class Answer:
+    """Collects what an ASGI application sends."""
+
+    def __init__(self) -> None:
+        self._start: Message = {"status": 500, "headers": []}
+        self._body = bytearray()
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._start = message
+        else:
+            self._body += message.get("body", b"")
+
+    def response(self) -> Response:
+        response = Response(bytes(self._body), self._start["status"])
+        for name, value in self._start["headers"]:
+            response.headers[name.decode("latin-1")] = value.decode("latin-1")
+        return response
+
+
+async def unless_disconnected(request: Request, work: Callable[[], Awaitable[Response]]) -> Response:
+    """Gives up the work when nobody waits for it any more, say a tool that waits for mail."""
+    answering = asyncio.ensure_future(work())
+    leaving = asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if answering.done():
+            return answering.result()
+        raise ClientDisconnect
+    finally:
+        answering.cancel()
+        leaving.cancel()
+        await asyncio.wait((answering, leaving))

@@ -1,0 +1,143 @@
+"""What a bridge keeps on disk for each profile: its lock, its place in the log of events, its settings."""
+
+import contextlib
+import fcntl
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from postroom_client import profiles
+from postroom_client.errors import PostroomError
+
+S = TypeVar("S", bound=Struct)
+LOCK_ATTEMPTS = 10
+LOCK_PAUSE_SECONDS = 0.1
+SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class BridgeFault(PostroomError):
+    code = "bridge_fault"
+
+
+class Failure(Struct, rename="camel", frozen=True):
+    """The event that the handler does not take."""
+
+    event_id: str
+    attempts: int
+    reason: str
+
+
+class Place(Struct, rename="camel", frozen=True):
+    """Everything up to and with `last_event_id` is handled; None: nothing, and the log was empty."""
+
+    last_event_id: str | None = None
+    handled_at: datetime | None = None
+    failing: Failure | None = None
+
+
+class BridgeSettings(Struct, rename="camel", frozen=True, omit_defaults=True):
+    """Where events go: an endpoint with a token, or a command."""
+
+    forward_to: str | None = None
+    token: str | None = None
+    command: list[str] = []
+    inbox_ids: list[str] = []
+    event_types: list[str] = []
+    timeout_seconds: float = 60.0
+
+    def __repr__(self) -> str:
+        return f"BridgeSettings({self.forward_to or self.command!r})"  # never the token
+
+
+def require_safe_name(profile: str) -> None:
+    """The name becomes part of names of files and of a service."""
+    if not SAFE_NAME.fullmatch(profile):
+        raise BridgeFault(f"The profile name '{profile}' cannot be used here: letters, digits, . _ - only.")
+
+
+def place_path(profile: str) -> Path:
+    return profiles.folder() / f"bridge-{profile}.json"
+
+
+def settings_path(profile: str) -> Path:
+    return profiles.folder() / f"bridge-{profile}.settings.json"
+
+
+def find_place(profile: str) -> Place | None:
+    return _find(place_path(profile), Place)
+
+
+def find_settings(profile: str) -> BridgeSettings | None:
+    return _find(settings_path(profile), BridgeSettings)
+
+
+def save(path: Path, value: Struct) -> None:
+    """Durable when it returns, never half, and its owner's alone."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(msgspec.json.encode(value))
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        raise
+    _sync_folder(path.parent)
+
+
+def remove(profile: str) -> None:
+    place_path(profile).unlink(missing_ok=True)
+    settings_path(profile).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def locked(profile: str) -> Iterator[None]:
+    """One bridge a profile. The system frees the lock of a process that dies, however it dies."""
+    path = profiles.bridge_lock_path(profile)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with path.open("a+b") as file:
+        if not _take_lock(file.fileno()):
+            raise BridgeFault(f"A bridge for the profile '{profile}' is running already.")
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n".encode())
+        file.flush()
+        yield
+
+
+def _take_lock(handle: int) -> bool:
+    """Who only looks whether a bridge runs holds the lock for a moment, so one refusal says little."""
+    for _ in range(LOCK_ATTEMPTS):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except OSError:
+            time.sleep(LOCK_PAUSE_SECONDS)
+    return False
+
+
+def _find(path: Path, kind: type[S]) -> S | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError:
+        return None
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
+        raise BridgeFault(f"{path} cannot be read: {error}") from None
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,188 @@
+"""postroom bridge: hands events to a local endpoint or command, here or as a service."""
+
+import os
+import shlex
+import signal
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from postroom_client.cli import output
+from postroom_client.cli.command import command, group
+from postroom_client.cli.desk import Desk
+from postroom_client.cli.safe_text import one_line
+from postroom_client.cli.status import bridge_state
+
+if TYPE_CHECKING:
+    from postroom_client.bridge_files import BridgeSettings
+
+app = group("Hand every event to a program of yours, in order, at least once.")
+
+ForwardTo = Annotated[str | None, typer.Option(metavar="URL", help="POST each event to this endpoint.")]
+Token = Annotated[
+    str | None, typer.Option(help="Sent as Authorization: Bearer; better in POSTROOM_BRIDGE_TOKEN.")
+]
+CommandLine = Annotated[
+    str | None, typer.Option("--command", help="Run this for each event, which it reads on stdin.")
+]
+InboxIds = Annotated[
+    list[str] | None, typer.Option("--inbox-id", metavar="ID", help="Only of this inbox (repeatable).")
+]
+EventTypes = Annotated[
+    list[str] | None, typer.Option("--event-type", metavar="KIND", help="Only of this kind (repeatable).")
+]
+Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds the handler may take for an event.")]
+
+
+@command(app, "run")
+def run(
+    desk: Desk,
+    forward_to: ForwardTo = None,
+    token: Token = None,
+    command_line: CommandLine = None,
+    inbox_ids: InboxIds = None,
+    event_types: EventTypes = None,
+    timeout: Timeout = 60,
+    from_start: Annotated[
+        bool, typer.Option("--from-start", help="At the first start: all that the server still keeps.")
+    ] = False,
+) -> None:
+    """Run the bridge here; without options, as it was installed."""
+    from postroom_client import bridge_files
+    from postroom_client.bridge import Bridge, Wanted
+    from postroom_client.bridge_handlers import make_handler
+
+    settings = _settings(forward_to, token, command_line, inbox_ids, event_types, timeout)
+    if settings is None:
+        settings = bridge_files.find_settings(desk.settings.profile)
+    if settings is None:
+        raise typer.BadParameter("say where events go: --forward-to URL or --command COMMAND")
+    wanted = Wanted(tuple(settings.inbox_ids), tuple(settings.event_types))
+    bridge = Bridge(desk.settings.profile, desk.client, wanted, make_handler(settings), _note)
+    signal.signal(signal.SIGTERM, _stop)
+    bridge.run(from_start=from_start)
+
+
+@command(app, "install")
+def install(
+    desk: Desk,
+    forward_to: ForwardTo = None,
+    token: Token = None,
+    command_line: CommandLine = None,
+    inbox_ids: InboxIds = None,
+    event_types: EventTypes = None,
+    timeout: Timeout = 60,
+) -> None:
+    """Have the bridge run from now on, also after a crash or a restart of the machine."""
+    from postroom_client import bridge_files, bridge_install
+    from postroom_client.bridge_handlers import make_handler
+
+    settings = _settings(forward_to, token, command_line, inbox_ids, event_types, timeout)
+    if settings is None:
+        raise typer.BadParameter("say where events go: --forward-to URL or --command COMMAND")
+    make_handler(settings)
+    _require_stored_key(desk)
+    profile = desk.settings.profile
+    supervisor = bridge_install.supervisor(profile)
+    bridge_files.save(bridge_files.settings_path(profile), settings)
+    supervisor.install()
+    sentence = f"The bridge of profile {profile} is installed: {supervisor.path}"
+    desk.done({"installed": True, "profile": profile, "path": str(supervisor.path)}, sentence)
+
+
+@command(app, "uninstall")
+def uninstall(desk: Desk) -> None:
+    """End the bridge and forget its settings and its place."""
+    from postroom_client import bridge_files, bridge_install
+
+    profile = desk.settings.profile
+    supervisor = bridge_install.supervisor(profile)
+    if supervisor.path.exists():
+        supervisor.uninstall()
+    bridge_files.remove(profile)
+    desk.done({"installed": False, "profile": profile}, f"There is no bridge for profile {profile} any more.")
+
+
+@command(app, "status")
+def status(desk: Desk) -> None:
+    """Show whether the bridge runs, how far it has come, and what it is stuck on."""
+    report = survey(desk.settings.profile)
+    desk.show_result(output.encode(report), report, _show)
+
+
+def survey(profile: str) -> dict[str, Any]:
+    from postroom_client import bridge_files, bridge_install
+
+    place = bridge_files.find_place(profile)
+    return {
+        "profile": profile,
+        "installed": bridge_install.supervisor(profile).path.exists(),
+        **bridge_state(profile),
+        "lastEventId": place and place.last_event_id,
+        "handledAt": place and place.handled_at,
+        "failing": place and place.failing,
+    }
+
+
+def _settings(
+    forward_to: str | None,
+    token: str | None,
+    command_line: str | None,
+    inbox_ids: list[str] | None,
+    event_types: list[str] | None,
+    timeout: float,
+) -> "BridgeSettings | None":
+    """None when no handler is given."""
+    from postroom_client.bridge_files import BridgeSettings
+
+    if forward_to and command_line:
+        raise typer.BadParameter("--forward-to and --command exclude each other")
+    if not forward_to and not command_line:
+        return None
+    return BridgeSettings(
+        forward_to=forward_to,
+        token=token or os.environ.get("POSTROOM_BRIDGE_TOKEN"),
+        command=_words(command_line or ""),
+        inbox_ids=inbox_ids or [],
+        event_types=event_types or [],
+        timeout_seconds=timeout,
+    )
+
+
+def _words(command_line: str) -> list[str]:
+    try:
+        return shlex.split(command_line)
+    except ValueError as error:
+        raise typer.BadParameter(f"--command cannot be read: {error}") from None
+
+
+def _require_stored_key(desk: Desk) -> None:
+    from postroom_client.bridge_files import BridgeFault
+
+    if not desk.is_from_profile:
+        raise BridgeFault("The service takes its key from a profile. Make one first: postroom login")
+
+
+def _show(report: dict[str, Any]) -> None:
+    running = f"running (process {report['pid']})" if report["running"] else "not running"
+    failing = report["failing"]
+    pairs = [
+        ("profile", report["profile"]),
+        ("bridge", running),
+        ("installed", "yes" if report["installed"] else "no: postroom bridge install"),
+        ("last event", report["lastEventId"] or "none yet"),
+        ("handed over", output.ago(report["handledAt"]) or "never"),
+    ]
+    if failing is not None:
+        pairs.append(("stuck on", f"{failing.event_id}, {failing.attempts} attempts: {failing.reason}"))
+    output.print_human(output.record(pairs))
+
+
+def _note(text: str) -> None:
+    output.note(one_line(text))
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """A service manager's request: the command that is running ends with the bridge."""
+    raise SystemExit(0)

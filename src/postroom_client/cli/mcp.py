@@ -1,0 +1,22 @@
+"""postroom mcp: the tools for an agent, over stdin and stdout."""
+
+import typer
+
+from postroom_client.cli.command import command
+from postroom_client.cli.desk import Desk
+
+
+def mcp(desk: Desk) -> None:
+    """Serve MCP tools on stdin and stdout, for an agent that starts this command."""
+    import asyncio
+
+    from postroom_client.errors import Unauthorized
+    from postroom_client.mcp import serve_stdio
+
+    if not desk.settings.api_key:
+        raise Unauthorized(f"There is no API key for {desk.settings.base_url}.")
+    asyncio.run(serve_stdio(desk.settings))
+
+
+def add_to(app: typer.Typer) -> None:
+    command(app, "mcp")(mcp)

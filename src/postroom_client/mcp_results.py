@@ -1,0 +1,196 @@
+"""What the tools return, with the names that their arguments have. No field can hold a key or a secret.
+
+Without slots: the MCP library takes a class attribute for a default, and slots are class attributes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from postroom_client import results
+from postroom_client.fence import Fence, cut
+
+BODY_LIMIT_CHARACTERS = 20_000
+
+Notice = Annotated[str, Field(description="How to recognise text from outside, and how to treat it.")]
+Fenced = Annotated[str, Field(description="Text from outside, inside the fence that notice describes.")]
+Total = Annotated[int, Field(description="How many there are; offset reaches the others.")]
+
+
+@dataclass(frozen=True)
+class Identity:
+    account_id: str
+    account_name: str
+    plan: str
+    scope: Annotated[str, Field(description="account, or inbox: the key reaches one inbox alone.")]
+    inbox_id: Annotated[str | None, Field(description="The inbox that tools use when none is named.")]
+
+
+@dataclass(frozen=True)
+class InboxSummary:
+    inbox_id: str
+    address: str
+    display_name: str | None
+    created_at: datetime | None
+
+
+@dataclass(frozen=True)
+class InboxPage:
+    inboxes: list[InboxSummary]
+    total: Total
+
+
+@dataclass(frozen=True)
+class SentMail:
+    message_id: str
+    thread_id: str
+    inbox_id: str
+    status: Annotated[str, Field(description="pending: accepted for good, and on its way.")]
+
+
+@dataclass(frozen=True)
+class ThreadSummary:
+    thread_id: str
+    inbox_id: str
+    is_read: bool
+    message_count: int
+    last_message_at: datetime | None
+    subject: Fenced
+
+
+@dataclass(frozen=True)
+class ThreadPage:
+    notice: Notice
+    threads: list[ThreadSummary]
+    total: Total
+
+
+@dataclass(frozen=True)
+class ThreadMark:
+    thread_id: str
+    is_read: bool
+
+
+@dataclass(frozen=True)
+class SenderCheck:
+    """pass, fail, none and the like, as this server found them when the mail came in."""
+
+    spf: str
+    dkim: str
+    dmarc: str
+
+
+@dataclass(frozen=True)
+class Mail:
+    message_id: str
+    thread_id: str
+    inbox_id: str
+    direction: Annotated[str, Field(description="inbound or outbound.")]
+    status: str
+    created_at: datetime | None
+    delivery_role: Annotated[str | None, Field(description="cc: this inbox was only copied.")]
+    automated: Annotated[bool, Field(description="A program wrote it; answering may start a loop.")]
+    new_participant: Annotated[bool, Field(description="Its sender had no part in the thread before.")]
+    sender_check: Annotated[SenderCheck | None, Field(description="Whether the sender is who he says.")]
+    content: Fenced
+
+
+@dataclass(frozen=True)
+class ThreadContent:
+    notice: Notice
+    thread_id: str
+    inbox_id: str
+    is_read: bool
+    messages: Annotated[list[Mail], Field(description="Oldest first.")]
+    total: Total
+
+
+@dataclass(frozen=True)
+class Arrival:
+    notice: Notice
+    message: Annotated[Mail | None, Field(description="null: none came in time. Wait again.")]
+
+
+@dataclass(frozen=True)
+class FileText:
+    notice: Notice
+    message_id: str
+    extraction_method: str
+    text: Fenced
+
+
+def identity(me: results.Me, default_inbox_id: str | None) -> Identity:
+    return Identity(me.account_id, me.account_name, me.plan, me.scope, me.inbox_id or default_inbox_id)
+
+
+def inbox(inbox: results.Inbox) -> InboxSummary:
+    return InboxSummary(inbox.id, inbox.address, inbox.display_name, inbox.created_at)
+
+
+def sent_mail(sent: results.Sent) -> SentMail:
+    return SentMail(sent.id, sent.thread_id, sent.inbox_id, sent.status)
+
+
+def thread_page(page: results.Page[results.Thread]) -> ThreadPage:
+    fence = Fence()
+    threads = [
+        ThreadSummary(
+            thread.id,
+            thread.inbox_id,
+            thread.is_read,
+            thread.message_count,
+            thread.last_message_at,
+            fence.around(thread.subject),
+        )
+        for thread in page.data
+    ]
+    return ThreadPage(fence.notice, threads, page.total)
+
+
+def thread_content(page: results.ThreadMessages) -> ThreadContent:
+    fence = Fence()
+    mails = [mail(message, fence) for message in page.data]
+    return ThreadContent(fence.notice, page.thread_id, page.inbox_id, page.is_read, mails, page.total)
+
+
+def arrival(message: results.Message | None) -> Arrival:
+    fence = Fence()
+    return Arrival(fence.notice, None if message is None else mail(message, fence))
+
+
+def file_text(message_id: str, found: results.AttachmentText) -> FileText:
+    fence = Fence()
+    return FileText(fence.notice, message_id, found.extraction_method, fence.around(found.text))
+
+
+def mail(message: results.Message, fence: Fence) -> Mail:
+    auth = message.auth
+    return Mail(
+        message_id=message.id,
+        thread_id=message.thread_id,
+        inbox_id=message.inbox_id,
+        direction=message.direction,
+        status=message.status,
+        created_at=message.created_at,
+        delivery_role=message.delivery_role,
+        automated=message.automated,
+        new_participant=message.new_participant,
+        sender_check=None if auth is None else SenderCheck(auth.spf, auth.dkim, auth.dmarc),
+        content=fence.around(letter(message)),
+    )
+
+
+def letter(message: results.Message) -> str:
+    """A mail as one reads it: who, to whom, about what, with which files, and the text."""
+    lines = [f"From: {message.from_addr}", f"To: {message.header_to}"]
+    lines += [f"Cc: {', '.join(message.cc)}"] if message.cc else []
+    lines += [f"Subject: {message.subject}"]
+    lines += file_lines(message.attachments)
+    return "\n".join([*lines, "", cut(message.body_text, BODY_LIMIT_CHARACTERS)])
+
+
+def file_lines(files: Sequence[results.Attachment]) -> list[str]:
+    return [f"Attachment: {file.filename} ({file.content_type}, {file.size_bytes} bytes)" for file in files]
