@@ -15,7 +15,6 @@ from pathlib import Path
 
 import msgspec
 import uvloop
-from tests.postgres_engine import unprivileged_user
 
 from bench.http_load import Load, LoadReport, run_load
 from bench.peers import one_row_a_send
@@ -32,6 +31,7 @@ from postroom.send import send_mail
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Tx
 from postroom.web.sending import SendBody, to_order
+from tests.postgres_engine import unprivileged_user
 
 SENDS_OF_AN_INBOX = 10  # the limit of a minute
 INBOXES_OF_AN_ACCOUNT = 50
