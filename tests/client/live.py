@@ -34,8 +34,11 @@ def free_port() -> int:
 
 @dataclass(frozen=True, slots=True)
 class LiveServer:
+    """`config` is the configuration folder in which the server has left its profile."""
+
     base_url: str
     smtp_port: int
+    config: Path = Path()
 
     def client(self) -> Client:
         return Client(API_KEY, self.base_url)
@@ -98,7 +101,7 @@ def running_server(
         assert process.stdout is not None
         assert "is ready" in process.stdout.readline(), (folder / "server.log").read_text()
         try:
-            yield LiveServer(f"http://127.0.0.1:{ports.http}", ports.smtp)
+            yield LiveServer(f"http://127.0.0.1:{ports.http}", ports.smtp, folder / "server-config")
         finally:
             process.send_signal(ending)
             process.stdout.read()
