@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 wanted=$1
-export UV_SYSTEM_CERTS=1 UV_PYTHON_DOWNLOADS=never UV_NO_CONFIG=1 UV_LINK_MODE=copy PIP_DISABLE_PIP_VERSION_CHECK=1
+export UV_SYSTEM_CERTS=1 UV_PYTHON_DOWNLOADS=never UV_NO_CONFIG=1 UV_LINK_MODE=copy UV_COMPILE_BYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || {
     echo "Postroom needs Python 3.11 or newer; '$python' is not. Try: make PYTHON=python3.12 run" >&2
@@ -32,3 +32,4 @@ install_with_pip() {
 install_uv
 [ "$wanted" = uv ] && exit 0
 if have_uv; then install_with_uv; else install_with_pip; fi
+.venv/bin/python -m compileall -q src  # the first start need not

@@ -14,7 +14,9 @@ import typer
 from postroom import __version__
 from postroom.config import DEFAULTS, PLANS, Config, ConfigError, Endpoint, Plan, load
 from postroom_client.cli import app
-from postroom_client.cli.command import group
+from postroom_client.cli import domains as domain_commands
+from postroom_client.cli.command import command, group
+from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
     from postroom.accounts import Account
@@ -62,10 +64,8 @@ def serve(
 
 
 async def _serve(config: Config) -> None:
-    from postroom import log
     from postroom.assembly import serving
 
-    log.set_up()
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
@@ -214,6 +214,65 @@ def revoke_key(key_id: Annotated[str, typer.Argument(help="Id of the key, key_â€
 
     _write(lambda tx, now: keys.remove(tx, key_id))
     print(f"{key_id} is revoked.")
+
+
+@command(domain_commands.app, "show")
+def show_domains(desk: Desk, domain_id: Annotated[str | None, typer.Argument(help="dom_â€¦")] = None) -> None:
+    """Show a domain and its DNS records; without an id, on the server's machine, all that is served there."""
+    if domain_id is not None:
+        domain_commands.show(desk, domain_id)
+        return
+    from postroom.assembly import make_service_key
+
+    async def work(db: "Database", config: Config) -> list[dict[str, Any]]:
+        await make_service_key(db, config.domain)
+        return await db.read(_describe_domains, config.domain)
+
+    found = _with_database(work)
+    if desk.is_json:
+        print(json.dumps(found))
+        return
+    for domain in found:
+        print(f"{domain['domain']} ({domain['status']})")
+        for record in domain["records"]:
+            note = "" if record["required"] else " (recommended)"
+            print(
+                f"\n  # {record['purpose']}{note}\n  {record['name']}. {record['type']} {_zone_value(record)}"
+            )
+        print()
+
+
+def _describe_domains(tx: "Tx", service_domain: str) -> list[dict[str, Any]]:
+    from postroom import domains
+
+    owners = [(domains.SERVICE, service_domain, "the service's own")] + [
+        (domain.account_id, domain.name, "verified" if domain.verified_at else "not verified yet")
+        for domain in domains.list_all(tx)
+    ]
+    shown = []
+    for owner, name, status in owners:
+        key = domains.find_key(tx, owner, name)
+        assert key is not None
+        records = [
+            {
+                "type": record.type,
+                "name": record.name,
+                "value": record.value,
+                "purpose": record.purpose,
+                "required": record.is_required,
+            }
+            for record in domains.records(name, service_domain, key)
+        ]
+        shown.append({"domain": name, "status": status, "records": records})
+    return shown
+
+
+def _zone_value(record: dict[str, Any]) -> str:
+    """As a zone file writes it: a text in strings of at most 255 characters (RFC 1035 section 3.3.14)."""
+    value: str = record["value"]
+    if record["type"] != "TXT":
+        return value
+    return " ".join(f'"{value[at : at + 255]}"' for at in range(0, len(value), 255))
 
 
 def _require_plan(plan: str) -> Plan:

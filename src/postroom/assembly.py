@@ -178,11 +178,14 @@ def mail_courier(resources: Resources) -> MailCourier:
 
 async def send_out(resources: Resources, outbound: Outbound) -> None:
     """Nothing leaves before there is a key to sign it with; making one takes a moment, once."""
-    domain = resources.config.domain
-    if await resources.db.read(domains.find_key, domains.SERVICE, domain) is None:
-        private_key = await asyncio.to_thread(dkim.generate_key)
-        await resources.db.write(domains.add_key, domains.SERVICE, domain, private_key)
+    await make_service_key(resources.db, resources.config.domain)
     await work_through(resources, MAIL, partial(deliver_mail, resources, outbound))
+
+
+async def make_service_key(db: Database, domain: str) -> None:
+    if await db.read(domains.find_key, domains.SERVICE, domain) is None:
+        private_key = await asyncio.to_thread(dkim.generate_key)
+        await db.write(domains.add_key, domains.SERVICE, domain, private_key)
 
 
 async def start_smtp(smtp: SmtpServer, endpoint: Endpoint) -> None:

@@ -9,8 +9,7 @@ from postroom.announce import announce
 from postroom.attachments import Attachment
 from postroom.checks import Check
 from postroom.events import MESSAGE_RECEIVED
-from postroom.mail import authenticity
-from postroom.mail.extract import Extraction
+from postroom.mail.extraction import Extraction
 from postroom.mail.lookup import Lookup
 from postroom.mail.parse import ParsedMail, parse_mail
 from postroom.messages import Message, Verdicts
@@ -71,6 +70,8 @@ async def read_raw(resources: Resources, message_id: str) -> bytes:
 async def judge(raw: bytes, mail: ParsedMail, check: Check, lookup: Lookup) -> Verdicts:
     if not has_to_be_judged(mail, check.peer_ip):
         return unjudged(mail, check.peer_ip)
+    from postroom.mail import authenticity  # SPF takes a while to load, and a start should not
+
     is_public = guard.is_public(check.peer_ip)  # SPF has nothing to say of a private peer: it is not asked
     found = await asyncio.to_thread(
         authenticity.check,

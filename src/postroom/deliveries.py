@@ -158,7 +158,7 @@ def add_webhook(tx: Tx, event: Event, owner: str, url: str, now: int) -> None:
         message_id=event.message_id,
         event_id=event.id,
         target=url,
-        lane=urlsplit(url).netloc,
+        lane=f"{event.account_id} {urlsplit(url).netloc}",
         position=0,
         webhook_owner=owner,
         is_cold=0,
@@ -177,6 +177,20 @@ def claim_webhooks(tx: Tx, running: Sequence[Delivery], limit: int, now: int) ->
 def _claim_due(tx: Tx, kind: str, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
     """Takes what is due for the length of a lease, a few of each lane, so that a dead place delays nobody."""
     used = Counter(delivery.lane for delivery in running)
+    claimed: list[Delivery] = []
+    while room := limit - len(claimed):
+        rows = _list_due(tx, kind, used, room, now)
+        for delivery in rows:
+            if used[delivery.lane] < LANE_WIDTH and (taken := _claim(tx, delivery, now)) is not None:
+                used[delivery.lane] += 1
+                claimed.append(taken)
+        if len(rows) < room or all(used[delivery.lane] < LANE_WIDTH for delivery in rows):
+            break  # else what waits in a lane that is now full may have hidden others
+    return claimed
+
+
+def _list_due(tx: Tx, kind: str, used: Counter[str], limit: int, now: int) -> list[Delivery]:
+    """Without the lanes that are full."""
     full = {f"full_{number}": lane for number, lane in enumerate(used) if used[lane] >= LANE_WIDTH}
     others = f" and lane not in ({', '.join(f':{name}' for name in full)})" if full else ""
     rows = tx.all(
@@ -187,12 +201,7 @@ def _claim_due(tx: Tx, kind: str, running: Sequence[Delivery], limit: int, now: 
         limit=limit,
         **full,
     )
-    claimed = []
-    for delivery in map(Delivery.from_row, rows):
-        if used[delivery.lane] < LANE_WIDTH and (taken := _claim(tx, delivery, now)) is not None:
-            used[delivery.lane] += 1
-            claimed.append(taken)
-    return claimed
+    return [Delivery.from_row(row) for row in rows]
 
 
 def _claim(tx: Tx, delivery: Delivery, now: int) -> Delivery | None:

@@ -98,7 +98,13 @@ def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> tuple[l
     return [Domain.from_row(row) for row in rows], int(row["total"]) if row else 0
 
 
+def list_all(tx: Tx) -> list[Domain]:
+    return [Domain.from_row(row) for row in tx.all("select * from domains order by name, created_at, id")]
+
+
 def mark_verified(tx: Tx, domain: Domain, now: int) -> Domain:
+    # Holds every claim to the name: of two accounts at the same moment the second must see the first.
+    tx.run("update domains set name = name where name = :name", name=domain.name)
     if tx.one(
         "select 1 as found from domains where name = :name and verified_at is not null", name=domain.name
     ):

@@ -41,39 +41,25 @@ def find_answer(tx: Tx, account_id: str, key: str, request_hash: str, now: int) 
     return None if row is None else _same_request(row, request_hash)
 
 
-def claim(tx: Tx, account_id: str, key: str, request_hash: str, now: int) -> bytes | None:
-    """None: the key is ours, and only a commit makes it so. Else the answer of who had it first.
+def claim(tx: Tx, account_id: str, key: str, request_hash: str, answer: bytes, now: int) -> bytes | None:
+    """None: the key is ours with this answer, and only a commit makes it so. Else the answer of the first.
 
     A second caller waits at the insert until the first has committed or failed.
     """
-    tx.run(
-        "delete from idempotency_keys"
-        " where account_id = :account_id and idempotency_key = :key and created_at <= :oldest",
-        account_id=account_id,
-        key=key,
-        oldest=now - LIFETIME,
-    )
     claimed = tx.run(
         "insert into idempotency_keys (account_id, idempotency_key, request_hash, answer, created_at)"
-        " values (:account_id, :key, :request_hash, :nothing, :now)"
-        " on conflict (account_id, idempotency_key) do nothing",
+        " values (:account_id, :key, :request_hash, :answer, :now)"
+        " on conflict (account_id, idempotency_key) do update set request_hash = excluded.request_hash,"
+        " answer = excluded.answer, created_at = excluded.created_at"
+        " where idempotency_keys.created_at <= :oldest",
         account_id=account_id,
         key=key,
         request_hash=request_hash,
-        nothing=b"",
+        answer=answer,
         now=now,
+        oldest=now - LIFETIME,
     )
     return None if claimed else find_answer(tx, account_id, key, request_hash, now)
-
-
-def remember(tx: Tx, account_id: str, key: str, answer: bytes) -> None:
-    tx.run(
-        "update idempotency_keys set answer = :answer"
-        " where account_id = :account_id and idempotency_key = :key",
-        answer=answer,
-        account_id=account_id,
-        key=key,
-    )
 
 
 def _same_request(row: Row, request_hash: str) -> bytes:

@@ -31,14 +31,14 @@ def require_inbox_creation(tx: Tx, account_id: str, now: int) -> None:
 
 def require_send(tx: Tx, inbox_id: str, now: int) -> None:
     """10 in any 60 seconds and 200 a UTC day, before the one that is about to be stored."""
-    minute = _moments_of_sends(tx, inbox_id, now - MINUTE, SENDS_PER_MINUTE)
-    if len(minute) >= SENDS_PER_MINUTE:
+    today = start_of_day(now)
+    sends = _moments_of_sends(tx, inbox_id, min(today - 1, now - MINUTE), SENDS_PER_DAY)
+    if len(sends) >= SENDS_PER_MINUTE and sends[SENDS_PER_MINUTE - 1] > now - MINUTE:
         raise RateLimitExceeded(
             f"An inbox can send {SENDS_PER_MINUTE} mails a minute.",
-            retry_after=seconds_until(minute[-1] + MINUTE, now),
+            retry_after=seconds_until(sends[SENDS_PER_MINUTE - 1] + MINUTE, now),
         )
-    today = start_of_day(now)
-    if len(_moments_of_sends(tx, inbox_id, today - 1, SENDS_PER_DAY)) >= SENDS_PER_DAY:
+    if len(sends) >= SENDS_PER_DAY and sends[-1] >= today:
         raise RateLimitExceeded(
             f"An inbox can send {SENDS_PER_DAY} mails a day (UTC).",
             retry_after=seconds_until(today + DAY, now),
@@ -46,6 +46,7 @@ def require_send(tx: Tx, inbox_id: str, now: int) -> None:
 
 
 def _moments_of_sends(tx: Tx, inbox_id: str, after: int, limit: int) -> list[int]:
+    """The newest first."""
     rows = tx.all(
         "select created_at from messages where inbox_id = :inbox_id and direction = 'outbound'"
         " and created_at > :after order by created_at desc limit :limit",

@@ -1,26 +1,44 @@
-"""One line for each movement and each fault, on standard error; never a body, a key or a secret."""
+"""One line for each movement and each fault, on standard error; never a body, a key or a secret.
 
+A line is `key=value` pairs (logfmt). Our own, because structlog brings Rich into every start of the server.
+"""
+
+import functools
 import sys
-
-import structlog
-
-Logger = structlog.typing.FilteringBoundLogger
+import traceback
+from datetime import UTC, datetime
 
 
-def set_up() -> None:
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
-            structlog.processors.format_exc_info,
-            structlog.processors.LogfmtRenderer(key_order=["at", "level", "event"]),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
-    )
+class Logger:
+    def info(self, event: str, **facts: object) -> None:
+        _write("info", event, facts)
+
+    def error(self, event: str, **facts: object) -> None:
+        _write("error", event, facts)
+
+    def exception(self, event: str, **facts: object) -> None:
+        """Inside an except block: with the traceback."""
+        _write("error", event, {**facts, "exception": traceback.format_exc()})
 
 
+_logger = Logger()
+
+
+@functools.cache
 def get() -> Logger:
-    logger: Logger = structlog.get_logger()
-    return logger
+    return _logger
+
+
+def _write(level: str, event: str, facts: dict[str, object]) -> None:
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+    line = " ".join(f"{name}={_quoted(str(value))}" for name, value in facts.items())
+    sys.stderr.write(f"at={at} level={level} event={_quoted(event)} {line}".rstrip() + "\n")
+    sys.stderr.flush()
+
+
+def _quoted(value: str) -> str:
+    """One line whatever is in it: a stranger's words cannot start a line of their own."""
+    if value and value.isascii() and value.isprintable() and not set(value) & {" ", '"', "="}:
+        return value
+    escaped = value.encode("unicode_escape").decode().replace('"', '\\"')
+    return f'"{escaped}"'

@@ -13,9 +13,10 @@ from postroom.checks import Check
 from postroom.clock import to_iso
 from postroom.events import MESSAGE_RECEIVED
 from postroom.inboxes import Inbox
-from postroom.mail import bounce, extract, findings, reply, text
+from postroom.mail import bounce, findings, reply, text
 from postroom.mail.address import Address, mailbox_of, normalize
 from postroom.mail.bounce import Report
+from postroom.mail.extraction import MAX_CONTENT_BYTES
 from postroom.mail.parse import ParsedAttachment, ParsedMail, parse_mail
 from postroom.mail.return_path import BouncePath
 from postroom.messages import INBOUND, RAW_IN_ROW_BYTES, RECEIVED, Document, Verdicts
@@ -120,7 +121,7 @@ def unjudged(mail: ParsedMail, peer_ip: str) -> Verdicts:
 
 
 def _describe(position: int, file: ParsedAttachment) -> Attachment:
-    method = "skipped_too_large" if len(file.content) > extract.MAX_CONTENT_BYTES else None
+    method = "skipped_too_large" if len(file.content) > MAX_CONTENT_BYTES else None
     return Attachment(file.filename, position, file.content_type, len(file.content), method)
 
 
@@ -147,12 +148,15 @@ def store_mail(
 def store_message(tx: Tx, inbox: Inbox, read: ReadMail, now: int) -> Document:
     mail = read.mail
     joined = threads.resolve(tx, inbox.id, mail.in_reply_to, mail.references)
-    thread = joined or threads.start(tx, inbox.id, mail.subject, is_read=False, now=now)
     is_new = joined is not None and not threads.has_participant(tx, joined.id, mail.from_address)
+    thread = (
+        threads.start(tx, inbox.id, mail.subject, is_read=False, now=now)
+        if joined is None
+        else threads.add_message(tx, joined, is_read=False, now=now)
+    )
     document = to_document(inbox, thread.id, read, is_new, now)
     messages.add(tx, document, RECEIVED, mail.from_address, bool(read.attachments), now)
     attachments.add_all(tx, document.id, read.attachments)
-    threads.add_message(tx, thread, is_read=False, now=now)
     threads.add_participants(tx, thread.id, participants(mail))
     inboxes.add_correspondent(tx, inbox.id, mail.from_address)
     return document

@@ -224,7 +224,11 @@ def commit(
     tx: Tx, caller: Caller, order: Order, around: Surroundings, letter: Letter, blob: str | None, now: int
 ) -> Answer:
     """The send section of the specification, line by line."""
-    known = idempotency.claim(tx, caller.account_id, order.idempotency_key, order.request_hash, now)
+    subject = letter.draft.subject
+    thread = around.thread or threads.new(around.inbox.id, subject, is_read=True, now=now)
+    document = to_document(around.inbox, thread, order, letter, now)
+    answer = msgspec.json.encode(to_receipt(document))
+    known = idempotency.claim(tx, caller.account_id, order.idempotency_key, order.request_hash, answer, now)
     if known is not None:
         return Answer(known, is_replay=True)
     inbox = inboxes.count_message(tx, order.inbox_id, OUTBOUND)
@@ -235,17 +239,16 @@ def commit(
     cold = {address for address in addresses if not inboxes.has_correspondent(tx, inbox.id, address)}
     limits.require_warmth(tx, inbox.id, inbox.created_at, cold, now)
     require_no_loop(tx, around, now)
-    thread = around.thread or threads.start(tx, inbox.id, letter.draft.subject, is_read=True, now=now)
-    document = to_document(inbox, thread, order, letter, now)
+    if around.thread is None:
+        threads.add(tx, thread)
+    else:
+        threads.add_message(tx, thread, is_read=True, now=now)
     messages.add(tx, document, PENDING, inbox.address, bool(letter.files), now)
     messages.add_raw(tx, document.id, None if blob else letter.raw, blob)
     attachments.add_all(tx, document.id, letter.files)
-    threads.add_message(tx, thread, is_read=True, now=now)
     threads.add_participants(tx, thread.id, (inbox.address, *addresses))
     recipients = [Recipient(address, address in cold) for address in addresses]
     deliveries.add_mail(tx, caller.account_id, inbox.id, document.id, recipients, now)
-    answer = msgspec.json.encode(to_receipt(document))
-    idempotency.remember(tx, caller.account_id, order.idempotency_key, answer)
     return Answer(answer, is_replay=False)
 
 

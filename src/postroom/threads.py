@@ -49,24 +49,34 @@ def resolve(tx: Tx, inbox_id: str, in_reply_to: Iterable[str], references: Itera
     return None
 
 
+def new(inbox_id: str, subject: str, is_read: bool, now: int) -> Thread:
+    """A thread of one message that is not stored yet."""
+    return Thread(ids.new(ids.THREAD, now), inbox_id, subject, is_read, 1, now)
+
+
 def start(tx: Tx, inbox_id: str, subject: str, is_read: bool, now: int) -> Thread:
-    thread = Thread(ids.new(ids.THREAD, now), inbox_id, subject, is_read, 0, now)
+    thread = new(inbox_id, subject, is_read, now)
+    add(tx, thread)
+    return thread
+
+
+def add(tx: Tx, thread: Thread) -> None:
     tx.run(
         "insert into threads (id, inbox_id, subject, is_read, message_count, last_message_at, created_at)"
-        " values (:id, :inbox_id, :subject, :is_read, 0, :now, :now)",
+        " values (:id, :inbox_id, :subject, :is_read, :message_count, :now, :now)",
         id=thread.id,
-        inbox_id=inbox_id,
-        subject=subject,
-        is_read=int(is_read),
-        now=now,
+        inbox_id=thread.inbox_id,
+        subject=thread.subject,
+        is_read=int(thread.is_read),
+        message_count=thread.message_count,
+        now=thread.last_message_at,
     )
     tx.run(
         "update inboxes set thread_count = thread_count + 1, unread_count = unread_count + :unread"
         " where id = :inbox_id",
-        unread=int(not is_read),
-        inbox_id=inbox_id,
+        unread=int(not thread.is_read),
+        inbox_id=thread.inbox_id,
     )
-    return thread
 
 
 def add_message(tx: Tx, thread: Thread, is_read: bool, now: int) -> Thread:
@@ -134,12 +144,14 @@ def _total(tx: Tx, inbox_id: str, is_read: bool | None) -> int:
 
 
 def add_participants(tx: Tx, thread_id: str, addresses: Iterable[str]) -> None:
-    for address in sorted(set(addresses)):
+    values = {f"address_{number}": address for number, address in enumerate(sorted(set(addresses)))}
+    if values:
+        rows = ", ".join(f"(:thread_id, :{name})" for name in values)
         tx.run(
-            "insert into participants (thread_id, address) values (:thread_id, :address)"
+            f"insert into participants (thread_id, address) values {rows}"
             " on conflict (thread_id, address) do nothing",
             thread_id=thread_id,
-            address=address,
+            **values,
         )
 
 

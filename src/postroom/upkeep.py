@@ -2,7 +2,7 @@
 
 import asyncio
 
-from postroom import log
+from postroom import idempotency, log
 from postroom.clock import DAY
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -16,6 +16,8 @@ CREATION_LIFETIME = 2 * DAY
 EXPIRING = (
     ("events", "id", "created_at", EVENT_LIFETIME),
     ("inbox_creations", "inbox_id", "created_at", CREATION_LIFETIME),
+    ("handovers", "inbox_id, content_hash", "received_at", HANDOVER_LIFETIME),
+    ("idempotency_keys", "account_id, idempotency_key", "created_at", idempotency.LIFETIME),
 )
 
 
@@ -32,8 +34,6 @@ async def keep_up(resources: Resources) -> None:
 async def one_round(resources: Resources) -> None:
     while await resources.db.write(expire_rows, resources.now()):
         pass
-    while await resources.db.write(forget_handovers, resources.now()):
-        pass
     while (blobs := await resources.db.write(empty_removed_inbox)) is not None:
         for blob in blobs:
             await asyncio.to_thread(resources.blobs.remove, blob)
@@ -44,21 +44,12 @@ def expire_rows(tx: Tx, now: int) -> int:
     removed = 0
     for table, key, moment, lifetime in EXPIRING:
         removed += tx.run(
-            f"delete from {table} where {key} in"
+            f"delete from {table} where ({key}) in"
             f" (select {key} from {table} where {moment} < :limit order by {moment} limit :rows)",
             limit=now - lifetime,
             rows=STEP_ROWS,
         )
     return removed
-
-
-def forget_handovers(tx: Tx, now: int) -> int:
-    return tx.run(
-        "delete from handovers where received_at < :limit and (inbox_id, content_hash) in"
-        " (select inbox_id, content_hash from handovers where received_at < :limit limit :rows)",
-        limit=now - HANDOVER_LIFETIME,
-        rows=STEP_ROWS,
-    )
 
 
 def empty_removed_inbox(tx: Tx) -> list[str] | None:
@@ -81,7 +72,11 @@ def empty_removed_inbox(tx: Tx) -> list[str] | None:
 
 def _remove_message(tx: Tx, message_id: str) -> str | None:
     row = tx.one("select blob from raw_mails where message_id = :id", id=message_id)
-    for table in ("raw_mails", "attachments", "checks"):
+    tx.run(
+        "delete from attempts where delivery_id in (select id from deliveries where message_id = :id)",
+        id=message_id,
+    )
+    for table in ("raw_mails", "attachments", "checks", "deliveries"):
         tx.run(f"delete from {table} where message_id = :id", id=message_id)
     tx.run("delete from messages where id = :id", id=message_id)
     blob: str | None = None if row is None else row["blob"]

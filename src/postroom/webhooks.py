@@ -64,6 +64,17 @@ def find(tx: Tx, owner: str) -> Webhook | None:
     return None if row is None else Webhook.from_row(row)
 
 
+def find_for_inbox(tx: Tx, inbox_id: str, account_id: str) -> Webhook | None:
+    """The inbox's own webhook, else the account's."""
+    row = tx.one(
+        "select * from webhooks where owner in (:inbox_id, :account_id)"
+        " order by case when owner = :inbox_id then 0 else 1 end limit 1",
+        inbox_id=inbox_id,
+        account_id=account_id,
+    )
+    return None if row is None else Webhook.from_row(row)
+
+
 def get(tx: Tx, owner: str) -> Webhook:
     webhook = find(tx, owner)
     if webhook is None:
@@ -83,14 +94,15 @@ def put(
     """Sets it, and enables it again. True when a secret was made just now. What is not given stays."""
     known = find(tx, owner)
     kept = known.secret if known else None
+    rotated = known if secret is None else None  # only a secret that is given ends the time of the one before
     webhook = Webhook(
         owner=owner,
         account_id=account_id,
         url=url,
         event_types=event_types or (known.event_types if known else DEFAULT_EVENT_TYPES),
         secret=secret or kept or new_secret(),
-        previous_secret=None,
-        previous_until=None,
+        previous_secret=rotated.previous_secret if rotated else None,
+        previous_until=rotated.previous_until if rotated else None,
         enabled=True,
         disabled_reason=None,
         failing_since=None,
@@ -98,13 +110,16 @@ def put(
     )
     remove(tx, owner)
     tx.run(
-        "insert into webhooks (owner, account_id, url, event_types, secret, enabled, created_at)"
-        " values (:owner, :account_id, :url, :event_types, :secret, 1, :created_at)",
+        "insert into webhooks (owner, account_id, url, event_types, secret, previous_secret, previous_until,"
+        " enabled, created_at) values (:owner, :account_id, :url, :event_types, :secret, :previous_secret,"
+        " :previous_until, 1, :created_at)",
         owner=owner,
         account_id=account_id,
         url=url,
         event_types=" ".join(webhook.event_types),
         secret=webhook.secret,
+        previous_secret=webhook.previous_secret,
+        previous_until=webhook.previous_until,
         created_at=webhook.created_at,
     )
     return webhook, secret is None and kept is None
@@ -136,7 +151,7 @@ def rotate_secret(tx: Tx, owner: str, now: int) -> Webhook:
 
 def enqueue(tx: Tx, event: Event, now: int) -> bool:
     """Queues the event for the inbox's own webhook, else for the account's. False when nobody wants it."""
-    webhook = find(tx, event.inbox_id) or find(tx, event.account_id)
+    webhook = find_for_inbox(tx, event.inbox_id, event.account_id)
     if webhook is None or not webhook.enabled or event.kind not in webhook.event_types:
         return False
     deliveries.add_webhook(tx, event, webhook.owner, webhook.url, now)
@@ -144,24 +159,35 @@ def enqueue(tx: Tx, event: Event, now: int) -> bool:
 
 
 def note_success(tx: Tx, webhook: Webhook) -> None:
-    if webhook.failing_since is not None:
-        tx.run("update webhooks set failing_since = null where owner = :owner", owner=webhook.owner)
+    tx.run(
+        "update webhooks set failing_since = null where owner = :owner and failing_since is not null",
+        owner=webhook.owner,
+    )
 
 
 def note_failure(tx: Tx, webhook: Webhook, is_gone: bool, now: int) -> None:
-    """410 or five days without one success: the endpoint is disabled, with a reason that is shown."""
-    failing_since = webhook.failing_since if webhook.failing_since is not None else now
-    reason = None
-    if is_gone:
-        reason = "The endpoint answered 410 Gone."
-    elif now - failing_since >= GIVE_UP_AFTER:
-        reason = "The endpoint has failed for five days."
+    """410 or five days without one success: the endpoint is disabled, with a reason that is shown.
+
+    `webhook` is from before the attempt; what other attempts found meanwhile counts.
+    """
+    current = find(tx, webhook.owner)
+    if current is None or current.url != webhook.url:
+        return
+    failing_since = current.failing_since if current.failing_since is not None else now
+    reason = _reason_to_disable(failing_since, is_gone, now)
     tx.run(
         "update webhooks set failing_since = :since, enabled = :enabled, disabled_reason = :reason"
-        " where owner = :owner and url = :url",
+        " where owner = :owner",
         since=failing_since,
-        enabled=int(reason is None),
-        reason=reason,
+        enabled=int(current.enabled and reason is None),
+        reason=reason or current.disabled_reason,
         owner=webhook.owner,
-        url=webhook.url,
     )
+
+
+def _reason_to_disable(failing_since: int, is_gone: bool, now: int) -> str | None:
+    if is_gone:
+        return "The endpoint answered 410 Gone."
+    if now - failing_since >= GIVE_UP_AFTER:
+        return "The endpoint has failed for five days."
+    return None

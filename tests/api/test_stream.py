@@ -2,13 +2,17 @@
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from tests.conftest import Server
+from postroom import ids
+from postroom.assembly import serving
+from postroom.storage.database import Tx
+from tests.conftest import Server, settings
 
 
 def mail(number: int, to: str = "hello") -> bytes:
@@ -216,3 +220,85 @@ async def test_an_event_never_comes_before_its_message_can_be_read(server: Serve
             event = await hear(stream)
             answer = await server.api.get(f"/v1/messages/{event['message']['id']}")
             assert answer.status_code == 200
+
+
+def repeat_last_event(tx: Tx, now: int) -> str:
+    """One more event in the log, as a node that dies before it rings would leave it."""
+    last = tx.one("select * from events order by position desc limit 1")
+    assert last is not None
+    event_id = ids.new(ids.EVENT, now)
+    tx.run("update accounts set event_position = event_position + 1")
+    tx.run(
+        "insert into events (id, account_id, position, inbox_id, kind, payload, message_id, created_at)"
+        " select :new, account_id, position + 1, inbox_id, kind, :payload, message_id, created_at"
+        " from events where id = :id",
+        new=event_id,
+        payload=bytes(last["payload"]).replace(last["id"].encode(), event_id.encode()),
+        id=last["id"],
+    )
+    return event_id
+
+
+async def test_an_event_that_a_replay_finds_before_its_bell_comes_once(server: Server) -> None:
+    await server.new_inbox("hello")
+    async with open_stream(server) as opened_first, open_stream(server) as stream:
+        await subscribe(opened_first)
+        await server.deliver(mail(0), "hello")
+        first = (await hear(opened_first))["event_id"]
+        await server.deliver(mail(1), "hello")
+        second = (await hear(opened_first))["event_id"]
+        third = await server.resources.db.write(repeat_last_event, server.clock.now())
+        await subscribe(stream, last_event_id=first)
+        heard = [(await hear(stream))["event_id"] for _ in range(2)]
+        assert (await hear(opened_first))["event_id"] == third  # by now the hub knows of it too
+        assert heard == [second, third]
+        assert await hears_nothing(stream)
+
+
+async def test_a_replay_that_cannot_go_on_is_closed_so_that_the_client_resumes(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path)) as postroom:
+        url = (
+            postroom.resources.config.base_url.replace("http", "ws") + f"/v1/ws?token={postroom.first_token}"
+        )
+        await postroom.resources.db.write(add_unreadable_events)
+        async with connect(url, proxy=None) as stream:
+            await subscribe(stream, last_event_id="evt_" + "0" * 31 + "1")
+            assert await close_code(stream) == 1011
+
+
+def add_unreadable_events(tx: Tx) -> None:
+    """SQLite alone lets a text stand where bytes belong: the nearest thing to a broken disk."""
+    tx.run("update accounts set event_position = 2")
+    for position in (1, 2):
+        tx.run(
+            "insert into events (id, account_id, position, inbox_id, kind, payload, created_at)"
+            " select :id, id, :position, 'inb_', 'message.received', 'text', 0 from accounts",
+            id="evt_" + str(position).zfill(32),
+            position=position,
+        )
+
+
+async def test_a_long_or_endless_list_of_event_types_is_an_error(server: Server) -> None:
+    async with open_stream(server) as stream:
+        for bad in (["x" * 65], ["x"] * 21):
+            assert (await subscribe(stream, event_types=bad))["type"] == "error"
+
+
+async def test_a_refused_upgrade_carries_a_request_id_and_the_scheme(server: Server) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        async with open_stream(server, "pr_wrong"):
+            pass
+    headers = refused.value.response.headers
+    assert headers["X-Request-Id"].startswith("req_")
+    assert headers["WWW-Authenticate"] == "Bearer"
+
+
+async def test_a_stop_closes_with_1001(tmp_path: Path) -> None:
+    async with serving(settings(tmp_path)) as postroom:
+        url = (
+            postroom.resources.config.base_url.replace("http", "ws") + f"/v1/ws?token={postroom.first_token}"
+        )
+        streams = [await connect(url, proxy=None) for _ in range(3)]
+        await subscribe(streams[0])
+        codes = [asyncio.create_task(close_code(stream)) for stream in streams]
+    assert await asyncio.gather(*codes) == [1001, 1001, 1001]

@@ -8,44 +8,17 @@ from typing import Any
 
 import pytest
 
+from postroom import webhooks
 from postroom.clock import DAY
+from tests.api.endpoint import Endpoint, running_endpoint
 from tests.api.test_stream import mail
 from tests.conftest import Server
 
 
-class Endpoint:
-    """A customer's HTTP endpoint on loopback that answers as told."""
-
-    def __init__(self) -> None:
-        self.requests: list[tuple[dict[str, str], bytes]] = []
-        self.answers: list[bytes] = []
-        self.url = ""
-
-    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-        headers = {
-            name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])
-        }
-        body = await reader.readexactly(int(headers["content-length"]))
-        self.requests.append((headers, body))
-        answer = self.answers.pop(0) if self.answers else b"200 OK"
-        writer.write(b"HTTP/1.1 " + answer + b"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
-        await writer.drain()
-        writer.close()
-
-    async def wait_for(self, count: int) -> None:
-        async with asyncio.timeout(15):
-            while len(self.requests) < count:
-                await asyncio.sleep(0.02)
-
-
 @pytest.fixture
 async def endpoint() -> AsyncIterator[Endpoint]:
-    peer = Endpoint()
-    server = await asyncio.start_server(peer.handle, "127.0.0.1", 0)
-    peer.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook"
-    yield peer
-    server.close()
+    async with running_endpoint() as peer:
+        yield peer
 
 
 def signature(secret: str, headers: dict[str, str], body: bytes) -> str:
@@ -116,6 +89,31 @@ async def test_the_secret_is_shown_once_and_after_a_rotation_both_are_valid_for_
     await endpoint.wait_for(3)
     await asyncio.sleep(0.2)
     assert len(endpoint.requests) == 3
+
+
+async def test_a_put_without_a_secret_leaves_the_one_before_valid(server: Server, endpoint: Endpoint) -> None:
+    await server.new_inbox("hello")
+    first = (await set_webhook(server, endpoint.url))["secret"]
+    await server.api.post("/v1/webhook/rotate-secret")
+    await set_webhook(server, endpoint.url, eventTypes=["message.received", "message.sent"])
+    endpoint.answers = [b"401 Unauthorized"]
+    await server.deliver(mail(1), "hello")
+    await endpoint.wait_for(2)
+    headers, body = endpoint.requests[1]
+    assert headers["x-signature"] == signature(first, headers, body)
+
+
+async def test_a_failure_that_was_under_way_does_not_undo_a_success(server: Server) -> None:
+    account_id = (await server.api.get("/v1/me")).json()["accountId"]
+    await set_webhook(server, "http://127.0.0.1:9/hook")
+    db, now = server.resources.db, server.clock.now()
+    before = await db.read(webhooks.get, account_id)
+    await db.write(webhooks.note_failure, before, False, now)
+    failing = await db.read(webhooks.get, account_id)
+    await db.write(webhooks.note_success, before)
+    await db.write(webhooks.note_failure, failing, False, now + 5 * DAY)
+    after = await db.read(webhooks.get, account_id)
+    assert (after.enabled, after.failing_since) == (True, now + 5 * DAY)
 
 
 async def test_an_inbox_of_its_own_webhook_is_signed_with_its_own_secret(

@@ -57,33 +57,41 @@ class LiveServer:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class Ports:
+    http: int
+    smtp: int
+
+    @classmethod
+    def free(cls) -> "Ports":
+        return cls(free_port(), free_port())
+
+
 @contextlib.contextmanager
-def running_server(folder: Path) -> Iterator[LiveServer]:
-    http, smtp = free_port(), free_port()
+def running_server(
+    folder: Path, ports: Ports | None = None, *, ending: signal.Signals = signal.SIGTERM
+) -> Iterator[LiveServer]:
+    """Starts again on the same data and ports, when they are given again."""
+    ports = ports or Ports.free()
     settings = {
         "POSTROOM_DATA_DIR": str(folder / "data"),
-        "POSTROOM_HTTP": f"127.0.0.1:{http}",
-        "POSTROOM_SMTP": f"127.0.0.1:{smtp}",
+        "POSTROOM_HTTP": f"127.0.0.1:{ports.http}",
+        "POSTROOM_SMTP": f"127.0.0.1:{ports.smtp}",
         "POSTROOM_API_KEY": API_KEY,
         "XDG_CONFIG_HOME": str(folder / "server-config"),
     }
-    log = folder / "server.log"
+    command = [sys.executable, "-m", "postroom", "serve"]
+    environment = {**plain_environment(), **settings}
     with (
-        log.open("wb") as errors,
-        subprocess.Popen(
-            [sys.executable, "-m", "postroom", "serve"],
-            env={**plain_environment(), **settings},
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        ) as process,
+        (folder / "server.log").open("ab") as log,
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True) as process,
     ):
         assert process.stdout is not None
-        assert "is ready" in process.stdout.readline(), log.read_text()
+        assert "is ready" in process.stdout.readline(), (folder / "server.log").read_text()
         try:
-            yield LiveServer(f"http://127.0.0.1:{http}", smtp)
+            yield LiveServer(f"http://127.0.0.1:{ports.http}", ports.smtp)
         finally:
-            process.send_signal(signal.SIGTERM)
+            process.send_signal(ending)
             process.stdout.read()
 
 

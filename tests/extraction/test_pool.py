@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from postroom.extraction.pool import ExtractionPool, Limits
-from postroom.mail.extract import MAX_CONTENT_BYTES, Extraction
+from postroom.mail.extraction import MAX_CONTENT_BYTES, Extraction
 from tests.mail import files
 
 # Nothing but empty elements: minutes of work, and not a word.

@@ -1,6 +1,7 @@
 """Address lists as people and programs write them, the form to compare by, and strict validation."""
 
 import pytest
+from email_validator import validate_email
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -166,3 +167,17 @@ def test_validate_accepts_what_can_be_delivered_somewhere(given: str, valid: str
 def test_validate_refuses_everything_else(given: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         address.validate(given)
+
+
+@given(
+    st.from_regex(
+        r"[a-zA-Z0-9!#$%&'*+/=?^_`{|}~.-]{1,70}@([a-zA-Z0-9-]{1,45}\.){1,4}[a-zA-Z0-9-]{1,22}", fullmatch=True
+    )
+)
+def test_the_short_way_for_plain_addresses_agrees_with_the_long_one(given_address: str) -> None:
+    if address._PLAIN_ADDRESS.fullmatch(given_address):
+        special = given_address.lower().rpartition(".")[2] in address._SPECIAL_USE
+        stand_in = ".example" if special else ""
+        checked = validate_email(given_address + stand_in, check_deliverability=False, strict=True)
+        expected = f"{checked.local_part}@{checked.ascii_domain.removesuffix(stand_in)}"
+        assert address.validate(given_address) == expected

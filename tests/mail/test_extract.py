@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail import archive
-from postroom.mail.extract import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, METHODS, REASONS, Extraction, extract
+from postroom.mail.extract import extract
+from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, METHODS, REASONS, Extraction
 from tests.mail import files
 
 PARAGRAPH = "<w:p><w:r><w:t>{}</w:t></w:r></w:p>"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.findings import codes, links
+from postroom.mail.findings import REACH_AFTER_WORD, REACH_BEFORE_WORD, codes, links
 
 
 @pytest.mark.parametrize(
@@ -109,3 +109,21 @@ def test_the_number_and_length_of_links_are_bounded() -> None:
 def test_any_text_can_be_searched(text: str, html: str) -> None:
     assert all(link.lower().startswith("http") for link in links(text, html))
     assert all(code in text for code in codes(text))
+
+
+def test_letters_that_grow_in_lower_case_do_not_move_the_words_away() -> None:
+    assert codes("\u0130" * 200 + " Your CODE is 493817") == ("493817",)
+
+
+def test_a_word_is_found_as_far_from_its_code_as_it_reaches() -> None:
+    for gap in (REACH_AFTER_WORD, REACH_AFTER_WORD + 1):
+        text = "code" + " " * gap + "493817"
+        assert (codes(text) == ("493817",)) is (gap <= REACH_AFTER_WORD)
+    for gap in (REACH_BEFORE_WORD, REACH_BEFORE_WORD + 1):
+        text = "493817" + " " * gap + "mot de passe"
+        assert (codes(text) == ("493817",)) is (gap <= REACH_BEFORE_WORD)
+
+
+def test_codes_far_apart_are_each_found_by_their_own_word() -> None:
+    text = ("The pin is 4711. " + "words without end " * 50) * 2 + "Your code: AB12-CD34"
+    assert codes(text) == ("4711", "AB12-CD34")

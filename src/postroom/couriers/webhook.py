@@ -15,7 +15,7 @@ from postroom.couriers.faults import describe
 from postroom.couriers.lanes import Lanes
 from postroom.deliveries import DeliveryError
 from postroom.net.dns import DnsTemporary, Resolver
-from postroom.net.target import InvalidWebhookUrl, Target, resolve_target
+from postroom.net.target import HasNoAddress, InvalidWebhookUrl, Target, resolve_target
 
 _MAX_ANSWER_BYTES = 64 * 1024
 _EXCERPT_BYTES = 2048
@@ -111,7 +111,7 @@ class WebhookCourier:
         try:
             return await resolve_target(self._resolver, url, self._allow_private)
         except InvalidWebhookUrl as error:
-            raise DeliveryError(error.reason, permanent=True) from error
+            raise DeliveryError(error.reason, permanent=not isinstance(error, HasNoAddress)) from error
         except DnsTemporary as error:
             raise DeliveryError("the DNS gave no answer for the host", permanent=False) from error
 

@@ -17,7 +17,8 @@ from postroom.extraction.confinement import (
     peak_memory_bytes,
 )
 from postroom.extraction.frames import LENGTH, MAX_JOB_BYTES, Job, framed
-from postroom.mail.extract import Extraction, extract
+from postroom.mail.extract import extract
+from postroom.mail.extraction import Extraction
 
 
 def main(memory_bytes: int, cpu_seconds: int, parent_pid: int) -> None:

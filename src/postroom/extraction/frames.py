@@ -4,7 +4,7 @@ import struct
 
 import msgspec
 
-from postroom.mail.extract import MAX_CONTENT_BYTES, MAX_TEXT_CHARS
+from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS
 
 LENGTH = struct.Struct(">I")
 MAX_NAME_CHARS = 1_000

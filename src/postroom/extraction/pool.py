@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from postroom.extraction.frames import LENGTH, MAX_ANSWER_BYTES, job_frame
-from postroom.mail.extract import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, METHODS, REASONS, Extraction
+from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, METHODS, REASONS, Extraction
 
 # Nothing else of the environment is for the child: it holds keys and secrets.
 PASSED_VARIABLES = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TESSDATA_PREFIX")

@@ -8,9 +8,9 @@ import email.message
 import io
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from postroom.mail.archive import Archive
+from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, Extraction
 from postroom.mail.office import (
     is_open_document,
     is_presentation,
@@ -22,16 +22,12 @@ from postroom.mail.office import (
 from postroom.mail.text import html_to_text, visible
 from postroom.mail.workbook import is_workbook, old_workbook_text, workbook_text
 
-MAX_CONTENT_BYTES = 10 * 1024 * 1024
-MAX_TEXT_CHARS = 50_000
 MAX_DECODED_BYTES = 4_000_000
 MAX_MAIL_PARTS = 200
 SNIFFED_BYTES = 8_192
 # Codecs of the standard library that take more than linear time.
 SLOW_CODECS = frozenset({"idna", "punycode"})
 
-METHODS = frozenset({"pdf", "office", "csv", "html", "text", "ocr"})
-REASONS = frozenset({"unsupported", "skipped_too_large", "timed_out", "failed"})
 
 CSV_TYPES = frozenset({"text/csv", "text/tab-separated-values", "application/csv"})
 CSV_ENDINGS = frozenset({"csv", "tsv", "tab"})
@@ -95,14 +91,6 @@ _BLANK_RUN = re.compile(r"\n{3,}")
 
 # Reads the letters of a picture. Given by the caller, since it needs a program of its own.
 PictureReader = Callable[[bytes], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Extraction:
-    """How the text was found, or the reason why there is none."""
-
-    method: str
-    text: str | None
 
 
 class Unsupported(Exception):

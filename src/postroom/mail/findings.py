@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from string import digits
 from urllib.parse import urlsplit
 
 from postroom.mail.markup import Open, tokens
@@ -15,14 +16,35 @@ MAX_LINK_CHARS = 2_000
 REACH_AFTER_WORD = 120
 REACH_BEFORE_WORD = 60
 
-_WORD = re.compile(
-    r"(?:code|codes|kode|kod|kodu|koden|kód|koodi|codice|c[oó]digo|codi|pin|otp|tan|2fa|mfa|passcode|one-time"
-    r"|password|passwort|einmalpasswort|mot de passe|contraseña|clave|wachtwoord|hasło|heslo|şifre|şifreniz"
-    r"|kodunuz|verification|verify|v[ée]rification|verifizierung|bestätigung|verificaci[oó]n|verifica[cç][aã]o"
-    r"|код|кода|пароль|κωδικός|mã)(?!\w)|验证码|驗證碼|校验码|動態密碼|認証コード|確認コード|コード|暗証番号"
-    r"|인증번호|인증 ?코드|코드|رمز|קוד|รหัส",
-    re.IGNORECASE,
+# The longest candidate and what may follow it, and the longest word, each with room to spare.
+_CANDIDATE_REACH = 24
+_LONGEST_WORD = 30
+
+_WORDS = (
+    *("code", "codes", "kode", "kod", "kodu", "koden", "kód", "koodi", "codice", "codigo", "código", "codi"),
+    *("pin", "otp", "tan", "2fa", "mfa", "passcode", "one-time", "password", "passwort", "einmalpasswort"),
+    *("mot de passe", "contraseña", "clave", "wachtwoord", "hasło", "heslo", "şifre", "şifreniz", "kodunuz"),
+    *("verification", "verify", "vérification", "verifizierung", "bestätigung", "verificacion"),
+    *("verificación", "verificacao", "verificação", "verificaçao", "verificacão"),
+    *("код", "кода", "пароль", "κωδικός", "mã"),
 )
+# Words of languages that write without spaces, or join endings to them.
+_JOINED_WORDS = (
+    *("验证码", "驗證碼", "校验码", "動態密碼", "認証コード", "確認コード", "コード", "暗証番号"),
+    *("인증번호", "인증코드", "인증 코드", "코드", "رمز", "קוד", "รหัส"),
+)
+
+
+def _one_of(words: Iterable[str], behind: str) -> str:
+    """An alternative for each first letter, which lets the search skip all other letters."""
+    endings: dict[str, list[str]] = {}
+    for word in words:
+        endings.setdefault(word[0], []).append(re.escape(word[1:]))
+    return "|".join(f"{first}(?:{'|'.join(rest)}){behind}" for first, rest in endings.items())
+
+
+# For text in lower case: ignoring case would try every word at every letter.
+_WORD = re.compile(_one_of(_WORDS, r"(?!\w)") + "|" + _one_of(_JOINED_WORDS, ""))
 # Words in front of "code" that make it something else.
 _OTHER_CODE = re.compile(
     r"(?:zip|post|postal|area|country|promo|promotion|discount|coupon|voucher|gutschein|rabatt|error|fehler|status"
@@ -34,9 +56,9 @@ _CANDIDATE = re.compile(
     r"(?<![\w.,:/+=#&@%$€£¥-])(?<!\d[ -])(?:"
     r"\d{3}[ -]\d{3}|\d{4}[ -]\d{4}|\d{2}[ -]\d{2}[ -]\d{2}|\d{4,8}|[A-Z]-\d{4,8}"
     r"|[A-Z0-9]{3,5}-[A-Z0-9]{3,5}|(?=[A-Z]{0,8}\d)(?=\d{0,8}[A-Z])[A-Z0-9]{4,8}"
-    r")(?![\w%€$£¥@]|[.,:/-]\d|-\w|[ -]\d{2,}|\s?(?:€|\$|£|eur\b|usd\b|gbp\b|chf\b))",
-    re.IGNORECASE,
+    r")(?![\w%€$£¥@]|[.,:/-]\d|-\w|[ -]\d{2,}|\s?(?:€|\$|£|(?i:eur|usd|gbp|chf)\b))"
 )
+_DIGITS = re.compile(r"\d(?:\D{0,24}\d)*+")
 _OTHER_NUMBER = re.compile(
     r"(?<!\w)(?:order|invoice|ticket|case|account|customer|reference|ref|bestellung|bestellnummer|rechnung"
     r"|kundennummer|auftrag|commande|facture|pedido|factura|ordine|fattura|tel|telephone|phone|fax|mobile|call"
@@ -46,7 +68,7 @@ _OTHER_NUMBER = re.compile(
 )
 _NAMED_AT_ONCE = re.compile(r"(?:\bis|ist|est|es|è|é|:|\uff1a|是|は|=)[\s*\"'“»]{0,4}$", re.IGNORECASE)
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_URL = re.compile(r"https?://[^\s<>\"\x00-\x20\x7f\\^`{|}]+", re.IGNORECASE)
+_URL = re.compile(r"[hH][tT]{2}[pP][sS]?://[^\s<>\"\x00-\x20\x7f\\^`{|}]+")
 _IGNORED_IN_URL = re.compile(r"[\t\r\n]")
 _NOT_IN_URL = re.compile(r"[\x00-\x20\x7f-\xa0\ud800-\udfff]")
 
@@ -54,13 +76,48 @@ _NOT_IN_URL = re.compile(r"[\x00-\x20\x7f-\xa0\ud800-\udfff]")
 def codes(text: str) -> tuple[str, ...]:
     """One-time codes, as they are written, in order and without repeats."""
     text = text[:MAX_SEARCHED_CHARS]
-    words = [match for match in _WORD.finditer(text) if not _is_other_code(text, match.start())]
-    if not words:
+    candidates = _candidates(text)
+    if not candidates:
         return ()
-    candidates = [match for match in _CANDIDATE.finditer(text) if _is_candidate(text, match)]
     starts = [candidate.start() for candidate in candidates]
+    words = _words_around(text, candidates)
     claimed = {place for word in words if (place := _nearest(word, candidates, starts)) is not None}
     return _first_unique((candidates[place].group() for place in sorted(claimed)), MAX_CODES)
+
+
+def _candidates(text: str) -> list[re.Match[str]]:
+    """Looks only around digits, of which most text has few and each candidate one."""
+    if text.isascii() and not any(digit in text for digit in digits):
+        return []
+    around = ((run.start(), run.end()) for run in _DIGITS.finditer(text))
+    return [
+        candidate
+        for start, end in _merged(around, _CANDIDATE_REACH, _CANDIDATE_REACH)
+        for candidate in _CANDIDATE.finditer(text, start, end)
+        if _is_candidate(text, candidate)
+    ]
+
+
+def _words_around(text: str, candidates: Iterable[re.Match[str]]) -> list[re.Match[str]]:
+    lowered = text.replace("\u0130", "I").lower()  # the one letter that would grow
+    around = ((candidate.start(), candidate.end()) for candidate in candidates)
+    return [
+        word
+        for start, end in _merged(around, REACH_AFTER_WORD + _LONGEST_WORD, REACH_BEFORE_WORD + _LONGEST_WORD)
+        for word in _WORD.finditer(lowered, start, end)
+        if not _is_other_code(text, word.start())
+    ]
+
+
+def _merged(spans: Iterable[tuple[int, int]], before: int, after: int) -> list[tuple[int, int]]:
+    """The spans, in order, widened on both sides; those that then touch are one."""
+    merged: list[tuple[int, int]] = []
+    for start, end in spans:
+        start, end = max(0, start - before), end + after
+        if merged and start <= merged[-1][1]:
+            start = merged.pop()[0]
+        merged.append((start, end))
+    return merged
 
 
 def _is_other_code(text: str, word_start: int) -> bool:
@@ -92,7 +149,7 @@ def _nearest(word: re.Match[str], candidates: list[re.Match[str]], starts: list[
 
 def links(text: str, html: str) -> tuple[str, ...]:
     """Web addresses that the mail links to, first those of the HTML, in order and without repeats."""
-    written = (match.group() for match in _URL.finditer(text))
+    written = (match.group() for match in _URL.finditer(text)) if "://" in text else ()
     return _first_unique(_clean_links([*_targets(html), *map(_without_punctuation, written)]), MAX_LINKS)
 
 

@@ -39,12 +39,12 @@ RULED_WORDS = (
     "oprindelig meddelelse", "opprinnelig melding", "wiadomość oryginalna", "původní zpráva",
     "исходное сообщение", "пересылаемое сообщение", "özgün ileti", "原始邮件", "元のメッセージ",
 )  # fmt: skip
-FORWARD_HEADS = (
+FORWARD_HEADS = {
     "begin forwarded message:", "anfang der weitergeleiteten nachricht:",
     "début du message réexpédié :", "début du message transféré :", "inicio del mensaje reenviado:",
     "inizio messaggio inoltrato:", "início da mensagem reencaminhada:", "begin doorgestuurd bericht:",
     "vidarebefordrat brev:",
-)  # fmt: skip
+}  # fmt: skip
 DEVICE_LINES = (
     "sent from my ", "sent from outlook", "sent from mail for ", "sent from yahoo mail", "sent via ",
     "get outlook for ", "von meinem ", "gesendet von ", "gesendet mit ", "envoyé de mon ",

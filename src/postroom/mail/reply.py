@@ -23,23 +23,49 @@ MAX_DEVICE_LINE_CHARS = 80
 
 
 _BLANK_RUN = re.compile(r"\n{3,}")
+# How every line begins that may quote or end something, in lower case. Most lines do not, and need no look.
+_NOTABLE = re.compile(
+    r"\n(?:[^\S\n]|\*)*+(?:[\d>\uff1e_=—-]|\|>|"
+    + "|".join(map(re.escape, (*HEAD_STARTS, *DEVICE_LINES, *FORWARD_HEADS)))
+    + rf"|(?:{'|'.join(FIRST_FIELDS)})[ \t\u00a0*]*+[:\uff1a])"
+)
 
 
 def reply_text(body_text: str) -> str:
     """Only what is new. When nothing is left, the text without quotes; empty when all of it is quoted."""
-    lines = body_text[:MAX_REPLY_CHARS].replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return _joined(_new_lines(lines)) or _joined(_unquoted_lines(lines))
+    text = body_text[:MAX_REPLY_CHARS].replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.split("\n")
+    return _joined(_new_lines(lines, _notable_lines(text))) or _joined(_unquoted_lines(lines))
+
+
+def _notable_lines(text: str) -> set[int]:
+    lowered = f"\n{text}".lower()
+    found: set[int] = set()
+    place, line = 0, 0
+    for match in _NOTABLE.finditer(lowered):
+        line += lowered.count("\n", place, match.start())
+        place = match.start()
+        found.add(line)
+    return found
 
 
 def _joined(lines: list[str]) -> str:
-    return _BLANK_RUN.sub("\n\n", "\n".join(line.rstrip() for line in lines)).strip("\n")
+    text = "\n".join(map(str.rstrip, lines))
+    return (_BLANK_RUN.sub("\n\n", text) if "\n\n\n" in text else text).strip("\n")
 
 
-def _new_lines(lines: list[str]) -> list[str]:
+def _new_lines(lines: list[str], notable: set[int]) -> list[str]:
     kept: list[str] = []
     place = 0
-    while place < len(lines) and not _ends_the_reply(lines, place):
-        head = _quote_head_lines(lines, place)
+    while place < len(lines):
+        if place not in notable:
+            kept.append(lines[place])
+            place += 1
+            continue
+        folded = _folded(lines[place])
+        if _ends_the_reply(lines, place, folded):
+            break
+        head = _quote_head_lines(lines, place, folded)
         if head and not _quote_follows(lines, place + head):
             break
         if not head and not _is_quoted(lines[place]):
@@ -52,7 +78,7 @@ def _unquoted_lines(lines: list[str]) -> list[str]:
     kept: list[str] = []
     place = 0
     while place < len(lines):
-        head = _quote_head_lines(lines, place)
+        head = _quote_head_lines(lines, place, _folded(lines[place]))
         if not head and not _is_quoted(lines[place]):
             kept.append(lines[place])
         place += head or 1
@@ -63,11 +89,9 @@ def _is_quoted(line: str) -> bool:
     return line.lstrip(" \t\u00a0").startswith((">", "|>", "\uff1e"))
 
 
-def _ends_the_reply(lines: list[str], place: int) -> bool:
-    line = lines[place]
-    if line in ("-- ", "--", "--\u00a0"):
+def _ends_the_reply(lines: list[str], place: int, folded: str) -> bool:
+    if lines[place] in ("-- ", "--", "--\u00a0"):
         return True
-    folded = _folded(line)
     return bool(folded) and (
         _is_ruled(folded)
         or folded in FORWARD_HEADS
@@ -89,7 +113,7 @@ def _is_ruled(folded: str) -> bool:
 
 
 def _is_rule(folded: str) -> bool:
-    return len(folded) >= 3 and not folded.strip("-_=—")
+    return folded[0] in "-_=—" and len(folded) >= 3 and not folded.strip("-_=—")
 
 
 def _is_device_line(folded: str) -> bool:
@@ -105,8 +129,10 @@ def _is_copied_head(lines: list[str], place: int) -> bool:
 
 
 def _field_of(line: str) -> str:
-    name, colon, _ = line[:40].replace("\uff1a", ":").partition(":")
-    return name.strip(" \t\u00a0*").lower() if colon else ""
+    start = line[:40]
+    if ":" not in start and "\uff1a" not in start:
+        return ""
+    return start.replace("\uff1a", ":").partition(":")[0].strip(" \t\u00a0*").lower()
 
 
 def _next_filled(lines: list[str], place: int) -> int:
@@ -116,9 +142,8 @@ def _next_filled(lines: list[str], place: int) -> int:
     return len(lines)
 
 
-def _quote_head_lines(lines: list[str], place: int) -> int:
+def _quote_head_lines(lines: list[str], place: int, start: str) -> int:
     """How many lines an "On ... wrote:" head takes here; mail programs wrap it. 0: there is none."""
-    start = _folded(lines[place])
     if not start or not (start.startswith(HEAD_STARTS) or start[0].isdigit()):
         return 0
     joined = ""

@@ -1,5 +1,6 @@
 """Which addresses the server may connect to on a stranger's word, in every spelling of an address."""
 
+import functools
 import re
 import unicodedata
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -50,6 +51,7 @@ class ForbiddenAddress(Exception):
     """The address is not one of the public internet."""
 
 
+@functools.lru_cache(maxsize=4096)
 def is_public(ip: str) -> bool:
     """Whether this address, in its ordinary spelling, lies in the public internet."""
     try:

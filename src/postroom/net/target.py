@@ -26,6 +26,10 @@ class InvalidWebhookUrl(Exception):
         self.reason = reason
 
 
+class HasNoAddress(InvalidWebhookUrl):
+    """Nobody is there now; a name may get its address back."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A request's URL and the only addresses its connection may be made to."""
@@ -54,7 +58,7 @@ async def resolve_target(resolver: Resolver, url: str, allow_private: bool) -> T
     host, ip = _host(parsed), _literal(parsed, allow_private)
     ips = (ip,) if ip is not None else await _addresses(resolver, host, allow_private)
     if not ips:
-        raise InvalidWebhookUrl(f"the host {host} has no address")
+        raise HasNoAddress(f"the host {host} has no address")
     if not allow_private and not all(is_public(ip) for ip in ips):
         raise InvalidWebhookUrl(f"the host {host} leads to an address that is not public")
     return Target(parsed, ip or host, ips[:_MAX_ADDRESSES])

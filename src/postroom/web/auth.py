@@ -94,4 +94,4 @@ class KeyUse:
             await self._resources.db.write(keys.mark_used, used_at)
         except Exception as error:  # a convenience: the next round tries again
             self._used_at = used_at | self._used_at
-            log.get().warning("the last use of keys could not be saved", reason=str(error))
+            log.get().error("the last use of keys could not be saved", reason=str(error))

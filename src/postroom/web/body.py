@@ -54,7 +54,7 @@ class NewInbox(Struct, rename="camel", frozen=True):
 
 class InboxChange(Struct, rename="camel", frozen=True):
     display_name: DisplayName | UnsetType | None = UNSET
-    webhook_url: Annotated[str, Meta(max_length=2000)] | UnsetType | None = UNSET
+    webhook_url: str | UnsetType | None = UNSET
 
 
 class NewKey(Struct, rename="camel", frozen=True):
@@ -85,7 +85,7 @@ class Page(Struct, frozen=True):
 
 
 class NewWebhook(Struct, rename="camel", frozen=True):
-    url: Annotated[str, Meta(max_length=2000, examples=["https://example.com/hooks/mail"])]
+    url: Annotated[str, Meta(examples=["https://example.com/hooks/mail"])]
     event_types: Annotated[list[EventType], Meta(max_length=20)] | None = None
     secret: Annotated[str, Meta(min_length=16, max_length=200, pattern="^[\\x21-\\x7e]+$")] | None = None
 

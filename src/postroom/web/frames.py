@@ -1,13 +1,21 @@
 """WebSocket frames written straight to the transport: one encoding serves every client of an event."""
 
+import asyncio
+import contextlib
 import struct
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
 from websockets.http11 import Request
+from websockets.protocol import State
 
 EXTENSION = "postroom.frames"
-BUFFER_LIMIT_BYTES = 4 * 1024 * 1024
+BUFFER_LIMIT_BYTES = 1024 * 1024
+STALL_SECONDS = 3.0
 LAST_WORDS_SECONDS = 5.0
+FRAGMENTS_LIMIT = 1000
+
+TOO_BIG, BROKEN, TOO_SLOW = 1009, 1011, 4013
 
 _FINAL_TEXT = 0x81
 
@@ -31,7 +39,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             self.scope["extensions"][EXTENSION] = {"frames": self}
 
     def write_frame(self, frame: bytes) -> bool:
-        """False when the client does not keep up: nothing was written, and it must be let go."""
+        """False when too much waits for the client already: nothing was written."""
         if self.close_sent or self.transport.is_closing():
             return True
         if self.transport.get_write_buffer_size() > BUFFER_LIMIT_BYTES:
@@ -39,18 +47,75 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self.transport.write(frame)
         return True
 
-    async def wait_until_writable(self) -> None:
-        await self.writable.wait()
+    async def wait_until_writable(self) -> bool:
+        """False when for a while the client took nothing of what waits for it."""
+        unsent_bytes = None
+        while not self.writable.is_set():
+            before, unsent_bytes = unsent_bytes, self.transport.get_write_buffer_size()
+            if before is not None and unsent_bytes >= before:
+                return False
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(STALL_SECONDS):
+                    await self.writable.wait()
+        return True
+
+    def handle_ping(self) -> None:
+        """Pongs count too: who only asks and never reads must not fill the memory."""
+        if not self.write_frame(b"".join(self.conn.data_to_send())):
+            self.close_now(TOO_SLOW, "too slow: answers to pings are not read")
+
+    def handle_cont(self, event: Frame) -> None:
+        """Empty fragments add nothing to the size of a message, so their number is bounded as well."""
+        if self.close_sent:
+            return
+        if len(self.frames) >= FRAGMENTS_LIMIT:
+            self.close_now(TOO_BIG, "too many fragments")
+            return
+        super().handle_cont(event)
+
+    def keepalive_timeout(self) -> None:
+        self.stop_keepalive()
+        self.close_now(BROKEN, "no answer to a ping")
+
+    def data_received(self, data: bytes) -> None:
+        if self.conn.parser_exc is None:
+            super().data_received(data)
+
+    def handle_close(self, event: Frame) -> None:
+        if self.close_sent:
+            super().handle_close(event)
+            self._cut_off_soon()
+        elif not self.transport.is_closing():
+            self._hang_up()
+
+    def handle_parser_exception(self) -> None:
+        self._hang_up()
 
     def close_now(self, code: int, reason: str) -> None:
         """Says why, also to a client that reads nothing; such a one is cut off a little later."""
-        if self.close_sent or self.transport.is_closing():
+        if self.close_sent or self.transport.is_closing() or self.conn.state is not State.OPEN:
             return
         self.conn.send_close(code, reason)
         self.transport.write(b"".join(self.conn.data_to_send()))
-        self.close_sent = True
         self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
+        self._cut_off_soon()
+
+    def _hang_up(self) -> None:
+        """The last bytes and the end of our side. Reading goes on for a while: a connection that is closed
+        before all was read is reset, and the client may never see why (RFC 6455 section 7.1.1)."""
+        close = self.conn.close_sent
+        assert close is not None
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": close.code, "reason": close.reason})
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._cut_off_soon()
+
+    def _cut_off_soon(self) -> None:
+        """A transport closes when all is written: a client that reads nothing would put it off for ever."""
+        self.close_sent = True
         if self.read_paused:
             self.read_paused = False
             self.transport.resume_reading()
-        self.close_timer = self.loop.call_later(LAST_WORDS_SECONDS, self.transport.abort)
+        if self.close_timer is None:
+            self.close_timer = self.loop.call_later(LAST_WORDS_SECONDS, self.transport.abort)

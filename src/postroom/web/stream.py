@@ -1,40 +1,43 @@
-"""The event stream, /v1/ws. One hub an account reads its new events once and hands them to every stream."""
+"""The event stream, /v1/ws. One hub an account reads its new events once and hands them to every stream;
+a stream that falls behind reads the log by itself, and one that takes nothing is closed."""
 
 import asyncio
+import secrets
 from collections import deque
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope, Send
 
 from postroom import events, inboxes, keys, log
-from postroom.errors import ApiError, NotFound
+from postroom.errors import ApiError, InternalError, NotFound
 from postroom.events import Event, Filter
 from postroom.keys import Caller
 from postroom.resources import Resources, Tx
 from postroom.web.auth import authenticate, bearer_token
-from postroom.web.frames import EXTENSION, StreamProtocol, text_frame
+from postroom.web.frames import BROKEN, EXTENSION, TOO_SLOW, StreamProtocol, text_frame
 
 PATH = "/v1/ws"
 CONNECTIONS_PER_ACCOUNT = 100
 MESSAGES_PER_WINDOW = 30
 WINDOW_SECONDS = 10.0
 SUBSCRIPTIONS_LIMIT = 100
-PAGE = 200
+PAGE = 50
 KEY_WATCH_SECONDS = 0.5
-WRITES_PER_TURN = 500
+RETRY_SECONDS = 1.0
 
-REVOKED, TOO_MANY_CONNECTIONS, TOO_SLOW, TOO_MANY_MESSAGES, GOING_AWAY = 4001, 4008, 4013, 4029, 1001
+REVOKED, TOO_MANY_CONNECTIONS, TOO_MANY_MESSAGES, GOING_AWAY = 4001, 4008, 4029, 1001
+
+Kind = Annotated[str, Meta(max_length=64)]
 
 
 class ClientMessage(Struct, frozen=True):
     type: Literal["subscribe", "unsubscribe", "ping"]
     inbox_ids: list[str] = []
-    event_types: list[str] = []
+    event_types: Annotated[list[Kind], Meta(max_length=20)] = []
     last_event_id: str | None = None
 
 
@@ -71,13 +74,21 @@ class Stream:
         return any(subscription.wants(event) for subscription in self.subscriptions)
 
     def offer(self, event: Event, frame: bytes) -> bool:
-        """False when the client does not keep up."""
+        """False when the client does not keep up. What it read from the log before is not sent again."""
+        if event.position <= self.cursor:
+            return True
+        if self.wants(event) and not self._protocol.write_frame(frame):
+            return False
         self.cursor = event.position
-        return not self.wants(event) or self._protocol.write_frame(frame)
+        return True
 
-    async def write(self, frame: bytes) -> None:
-        await self._protocol.wait_until_writable()
+    async def write(self, frame: bytes) -> bool:
+        """Waits for the client. False when it took nothing for too long, and is let go."""
+        if not await self._protocol.wait_until_writable():
+            self.close(TOO_SLOW, "too slow: reconnect with last_event_id")
+            return False
         self._protocol.write_frame(frame)
+        return True
 
     async def say(self, message: dict[str, Any]) -> None:
         await self.write(text_frame(msgspec.json.encode(message)))
@@ -114,33 +125,79 @@ class Hub:
         self._pump.cancel()
 
     async def _run(self) -> None:
-        db = self._resources.db
-        wanted = Filter(self._account_id)
-        ear = db.listen(events.bell(self._account_id))
-        self.position = await db.read(events.last_position, self._account_id)
-        self._ready.set()
+        ear = self._resources.db.listen(events.bell(self._account_id))
         try:
+            await self._find_position()
             while True:
-                try:
-                    page = await db.read(events.list_after, wanted, self.position, PAGE)
-                except Exception as error:
-                    log.get().error("cannot read events", account=self._account_id, reason=str(error))
-                    page = []
+                page = await self._read_page()
                 for event in page:
                     self._hand_out(event)
                     await asyncio.sleep(0)
                 if len(page) < PAGE:
-                    await ear.wait(1.0)
+                    await ear.wait(RETRY_SECONDS)
         finally:
             ear.close()
+
+    async def _find_position(self) -> None:
+        while not self._ready.is_set():
+            try:
+                self.position = await self._resources.db.read(events.last_position, self._account_id)
+                self._ready.set()
+            except Exception as error:
+                log.get().error("cannot read events", account=self._account_id, reason=str(error))
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _read_page(self) -> list[Event]:
+        wanted = Filter(self._account_id)
+        try:
+            return await self._resources.db.read(events.list_after, wanted, self.position, PAGE)
+        except Exception as error:
+            log.get().error("cannot read events", account=self._account_id, reason=str(error))
+            return []
 
     def _hand_out(self, event: Event) -> None:
         """Without a pause between position and streams: who joins in between misses and repeats nothing."""
         frame = text_frame(event.payload)
         self.position = event.position
         for stream in [stream for stream in self.live if not stream.offer(event, frame)]:
-            self.live.discard(stream)
-            stream.close(TOO_SLOW, "too slow: reconnect with last_event_id")
+            self.start_replay(stream, stream.cursor)
+
+    def start_replay(self, stream: Stream, position: int) -> None:
+        """From now on the stream reads the log at its own pace, until it has caught up."""
+        self.live.discard(stream)
+        if stream.replay is not None:
+            stream.replay.cancel()
+        stream.cursor = position
+        stream.replay = asyncio.create_task(self._replay(stream))
+
+    async def _replay(self, stream: Stream) -> None:
+        """Without a pause between the last page and going live: nothing falls between the two."""
+        try:
+            has_caught_up = await self._send_missed(stream)
+        except Exception as error:
+            log.get().error("cannot replay events", account=self._account_id, reason=str(error))
+            stream.close(BROKEN, "something went wrong: reconnect with last_event_id")
+            return
+        if has_caught_up:
+            stream.replay = None
+            self.live.add(stream)
+
+    async def _send_missed(self, stream: Stream) -> bool:
+        """A cursor over the table: however much was missed, one page is in memory."""
+        scope = stream.caller.inbox_id
+        wanted = Filter(self._account_id, frozenset({scope} if scope else ()))
+        while stream.cursor < self.position:
+            announced = self.position
+            page = await self._resources.db.read(events.list_after, wanted, stream.cursor, PAGE)
+            for event in page:
+                if stream.wants(event) and not await stream.write(text_frame(event.payload)):
+                    return False
+                stream.cursor = event.position
+            if len(page) < PAGE:
+                stream.cursor = max(stream.cursor, announced)  # up to there nothing more is for this key
+            else:
+                await asyncio.sleep(0)  # a long log of which nothing is wanted holds up nobody
+        return True
 
 
 class Streams:
@@ -152,21 +209,35 @@ class Streams:
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()  # websocket.connect
+        request_id = f"req_{secrets.token_hex(16)}"
         try:
             caller = await self._admit(scope)
         except ApiError as error:
-            await refuse(send, error)
+            await refuse(send, error, request_id)
+            return
+        except Exception:
+            log.get().exception("unexpected error", request_id=request_id, route=PATH)
+            fault = InternalError("Something went wrong on our side.", request_id=request_id)
+            await refuse(send, fault, request_id)
             return
         await send({"type": "websocket.accept"})
-        protocol: StreamProtocol = scope["extensions"][EXTENSION]["frames"]
-        stream = Stream(caller, protocol)
-        hub = self._hubs.get(caller.account_id) or self._open_hub(caller.account_id)
+        await self._serve_stream(Stream(caller, scope["extensions"][EXTENSION]["frames"]), receive)
+
+    async def _serve_stream(self, stream: Stream, receive: Receive) -> None:
+        if self._resources.stopping.is_set():
+            stream.close(GOING_AWAY, "the server is stopping")
+            return
+        account_id = stream.caller.account_id
+        hub = self._hubs.get(account_id) or self._open_hub(account_id)
         if len(hub.streams) >= CONNECTIONS_PER_ACCOUNT:
             stream.close(TOO_MANY_CONNECTIONS, "too many connections")
             return
         hub.streams.add(stream)
         try:
             await self._listen(hub, stream, receive)
+        except Exception as error:
+            log.get().error("a stream failed", account=account_id, reason=str(error))
+            stream.close(BROKEN, "something went wrong: reconnect with last_event_id")
         finally:
             self._leave(hub, stream)
 
@@ -210,6 +281,7 @@ class Streams:
             await self._unsubscribe(stream, message)
 
     async def _subscribe(self, hub: Hub, stream: Stream, message: ClientMessage) -> None:
+        await hub.wait_until_ready()  # before the echo: what comes after it is heard
         scope = stream.caller.inbox_id
         asked = frozenset(message.inbox_ids) or frozenset({scope} if scope else ())
         if not await self._resources.db.read(are_reachable, stream.caller, asked):
@@ -224,14 +296,13 @@ class Streams:
         await stream.say(
             {"type": "subscribed", "inbox_ids": shown_inboxes(stream), "event_types": shown_kinds(stream)}
         )
-        await hub.wait_until_ready()
         await self._join(hub, stream, message.last_event_id)
 
     async def _join(self, hub: Hub, stream: Stream, last_event_id: str | None) -> None:
         """At once, or after what came behind `last_event_id` was sent."""
         if last_event_id is None:
             if stream.replay is None:
-                stream.cursor = hub.position
+                stream.cursor = max(stream.cursor, hub.position)
                 hub.live.add(stream)
             return
         caller = stream.caller
@@ -243,27 +314,7 @@ class Streams:
             await stream.say_error("last_event_id is unknown. New events will come.")
             await self._join(hub, stream, None)
             return
-        hub.live.discard(stream)
-        if stream.replay is not None:
-            stream.replay.cancel()
-        stream.cursor = position
-        stream.replay = asyncio.create_task(self._catch_up(hub, stream))
-
-    async def _catch_up(self, hub: Hub, stream: Stream) -> None:
-        """A cursor over the table: however much was missed, one page is in memory."""
-        scope = stream.caller.inbox_id
-        wanted = Filter(stream.caller.account_id, frozenset({scope} if scope else ()))
-        while stream.cursor < hub.position:
-            announced = hub.position
-            page = await self._resources.db.read(events.list_after, wanted, stream.cursor, PAGE)
-            for event in page:
-                if stream.wants(event):
-                    await stream.write(text_frame(event.payload))
-                stream.cursor = event.position
-            if len(page) < PAGE:
-                stream.cursor = max(stream.cursor, announced)  # up to there nothing more is for this key
-        stream.replay = None
-        hub.live.add(stream)
+        hub.start_replay(stream, position)
 
     async def _unsubscribe(self, stream: Stream, message: ClientMessage) -> None:
         gone = frozenset(message.inbox_ids)
@@ -322,8 +373,10 @@ def shown_kinds(stream: Stream) -> list[str]:
     return sorted(frozenset().union(*sets)) if all(sets) else []
 
 
-async def refuse(send: Send, error: ApiError) -> None:
+async def refuse(send: Send, error: ApiError, request_id: str) -> None:
     """The upgrade is refused with the JSON error of every other path."""
-    headers: Sequence[tuple[bytes, bytes]] = [(b"content-type", b"application/json")]
+    headers = [(b"content-type", b"application/json"), (b"x-request-id", request_id.encode())]
+    if error.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "websocket.http.response.start", "status": error.status, "headers": headers})
     await send({"type": "websocket.http.response.body", "body": msgspec.json.encode(error.to_json())})

@@ -82,5 +82,11 @@ async def is_set(resolver: Resolver, record: DnsRecord) -> bool:
 def _means_the_same(wanted: str, found: str) -> bool:
     """DKIM must be our very key; of SPF and DMARC any record of the kind is the owner's choice."""
     if wanted.startswith("v=DKIM1"):
-        return "".join(found.split()).endswith("".join(wanted.split()).rpartition(";")[2])
+        return _public_key(found) == _public_key(wanted)
     return found.lower().startswith(wanted.split(" ")[0].rstrip(";").lower())
+
+
+def _public_key(record: str) -> str:
+    """The p= tag, without the white space that a zone may have inside it (RFC 6376 section 3.6.1)."""
+    tags = (tag.partition("=") for tag in record.split(";"))
+    return next(("".join(value.split()) for name, _, value in tags if name.strip() == "p"), "")

@@ -1,0 +1,204 @@
+"""Sends accepted a second (durable, one recipient, 1 kB), and mails delivered, signed, to a relay."""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import shutil
+import socket
+import sqlite3
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import uvloop
+
+from bench.http_load import Load, LoadReport, run_load
+from bench.peers import one_row_a_send
+from bench.processes import HOST, Server, free_port, running, scratch_folder
+from bench.results import Aim, Result, at_least_times_peer
+from bench.rounds import alternate, compare
+from postroom import accounts, config, inboxes, keys
+from postroom.assembly import make_first_account, open_database
+from postroom.clock import SystemClock
+from postroom.keys import Caller
+from postroom.net.dns import Resolver
+from postroom.resources import Resources
+from postroom.send import send_mail
+from postroom.storage.blobs import LocalBlobs
+from postroom.storage.database import Tx
+from postroom.web.sending import SendBody, to_order
+from tests.postgres_engine import unprivileged_user
+
+SENDS_OF_AN_INBOX = 10  # the limit of a minute
+INBOXES_OF_AN_ACCOUNT = 50
+DOMAINS = 100
+TEXT = "All work and no play makes a dull mail. " * 25
+SMTP_SINK = shutil.which("smtp-sink", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
+DEADLINE_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class SendLoad:
+    connections: int
+    sends: int
+    rounds: int
+    deliveries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    caller: Caller
+    token: str
+    inbox_id: str
+
+
+LOAD = SendLoad(connections=32, sends=1_500, rounds=3, deliveries=2_000)
+
+
+def measure(load: SendLoad = LOAD) -> list[Result]:
+    return [_accepted(load), *_delivered(load)]
+
+
+def _accepted(load: SendLoad) -> Result:
+    """Delivery is measured apart: here it waits at a relay that takes connections and says nothing."""
+    with scratch_folder() as folder, _silent_relay() as relay_port:
+        senders = uvloop.run(_seed(folder / "data", load.sends * load.rounds // SENDS_OF_AN_INBOX))
+        requests = (_request(sender, number) for number, sender in _turns(senders))
+        with _postroom(folder / "data", relay_port) as postroom, _peer(folder) as peer:
+
+            def run(server: Server) -> LoadReport:
+                chosen = list(itertools.islice(requests, load.sends)) if server is postroom else peer_requests
+                return run_load(Load(server.port, chosen, load.connections, load.sends))
+
+            peer_requests = [_request(senders[0], number) for number in range(100)]
+            pairs = alternate(load.rounds, lambda: run(postroom), lambda: run(peer))
+    rate = compare(pairs, lambda report: report.per_second)
+    return Result(
+        "sends accepted", rate.value, "sends/s", at_least_times_peer(1.5), rate.peer(one_row_a_send.NAME)
+    )
+
+
+def _turns(senders: list[Sender]) -> Iterator[tuple[int, Sender]]:
+    return enumerate(sender for sender in senders for _ in range(SENDS_OF_AN_INBOX))
+
+
+def _request(sender: Sender, number: int) -> str:
+    body = json.dumps(_body(number))
+    return (
+        f"POST /v1/inboxes/{sender.inbox_id}/send HTTP/1.1\r\nHost: {HOST}\r\n"
+        f"Authorization: Bearer {sender.token}\r\nIdempotency-Key: {uuid.uuid4()}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    )
+
+
+def _body(number: int) -> dict[str, str]:
+    return {"to": f"p{number}@d{number % DOMAINS}.example", "subject": f"Mail {number}", "body": TEXT}
+
+
+def _delivered(load: SendLoad) -> list[Result]:
+    if SMTP_SINK is None:
+        return []  # part of Debian's package postfix
+    with scratch_folder() as folder, _sink(SMTP_SINK) as sink_port:
+        uvloop.run(_queue_mails(folder, load.deliveries))
+        with _postroom(folder, sink_port):
+            rate = _watch(folder / "postroom.db")
+    return [Result("mails delivered to smtp-sink, signed", rate, "mails/s", Aim(400, is_ceiling=False))]
+
+
+def _watch(database: Path) -> float:
+    """From the first delivered mail to the last."""
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        _, before = _count(connection)
+        started = time.perf_counter()
+        while (counted := _count(connection))[0]:
+            if time.perf_counter() > started + DEADLINE_SECONDS:
+                raise RuntimeError(f"mails are still waiting: {counted[0]}")
+            time.sleep(0.02)
+        return (counted[1] - before) / (time.perf_counter() - started)
+
+
+def _count(connection: sqlite3.Connection) -> tuple[int, int]:
+    rows = dict(connection.execute("select state, count(*) from deliveries group by state").fetchall())
+    return rows.get("pending", 0), rows.get("delivered", 0)
+
+
+async def _seed(folder: Path, inbox_count: int) -> list[Sender]:
+    settings = config.load({"POSTROOM_DATA_DIR": str(folder)})
+    db = await open_database(settings, SystemClock().now())
+    try:
+        await db.write(make_first_account, settings, SystemClock().now())
+        return await db.write(_add_senders, settings.domain, inbox_count, SystemClock().now())
+    finally:
+        await db.close()
+
+
+def _add_senders(tx: Tx, domain: str, inbox_count: int, now: int) -> list[Sender]:
+    """An inbox may send 10 mails a minute, so that load needs many."""
+    senders = []
+    for number in range(inbox_count):
+        if number % INBOXES_OF_AN_ACCOUNT == 0:
+            account = accounts.add(tx, f"bench {number}", "developer", now)
+            token = keys.new_token()
+            key = keys.add(tx, account.id, None, "bench", token, now)
+        inbox = inboxes.add(tx, account.id, f"bench-{number}", None, "Bench", domain, now)
+        senders.append(Sender(Caller(key.id, account.id, account.name, account.plan, None), token, inbox.id))
+    return senders
+
+
+async def _queue_mails(folder: Path, count: int) -> None:
+    """Accepts mails without a server, so that all of them wait when it starts."""
+    senders = await _seed(folder, count // SENDS_OF_AN_INBOX)
+    settings = config.load({"POSTROOM_DATA_DIR": str(folder)})
+    clock = SystemClock()
+    db = await open_database(settings, clock.now())
+    resources = Resources(settings, db, LocalBlobs(folder / "blobs"), clock, Resolver(), asyncio.Event())
+    try:
+        for number, sender in _turns(senders):
+            order = await to_order(sender.inbox_id, f"key-{number}", msgspec.convert(_body(number), SendBody))
+            await send_mail(resources, sender.caller, order)
+    finally:
+        await db.close()
+
+
+@contextlib.contextmanager
+def _postroom(folder: Path, relay_port: int) -> Iterator[Server]:
+    port = free_port()
+    settings = {
+        "POSTROOM_DATA_DIR": str(folder),
+        "POSTROOM_HTTP": f"{HOST}:{port}",
+        "POSTROOM_SMTP": f"{HOST}:{free_port()}",
+        "POSTROOM_OUTBOUND": f"smtp://{HOST}:{relay_port}",
+    }
+    with running("postroom", ["serve"], port, settings) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def _peer(folder: Path) -> Iterator[Server]:
+    port = free_port()
+    with running("bench.peers.one_row_a_send", [str(folder), HOST, str(port)], port) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def _silent_relay() -> Iterator[int]:
+    with socket.create_server((HOST, 0), backlog=200) as listener:
+        port: int = listener.getsockname()[1]
+        yield port
+
+
+@contextlib.contextmanager
+def _sink(program: str) -> Iterator[int]:
+    port = free_port()
+    sink = subprocess.Popen([program, "-m", "200", f"{HOST}:{port}", "200"], user=unprivileged_user())
+    try:
+        time.sleep(0.5)
+        yield port
+    finally:
+        sink.terminate()
+        sink.wait()

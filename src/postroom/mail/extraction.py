@@ -1,0 +1,16 @@
+"""What the extraction of a text gives, and its bounds. The readers themselves are loaded in a child only."""
+
+from dataclasses import dataclass
+
+MAX_CONTENT_BYTES = 10 * 1024 * 1024
+MAX_TEXT_CHARS = 50_000
+METHODS = frozenset({"pdf", "office", "csv", "html", "text", "ocr"})
+REASONS = frozenset({"unsupported", "skipped_too_large", "timed_out", "failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """How the text was found, or the reason why there is none."""
+
+    method: str
+    text: str | None

@@ -1,0 +1,240 @@
+"""Custom domains: added, proved by DNS, used for inboxes that send and receive, and deleted."""
+
+import asyncio
+import json
+import os
+import smtplib
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from postroom import accounts, keys
+from postroom.net.dns import Resolver
+from tests.conftest import Server
+from tests.couriers.smtp_peer import SmtpPeer
+from tests.doubles import FakeClock
+from tests.doubles_dns import DnsServer
+from tests.outbound import is_signed, relay_to, running, send, settled
+
+OURS = "mail.ours.example"
+
+
+@pytest.fixture
+async def dns() -> AsyncIterator[DnsServer]:
+    async with DnsServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def peer() -> AsyncIterator[SmtpPeer]:
+    async with SmtpPeer() as peer:
+        yield peer
+
+
+@pytest.fixture
+async def host(
+    database_url: str, tmp_path: Path, clock: FakeClock, dns: DnsServer, peer: SmtpPeer
+) -> AsyncIterator[Server]:
+    seconds = iter(range(0, 10**9, 3600))  # every look at this clock finds the cache expired
+    resolver = Resolver([dns.address], deadline_seconds=2, monotonic=lambda: next(seconds))
+    async with running(tmp_path, database_url, clock, relay_to(peer), resolver) as server:
+        yield server
+
+
+async def add(api: httpx2.AsyncClient, name: str = OURS) -> dict[str, Any]:
+    answer = await api.post("/v1/domains", json={"domain": name})
+    assert answer.status_code == 201, answer.text
+    domain: dict[str, Any] = answer.json()
+    return domain
+
+
+def publish(dns: DnsServer, domain: dict[str, Any], *, only_required: bool = False) -> None:
+    for record in domain["records"]:
+        if record["required"] or not only_required:
+            dns.records[record["name"], record["type"]] = [record["value"]]
+
+
+async def verified(host: Server, dns: DnsServer, name: str = OURS) -> dict[str, Any]:
+    domain = await add(host.api, name)
+    publish(dns, domain)
+    answer = (await host.api.post(f"/v1/domains/{domain['id']}/verify")).json()
+    assert answer["status"] == "verified", answer
+    return domain
+
+
+async def stranger_of(host: Server) -> httpx2.AsyncClient:
+    token = keys.new_token()
+    account = await host.resources.db.write(accounts.add, "other", "free", host.clock.now())
+    await host.resources.db.write(keys.add, account.id, None, "k", token, host.clock.now())
+    return host.client(token)
+
+
+async def test_a_new_domain_lists_the_records_to_set(host: Server) -> None:
+    domain = await add(host.api, "Mail.Ours.Example")
+    assert (domain["domain"], domain["status"], domain["verifiedAt"]) == (OURS, "pending", None)
+    records = {(record["type"], record["name"]): record for record in domain["records"]}
+    assert records["MX", OURS]["value"] == "10 postroom.localhost."
+    assert records["TXT", f"postroom._domainkey.{OURS}"]["value"].startswith("v=DKIM1; k=rsa; p=MII")
+    assert records["TXT", OURS]["value"] == "v=spf1 include:postroom.localhost ~all"
+    assert records["TXT", f"_dmarc.{OURS}"]["value"].startswith("v=DMARC1;")
+    assert (await host.api.get(f"/v1/domains/{domain['id']}")).json() == domain
+    assert (await host.api.get("/v1/domains")).json() == {"data": [domain], "total": 1}
+
+
+@pytest.mark.parametrize(
+    "name", ["", "nodot", "-a.example", "a..example", "a b.example", "postroom.localhost", "a" * 300]
+)
+async def test_what_is_no_domain_or_the_services_own_is_refused(host: Server, name: str) -> None:
+    answer = await host.api.post("/v1/domains", json={"domain": name})
+    assert (answer.status_code, answer.json()["error"]) in [(400, "invalid_domain"), (400, "bad_request")]
+    assert (await host.api.get("/v1/domains")).json()["total"] == 0
+
+
+async def test_verifying_says_which_records_are_there(host: Server, dns: DnsServer) -> None:
+    domain = await add(host.api)
+    path = f"/v1/domains/{domain['id']}/verify"
+    nothing = (await host.api.post(path)).json()
+    assert (nothing["status"], [record["found"] for record in nothing["records"]]) == ("pending", [False] * 4)
+    dns.records[OURS, "MX"] = ["5 elsewhere.example.", "10 postroom.localhost."]
+    some = (await host.api.post(path)).json()
+    assert (some["status"], [record["found"] for record in some["records"]]) == (
+        "pending",
+        [True, False, False, False],
+    )
+    publish(dns, domain, only_required=True)
+    proved = (await host.api.post(path)).json()
+    assert proved["status"] == "verified"
+    assert [record["found"] for record in proved["records"]] == [True, True, False, False]
+    dns.servfail.add("*")
+    again = (await host.api.post(path)).json()
+    assert again["status"] == "verified", "what was proved stays so when DNS is down"
+
+
+async def test_another_key_in_dns_proves_nothing_and_spaces_in_ours_do_no_harm(
+    host: Server, dns: DnsServer
+) -> None:
+    domain = await add(host.api)
+    publish(dns, domain)
+    name = f"postroom._domainkey.{OURS}"
+    (ours,) = dns.records[name, "TXT"]
+    assert isinstance(ours, str)
+    path = f"/v1/domains/{domain['id']}/verify"
+    for wrong in ("v=DKIM1; p=", "v=DKIM1; k=rsa; p=AAAA", f"{ours}AAAA", f"x{ours.replace('p=', 'q=')}"):
+        dns.records[name, "TXT"] = [wrong]
+        assert (await host.api.post(path)).json()["status"] == "pending", wrong
+    dns.records[name, "TXT"] = [ours.replace("p=MII", "p= MII ") + ";"]
+    assert (await host.api.post(path)).json()["status"] == "verified"
+
+
+async def test_a_domain_belongs_to_whoever_proved_it_first(host: Server, dns: DnsServer) -> None:
+    theirs_api = await stranger_of(host)
+    async with theirs_api:
+        theirs = await add(theirs_api)  # nobody has proved it yet
+        await verified(host, dns)
+        again = await theirs_api.post("/v1/domains", json={"domain": OURS})
+        assert (again.status_code, again.json()["error"]) == (409, "domain_taken")
+        publish(dns, theirs)
+        taken = await theirs_api.post(f"/v1/domains/{theirs['id']}/verify")
+        assert (taken.status_code, taken.json()["error"]) == (409, "domain_taken")
+        refused = await theirs_api.post("/v1/inboxes", json={"mailboxName": "bob", "domain": OURS})
+        assert (refused.status_code, refused.json()["error"]) == (400, "invalid_domain")
+        assert (await host.api.get(f"/v1/domains/{theirs['id']}")).status_code == 404
+
+
+async def test_two_accounts_that_verify_at_once_are_told_apart(host: Server, dns: DnsServer) -> None:
+    async with await stranger_of(host) as theirs_api:
+        mine, theirs = await add(host.api), await add(theirs_api)
+        publish(dns, mine)
+        name = f"postroom._domainkey.{OURS}"
+        dns.records[name, "TXT"] = [
+            record["value"]
+            for domain in (mine, theirs)
+            for record in domain["records"]
+            if record["name"] == name
+        ]
+        answers = await asyncio.gather(
+            host.api.post(f"/v1/domains/{mine['id']}/verify"),
+            theirs_api.post(f"/v1/domains/{theirs['id']}/verify"),
+        )
+    assert sorted(answer.status_code for answer in answers) == [200, 409]
+
+
+async def test_an_inbox_on_a_proved_domain_sends_with_its_key_and_receives(
+    host: Server, dns: DnsServer, peer: SmtpPeer
+) -> None:
+    early = await host.api.post("/v1/inboxes", json={"mailboxName": "bob", "domain": OURS})
+    assert (early.status_code, early.json()["error"]) == (400, "invalid_domain")
+    await verified(host, dns)
+    inbox = (await host.api.post("/v1/inboxes", json={"mailboxName": "bob", "domain": OURS})).json()
+    assert inbox["address"] == f"bob@{OURS}"
+    message = await settled(host, await send(host, inbox["id"], "carol@there.example"))
+    assert message["status"] == "sent"
+    (mail,) = peer.mails
+    account_id = (await host.api.get("/v1/me")).json()["accountId"]
+    assert b"d=mail.ours.example;" in mail.raw
+    assert await is_signed(host, mail.raw, OURS, owner=account_id)
+    assert mail.mail_line.split(b">")[0].endswith(f"@{OURS}".encode())
+
+    def write_to_bob() -> None:
+        with smtplib.SMTP("127.0.0.1", host.smtp_port, timeout=30) as smtp:
+            smtp.sendmail("carol@there.example", [f"Bob+tag@{OURS.upper()}"], b"Subject: Hi\r\n\r\nHello\r\n")
+
+    await asyncio.to_thread(write_to_bob)
+    page = (await host.api.get(f"/v1/inboxes/{inbox['id']}/messages", params={"direction": "inbound"})).json()
+    assert [received["toAddr"] for received in page["data"]] == [f"bob@{OURS}"]
+
+
+async def test_a_domain_in_use_is_kept_and_an_unused_one_goes(host: Server, dns: DnsServer) -> None:
+    domain = await verified(host, dns)
+    path = f"/v1/domains/{domain['id']}"
+    inbox = (await host.api.post("/v1/inboxes", json={"mailboxName": "bob", "domain": OURS})).json()
+    in_use = await host.api.delete(path)
+    assert (in_use.status_code, in_use.json()["error"]) == (409, "domain_taken")
+    await host.api.delete(f"/v1/inboxes/{inbox['id']}")
+    assert (await host.api.delete(path)).status_code == 204
+    assert (await host.api.delete(path)).status_code == 404
+    assert (await host.api.get(path)).status_code == 404
+    refused = await host.api.post("/v1/inboxes", json={"mailboxName": "bob", "domain": OURS})
+    assert refused.json()["error"] == "invalid_domain"
+    assert (await add(host.api))["records"] != domain["records"], "a new key"
+
+
+def show(folder: Path, database_url: str, *flags: str) -> str:
+    settings = {"POSTROOM_DATA_DIR": str(folder), "POSTROOM_DATABASE_URL": database_url}
+    command = [sys.executable, "-m", "postroom", "domains", "show", *flags]
+    run = subprocess.run(command, env={**os.environ, **settings}, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+async def test_domains_show_prints_the_records_of_the_service_and_of_accounts(
+    host: Server, dns: DnsServer, tmp_path: Path, database_url: str
+) -> None:
+    domain = await verified(host, dns)
+    await add(host.api, "later.example")
+    printed = json.loads(await asyncio.to_thread(show, tmp_path, database_url, "--json"))
+    assert [(entry["domain"], entry["status"]) for entry in printed] == [
+        ("postroom.localhost", "the service's own"),
+        ("later.example", "not verified yet"),
+        (OURS, "verified"),
+    ]
+    values = [record["value"] for record in printed[2]["records"]]
+    assert values == [record["value"] for record in domain["records"]]
+    own = {(record["type"], record["name"]): record["value"] for record in printed[0]["records"]}
+    assert own["MX", "postroom.localhost"] == "10 postroom.localhost."
+    assert own["TXT", "postroom.localhost"] == "v=spf1 mx a ~all"
+    text = await asyncio.to_thread(show, tmp_path, database_url, "--no-json")
+    assert f"{OURS} (verified)" in text
+    assert f"postroom._domainkey.{OURS}. TXT" in text
+
+
+async def test_domains_show_makes_the_key_before_the_first_start(tmp_path: Path) -> None:
+    (first,) = json.loads(await asyncio.to_thread(show, tmp_path, "", "--json"))
+    (second,) = json.loads(await asyncio.to_thread(show, tmp_path, "", "--json"))
+    assert first == second
+    assert any(record["value"].startswith("v=DKIM1") for record in first["records"])

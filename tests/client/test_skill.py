@@ -1,0 +1,32 @@
+"""What the skill tells an agent to run exists."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from postroom_client.cli import app
+
+SKILL = (Path(__file__).parents[2] / "skills" / "postroom" / "SKILL.md").read_text()
+COMMANDS = sorted(set(re.findall(r"postroom ([a-z]+(?: [a-z]+)?)((?: [^`\n|]*)?)", SKILL)))
+
+
+def leaf(words: list[str]) -> Any:
+    command: Any = typer.main.get_command(app)
+    while words and hasattr(command, "commands"):
+        command = command.commands[words.pop(0)]
+    return command
+
+
+@pytest.mark.parametrize(("words", "rest"), COMMANDS)
+def test_a_named_command_and_its_options_exist(words: str, rest: str) -> None:
+    command = leaf(words.split())
+    assert not hasattr(command, "commands"), f"{words} is no whole command"
+    known = {option for parameter in command.params for option in parameter.opts}
+    assert set(re.findall(r"--[a-z-]+", rest)) <= known
+
+
+def test_the_skill_names_enough_to_check() -> None:
+    assert len(COMMANDS) > 10

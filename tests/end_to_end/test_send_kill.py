@@ -1,0 +1,228 @@
+"""A real server process, killed again and again while it delivers: every mail leaves, and no mail twice
+that was known to have left.
+
+POSTROOM_TEST_SENDS and POSTROOM_TEST_KILLS make it as long as you like (1,000 and 30 take some minutes).
+"""
+
+import asyncio
+import contextlib
+import os
+import random
+import re
+import socket
+import sqlite3
+import sys
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import httpx2
+
+from postroom import accounts, inboxes, keys
+from postroom.assembly import open_database
+from postroom.clock import SystemClock
+from postroom.storage.database import Tx
+from tests.conftest import Server, settings
+from tests.couriers.smtp_peer import SmtpPeer
+from tests.outbound import relay_to
+
+SENDS = int(os.environ.get("POSTROOM_TEST_SENDS", "60"))
+KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "3"))
+SENDS_OF_AN_INBOX = 10  # the limit of a minute
+INBOXES_OF_AN_ACCOUNT = 20
+PATIENCE_SECONDS = 60 + SENDS / 2
+
+_message_id = re.compile(rb"^Message-ID: (<[^>]+>)", re.MULTILINE | re.IGNORECASE)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Process:
+    """A server on a folder, which can be killed and started again."""
+
+    def __init__(self, folder: Path, outbound: str) -> None:
+        self.port = free_port()
+        self.base_url = f"http://127.0.0.1:{self.port}"
+        self._environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("POSTROOM_")},
+            "POSTROOM_DATA_DIR": str(folder),
+            "POSTROOM_HTTP": f"127.0.0.1:{self.port}",
+            "POSTROOM_SMTP": f"127.0.0.1:{free_port()}",
+            "POSTROOM_OUTBOUND": outbound,
+        }
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "postroom", "serve"),
+            env=self._environment,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        await eventually(self._is_healthy, "the server is up")
+
+    async def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        await self._process.wait()
+
+    async def _is_healthy(self) -> bool:
+        try:
+            async with httpx2.AsyncClient() as client:
+                return (await client.get(f"{self.base_url}/health")).status_code == 200
+        except httpx2.TransportError:
+            return False
+
+
+async def eventually(condition: Callable[[], Awaitable[bool]], what: str) -> None:
+    deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+    while not await condition():
+        assert asyncio.get_running_loop().time() < deadline, f"never happened: {what}"
+        await asyncio.sleep(0.05)
+
+
+async def seed(folder: Path, inbox_count: int) -> list[tuple[str, str]]:
+    """A token and an inbox for every ten sends."""
+    now = SystemClock().now()
+
+    def add_accounts(tx: Tx) -> list[tuple[str, str]]:
+        made = []
+        for number in range(inbox_count):
+            if number % INBOXES_OF_AN_ACCOUNT == 0:
+                account = accounts.add(tx, f"account {number}", "free", now)
+                token = keys.new_token()
+                keys.add(tx, account.id, None, "key", token, now)
+            inbox = inboxes.add(tx, account.id, f"agent-{number}", None, None, "postroom.localhost", now)
+            made.append((token, inbox.id))
+        return made
+
+    db = await open_database(settings(folder), now)
+    try:
+        return await db.write(add_accounts)
+    finally:
+        await db.close()
+
+
+async def send_until_accepted(client: httpx2.AsyncClient, token: str, inbox_id: str, number: int) -> None:
+    """As a client should: the same key again for as long as there is no answer."""
+    headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": f"send-{number}"}
+    body = {"to": f"p{number}@d{number % 7}.example", "subject": f"Mail {number}", "body": "Hello"}
+    for _ in range(2000):
+        with contextlib.suppress(httpx2.TransportError):
+            answer = await client.post(f"/v1/inboxes/{inbox_id}/send", json=body, headers=headers)
+            assert answer.status_code == 200, answer.text
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"mail {number} was never accepted")
+
+
+def known_as_delivered(folder: Path) -> set[bytes]:
+    """The Message-IDs that the dead server had written down as accepted by the peer."""
+    with contextlib.closing(sqlite3.connect(folder / "postroom.db")) as connection:
+        rows = connection.execute(
+            "select rfc_message_id from messages join deliveries on deliveries.message_id = messages.id"
+            " where deliveries.state = 'delivered'"
+        )
+        return {rfc_message_id.encode() for (rfc_message_id,) in rows}
+
+
+def ids_of(peer: SmtpPeer, since: int = 0) -> list[bytes]:
+    return [found[1] for mail in peer.mails[since:] if (found := _message_id.search(mail.raw))]
+
+
+async def kill_while_delivering(server: Process, peer: SmtpPeer, folder: Path, is_held: bool) -> set[bytes]:
+    """Held: the peer has mails whole and has not answered. Gives what must never come again."""
+    gate = peer.hold
+    assert gate is not None
+    if is_held:
+        gate.clear()
+        await asyncio.sleep(0.5)
+    await asyncio.sleep(random.uniform(0, 0.3))
+    await server.kill()
+    gate.set()
+    await asyncio.sleep(0.1)
+    await peer.hang_up()
+    return known_as_delivered(folder)
+
+
+async def test_kills_during_delivery_lose_no_mail_and_repeat_only_lost_answers(tmp_path: Path) -> None:
+    senders = await seed(tmp_path, -(-SENDS // SENDS_OF_AN_INBOX))
+    async with SmtpPeer(hold=asyncio.Event()) as peer:
+        assert peer.hold is not None
+        peer.hold.set()
+        server = Process(tmp_path, relay_to(peer))
+        await server.start()
+        try:
+            await run_with_kills(server, peer, tmp_path, senders)
+        finally:
+            await server.kill()
+
+
+async def run_with_kills(
+    server: Process, peer: SmtpPeer, folder: Path, senders: list[tuple[str, str]]
+) -> None:
+    limits = httpx2.Limits(max_connections=20)
+    async with httpx2.AsyncClient(base_url=server.base_url, timeout=20, limits=limits) as client:
+        sends = [
+            asyncio.create_task(send_paced(client, *senders[number // SENDS_OF_AN_INBOX], number))
+            for number in range(SENDS)
+        ]
+        for number in range(KILLS):
+            finished = await kill_while_delivering(server, peer, folder, is_held=number % 2 == 0)
+            seen = len(peer.mails)
+            await server.start()
+            await asyncio.sleep(random.uniform(0.2, 1))
+            assert not finished & set(ids_of(peer, since=seen)), "a mail known as delivered went again"
+        await asyncio.gather(*sends)
+
+    async def all_arrived() -> bool:
+        return len(set(ids_of(peer))) >= SENDS
+
+    await eventually(all_arrived, "every mail has arrived")
+    await asyncio.sleep(2)
+    arrivals = Counter(ids_of(peer))
+    assert len(arrivals) == SENDS
+    assert max(arrivals.values()) <= 1 + KILLS
+    assert known_as_delivered(folder) == set(arrivals)
+
+
+async def send_paced(client: httpx2.AsyncClient, token: str, inbox_id: str, number: int) -> None:
+    """Spread over the time of the kills, so that there is always something to deliver."""
+    await asyncio.sleep(random.uniform(0, 2 * KILLS))
+    await send_until_accepted(client, token, inbox_id, number)
+
+
+async def statuses_of_500(server: Server, bodies: Callable[[int], dict[str, object]]) -> Counter[int]:
+    inbox_id = await server.new_inbox("bob")
+    headers = {"Authorization": f"Bearer {server.token}"}
+    limits = httpx2.Limits(max_connections=500)
+    async with httpx2.AsyncClient(
+        base_url=server.base_url, headers=headers, timeout=60, limits=limits
+    ) as api:
+
+        async def send(number: int) -> int:
+            key = {"Idempotency-Key": f"key-{number}"}
+            answer = await api.post(f"/v1/inboxes/{inbox_id}/send", json=bodies(number), headers=key)
+            return answer.status_code
+
+        return Counter(await asyncio.gather(*(send(number) for number in range(500))))
+
+
+async def test_500_sends_at_once_do_not_pass_the_limit_of_a_minute_by_one(server: Server) -> None:
+    statuses = await statuses_of_500(
+        server, lambda number: {"to": "carol@there.example", "subject": "x", "body": "x"}
+    )
+    assert statuses == {200: 10, 429: 490}
+
+
+async def test_500_sends_at_once_do_not_pass_the_cold_limit_by_one(server: Server) -> None:
+    def to_three_strangers(number: int) -> dict[str, object]:
+        to = [f"p{number}-{part}@there.example" for part in range(3)]
+        return {"to": to, "subject": "x", "body": "x"}
+
+    assert await statuses_of_500(server, to_three_strangers) == {200: 6, 429: 494}

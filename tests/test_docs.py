@@ -1,0 +1,312 @@
+"""The documents, held to the code: their examples run, and their tables are complete.
+
+A block marked `sh` is run against a server of its own, in one shell a document; `console` blocks are not.
+"""
+
+import importlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+import typer.main
+
+import postroom.__main__  # noqa: F401 (adds the operator's commands to the app)
+from bench import catalogue
+from postroom import errors
+from postroom.config import DEFAULTS
+from postroom.web.routes import ROUTES
+from postroom.web.routing import ACCOUNT
+from postroom_client.cli import app
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "postroom"
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+TOKEN = "pr_the_key_that_make_run_printed"  # as the documents write it
+WRITTEN_PORTS = {"http": "8025", "smtp": "2525", "endpoint": "8026"}
+
+
+def named(document: Path) -> str:
+    return str(document.relative_to(ROOT))
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text()
+
+
+def blocks(document: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Where a reader works: a folder with the command in it, and a server that runs in the same folder."""
+
+    folder: Path
+    environment: dict[str, str]
+    ports: dict[str, str]
+    welcome: str  # what the start printed, up to the first command
+
+    def run(self, script: str) -> "subprocess.CompletedProcess[str]":
+        for name, written in WRITTEN_PORTS.items():
+            script = re.sub(rf"\b{written}\b", self.ports[name], script)
+        return subprocess.run(
+            ["sh", "-eu", "-c", script],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+
+class Endpoint(BaseHTTPRequestHandler):
+    """A customer's webhook that is content with everything."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, format: str, *values: object) -> None:
+        """Tests are silent."""
+
+
+@contextmanager
+def listening_endpoint() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield str(server.server_address[1])
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def put_command(path: Path, *command: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'#!/bin/sh\nexec {" ".join(command)} "$@"\n')
+    path.chmod(0o755)
+
+
+def lay_out_commands(folder: Path, with_curl: bool) -> None:
+    put_command(folder / ".venv/bin/postroom", sys.executable, "-m", "postroom")
+    put_command(folder / ".venv/bin/python", sys.executable)
+    bare = (sys.executable, "-I", "-S")  # a reader's python3 has the standard library alone
+    put_command(folder / "bin/python3", *bare)
+    if not with_curl:
+        put_command(folder / "bin/curl", *bare, str(ROOT / "tests" / "curl_stand_in.py"))
+
+
+def read_welcome(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    lines = [process.stdout.readline()]
+    while lines[-1] and not lines[-1].startswith("    -d "):
+        lines.append(process.stdout.readline())
+    return "".join(lines)
+
+
+def ports_in(welcome: str) -> dict[str, str]:
+    http = re.search(r"API +http://127\.0\.0\.1:(\d+)", welcome)
+    smtp = re.search(r"SMTP +127\.0\.0\.1:(\d+)", welcome)
+    assert http is not None
+    assert smtp is not None
+    return {"http": http[1], "smtp": smtp[1]}
+
+
+@contextmanager
+def desk(folder: Path, with_curl: bool) -> Iterator[Desk]:
+    lay_out_commands(folder, with_curl)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("POSTROOM_")} | {
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT / "src"),
+        "HOME": str(folder),  # profiles of the command are kept below it
+        "XDG_CONFIG_HOME": str(folder / ".config"),
+        "POSTROOM_HTTP": "127.0.0.1:0",
+        "POSTROOM_SMTP": "127.0.0.1:0",
+        "POSTROOM_OUTBOUND": "smtp://127.0.0.1:9",  # nobody listens: mail to elsewhere waits in the queue
+        "POSTROOM_API_KEY": TOKEN,
+    }
+    command = [".venv/bin/postroom", "serve"]
+    with listening_endpoint() as endpoint, open(folder / "log.txt", "w") as log:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=log, text=True
+        )
+        try:
+            welcome = read_welcome(process)
+            assert welcome, (folder / "log.txt").read_text()
+            yield Desk(folder, environment, {**ports_in(welcome), "endpoint": endpoint}, welcome)
+        finally:
+            process.terminate()
+            process.communicate()
+
+
+def run_examples(document: Path, reader: Desk) -> str:
+    done = reader.run("\n".join(blocks(document, "sh")))
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("document", [path for path in DOCUMENTS[1:] if blocks(path, "sh")], ids=named)
+def test_the_examples_of_a_document_run_from_top_to_bottom(document: Path, tmp_path: Path) -> None:
+    # The stand-in for curl takes its turn on every machine, so that it is fit where it is needed.
+    with desk(tmp_path, with_curl=has_curl() and document.name != "quickstart.md") as reader:
+        run_examples(document, reader)
+
+
+def test_the_readme_leads_to_a_mail_by_the_command_that_a_start_prints(tmp_path: Path) -> None:
+    with desk(tmp_path, has_curl()) as reader:
+        shown = run_examples(ROOT / "README.md", reader)
+        assert "Yes, I am." in shown
+        assert "['482913']" in shown
+        assert words_of(first_command()) == words_of(reader.welcome.partition("curl ")[2])
+
+
+def has_curl() -> bool:
+    return shutil.which("curl") is not None
+
+
+def first_command() -> str:
+    commands = [block for block in blocks(ROOT / "README.md", "sh") if block.startswith("curl ")]
+    return commands[0].removeprefix("curl ")
+
+
+def words_of(command: str) -> list[str]:
+    """As the shell reads them; the key and the port may differ."""
+    words = shlex.split(command.replace("\\\n", " ").replace("$KEY", TOKEN))
+    return [re.sub(r"(?<=127.0.0.1:)\d+", "", word) for word in words]
+
+
+def sections(document: str) -> dict[str, str]:
+    """What stands below each heading of the third level."""
+    _, *parts = re.split(r"^### ", read(document), flags=re.MULTILINE)
+    return {part.partition("\n")[0]: re.split(r"^## ", part, flags=re.MULTILINE)[0] for part in parts}
+
+
+def test_every_route_is_documented_with_an_example_and_no_other() -> None:
+    documented = {name: text for name, text in sections("docs/api.md").items() if re.match(r"[A-Z]+ /", name)}
+    assert set(documented) == {f"{route.method} {route.path}" for route in ROUTES}
+    assert [name for name, text in documented.items() if "```sh\n" not in text] == []
+
+
+def test_the_routes_that_need_an_accounts_key_say_so() -> None:
+    documented = sections("docs/api.md")
+    marked = {name for name, text in documented.items() if "Account key only" in " ".join(text.split())}
+    assert marked == {f"{route.method} {route.path}" for route in ROUTES if route.scope == ACCOUNT}
+
+
+def test_every_error_is_documented_and_no_other() -> None:
+    documented = re.findall(r"^\| (\d{3}) \| `(\w+)` \|", read("docs/api.md"), re.MULTILINE)
+    kinds = errors.ApiError.__subclasses__()
+    assert sorted(documented) == sorted((str(kind.status), kind.code) for kind in kinds)
+
+
+def test_every_setting_is_documented_with_its_flag_and_default() -> None:
+    rows = re.findall(
+        r"^\| `(POSTROOM_\w+)` \| `(--[a-z-]+)` \| (\S+) \|", read("docs/configuration.md"), re.MULTILINE
+    )
+    assert {name: default for name, _, default in rows} == {
+        name: f"`{default}`" if default else "none" for name, default in DEFAULTS.items()
+    }
+    assert {name: flag for name, flag, _ in rows} == flags_of_serve()
+
+
+def flags_of_serve() -> dict[str, str]:
+    """By the setting that the flag's own help names."""
+    options = [option for option in commands()["serve"].params if option.name != "help"]
+    found = {}
+    for option in options:
+        setting = re.search(r"\[(POSTROOM_\w+), default: ", getattr(option, "help", ""))
+        assert setting is not None
+        found[setting[1]] = option.opts[0]
+    return found
+
+
+def commands() -> dict[str, Any]:
+    """Every command by the words that call it."""
+    return dict(commands_below("", typer.main.get_command(app)))
+
+
+def commands_below(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    yield name, command
+    for word, child in getattr(command, "commands", {}).items():
+        yield from commands_below(f"{name} {word}".strip(), child)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_every_command_of_the_operator_that_is_named_exists(document: Path) -> None:
+    named_commands = re.findall(r"(?:`|bin/)postroom ([a-z]+(?: [a-z]+)?)", document.read_text())
+    assert set(named_commands) <= set(commands())
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_every_target_of_make_that_is_named_exists(document: Path) -> None:
+    targets = set(re.findall(r"^([a-z]+):", read("Makefile"), re.MULTILINE))
+    assert set(re.findall(r"(?:`|^)make ([a-z]+)", document.read_text(), re.MULTILINE)) <= targets
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_every_measurement_that_is_named_exists(document: Path) -> None:
+    arguments = re.findall(r"BENCH_ARGS=\"?([a-z_ ]+)", document.read_text())
+    assert {name for names in arguments for name in names.split()} <= set(catalogue.names())
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_every_link_leads_to_a_file_and_a_heading(document: Path) -> None:
+    for target, _, heading in (link.partition("#") for link in links(document)):
+        led_to = document.parent / target if target else document
+        assert led_to.is_file(), f"{target} is missing"
+        assert not heading or heading in anchors(led_to), f"{target} has no heading #{heading}"
+
+
+def links(document: Path) -> list[str]:
+    found = re.findall(r"\]\(([^)\s]+)\)", document.read_text())
+    return [link for link in found if not link.startswith("https://")]
+
+
+def anchors(document: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", document.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+def test_the_flow_names_files_and_functions_that_exist() -> None:
+    quoted = re.findall(r"`([^`\s]+)`", read("docs/flow.md"))
+    files = [name for name in quoted if name.endswith(".py")]
+    functions = [name for name in quoted if name.endswith("()")]
+    classes = [name for name in quoted if re.fullmatch(r"[a-z_.]+\.[A-Z]\w+", name)]
+    assert [name for name in files if not ((SOURCE / name).is_file() or (ROOT / name).is_file())] == []
+    assert [name for name in functions if not is_callable(name.removesuffix("()"))] == []
+    assert [name for name in classes if not is_callable(name)] == []
+    assert len(files) > 30
+    assert len(functions) > 30
+
+
+def is_callable(dotted: str) -> bool:
+    """`module.function` or `module.Class.method`, below the package."""
+    module, _, name = dotted.rpartition(".")
+    class_name = module.rpartition(".")[2]
+    if class_name[:1].isupper():
+        return is_callable(module) and callable(getattr(find(module), name, None))
+    return callable(find(dotted))
+
+
+def find(dotted: str) -> object:
+    module, _, name = dotted.rpartition(".")
+    return getattr(importlib.import_module(f"postroom.{module}"), name, None)
+
+
+def test_every_decision_has_a_date_and_a_title() -> None:
+    _, *paragraphs = [text for text in read("docs/decisions.md").split("\n\n") if not text.startswith("#")]
+    assert [text[:40] for text in paragraphs if not re.match(r"\*\*\d{4}-\d\d-\d\d: [^*]+\.\*\*", text)] == []
