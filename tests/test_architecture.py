@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "postroom"
+CLIENT = SOURCE.parent / "postroom_client"
 
 # Each line may import the lines above it; a name inside a line, only the names before it.
 LAYERS: list[list[str]] = [
@@ -24,6 +25,8 @@ LAYERS: list[list[str]] = [
 DOORS = {"smtp", "web", "couriers", "extraction"}
 PURE = {"mail", "errors", "config", "names"}
 IMPURE_MODULES = {"asyncio", "socket", "subprocess", "threading", "sqlite3", "psycopg"}
+# The command is the client's with the operator's commands added; /mcp serves the client's tools.
+USERS_OF_THE_CLIENT = {SOURCE / "__main__.py", SOURCE / "web" / "mcp.py"}
 VAGUE_NAMES = {
     "utils",
     "helpers",
@@ -87,6 +90,18 @@ def test_a_module_imports_only_what_lies_below_it(path: Path) -> None:
 )
 def test_pure_parts_touch_no_thread_socket_or_database(path: Path) -> None:
     assert not {name.split(".")[0] for name in imports_of(path)} & IMPURE_MODULES
+
+
+@pytest.mark.parametrize("path", sorted(CLIENT.rglob("*.py")), ids=lambda path: str(path.relative_to(CLIENT)))
+def test_the_client_imports_nothing_of_the_server(path: Path) -> None:
+    assert "postroom" not in {name.split(".")[0] for name in imports_of(path)}
+
+
+def test_only_the_command_and_the_mcp_door_use_the_client() -> None:
+    users = {
+        path for path in modules() if any(name.startswith("postroom_client") for name in imports_of(path))
+    }
+    assert users <= USERS_OF_THE_CLIENT
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))

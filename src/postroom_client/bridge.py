@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom_client import bridge_files, calls
 from postroom_client.bridge_files import Failure, Place
@@ -48,7 +49,7 @@ class Bridge:
         self._wanted = wanted
         self._handler = handler
         self._note = note
-        self._place = Place()
+        self._place = Place("")
         self._failures = 0
 
     def run(self, *, from_start: bool = False) -> None:
@@ -84,17 +85,18 @@ class Bridge:
     # the place
 
     def _find_place(self, *, from_start: bool) -> None:
-        """At the very first start: the end of the log, unless all that is kept is asked for."""
+        """At the first start for an account: the end of its log, unless all that is kept is asked for."""
+        account_id = self._client.me().account_id
+        for inbox_id in self._wanted.inbox_ids:
+            self._client.get_inbox(inbox_id)  # raises when there is none: nothing would ever come
         found = bridge_files.find_place(self._profile)
-        if found is None:
-            self._move(Place(None if from_start else self._find_end()))
+        if found is None or found.account_id != account_id:
+            self._move(Place(account_id, None if from_start else self._find_end()))
             return
         self._place = found
         if not self._is_kept():
-            self._note(
-                "The server no longer keeps the last event that was handled. Going on with the oldest."
-            )
-            self._move(Place(None, found.handled_at))
+            self._note("The server no longer keeps the last event that was handled: on with the oldest one.")
+            self._move(replace(found, last_event_id=None))
 
     def _find_end(self) -> str | None:
         """The id of the last event that there is."""
@@ -144,12 +146,11 @@ class Bridge:
         attempts = 0
         while (reason := self._handler.hand_over(frame)) is not None:
             attempts += 1
-            failing = Failure(frame.event_id, attempts, reason)
-            self._move(Place(self._place.last_event_id, self._place.handled_at, failing))
+            self._move(replace(self._place, failing=Failure(frame.event_id, attempts, reason)))
             pause = backoff(attempts, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
             self._note(f"{frame.event_id}: {reason}. Again in {pause:.1f} s.")
             time.sleep(pause)
-        self._move(Place(frame.event_id, datetime.now(UTC)))
+        self._move(Place(self._place.account_id, frame.event_id, datetime.now(UTC)))
         self._note(f"{frame.event_id} {frame.kind}: handed over.")
 
     def _ask(self, call: Call[EventPage]) -> RawPage:

@@ -36,8 +36,9 @@ class Failure(Struct, rename="camel", frozen=True):
 
 
 class Place(Struct, rename="camel", frozen=True):
-    """Everything up to and with `last_event_id` is handled; None: nothing, and the log was empty."""
+    """Everything up to and with `last_event_id` is handled; None: the log from its beginning is not."""
 
+    account_id: str
     last_event_id: str | None = None
     handled_at: datetime | None = None
     failing: Failure | None = None

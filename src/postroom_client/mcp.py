@@ -1,6 +1,7 @@
 """The MCP server: the tools and what a client must know of them, on stdio or behind a web door."""
 
 from collections.abc import Callable
+from importlib.metadata import version
 
 from mcp.server import MCPServer
 from mcp_types import ToolAnnotations
@@ -52,7 +53,14 @@ ANNOTATIONS = {
 
 def build(caller_of: Callable[[Ctx], Caller]) -> MCPServer:
     """`caller_of` says, for each request, with whose key it is carried out."""
-    server = MCPServer("postroom", instructions=INSTRUCTIONS, log_level="WARNING", subscriptions=False)
+    server = MCPServer(
+        "postroom",
+        title="Postroom",
+        version=version("postroom"),
+        instructions=INSTRUCTIONS,
+        log_level="WARNING",
+        subscriptions=False,
+    )
     tools = Tools(caller_of)
     for name, annotations in ANNOTATIONS.items():
         server.add_tool(getattr(tools, name), annotations=annotations, structured_output=True)

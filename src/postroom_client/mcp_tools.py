@@ -1,6 +1,8 @@
 """The tools that an agent is given. Each is one call of the interface, or the few that belong together."""
 
-from collections.abc import Awaitable, Callable
+import base64
+import binascii
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, TypeVar
 
@@ -11,7 +13,7 @@ from pydantic import Field
 
 from postroom_client import calls, mcp_results, sending, waiting
 from postroom_client.errors import PostroomError
-from postroom_client.exchange import Call, Steps
+from postroom_client.exchange import Call, OutgoingFile, Steps
 from postroom_client.mcp_results import (
     Arrival,
     FileText,
@@ -39,6 +41,19 @@ BodyHtml = Annotated[str, Field(description="HTML, where it must differ from bod
 IdempotencyKey = Annotated[
     str,
     Field(description="The same key sends only once in 24 hours. Give one to be able to try again safely."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedFile:
+    filename: str
+    data_base64: Annotated[str, Field(description="The content, in base64.")]
+    content_type: str = "application/octet-stream"
+
+
+Attachments = Annotated[
+    list[AttachedFile] | None,
+    Field(description="Files to attach, 3 MB in total; larger ones by the REST interface."),
 ]
 
 
@@ -99,6 +114,7 @@ class Tools:
         cc: Addresses = "",
         bcc: Addresses = "",
         body_html: BodyHtml = "",
+        attachments: Attachments = None,
         inbox_id: InboxId = "",
         idempotency_key: IdempotencyKey = "",
     ) -> SentMail:
@@ -111,6 +127,7 @@ class Tools:
             cc=cc or (),
             bcc=bcc or (),
             body_html=body_html or None,
+            attachments=_decode(attachments or ()),
             idempotency_key=idempotency_key or None,
         )
         return mcp_results.sent_mail(await self._ask(ctx, call))
@@ -122,6 +139,7 @@ class Tools:
         body: Body,
         cc: Addresses = "",
         body_html: BodyHtml = "",
+        attachments: Attachments = None,
         include_quote: Annotated[bool, Field(description="Append a quoted copy of the last mail.")] = True,
         idempotency_key: IdempotencyKey = "",
     ) -> SentMail:
@@ -134,6 +152,7 @@ class Tools:
             body,
             cc=cc or (),
             body_html=body_html or None,
+            attachments=_decode(attachments or ()),
             include_quote=include_quote,
             idempotency_key=idempotency_key or None,
         )
@@ -221,6 +240,16 @@ class Tools:
         if me.inbox_id is None:
             raise ToolError("Name the inbox: pass inbox_id. list_inboxes shows them all.")
         return me.inbox_id
+
+
+def _decode(files: Sequence[AttachedFile]) -> list[OutgoingFile]:
+    try:
+        return [
+            OutgoingFile(file.filename, base64.b64decode(file.data_base64, validate=True), file.content_type)
+            for file in files
+        ]
+    except (binascii.Error, ValueError):
+        raise ToolError("data_base64 of an attachment is not base64.") from None
 
 
 def _page(thread_id: str, limit: int, offset: int) -> Steps[ThreadMessages]:

@@ -217,13 +217,30 @@ def test_a_place_that_the_server_has_forgotten_gives_way_to_the_oldest_event(
 ) -> None:
     deliver(live, inbox, "kept")
     kept = log_of(live, inbox, 1)
-    bridge_files.save(bridge_files.place_path(PROFILE), Place("evt_forgotten"))
+    with live.client() as client:
+        place = Place(client.me().account_id, "evt_forgotten")
+    bridge_files.save(bridge_files.place_path(PROFILE), place)
     taken = tmp_path / "taken"
     arguments = ("--command", script(tmp_path, APPEND, taken), "--inbox-id", inbox.id)
     with bridge(shell, *arguments) as process:
         said(process, "no longer keeps")
         until(lambda: lines(taken), "no event came")
     assert ids(taken) == kept
+
+
+def test_a_place_in_the_log_of_another_account_is_not_used(
+    shell: Shell, live: LiveServer, inbox: Inbox, tmp_path: Path
+) -> None:
+    deliver(live, inbox, "before")
+    log_of(live, inbox, 1)
+    bridge_files.save(bridge_files.place_path(PROFILE), Place("acc_other", "evt_other"))
+    taken = tmp_path / "taken"
+    arguments = ("--command", script(tmp_path, APPEND, taken), "--inbox-id", inbox.id)
+    with bridge(shell, *arguments) as process:
+        said(process, "Going on behind")
+        deliver(live, inbox, "after")
+        until(lambda: lines(taken), "no event came")
+    assert ids(taken) == log_of(live, inbox, 2)[1:]
 
 
 def test_one_bridge_runs_for_a_profile_and_status_shows_it(

@@ -16,7 +16,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from postroom_client.results import Inbox, Message
-from tests.client.live import API_KEY, LiveServer, plain_environment
+from tests.client.live import API_KEY, LiveServer, Shell, free_port, plain_environment
 from tests.conftest import Server
 
 TOOLS = {
@@ -59,10 +59,10 @@ class Agent:
 
 
 @asynccontextmanager
-async def stdio_agent(live: LiveServer, key: str = API_KEY) -> AsyncIterator[Agent]:
+async def stdio_agent(live: LiveServer, key: str = API_KEY, **more: str) -> AsyncIterator[Agent]:
     settings = {"PYTHONPATH": str(SOURCE), "POSTROOM_API_KEY": key, "POSTROOM_BASE_URL": live.base_url}
     command = StdioServerParameters(
-        command=sys.executable, args=["-m", "postroom_client", "mcp"], env=settings
+        command=sys.executable, args=["-m", "postroom_client", "mcp"], env=settings | more
     )
     async with Client(command) as client:
         yield Agent(client)
@@ -256,6 +256,45 @@ async def test_one_idempotency_key_sends_one_mail(live: LiveServer, new_inbox: C
     async with http_agent(live) as agent:
         first = await agent.call("send_email", **order, idempotency_key="one")
         assert await agent.call("send_email", **order, idempotency_key="one") | first == first
+
+
+async def test_a_file_goes_along_with_a_mail_and_with_an_answer(
+    live: LiveServer, new_inbox: Callable[[], Inbox]
+) -> None:
+    sender, other = new_inbox(), new_inbox()
+    file = {"filename": "note.txt", "data_base64": "d29yZHM=", "content_type": "text/plain"}
+    order = {"inbox_id": sender.id, "to": other.address, "subject": "File", "body": "See file"}
+    async with http_agent(live) as agent:
+        await agent.call("send_email", **order, attachments=[file])
+        [came] = await asyncio.to_thread(live.arrived, other)
+        text = await agent.call("get_attachment_text", message_id=came.id, filename="note.txt")
+        assert unfenced(text["text"]) == "words"
+        await agent.call("reply_to_thread", thread_id=came.thread_id, body="Back", attachments=[file])
+        bad = file | {"data_base64": "?"}
+        assert "not base64" in await agent.fail("send_email", **order, attachments=[bad])
+    [back] = await asyncio.to_thread(live.arrived, sender)
+    assert [one.filename for one in back.attachments] == ["note.txt"]
+
+
+async def test_a_server_that_is_away_is_an_error_of_the_tool_without_the_key(live: LiveServer) -> None:
+    away = LiveServer(f"http://127.0.0.1:{free_port()}", 0)
+    async with stdio_agent(away) as agent:
+        assert "connection_failed" in await agent.fail("auth_me")
+        assert API_KEY not in "".join(agent.said)
+
+
+def test_the_command_needs_a_key(shell: Shell) -> None:
+    result = shell.run("mcp", "--base-url", "http://127.0.0.1:1", "--no-json")
+    assert result.exit_code == 4
+    assert "postroom login" in result.output
+
+
+async def test_the_default_inbox_of_the_command_is_used_when_none_is_named(
+    live: LiveServer, inbox: Inbox
+) -> None:
+    async with stdio_agent(live, POSTROOM_INBOX_ID=inbox.id) as agent:
+        assert (await agent.call("get_inbox"))["inbox_id"] == inbox.id
+        assert (await agent.call("auth_me"))["inbox_id"] == inbox.id
 
 
 RPC = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
