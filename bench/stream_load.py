@@ -177,7 +177,9 @@ class _Sender:
         await self._reply(b"354")
         head = f"From: <alice@example.com>\r\nTo: <{recipients[0]}>\r\nSubject: mail {number}\r\n"
         self._run.sent_at[number] = time.perf_counter()
-        self._writer.write(f"{head}Message-ID: <{number}.{self._run.started_at}@example.com>\r\n\r\n{BODY}.\r\n".encode())
+        self._writer.write(
+            f"{head}Message-ID: <{number}.{self._run.started_at}@example.com>\r\n\r\n{BODY}.\r\n".encode()
+        )
         await self._reply(b"250")
 
     async def _reply(self, code: bytes) -> None:
