@@ -23,6 +23,11 @@ def new(prefix: str, now: int) -> str:
     return f"{prefix}_{number:032x}"
 
 
+def trace() -> str:
+    """Names a mail in the log, in its Received field and in the answer to its sender."""
+    return f"{_random.getrandbits(64):016x}"
+
+
 def is_id(prefix: str, value: str) -> bool:
     shape = _SHAPE.fullmatch(value)
     return shape is not None and shape[1] == prefix

@@ -2,14 +2,13 @@
 
 import asyncio
 import errno
-import secrets
 import ssl
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from postroom import log
+from postroom import ids, log
 from postroom.smtp import replies
 from postroom.smtp.effects import (
     AcceptMail,
@@ -289,7 +288,7 @@ class Connection(asyncio.Protocol):
 
     def _envelope(self, mail: AcceptMail, content: Content) -> Envelope:
         return Envelope(
-            id=secrets.token_hex(8),
+            id=ids.trace(),
             peer=self._peer,
             helo=mail.helo,
             tls=mail.tls,
