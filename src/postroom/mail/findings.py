@@ -45,6 +45,7 @@ _OTHER_NUMBER = re.compile(
     re.IGNORECASE,
 )
 _NAMED_AT_ONCE = re.compile(r"(?:\bis|ist|est|es|è|é|:|\uff1a|是|は|=)[\s*\"'“»]{0,4}$", re.IGNORECASE)
+_DIGIT = re.compile(r"\d")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _URL = re.compile(r"https?://[^\s<>\"\x00-\x20\x7f\\^`{|}]+", re.IGNORECASE)
 _IGNORED_IN_URL = re.compile(r"[\t\r\n]")
@@ -54,10 +55,12 @@ _NOT_IN_URL = re.compile(r"[\x00-\x20\x7f-\xa0\ud800-\udfff]")
 def codes(text: str) -> tuple[str, ...]:
     """One-time codes, as they are written, in order and without repeats."""
     text = text[:MAX_SEARCHED_CHARS]
-    words = [match for match in _WORD.finditer(text) if not _is_other_code(text, match.start())]
-    if not words:
+    if not _DIGIT.search(text):
         return ()
     candidates = [match for match in _CANDIDATE.finditer(text) if _is_candidate(text, match)]
+    if not candidates:  # the words take longer to look for
+        return ()
+    words = [match for match in _WORD.finditer(text) if not _is_other_code(text, match.start())]
     starts = [candidate.start() for candidate in candidates]
     claimed = {place for word in words if (place := _nearest(word, candidates, starts)) is not None}
     return _first_unique((candidates[place].group() for place in sorted(claimed)), MAX_CODES)
