@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import cast
 
 import msgspec
@@ -35,16 +36,17 @@ class StreamLoad(msgspec.Struct, frozen=True):
     recipients: list[str]  # of every mail, one for each token
     mails: int
     mails_per_second: float | None = None  # as fast as they are taken
+    seeded: int = 0  # events of each account that come without a mail
 
     @property
     def deliveries(self) -> int:
-        return self.mails * len(self.tokens) * self.streams_each
+        return (self.mails + self.seeded) * len(self.tokens) * self.streams_each
 
 
 class StreamReport(msgspec.Struct, frozen=True):
     p50_ms: float  # from the end of DATA to the frame
     p99_ms: float
-    deliveries_per_second: float
+    deliveries_per_second: float  # from the first frame to the last
 
 
 class StreamClient:
@@ -55,7 +57,16 @@ class StreamClient:
 
     def report(self) -> StreamReport:
         """Starts the mails and waits for the last frame."""
-        out, _ = self._process.communicate(b"go\n", timeout=DEADLINE_SECONDS)
+        self.start()
+        return self.wait()
+
+    def start(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"go\n")
+        self._process.stdin.flush()
+
+    def wait(self) -> StreamReport:
+        out, _ = self._process.communicate(timeout=DEADLINE_SECONDS)
         return msgspec.json.decode(out, type=StreamReport)
 
 
@@ -87,6 +98,7 @@ class _Run:
         self.started_at = time.time_ns()  # the same mail twice would be taken for a repetition
         self.sent_at: dict[int, float] = {}
         self.seconds: list[float] = []
+        self.first_frame_at = 0.0
         self.unsubscribed = len(load.tokens) * load.streams_each
         self.subscribed = asyncio.Event()
         self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -98,7 +110,8 @@ class _Run:
 
     def note_frames(self, numbers: list[bytes]) -> None:
         now = time.perf_counter()
-        self.seconds += [now - self.sent_at[int(number)] for number in numbers]
+        self.first_frame_at = self.first_frame_at or now
+        self.seconds += [now - self.sent_at.get(int(number), now) for number in numbers]
         if len(self.seconds) == self.load.deliveries:
             self.finished.set_result(None)
 
@@ -216,15 +229,14 @@ async def _apply(load: StreamLoad) -> StreamReport:
     loop = asyncio.get_running_loop()
     for token in load.tokens:
         for _ in range(load.streams_each):
-            await loop.create_connection(lambda token=token: _Stream(run, token), HOST, load.http_port)
+            await loop.create_connection(partial(_Stream, run, token), HOST, load.http_port)
     await run.subscribed.wait()
     print("ready", flush=True)
     await asyncio.to_thread(sys.stdin.buffer.readline)
-    started = time.perf_counter()
     async with asyncio.timeout(DEADLINE_SECONDS):
         await _send_mails(run)
         await run.finished
-    elapsed = time.perf_counter() - started
+    elapsed = time.perf_counter() - run.first_frame_at
     times = sorted(run.seconds)
     return StreamReport(_at(times, 0.50) * 1000, _at(times, 0.99) * 1000, len(times) / elapsed)
 

@@ -158,9 +158,10 @@ def _quote_head_lines(lines: list[str], place: int, start: str) -> int:
 
 
 def _is_quote_head(joined: str) -> bool:
-    if len(joined) > MAX_HEAD_CHARS or not any(letter.isdigit() for letter in joined):
+    if len(joined) > MAX_HEAD_CHARS:
         return False
-    return joined.endswith(HEAD_ENDS) or (joined.endswith((">:", "> :", ">\uff1a")) and "@" in joined)
+    ends_as_head = joined.endswith(HEAD_ENDS) or (joined.endswith((">:", "> :", ">\uff1a")) and "@" in joined)
+    return ends_as_head and any(letter.isdigit() for letter in joined)
 
 
 def _quote_follows(lines: list[str], place: int) -> bool:

@@ -28,6 +28,7 @@ SUBSCRIPTIONS_LIMIT = 100
 PAGE = 50
 KEY_WATCH_SECONDS = 0.5
 RETRY_SECONDS = 1.0
+WRITES_PER_TURN = 1000
 
 REVOKED, TOO_MANY_CONNECTIONS, TOO_MANY_MESSAGES, GOING_AWAY = 4001, 4008, 4029, 1001
 
@@ -71,7 +72,10 @@ class Stream:
         return is_early
 
     def wants(self, event: Event) -> bool:
-        return any(subscription.wants(event) for subscription in self.subscriptions)
+        for subscription in self.subscriptions:  # noqa: SIM110 - any() costs more, and this runs for every frame
+            if subscription.wants(event):
+                return True
+        return False
 
     def offer(self, event: Event, frame: bytes) -> bool:
         """False when the client does not keep up. What it read from the log before is not sent again."""
@@ -130,9 +134,7 @@ class Hub:
             await self._find_position()
             while True:
                 page = await self._read_page()
-                for event in page:
-                    self._hand_out(event)
-                    await asyncio.sleep(0)
+                await self._hand_out_all(page)
                 if len(page) < PAGE:
                     await ear.wait(RETRY_SECONDS)
         finally:
@@ -154,6 +156,17 @@ class Hub:
         except Exception as error:
             log.get().error("cannot read events", account=self._account_id, reason=str(error))
             return []
+
+    async def _hand_out_all(self, page: list[Event]) -> None:
+        """Several at a turn: what is written to a client in one turn leaves in one call to the system."""
+        writes = 0
+        for event in page:
+            self._hand_out(event)
+            writes += 1 + len(self.live)
+            if writes >= WRITES_PER_TURN:
+                writes = 0
+                await asyncio.sleep(0)
+        await asyncio.sleep(0)
 
     def _hand_out(self, event: Event) -> None:
         """Without a pause between position and streams: who joins in between misses and repeats nothing."""
