@@ -200,6 +200,11 @@ def test_login_with_a_wrong_key_keeps_nothing(shell: Shell) -> None:
     assert profiles.load() == before
 
 
+def test_a_profile_cannot_be_named_like_a_path(shell: Shell) -> None:
+    result = shell.run("login", "--api-key", API_KEY, "--profile", "../elsewhere")
+    assert result.exit_code == 2
+
+
 def test_login_never_asks_without_a_terminal(shell: Shell) -> None:
     result = shell.run("login")
     assert result.exit_code == 2

@@ -52,6 +52,31 @@ def test_wait_finds_what_arrived_after_a_message(live: LiveServer, shell: Shell,
     assert "three" in shell.human(*filtered)
 
 
+def test_wait_takes_a_mail_that_is_unread_already(live: LiveServer, shell: Shell, default: Inbox) -> None:
+    for subject in ("first", "second"):
+        live.deliver(mail(default, subject), default.address)
+    first, second = live.arrived(default, 2)
+    assert shell.json("wait", "--unread", "--timeout", "0")["id"] == first.id
+    assert second.id in shell.human("wait", "--unread", "--subject", "SECOND", "--timeout", "0")
+    shell.json("threads", "read", first.thread_id)
+    shell.json("threads", "read", second.thread_id)
+    assert shell.run("wait", "--unread", "--timeout", "0").exit_code == 1
+
+
+def test_a_wait_for_unread_mail_looks_again_while_the_inbox_is_empty() -> None:
+    nothing = {"data": [], "total": 0}
+    thread = {"data": [{"id": "thr_1", "inboxId": "inb_1", "messageCount": 1}], "total": 1}
+    came = {"id": "msg_1", "threadId": "thr_1"}
+    page = {"threadId": "thr_1", "inboxId": "inb_1", "data": [came], "total": 1}
+    bodies = (nothing, nothing, None, thread, page, came)
+    answers = [Answer(204) if body is None else Answer(200, body) for body in bodies]
+    with http_peer(*answers) as peer, LiveServer(peer.url, 0).client() as client:
+        found = client.wait("inb_1", timeout=60, unread=True)
+    assert found is not None
+    assert found.id == "msg_1"
+    assert peer.seen[2].path.endswith("/wait?timeout=5.0")
+
+
 @pytest.mark.parametrize("form", ["--json", "--no-json"])
 def test_wait_exits_with_1_when_nothing_comes(shell: Shell, default: Inbox, form: str) -> None:
     result = shell.run("wait", "--timeout", "0.1", form)

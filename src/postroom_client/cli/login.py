@@ -1,6 +1,7 @@
 """postroom login, postroom profiles …"""
 
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from postroom_client.settings import Flags
 
 DEFAULT_NAME = "default"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 app = group("Which server, key and inbox commands use.")
 
@@ -29,7 +31,7 @@ def login(desk: Desk) -> None:
     from postroom_client.client import Client
 
     known = profiles.load()
-    name = desk.flags.profile or os.environ.get("POSTROOM_PROFILE") or DEFAULT_NAME
+    name = _require_name(desk.flags.profile or os.environ.get("POSTROOM_PROFILE") or DEFAULT_NAME)
     base_url = _base_url(desk.flags, known, name)
     with Client(_key(desk.flags, base_url), base_url, patience=patience()) as client:
         me = client.me()
@@ -70,6 +72,13 @@ def use(desk: Desk, name: Annotated[str, typer.Argument(help="Name of the profil
 def add_to(app_of_all: typer.Typer) -> None:
     command(app_of_all, "login")(login)
     app_of_all.add_typer(app, name="profiles")
+
+
+def _require_name(name: str) -> str:
+    """It becomes part of file names."""
+    if not NAME.fullmatch(name):
+        raise typer.BadParameter("a profile's name is made of letters, digits, dots, dashes, at most 64")
+    return name
 
 
 def _base_url(flags: "Flags", known: "Profiles", name: str) -> str:

@@ -16,6 +16,7 @@ def wait(
     subject: Annotated[str | None, typer.Option(help="Only with this in the subject.")] = None,
     thread_id: Annotated[str | None, typer.Option(help="Only in this thread.")] = None,
     after: Annotated[str | None, typer.Option(help="Also what arrived after this message or event.")] = None,
+    unread: Annotated[bool, typer.Option("--unread", help="Also a mail that is there and unread.")] = False,
     inbox_id: InboxId = None,
 ) -> None:
     """Wait for the next mail and show it. Exits with 1 when none comes in time."""
@@ -29,6 +30,7 @@ def wait(
         from_addr=from_addr,
         subject=subject,
         thread_id=thread_id,
+        unread=unread,
     )
     raw, message = desk.carry_out(steps, None)
     if message is None:
