@@ -15,7 +15,8 @@ from postroom_client import errors as client_errors
 
 SOURCE = Path(postroom_client.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
-ALLOWED = {"postroom_client", "httpx2", "websockets", "msgspec", "platformdirs", "typer", "rich", "mcp"}
+LIBRARIES = {"httpx2", "websockets", "msgspec", "platformdirs", "typer", "rich", "mcp", "pydantic"}
+ALLOWED = LIBRARIES | {"postroom_client"}
 
 
 def public(kind: type) -> dict[str, object]:
