@@ -84,6 +84,20 @@ async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Deliv
         record_outcome, delivery, job.message, outcome, base_url, started_at, resources.now()
     )
     resources.db.ring(*bells)
+    note(job, outcome)
+
+
+def note(job: Job, outcome: Receipt | DeliveryError) -> None:
+    """One line for each movement. The domain tells enough: whom an agent writes to is its own affair."""
+    failure = outcome if isinstance(outcome, DeliveryError) else None
+    log.get().info(
+        "mail delivered" if failure is None else "mail not delivered",
+        message=job.message.id,
+        domain=job.domain,
+        attempt=job.delivery.attempts,
+        code=outcome.code,
+        final=failure is None or failure.permanent,
+    )
 
 
 def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> Job | None:

@@ -16,7 +16,7 @@ MAIL, WEBHOOK = "mail", "webhook"
 PENDING, DONE, FAILED, CANCELLED, BOUNCED = "pending", "delivered", "failed", "cancelled", "bounced"
 
 LEASE = 15 * SECOND  # renewed while an attempt is under way; a node that died holds a claim no longer
-LANE_WIDTH = 8  # how many of one lane go at once
+LANE_WIDTH = 4  # how many of one lane go at once; the couriers take no more
 
 # Waits after a failed attempt, as the contract lists them; when they are used up the delivery has failed.
 MAIL_WAITS = (

@@ -247,6 +247,10 @@ def get_raw(tx: Tx, message_id: str) -> tuple[bytes | None, str | None]:
     return (None if row["content"] is None else bytes(row["content"])), row["blob"]
 
 
+def is_blob_used(tx: Tx, blob: str) -> bool:
+    return tx.one("select 1 as found from raw_mails where blob = :blob limit 1", blob=blob) is not None
+
+
 def list_of_thread(tx: Tx, thread_id: str, limit: int, offset: int) -> list[Message]:
     rows = tx.all(
         f"select {COLUMNS} from messages where thread_id = :thread_id"

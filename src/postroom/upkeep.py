@@ -2,7 +2,7 @@
 
 import asyncio
 
-from postroom import idempotency, log
+from postroom import idempotency, log, messages
 from postroom.clock import DAY
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -12,6 +12,7 @@ STEP_ROWS = 500
 EVENT_LIFETIME = 30 * DAY
 HANDOVER_LIFETIME = 5 * DAY
 CREATION_LIFETIME = 2 * DAY
+ORPHAN_AGE_SECONDS = 3600.0
 
 EXPIRING = (
     ("events", "id", "created_at", EVENT_LIFETIME),
@@ -23,6 +24,7 @@ EXPIRING = (
 
 async def keep_up(resources: Resources) -> None:
     """Runs until cancelled."""
+    await sweep_orphans(resources)
     while True:
         try:
             await one_round(resources)
@@ -32,11 +34,37 @@ async def keep_up(resources: Resources) -> None:
 
 
 async def one_round(resources: Resources) -> None:
-    while await resources.db.write(expire_rows, resources.now()):
-        pass
+    for expire in (expire_rows, expire_deliveries):
+        while await resources.db.write(expire, resources.now()):
+            pass
     while (blobs := await resources.db.write(empty_removed_inbox)) is not None:
         for blob in blobs:
             await asyncio.to_thread(resources.blobs.remove, blob)
+
+
+async def sweep_orphans(resources: Resources) -> None:
+    """Blobs that no mail names: their process died between the blob and its row."""
+    try:
+        names = await asyncio.to_thread(lambda: list(resources.blobs.names(ORPHAN_AGE_SECONDS)))
+        for name in names:
+            if not await resources.db.read(messages.is_blob_used, name):
+                await asyncio.to_thread(resources.blobs.remove, name)
+            await asyncio.sleep(0)
+    except Exception as error:
+        log.get().error("blobs were not swept", reason=str(error))
+
+
+def expire_deliveries(tx: Tx, now: int) -> int:
+    """The log of webhooks lasts as long as its events; mail keeps its deliveries while it is there."""
+    rows = tx.all(
+        "select id from deliveries where kind = 'webhook' and finished_at < :limit limit :rows",
+        limit=now - EVENT_LIFETIME,
+        rows=STEP_ROWS,
+    )
+    for row in rows:
+        tx.run("delete from attempts where delivery_id = :id", id=row["id"])
+        tx.run("delete from deliveries where id = :id", id=row["id"])
+    return len(rows)
 
 
 def expire_rows(tx: Tx, now: int) -> int:

@@ -95,6 +95,10 @@ class MethodNotAllowed(PostroomError):
     code, status = "method_not_allowed", 405
 
 
+class RequestTimeout(PostroomError):
+    code, status = "request_timeout", 408
+
+
 class AddressTaken(PostroomError):
     code, status = "address_taken", 409
 
@@ -145,6 +149,10 @@ class ColdOutreachLimit(PostroomError):
 
 class LoopDetected(PostroomError):
     code, status = "loop_detected", 429
+
+
+class HeadersTooLarge(PostroomError):
+    code, status = "headers_too_large", 431
 
 
 class InternalError(PostroomError):

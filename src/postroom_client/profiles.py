@@ -92,8 +92,14 @@ def save(profiles: Profiles) -> Path:
 
 
 def save_local(base_url: str, api_key: str) -> Path:
-    """Lets the next command here reach a server started here; another profile in use stays in use."""
-    known = load()
+    """Lets the next command here reach a server started here; another profile in use stays in use.
+
+    Raises OSError when it cannot be kept, also when the file holds what is no profile: that one stays.
+    """
+    try:
+        known = load()
+    except InvalidProfile as error:
+        raise OSError(error.message) from None
     before = known.find(LOCAL)
     is_same_account = before is not None and (before.base_url, before.api_key) == (base_url, api_key)
     inbox_id = before.inbox_id if before is not None and is_same_account else None

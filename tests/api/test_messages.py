@@ -212,7 +212,7 @@ async def test_a_deleted_inbox_is_gone_at_once_and_swept_away_soon(server: Serve
         "handovers": 1,
         "removed_inboxes": 0,
     }
-    assert list(server.resources.blobs.names()) == []
+    assert list(server.resources.blobs.names(0)) == []
     assert await subjects(server.api, kept) == (["Hi"], 1)
     new_id = await server.new_inbox("hello")
     await server.deliver(large, "hello")

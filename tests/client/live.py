@@ -8,6 +8,7 @@ import smtplib
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from postroom_client.cli import app
 from postroom_client.results import Inbox, Message
 
 API_KEY = "pr_" + "k" * 40
+NO_RELAY = "smtp://127.0.0.1:1"  # mail to the world outside stays in the queue
 DOMAIN = "postroom.localhost"
 OWN_SETTINGS = ("POSTROOM_", "XDG_", "NO_COLOR", "COLUMNS")
 
@@ -32,8 +34,11 @@ def free_port() -> int:
 
 @dataclass(frozen=True, slots=True)
 class LiveServer:
+    """`config` is the configuration folder in which the server has left its profile."""
+
     base_url: str
     smtp_port: int
+    config: Path = Path()
 
     def client(self) -> Client:
         return Client(API_KEY, self.base_url)
@@ -55,6 +60,12 @@ class LiveServer:
                 after = page.next
                 found += [client.get_message(event.message.id) for event in page.data if event.message]
         return found
+
+    def put_off(self, message_id: str) -> None:
+        """Waits until a sent mail was tried once and waits for its next attempt."""
+        with self.client() as client:
+            while not client.get_message(message_id).recipients[0].last_reply:
+                time.sleep(0.05)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +89,7 @@ def running_server(
         "POSTROOM_HTTP": f"127.0.0.1:{ports.http}",
         "POSTROOM_SMTP": f"127.0.0.1:{ports.smtp}",
         "POSTROOM_API_KEY": API_KEY,
+        "POSTROOM_OUTBOUND": NO_RELAY,
         "XDG_CONFIG_HOME": str(folder / "server-config"),
     }
     command = [sys.executable, "-m", "postroom", "serve"]
@@ -89,7 +101,7 @@ def running_server(
         assert process.stdout is not None
         assert "is ready" in process.stdout.readline(), (folder / "server.log").read_text()
         try:
-            yield LiveServer(f"http://127.0.0.1:{ports.http}", ports.smtp)
+            yield LiveServer(f"http://127.0.0.1:{ports.http}", ports.smtp, folder / "server-config")
         finally:
             process.send_signal(ending)
             process.stdout.read()

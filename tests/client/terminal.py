@@ -37,7 +37,7 @@ def run_in_terminal(
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     with subprocess.Popen(
-        [sys.executable, "-m", "postroom_client", *arguments],
+        [sys.executable, "-m", "postroom", *arguments],
         stdin=slave,
         stdout=slave,
         stderr=slave,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from postroom_client import examination, profiles
+from postroom_client import Client, examination, profiles
 from postroom_client.examination import judge, smtp_port
 from postroom_client.results import Inbox
 from postroom_client.settings import Settings
@@ -42,14 +42,29 @@ def test_domains_are_added_shown_verified_and_deleted(shell: Shell) -> None:
     assert "two.example.com" in shell.human("domains", "list")
     assert shell.json("domains", "list")["total"] == 2
     assert "not found" in shell.human("domains", "verify", made["id"])
-    assert shell.json("domains", "verify", made["id"])["status"] == "pending"
-    checks = {check["name"]: check for check in json.loads(shell.run("doctor").stdout)["checks"]}
-    assert checks["DNS records"]["verdict"] == "fail"
-    assert "postroom domains show dom_" in checks["DNS records"]["nextStep"]
     assert shell.run("domains", "delete", made["id"]).exit_code == 2
     assert shell.json("domains", "delete", made["id"], "--yes")["deleted"]
     [left] = shell.json("domains", "list")["data"]
     assert "is deleted" in shell.run("domains", "delete", left["id"], "--yes", "--no-json").stderr
+
+
+RECORD = {"type": "MX", "name": "example.com", "value": "10 here.", "required": True, "found": False}
+DOMAIN = {"id": "dom_1", "domain": "example.com", "status": "pending", "records": [RECORD]}
+
+
+def test_verify_answers_a_program_with_the_domain(shell: Shell) -> None:
+    with http_peer(Answer(200, DOMAIN)) as peer:
+        assert shell.json("domains", "verify", "dom_1", "--base-url", peer.url, "--api-key", "pr_1") == DOMAIN
+
+
+@pytest.mark.parametrize(("is_required", "verdict"), [(True, "fail"), (False, "warn")])
+def test_doctor_names_the_records_that_are_missing(is_required: bool, verdict: str) -> None:
+    domain = {**DOMAIN, "records": [{**RECORD, "required": is_required}]}
+    answers = ({"accountId": "acc_1"}, {"data": [domain], "total": 1}, domain)
+    with http_peer(*(Answer(200, answer) for answer in answers)) as peer, Client("pr_1", peer.url) as client:
+        found = examination.check_dns(client, Settings("local", peer.url, "pr_1", None))
+    assert (found.verdict, found.detail) == (verdict, "Missing: MX example.com")
+    assert "postroom domains show dom_1" in found.next_step
 
 
 def test_status_shows_connection_inbox_and_bridge(shell: Shell, inbox: Inbox) -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "login": (),
 }
 LOCAL = {"profiles list", "profiles use"}
+TESTED_ELSEWHERE = {"bridge", "mcp", "serve", "migrate", "accounts", "keys"}
 
 
 def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
@@ -77,8 +79,8 @@ def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
 
 
 def test_every_command_is_known_to_these_tests() -> None:
-    ours = {name for name in leaves(typer.main.get_command(app)) if name.split()[0] not in ("bridge", "mcp")}
-    assert ours == CALLS.keys() | LOCAL
+    found = {name for name in leaves(typer.main.get_command(app)) if name.split()[0] not in TESTED_ELSEWHERE}
+    assert found == CALLS.keys() | LOCAL
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -191,6 +193,11 @@ def test_a_reader_that_leaves_early_is_no_error_to_talk_about(shell: Shell, inbo
             check=False,
         )
     assert "Traceback" not in done.stderr
+
+
+def test_the_version_is_shown(shell: Shell) -> None:
+    result = shell.run("--version")
+    assert (result.exit_code, result.stdout) == (0, f"postroom {version('postroom')}\n")
 
 
 def test_the_shell_can_complete_commands(shell: Shell) -> None:

@@ -80,6 +80,12 @@ def earlier(live: LiveServer, inbox: Inbox) -> str:
         return client.list_events(inbox_ids=[inbox.id]).data[0].event_id
 
 
+def test_the_profile_that_the_server_leaves_is_enough(live: LiveServer, inbox: Inbox) -> None:
+    environment = {**plain_environment(), "XDG_CONFIG_HOME": str(live.config)}
+    seen = run_in_terminal(["inbox", "get", inbox.id], environment)
+    assert (seen.exit_code, inbox.address in seen.text) == (0, True), seen.text
+
+
 def test_json_on_a_terminal_is_indented_and_safe_to_look_at(
     live: LiveServer, person: Run, inbox: Inbox
 ) -> None:

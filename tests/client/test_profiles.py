@@ -86,6 +86,14 @@ def test_a_broken_file_is_named(tmp_path: Path) -> None:
         profiles.load()
 
 
+def test_a_server_does_not_write_over_a_file_that_it_cannot_read() -> None:
+    place = profiles.save_local(LOCAL, "pr_1")
+    place.write_text("my own notes")
+    with pytest.raises(OSError, match="cannot be read"):
+        profiles.save_local(LOCAL, "pr_2")
+    assert place.read_text() == "my own notes"
+
+
 def test_a_profile_shows_no_key() -> None:
     assert "pr_secret" not in repr(Profile(LOCAL, "pr_secret")) + repr(
         Profiles("a", {"a": Profile(LOCAL, "pr_secret")})

@@ -161,7 +161,7 @@ async def test_nothing_that_got_250_is_lost_or_doubled_by_kills_at_random_moment
     with serving_process(folder, database_url):
         kept = await wait_for_checks(folder, database_url)
     assert_nothing_is_lost_or_doubled(kept, post)
-    assert kept.blobs <= set(LocalBlobs(folder / "blobs").names())
+    assert kept.blobs <= set(LocalBlobs(folder / "blobs").names(0))
 
 
 def hand_over_without_listening(port: int, subject: str) -> None:

@@ -39,7 +39,7 @@ def test_a_write_that_fails_leaves_no_part_behind(blobs: LocalBlobs, tmp_path: P
     (tmp_path / "blobs" / name[:2]).write_bytes(b"a file where the folder should be")
     with pytest.raises(OSError):
         blobs.put(b"blocked")
-    assert list(blobs.names()) == []
+    assert list(blobs.names(0)) == []
 
 
 def test_files_and_folders_are_private(blobs: LocalBlobs, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ class Reception:
         except TooManyHops as error:
             raise MailLoops from error
         except Exception as error:
-            if any(words in str(error).lower() for words in OUT_OF_SPACE):
+            if is_out_of_space(error):
                 raise StorageFull from error
             raise
         log.get().info(
@@ -73,6 +73,12 @@ class Reception:
             size=envelope.size_bytes,
             inboxes=len(arrival.destinations),
         )
+
+
+def is_out_of_space(error: BaseException) -> bool:
+    """The storage says so itself, or the fault behind what it says."""
+    reasons = f"{error} {error.__cause__}".lower()
+    return any(words in reasons for words in OUT_OF_SPACE)
 
 
 async def read_content(envelope: Envelope) -> bytes:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import secrets
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +20,7 @@ class Blobs(Protocol):
 
     def get(self, name: str) -> bytes: ...
     def remove(self, name: str) -> None: ...
-    def names(self) -> Iterable[str]: ...
+    def names(self, older_than_seconds: float) -> Iterable[str]: ...
     def check(self) -> None:
         """Raises OSError when nothing can be written."""
         ...
@@ -48,8 +49,10 @@ class LocalBlobs:
     def remove(self, name: str) -> None:
         self._path(name).unlink(missing_ok=True)
 
-    def names(self) -> Iterator[str]:
-        return (path.name for path in self._folder.glob("??/*") if not path.name.endswith(".part"))
+    def names(self, older_than_seconds: float) -> Iterator[str]:
+        """Of what was put some while ago, and of parts that a dead process left."""
+        newest = time.time() - older_than_seconds
+        return (path.name for path in self._folder.glob("??/*") if path.stat().st_mtime <= newest)
 
     def check(self) -> None:
         probe = self._folder / f"{secrets.token_hex(8)}.part"

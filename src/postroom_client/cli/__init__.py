@@ -1,5 +1,7 @@
 """The `postroom` command. One file a noun; the server adds its own commands to `app`."""
 
+from typing import Annotated
+
 import typer
 
 from postroom_client.cli import (
@@ -22,7 +24,6 @@ from postroom_client.cli import (
 
 app = typer.Typer(
     name="postroom",
-    help="Postroom: the post office for software agents.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: loading Rich for it would double the time to start
@@ -42,6 +43,24 @@ doctor.add_to(app)
 login.add_to(app)
 app.add_typer(bridge.app, name="bridge")
 mcp.add_to(app)
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        from importlib.metadata import version
+
+        print(f"postroom {version('postroom')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Postroom: the post office for software agents."""
 
 
 def main() -> None:

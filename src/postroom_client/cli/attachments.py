@@ -15,7 +15,7 @@ from postroom_client.cli.safe_text import one_line
 if TYPE_CHECKING:
     from postroom_client.results import AttachmentText
 
-app = group("Attachments: get, text.")
+app = group("Attachments, and the text in them.")
 
 FilenameArgument = Annotated[str, typer.Argument(help="Name of the file, as the message lists it.")]
 

@@ -15,7 +15,7 @@ MARKS = {"pass": "ok", "warn": "warn", "fail": "FAIL"}
 
 
 def doctor(desk: Desk) -> None:
-    """Check key, clock, DNS records, ports, disk and queue; exit 1 when one fails."""
+    """Check key, clock, DNS, ports, disk and queue. Exits with 1 when one fails."""
     from postroom_client import examination
 
     findings = list(examination.examine(desk.settings))

@@ -11,7 +11,7 @@ from postroom_client.cli.desk import Desk
 if TYPE_CHECKING:
     from postroom_client.results import DnsRecord, Domain, Page
 
-app = group("Domains of your own: add, list, show, verify, delete.")
+app = group("Domains of your own, and their DNS records.")
 
 DomainArgument = Annotated[str, typer.Argument(help="Id of the domain, dom_…", show_default=False)]
 

@@ -11,7 +11,7 @@ from postroom_client.cli.desk import Desk
 if TYPE_CHECKING:
     from postroom_client.results import ApiKey, Inbox, Page
 
-app = group("Inboxes: create, list, get, update, delete, and the keys of one.")
+app = group("Inboxes and their keys.")
 keys_app = group("Keys that reach one inbox alone.")
 app.add_typer(keys_app, name="keys")
 

@@ -38,7 +38,7 @@ def listen(
     ] = None,
     count: Annotated[int | None, typer.Option(min=1, help="Stop after so many events.")] = None,
 ) -> None:
-    """Print events as they happen, one JSON object a line when piped."""
+    """Print events as they happen. When piped, one JSON object a line."""
     from postroom_client import calls
     from postroom_client.stream import Subscription, frames
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DEFAULT_NAME = "default"
 
-app = group("Profiles: which server, key and inbox the commands use.")
+app = group("Which server, key and inbox commands use.")
 
 
 def login(desk: Desk) -> None:

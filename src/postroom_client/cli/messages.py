@@ -13,7 +13,7 @@ from postroom_client.cli.desk import Desk
 if TYPE_CHECKING:
     from postroom_client.results import Message, Page
 
-app = group("Messages: list, get, raw, retry, cancel.")
+app = group("Messages, in and out.")
 
 MessageArgument = Annotated[str, typer.Argument(help="Id of the message, msg_…", show_default=False)]
 

@@ -86,7 +86,7 @@ def reply(
     automated: Automated = False,
     idempotency_key: IdempotencyKey = None,
 ) -> None:
-    """Answer the last mail of a thread, to whom an answer belongs; the thread is then read."""
+    """Answer the last mail of a thread. It goes to whom an answer belongs; the thread is then read."""
     from postroom_client import sending
 
     steps = sending.reply(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def status(desk: Desk) -> None:
-    """Show the API connection, the default inbox and the bridge; exit 1 without a connection."""
+    """Show connection, default inbox and bridge. Exits with 1 without a connection."""
     report, error = survey(desk)
     desk.show_result(output.encode(report), report, _show)
     if error is not None:

@@ -11,7 +11,7 @@ from postroom_client.cli.desk import Desk
 if TYPE_CHECKING:
     from postroom_client.results import Page, Suppression
 
-app = group("Addresses that no mail goes to: list, add, remove.")
+app = group("Addresses that no mail goes to.")
 
 AddressArgument = Annotated[str, typer.Argument(help="The address.", show_default=False)]
 

@@ -12,7 +12,7 @@ from postroom_client.cli.messages import show_message
 if TYPE_CHECKING:
     from postroom_client.results import Page, Thread, ThreadMessages
 
-app = group("Threads: list, get, and mark as read or unread.")
+app = group("Threads, and what of them is unread.")
 
 ThreadArgument = Annotated[str, typer.Argument(help="Id of the thread, thr_…", show_default=False)]
 

@@ -18,7 +18,7 @@ def wait(
     after: Annotated[str | None, typer.Option(help="Also what arrived after this message or event.")] = None,
     inbox_id: InboxId = None,
 ) -> None:
-    """Wait for the next mail and show it; exit 1 when none comes in time."""
+    """Wait for the next mail and show it. Exits with 1 when none comes in time."""
     from postroom_client import waiting
     from postroom_client.errors import PostroomError
 

@@ -12,7 +12,7 @@ from postroom_client.cli.desk import Desk
 if TYPE_CHECKING:
     from postroom_client.results import Page, Retried, Webhook, WebhookDelivery, WebhookSecret, WebhookTest
 
-app = group("The account's webhook: set, show, test, rotate, deliveries, retry, delete.")
+app = group("The webhook of the account, and its deliveries.")
 
 KEEP_IT = "The secret is shown only now: keep it."
 
