@@ -4,7 +4,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 
 from mcp.server import MCPServer
-from mcp_types import ToolAnnotations
+from mcp.types import ToolAnnotations
 
 from postroom_client.client import AsyncClient
 from postroom_client.exchange import Patience

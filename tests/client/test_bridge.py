@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -57,9 +58,14 @@ def bridge(shell: Shell, *arguments: str, **more: str) -> Iterator["subprocess.P
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
+        end = threading.Timer(
+            2 * PATIENCE_SECONDS, process.kill
+        )  # so that no test waits for its words for ever
+        end.start()
         try:
             yield process
         finally:
+            end.cancel()
             process.kill()
 
 
