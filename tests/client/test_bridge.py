@@ -36,7 +36,7 @@ event = sys.stdin.read()
 first = pathlib.Path(sys.argv[1])
 if not first.exists():
     first.write_text(event)
-    time.sleep(600)
+    time.sleep(30)
 with open(sys.argv[2], "a") as file:
     file.write(event)
 """
