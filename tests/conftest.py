@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import secrets
 import smtplib
@@ -18,6 +19,7 @@ import uvloop
 from postroom import config as configuration
 from postroom.assembly import open_database, serving
 from postroom.config import Config
+from postroom.mail import dkim
 from postroom.net.dns import Resolver
 from postroom.resources import Resources
 from postroom.storage.database import Database
@@ -68,6 +70,12 @@ def database_url(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
+
+
+@functools.cache
+def signing_key() -> bytes:
+    """One key for every server of a test run: making one takes longer than most tests."""
+    return dkim.generate_key()
 
 
 def settings(folder: Path, **values: str) -> Config:
@@ -138,7 +146,7 @@ class Server:
 async def running_server(
     config: Config, clock: FakeClock, resolver: Resolver | None = None
 ) -> AsyncIterator[Server]:
-    async with serving(config, clock, resolver) as postroom:
+    async with serving(config, clock, resolver, signing_key) as postroom:
         assert postroom.first_token is not None
         async with api_client(postroom.resources.config.base_url, postroom.first_token) as api:
             yield Server(postroom.resources, api, postroom.first_token, clock, postroom.smtp_port)

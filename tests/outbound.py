@@ -16,7 +16,7 @@ from postroom.domains import DkimKey, find_key
 from postroom.mail.dkim import public_record
 from postroom.net.dns import Resolver
 from postroom.storage.database import Tx
-from tests.conftest import Server, settings
+from tests.conftest import Server, settings, signing_key
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
 
@@ -63,7 +63,7 @@ async def running(
 ) -> AsyncIterator[Server]:
     """`token` is that of an earlier start on the same folder."""
     config = settings(folder, DATABASE_URL=database_url, OUTBOUND=outbound)
-    async with serving(config, clock, resolver) as postroom:
+    async with serving(config, clock, resolver, signing_key) as postroom:
         key = postroom.first_token or token
         assert key is not None
         headers = {"Authorization": f"Bearer {key}"}

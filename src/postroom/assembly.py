@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import replace
 from functools import partial
 
@@ -54,7 +54,10 @@ class Postroom:
 
 @contextlib.asynccontextmanager
 async def serving(
-    config: Config, clock: Clock | None = None, resolver: Resolver | None = None
+    config: Config,
+    clock: Clock | None = None,
+    resolver: Resolver | None = None,
+    make_key: Callable[[], bytes] = dkim.generate_key,
 ) -> AsyncIterator[Postroom]:
     """Everything is up inside the block, and has finished its work after it."""
     async with contextlib.AsyncExitStack() as stack:
@@ -84,7 +87,7 @@ async def serving(
         return_path_secret = await db.read(secret_values.get, RETURN_PATH)
         courier = mail_courier(resources)
         stack.push_async_callback(courier.close)
-        run(stack, send_out(resources, Outbound(courier, return_path_secret)))
+        run(stack, send_out(resources, Outbound(courier, return_path_secret), make_key))
 
         reception = Reception(resources, return_path_secret)
         tls = await asyncio.to_thread(server_context, config.data_dir / "tls", config.domain)
@@ -176,15 +179,17 @@ def mail_courier(resources: Resources) -> MailCourier:
     )
 
 
-async def send_out(resources: Resources, outbound: Outbound) -> None:
+async def send_out(resources: Resources, outbound: Outbound, make_key: Callable[[], bytes]) -> None:
     """Nothing leaves before there is a key to sign it with; making one takes a moment, once."""
-    await make_service_key(resources.db, resources.config.domain)
+    await make_service_key(resources.db, resources.config.domain, make_key)
     await work_through(resources, MAIL, partial(deliver_mail, resources, outbound))
 
 
-async def make_service_key(db: Database, domain: str) -> None:
+async def make_service_key(
+    db: Database, domain: str, make_key: Callable[[], bytes] = dkim.generate_key
+) -> None:
     if await db.read(domains.find_key, domains.SERVICE, domain) is None:
-        private_key = await asyncio.to_thread(dkim.generate_key)
+        private_key = await asyncio.to_thread(make_key)
         await db.write(domains.add_key, domains.SERVICE, domain, private_key)
 
 

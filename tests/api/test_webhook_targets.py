@@ -15,7 +15,7 @@ from postroom.storage.database import Tx
 from tests.api.endpoint import Endpoint, running_endpoint
 from tests.api.test_stream import mail
 from tests.api.test_webhooks import deliveries, set_webhook, until_state
-from tests.conftest import Server, api_client, settings
+from tests.conftest import Server, api_client, settings, signing_key
 from tests.couriers.test_target import BAD_EVERYWHERE, PRIVATE_SPELLINGS, TurnedTime
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer
@@ -48,7 +48,7 @@ async def closed_server(
     """A server that may not call private networks, with a DNS of its own."""
     config = settings(tmp_path, ALLOW_PRIVATE_WEBHOOKS="off")
     resolver = Resolver([dns.address], monotonic=resolver_time)
-    async with serving(config, clock, resolver) as postroom:
+    async with serving(config, clock, resolver, signing_key) as postroom:
         assert postroom.first_token is not None
         async with api_client(postroom.resources.config.base_url, postroom.first_token) as api:
             yield Server(postroom.resources, api, postroom.first_token, clock, postroom.smtp_port)

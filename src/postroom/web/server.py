@@ -47,8 +47,7 @@ class HttpServer:
 
     async def stop(self) -> None:
         """Answers what has come in; who has not sent or taken all of it in time is cut off."""
-        self._server.should_exit = True
-        await self._main_loop
+        self._main_loop.cancel()
         cutting = asyncio.get_running_loop().call_later(STOP_SECONDS, self._cut_connections)
         await self._server.shutdown(sockets=[self._listener])
         cutting.cancel()
