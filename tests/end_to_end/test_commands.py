@@ -17,7 +17,6 @@ from pathlib import Path
 
 import httpx2
 import pytest
-import structlog
 
 from postroom.__main__ import main
 
@@ -94,17 +93,14 @@ def read_welcome(process: "subprocess.Popen[str]") -> str:
 
 
 @pytest.fixture
-def operator(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Iterator[Operator]:
+def operator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Operator:
     for name in os.environ:
         if name.startswith("POSTROOM_"):
             monkeypatch.delenv(name)
     defaults = {"DATA_DIR": str(tmp_path / "data"), "HTTP": "127.0.0.1:0", "SMTP": "127.0.0.1:0"}
     for name, value in defaults.items():
         monkeypatch.setenv(f"POSTROOM_{name}", value)
-    yield Operator(tmp_path / "data", monkeypatch.setenv, capfd.readouterr)
-    structlog.reset_defaults()  # the logs of this test end with its output
+    return Operator(tmp_path / "data", monkeypatch.setenv, capfd.readouterr)
 
 
 @pytest.fixture
