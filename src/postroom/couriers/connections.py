@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ class Dialer:
 
     own_name: str
     timeouts: Timeouts
-    trusted: ssl.SSLContext  # verifies
+    trusted: Callable[[], ssl.SSLContext]  # verifies
     opportunistic: ssl.SSLContext  # encrypts without asking for whom (RFC 7435)
 
     async def open_mx(self, hop: Hop, port: int) -> SmtpSession:
@@ -43,7 +43,7 @@ class Dialer:
         if not relay.must_be_verified:
             return await self.open_mx(Hop(relay.host, relay.host), relay.port)
         session = await self._greeted(relay.host, relay.host, relay.port)
-        await self._upgrade(session, self.trusted)
+        await self._upgrade(session, self.trusted())
         if not session.has_tls:
             session.abort()
             reason = f"the relay {relay.host} offers no STARTTLS, so the password was not sent"
@@ -51,7 +51,7 @@ class Dialer:
         return session
 
     async def _greeted_in_tls(self, relay: Relay) -> SmtpSession:
-        context = self.trusted if relay.must_be_verified else self.opportunistic
+        context = self.trusted() if relay.must_be_verified else self.opportunistic
         return await self._greeted(relay.host, relay.host, relay.port, context)
 
     async def _greeted(

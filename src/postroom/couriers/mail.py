@@ -13,6 +13,7 @@ from postroom.couriers.routing import find_hops
 from postroom.couriers.session import SmtpSession, Timeouts
 from postroom.deliveries import DeliveryError, OutgoingMail
 from postroom.net.dns import Resolver
+from postroom.net.trust import machine_authorities
 
 # Replies that ask for a sign-in or refuse ours: the operator must act, the recipient cannot.
 _SIGN_IN_CODES = {530, 534, 535, 538}
@@ -59,7 +60,7 @@ class MailCourier:
         self._dialer = Dialer(
             own_name,
             timeouts or Timeouts(),
-            trusted or ssl.create_default_context(),
+            machine_authorities if trusted is None else lambda: trusted,
             _opportunistic_context(),
         )
         per_key = limits.connections_to_relay if relay else limits.connections_per_domain

@@ -1,6 +1,7 @@
 """The door out for events: one POST to a customer's endpoint, only ever to an address that was checked."""
 
 import asyncio
+import functools
 import math
 import ssl
 import time
@@ -16,6 +17,7 @@ from postroom.couriers.lanes import Lanes
 from postroom.deliveries import DeliveryError
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.target import HasNoAddress, InvalidWebhookUrl, Target, resolve_target
+from postroom.net.trust import machine_authorities
 
 _MAX_ANSWER_BYTES = 64 * 1024
 _EXCERPT_BYTES = 2048
@@ -74,10 +76,14 @@ class WebhookCourier:
         self._limits = limits or WebhookLimits()
         self._now = now
         self._lanes = Lanes(per_key=self._limits.posts_per_endpoint, overall=self._limits.posts)
-        # A kept connection would be found by its address alone, and so be lent to another host behind the
-        # same one without a look at that host's certificate.
-        self._transport = httpx2.AsyncHTTPTransport(
-            verify=trusted or ssl.create_default_context(),
+        self._trusted = trusted
+
+    @functools.cached_property
+    def _transport(self) -> httpx2.AsyncHTTPTransport:
+        """A kept connection would be found by its address alone, and so be lent to another host behind the
+        same one without a look at that host's certificate."""
+        return httpx2.AsyncHTTPTransport(
+            verify=self._trusted or machine_authorities(),
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
         )
 
@@ -105,7 +111,8 @@ class WebhookCourier:
             )
 
     async def close(self) -> None:
-        await self._transport.aclose()
+        if "_transport" in vars(self):
+            await self._transport.aclose()
 
     async def _resolve(self, url: str) -> Target:
         try:
