@@ -5,6 +5,7 @@ import contextlib
 import functools
 import os
 import secrets
+import signal
 import smtplib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -34,6 +35,10 @@ _engine = contextlib.ExitStack()
 
 def pytest_configure(config: pytest.Config) -> None:
     """The first process starts PostgreSQL; parallel workers inherit its address."""
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # a shell does this to what it runs in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):
         os.environ[POSTGRES_URL] = _engine.enter_context(running_postgres())
 

@@ -43,10 +43,15 @@ def unprivileged_user() -> str | None:
 
 
 def reachable_copy(binaries: Path, folder: Path) -> Path:
-    """A checkout below a private home is closed to the other user; a copy in the run's folder is not."""
-    copy = folder / "pginstall"
-    shutil.copytree(binaries.parent, copy, symlinks=True)
-    return copy / "bin"
+    """A checkout below a private home is closed to the other user; a copy in the run's folder is not.
+
+    The binaries find their libraries beside the package, so both are copied in their places.
+    """
+    package = binaries.parent.parent
+    for name in (f"{package.name}.libs", f"{package.name}/{binaries.parent.name}"):
+        if (package.parent / name).exists():
+            shutil.copytree(package.parent / name, folder / "site" / name, symlinks=True)
+    return folder / "site" / binaries.relative_to(package.parent)
 
 
 @contextlib.contextmanager
