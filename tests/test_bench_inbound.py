@@ -6,7 +6,7 @@ from bench.measurements import inbound, large_inbox
 from bench.measurements.inbound import InboundLoad
 from bench.measurements.large_inbox import LargeInboxLoad
 from bench.peers import postfix
-from bench.processes import free_port
+from bench.processes import free_port, scratch_folder
 from bench.smtp_load import SmtpLoad, compose, run_smtp_load
 
 
@@ -31,11 +31,9 @@ def test_the_mails_of_a_run_have_their_size_and_differ() -> None:
 
 
 @pytest.mark.skipif(not inbound.can_run_postfix(), reason="needs root and Postfix (Debian package postfix)")
-def test_the_peer_keeps_what_it_took(tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("postfix")
-    for parent in (folder, *folder.parents[:2]):
-        parent.chmod(0o711)
-    with postfix.running_postfix(folder / "postfix", "b.example") as port:
-        run_smtp_load(SmtpLoad(port, "a@b.example", 2, 6, 2_000))
+def test_the_peer_keeps_what_it_took() -> None:
+    with scratch_folder() as folder:
+        with postfix.running_postfix(folder / "postfix", "b.example") as port:
+            run_smtp_load(SmtpLoad(port, "a@b.example", 2, 6, 2_000))
         held = [path for path in (folder / "postfix" / "queue" / "hold").rglob("*") if path.is_file()]
     assert len(held) == 6

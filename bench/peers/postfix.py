@@ -58,7 +58,9 @@ def running_postfix(folder: Path, domain: str) -> Iterator[int]:
     port = free_port()
     _configure(folder, domain, port)
     control = [COMMAND, "-c", str(folder / "config")]
-    subprocess.run([*control, "start"], check=True, capture_output=True)
+    start = subprocess.run([*control, "start"], capture_output=True, text=True)
+    if start.returncode != 0:
+        raise RuntimeError(f"Postfix did not start: {start.stderr}")
     try:
         _wait_until_listening(port)
         yield port
