@@ -66,13 +66,13 @@ def find(tx: Tx, owner: str) -> Webhook | None:
 
 def find_for_inbox(tx: Tx, inbox_id: str, account_id: str) -> Webhook | None:
     """The inbox's own webhook, else the account's."""
-    row = tx.one(
-        "select * from webhooks where owner in (:inbox_id, :account_id)"
-        " order by case when owner = :inbox_id then 0 else 1 end limit 1",
+    rows = tx.all(
+        "select * from webhooks where owner in (:inbox_id, :account_id)",
         inbox_id=inbox_id,
         account_id=account_id,
     )
-    return None if row is None else Webhook.from_row(row)
+    found = {row["owner"]: Webhook.from_row(row) for row in rows}
+    return found.get(inbox_id) or found.get(account_id)
 
 
 def get(tx: Tx, owner: str) -> Webhook:
