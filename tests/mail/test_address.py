@@ -181,3 +181,9 @@ def test_the_short_way_for_plain_addresses_agrees_with_the_long_one(given_addres
         checked = validate_email(given_address + stand_in, check_deliverability=False, strict=True)
         expected = f"{checked.local_part}@{checked.ascii_domain.removesuffix(stand_in)}"
         assert address.validate(given_address) == expected
+
+
+@settings(max_examples=500)
+@given(st.text(alphabet="aB9 .+_-@<>", max_size=30) | st.from_regex(address._PLAIN, fullmatch=True))
+def test_plain_fields_are_read_as_token_by_token(value: str) -> None:
+    assert address.parse_list(value) == tuple(address._mailboxes(value))

@@ -38,6 +38,12 @@ _OTHERS = r"""
 _TOKEN = re.compile(_QUOTED + _OTHERS, re.VERBOSE | re.DOTALL)
 # For what stands behind a quote that never ends: looking for its end again and again would be quadratic.
 _TOKEN_WITHOUT_QUOTES = re.compile(_OTHERS, re.VERBOSE | re.DOTALL)
+# One mailbox in the plainest form, as most fields hold; all else is read token by token.
+_PLAIN = re.compile(
+    r"([A-Za-z0-9]{1,40}(?: [A-Za-z0-9]{1,40}){0,9}) <([\w.+-]{1,64}@[A-Za-z0-9.-]{1,200})>"
+    r"|([\w.+-]{1,64}@[A-Za-z0-9.-]{1,200})",
+    re.ASCII,
+)
 _PARENTHESES = re.compile(r'"(?:[^"\\]++|\\.)*+"|\\.|[()]', re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _NEEDS_QUOTES = re.compile(r'[()<>\[\]:;@\\,"]')
@@ -94,6 +100,9 @@ class _Entry:
 
 def parse_list(header_value: str) -> tuple[Address, ...]:
     """The mailboxes of an address list, groups flattened, what is no address left out; never fails."""
+    plain = _PLAIN.fullmatch(header_value)
+    if plain is not None:
+        return (Address(plain[1] or "", plain[2] or plain[3]),)
     return tuple(islice(_mailboxes(header_value), MAX_ADDRESSES)) if header_value else ()
 
 
