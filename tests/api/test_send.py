@@ -116,6 +116,7 @@ async def test_no_quote_when_it_is_not_wanted_and_no_copy_to_who_is_addressed(se
 
 async def test_html_is_detected_and_gets_a_text_part(server: Server) -> None:
     bob = await server.new_inbox("bob")
+    await server.new_inbox("carol")
     answer = await send(server, bob, body="<p>Hello <b>Carol</b></p>")
     message = (await server.api.get(f"/v1/messages/{answer.json()['id']}")).json()
     assert message["bodyHtml"] == "<p>Hello <b>Carol</b></p>"
@@ -286,20 +287,18 @@ async def test_ten_a_minute_and_two_hundred_a_day_are_exact_under_concurrency(se
 
 async def test_a_young_inbox_writes_to_twenty_strangers_a_day(server: Server) -> None:
     bob = await server.new_inbox("bob")
-    first = [f"p{number}@postroom.localhost" for number in range(15)]
+    first = [f"p{number}@example.com" for number in range(15)]
     assert (await send(server, bob, to=first)).status_code == 200
     assert (await send(server, bob, to=first[:3])).status_code == 200  # the same strangers again
-    refused = await send(server, bob, to=[f"q{number}@postroom.localhost" for number in range(6)])
+    refused = await send(server, bob, to=[f"q{number}@example.com" for number in range(6)])
     assert (refused.status_code, refused.json()["error"]) == (429, "cold_outreach_limit")
     assert int(refused.headers["Retry-After"]) >= 1
-    assert (
-        await send(server, bob, to=[f"q{number}@postroom.localhost" for number in range(5)])
-    ).status_code == 200
+    assert (await send(server, bob, to=[f"q{number}@example.com" for number in range(5)])).status_code == 200
     await server.deliver(MAIL, "bob")
     await server.next_event()
     assert (await send(server, bob, to="alice@example.com")).status_code == 200  # she wrote to bob
     server.clock.turn(30 * DAY)
-    many = [f"r{number}@postroom.localhost" for number in range(40)]
+    many = [f"r{number}@example.com" for number in range(40)]
     assert (await send(server, bob, to=many)).status_code == 200
 
 

@@ -13,7 +13,7 @@ from tests.client.live import API_KEY, LiveServer, Shell, running_server
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     with running_server(tmp_path_factory.mktemp("live")) as server:
         yield server

@@ -183,8 +183,11 @@ async def run_with_kills(
     async def all_arrived() -> bool:
         return len(set(ids_of(peer))) >= SENDS
 
+    async def all_recorded() -> bool:
+        return known_as_delivered(folder) == set(ids_of(peer))
+
     await eventually(all_arrived, "every mail has arrived")
-    await asyncio.sleep(2)
+    await eventually(all_recorded, "every arrival is recorded")
     arrivals = Counter(ids_of(peer))
     assert len(arrivals) == SENDS
     assert max(arrivals.values()) <= 1 + KILLS
