@@ -47,7 +47,7 @@ class OneCommitACall:
 def _run(session: Session, job: Job) -> Callable[[], Any]:
     session.begin()
     try:
-        result = job.run(session.tx)
+        result = job.function(session.tx)
         session.commit()
     except Exception as error:
         session.rollback()

@@ -3,23 +3,22 @@
 from collections.abc import Sequence
 
 from postroom import deliveries, events, webhooks
-from postroom.attachments import Attachment
-from postroom.events import Fate
-from postroom.messages import Document
+from postroom.events import News
 from postroom.storage.database import Tx
 
 
-def announce(
-    tx: Tx,
-    account_id: str,
-    kind: str,
-    document: Document,
-    files: Sequence[Attachment],
-    base_url: str,
-    now: int,
-    fate: Fate | None = None,
-) -> list[str]:
+def announce(tx: Tx, news: News, base_url: str) -> list[str]:
     """Gives the bells to ring after the commit."""
-    event = events.record(tx, account_id, kind, document, files, base_url, now, fate)
-    is_queued = webhooks.enqueue(tx, event, now)
-    return [events.bell(account_id), deliveries.WEBHOOK_BELL] if is_queued else [events.bell(account_id)]
+    return announce_all(tx, [news], base_url)[0]
+
+
+def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]:
+    """Gives for each the bells to ring after the commit."""
+    recorded = events.record_all(tx, told, base_url)
+    queued = webhooks.enqueue_all(tx, recorded)
+    return [
+        [events.bell(event.account_id), deliveries.WEBHOOK_BELL]
+        if event.id in queued
+        else [events.bell(event.account_id)]
+        for event in recorded
+    ]

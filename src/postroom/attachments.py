@@ -36,20 +36,24 @@ class Attachment:
         )
 
 
-def add_all(tx: Tx, message_id: str, found: Iterable[Attachment]) -> None:
-    for attachment in found:
-        tx.run(
-            "insert into attachments (message_id, filename, position, content_type, size_bytes,"
-            " extraction_method, parsed_text) values (:message_id, :filename, :position, :content_type,"
-            " :size_bytes, :extraction_method, :parsed_text)",
-            message_id=message_id,
-            filename=attachment.filename,
-            position=attachment.position,
-            content_type=attachment.content_type,
-            size_bytes=attachment.size_bytes,
-            extraction_method=attachment.extraction_method,
-            parsed_text=attachment.parsed_text,
-        )
+def add_all(tx: Tx, found: Iterable[tuple[str, Attachment]]) -> None:
+    """Pairs of message and attachment."""
+    tx.insert(
+        "insert into attachments (message_id, filename, position, content_type, size_bytes,"
+        " extraction_method, parsed_text) values :rows",
+        [
+            (
+                message_id,
+                attachment.filename,
+                attachment.position,
+                attachment.content_type,
+                attachment.size_bytes,
+                attachment.extraction_method,
+                attachment.parsed_text,
+            )
+            for message_id, attachment in found
+        ],
+    )
 
 
 def set_text(tx: Tx, message_id: str, attachment: Attachment) -> None:

@@ -8,7 +8,7 @@ from postroom import attachments, checks, inboxes, log, messages
 from postroom.announce import announce
 from postroom.attachments import Attachment
 from postroom.checks import Check
-from postroom.events import MESSAGE_RECEIVED
+from postroom.events import MESSAGE_RECEIVED, News
 from postroom.mail.extraction import Extraction
 from postroom.mail.lookup import Lookup
 from postroom.mail.parse import ParsedMail, parse_mail
@@ -106,4 +106,5 @@ def finish(tx: Tx, message: Message, found: Found, base_url: str, now: int) -> l
     for file in found.attachments:
         attachments.set_text(tx, message.id, file)
     document = messages.set_verdicts(tx, message, found.verdicts)
-    return announce(tx, inbox.account_id, MESSAGE_RECEIVED, document, found.attachments, base_url, now)
+    news = News(inbox.account_id, MESSAGE_RECEIVED, document, found.attachments, now)
+    return announce(tx, news, base_url)

@@ -1,6 +1,6 @@
 """Checks: stored messages whose event waits for the text of attachments or for answers from DNS."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from postroom.clock import SECOND
@@ -23,15 +23,10 @@ class Check:
         return cls(row["message_id"], row["peer_ip"], row["helo"], row["mail_from"], row["due_at"])
 
 
-def add(tx: Tx, check: Check) -> None:
-    tx.run(
-        "insert into checks (message_id, peer_ip, helo, mail_from, due_at)"
-        " values (:message_id, :peer_ip, :helo, :mail_from, :due_at)",
-        message_id=check.message_id,
-        peer_ip=check.peer_ip,
-        helo=check.helo,
-        mail_from=check.mail_from,
-        due_at=check.due_at,
+def add_all(tx: Tx, new: Iterable[Check]) -> None:
+    tx.insert(
+        "insert into checks (message_id, peer_ip, helo, mail_from, due_at) values :rows",
+        [(check.message_id, check.peer_ip, check.helo, check.mail_from, check.due_at) for check in new],
     )
 
 

@@ -1,7 +1,9 @@
 """The time, as integer milliseconds since 1970 in UTC, and how it is written."""
 
+import functools
 import time
 from datetime import UTC, datetime
+from email.utils import format_datetime
 from typing import Protocol
 
 SECOND = 1_000
@@ -19,8 +21,19 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
 
+@functools.lru_cache(maxsize=64)
 def to_iso(moment: int) -> str:
     return datetime.fromtimestamp(moment / 1000, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def to_mail_date(moment: int) -> str:
+    """In the form of RFC 5322 section 3.3."""
+    return _mail_date(moment // SECOND)
+
+
+@functools.lru_cache(maxsize=64)
+def _mail_date(seconds: int) -> str:
+    return format_datetime(datetime.fromtimestamp(seconds, UTC))
 
 
 def from_iso(text: str) -> int:

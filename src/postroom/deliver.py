@@ -14,12 +14,13 @@ from postroom.announce import announce
 from postroom.check import read_raw
 from postroom.clock import DAY, SECOND
 from postroom.deliveries import DONE, Delivery, DeliveryError, OutgoingMail
+from postroom.deposit import Arrival, Destination
 from postroom.domains import DkimKey
-from postroom.events import Fate
+from postroom.events import Fate, News
 from postroom.mail import bounce, dkim, return_path
 from postroom.mail.address import mailbox_of
 from postroom.messages import SENT, Message
-from postroom.receive import Arrival, Destination, TooManyHops, receive_mail
+from postroom.receive import TooManyHops, receive_mail
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
@@ -223,4 +224,4 @@ def tell(
     """Records the event. Gives the bells to ring."""
     files = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
     document = messages.read_document(message)
-    return announce(tx, delivery.account_id, kind, document, files, base_url, now, fate)
+    return announce(tx, News(delivery.account_id, kind, document, files, now, fate), base_url)

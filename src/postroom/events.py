@@ -1,6 +1,7 @@
 """Events: the log of what happened. A payload is built here once and kept as the very bytes to be sent."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -55,8 +56,7 @@ class Payload(Struct, frozen=True):
     reason: str | UnsetType = UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     id: str
     account_id: str
     position: int
@@ -64,6 +64,7 @@ class Event:
     kind: str
     payload: bytes
     message_id: str
+    created_at: int
 
     @classmethod
     def from_row(cls, row: Row) -> "Event":
@@ -75,6 +76,7 @@ class Event:
             row["kind"],
             bytes(row["payload"]),
             row["message_id"],
+            row["created_at"],
         )
 
 
@@ -86,49 +88,63 @@ class Fate:
     reason: str
 
 
-def record(
-    tx: Tx,
-    account_id: str,
-    kind: str,
-    document: Document,
-    files: Sequence[Attachment],
-    base_url: str,
-    now: int,
-    fate: Fate | None = None,
-) -> Event:
-    event_id = ids.new(ids.EVENT, now)
+class News(Struct, frozen=True):
+    """What an event will tell."""
+
+    account_id: str
+    kind: str
+    document: Document
+    files: Sequence[Attachment]
+    occurred_at: int
+    fate: Fate | None = None
+
+
+def record_all(tx: Tx, told: Sequence[News], base_url: str) -> list[Event]:
+    """In their order."""
+    positions = _take_positions(tx, Counter(news.account_id for news in told))
+    recorded = [_to_event(news, next(positions[news.account_id]), base_url) for news in told]
+    tx.insert(
+        "insert into events (id, account_id, position, inbox_id, kind, payload, message_id, created_at)"
+        " values :rows",
+        [
+            (
+                event.id,
+                event.account_id,
+                event.position,
+                event.inbox_id,
+                event.kind,
+                event.payload,
+                event.message_id,
+                event.created_at,
+            )
+            for event in recorded
+        ],
+    )
+    return recorded
+
+
+def _to_event(news: News, position: int, base_url: str) -> Event:
+    document, event_id = news.document, ids.new(ids.EVENT, news.occurred_at)
     payload = Payload(
-        event=kind,
+        event=news.kind,
         event_id=event_id,
         inbox_id=document.inbox_id,
         thread_id=document.thread_id,
-        message=_to_message(document, files, base_url),
-        occurred_at=to_iso(now),
-        recipient=UNSET if fate is None else fate.recipient,
-        reason=UNSET if fate is None else fate.reason,
+        message=_to_message(document, news.files, base_url),
+        occurred_at=to_iso(news.occurred_at),
+        recipient=UNSET if news.fate is None else news.fate.recipient,
+        reason=UNSET if news.fate is None else news.fate.reason,
     )
-    event = Event(
+    return Event(
         id=event_id,
-        account_id=account_id,
-        position=_next_position(tx, account_id),
+        account_id=news.account_id,
+        position=position,
         inbox_id=document.inbox_id,
-        kind=kind,
+        kind=news.kind,
         payload=msgspec.json.encode(payload),
         message_id=document.id,
+        created_at=news.occurred_at,
     )
-    tx.run(
-        "insert into events (id, account_id, position, inbox_id, kind, payload, message_id, created_at)"
-        " values (:id, :account_id, :position, :inbox_id, :kind, :payload, :message_id, :now)",
-        id=event.id,
-        account_id=account_id,
-        position=event.position,
-        inbox_id=event.inbox_id,
-        kind=kind,
-        payload=event.payload,
-        message_id=event.message_id,
-        now=now,
-    )
-    return event
 
 
 def _to_message(document: Document, files: Sequence[Attachment], base_url: str) -> EventMessage:
@@ -149,14 +165,20 @@ def _to_message(document: Document, files: Sequence[Attachment], base_url: str) 
     )
 
 
-def _next_position(tx: Tx, account_id: str) -> int:
-    """The row stays locked until commit, so that positions become visible in their order."""
-    row = tx.one(
-        "update accounts set event_position = event_position + 1 where id = :id returning event_position",
-        id=account_id,
-    )
-    assert row is not None
-    return int(row["event_position"])
+def _take_positions(tx: Tx, counts: Counter[str]) -> dict[str, Iterator[int]]:
+    """The rows stay locked until commit, so that positions become visible in their order."""
+    positions: dict[str, Iterator[int]] = {}
+    for account_id, count in sorted(counts.items()):
+        row = tx.one(
+            "update accounts set event_position = event_position + :count where id = :id"
+            " returning event_position",
+            count=count,
+            id=account_id,
+        )
+        assert row is not None
+        last = int(row["event_position"])
+        positions[account_id] = iter(range(last - count + 1, last + 1))
+    return positions
 
 
 def _describe(message_id: str, file: Attachment, base_url: str) -> EventAttachment:

@@ -1,7 +1,7 @@
 """Inboxes: an address that sends and receives."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from postroom import accounts, domains, ids, keys, limits, names
@@ -141,13 +141,11 @@ def find(tx: Tx, inbox_id: str) -> Inbox | None:
     return None if row is None else Inbox.from_row(row)
 
 
-def add_correspondent(tx: Tx, inbox_id: str, address: str) -> None:
-    """Whoever wrote to an inbox is no stranger to it."""
-    tx.run(
-        "insert into correspondents (inbox_id, address) values (:inbox_id, :address)"
-        " on conflict (inbox_id, address) do nothing",
-        inbox_id=inbox_id,
-        address=address,
+def add_correspondents(tx: Tx, found: Iterable[tuple[str, str]]) -> None:
+    """Pairs of inbox and address: whoever wrote to an inbox is no stranger to it."""
+    tx.insert(
+        "insert into correspondents (inbox_id, address) values :rows on conflict do nothing",
+        sorted(set(found)),
     )
 
 
@@ -160,10 +158,27 @@ def has_correspondent(tx: Tx, inbox_id: str, address: str) -> bool:
     return found is not None
 
 
-def count_message(tx: Tx, inbox_id: str, direction: str) -> Inbox:
-    """Also keeps the inbox from being deleted before the message is in it."""
+def count_inbound(tx: Tx, inbox_id: str, messages: int, new_threads: int) -> Inbox:
+    """Also keeps the inbox from being deleted before the messages are in it."""
     row = tx.one(
-        f"update inboxes set {direction}_count = {direction}_count + 1 where id = :id returning *",
+        "update inboxes set inbound_count = inbound_count + :messages,"
+        " thread_count = thread_count + :new_threads, unread_count = unread_count + :new_threads"
+        " where id = :id returning *",
+        messages=messages,
+        new_threads=new_threads,
+        id=inbox_id,
+    )
+    if row is None:
+        raise NotFound("No such inbox.")
+    return Inbox.from_row(row)
+
+
+def count_outbound(tx: Tx, inbox_id: str, new_threads: int) -> Inbox:
+    """Threads that begin with a sent mail are read. Keeps the inbox from being deleted meanwhile."""
+    row = tx.one(
+        "update inboxes set outbound_count = outbound_count + 1, thread_count = thread_count + :new_threads"
+        " where id = :id returning *",
+        new_threads=new_threads,
         id=inbox_id,
     )
     if row is None:

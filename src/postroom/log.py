@@ -4,9 +4,14 @@ A line is `key=value` pairs (logfmt). Our own, because structlog brings Rich int
 """
 
 import functools
+import re
 import sys
+import time
 import traceback
-from datetime import UTC, datetime
+
+from postroom.clock import to_iso
+
+_PLAIN = re.compile(r"[!#-<>-~]+")
 
 
 class Logger:
@@ -30,15 +35,15 @@ def get() -> Logger:
 
 
 def _write(level: str, event: str, facts: dict[str, object]) -> None:
-    at = datetime.now(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
-    line = " ".join(f"{name}={_quoted(str(value))}" for name, value in facts.items())
-    sys.stderr.write(f"at={at} level={level} event={_quoted(event)} {line}".rstrip() + "\n")
+    at = to_iso(time.time_ns() // 1_000_000)
+    line = "".join([f" {name}={_quoted(str(value))}" for name, value in facts.items()])
+    sys.stderr.write(f"at={at} level={level} event={_quoted(event)}{line}\n")
     sys.stderr.flush()
 
 
 def _quoted(value: str) -> str:
     """One line whatever is in it: a stranger's words cannot start a line of their own."""
-    if value and value.isascii() and value.isprintable() and not set(value) & {" ", '"', "="}:
+    if _PLAIN.fullmatch(value):
         return value
     escaped = value.encode("unicode_escape").decode().replace('"', '\\"')
     return f'"{escaped}"'

@@ -84,6 +84,18 @@ class Message:
         )
 
 
+class NewMessage(Struct, frozen=True):
+    """A message to be stored, with the mail as it came or the blob that holds it."""
+
+    document: Document
+    status: str
+    from_address: str
+    has_attachments: bool
+    raw: bytes | None
+    blob: str | None
+    created_at: int
+
+
 @dataclass(frozen=True, slots=True)
 class Links:
     """Makes the links of a message's attachments, valid from `now`."""
@@ -96,42 +108,46 @@ class Links:
         return attachments.signed_url(self.base_url, self.secret, message_id, filename, self.now)
 
 
-def is_handed_over_again(tx: Tx, inbox_id: str, content_hash: str, now: int) -> bool:
-    """Remembers the mail; true when this inbox was handed the same one before."""
-    added = tx.run(
-        "insert into handovers (inbox_id, content_hash, received_at) values (:inbox_id, :content_hash, :now)"
-        " on conflict (inbox_id, content_hash) do nothing",
-        inbox_id=inbox_id,
-        content_hash=content_hash,
-        now=now,
+def take_over(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
+    """Remembers that an inbox was handed a content at a time; for each, whether it is the first time."""
+    returned = tx.insert(
+        "insert into handovers (inbox_id, content_hash, received_at) values :rows on conflict do nothing"
+        " returning inbox_id, content_hash",
+        handovers,
     )
-    return added == 0
+    new = {(row["inbox_id"], row["content_hash"]) for row in returned}
+    answers = []
+    for inbox_id, content_hash, _ in handovers:
+        answers.append((inbox_id, content_hash) in new)
+        new.discard((inbox_id, content_hash))
+    return answers
 
 
-def add(tx: Tx, document: Document, status: str, from_address: str, has_attachments: bool, now: int) -> None:
-    tx.run(
+def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
+    tx.insert(
         "insert into messages (id, inbox_id, thread_id, direction, status, rfc_message_id, from_address,"
-        " has_attachments, document, created_at) values (:id, :inbox_id, :thread_id, :direction, :status,"
-        " :rfc_message_id, :from_address, :has_attachments, :document, :now)",
-        id=document.id,
-        inbox_id=document.inbox_id,
-        thread_id=document.thread_id,
-        direction=document.direction,
-        status=status,
-        rfc_message_id=document.rfc_message_id,
-        from_address=from_address,
-        has_attachments=int(has_attachments),
-        document=msgspec.json.encode(document),
-        now=now,
+        " has_attachments, document, created_at) values :rows",
+        [_to_row(message) for message in new],
+    )
+    tx.insert(
+        "insert into raw_mails (message_id, content, blob) values :rows",
+        [(message.document.id, message.raw, message.blob) for message in new],
     )
 
 
-def add_raw(tx: Tx, message_id: str, content: bytes | None, blob: str | None) -> None:
-    tx.run(
-        "insert into raw_mails (message_id, content, blob) values (:message_id, :content, :blob)",
-        message_id=message_id,
-        content=content,
-        blob=blob,
+def _to_row(new: NewMessage) -> tuple[object, ...]:
+    document = new.document
+    return (
+        document.id,
+        document.inbox_id,
+        document.thread_id,
+        document.direction,
+        new.status,
+        document.rfc_message_id,
+        new.from_address,
+        int(new.has_attachments),
+        msgspec.json.encode(document),
+        new.created_at,
     )
 
 

@@ -4,7 +4,7 @@ from postroom import attachments, deliveries, events, messages, suppressions
 from postroom.announce import announce
 from postroom.clock import DAY
 from postroom.deliveries import Delivery
-from postroom.events import Fate
+from postroom.events import Fate, News
 from postroom.inboxes import Inbox
 from postroom.mail import bounce
 from postroom.mail.address import normalize
@@ -86,4 +86,4 @@ def _tell(
 ) -> list[str]:
     files = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
     document = messages.read_document(message)
-    return announce(tx, inbox.account_id, kind, document, files, base_url, now, fate)
+    return announce(tx, News(inbox.account_id, kind, document, files, now, fate), base_url)

@@ -28,7 +28,7 @@ from postroom.keys import Caller
 from postroom.mail import compose, filenames, quote, text
 from postroom.mail.address import Address, mailbox_of, normalize, parse_list, validate
 from postroom.mail.compose import Draft, DraftAttachment
-from postroom.messages import INBOUND, OUTBOUND, PENDING, RAW_IN_ROW_BYTES, Document
+from postroom.messages import INBOUND, OUTBOUND, PENDING, RAW_IN_ROW_BYTES, Document, NewMessage
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 from postroom.threads import Thread
@@ -231,7 +231,7 @@ def commit(
     known = idempotency.claim(tx, caller.account_id, order.idempotency_key, order.request_hash, answer, now)
     if known is not None:
         return Answer(known, is_replay=True)
-    inbox = inboxes.count_message(tx, order.inbox_id, OUTBOUND)
+    inbox = inboxes.count_outbound(tx, order.inbox_id, new_threads=int(around.thread is None))
     require_allowed_reply_to(tx, caller, order.reply_to)
     addresses = unique_addresses(order, letter)
     suppressions.require_none(tx, caller.account_id, addresses)
@@ -240,13 +240,13 @@ def commit(
     limits.require_warmth(tx, inbox.id, inbox.created_at, cold, now)
     require_no_loop(tx, around, now)
     if around.thread is None:
-        threads.add(tx, thread)
+        threads.add_all(tx, [thread])
     else:
         threads.add_message(tx, thread, is_read=True, now=now)
-    messages.add(tx, document, PENDING, inbox.address, bool(letter.files), now)
-    messages.add_raw(tx, document.id, None if blob else letter.raw, blob)
-    attachments.add_all(tx, document.id, letter.files)
-    threads.add_participants(tx, thread.id, (inbox.address, *addresses))
+    raw = None if blob else letter.raw
+    messages.add_all(tx, [NewMessage(document, PENDING, inbox.address, bool(letter.files), raw, blob, now)])
+    attachments.add_all(tx, [(document.id, file) for file in letter.files])
+    threads.add_participants(tx, [(thread.id, address) for address in (inbox.address, *addresses)])
     recipients = [Recipient(address, address in cold) for address in addresses]
     deliveries.add_mail(tx, caller.account_id, inbox.id, document.id, recipients, now)
     return Answer(answer, is_replay=False)

@@ -1,6 +1,6 @@
 """Threads: messages of one inbox that belong together, with a read flag."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from postroom import ids
@@ -54,28 +54,23 @@ def new(inbox_id: str, subject: str, is_read: bool, now: int) -> Thread:
     return Thread(ids.new(ids.THREAD, now), inbox_id, subject, is_read, 1, now)
 
 
-def start(tx: Tx, inbox_id: str, subject: str, is_read: bool, now: int) -> Thread:
-    thread = new(inbox_id, subject, is_read, now)
-    add(tx, thread)
-    return thread
-
-
-def add(tx: Tx, thread: Thread) -> None:
-    tx.run(
+def add_all(tx: Tx, started: Sequence[Thread]) -> None:
+    """Whoever adds them counts them in their inboxes."""
+    tx.insert(
         "insert into threads (id, inbox_id, subject, is_read, message_count, last_message_at, created_at)"
-        " values (:id, :inbox_id, :subject, :is_read, :message_count, :now, :now)",
-        id=thread.id,
-        inbox_id=thread.inbox_id,
-        subject=thread.subject,
-        is_read=int(thread.is_read),
-        message_count=thread.message_count,
-        now=thread.last_message_at,
-    )
-    tx.run(
-        "update inboxes set thread_count = thread_count + 1, unread_count = unread_count + :unread"
-        " where id = :inbox_id",
-        unread=int(not thread.is_read),
-        inbox_id=thread.inbox_id,
+        " values :rows",
+        [
+            (
+                thread.id,
+                thread.inbox_id,
+                thread.subject,
+                int(thread.is_read),
+                thread.message_count,
+                thread.last_message_at,
+                thread.last_message_at,
+            )
+            for thread in started
+        ],
     )
 
 
@@ -143,16 +138,12 @@ def _total(tx: Tx, inbox_id: str, is_read: bool | None) -> int:
     return int(totals[is_read])
 
 
-def add_participants(tx: Tx, thread_id: str, addresses: Iterable[str]) -> None:
-    values = {f"address_{number}": address for number, address in enumerate(sorted(set(addresses)))}
-    if values:
-        rows = ", ".join(f"(:thread_id, :{name})" for name in values)
-        tx.run(
-            f"insert into participants (thread_id, address) values {rows}"
-            " on conflict (thread_id, address) do nothing",
-            thread_id=thread_id,
-            **values,
-        )
+def add_participants(tx: Tx, found: Iterable[tuple[str, str]]) -> None:
+    """Pairs of thread and address."""
+    tx.insert(
+        "insert into participants (thread_id, address) values :rows on conflict do nothing",
+        sorted(set(found)),
+    )
 
 
 def has_participant(tx: Tx, thread_id: str, address: str) -> bool:

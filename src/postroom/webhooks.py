@@ -1,6 +1,7 @@
 """Webhooks: where an account's events are posted, and with which secret they are signed."""
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from postroom import deliveries
@@ -149,13 +150,17 @@ def rotate_secret(tx: Tx, owner: str, now: int) -> Webhook:
     return renewed
 
 
-def enqueue(tx: Tx, event: Event, now: int) -> bool:
-    """Queues the event for the inbox's own webhook, else for the account's. False when nobody wants it."""
-    webhook = find_for_inbox(tx, event.inbox_id, event.account_id)
-    if webhook is None or not webhook.enabled or event.kind not in webhook.event_types:
-        return False
-    deliveries.add_webhook(tx, event, webhook.owner, webhook.url, now)
-    return True
+def enqueue_all(tx: Tx, recorded: Sequence[Event]) -> set[str]:
+    """For the inbox's own webhook, else for the account's. Gives the ids of those that somebody wants."""
+    owners = {event.inbox_id: event.account_id for event in recorded}
+    found = {inbox_id: find_for_inbox(tx, inbox_id, account_id) for inbox_id, account_id in owners.items()}
+    queued = set()
+    for event in recorded:
+        webhook = found[event.inbox_id]
+        if webhook is not None and webhook.enabled and event.kind in webhook.event_types:
+            deliveries.add_webhook(tx, event, webhook.owner, webhook.url, event.created_at)
+            queued.add(event.id)
+    return queued
 
 
 def note_success(tx: Tx, webhook: Webhook) -> None:

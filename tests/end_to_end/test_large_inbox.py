@@ -1,14 +1,14 @@
 """A page of a large inbox is read from an index: never counted, never sorted, never scanned."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from postroom import accounts, events, messages, threads
 from postroom.events import Filter
-from postroom.storage.database import Database, Row, Tx
+from postroom.storage.database import Database, Row, Tx, Values
 from tests.conftest import Server
 from tests.doubles import START
 from tests.filled_inbox import fill
@@ -31,6 +31,9 @@ class ExplainingTx:
     def all(self, sql: str, **params: object) -> list[Row]:
         self._explain(sql, params)
         return self._tx.all(sql, **params)
+
+    def insert(self, sql: str, rows: Sequence[Values]) -> list[Row]:
+        return self._tx.insert(sql, rows)
 
     def run(self, sql: str, **params: object) -> int:
         return self._tx.run(sql, **params)

@@ -37,5 +37,5 @@ def assert_strings_can_be_stored(value: object) -> None:
         for item in value:
             assert_strings_can_be_stored(item)
     elif isinstance(value, (ParsedMail, ParsedAttachment, Address)):
-        for name in value.__slots__:
+        for name in value.__struct_fields__:
             assert_strings_can_be_stored(getattr(value, name))

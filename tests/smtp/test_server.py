@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from postroom.smtp.envelope import Envelope
 from tests.smtp.doubles import RecordingMailroom
@@ -231,4 +232,6 @@ async def test_the_received_field_names_peer_and_way() -> None:
         b"\tby mx.postroom.test with ESMTP id " + envelope.id.encode() + b";\r\n"
         b"\tSat, 14 Nov 2026 10:05:00 +0000\r\n"
     )
-    assert b"([IPv6:2001:db8::1])" in replace(envelope, peer="2001:db8::1").received_header("mx", "now")
+    assert b"([IPv6:2001:db8::1])" in structs.replace(envelope, peer="2001:db8::1").received_header(
+        "mx", "now"
+    )

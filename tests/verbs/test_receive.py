@@ -12,7 +12,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from postroom.clock import DAY, MINUTE
+from postroom.deposit import Arrival, Destination, Incoming, deposit
 from postroom.net.dns import Resolver
+from postroom.receive import read_mail
 from postroom.resources import Tx
 from postroom.upkeep import HANDOVER_LIFETIME, one_round
 from tests.conftest import Server, running_server, settings
@@ -135,6 +137,33 @@ async def test_addresses_are_matched_without_case_and_without_a_tag(server: Serv
     found = await messages_of(server, inbox_id)
     assert {message["toAddr"] for message in found} == {"hello@postroom.localhost"}
     assert len(found) == 4
+
+
+async def test_mails_that_come_together_are_stored_together_and_still_find_each_other(server: Server) -> None:
+    inbox_id = await server.new_inbox("hello")
+    mails = [
+        letter(message_id="<first@example.com>", subject="first"),
+        letter(message_id="<other@example.com>", subject="other"),
+        letter(message_id="<reply@example.com>", subject="Re: first", in_reply_to="<first@example.com>"),
+        letter(message_id="<again@example.com>", subject="Re: first", references="<reply@example.com>"),
+        letter(message_id="<first@example.com>", subject="first"),
+    ]
+    arrivals = [Arrival((Destination(inbox_id),), raw, b"", "", "", "alice@example.com") for raw in mails]
+
+    def deposit_all(tx: Tx) -> list[list[str]]:
+        return deposit(tx, [Incoming(each, read_mail(each), None, "http://x", 1) for each in arrivals])
+
+    bells = await server.resources.db.write(deposit_all)
+
+    assert [len(rung) for rung in bells] == [1, 1, 1, 1, 0]
+    found = {message["rfcMessageId"]: message["threadId"] for message in await messages_of(server, inbox_id)}
+    assert len(found) == 4
+    assert found["<first@example.com>"] == found["<reply@example.com>"] == found["<again@example.com>"]
+    assert found["<other@example.com>"] != found["<first@example.com>"]
+    page = (await server.api.get(f"/v1/inboxes/{inbox_id}/threads")).json()
+    assert (page["total"], sorted(thread["messageCount"] for thread in page["data"])) == (2, [1, 3])
+    events = (await server.api.get("/v1/events")).json()["data"]
+    assert [event["message"]["rfc_message_id"] for event in events] == list(found)[::-1]
 
 
 async def test_a_mail_handed_over_again_after_a_lost_answer_is_stored_once(server: Server) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 import idna
+from msgspec import Struct
 
 from postroom.mail import charset, headers
 
@@ -50,8 +51,7 @@ _NEEDS_QUOTES = re.compile(r'[()<>\[\]:;@\\,"]')
 _NOT_IN_ADDRESS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff<>]")
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """One mailbox: the decoded display name ("" if none) and the address as it was written."""
 
     name: str

@@ -7,6 +7,7 @@ from string import digits
 from urllib.parse import urlsplit
 
 from postroom.mail.markup import Open, tokens
+from postroom.mail.phrases import one_of
 
 MAX_SEARCHED_CHARS = 100_000
 MAX_CODES = 20
@@ -35,16 +36,8 @@ _JOINED_WORDS = (
 )
 
 
-def _one_of(words: Iterable[str], behind: str) -> str:
-    """An alternative for each first letter, which lets the search skip all other letters."""
-    endings: dict[str, list[str]] = {}
-    for word in words:
-        endings.setdefault(word[0], []).append(re.escape(word[1:]))
-    return "|".join(f"{first}(?:{'|'.join(rest)}){behind}" for first, rest in endings.items())
-
-
 # For text in lower case: ignoring case would try every word at every letter.
-_WORD = re.compile(_one_of(_WORDS, r"(?!\w)") + "|" + _one_of(_JOINED_WORDS, ""))
+_WORD = re.compile(one_of(_WORDS, r"(?!\w)") + "|" + one_of(_JOINED_WORDS, ""))
 # Words in front of "code" that make it something else.
 _OTHER_CODE = re.compile(
     r"(?:zip|post|postal|area|country|promo|promotion|discount|coupon|voucher|gutschein|rabatt|error|fehler|status"
@@ -149,7 +142,9 @@ def _nearest(word: re.Match[str], candidates: list[re.Match[str]], starts: list[
 
 def links(text: str, html: str) -> tuple[str, ...]:
     """Web addresses that the mail links to, first those of the HTML, in order and without repeats."""
-    written = (match.group() for match in _URL.finditer(text)) if "://" in text else ()
+    if not html and "://" not in text:
+        return ()
+    written = (match.group() for match in _URL.finditer(text))
     return _first_unique(_clean_links([*_targets(html), *map(_without_punctuation, written)]), MAX_LINKS)
 
 

@@ -3,11 +3,10 @@
 import binascii
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import mktime_tz, parsedate_tz
 from itertools import groupby
 from urllib.parse import unquote_to_bytes
+
+from msgspec import Struct
 
 from postroom.mail import charset
 
@@ -28,12 +27,8 @@ _SECTION = re.compile(r"([^*]++)(?:\*([0-9]{1,4}))?(\*?)\Z")
 _ESCAPED = re.compile(r'\\(["\\])')
 _ANGLE_ID = re.compile(r"<([^<>]++)>")
 
-_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC).timestamp()
-_LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
-
-@dataclass(frozen=True, slots=True)
-class Headers:
+class Headers(Struct, frozen=True):
     """The fields of one mail or part, by lower-case name, each with every raw value in order."""
 
     fields: Mapping[str, list[bytes]]
@@ -54,8 +49,7 @@ class Headers:
         return len(self.fields.get(name, ()))
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A header block, where the body behind it starts, and whether all of it was read."""
 
     headers: Headers
@@ -162,15 +156,3 @@ def message_ids(value: str, limit: int) -> tuple[str, ...]:
     found = _ANGLE_ID.findall(value) or [word for word in value.split() if "@" in word]
     ids = ("".join(id_.split()).strip("<>") for id_ in found[-limit:])
     return tuple(f"<{id_}>" for id_ in ids if 0 < len(id_) <= MAX_ID_LENGTH)
-
-
-def moment_ms(value: str) -> int | None:
-    """Milliseconds UTC of a Date field, None for a date from nowhere."""
-    try:
-        parsed = parsedate_tz(value[:200])
-        seconds = mktime_tz(parsed) if parsed else None
-    except (ValueError, IndexError, TypeError, OverflowError):
-        return None
-    if seconds is None or not _EARLIEST <= seconds < _LATEST:
-        return None
-    return int(seconds) * 1000

@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from postroom.mail import headers
 from postroom.mail.headers import Headers
 
@@ -19,8 +21,7 @@ _NO_BOUNDARY = b"\n"
 _FIRST_DELIMITER = re.compile(rb"\s{0,20}--([^\r\n]{1,200})\r?\n")
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A leaf with its encoded body, or a multipart with children."""
 
     headers: Headers
@@ -34,8 +35,7 @@ class Part:
         return self.content_type.startswith("multipart/")
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Struct, frozen=True):
     root: Part
     notes: tuple[str, ...]
 

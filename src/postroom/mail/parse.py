@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from itertools import chain
+
+from msgspec import Struct, structs
 
 from postroom.mail import address, charset, filenames, flowed, headers, mime, transfer
 from postroom.mail.address import Address
@@ -20,8 +21,7 @@ _EMBEDDED_MAIL = frozenset(("message/rfc822", "message/global"))
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,10}=\s{0,10}[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedAttachment:
+class ParsedAttachment(Struct, frozen=True):
     filename: str
     content_type: str
     content: bytes
@@ -29,8 +29,7 @@ class ParsedAttachment:
     inline: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedMail:
+class ParsedMail(Struct, frozen=True):
     """A mail as it was read. Ids stand in angle brackets, moments are milliseconds UTC, absent text is ""."""
 
     message_id: str
@@ -42,8 +41,6 @@ class ParsedMail:
     to: tuple[Address, ...]
     cc: tuple[Address, ...]
     header_to: str
-    reply_to: tuple[Address, ...]
-    date_at: int | None
     body_text: str
     body_html: str
     attachments: tuple[ParsedAttachment, ...]
@@ -54,8 +51,7 @@ class ParsedMail:
     parse_error: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
+class _Content(Struct, frozen=True):
     """What a part of the tree adds to the mail."""
 
     texts: tuple[str, ...] = ()
@@ -92,8 +88,6 @@ def _assembled(fields: Headers, content: _Content) -> ParsedMail:
         to=to,
         cc=address.parse_list(fields.joined("cc")),
         header_to=", ".join(map(str, to)),
-        reply_to=address.parse_list(fields.joined("reply-to")),
-        date_at=headers.moment_ms(fields.text("date")),
         body_text=_joined(content.texts),
         body_html=_joined(content.htmls),
         attachments=_named(content.attachments),
@@ -146,7 +140,7 @@ def _named(attachments: tuple[ParsedAttachment, ...]) -> tuple[ParsedAttachment,
         for number, attachment in enumerate(attachments, 1)
     ]
     return tuple(
-        replace(attachment, filename=name)
+        structs.replace(attachment, filename=name)
         for attachment, name in zip(attachments, filenames.unique(names), strict=True)
     )
 
@@ -154,7 +148,7 @@ def _named(attachments: tuple[ParsedAttachment, ...]) -> tuple[ParsedAttachment,
 def _read_content(raw: bytes, block: headers.Block) -> _Content:
     tree = mime.read(raw, block)
     content = _content_of(tree.root, "")
-    return replace(content, notes=tree.notes + content.notes) if tree.notes else content
+    return structs.replace(content, notes=tree.notes + content.notes) if tree.notes else content
 
 
 def _content_of(part: Part, parent_type: str) -> _Content:

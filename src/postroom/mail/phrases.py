@@ -1,6 +1,9 @@
 # ruff: noqa: RUF001 (words of other languages use letters that look Latin)
 """What mail programs write, in many languages, above a quoted mail and below a reply."""
 
+import re
+from collections.abc import Iterable
+
 # "On Monday, Ann wrote:" as mail programs say it, by how it begins and how it ends.
 HEAD_STARTS = (
     "on ", "am ", "le ", "el ", "em ", "il ", "op ", "den ", "dne ", "dnia ", "w dniu ", "w ", "pe ",
@@ -53,3 +56,11 @@ DEVICE_LINES = (
     "skickades från ", "sendt fra ", "lähetetty ", "wysłane z ", "odesláno z ", "отправлено с ",
     "надіслано з ", "outlook für ", "télécharger outlook", "obtener outlook", "iphone'umdan",
 )  # fmt: skip
+
+
+def one_of(words: Iterable[str], behind: str) -> str:
+    """An alternative for each first letter, which lets the search skip all other letters."""
+    endings: dict[str, list[str]] = {}
+    for word in words:
+        endings.setdefault(word[0], []).append(re.escape(word[1:]))
+    return "|".join(f"{re.escape(first)}(?:{'|'.join(rest)}){behind}" for first, rest in endings.items())

@@ -13,6 +13,7 @@ from postroom.mail.phrases import (
     HEAD_FIELDS,
     HEAD_STARTS,
     RULED_WORDS,
+    one_of,
 )
 
 MAX_REPLY_CHARS = 100_000
@@ -26,16 +27,22 @@ _BLANK_RUN = re.compile(r"\n{3,}")
 # How every line begins that may quote or end something, in lower case. Most lines do not, and need no look.
 _NOTABLE = re.compile(
     r"\n(?:[^\S\n]|\*)*+(?:[\d>\uff1e_=—-]|\|>|"
-    + "|".join(map(re.escape, (*HEAD_STARTS, *DEVICE_LINES, *FORWARD_HEADS)))
-    + rf"|(?:{'|'.join(FIRST_FIELDS)})[ \t\u00a0*]*+[:\uff1a])"
+    + one_of((*HEAD_STARTS, *DEVICE_LINES, *FORWARD_HEADS), "")
+    + "|"
+    + one_of(FIRST_FIELDS, r"[ \t\u00a0*]*+[:\uff1a]")
+    + ")"
 )
 
 
 def reply_text(body_text: str) -> str:
     """Only what is new. When nothing is left, the text without quotes; empty when all of it is quoted."""
-    text = body_text[:MAX_REPLY_CHARS].replace("\r\n", "\n").replace("\r", "\n")
-    lines = text.split("\n")
-    return _joined(_new_lines(lines, _notable_lines(text))) or _joined(_unquoted_lines(lines))
+    text = body_text[:MAX_REPLY_CHARS]
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    lines, notable = text.split("\n"), _notable_lines(text)
+    if not notable:
+        return _joined(lines)
+    return _joined(_new_lines(lines, notable)) or _joined(_unquoted_lines(lines))
 
 
 def _notable_lines(text: str) -> set[int]:

@@ -2,7 +2,8 @@
 
 import binascii
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 MAX_UU_LINES = 1_000_000
 MAX_BASE64_PIECES = 500_000
@@ -15,8 +16,7 @@ _PADDING = re.compile(rb"=++")
 _UU_BEGIN = re.compile(rb"^begin [0-7]{3,4} [^\n]*+\n", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(Struct, frozen=True):
     content: bytes
     is_damaged: bool
 

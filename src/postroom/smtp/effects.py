@@ -3,21 +3,20 @@
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from msgspec import Struct
+
 from postroom.smtp.envelope import Recipient
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(Struct, frozen=True):
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class BeginMail:
+class BeginMail(Struct, frozen=True):
     """354 was sent: content follows."""
 
 
-@dataclass(frozen=True, slots=True)
-class MailContent:
+class MailContent(Struct, frozen=True):
     data: bytes
 
 
@@ -33,15 +32,13 @@ class Close:
     is_expected: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AskRecipient:
+class AskRecipient(Struct, frozen=True):
     """To be answered with `Session.recipient_answer`."""
 
     address: str
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptMail:
+class AcceptMail(Struct, frozen=True):
     """The mail is complete; to be answered with `Session.mail_answer`."""
 
     helo: str
@@ -61,8 +58,7 @@ Question = AskRecipient | AcceptMail | StartTls
 Effect = Send | BeginMail | MailContent | DropMail | Close | Question
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """The mail is durable under this id."""
 
     id: str

@@ -2,23 +2,22 @@
 
 import re
 from collections.abc import Hashable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from postroom.smtp.spool import Content, Readable
 
 _UNSAFE_IN_TRACE = re.compile(r"[^A-Za-z0-9.:_\[\]-]")
 
 
-@dataclass(frozen=True, slots=True)
-class Recipient:
+class Recipient(Struct, frozen=True):
     """An accepted RCPT: the address as the client gave it, and what the directory made of it."""
 
     address: str
     destination: Hashable
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(Struct, frozen=True):
     """`mail_from` is empty for the null sender. The content has only CRLF line ends and no NUL."""
 
     id: str

@@ -1,7 +1,7 @@
 """What the SMTP server allows, and what it asks of the rest: who may receive, and where a mail goes."""
 
 import ipaddress
-from collections.abc import Hashable
+from collections.abc import Awaitable, Hashable
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
@@ -73,7 +73,7 @@ RecipientVerdict = Accepted | Refused
 class Directory(Protocol):
     """Knows who can receive mail here."""
 
-    async def check_recipient(self, address: str) -> RecipientVerdict:
+    def check_recipient(self, address: str) -> RecipientVerdict | Awaitable[RecipientVerdict]:
         """`address` is `local@domain`, or `postmaster` alone; an exception means TRY_LATER."""
         ...
 

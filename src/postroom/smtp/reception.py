@@ -1,14 +1,15 @@
 """Where SMTP meets the house: who can receive here, and the taking over of a mail for good."""
 
 import asyncio
-from email.utils import formatdate
+from collections.abc import Awaitable
 from typing import cast
 
 from postroom import domains, inboxes, log, messages
-from postroom.clock import DAY, SECOND
+from postroom.clock import DAY, to_mail_date
+from postroom.deposit import Arrival, Destination
 from postroom.mail import return_path
 from postroom.mail.address import mailbox_of
-from postroom.receive import Arrival, Destination, TooManyHops, receive_mail
+from postroom.receive import TooManyHops, receive_mail
 from postroom.resources import Resources, Tx
 from postroom.smtp.envelope import Envelope
 from postroom.smtp.policy import Accepted, MailLoops, RecipientVerdict, Refused, StorageFull
@@ -25,9 +26,9 @@ class Reception:
         self._resources = resources
         self._return_path_secret = return_path_secret
 
-    async def check_recipient(self, address: str) -> RecipientVerdict:
+    def check_recipient(self, address: str) -> RecipientVerdict | Awaitable[RecipientVerdict]:
         whole = address if "@" in address else f"{address}@{self._resources.config.domain}"
-        return await self._resources.db.read(self._find_destination, whole)
+        return self._resources.db.look_up(self._find_destination, whole)
 
     def _find_destination(self, tx: Tx, address: str) -> RecipientVerdict:
         mailbox = mailbox_of(address)
@@ -49,11 +50,12 @@ class Reception:
         return Accepted(Destination(message.inbox_id, path))
 
     async def accept(self, envelope: Envelope) -> None:
-        date = formatdate(self._resources.now() / SECOND, usegmt=True).replace("GMT", "+0000")
         arrival = Arrival(
             destinations=tuple(cast(Destination, recipient.destination) for recipient in envelope.recipients),
             raw=await read_content(envelope),
-            trace=envelope.received_header(self._resources.config.domain, date),
+            trace=envelope.received_header(
+                self._resources.config.domain, to_mail_date(self._resources.now())
+            ),
             peer_ip=envelope.peer,
             helo=envelope.helo,
             mail_from=envelope.mail_from,

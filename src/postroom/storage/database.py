@@ -1,10 +1,15 @@
 """The seam: what a domain function sees of a database (Tx), and what the doors see of it (Database)."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Item = TypeVar("Item")
+Values = Sequence[object]
+
+ROWS = ":rows"
+ROWS_OF_A_STATEMENT = 32
 
 
 class Row(Protocol):
@@ -20,6 +25,10 @@ class Tx(Protocol):
         """Runs a change and tells how many rows it changed."""
         ...
 
+    def insert(self, sql: str, rows: Sequence[Values]) -> list[Row]:
+        """Many rows by one statement, which says `values :rows`. Gives what the statement returns."""
+        ...
+
 
 class Ear(Protocol):
     """Hears every ring of its bell since it began to listen or last heard one."""
@@ -32,13 +41,32 @@ class Ear(Protocol):
 class Database(Protocol):
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T: ...
 
+    def look_up(
+        self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T | Awaitable[T]:
+        """A read whose statements may each see their own moment, by SQLite answered at once."""
+        ...
+
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """One transaction, durable on return. `fn` may run again if the first run was rolled back."""
+        ...
+
+    async def write_together(self, fn: Callable[[Tx, list[Item]], list[T]], item: Item) -> T:
+        """Like write, for a function that takes many items at once and gives a result for each.
+
+        Items that wait together are one call. If that fails, each is a call of its own.
+        """
         ...
 
     def ring(self, *bells: str) -> None: ...
     def listen(self, bell: str) -> Ear: ...
     async def close(self) -> None: ...
+
+
+def in_parts(rows: Sequence[Values]) -> Iterator[Sequence[Values]]:
+    """Of a bounded size, so that a database has few different statements to keep."""
+    for start in range(0, len(rows), ROWS_OF_A_STATEMENT):
+        yield rows[start : start + ROWS_OF_A_STATEMENT]
 
 
 class StorageError(Exception):

@@ -1,6 +1,6 @@
 """A thread that runs write functions; those that wait together share one transaction and one fsync.
 
-Each function has a savepoint of its own, so one that fails never undoes another.
+Each call has a savepoint of its own, so one that fails never undoes another.
 """
 
 import asyncio
@@ -37,9 +37,13 @@ class Session(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Job:
-    run: Callable[[Tx], Any]
+    """A function to be called alone, or with the items of other jobs that are for the same function."""
+
+    function: Callable[..., Any]
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
+    is_shared: bool = False
+    item: Any = None
     result: Any = None
     error: Exception | None = None
 
@@ -88,11 +92,15 @@ class Writer:
         if len(batch) == 1:
             self._run_alone(batch[0])
             return
+        calls = _calls(batch)
         try:
             session = self._open_session()
             session.begin()
-            for job in batch:
-                _run_in_savepoint(session, job)
+            if len(calls) == 1:
+                _run_call(session.tx, batch)
+            else:
+                for call in calls:
+                    _run_in_savepoint(session, call)
         except Exception:
             self._abandon()
             for job in batch:
@@ -110,7 +118,7 @@ class Writer:
             job.error = error
             return
         try:
-            job.result = job.run(session.tx)
+            _run_call(session.tx, [job])
         except Exception as error:
             again = runs_left > 1 and session.must_run_again(error)
             self._abandon()
@@ -155,16 +163,22 @@ class WriteQueue:
         self._closed = False
 
     async def run(self, function: Callable[[Tx], Any]) -> Any:
+        return await self._hand_in(function, False, None)
+
+    async def run_together(self, function: Callable[[Tx, list[Any]], list[Any]], item: Any) -> Any:
+        return await self._hand_in(function, True, item)
+
+    def _hand_in(self, function: Callable[..., Any], is_shared: bool, item: Any) -> asyncio.Future[Any]:
         if self._closed:
             raise Unavailable("The server is stopping. Try again.", retry_after=5)
         loop = asyncio.get_running_loop()
-        job = Job(function, loop, loop.create_future())
+        job = Job(function, loop, loop.create_future(), is_shared, item)
         if len(self._writers) == 1:
             # After the callers of this turn of the loop, so that the first does not go off alone.
             loop.call_soon(self._jobs.put, job)
         else:
             self._jobs.put(job)
-        return await job.future
+        return job.future
 
     async def close(self) -> None:
         """Finishes what was handed in, then stops the writers."""
@@ -176,18 +190,41 @@ class WriteQueue:
             await asyncio.to_thread(writer.join)
 
 
-def _run_in_savepoint(session: Session, job: Job) -> None:
-    job.result, job.error = None, None
+def _calls(batch: list[Job]) -> list[list[Job]]:
+    """The jobs that are one call of their function, in the order in which each call was first asked for."""
+    calls: dict[object, list[Job]] = {}
+    for job in batch:
+        calls.setdefault(job.function if job.is_shared else job, []).append(job)
+    return list(calls.values())
+
+
+def _run_in_savepoint(session: Session, call: list[Job]) -> None:
     session.savepoint()
     try:
-        job.result = job.run(session.tx)
+        _run_call(session.tx, call)
     except Exception as error:
         if session.must_run_again(error):
             raise _BatchLost from error
         session.undo()
-        job.error = error
+        _fail(session, call, error)
     else:
         session.release()
+
+
+def _fail(session: Session, call: list[Job], error: Exception) -> None:
+    """Of items that failed together, some may be good alone."""
+    if len(call) == 1:
+        call[0].error = error
+        return
+    for job in call:
+        _run_in_savepoint(session, [job])
+
+
+def _run_call(tx: Tx, call: list[Job]) -> None:
+    function = call[0].function
+    results = function(tx, [job.item for job in call]) if call[0].is_shared else [function(tx)]
+    for job, result in zip(call, results, strict=True):
+        job.result, job.error = result, None
 
 
 def _settle(batch: list[Job]) -> None:

@@ -8,7 +8,7 @@ import functools
 import queue
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Concatenate, LiteralString, ParamSpec, TypeVar
 
@@ -17,7 +17,7 @@ from psycopg.rows import dict_row
 
 from postroom.errors import Unavailable
 from postroom.storage.bells import BellEar, Bells
-from postroom.storage.database import Row, StorageError, Tx
+from postroom.storage.database import ROWS, Item, Row, StorageError, Tx, Values, in_parts
 from postroom.storage.group_commit import WriteQueue
 from postroom.storage.migrate import migrate
 
@@ -50,6 +50,12 @@ def to_psycopg(sql: str) -> str:
     return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
 
 
+@functools.lru_cache(maxsize=512)
+def with_rows(sql: str, height: int, width: int) -> str:
+    row = f"({', '.join(['%s'] * width)})"
+    return sql.replace("%", "%%").replace(ROWS, ", ".join([row] * height))
+
+
 def connect(url: str) -> psycopg.Connection[dict[str, Any]]:
     try:
         return psycopg.connect(
@@ -70,17 +76,27 @@ class PostgresTx:
         self._connection = connection
 
     def one(self, sql: str, **params: object) -> Row | None:
-        return self._execute(sql, params).fetchone()
+        return self._execute(to_psycopg(sql), params).fetchone()
 
     def all(self, sql: str, **params: object) -> list[Row]:
-        return list(self._execute(sql, params).fetchall())
+        return list(self._execute(to_psycopg(sql), params).fetchall())
 
     def run(self, sql: str, **params: object) -> int:
-        return self._execute(sql, params).rowcount
+        return self._execute(to_psycopg(sql), params).rowcount
 
-    def _execute(self, sql: str, params: dict[str, object]) -> psycopg.Cursor[dict[str, Any]]:
+    def insert(self, sql: str, rows: Sequence[Values]) -> list[Row]:
+        returned: list[Row] = []
+        for part in in_parts(rows):
+            values = [value for row in part for value in row]
+            cursor = self._execute(with_rows(sql, len(part), len(part[0])), values)
+            returned += cursor.fetchall() if cursor.description else []
+        return returned
+
+    def _execute(
+        self, statement: str, params: dict[str, object] | list[object]
+    ) -> psycopg.Cursor[dict[str, Any]]:
         try:
-            return self._connection.execute(to_psycopg(sql), params, binary=True)
+            return self._connection.execute(statement, params, binary=True)
         except psycopg.OperationalError as error:
             if self._connection.closed:
                 raise Unavailable("The database does not answer. Try again.", retry_after=5) from error
@@ -226,11 +242,15 @@ class PostgresDatabase:
         result: T = await self._readers.run(lambda tx: fn(tx, *args, **kwargs))
         return result
 
+    def look_up(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
+        return self.read(fn, *args, **kwargs)
+
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            result: T = await self._writes.run(lambda tx: fn(tx, *args, **kwargs))
-        except RUN_AGAIN as error:
-            raise Unavailable("The database is too busy. Try again.", retry_after=5) from error
+        result: T = await _unless_busy(self._writes.run(lambda tx: fn(tx, *args, **kwargs)))
+        return result
+
+    async def write_together(self, fn: Callable[[Tx, list[Item]], list[T]], item: Item) -> T:
+        result: T = await _unless_busy(self._writes.run_together(fn, item))
         return result
 
     def ring(self, *bells: str) -> None:
@@ -244,6 +264,13 @@ class PostgresDatabase:
         await self._writes.close()
         await asyncio.to_thread(self._readers.close)
         await self._relay.close()
+
+
+async def _unless_busy(writing: Awaitable[Any]) -> Any:
+    try:
+        return await writing
+    except RUN_AGAIN as error:
+        raise Unavailable("The database is too busy. Try again.", retry_after=5) from error
 
 
 async def open_postgres(url: str, now: int) -> PostgresDatabase:

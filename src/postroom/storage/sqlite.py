@@ -1,13 +1,17 @@
 """SQLite: one writer thread with group commit; short indexed reads run directly in the event loop."""
 
+import asyncio
+import contextlib
+import functools
 import sqlite3
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from postroom.errors import Unavailable
 from postroom.storage.bells import BellEar, Bells
-from postroom.storage.database import Row, StorageError, Tx
+from postroom.storage.database import ROWS, Item, Row, StorageError, Tx, Values, in_parts
 from postroom.storage.group_commit import WriteQueue
 from postroom.storage.migrate import migrate
 
@@ -15,9 +19,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 SYNCHRONOUS_FULL = 2
-# A mail takes some 25 kB in rows. Checkpoints of 64 MB instead of 4 halve the time a mail waits for the disk.
-PAGE_BYTES = 8192
-CHECKPOINT_PAGES = 8000
+CACHE_KILOBYTES = 16_000
+# The log is copied into the database beside the writer. Where that falls behind, the writer does it itself.
+CHECKPOINT_SECONDS = 0.25
+LATEST_CHECKPOINT_PAGES = 32_000
 PRIMARY_CODE = 0xFF
 PASSING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY}  # the disk's trouble, not a bug
 
@@ -28,10 +33,11 @@ def connect(path: Path) -> sqlite3.Connection:
             path, isolation_level=None, check_same_thread=False, cached_statements=512, timeout=30
         )
         connection.row_factory = sqlite3.Row
-        connection.execute(f"pragma page_size = {PAGE_BYTES}")  # heeded when the file is made
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")
-        connection.execute(f"pragma wal_autocheckpoint = {CHECKPOINT_PAGES}")
+        connection.execute(f"pragma wal_autocheckpoint = {LATEST_CHECKPOINT_PAGES}")
+        connection.execute(f"pragma cache_size = -{CACHE_KILOBYTES}")
+        connection.execute("pragma temp_store = memory")  # an insert of many rows keeps a journal
         connection.execute("pragma foreign_keys = on")
     except sqlite3.DatabaseError as error:
         raise StorageError(f"POSTROOM_DATA_DIR: {path} cannot be opened: {error}.") from error
@@ -47,7 +53,15 @@ def _require_full_durability(connection: sqlite3.Connection) -> None:
         raise StorageError("This SQLite cannot run in WAL mode with synchronous=FULL on this file system.")
 
 
-def execute(connection: sqlite3.Connection, sql: str, params: dict[str, object]) -> sqlite3.Cursor:
+@functools.lru_cache(maxsize=512)
+def with_rows(sql: str, height: int, width: int) -> str:
+    row = f"({', '.join('?' * width)})"
+    return sql.replace(ROWS, ", ".join([row] * height))
+
+
+def execute(
+    connection: sqlite3.Connection, sql: str, params: dict[str, object] | list[object]
+) -> sqlite3.Cursor:
     try:
         return connection.execute(sql, params)
     except sqlite3.OperationalError as error:
@@ -71,6 +85,14 @@ class SqliteTx:
 
     def run(self, sql: str, **params: object) -> int:
         return execute(self._connection, sql, params).rowcount
+
+    def insert(self, sql: str, rows: Sequence[Values]) -> list[Row]:
+        returned: list[Row] = []
+        for part in in_parts(rows):
+            values = [value for row in part for value in row]
+            statement = with_rows(sql, len(part), len(part[0]))
+            returned += execute(self._connection, statement, values).fetchall()
+        return returned
 
 
 class SqliteSession:
@@ -105,11 +127,32 @@ class SqliteSession:
         self._connection.close()
 
 
+class Checkpointer:
+    """Copies the log into the database every now and then, while the writer goes on."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = connect(path)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name="checkpointer", daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while not self._stopping.wait(CHECKPOINT_SECONDS):
+            with contextlib.suppress(sqlite3.OperationalError):  # no room: whoever writes next is told
+                self._connection.execute("pragma wal_checkpoint(passive)").fetchall()
+
+    def close(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+        self._connection.close()
+
+
 class SqliteDatabase:
     def __init__(self, path: Path) -> None:
         self._reader = connect(path)
         self._read_tx = SqliteTx(self._reader)
         self._writes = WriteQueue(lambda: SqliteSession(path), writers=1)
+        self._checkpointer = Checkpointer(path)
         self._bells = Bells()
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -119,8 +162,15 @@ class SqliteDatabase:
         finally:
             self._reader.execute("rollback")
 
+    def look_up(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return fn(self._read_tx, *args, **kwargs)
+
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         result: T = await self._writes.run(lambda tx: fn(tx, *args, **kwargs))
+        return result
+
+    async def write_together(self, fn: Callable[[Tx, list[Item]], list[T]], item: Item) -> T:
+        result: T = await self._writes.run_together(fn, item)
         return result
 
     def ring(self, *bells: str) -> None:
@@ -131,6 +181,7 @@ class SqliteDatabase:
 
     async def close(self) -> None:
         await self._writes.close()
+        await asyncio.to_thread(self._checkpointer.close)
         self._reader.close()
 
 

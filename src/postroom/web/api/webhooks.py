@@ -74,8 +74,8 @@ async def test_webhook(call: Call) -> shapes.WebhookTest:
 
 
 def example_event(call: Call) -> Event:
-    event_id = ids.new(ids.EVENT, call.now())
-    moment = to_iso(call.now())
+    now = call.now()
+    event_id, moment = ids.new(ids.EVENT, now), to_iso(now)
     message = EventMessage(
         id="",
         sender="Postroom <postmaster@example.com>",
@@ -91,7 +91,7 @@ def example_event(call: Call) -> Event:
         auth=None,
     )
     payload = Payload(TEST_KIND, event_id, "", "", message, moment)
-    return Event(event_id, call.account_id, 0, "", TEST_KIND, msgspec.json.encode(payload), "")
+    return Event(event_id, call.account_id, 0, "", TEST_KIND, msgspec.json.encode(payload), "", now)
 
 
 async def list_webhook_deliveries(call: Call, query: DeliveryQuery) -> shapes.WebhookDeliveryPage:

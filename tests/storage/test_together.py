@@ -1,0 +1,107 @@
+"""Many items by one call, and many rows by one statement, the same on SQLite and PostgreSQL."""
+
+import asyncio
+
+import pytest
+
+from postroom.storage.database import ROWS_OF_A_STATEMENT, Database, Row, Tx
+
+INSERT = "insert into notes (name, number) values :rows"
+
+
+class Spoiled(Exception):
+    """The item is not good."""
+
+
+def make_table(tx: Tx) -> None:
+    tx.run("create table notes (name text primary key, number bigint)")
+
+
+def names(tx: Tx) -> list[str]:
+    return [row["name"] for row in tx.all("select name from notes order by name")]
+
+
+@pytest.fixture
+async def notes(db: Database) -> Database:
+    await db.write(make_table)
+    return db
+
+
+async def test_items_that_wait_together_are_one_call_with_a_result_for_each(notes: Database) -> None:
+    calls: list[list[int]] = []
+
+    def add(tx: Tx, numbers: list[int]) -> list[str]:
+        calls.append(numbers)
+        tx.insert(INSERT, [(f"{number:02}", number) for number in numbers])
+        return [f"added {number}" for number in numbers]
+
+    results = await asyncio.gather(*(notes.write_together(add, number) for number in range(50)))
+
+    assert results == [f"added {number}" for number in range(50)]
+    assert sorted(number for call in calls for number in call) == list(range(50))
+    assert len(calls) < 50
+    assert await notes.read(names) == [f"{number:02}" for number in range(50)]
+
+
+async def test_a_spoiled_item_fails_alone_whatever_else_is_in_the_batch(notes: Database) -> None:
+    def add_good(tx: Tx, numbers: list[int]) -> list[int]:
+        tx.insert(INSERT, [(f"{number:02}", number) for number in numbers])
+        if 7 in numbers:
+            raise Spoiled("seven")
+        return numbers
+
+    def add_other(tx: Tx) -> str:
+        tx.insert(INSERT, [("other", 0)])
+        return "other"
+
+    outcomes = await asyncio.gather(
+        *(notes.write_together(add_good, number) for number in range(10)),
+        notes.write(add_other),
+        return_exceptions=True,
+    )
+
+    assert [outcome for outcome in outcomes if not isinstance(outcome, Exception)] == [
+        *(number for number in range(10) if number != 7),
+        "other",
+    ]
+    assert isinstance(outcomes[7], Spoiled)
+    assert await notes.read(names) == [*(f"{number:02}" for number in range(10) if number != 7), "other"]
+
+
+async def test_a_call_of_shared_items_alone_in_its_batch_fails_item_by_item(notes: Database) -> None:
+    def add_even(tx: Tx, numbers: list[int]) -> list[int]:
+        tx.insert(INSERT, [(f"{number:02}", number) for number in numbers])
+        if any(number % 2 for number in numbers):
+            raise Spoiled("odd")
+        return numbers
+
+    outcomes = await asyncio.gather(
+        *(notes.write_together(add_even, number) for number in range(20)), return_exceptions=True
+    )
+
+    assert [isinstance(outcome, Spoiled) for outcome in outcomes] == [False, True] * 10
+    assert await notes.read(names) == [f"{number:02}" for number in range(0, 20, 2)]
+
+
+async def test_any_number_of_rows_is_inserted_and_those_that_are_new_are_returned(notes: Database) -> None:
+    count = 3 * ROWS_OF_A_STATEMENT + 5
+
+    def add(tx: Tx, numbers: range) -> list[Row]:
+        return tx.insert(
+            f"{INSERT} on conflict do nothing returning name",
+            [(f"{number:04}", number) for number in numbers],
+        )
+
+    assert await notes.write(add, range(0)) == []
+    assert len(await notes.write(add, range(10))) == 10
+    added = await notes.write(add, range(count))
+    assert sorted(row["name"] for row in added) == [f"{number:04}" for number in range(10, count)]
+    assert len(await notes.read(names)) == count
+
+
+async def test_rows_keep_percent_signs_colons_and_bytes_as_they_are(notes: Database) -> None:
+    def add(tx: Tx) -> None:
+        tx.insert(INSERT, [("100% :rows %s ?", 1), ("'; drop table notes", 2)])
+
+    await notes.write(add)
+    assert await notes.read(names) == ["'; drop table notes", "100% :rows %s ?"]
