@@ -54,17 +54,19 @@ async def check_message(resources: Resources, extractor: Extractor, lookup: Look
 async def find_out(
     resources: Resources, extractor: Extractor, lookup: Lookup, check: Check, files: list[Attachment]
 ) -> Found:
-    raw = await read_raw(resources, check.message_id)
+    raw = await read_raw(resources, check.message_id, with_trace=False)
     mail = await asyncio.to_thread(parse_mail, raw)
     return Found(*await asyncio.gather(judge(raw, mail, check, lookup), read_files(extractor, mail, files)))
 
 
-async def read_raw(resources: Resources, message_id: str) -> bytes:
-    content, blob = await resources.db.read(messages.get_raw, message_id)
-    if content is not None:
-        return content
-    assert blob is not None
-    return await asyncio.to_thread(resources.blobs.get, blob)
+async def read_raw(resources: Resources, message_id: str, with_trace: bool) -> bytes:
+    """Without our own trace field it reads as when it came; some damaged mails read otherwise with it."""
+    raw = await resources.db.read(messages.get_raw, message_id)
+    content = raw.content
+    if content is None:
+        assert raw.blob is not None
+        content = await asyncio.to_thread(resources.blobs.get, raw.blob)
+    return content if with_trace else content[raw.trace_bytes :]
 
 
 async def judge(raw: bytes, mail: ParsedMail, check: Check, lookup: Lookup) -> Verdicts:

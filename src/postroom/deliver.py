@@ -115,7 +115,7 @@ def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> Job | None:
 async def try_to_hand_over(resources: Resources, outbound: Outbound, job: Job) -> Receipt | DeliveryError:
     """Whatever goes wrong counts as an attempt, so that nothing is tried again and again without a pause."""
     try:
-        raw = await read_raw(resources, job.message.id)
+        raw = await read_raw(resources, job.message.id, with_trace=True)
         if job.is_local:
             return await deliver_inside(resources, job, raw)
         return await outbound.courier.deliver(await address_and_sign(resources, outbound, job, raw))

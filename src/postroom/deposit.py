@@ -208,6 +208,7 @@ def to_new_message(stored: Stored) -> NewMessage:
         raw=None if incoming.blob else incoming.arrival.trace + incoming.arrival.raw,
         blob=incoming.blob,
         created_at=incoming.now,
+        trace_bytes=len(incoming.arrival.trace),
     )
 
 

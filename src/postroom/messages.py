@@ -94,6 +94,16 @@ class NewMessage(Struct, frozen=True):
     raw: bytes | None
     blob: str | None
     created_at: int
+    trace_bytes: int = 0  # of our own trace field, before the mail as it came
+
+
+@dataclass(frozen=True, slots=True)
+class RawMail:
+    """The bytes, or the name of the blob that holds them; how many of them are our own trace field."""
+
+    content: bytes | None
+    blob: str | None
+    trace_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +140,8 @@ def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
         [_to_row(message) for message in new],
     )
     tx.insert(
-        "insert into raw_mails (message_id, content, blob) values :rows",
-        [(message.document.id, message.raw, message.blob) for message in new],
+        "insert into raw_mails (message_id, content, blob, trace_bytes) values :rows",
+        [(message.document.id, message.raw, message.blob, message.trace_bytes) for message in new],
     )
 
 
@@ -255,12 +265,12 @@ def require_visible(tx: Tx, message_id: str) -> None:
         raise NotFound("No such message.")
 
 
-def get_raw(tx: Tx, message_id: str) -> tuple[bytes | None, str | None]:
-    """The bytes, or the name of the blob that holds them."""
-    row = tx.one("select content, blob from raw_mails where message_id = :id", id=message_id)
+def get_raw(tx: Tx, message_id: str) -> RawMail:
+    row = tx.one("select content, blob, trace_bytes from raw_mails where message_id = :id", id=message_id)
     if row is None:
         raise NotFound("No such message.")
-    return (None if row["content"] is None else bytes(row["content"])), row["blob"]
+    content = None if row["content"] is None else bytes(row["content"])
+    return RawMail(content, row["blob"], row["trace_bytes"])
 
 
 def is_blob_used(tx: Tx, blob: str) -> bool:

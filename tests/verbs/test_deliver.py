@@ -364,7 +364,7 @@ async def test_a_fault_on_our_side_waits_like_any_other(sender: Server, peer: Sm
     peer.behaviour["RCPT"] = [b"451 4.2.1 later"]
     message_id = await send(sender, await sender.new_inbox("bob"), "carol@there.example", body="x" * 90_000)
     await answered(sender, message_id)
-    _, blob = await sender.resources.db.read(messages.get_raw, message_id)
+    blob = (await sender.resources.db.read(messages.get_raw, message_id)).blob
     assert blob is not None
     content = await asyncio.to_thread(sender.resources.blobs.get, blob)
     await asyncio.to_thread(sender.resources.blobs.remove, blob)

@@ -11,6 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
+from postroom.check import read_raw
 from postroom.clock import DAY, MINUTE
 from postroom.deposit import Arrival, Destination, Incoming, deposit
 from postroom.net.dns import Resolver
@@ -164,6 +165,22 @@ async def test_mails_that_come_together_are_stored_together_and_still_find_each_
     assert (page["total"], sorted(thread["messageCount"] for thread in page["data"])) == (2, [1, 3])
     events = (await server.api.get("/v1/events")).json()["data"]
     assert [event["message"]["rfc_message_id"] for event in events] == list(found)[::-1]
+
+
+@pytest.mark.parametrize("lines", [1, 3_000])
+async def test_a_mail_is_kept_behind_our_trace_field_and_read_again_without_it(
+    server: Server, lines: int
+) -> None:
+    await server.new_inbox("hello")
+    raw = letter("A line of text, again and again.\r\n" * lines)
+
+    message = await delivered(server, raw)
+
+    assert await read_raw(server.resources, message["id"], with_trace=False) == raw
+    kept = await read_raw(server.resources, message["id"], with_trace=True)
+    assert kept.startswith(b"Received: from ")
+    assert kept.endswith(raw)
+    assert (await server.api.get(f"/v1/messages/{message['id']}/raw")).content == kept
 
 
 async def test_a_mail_handed_over_again_after_a_lost_answer_is_stored_once(server: Server) -> None:

@@ -47,7 +47,7 @@ async def get_message(call: Call, message_id: str) -> shapes.RawMessage:
 async def get_raw_message(call: Call, message_id: str) -> Response:
     """Get a message as it came, RFC 5322"""
     await call.resources.db.read(messages.get, call.account_id, call.scope, message_id)
-    raw = await read_raw(call.resources, message_id)
+    raw = await read_raw(call.resources, message_id, with_trace=True)
     return Response(raw, media_type="message/rfc822", headers=SAFE_FILE_HEADERS)
 
 
@@ -84,7 +84,7 @@ async def get_attachment_text(call: Call, message_id: str, filename: str) -> sha
 
 
 async def send_file(resources: Resources, message_id: str, file: Attachment) -> Response:
-    raw = await read_raw(resources, message_id)
+    raw = await read_raw(resources, message_id, with_trace=False)
     mail = await asyncio.to_thread(parse_mail, raw)
     disposition = f"attachment; filename*=UTF-8''{quote(file.filename, safe='')}"
     headers = {**SAFE_FILE_HEADERS, "Content-Disposition": disposition, "Content-Type": file.content_type}
