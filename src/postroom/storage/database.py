@@ -1,5 +1,6 @@
 """The seam: what a domain function sees of a database (Tx), and what the doors see of it (Database)."""
 
+import functools
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -63,10 +64,17 @@ class Database(Protocol):
     async def close(self) -> None: ...
 
 
-def in_parts(rows: Sequence[Values]) -> Iterator[Sequence[Values]]:
-    """Of a bounded size, so that a database has few different statements to keep."""
+def in_parts(sql: str, rows: Sequence[Values], mark: str) -> Iterator[tuple[str, list[object]]]:
+    """Statements of a bounded size, so that a database has few different ones to keep, with their values."""
     for start in range(0, len(rows), ROWS_OF_A_STATEMENT):
-        yield rows[start : start + ROWS_OF_A_STATEMENT]
+        part = rows[start : start + ROWS_OF_A_STATEMENT]
+        yield _with_rows(sql, len(part), len(part[0]), mark), [value for row in part for value in row]
+
+
+@functools.lru_cache(maxsize=1024)
+def _with_rows(sql: str, height: int, width: int, mark: str) -> str:
+    row = f"({', '.join([mark] * width)})"
+    return sql.replace(ROWS, ", ".join([row] * height))
 
 
 class StorageError(Exception):

@@ -17,7 +17,7 @@ from psycopg.rows import dict_row
 
 from postroom.errors import Unavailable
 from postroom.storage.bells import BellEar, Bells
-from postroom.storage.database import ROWS, Item, Row, StorageError, Tx, Values, in_parts
+from postroom.storage.database import Item, Row, StorageError, Tx, Values, in_parts
 from postroom.storage.group_commit import WriteQueue
 from postroom.storage.migrate import migrate
 
@@ -50,12 +50,6 @@ def to_psycopg(sql: str) -> str:
     return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
 
 
-@functools.lru_cache(maxsize=512)
-def with_rows(sql: str, height: int, width: int) -> str:
-    row = f"({', '.join(['%s'] * width)})"
-    return sql.replace("%", "%%").replace(ROWS, ", ".join([row] * height))
-
-
 def connect(url: str) -> psycopg.Connection[dict[str, Any]]:
     try:
         return psycopg.connect(
@@ -86,9 +80,8 @@ class PostgresTx:
 
     def insert(self, sql: str, rows: Sequence[Values]) -> list[Row]:
         returned: list[Row] = []
-        for part in in_parts(rows):
-            values = [value for row in part for value in row]
-            cursor = self._execute(with_rows(sql, len(part), len(part[0])), values)
+        for statement, values in in_parts(sql.replace("%", "%%"), rows, "%s"):
+            cursor = self._execute(statement, values)
             returned += cursor.fetchall() if cursor.description else []
         return returned
 

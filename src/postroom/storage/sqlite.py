@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import functools
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from postroom.errors import Unavailable
 from postroom.storage.bells import BellEar, Bells
-from postroom.storage.database import ROWS, Item, Row, StorageError, Tx, Values, in_parts
+from postroom.storage.database import Item, Row, StorageError, Tx, Values, in_parts
 from postroom.storage.group_commit import WriteQueue
 from postroom.storage.migrate import migrate
 
@@ -53,12 +52,6 @@ def _require_full_durability(connection: sqlite3.Connection) -> None:
         raise StorageError("This SQLite cannot run in WAL mode with synchronous=FULL on this file system.")
 
 
-@functools.lru_cache(maxsize=512)
-def with_rows(sql: str, height: int, width: int) -> str:
-    row = f"({', '.join('?' * width)})"
-    return sql.replace(ROWS, ", ".join([row] * height))
-
-
 def execute(
     connection: sqlite3.Connection, sql: str, params: dict[str, object] | list[object]
 ) -> sqlite3.Cursor:
@@ -88,9 +81,7 @@ class SqliteTx:
 
     def insert(self, sql: str, rows: Sequence[Values]) -> list[Row]:
         returned: list[Row] = []
-        for part in in_parts(rows):
-            values = [value for row in part for value in row]
-            statement = with_rows(sql, len(part), len(part[0]))
+        for statement, values in in_parts(sql, rows, "?"):
             returned += execute(self._connection, statement, values).fetchall()
         return returned
 
