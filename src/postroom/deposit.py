@@ -23,6 +23,7 @@ from postroom.threads import Thread
 
 BODY_MAX_CHARACTERS = 1_000_000
 PARTICIPANTS_PER_MAIL = 200
+PART_MAX_BYTES = 2 * 1024 * 1024
 
 
 class Destination(Struct, frozen=True):
@@ -92,16 +93,22 @@ def deposit(tx: Tx, mails: list[Incoming]) -> list[list[str]]:
 
 
 def unrelated(mails: list[Incoming]) -> Iterator[list[Incoming]]:
-    """Parts in which no mail answers another, so that each finds what it answers in the database."""
+    """Parts in which no mail answers another, so that each finds what it answers in the database.
+
+    Large mails are parts of their own: their rows are not in memory together.
+    """
     part: list[Incoming] = []
     known: set[str] = set()
+    size_bytes = 0
     for incoming in mails:
-        mail = incoming.read.mail
-        if not (known.isdisjoint(mail.in_reply_to) and known.isdisjoint(mail.references)):
+        mail, size = incoming.read.mail, len(incoming.arrival.raw)
+        is_answer = not (known.isdisjoint(mail.in_reply_to) and known.isdisjoint(mail.references))
+        if part and (is_answer or size_bytes + size > PART_MAX_BYTES):
             yield part
-            part, known = [], set()
+            part, known, size_bytes = [], set(), 0
         part.append(incoming)
         known.add(mail.message_id)
+        size_bytes += size
     yield part
 
 
