@@ -1,13 +1,9 @@
 """A claimed delivery of mail: hand it to a courier, then record the outcome with all that follows from it."""
 
-import asyncio
 import random
 from dataclasses import dataclass
 from email.utils import formatdate
-from functools import lru_cache
 from typing import Protocol
-
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from postroom import attachments, deliveries, domains, events, inboxes, log, messages, suppressions
 from postroom.announce import announce
@@ -16,11 +12,12 @@ from postroom.clock import DAY, SECOND
 from postroom.deliveries import DONE, Delivery, DeliveryError, OutgoingMail
 from postroom.domains import DkimKey
 from postroom.events import Fate
-from postroom.mail import bounce, dkim, return_path
+from postroom.mail import bounce, return_path
 from postroom.mail.address import mailbox_of
 from postroom.messages import SENT, Message
 from postroom.receive import Arrival, Destination, TooManyHops, receive_mail
 from postroom.resources import Resources
+from postroom.signing import Signers, Unsigned
 from postroom.storage.database import Tx
 
 SPREAD = 0.2  # waits differ by this part, so that what failed together does not come back together
@@ -46,9 +43,10 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Outbound:
-    """What it takes to send mail: the way out, and the secret that signs return paths."""
+    """What it takes to send mail: the way out, who signs, and the secret that signs return paths."""
 
     courier: MailCourier
+    signers: Signers
     return_path_secret: bytes
 
 
@@ -129,7 +127,8 @@ async def address_and_sign(resources: Resources, outbound: Outbound, job: Job, r
     today = resources.now() // DAY
     path = return_path.encode(outbound.return_path_secret, job.message.id, job.delivery.position, today)
     if job.key is not None:
-        raw = await asyncio.to_thread(signed, job.key, job.sender_domain, raw, resources.now())
+        unsigned = Unsigned(job.message.id, raw, job.sender_domain, job.key, resources.now())
+        raw = await outbound.signers.sign(unsigned) + raw
     return OutgoingMail(f"{path}@{job.sender_domain}", job.delivery.target, raw, job.domain)
 
 
@@ -154,16 +153,6 @@ async def deliver_inside(resources: Resources, job: Job, raw: bytes) -> Receipt:
         reason = "5.4.6 Mail has passed too many servers."
         raise DeliveryError(reason, permanent=True, code=554, enhanced="5.4.6") from None
     return Accepted(250, "2.1.5 Stored in the inbox.")
-
-
-def signed(key: DkimKey, domain: str, raw: bytes, now: int) -> bytes:
-    private_key = _load_key(key.private_key)
-    return dkim.sign(raw, domain=domain, selector=key.selector, key=private_key, signed_at=now) + raw
-
-
-@lru_cache(maxsize=1000)
-def _load_key(pem: bytes) -> RSAPrivateKey:
-    return dkim.load_key(pem)
 
 
 def record_outcome(
