@@ -1,6 +1,5 @@
 """A claimed delivery of mail: hand it to a courier, then record the outcome with all that follows from it."""
 
-import random
 from dataclasses import dataclass
 from email.utils import formatdate
 from typing import Protocol
@@ -20,7 +19,6 @@ from postroom.resources import Resources
 from postroom.signing import Signers, Unsigned
 from postroom.storage.database import Tx
 
-SPREAD = 0.2  # waits differ by this part, so that what failed together does not come back together
 REPLY_MAX_CHARACTERS = 500
 
 
@@ -173,8 +171,7 @@ def record_outcome(
     wait = None if outcome.permanent else deliveries.wait_after(delivery)
     if wait is None:
         return record_failure(tx, delivery, message, outcome, reply, base_url, now)
-    due_at = now + int(wait * random.uniform(1 - SPREAD, 1 + SPREAD))  # noqa: S311
-    deliveries.try_again_at(tx, delivery, due_at, outcome.code, reply)
+    deliveries.try_again_at(tx, delivery, now + wait, outcome.code, reply)
     return []
 
 

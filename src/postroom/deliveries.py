@@ -1,5 +1,6 @@
 """Deliveries: the one queue of what has to leave, mail and webhooks, and every attempt made."""
 
+import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ INSERT = (
     " :webhook_owner, :is_cold, 'pending', 0, 0, :now, '', :now)"
 )
 WAITS = {MAIL: MAIL_WAITS, WEBHOOK: WEBHOOK_WAITS}
+SPREAD = 0.2  # waits differ by this part, so that what failed together does not come back together
 # The last attempt has no answer yet, and whoever makes it still renews its claim.
 UNDER_WAY = (
     "due_at > :now and exists (select 1 from attempts where delivery_id = deliveries.id"
@@ -289,7 +291,9 @@ def try_again_at(tx: Tx, delivery: Delivery, due_at: int, code: int | None, repl
 def wait_after(delivery: Delivery) -> int | None:
     """How long to wait after this attempt; None when there is none left."""
     waits = WAITS[delivery.kind]
-    return waits[delivery.waits_used] if delivery.waits_used < len(waits) else None
+    if delivery.waits_used >= len(waits):
+        return None
+    return int(waits[delivery.waits_used] * random.uniform(1 - SPREAD, 1 + SPREAD))  # noqa: S311
 
 
 def list_of_message(tx: Tx, message_id: str) -> list[Delivery]:
