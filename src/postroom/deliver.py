@@ -1,14 +1,14 @@
 """A claimed delivery of mail: hand it to a courier, then record the outcome with all that follows from it."""
 
+import asyncio
 from dataclasses import dataclass
 from email.utils import formatdate
 from typing import Protocol
 
 from postroom import attachments, deliveries, domains, events, inboxes, log, messages, suppressions
 from postroom.announce import announce
-from postroom.check import read_raw
 from postroom.clock import DAY, SECOND
-from postroom.deliveries import DONE, Delivery, DeliveryError, OutgoingMail
+from postroom.deliveries import DONE, Delivery, DeliveryError, Outgoing, OutgoingMail
 from postroom.domains import DkimKey
 from postroom.events import Fate
 from postroom.mail import bounce, return_path
@@ -53,18 +53,21 @@ class Job:
     """A claimed delivery and all that the database knows about it."""
 
     delivery: Delivery
-    message: Message
-    sender: str
+    outgoing: Outgoing
     is_local: bool
     key: DkimKey | None
 
     @property
+    def message(self) -> Message:
+        return self.outgoing.message
+
+    @property
     def domain(self) -> str:
-        return self.delivery.target.rpartition("@")[2]
+        return domain_of(self.delivery.target)
 
     @property
     def sender_domain(self) -> str:
-        return self.sender.rpartition("@")[2]
+        return domain_of(self.outgoing.sender)
 
 
 async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
@@ -76,9 +79,7 @@ async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Deliv
     started_at = resources.now()
     outcome = await try_to_hand_over(resources, outbound, job)
     base_url = resources.config.base_url
-    bells = await resources.db.write(
-        record_outcome, delivery, job.message, outcome, base_url, started_at, resources.now()
-    )
+    bells = await resources.db.write(record_outcome, job, outcome, base_url, started_at, resources.now())
     resources.db.ring(*bells)
     note(job, outcome)
 
@@ -97,20 +98,23 @@ def note(job: Job, outcome: Receipt | DeliveryError) -> None:
 
 
 def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> Job | None:
-    """None when the inbox that sent it has been deleted: nothing more leaves for it."""
-    message = messages.find(tx, delivery.message_id)
-    if message is None or inboxes.find(tx, message.inbox_id) is None:
+    """None when nothing may leave any more."""
+    outgoing = deliveries.find_outgoing(tx, delivery.message_id)
+    if outgoing is None:
         return None
-    sender = messages.read_document(message).to_addr
-    is_local = domains.is_served(tx, delivery.target.rpartition("@")[2], service_domain)
-    key = None if is_local else domains.signing_key(tx, sender.rpartition("@")[2], service_domain)
-    return Job(delivery, message, sender, is_local, key)
+    is_local = domains.is_served(tx, domain_of(delivery.target), service_domain)
+    key = None if is_local else domains.signing_key(tx, domain_of(outgoing.sender), service_domain)
+    return Job(delivery, outgoing, is_local, key)
+
+
+def domain_of(address: str) -> str:
+    return address.rpartition("@")[2]
 
 
 async def try_to_hand_over(resources: Resources, outbound: Outbound, job: Job) -> Receipt | DeliveryError:
     """Whatever goes wrong counts as an attempt, so that nothing is tried again and again without a pause."""
     try:
-        raw = await read_raw(resources, job.message.id)
+        raw = await read_raw(resources, job.outgoing)
         if job.is_local:
             return await deliver_inside(resources, job, raw)
         return await outbound.courier.deliver(await address_and_sign(resources, outbound, job, raw))
@@ -119,6 +123,13 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: Job) -
     except Exception:
         log.get().exception("a mail could not be handed over", message=job.message.id)
         return DeliveryError("4.3.0 An error on this server.", permanent=False, enhanced="4.3.0")
+
+
+async def read_raw(resources: Resources, outgoing: Outgoing) -> bytes:
+    if outgoing.content is not None:
+        return outgoing.content
+    assert outgoing.blob is not None
+    return await asyncio.to_thread(resources.blobs.get, outgoing.blob)
 
 
 async def address_and_sign(resources: Resources, outbound: Outbound, job: Job, raw: bytes) -> OutgoingMail:
@@ -143,7 +154,7 @@ async def deliver_inside(resources: Resources, job: Job, raw: bytes) -> Receipt:
         trace=trace.encode(),
         peer_ip="",
         helo="",
-        mail_from=job.sender,
+        mail_from=job.outgoing.sender,
     )
     try:
         await receive_mail(resources, arrival)
@@ -154,59 +165,49 @@ async def deliver_inside(resources: Resources, job: Job, raw: bytes) -> Receipt:
 
 
 def record_outcome(
-    tx: Tx,
-    delivery: Delivery,
-    message: Message,
-    outcome: Receipt | DeliveryError,
-    base_url: str,
-    started_at: int,
-    now: int,
+    tx: Tx, job: Job, outcome: Receipt | DeliveryError, base_url: str, started_at: int, now: int
 ) -> list[str]:
     """Attempt, state, status, suppression and event in one transaction. Gives the bells to ring."""
-    reply = (outcome.reason if isinstance(outcome, DeliveryError) else outcome.text)[:REPLY_MAX_CHARACTERS]
-    messages.hold(tx, message.id)
-    deliveries.note_answer(tx, delivery, outcome.code, reply, now - started_at)
+    took = now - started_at
     if not isinstance(outcome, DeliveryError):
-        return record_success(tx, delivery, message, outcome.code, reply, base_url, now)
-    wait = None if outcome.permanent else deliveries.wait_after(delivery)
+        reply = outcome.text[:REPLY_MAX_CHARACTERS]
+        return record_success(tx, job, outcome.code, reply, took, base_url, now)
+    reply = outcome.reason[:REPLY_MAX_CHARACTERS]
+    messages.hold(tx, job.message.id)
+    deliveries.note_answer(tx, job.delivery, outcome.code, reply, took)
+    wait = None if outcome.permanent else deliveries.wait_after(job.delivery)
     if wait is None:
-        return record_failure(tx, delivery, message, outcome, reply, base_url, now)
-    deliveries.try_again_at(tx, delivery, now + wait, outcome.code, reply)
+        return record_failure(tx, job, outcome, reply, base_url, now)
+    deliveries.try_again_at(tx, job.delivery, now + wait, outcome.code, reply)
     return []
 
 
-def record_success(
-    tx: Tx, delivery: Delivery, message: Message, code: int | None, reply: str, base_url: str, now: int
-) -> list[str]:
-    if not deliveries.finish(tx, delivery, DONE, code, reply, now):
-        return []
-    if deliveries.settle(tx, message.id) != SENT:
-        return []
-    return tell(tx, delivery, message, events.MESSAGE_SENT, None, base_url, now)
+def record_success(tx: Tx, job: Job, code: int, reply: str, took: int, base_url: str, now: int) -> list[str]:
+    """An only recipient decides for the message. Its status is set first, which also holds the message."""
+    is_only = job.outgoing.recipients == 1
+    is_sent = is_only and messages.set_status(tx, job.message.id, SENT)
+    if not is_only:
+        messages.hold(tx, job.message.id)
+    deliveries.note_answer(tx, job.delivery, code, reply, took)
+    is_finished = deliveries.finish(tx, job.delivery, DONE, code, reply, now)
+    if not (is_only and is_finished):
+        is_sent = deliveries.settle(tx, job.message.id) == SENT
+    return tell(tx, job, events.MESSAGE_SENT, None, base_url, now) if is_sent and is_finished else []
 
 
-def record_failure(
-    tx: Tx,
-    delivery: Delivery,
-    message: Message,
-    error: DeliveryError,
-    reply: str,
-    base_url: str,
-    now: int,
-) -> list[str]:
+def record_failure(tx: Tx, job: Job, error: DeliveryError, reply: str, base_url: str, now: int) -> list[str]:
+    delivery = job.delivery
     if not deliveries.finish(tx, delivery, deliveries.FAILED, error.code, reply, now):
         return []
     if error.permanent and bounce.is_about_address(error.code, error.enhanced or None, error.reason):
         suppressions.add(tx, delivery.account_id, delivery.target, suppressions.BOUNCE, now)
-    deliveries.settle(tx, message.id)
-    fate = Fate(delivery.target, reply)
-    return tell(tx, delivery, message, events.MESSAGE_FAILED, fate, base_url, now)
+    deliveries.settle(tx, job.message.id)
+    return tell(tx, job, events.MESSAGE_FAILED, Fate(delivery.target, reply), base_url, now)
 
 
-def tell(
-    tx: Tx, delivery: Delivery, message: Message, kind: str, fate: Fate | None, base_url: str, now: int
-) -> list[str]:
+def tell(tx: Tx, job: Job, kind: str, fate: Fate | None, base_url: str, now: int) -> list[str]:
     """Records the event. Gives the bells to ring."""
-    files = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
-    document = messages.read_document(message)
-    return announce(tx, delivery.account_id, kind, document, files, base_url, now, fate)
+    message = job.message
+    found = attachments.list_of_messages(tx, [message.id] if message.has_attachments else [])
+    document, files = messages.read_document(message), found.get(message.id, [])
+    return announce(tx, job.delivery.account_id, kind, document, files, base_url, now, fate)

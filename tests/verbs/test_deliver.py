@@ -296,6 +296,24 @@ async def test_a_cancel_in_flight_ends_a_mail_that_is_then_deferred(sender: Serv
     assert states(await message_of(sender, message_id)) == ["cancelled"]
 
 
+async def test_a_bounce_that_overtakes_the_answer_stands(sender: Server, peer: SmtpPeer) -> None:
+    peer.hold = asyncio.Event()
+    message_id = await send(sender, await sender.new_inbox("bob"), "carol@there.example")
+    await until(lambda: peer.stages["DATA"] == 1, "the peer has the mail")
+
+    def bounce(tx: Tx) -> None:
+        messages.hold(tx, message_id)
+        (delivery,) = deliveries.list_of_message(tx, message_id)
+        deliveries.mark_bounced(tx, delivery, "5.1.1 no such user", sender.clock.now())
+        deliveries.settle(tx, message_id)
+
+    await sender.resources.db.write(bounce)
+    peer.hold.set()
+    message = await answered(sender, message_id)
+    assert (message["status"], states(message)) == ("failed", ["bounced"])
+    assert await events_of(sender, "message.sent") == []
+
+
 async def test_a_mail_in_flight_is_not_sent_a_second_time_by_a_retry(sender: Server, peer: SmtpPeer) -> None:
     peer.hold = asyncio.Event()
     message_id = await send(sender, await sender.new_inbox("bob"), "carol@there.example")
