@@ -187,6 +187,7 @@ async def test_each_recipient_has_its_own_state_and_one_refusal_fails_the_messag
     peer.behaviour["RCPT"] = [b"250 fine", b"550 5.7.1 no", b"451 4.2.1 later"]
     to = [f"p{number}@there.example" for number in range(3)]
     message_id = await send(sender, await sender.new_inbox("bob"), *to)
+    await settled(sender, message_id)
     message = await message_when(
         sender, message_id, lambda message: all(item["lastReply"] for item in message["recipients"])
     )
