@@ -22,6 +22,7 @@ from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.target import InvalidWebhookUrl, check_url
 from postroom.notify import deliver_webhook
 from postroom.resources import Resources
+from postroom.signing import Signers
 from postroom.smtp.policy import Policy
 from postroom.smtp.reception import Reception
 from postroom.smtp.server import Server as SmtpServer
@@ -87,7 +88,9 @@ async def serving(
         return_path_secret = await db.read(secret_values.get, RETURN_PATH)
         courier = mail_courier(resources)
         stack.push_async_callback(courier.close)
-        run(stack, send_out(resources, Outbound(courier, return_path_secret), make_key))
+        signers = Signers()
+        stack.callback(signers.close)
+        run(stack, send_out(resources, Outbound(courier, signers, return_path_secret), make_key))
 
         reception = Reception(resources, return_path_secret)
         tls = await asyncio.to_thread(server_context, config.data_dir / "tls", config.domain)

@@ -1,30 +1,25 @@
 """A claimed delivery of mail: hand it to a courier, then record the outcome with all that follows from it."""
 
 import asyncio
-import random
 from dataclasses import dataclass
 from email.utils import formatdate
-from functools import lru_cache
 from typing import Protocol
-
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from postroom import attachments, deliveries, domains, events, inboxes, log, messages, suppressions
 from postroom.announce import announce
-from postroom.check import read_raw
 from postroom.clock import DAY, SECOND
-from postroom.deliveries import DONE, Delivery, DeliveryError, OutgoingMail
+from postroom.deliveries import DONE, Delivery, DeliveryError, Outgoing, OutgoingMail
 from postroom.deposit import Arrival, Destination
 from postroom.domains import DkimKey
 from postroom.events import Fate, News
-from postroom.mail import bounce, dkim, return_path
+from postroom.mail import bounce, return_path
 from postroom.mail.address import mailbox_of
 from postroom.messages import SENT, Message
 from postroom.receive import TooManyHops, receive_mail
 from postroom.resources import Resources
+from postroom.signing import Signers, Unsigned
 from postroom.storage.database import Tx
 
-SPREAD = 0.2  # waits differ by this part, so that what failed together does not come back together
 REPLY_MAX_CHARACTERS = 500
 
 
@@ -47,9 +42,10 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Outbound:
-    """What it takes to send mail: the way out, and the secret that signs return paths."""
+    """What it takes to send mail: the way out, who signs, and the secret that signs return paths."""
 
     courier: MailCourier
+    signers: Signers
     return_path_secret: bytes
 
 
@@ -58,18 +54,21 @@ class Job:
     """A claimed delivery and all that the database knows about it."""
 
     delivery: Delivery
-    message: Message
-    sender: str
+    outgoing: Outgoing
     is_local: bool
     key: DkimKey | None
 
     @property
+    def message(self) -> Message:
+        return self.outgoing.message
+
+    @property
     def domain(self) -> str:
-        return self.delivery.target.rpartition("@")[2]
+        return domain_of(self.delivery.target)
 
     @property
     def sender_domain(self) -> str:
-        return self.sender.rpartition("@")[2]
+        return domain_of(self.outgoing.sender)
 
 
 async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
@@ -81,9 +80,7 @@ async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Deliv
     started_at = resources.now()
     outcome = await try_to_hand_over(resources, outbound, job)
     base_url = resources.config.base_url
-    bells = await resources.db.write(
-        record_outcome, delivery, job.message, outcome, base_url, started_at, resources.now()
-    )
+    bells = await resources.db.write(record_outcome, job, outcome, base_url, started_at, resources.now())
     resources.db.ring(*bells)
     note(job, outcome)
 
@@ -102,20 +99,23 @@ def note(job: Job, outcome: Receipt | DeliveryError) -> None:
 
 
 def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> Job | None:
-    """None when the inbox that sent it has been deleted: nothing more leaves for it."""
-    message = messages.find(tx, delivery.message_id)
-    if message is None or inboxes.find(tx, message.inbox_id) is None:
+    """None when nothing may leave any more."""
+    outgoing = deliveries.find_outgoing(tx, delivery.message_id)
+    if outgoing is None:
         return None
-    sender = messages.read_document(message).to_addr
-    is_local = domains.is_served(tx, delivery.target.rpartition("@")[2], service_domain)
-    key = None if is_local else domains.signing_key(tx, sender.rpartition("@")[2], service_domain)
-    return Job(delivery, message, sender, is_local, key)
+    is_local = domains.is_served(tx, domain_of(delivery.target), service_domain)
+    key = None if is_local else domains.signing_key(tx, domain_of(outgoing.sender), service_domain)
+    return Job(delivery, outgoing, is_local, key)
+
+
+def domain_of(address: str) -> str:
+    return address.rpartition("@")[2]
 
 
 async def try_to_hand_over(resources: Resources, outbound: Outbound, job: Job) -> Receipt | DeliveryError:
     """Whatever goes wrong counts as an attempt, so that nothing is tried again and again without a pause."""
     try:
-        raw = await read_raw(resources, job.message.id, with_trace=True)
+        raw = await read_raw(resources, job.outgoing)
         if job.is_local:
             return await deliver_inside(resources, job, raw)
         return await outbound.courier.deliver(await address_and_sign(resources, outbound, job, raw))
@@ -126,11 +126,19 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: Job) -
         return DeliveryError("4.3.0 An error on this server.", permanent=False, enhanced="4.3.0")
 
 
+async def read_raw(resources: Resources, outgoing: Outgoing) -> bytes:
+    if outgoing.content is not None:
+        return outgoing.content
+    assert outgoing.blob is not None
+    return await asyncio.to_thread(resources.blobs.get, outgoing.blob)
+
+
 async def address_and_sign(resources: Resources, outbound: Outbound, job: Job, raw: bytes) -> OutgoingMail:
     today = resources.now() // DAY
     path = return_path.encode(outbound.return_path_secret, job.message.id, job.delivery.position, today)
     if job.key is not None:
-        raw = await asyncio.to_thread(signed, job.key, job.sender_domain, raw, resources.now())
+        unsigned = Unsigned(job.message.id, raw, job.sender_domain, job.key, resources.now())
+        raw = await outbound.signers.sign(unsigned) + raw
     return OutgoingMail(f"{path}@{job.sender_domain}", job.delivery.target, raw, job.domain)
 
 
@@ -147,7 +155,7 @@ async def deliver_inside(resources: Resources, job: Job, raw: bytes) -> Receipt:
         trace=trace.encode(),
         peer_ip="",
         helo="",
-        mail_from=job.sender,
+        mail_from=job.outgoing.sender,
     )
     try:
         await receive_mail(resources, arrival)
@@ -157,71 +165,50 @@ async def deliver_inside(resources: Resources, job: Job, raw: bytes) -> Receipt:
     return Accepted(250, "2.1.5 Stored in the inbox.")
 
 
-def signed(key: DkimKey, domain: str, raw: bytes, now: int) -> bytes:
-    private_key = _load_key(key.private_key)
-    return dkim.sign(raw, domain=domain, selector=key.selector, key=private_key, signed_at=now) + raw
-
-
-@lru_cache(maxsize=1000)
-def _load_key(pem: bytes) -> RSAPrivateKey:
-    return dkim.load_key(pem)
-
-
 def record_outcome(
-    tx: Tx,
-    delivery: Delivery,
-    message: Message,
-    outcome: Receipt | DeliveryError,
-    base_url: str,
-    started_at: int,
-    now: int,
+    tx: Tx, job: Job, outcome: Receipt | DeliveryError, base_url: str, started_at: int, now: int
 ) -> list[str]:
     """Attempt, state, status, suppression and event in one transaction. Gives the bells to ring."""
-    reply = (outcome.reason if isinstance(outcome, DeliveryError) else outcome.text)[:REPLY_MAX_CHARACTERS]
-    messages.hold(tx, message.id)
-    deliveries.note_answer(tx, delivery, outcome.code, reply, now - started_at)
+    took = now - started_at
     if not isinstance(outcome, DeliveryError):
-        return record_success(tx, delivery, message, outcome.code, reply, base_url, now)
-    wait = None if outcome.permanent else deliveries.wait_after(delivery)
+        reply = outcome.text[:REPLY_MAX_CHARACTERS]
+        return record_success(tx, job, outcome.code, reply, took, base_url, now)
+    reply = outcome.reason[:REPLY_MAX_CHARACTERS]
+    messages.hold(tx, job.message.id)
+    deliveries.note_answer(tx, job.delivery, outcome.code, reply, took)
+    wait = None if outcome.permanent else deliveries.wait_after(job.delivery)
     if wait is None:
-        return record_failure(tx, delivery, message, outcome, reply, base_url, now)
-    due_at = now + int(wait * random.uniform(1 - SPREAD, 1 + SPREAD))  # noqa: S311
-    deliveries.try_again_at(tx, delivery, due_at, outcome.code, reply)
+        return record_failure(tx, job, outcome, reply, base_url, now)
+    deliveries.try_again_at(tx, job.delivery, now + wait, outcome.code, reply)
     return []
 
 
-def record_success(
-    tx: Tx, delivery: Delivery, message: Message, code: int | None, reply: str, base_url: str, now: int
-) -> list[str]:
-    if not deliveries.finish(tx, delivery, DONE, code, reply, now):
-        return []
-    if deliveries.settle(tx, message.id) != SENT:
-        return []
-    return tell(tx, delivery, message, events.MESSAGE_SENT, None, base_url, now)
+def record_success(tx: Tx, job: Job, code: int, reply: str, took: int, base_url: str, now: int) -> list[str]:
+    """An only recipient decides for the message. Its status is set first, which also holds the message."""
+    is_only = job.outgoing.recipients == 1
+    is_sent = is_only and messages.set_status(tx, job.message.id, SENT)
+    if not is_only:
+        messages.hold(tx, job.message.id)
+    deliveries.note_answer(tx, job.delivery, code, reply, took)
+    is_finished = deliveries.finish(tx, job.delivery, DONE, code, reply, now)
+    if not (is_only and is_finished):
+        is_sent = deliveries.settle(tx, job.message.id) == SENT
+    return tell(tx, job, events.MESSAGE_SENT, None, base_url, now) if is_sent and is_finished else []
 
 
-def record_failure(
-    tx: Tx,
-    delivery: Delivery,
-    message: Message,
-    error: DeliveryError,
-    reply: str,
-    base_url: str,
-    now: int,
-) -> list[str]:
+def record_failure(tx: Tx, job: Job, error: DeliveryError, reply: str, base_url: str, now: int) -> list[str]:
+    delivery = job.delivery
     if not deliveries.finish(tx, delivery, deliveries.FAILED, error.code, reply, now):
         return []
     if error.permanent and bounce.is_about_address(error.code, error.enhanced or None, error.reason):
         suppressions.add(tx, delivery.account_id, delivery.target, suppressions.BOUNCE, now)
-    deliveries.settle(tx, message.id)
-    fate = Fate(delivery.target, reply)
-    return tell(tx, delivery, message, events.MESSAGE_FAILED, fate, base_url, now)
+    deliveries.settle(tx, job.message.id)
+    return tell(tx, job, events.MESSAGE_FAILED, Fate(delivery.target, reply), base_url, now)
 
 
-def tell(
-    tx: Tx, delivery: Delivery, message: Message, kind: str, fate: Fate | None, base_url: str, now: int
-) -> list[str]:
+def tell(tx: Tx, job: Job, kind: str, fate: Fate | None, base_url: str, now: int) -> list[str]:
     """Records the event. Gives the bells to ring."""
-    files = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
-    document = messages.read_document(message)
-    return announce(tx, News(delivery.account_id, kind, document, files, now, fate), base_url)
+    message = job.message
+    found = attachments.list_of_messages(tx, [message.id] if message.has_attachments else [])
+    document, files = messages.read_document(message), found.get(message.id, [])
+    return announce(tx, News(job.delivery.account_id, kind, document, files, now, fate), base_url)

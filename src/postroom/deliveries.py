@@ -1,5 +1,6 @@
 """Deliveries: the one queue of what has to leave, mail and webhooks, and every attempt made."""
 
+import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from urllib.parse import urlsplit
 from postroom import ids, messages
 from postroom.clock import HOUR, MINUTE, SECOND
 from postroom.events import Event
+from postroom.messages import Message
 from postroom.storage.database import Row, Tx
 
 BELL = "deliveries"
@@ -34,6 +36,7 @@ INSERT = (
     " :webhook_owner, :is_cold, 'pending', 0, 0, :now, '', :now)"
 )
 WAITS = {MAIL: MAIL_WAITS, WEBHOOK: WEBHOOK_WAITS}
+SPREAD = 0.2  # waits differ by this part, so that what failed together does not come back together
 # The last attempt has no answer yet, and whoever makes it still renews its claim.
 UNDER_WAY = (
     "due_at > :now and exists (select 1 from attempts where delivery_id = deliveries.id"
@@ -88,6 +91,17 @@ class Delivery:
 class Recipient:
     address: str
     is_cold: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message that has to leave: who sends it, to how many, and its bytes or the blob that holds them."""
+
+    message: Message
+    sender: str
+    recipients: int
+    content: bytes | None
+    blob: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,49 +193,75 @@ def _claim_due(tx: Tx, kind: str, running: Sequence[Delivery], limit: int, now: 
     used = Counter(delivery.lane for delivery in running)
     claimed: list[Delivery] = []
     while room := limit - len(claimed):
-        rows = _list_due(tx, kind, used, room, now)
-        for delivery in rows:
-            if used[delivery.lane] < LANE_WIDTH and (taken := _claim(tx, delivery, now)) is not None:
-                used[delivery.lane] += 1
-                claimed.append(taken)
-        if len(rows) < room or all(used[delivery.lane] < LANE_WIDTH for delivery in rows):
+        due = _list_due(tx, kind, used, room, now)
+        claimed += _claim(tx, [row["id"] for row in due if _has_room(used, row["lane"])], now)
+        if len(due) < room or all(used[row["lane"]] < LANE_WIDTH for row in due):
             break  # else what waits in a lane that is now full may have hidden others
     return claimed
 
 
-def _list_due(tx: Tx, kind: str, used: Counter[str], limit: int, now: int) -> list[Delivery]:
-    """Without the lanes that are full."""
+def _has_room(used: Counter[str], lane: str) -> bool:
+    """Whether one more may go in the lane; if so, it is counted."""
+    has_room = used[lane] < LANE_WIDTH
+    used[lane] += has_room
+    return has_room
+
+
+def _list_due(tx: Tx, kind: str, used: Counter[str], limit: int, now: int) -> list[Row]:
+    """Id and lane, without the lanes that are full."""
     full = {f"full_{number}": lane for number, lane in enumerate(used) if used[lane] >= LANE_WIDTH}
     others = f" and lane not in ({', '.join(f':{name}' for name in full)})" if full else ""
-    rows = tx.all(
-        f"select * from deliveries where state = 'pending' and kind = :kind and due_at <= :now{others}"
+    return tx.all(
+        f"select id, lane from deliveries where state = 'pending' and kind = :kind and due_at <= :now{others}"
         " order by due_at limit :limit",
         kind=kind,
         now=now,
         limit=limit,
         **full,
     )
-    return [Delivery.from_row(row) for row in rows]
 
 
-def _claim(tx: Tx, delivery: Delivery, now: int) -> Delivery | None:
-    """The attempt is written down before it is made."""
-    row = tx.one(
+def _claim(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[Delivery]:
+    """Those that nobody else has claimed meanwhile, in the given order."""
+    if not delivery_ids:
+        return []
+    names = {f"id_{number}": delivery_id for number, delivery_id in enumerate(delivery_ids)}
+    rows = tx.all(
         "update deliveries set due_at = :lease_ends, attempts = attempts + 1"
-        " where id = :id and due_at = :due_at and state = 'pending' returning *",
+        f" where id in ({', '.join(f':{name}' for name in names)}) and due_at <= :now and state = 'pending'"
+        " returning *",
         lease_ends=now + LEASE,
-        id=delivery.id,
-        due_at=delivery.due_at,
+        now=now,
+        **names,
+    )
+    claimed = {row["id"]: Delivery.from_row(row) for row in rows}
+    _note_attempts(tx, list(claimed.values()), now)
+    return [claimed[delivery_id] for delivery_id in delivery_ids if delivery_id in claimed]
+
+
+def _note_attempts(tx: Tx, claimed: Sequence[Delivery], now: int) -> None:
+    """An attempt is written down before it is made."""
+    values: dict[str, object] = {}
+    for number, delivery in enumerate(claimed):
+        values |= {f"id_{number}": delivery.id, f"number_{number}": delivery.attempts}
+    if claimed:
+        rows = ", ".join(f"(:id_{number}, :number_{number}, :now)" for number in range(len(claimed)))
+        tx.run(f"insert into attempts (delivery_id, number, started_at) values {rows}", now=now, **values)
+
+
+def find_outgoing(tx: Tx, message_id: str) -> Outgoing | None:
+    """None when the inbox that sent it has been deleted: nothing more leaves for it."""
+    row = tx.one(
+        f"select {messages.COLUMNS}, inboxes.address as sender, raw_mails.content, raw_mails.blob,"
+        " (select count(*) from deliveries where message_id = :id and kind = 'mail') as recipients"
+        " from messages join inboxes on inboxes.id = messages.inbox_id"
+        " left join raw_mails on raw_mails.message_id = messages.id where messages.id = :id",
+        id=message_id,
     )
     if row is None:
         return None
-    tx.run(
-        "insert into attempts (delivery_id, number, started_at) values (:id, :number, :now)",
-        id=delivery.id,
-        number=row["attempts"],
-        now=now,
-    )
-    return Delivery.from_row(row)
+    content = None if row["content"] is None else bytes(row["content"])
+    return Outgoing(Message.from_row(row), row["sender"], row["recipients"], content, row["blob"])
 
 
 def oldest_due_at(tx: Tx, now: int) -> int:
@@ -289,7 +329,9 @@ def try_again_at(tx: Tx, delivery: Delivery, due_at: int, code: int | None, repl
 def wait_after(delivery: Delivery) -> int | None:
     """How long to wait after this attempt; None when there is none left."""
     waits = WAITS[delivery.kind]
-    return waits[delivery.waits_used] if delivery.waits_used < len(waits) else None
+    if delivery.waits_used >= len(waits):
+        return None
+    return int(waits[delivery.waits_used] * random.uniform(1 - SPREAD, 1 + SPREAD))  # noqa: S311
 
 
 def list_of_message(tx: Tx, message_id: str) -> list[Delivery]:

@@ -1,6 +1,5 @@
 """A claimed webhook delivery: sign the stored bytes, post them, record the outcome."""
 
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,7 +13,6 @@ from postroom.resources import Resources
 from postroom.storage.database import Tx
 from postroom.webhooks import Webhook
 
-SPREAD = 0.2
 GONE = 410
 UNAUTHORIZED = 401
 
@@ -109,6 +107,5 @@ def record_outcome(tx: Tx, delivery: Delivery, webhook: Webhook, outcome: Outcom
     if wait is None:
         deliveries.finish(tx, delivery, FAILED, outcome.code, outcome.text, now)
         return
-    spread = int(wait * random.uniform(1 - SPREAD, 1 + SPREAD))  # noqa: S311
     asked = (outcome.retry_after_seconds or 0) * SECOND
-    deliveries.try_again_at(tx, delivery, now + max(spread, asked), outcome.code, outcome.text)
+    deliveries.try_again_at(tx, delivery, now + max(wait, asked), outcome.code, outcome.text)

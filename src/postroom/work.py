@@ -8,12 +8,15 @@ from typing import Generic, TypeVar
 
 from postroom import log
 from postroom.resources import Resources
-from postroom.storage.database import Tx
+from postroom.storage.database import Ear, Tx
 
 T = TypeVar("T")
 
 IDLE_SECONDS = 1.0
 RENEWAL_SECONDS = 5.0
+ROOM_SECONDS = (
+    0.05  # how long a little room may stay free: a claim is a commit, and takes many as well as one
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,29 +29,59 @@ class Queue(Generic[T]):
     at_once: int
 
 
+class Slots(Generic[T]):
+    """What runs at once. The ear hears of free room when there is much of it, else after a moment."""
+
+    def __init__(self, at_once: int, ear: Ear) -> None:
+        self._at_once = at_once
+        self._ear = ear
+        self._running: dict[asyncio.Task[None], T] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def free(self) -> int:
+        return self._at_once - len(self._running)
+
+    @property
+    def items(self) -> list[T]:
+        return list(self._running.values())
+
+    def fill(self, item: T, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._running[task] = item
+        task.add_done_callback(self._empty)
+
+    async def stop(self) -> None:
+        await stop_all([*self._running])
+
+    def _empty(self, done: asyncio.Task[None]) -> None:
+        del self._running[done]
+        if self.free >= self._at_once // 4:
+            self._tell()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(ROOM_SECONDS, self._tell)
+
+    def _tell(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._ear.hear()
+
+
 async def work_through(resources: Resources, queue: Queue[T], handle: Callable[[T], Awaitable[None]]) -> None:
     """Runs until cancelled. A claim that is lost, with the process or by an error, comes due again."""
     ear = resources.db.listen(queue.bell)
-    running: dict[asyncio.Task[None], T] = {}
-
-    def make_room(done: asyncio.Task[None]) -> None:
-        del running[done]
-        ear.hear()
-
-    renewal = asyncio.create_task(_renew_leases(resources, queue, running))
+    slots: Slots[T] = Slots(queue.at_once, ear)
+    renewal = asyncio.create_task(_renew_leases(resources, queue, slots))
     try:
         while True:
-            free = queue.at_once - len(running)
-            claimed = await _claim(resources, queue, list(running.values()), free) if free else []
-            for item in claimed:
-                task = asyncio.create_task(_handle(handle, item))
-                running[task] = item
-                task.add_done_callback(make_room)
-            if len(claimed) < free or not free:
-                await ear.wait(IDLE_SECONDS)
+            for item in await _claim(resources, queue, slots) if slots.free else []:
+                slots.fill(item, _handle(handle, item))
+            await ear.wait(IDLE_SECONDS)
     finally:
         ear.close()
-        await stop_all([renewal, *running])
+        await stop_all([renewal])
+        await slots.stop()
 
 
 async def stop_all(tasks: Sequence[asyncio.Task[None]]) -> None:
@@ -57,20 +90,20 @@ async def stop_all(tasks: Sequence[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _claim(resources: Resources, queue: Queue[T], running: Sequence[T], free: int) -> Sequence[T]:
+async def _claim(resources: Resources, queue: Queue[T], slots: Slots[T]) -> Sequence[T]:
     try:
-        return await resources.db.write(queue.claim, running, free, resources.now())
+        return await resources.db.write(queue.claim, slots.items, slots.free, resources.now())
     except Exception as error:
         log.get().error("cannot look for work", queue=queue.bell, reason=str(error))
         return []
 
 
-async def _renew_leases(resources: Resources, queue: Queue[T], running: dict[asyncio.Task[None], T]) -> None:
+async def _renew_leases(resources: Resources, queue: Queue[T], slots: Slots[T]) -> None:
     while True:
         await asyncio.sleep(RENEWAL_SECONDS)
-        if running:
+        if slots.items:
             with contextlib.suppress(Exception):  # a lease lost means work done twice, never work lost
-                await resources.db.write(queue.renew, list(running.values()), resources.now())
+                await resources.db.write(queue.renew, slots.items, resources.now())
 
 
 async def _handle(handle: Callable[[T], Awaitable[None]], item: T) -> None:

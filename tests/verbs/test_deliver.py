@@ -187,6 +187,7 @@ async def test_each_recipient_has_its_own_state_and_one_refusal_fails_the_messag
     peer.behaviour["RCPT"] = [b"250 fine", b"550 5.7.1 no", b"451 4.2.1 later"]
     to = [f"p{number}@there.example" for number in range(3)]
     message_id = await send(sender, await sender.new_inbox("bob"), *to)
+    await settled(sender, message_id)
     message = await message_when(
         sender, message_id, lambda message: all(item["lastReply"] for item in message["recipients"])
     )
@@ -294,6 +295,24 @@ async def test_a_cancel_in_flight_ends_a_mail_that_is_then_deferred(sender: Serv
     await asyncio.sleep(0.2)
     assert peer.stages["dot"] == 1
     assert states(await message_of(sender, message_id)) == ["cancelled"]
+
+
+async def test_a_bounce_that_overtakes_the_answer_stands(sender: Server, peer: SmtpPeer) -> None:
+    peer.hold = asyncio.Event()
+    message_id = await send(sender, await sender.new_inbox("bob"), "carol@there.example")
+    await until(lambda: peer.stages["DATA"] == 1, "the peer has the mail")
+
+    def bounce(tx: Tx) -> None:
+        messages.hold(tx, message_id)
+        (delivery,) = deliveries.list_of_message(tx, message_id)
+        deliveries.mark_bounced(tx, delivery, "5.1.1 no such user", sender.clock.now())
+        deliveries.settle(tx, message_id)
+
+    await sender.resources.db.write(bounce)
+    peer.hold.set()
+    message = await answered(sender, message_id)
+    assert (message["status"], states(message)) == ("failed", ["bounced"])
+    assert await events_of(sender, "message.sent") == []
 
 
 async def test_a_mail_in_flight_is_not_sent_a_second_time_by_a_retry(sender: Server, peer: SmtpPeer) -> None:

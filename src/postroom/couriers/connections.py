@@ -92,12 +92,17 @@ class RestingSessions:
 
     def take(self, key: str) -> SmtpSession | None:
         """The session used last, for it is the least likely to have been closed over there."""
-        for session in [known for known, (its_key, _) in self._resting.items() if its_key == key][::-1]:
+        while (session := self._newest(key)) is not None:
             self._resting.pop(session)[1].cancel()
             if session.is_reusable:
                 return session
             session.abort()
         return None
+
+    def _newest(self, key: str) -> SmtpSession | None:
+        return next(
+            (session for session in reversed(self._resting) if self._resting[session][0] == key), None
+        )
 
     def put(self, key: str, session: SmtpSession) -> None:
         """Keep it if it is fit for another mail, else end it."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from postroom.deliveries import DeliveryError, OutgoingMail
 from postroom.mail.organization import ascii_domain
@@ -55,4 +56,9 @@ def _require_size(mail: OutgoingMail, host: str, features: Mapping[str, str]) ->
 
 def _with_ascii_domain(address: str) -> str:
     local_part, at, domain = address.rpartition("@")
-    return f"{local_part}{at}{ascii_domain(domain) or domain}" if at else address
+    return f"{local_part}{at}{_on_the_wire(domain)}" if at else address
+
+
+@lru_cache(maxsize=1000)
+def _on_the_wire(domain: str) -> str:
+    return ascii_domain(domain) or domain

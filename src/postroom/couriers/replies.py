@@ -1,7 +1,6 @@
-"""SMTP replies as values: read with bounds from any source of lines, and made fit to be shown."""
+"""SMTP replies as values: made with bounds from lines as they come in, and fit to be shown."""
 
 import re
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 _MAX_LINES = 128
@@ -41,19 +40,28 @@ class Reply:
         return _WHITE.sub(" ", " ".join(self.lines)).strip()[:_MAX_SHOWN_CHARACTERS]
 
 
-async def read_reply(read_line: Callable[[], Awaitable[bytes]]) -> Reply:
-    """A reply of one or more lines; the code of the last one counts."""
-    lines: list[str] = []
-    for _ in range(_MAX_LINES):
-        match = _LINE.fullmatch(await read_line())
+class ReplyLines:
+    """The lines of one reply after another, as they come in."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def add(self, line: bytes) -> Reply | None:
+        """The reply that ends with this line, if it ends one. The code of its last line counts."""
+        match = _LINE.fullmatch(line)
         if match is None:
             raise BadReply("sent something that is no SMTP reply")
-        lines.append(_printable(match[3] or b""))
+        self._lines.append(_printable(match[3] or b""))
         if match[2] != b"-":
-            return Reply(int(match[1]), tuple(lines))
-    raise BadReply("sent a reply without end")
+            lines, self._lines = tuple(self._lines), []
+            return Reply(int(match[1]), lines)
+        if len(self._lines) == _MAX_LINES:
+            raise BadReply("sent a reply without end")
+        return None
 
 
 def _printable(raw: bytes) -> str:
     text = raw[:_MAX_LINE_BYTES].decode("utf-8", "replace")
+    if text.isprintable():
+        return text
     return "".join(character if character.isprintable() else " " for character in text)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from postroom.couriers.envelope import Envelope, make_envelope
 from postroom.couriers.faults import describe
-from postroom.couriers.replies import BadReply, Reply, read_reply
+from postroom.couriers.replies import BadReply, Reply, ReplyLines
 from postroom.couriers.wire import Wire, WireBroken
 from postroom.deliveries import DeliveryError, OutgoingMail
 
@@ -37,7 +37,6 @@ class Timeouts:
 @dataclass(frozen=True, slots=True)
 class _Step:
     name: str
-    line: bytes
     seconds: float
     is_content_next: bool = False
 
@@ -58,6 +57,12 @@ class SmtpSession:
         self.mails_tried = 0
         self._wire = wire
         self._timeouts = timeouts
+        self._steps = (
+            _Step("MAIL FROM", timeouts.mail),
+            _Step("RCPT TO", timeouts.rcpt),
+            _Step("DATA", timeouts.data, is_content_next=True),
+        )
+        self._lines = ReplyLines()
         self._features: Mapping[str, str] = {}
         self._is_at_rest = False  # between two mails, both sides of one mind
         self._needs_reset = False
@@ -147,46 +152,46 @@ class SmtpSession:
         self._wire.abort()
 
     async def _open_transaction(self, envelope: Envelope) -> None:
-        seconds = self._timeouts
-        steps = (
-            _Step("MAIL FROM", envelope.mail_line, seconds.mail),
-            _Step("RCPT TO", envelope.rcpt_line, seconds.rcpt),
-            _Step("DATA", b"DATA\r\n", seconds.data, is_content_next=True),
-        )
-        replies = await (self._pipeline(steps) if self.offers("PIPELINING") else self._step_by_step(steps))
-        for step, reply in zip(steps, replies, strict=False):
+        commands = (envelope.mail_line, envelope.rcpt_line, b"DATA\r\n")
+        in_one_write = self.offers("PIPELINING")
+        replies = await (self._pipeline(commands) if in_one_write else self._step_by_step(commands))
+        for step, reply in zip(self._steps, replies, strict=False):
             if not step.is_accepted(reply):
                 self._is_at_rest = reply.is_refusing and _ends_in_peace(reply)
                 raise self._refusal(reply, step.name)
 
-    async def _step_by_step(self, steps: Sequence[_Step]) -> list[Reply]:
+    async def _step_by_step(self, commands: Sequence[bytes]) -> list[Reply]:
         replies: list[Reply] = []
-        for step in steps:
-            self._write(step.name, step.line)
+        for step, command in zip(self._steps, commands, strict=True):
+            self._write(step.name, command)
             replies.append(await self._read(step.name, step.seconds))
             if not step.is_accepted(replies[-1]):
                 break
         return replies
 
-    async def _pipeline(self, steps: Sequence[_Step]) -> list[Reply]:
+    async def _pipeline(self, commands: Sequence[bytes]) -> list[Reply]:
         """All commands in one write (RFC 2920)."""
-        self._write(steps[0].name, b"".join(step.line for step in steps))
+        self._write(self._steps[0].name, b"".join(commands))
         replies: list[Reply] = []
         try:
-            for step in steps:
+            for step in self._steps:
                 replies.append(await self._read(step.name, step.seconds))
-            if replies[-1].code == _START_INPUT and not all(map(_Step.is_accepted, steps, replies)):
+            if replies[-1].code == _START_INPUT and not self._are_accepted(replies):
                 # The server waits for content although nobody would get it; an empty one ends that.
                 await self._ask("DATA", b".")
         except DeliveryError:
-            if all(map(_Step.is_accepted, steps, replies)):
+            if self._are_accepted(replies):
                 raise
             self._wire.abort()  # it refused and then lost its way: the refusal tells more than the fault
         return replies
 
+    def _are_accepted(self, replies: Sequence[Reply]) -> bool:
+        return all(map(_Step.is_accepted, self._steps, replies))
+
     async def _send_content(self, raw: bytes) -> Reply:
-        last = b""
-        for block in stuffed_blocks(raw):
+        blocks = stuffed_blocks(raw)
+        last = next(blocks)
+        for block in blocks:
             await self._send_block(last)
             last = block
         self._write("the content", last + b".\r\n")
@@ -229,12 +234,26 @@ class SmtpSession:
 
     async def _read(self, name: str, seconds: float) -> Reply:
         try:
-            async with asyncio.timeout(seconds):
-                return await read_reply(self._wire.read_line)
+            reply = self._take_reply()
+            return reply if reply is not None else await self._wait_for_reply(seconds)
         except TimeoutError as error:
             raise self._fault(name, f"gave no answer within {seconds:g} s") from error
         except (WireBroken, BadReply) as error:
             raise self._fault(name, str(error)) from error
+
+    async def _wait_for_reply(self, seconds: float) -> Reply:
+        async with asyncio.timeout(seconds):
+            while (reply := self._take_reply()) is None:
+                await self._wire.wait()
+        return reply
+
+    def _take_reply(self) -> Reply | None:
+        """The next reply, if all of it is here."""
+        while (line := self._wire.take_line()) is not None:
+            reply = self._lines.add(line)
+            if reply is not None:
+                return reply
+        return None
 
     def _require(self, reply: Reply, name: str) -> None:
         if not reply.is_accepting:
@@ -260,7 +279,9 @@ class SmtpSession:
 
 
 def stuffed_blocks(raw: bytes) -> Iterator[bytes]:
-    """The content with its dots doubled (RFC 5321 section 4.5.2), in blocks that end with a line; linear."""
+    """The content with its dots doubled (RFC 5321 section 4.5.2), in blocks that end with a line; linear.
+
+    There is always a block."""
     start = 0
     while start < len(raw):
         cut = raw.find(b"\r\n", start + _BLOCK_BYTES)

@@ -46,20 +46,25 @@ class Wire(asyncio.Protocol):
         if self._ending is not None:
             raise WireBroken(self._ending)
 
-    async def read_line(self) -> bytes:
-        """The next line without its end."""
-        while (end := self._received.find(b"\n")) < 0:
-            if len(self._received) > _MAX_LINE_BYTES:
-                raise WireBroken("sent a line without end")
-            if self._ending is not None:
-                raise WireBroken(self._ending)
-            self._reader = asyncio.get_running_loop().create_future()
-            await self._reader
+    def take_line(self) -> bytes | None:
+        """The next line without its end; None while it is not all here."""
+        end = self._received.find(b"\n")
+        if end < 0:
+            return None
         line = bytes(self._received[:end])
         del self._received[: end + 1]
         if len(line) > _MAX_LINE_BYTES:
             raise WireBroken("sent a line that is too long")
         return line.removesuffix(b"\r")
+
+    async def wait(self) -> None:
+        """For more of the line that is not all here."""
+        if len(self._received) > _MAX_LINE_BYTES:
+            raise WireBroken("sent a line without end")
+        if self._ending is not None:
+            raise WireBroken(self._ending)
+        self._reader = asyncio.get_running_loop().create_future()
+        await self._reader
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
         # What is here came in the clear and must not be read as if it were protected (RFC 3207 section 6).
