@@ -32,8 +32,7 @@ WEBHOOK_WAITS = (
 INSERT = (
     "insert into deliveries (id, account_id, inbox_id, kind, message_id, event_id, target, lane, position,"
     " webhook_owner, is_cold, state, attempts, waits_used, due_at, last_reply, created_at)"
-    " values (:id, :account_id, :inbox_id, :kind, :message_id, :event_id, :target, :lane, :position,"
-    " :webhook_owner, :is_cold, 'pending', 0, 0, :now, '', :now)"
+    " values :rows"
 )
 WAITS = {MAIL: MAIL_WAITS, WEBHOOK: WEBHOOK_WAITS}
 SPREAD = 0.2  # waits differ by this part, so that what failed together does not come back together
@@ -144,40 +143,37 @@ class DeliveryError(Exception):
 def add_mail(
     tx: Tx, account_id: str, inbox_id: str, message_id: str, recipients: Iterable[Recipient], now: int
 ) -> None:
-    for position, recipient in enumerate(recipients):
-        tx.run(
-            INSERT,
-            id=ids.new(ids.DELIVERY, now),
-            account_id=account_id,
-            inbox_id=inbox_id,
-            kind=MAIL,
-            message_id=message_id,
-            event_id=None,
-            target=recipient.address,
-            lane=recipient.address.rpartition("@")[2],
-            position=position,
-            webhook_owner=None,
-            is_cold=int(recipient.is_cold),
-            now=now,
-        )
-
-
-def add_webhook(tx: Tx, event: Event, owner: str, url: str, now: int) -> None:
-    tx.run(
+    tx.insert(
         INSERT,
-        id=ids.new(ids.DELIVERY, now),
-        account_id=event.account_id,
-        inbox_id=event.inbox_id,
-        kind=WEBHOOK,
-        message_id=event.message_id,
-        event_id=event.id,
-        target=url,
-        lane=f"{event.account_id} {urlsplit(url).netloc}",
-        position=0,
-        webhook_owner=owner,
-        is_cold=0,
-        now=now,
+        [
+            (
+                *(ids.new(ids.DELIVERY, now), account_id, inbox_id, MAIL, message_id, None),
+                *(recipient.address, recipient.address.rpartition("@")[2], position),
+                *(None, int(recipient.is_cold), *_unstarted(now)),
+            )
+            for position, recipient in enumerate(recipients)
+        ],
     )
+
+
+def add_webhooks(tx: Tx, wanted: Iterable[tuple[Event, str, str]]) -> None:
+    """Each event with the owner and the URL of the webhook that wants it."""
+    tx.insert(
+        INSERT,
+        [
+            (
+                *(ids.new(ids.DELIVERY, event.created_at), event.account_id, event.inbox_id, WEBHOOK),
+                *(event.message_id, event.id, url, f"{event.account_id} {urlsplit(url).netloc}", 0),
+                *(owner, 0, *_unstarted(event.created_at)),
+            )
+            for event, owner, url in wanted
+        ],
+    )
+
+
+def _unstarted(now: int) -> tuple[object, ...]:
+    """State, attempts, waits_used, due_at, last_reply and created_at."""
+    return PENDING, 0, 0, now, "", now
 
 
 def claim_mail(tx: Tx, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
@@ -241,12 +237,10 @@ def _claim(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[Delivery]:
 
 def _note_attempts(tx: Tx, claimed: Sequence[Delivery], now: int) -> None:
     """An attempt is written down before it is made."""
-    values: dict[str, object] = {}
-    for number, delivery in enumerate(claimed):
-        values |= {f"id_{number}": delivery.id, f"number_{number}": delivery.attempts}
-    if claimed:
-        rows = ", ".join(f"(:id_{number}, :number_{number}, :now)" for number in range(len(claimed)))
-        tx.run(f"insert into attempts (delivery_id, number, started_at) values {rows}", now=now, **values)
+    tx.insert(
+        "insert into attempts (delivery_id, number, started_at) values :rows",
+        [(delivery.id, delivery.attempts, now) for delivery in claimed],
+    )
 
 
 def find_outgoing(tx: Tx, message_id: str) -> Outgoing | None:

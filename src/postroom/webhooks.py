@@ -154,13 +154,13 @@ def enqueue_all(tx: Tx, recorded: Sequence[Event]) -> set[str]:
     """For the inbox's own webhook, else for the account's. Gives the ids of those that somebody wants."""
     owners = {event.inbox_id: event.account_id for event in recorded}
     found = {inbox_id: find_for_inbox(tx, inbox_id, account_id) for inbox_id, account_id in owners.items()}
-    queued = set()
-    for event in recorded:
-        webhook = found[event.inbox_id]
-        if webhook is not None and webhook.enabled and event.kind in webhook.event_types:
-            deliveries.add_webhook(tx, event, webhook.owner, webhook.url, event.created_at)
-            queued.add(event.id)
-    return queued
+    wanted = [
+        (event, webhook.owner, webhook.url)
+        for event in recorded
+        if (webhook := found[event.inbox_id]) and webhook.enabled and event.kind in webhook.event_types
+    ]
+    deliveries.add_webhooks(tx, wanted)
+    return {event.id for event, _, _ in wanted}
 
 
 def note_success(tx: Tx, webhook: Webhook) -> None:
