@@ -17,7 +17,7 @@ LAYERS: list[list[str]] = [
     ["resources"],
     ["secret_values", "accounts", "keys", "limits", "domains", "inboxes", "suppressions", "idempotency"],
     ["attachments", "threads", "messages", "events", "checks", "deliveries", "webhooks", "delivery_log"],
-    ["work", "announce", "report", "deposit", "receive", "check", "send"],
+    ["work", "announce", "report", "deposit", "receive", "check", "dispatch", "send"],
     ["signing", "deliver", "notify", "upkeep"],
     ["extraction", "smtp", "web", "couriers"],
     ["assembly"],

@@ -38,7 +38,7 @@ class Attachment:
 
 def add_all(tx: Tx, found: Iterable[tuple[str, Attachment]]) -> None:
     """Pairs of message and attachment."""
-    tx.insert(
+    tx.many(
         "insert into attachments (message_id, filename, position, content_type, size_bytes,"
         " extraction_method, parsed_text) values :rows",
         [

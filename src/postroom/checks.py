@@ -24,7 +24,7 @@ class Check:
 
 
 def add_all(tx: Tx, new: Iterable[Check]) -> None:
-    tx.insert(
+    tx.many(
         "insert into checks (message_id, peer_ip, helo, mail_from, due_at) values :rows",
         [(check.message_id, check.peer_ip, check.helo, check.mail_from, check.due_at) for check in new],
     )

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from postroom import ids, messages
 from postroom.clock import HOUR, MINUTE, SECOND
 from postroom.events import Event
@@ -86,10 +88,16 @@ class Delivery:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Recipient:
+class Recipient(Struct, frozen=True):
+    """One of those whom a message goes to, in their order."""
+
+    account_id: str
+    inbox_id: str
+    message_id: str
     address: str
+    position: int
     is_cold: bool
+    created_at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,25 +148,23 @@ class DeliveryError(Exception):
         self.unknown_outcome = unknown_outcome
 
 
-def add_mail(
-    tx: Tx, account_id: str, inbox_id: str, message_id: str, recipients: Iterable[Recipient], now: int
-) -> None:
-    tx.insert(
+def add_mail(tx: Tx, recipients: Iterable[Recipient]) -> None:
+    tx.many(
         INSERT,
         [
             (
-                *(ids.new(ids.DELIVERY, now), account_id, inbox_id, MAIL, message_id, None),
-                *(recipient.address, recipient.address.rpartition("@")[2], position),
-                *(None, int(recipient.is_cold), *_unstarted(now)),
+                *(ids.new(ids.DELIVERY, each.created_at), each.account_id, each.inbox_id, MAIL),
+                *(each.message_id, None, each.address, each.address.rpartition("@")[2], each.position),
+                *(None, int(each.is_cold), *_unstarted(each.created_at)),
             )
-            for position, recipient in enumerate(recipients)
+            for each in recipients
         ],
     )
 
 
 def add_webhooks(tx: Tx, wanted: Iterable[tuple[Event, str, str]]) -> None:
     """Each event with the owner and the URL of the webhook that wants it."""
-    tx.insert(
+    tx.many(
         INSERT,
         [
             (
@@ -237,7 +243,7 @@ def _claim(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[Delivery]:
 
 def _note_attempts(tx: Tx, claimed: Sequence[Delivery], now: int) -> None:
     """An attempt is written down before it is made."""
-    tx.insert(
+    tx.many(
         "insert into attempts (delivery_id, number, started_at) values :rows",
         [(delivery.id, delivery.attempts, now) for delivery in claimed],
     )

@@ -103,7 +103,7 @@ def record_all(tx: Tx, told: Sequence[News], base_url: str) -> list[Event]:
     """In their order."""
     positions = _take_positions(tx, Counter(news.account_id for news in told))
     recorded = [_to_event(news, next(positions[news.account_id]), base_url) for news in told]
-    tx.insert(
+    tx.many(
         "insert into events (id, account_id, position, inbox_id, kind, payload, message_id, created_at)"
         " values :rows",
         [

@@ -2,12 +2,26 @@
 
 import hashlib
 import re
+from collections.abc import Sequence
+
+from msgspec import Struct
 
 from postroom.clock import HOUR
 from postroom.errors import BadRequest, IdempotencyKeyReused, MissingIdempotencyKey
 from postroom.storage.database import Row, Tx
 
 LIFETIME = 24 * HOUR
+
+
+class Claim(Struct, frozen=True):
+    """A key, and the answer that it will have given."""
+
+    account_id: str
+    key: str
+    request_hash: str
+    answer: bytes
+    now: int
+
 
 _visible = re.compile(r"[\x21-\x7e]{1,255}")
 
@@ -41,25 +55,26 @@ def find_answer(tx: Tx, account_id: str, key: str, request_hash: str, now: int) 
     return None if row is None else _same_request(row, request_hash)
 
 
-def claim(tx: Tx, account_id: str, key: str, request_hash: str, answer: bytes, now: int) -> bytes | None:
+def claim_all(tx: Tx, claims: Sequence[Claim]) -> list[bytes | None]:
     """None: the key is ours with this answer, and only a commit makes it so. Else the answer of the first.
 
-    A second caller waits at the insert until the first has committed or failed.
+    Each key is there once. A second caller waits at the insert until the first has committed or failed.
     """
-    claimed = tx.run(
+    rows = tx.many(
         "insert into idempotency_keys (account_id, idempotency_key, request_hash, answer, created_at)"
-        " values (:account_id, :key, :request_hash, :answer, :now)"
-        " on conflict (account_id, idempotency_key) do update set request_hash = excluded.request_hash,"
-        " answer = excluded.answer, created_at = excluded.created_at"
-        " where idempotency_keys.created_at <= :oldest",
-        account_id=account_id,
-        key=key,
-        request_hash=request_hash,
-        answer=answer,
-        now=now,
-        oldest=now - LIFETIME,
+        " values :rows on conflict (account_id, idempotency_key) do update set"
+        " request_hash = excluded.request_hash, answer = excluded.answer, created_at = excluded.created_at"
+        f" where idempotency_keys.created_at <= excluded.created_at - {LIFETIME}"
+        " returning account_id, idempotency_key",
+        [(each.account_id, each.key, each.request_hash, each.answer, each.now) for each in claims],
     )
-    return None if claimed else find_answer(tx, account_id, key, request_hash, now)
+    ours = {(row["account_id"], row["idempotency_key"]) for row in rows}
+    return [
+        None
+        if (each.account_id, each.key) in ours
+        else find_answer(tx, each.account_id, each.key, each.request_hash, each.now)
+        for each in claims
+    ]
 
 
 def _same_request(row: Row, request_hash: str) -> bytes:

@@ -143,19 +143,18 @@ def find(tx: Tx, inbox_id: str) -> Inbox | None:
 
 def add_correspondents(tx: Tx, found: Iterable[tuple[str, str]]) -> None:
     """Pairs of inbox and address: whoever wrote to an inbox is no stranger to it."""
-    tx.insert(
+    tx.many(
         "insert into correspondents (inbox_id, address) values :rows on conflict do nothing",
         sorted(set(found)),
     )
 
 
-def has_correspondent(tx: Tx, inbox_id: str, address: str) -> bool:
-    found = tx.one(
-        "select 1 as found from correspondents where inbox_id = :inbox_id and address = :address",
-        inbox_id=inbox_id,
-        address=address,
+def find_correspondents(tx: Tx, asked: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Those pairs of inbox and address of which the address has written to the inbox."""
+    rows = tx.many(
+        "select inbox_id, address from correspondents where (inbox_id, address) in (values :rows)", asked
     )
-    return found is not None
+    return {(row["inbox_id"], row["address"]) for row in rows}
 
 
 def count_inbound(tx: Tx, inbox_id: str, messages: int, new_threads: int) -> Inbox:
@@ -173,11 +172,12 @@ def count_inbound(tx: Tx, inbox_id: str, messages: int, new_threads: int) -> Inb
     return Inbox.from_row(row)
 
 
-def count_outbound(tx: Tx, inbox_id: str, new_threads: int) -> Inbox:
+def count_outbound(tx: Tx, inbox_id: str, messages: int, new_threads: int) -> Inbox:
     """Threads that begin with a sent mail are read. Keeps the inbox from being deleted meanwhile."""
     row = tx.one(
-        "update inboxes set outbound_count = outbound_count + 1, thread_count = thread_count + :new_threads"
-        " where id = :id returning *",
+        "update inboxes set outbound_count = outbound_count + :messages,"
+        " thread_count = thread_count + :new_threads where id = :id returning *",
+        messages=messages,
         new_threads=new_threads,
         id=inbox_id,
     )

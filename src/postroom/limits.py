@@ -29,16 +29,17 @@ def require_inbox_creation(tx: Tx, account_id: str, now: int) -> None:
         )
 
 
-def require_send(tx: Tx, inbox_id: str, now: int) -> None:
-    """10 in any 60 seconds and 200 a UTC day, before the one that is about to be stored."""
+def require_sends(tx: Tx, inbox_id: str, count: int, now: int) -> None:
+    """10 in any 60 seconds and 200 a UTC day; `count` are about to be stored."""
     today = start_of_day(now)
-    sends = _moments_of_sends(tx, inbox_id, min(today - 1, now - MINUTE), SENDS_PER_DAY)
+    stored = _moments_of_sends(tx, inbox_id, min(today - 1, now - MINUTE), SENDS_PER_DAY)
+    sends = [now] * (count - 1) + stored
     if len(sends) >= SENDS_PER_MINUTE and sends[SENDS_PER_MINUTE - 1] > now - MINUTE:
         raise RateLimitExceeded(
             f"An inbox can send {SENDS_PER_MINUTE} mails a minute.",
             retry_after=seconds_until(sends[SENDS_PER_MINUTE - 1] + MINUTE, now),
         )
-    if len(sends) >= SENDS_PER_DAY and sends[-1] >= today:
+    if len(sends) >= SENDS_PER_DAY and sends[SENDS_PER_DAY - 1] >= today:
         raise RateLimitExceeded(
             f"An inbox can send {SENDS_PER_DAY} mails a day (UTC).",
             retry_after=seconds_until(today + DAY, now),
@@ -76,8 +77,11 @@ def require_warmth(tx: Tx, inbox_id: str, inbox_created_at: int, cold: Collectio
         )
 
 
-def require_no_loop(tx: Tx, thread_id: str, now: int) -> None:
-    """For a thread whose other side answers by machine: two machines must not talk without end."""
+def require_no_loop(tx: Tx, thread_id: str, count: int, now: int) -> None:
+    """For a thread whose other side answers by machine: two machines must not talk without end.
+
+    `count` are about to be stored.
+    """
     rows = tx.all(
         "select created_at from messages where thread_id = :thread_id and direction = 'outbound'"
         " and created_at > :after order by created_at desc limit :limit",
@@ -85,8 +89,9 @@ def require_no_loop(tx: Tx, thread_id: str, now: int) -> None:
         after=now - HOUR,
         limit=LOOP_REPLIES_PER_HOUR,
     )
-    if len(rows) >= LOOP_REPLIES_PER_HOUR:
+    replies = [now] * (count - 1) + [row["created_at"] for row in rows]
+    if len(replies) >= LOOP_REPLIES_PER_HOUR:
         raise LoopDetected(
             f"{LOOP_REPLIES_PER_HOUR} replies within an hour to a sender that answers automatically.",
-            retry_after=seconds_until(rows[-1]["created_at"] + HOUR, now),
+            retry_after=seconds_until(replies[LOOP_REPLIES_PER_HOUR - 1] + HOUR, now),
         )

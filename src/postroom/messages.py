@@ -120,7 +120,7 @@ class Links:
 
 def take_over(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
     """Remembers that an inbox was handed a content at a time; for each, whether it is the first time."""
-    returned = tx.insert(
+    returned = tx.many(
         "insert into handovers (inbox_id, content_hash, received_at) values :rows on conflict do nothing"
         " returning inbox_id, content_hash",
         handovers,
@@ -134,12 +134,12 @@ def take_over(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
 
 
 def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
-    tx.insert(
+    tx.many(
         "insert into messages (id, inbox_id, thread_id, direction, status, rfc_message_id, from_address,"
         " has_attachments, document, created_at) values :rows",
         [_to_row(message) for message in new],
     )
-    tx.insert(
+    tx.many(
         "insert into raw_mails (message_id, content, blob, trace_bytes) values :rows",
         [(message.document.id, message.raw, message.blob, message.trace_bytes) for message in new],
     )

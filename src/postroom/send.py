@@ -3,95 +3,21 @@
 import asyncio
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-import msgspec
-from msgspec import Struct
-
-from postroom import (
-    attachments,
-    deliveries,
-    idempotency,
-    ids,
-    inboxes,
-    limits,
-    messages,
-    suppressions,
-    threads,
-)
+from postroom import deliveries, idempotency, inboxes, messages, threads
 from postroom.attachments import Attachment
-from postroom.clock import from_iso, to_iso
-from postroom.deliveries import Recipient
-from postroom.errors import ApiError, FeatureRequiresPaidPlan
-from postroom.inboxes import Inbox
+from postroom.clock import from_iso
+from postroom.dispatch import Answer, Letter, Order, Submission, Surroundings, dispatch
+from postroom.errors import ApiError
 from postroom.keys import Caller
 from postroom.mail import compose, filenames, quote, text
-from postroom.mail.address import Address, mailbox_of, normalize, parse_list, validate
+from postroom.mail.address import Address, mailbox_of, parse_list, validate
 from postroom.mail.compose import Draft, DraftAttachment
-from postroom.messages import INBOUND, OUTBOUND, PENDING, RAW_IN_ROW_BYTES, Document, NewMessage
+from postroom.messages import INBOUND, RAW_IN_ROW_BYTES
 from postroom.resources import Resources
 from postroom.storage.database import Tx
-from postroom.threads import Thread
 
 COMPOSE_IN_LOOP_BYTES = 32 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What the client wants sent; every value has been read and found valid by itself."""
-
-    inbox_id: str
-    idempotency_key: str
-    request_hash: str
-    to: tuple[Address, ...]
-    cc: tuple[Address, ...]
-    bcc: tuple[Address, ...]
-    subject: str
-    body: str
-    body_html: str | None
-    thread_id: str | None
-    include_quote: bool
-    reply_to: str | None
-    is_automated: bool
-    files: tuple[DraftAttachment, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a mail is composed from beside the order."""
-
-    inbox: Inbox
-    thread: Thread | None = None
-    previous: Document | None = None
-    last_inbound: Document | None = None
-    rfc_ids: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Letter:
-    """A composed mail, ready to be stored."""
-
-    draft: Draft
-    cc: tuple[Address, ...]
-    own_text: str
-    raw: bytes
-    files: tuple[Attachment, ...]
-
-
-class Receipt(Struct, rename="camel", frozen=True):
-    id: str
-    thread_id: str
-    inbox_id: str
-    direction: str
-    created_at: str
-    message_id: str
-    status: str
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    content: bytes
-    is_replay: bool
 
 
 async def send_mail(resources: Resources, caller: Caller, order: Order) -> Answer:
@@ -103,7 +29,8 @@ async def send_mail(resources: Resources, caller: Caller, order: Order) -> Answe
     letter = await write_letter(order, found, now)
     blob = await put_if_large(resources, letter.raw)
     try:
-        answer = await resources.db.write(commit, caller, order, found, letter, blob, resources.now())
+        submission = Submission(caller, order, found, letter, blob, resources.now())
+        answer = await resources.db.write_together(dispatch, submission)
     except ApiError as error:
         if error.status < 500:  # of a fault nobody knows whether it came before the commit or after it
             await remove_blob(resources, blob)
@@ -218,95 +145,3 @@ async def put_if_large(resources: Resources, raw: bytes) -> str | None:
 async def remove_blob(resources: Resources, blob: str | None) -> None:
     if blob is not None:
         await asyncio.to_thread(resources.blobs.remove, blob)
-
-
-def commit(
-    tx: Tx, caller: Caller, order: Order, around: Surroundings, letter: Letter, blob: str | None, now: int
-) -> Answer:
-    """The send section of the specification, line by line."""
-    subject = letter.draft.subject
-    thread = around.thread or threads.new(around.inbox.id, subject, is_read=True, now=now)
-    document = to_document(around.inbox, thread, order, letter, now)
-    answer = msgspec.json.encode(to_receipt(document))
-    known = idempotency.claim(tx, caller.account_id, order.idempotency_key, order.request_hash, answer, now)
-    if known is not None:
-        return Answer(known, is_replay=True)
-    inbox = inboxes.count_outbound(tx, order.inbox_id, new_threads=int(around.thread is None))
-    require_allowed_reply_to(tx, caller, order.reply_to)
-    addresses = unique_addresses(order, letter)
-    suppressions.require_none(tx, caller.account_id, addresses)
-    limits.require_send(tx, inbox.id, now)
-    cold = {address for address in addresses if not inboxes.has_correspondent(tx, inbox.id, address)}
-    limits.require_warmth(tx, inbox.id, inbox.created_at, cold, now)
-    require_no_loop(tx, around, now)
-    if around.thread is None:
-        threads.add_all(tx, [thread])
-    else:
-        threads.add_message(tx, thread, is_read=True, now=now)
-    raw = None if blob else letter.raw
-    messages.add_all(tx, [NewMessage(document, PENDING, inbox.address, bool(letter.files), raw, blob, now)])
-    attachments.add_all(tx, [(document.id, file) for file in letter.files])
-    threads.add_participants(tx, [(thread.id, address) for address in (inbox.address, *addresses)])
-    recipients = [Recipient(address, address in cold) for address in addresses]
-    deliveries.add_mail(tx, caller.account_id, inbox.id, document.id, recipients, now)
-    return Answer(answer, is_replay=False)
-
-
-def require_allowed_reply_to(tx: Tx, caller: Caller, reply_to: str | None) -> None:
-    if reply_to is None or caller.plan != "free":
-        return
-    mailboxes = [mailbox_of(address.address) for address in parse_list(reply_to)]
-    owners = [inboxes.find_by_address(tx, mailbox) for mailbox in mailboxes]
-    if not all(inbox is not None and inbox.account_id == caller.account_id for inbox in owners):
-        raise FeatureRequiresPaidPlan(
-            "On the free plan replyTo must be the address of an inbox of this account.",
-            feature="external_reply_to",
-        )
-
-
-def unique_addresses(order: Order, letter: Letter) -> list[str]:
-    """Each recipient once, in the order of To, Cc and Bcc."""
-    return list(dict.fromkeys(normalize(address.address) for address in (*order.to, *letter.cc, *order.bcc)))
-
-
-def require_no_loop(tx: Tx, around: Surroundings, now: int) -> None:
-    if around.thread is not None and around.last_inbound is not None and around.last_inbound.automated:
-        limits.require_no_loop(tx, around.thread.id, now)
-
-
-def to_document(inbox: Inbox, thread: Thread, order: Order, letter: Letter, now: int) -> Document:
-    draft = letter.draft
-    return Document(
-        id=ids.new(ids.MESSAGE, now),
-        thread_id=thread.id,
-        inbox_id=inbox.id,
-        direction=OUTBOUND,
-        from_addr=str(Address(inbox.display_name or "", inbox.address)),
-        to_addr=inbox.address,
-        header_to=", ".join(draft.to),
-        delivery_role=None,
-        cc=list(draft.cc),
-        subject=draft.subject,
-        body_text=draft.text,
-        body_html=draft.html or "",
-        created_at=to_iso(now),
-        rfc_message_id=draft.message_id,
-        reply_text=letter.own_text,
-        auth=None,
-        automated=order.is_automated,
-        new_participant=False,
-        codes=[],
-        links=[],
-    )
-
-
-def to_receipt(document: Document) -> Receipt:
-    return Receipt(
-        id=document.id,
-        thread_id=document.thread_id,
-        inbox_id=document.inbox_id,
-        direction=document.direction,
-        created_at=document.created_at,
-        message_id=document.id,
-        status=PENDING,
-    )

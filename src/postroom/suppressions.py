@@ -1,6 +1,6 @@
 """Suppressions: addresses that an account does not send to."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from postroom.errors import NotFound, RecipientSuppressed
@@ -44,14 +44,18 @@ def find(tx: Tx, account_id: str, address: str) -> Suppression | None:
     return None if row is None else Suppression.from_row(row)
 
 
-def require_none(tx: Tx, account_id: str, addresses: Iterable[str]) -> None:
-    for address in addresses:
-        suppression = find(tx, account_id, address)
-        if suppression is not None:
+def require_none(tx: Tx, recipients: Sequence[tuple[str, str]]) -> None:
+    """Pairs of the account that sends and the address."""
+    rows = tx.many(
+        "select address, type from suppressions where (account_id, address) in (values :rows)", recipients
+    )
+    found = {row["address"]: row["type"] for row in rows}
+    for _, address in recipients:
+        if address in found:
             raise RecipientSuppressed(
-                f"{address} is on the suppression list ({suppression.type})."
+                f"{address} is on the suppression list ({found[address]})."
                 " DELETE /v1/suppressions/{address} takes it off.",
-                type=suppression.type,
+                type=found[address],
                 recipient=address,
             )
 

@@ -56,7 +56,7 @@ def new(inbox_id: str, subject: str, is_read: bool, now: int) -> Thread:
 
 def add_all(tx: Tx, started: Sequence[Thread]) -> None:
     """Whoever adds them counts them in their inboxes."""
-    tx.insert(
+    tx.many(
         "insert into threads (id, inbox_id, subject, is_read, message_count, last_message_at, created_at)"
         " values :rows",
         [
@@ -140,7 +140,7 @@ def _total(tx: Tx, inbox_id: str, is_read: bool | None) -> int:
 
 def add_participants(tx: Tx, found: Iterable[tuple[str, str]]) -> None:
     """Pairs of thread and address."""
-    tx.insert(
+    tx.many(
         "insert into participants (thread_id, address) values :rows on conflict do nothing",
         sorted(set(found)),
     )

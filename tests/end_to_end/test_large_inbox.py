@@ -32,8 +32,8 @@ class ExplainingTx:
         self._explain(sql, params)
         return self._tx.all(sql, **params)
 
-    def insert(self, sql: str, rows: Sequence[Values]) -> list[Row]:
-        return self._tx.insert(sql, rows)
+    def many(self, sql: str, rows: Sequence[Values]) -> list[Row]:
+        return self._tx.many(sql, rows)
 
     def run(self, sql: str, **params: object) -> int:
         return self._tx.run(sql, **params)

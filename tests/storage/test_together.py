@@ -32,7 +32,7 @@ async def test_items_that_wait_together_are_one_call_with_a_result_for_each(note
 
     def add(tx: Tx, numbers: list[int]) -> list[str]:
         calls.append(numbers)
-        tx.insert(INSERT, [(f"{number:02}", number) for number in numbers])
+        tx.many(INSERT, [(f"{number:02}", number) for number in numbers])
         return [f"added {number}" for number in numbers]
 
     results = await asyncio.gather(*(notes.write_together(add, number) for number in range(50)))
@@ -45,13 +45,13 @@ async def test_items_that_wait_together_are_one_call_with_a_result_for_each(note
 
 async def test_a_spoiled_item_fails_alone_whatever_else_is_in_the_batch(notes: Database) -> None:
     def add_good(tx: Tx, numbers: list[int]) -> list[int]:
-        tx.insert(INSERT, [(f"{number:02}", number) for number in numbers])
+        tx.many(INSERT, [(f"{number:02}", number) for number in numbers])
         if 7 in numbers:
             raise Spoiled("seven")
         return numbers
 
     def add_other(tx: Tx) -> str:
-        tx.insert(INSERT, [("other", 0)])
+        tx.many(INSERT, [("other", 0)])
         return "other"
 
     outcomes = await asyncio.gather(
@@ -70,7 +70,7 @@ async def test_a_spoiled_item_fails_alone_whatever_else_is_in_the_batch(notes: D
 
 async def test_a_call_of_shared_items_alone_in_its_batch_fails_item_by_item(notes: Database) -> None:
     def add_even(tx: Tx, numbers: list[int]) -> list[int]:
-        tx.insert(INSERT, [(f"{number:02}", number) for number in numbers])
+        tx.many(INSERT, [(f"{number:02}", number) for number in numbers])
         if any(number % 2 for number in numbers):
             raise Spoiled("odd")
         return numbers
@@ -87,7 +87,7 @@ async def test_any_number_of_rows_is_inserted_and_those_that_are_new_are_returne
     count = 3 * ROWS_OF_A_STATEMENT + 5
 
     def add(tx: Tx, numbers: range) -> list[Row]:
-        return tx.insert(
+        return tx.many(
             f"{INSERT} on conflict do nothing returning name",
             [(f"{number:04}", number) for number in numbers],
         )
@@ -101,7 +101,7 @@ async def test_any_number_of_rows_is_inserted_and_those_that_are_new_are_returne
 
 async def test_rows_keep_percent_signs_colons_and_bytes_as_they_are(notes: Database) -> None:
     def add(tx: Tx) -> None:
-        tx.insert(INSERT, [("100% :rows %s ?", 1), ("'; drop table notes", 2)])
+        tx.many(INSERT, [("100% :rows %s ?", 1), ("'; drop table notes", 2)])
 
     await notes.write(add)
     assert await notes.read(names) == ["'; drop table notes", "100% :rows %s ?"]

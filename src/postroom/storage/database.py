@@ -26,8 +26,8 @@ class Tx(Protocol):
         """Runs a change and tells how many rows it changed."""
         ...
 
-    def insert(self, sql: str, rows: Sequence[Values]) -> list[Row]:
-        """Many rows by one statement, which says `values :rows`. Gives what the statement returns."""
+    def many(self, sql: str, rows: Sequence[Values]) -> list[Row]:
+        """One statement for many rows, which says `values :rows`. Gives what the statement returns."""
         ...
 
 

@@ -78,7 +78,7 @@ class PostgresTx:
     def run(self, sql: str, **params: object) -> int:
         return self._execute(to_psycopg(sql), params).rowcount
 
-    def insert(self, sql: str, rows: Sequence[Values]) -> list[Row]:
+    def many(self, sql: str, rows: Sequence[Values]) -> list[Row]:
         returned: list[Row] = []
         for statement, values in in_parts(sql.replace("%", "%%"), rows, "%s"):
             cursor = self._execute(statement, values)

@@ -79,7 +79,7 @@ class SqliteTx:
     def run(self, sql: str, **params: object) -> int:
         return execute(self._connection, sql, params).rowcount
 
-    def insert(self, sql: str, rows: Sequence[Values]) -> list[Row]:
+    def many(self, sql: str, rows: Sequence[Values]) -> list[Row]:
         returned: list[Row] = []
         for statement, values in in_parts(sql, rows, "?"):
             returned += execute(self._connection, statement, values).fetchall()

@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.types import Message, Receive
 
 from postroom import idempotency
+from postroom.dispatch import Order
 from postroom.errors import BadRequest, PayloadTooLarge, RequestTimeout
 from postroom.mail.address import Address, parse_list, validate
 from postroom.mail.compose import CONTROL, DraftAttachment
-from postroom.send import Order
 from postroom.web.body import explain, read_json
 
 FILES_LIMIT_BYTES = 25 * 1024 * 1024

@@ -20,8 +20,8 @@ from postroom import (
 )
 from postroom.clock import to_iso
 from postroom.config import Plan
+from postroom.dispatch import Receipt
 from postroom.messages import Document, ShownAttachment
-from postroom.send import Receipt
 
 SCHEMAS = "#/components/schemas"
 Timestamp = Annotated[

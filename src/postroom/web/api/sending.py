@@ -34,7 +34,7 @@ async def retry_message(call: Call, message_id: str) -> shapes.RawMessage:
         addresses = deliveries.start_again(tx, message.id, call.now())
         if not addresses:
             raise NothingToDo("No recipient of this message failed or waits.")
-        suppressions.require_none(tx, call.account_id, addresses)
+        suppressions.require_none(tx, [(call.account_id, address) for address in addresses])
         deliveries.settle(tx, message.id)
 
     await call.resources.db.write(work)
