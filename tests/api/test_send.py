@@ -285,6 +285,22 @@ async def test_ten_a_minute_and_two_hundred_a_day_are_exact_under_concurrency(se
     assert (await send(server, bob)).status_code == 200
 
 
+async def test_a_refused_send_never_takes_another_with_it(server: Server) -> None:
+    inboxes = [await server.new_inbox(name) for name in ("bob", "carol", "dave")]
+    await server.api.post("/v1/suppressions", json={"address": "never@example.com"})
+    recipients = ["never@example.com" if number % 4 == 0 else f"p{number}@example.com" for number in range(24)]
+
+    answers = await asyncio.gather(
+        *(send(server, inboxes[number % 3], to=recipient) for number, recipient in enumerate(recipients))
+    )
+
+    refused = [answer.status_code == 422 for answer in answers]
+    assert refused == [recipient == "never@example.com" for recipient in recipients]
+    totals = [(await server.api.get(f"/v1/inboxes/{inbox}/messages")).json()["total"] for inbox in inboxes]
+    assert totals == [6, 6, 6]
+    assert {answer.status_code for answer in answers} == {200, 422}
+
+
 async def test_a_young_inbox_writes_to_twenty_strangers_a_day(server: Server) -> None:
     bob = await server.new_inbox("bob")
     first = [f"p{number}@example.com" for number in range(15)]
