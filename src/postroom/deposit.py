@@ -150,8 +150,8 @@ def count_in_inboxes(tx: Tx, copies: list[Copy]) -> dict[str, Inbox]:
     counts = Counter(copy.thread.inbox_id for copy in copies)
     started = Counter(copy.thread.inbox_id for copy in copies if copy.is_start)
     return {
-        inbox_id: inboxes.count_inbound(tx, inbox_id, counts[inbox_id], started[inbox_id])
-        for inbox_id in sorted(counts)
+        each: inboxes.count(tx, each, inbound=counts[each], new_threads=started[each], unread=started[each])
+        for each in sorted(counts)
     }
 
 

@@ -175,8 +175,8 @@ def count_in_inboxes(tx: Tx, new: list[Ready]) -> dict[str, Inbox]:
     counts = Counter(each.inbox_id for each in new)
     started = Counter(each.inbox_id for each in new if each.starts_thread)
     return {
-        inbox_id: inboxes.count_outbound(tx, inbox_id, counts[inbox_id], started[inbox_id])
-        for inbox_id in sorted(counts)
+        each: inboxes.count(tx, each, outbound=counts[each], new_threads=started[each])
+        for each in sorted(counts)
     }
 
 

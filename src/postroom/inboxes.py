@@ -157,28 +157,18 @@ def find_correspondents(tx: Tx, asked: Sequence[tuple[str, str]]) -> set[tuple[s
     return {(row["inbox_id"], row["address"]) for row in rows}
 
 
-def count_inbound(tx: Tx, inbox_id: str, messages: int, new_threads: int) -> Inbox:
-    """Also keeps the inbox from being deleted before the messages are in it."""
+def count(
+    tx: Tx, inbox_id: str, *, inbound: int = 0, outbound: int = 0, new_threads: int = 0, unread: int = 0
+) -> Inbox:
+    """Counts what is about to be stored, and keeps the inbox from being deleted before it is."""
     row = tx.one(
-        "update inboxes set inbound_count = inbound_count + :messages,"
-        " thread_count = thread_count + :new_threads, unread_count = unread_count + :new_threads"
-        " where id = :id returning *",
-        messages=messages,
+        "update inboxes set inbound_count = inbound_count + :inbound,"
+        " outbound_count = outbound_count + :outbound, thread_count = thread_count + :new_threads,"
+        " unread_count = unread_count + :unread where id = :id returning *",
+        inbound=inbound,
+        outbound=outbound,
         new_threads=new_threads,
-        id=inbox_id,
-    )
-    if row is None:
-        raise NotFound("No such inbox.")
-    return Inbox.from_row(row)
-
-
-def count_outbound(tx: Tx, inbox_id: str, messages: int, new_threads: int) -> Inbox:
-    """Threads that begin with a sent mail are read. Keeps the inbox from being deleted meanwhile."""
-    row = tx.one(
-        "update inboxes set outbound_count = outbound_count + :messages,"
-        " thread_count = thread_count + :new_threads where id = :id returning *",
-        messages=messages,
-        new_threads=new_threads,
+        unread=unread,
         id=inbox_id,
     )
     if row is None:
