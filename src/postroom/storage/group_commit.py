@@ -92,15 +92,11 @@ class Writer:
         if len(batch) == 1:
             self._run_alone(batch[0])
             return
-        calls = _calls(batch)
         try:
             session = self._open_session()
             session.begin()
-            if len(calls) == 1:
-                _run_call(session.tx, batch)
-            else:
-                for call in calls:
-                    _run_in_savepoint(session, call)
+            for call in _calls(batch):
+                _run_in_savepoint(session, call)
         except Exception:
             self._abandon()
             for job in batch:
