@@ -94,10 +94,13 @@ class Answer:
     is_replay: bool
 
 
-async def send_mail(resources: Resources, caller: Caller, order: Order) -> Answer:
-    """Accepted means durable."""
+async def send_mail(resources: Resources, caller: Caller, order: Order, inbox: Inbox | None = None) -> Answer:
+    """Accepted means durable. `inbox` is the one that sends, if the caller has read it already."""
     now = resources.now()
-    found = await resources.db.read(look_up, caller, order, now)
+    if inbox is not None and order.thread_id is None and is_small(order):
+        found: Surroundings | Answer = Surroundings(inbox)  # composed sooner than its key is looked for
+    else:
+        found = await resources.db.read(look_up, caller, order, now)
     if isinstance(found, Answer):
         return found
     letter = await write_letter(order, found, now)
@@ -132,10 +135,14 @@ def look_up(tx: Tx, caller: Caller, order: Order, now: int) -> Surroundings | An
 
 
 async def write_letter(order: Order, around: Surroundings, now: int) -> Letter:
-    size = len(order.body) + len(order.body_html or "") + sum(len(file.content) for file in order.files)
-    if size <= COMPOSE_IN_LOOP_BYTES:
+    if is_small(order):
         return to_letter(order, around, now)
     return await asyncio.to_thread(to_letter, order, around, now)
+
+
+def is_small(order: Order) -> bool:
+    size = len(order.body) + len(order.body_html or "") + sum(len(file.content) for file in order.files)
+    return size <= COMPOSE_IN_LOOP_BYTES
 
 
 def to_letter(order: Order, around: Surroundings, now: int) -> Letter:
