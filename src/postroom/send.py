@@ -9,6 +9,7 @@ from postroom.attachments import Attachment
 from postroom.clock import from_iso
 from postroom.dispatch import Answer, Letter, Order, Submission, Surroundings, dispatch
 from postroom.errors import ApiError
+from postroom.inboxes import Inbox
 from postroom.keys import Caller
 from postroom.mail import compose, filenames, quote, text
 from postroom.mail.address import Address, mailbox_of, parse_list, validate
@@ -20,10 +21,13 @@ from postroom.storage.database import Tx
 COMPOSE_IN_LOOP_BYTES = 32 * 1024
 
 
-async def send_mail(resources: Resources, caller: Caller, order: Order) -> Answer:
-    """Accepted means durable."""
+async def send_mail(resources: Resources, caller: Caller, order: Order, inbox: Inbox | None = None) -> Answer:
+    """Accepted means durable. `inbox` is the one that sends, if the caller has read it already."""
     now = resources.now()
-    found = await resources.db.read(look_up, caller, order, now)
+    if inbox is not None and order.thread_id is None and is_small(order):
+        found: Surroundings | Answer = Surroundings(inbox)  # composed sooner than its key is looked for
+    else:
+        found = await resources.db.read(look_up, caller, order, now)
     if isinstance(found, Answer):
         return found
     letter = await write_letter(order, found, now)
@@ -59,10 +63,14 @@ def look_up(tx: Tx, caller: Caller, order: Order, now: int) -> Surroundings | An
 
 
 async def write_letter(order: Order, around: Surroundings, now: int) -> Letter:
-    size = len(order.body) + len(order.body_html or "") + sum(len(file.content) for file in order.files)
-    if size <= COMPOSE_IN_LOOP_BYTES:
+    if is_small(order):
         return to_letter(order, around, now)
     return await asyncio.to_thread(to_letter, order, around, now)
+
+
+def is_small(order: Order) -> bool:
+    size = len(order.body) + len(order.body_html or "") + sum(len(file.content) for file in order.files)
+    return size <= COMPOSE_IN_LOOP_BYTES
 
 
 def to_letter(order: Order, around: Surroundings, now: int) -> Letter:

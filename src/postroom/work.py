@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -46,8 +46,8 @@ class Slots(Generic[T]):
     def items(self) -> list[T]:
         return list(self._running.values())
 
-    def fill(self, item: T, work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
+    def fill(self, item: T, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
         self._running[task] = item
         task.add_done_callback(self._empty)
 

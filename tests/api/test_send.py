@@ -288,7 +288,9 @@ async def test_ten_a_minute_and_two_hundred_a_day_are_exact_under_concurrency(se
 async def test_a_refused_send_never_takes_another_with_it(server: Server) -> None:
     inboxes = [await server.new_inbox(name) for name in ("bob", "carol", "dave")]
     await server.api.post("/v1/suppressions", json={"address": "never@example.com"})
-    recipients = ["never@example.com" if number % 4 == 0 else f"p{number}@example.com" for number in range(24)]
+    recipients = [
+        "never@example.com" if number % 4 == 0 else f"p{number}@example.com" for number in range(24)
+    ]
 
     answers = await asyncio.gather(
         *(send(server, inboxes[number % 3], to=recipient) for number, recipient in enumerate(recipients))

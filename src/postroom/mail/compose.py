@@ -9,11 +9,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import format_datetime
 from urllib.parse import quote
 
 import idna
+
+from postroom.mail.dates import to_date
 
 LINE_LIMIT = 76  # RFC 2047 section 2: a line that holds an encoded word
 WORD_LIMIT = 60  # leaves room for the longest of our field names on the first line
@@ -42,6 +42,7 @@ REPLY_PREFIX = re.compile(
 )
 # mbox stores alter a line that starts with "From ", which breaks signatures; "--=_" starts our boundaries.
 UNSAFE_STARTS = (b"From ", b"--=_")
+ASCII = bytes(range(128))
 SEVEN_BIT = bytes([*b"\t\r\n", *range(0x20, 0x7F)])
 # RFC 2047 section 5 (3): the characters that may stand for themselves in a phrase.
 Q_BYTES = [chr(b) if (b < 128 and chr(b).isalnum()) or b in b"!*+-/" else f"={b:02X}" for b in range(256)]
@@ -138,7 +139,7 @@ def message_header(draft: Draft) -> bytes:
             ("Cc", mailbox_list("cc", draft.cc)),
             ("Reply-To", mailbox_list("reply_to", () if draft.reply_to is None else (draft.reply_to,))),
             ("Subject", text_words("subject", draft.subject)),
-            ("Date", [format_datetime(datetime.fromtimestamp(draft.date_at / 1000, UTC))]),
+            ("Date", [to_date(draft.date_at)]),
             ("Message-ID", [own_message_id(draft.message_id)]),
             ("In-Reply-To", known_ids("in_reply_to", [draft.in_reply_to or ""])),
             ("References", bounded_ids(known_ids("references", draft.references))),
@@ -265,10 +266,12 @@ def text_words(field: str, value: str) -> list[str]:
 
 def phrase_words(name: str) -> list[str]:
     """A display name, bare, quoted or encoded; "=?" always encoded, as readers decode it even in quotes."""
-    quoted = '"{}"'.format(re.sub(r'(["\\])', r"\\\1", name))
-    if "=?" in name or len(quoted) > WORD_LIMIT or not QUOTABLE.fullmatch(name):
+    if "=?" in name or not QUOTABLE.fullmatch(name):
         return encoded_words(name)
-    return name.split(" ") if ATOMS.fullmatch(name) else [quoted]
+    if len(name) + 2 <= WORD_LIMIT and ATOMS.fullmatch(name):
+        return name.split(" ")
+    quoted = '"{}"'.format(re.sub(r'(["\\])', r"\\\1", name))
+    return [quoted] if len(quoted) <= WORD_LIMIT else encoded_words(name)
 
 
 def encoded_words(value: str) -> list[str]:
@@ -325,8 +328,7 @@ def crlf_lines(text: str) -> bytes:
 def encode_text(data: bytes) -> tuple[str, bytes]:
     if is_sendable_as_is(data):
         return "7bit", data
-    ascii_bytes = len(data.translate(None, bytes(range(128, 256))))
-    if (len(data) - ascii_bytes) * 6 <= len(data):  # beyond that base64 is shorter
+    if len(data.translate(None, ASCII)) * 6 <= len(data):  # beyond that base64 is shorter
         quoted = binascii.b2a_qp(data)
         if not quoted.startswith(b"From ") and b"\nFrom " not in quoted:
             return "quoted-printable", quoted

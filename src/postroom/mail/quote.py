@@ -2,8 +2,8 @@
 
 import html
 import re
-from datetime import UTC, datetime
-from email.utils import format_datetime
+
+from postroom.mail.dates import to_date
 
 PREVIOUS_LIMIT = 100_000  # characters: a long exchange must not grow without end
 SENDER_LIMIT = 400
@@ -32,9 +32,8 @@ def quote_html(body: str, previous_text: str, previous_from: str, previous_at: i
 
 
 def attribution_line(previous_from: str, previous_at: int) -> str:
-    date = format_datetime(datetime.fromtimestamp(previous_at // 1000, UTC))
     sender = " ".join(INVISIBLE.sub(" ", previous_from[:SENDER_LIMIT]).split())
-    return f"On {date}, {sender or 'somebody'} wrote:"
+    return f"On {to_date(previous_at)}, {sender or 'somebody'} wrote:"
 
 
 def previous_lines(previous_text: str) -> list[str]:

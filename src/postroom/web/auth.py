@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 from starlette.requests import HTTPConnection
 
-from postroom import keys, log
+from postroom import inboxes, keys, log
 from postroom.clock import MINUTE, seconds_until
 from postroom.errors import RateLimitExceeded, Unauthorized
+from postroom.inboxes import Inbox
 from postroom.keys import Caller
-from postroom.resources import Resources
+from postroom.resources import Resources, Tx
 
 REQUESTS_PER_MINUTE = 1_000
 FORGET_ABOVE_ACCOUNTS = 10_000
@@ -22,10 +23,23 @@ def bearer_token(request: HTTPConnection) -> str:
 
 
 async def authenticate(resources: Resources, token: str) -> Caller:
-    caller = await resources.db.read(keys.find_caller, token)
+    caller, _ = await identify(resources, token, None)
+    return caller
+
+
+async def identify(resources: Resources, token: str, inbox_id: str | None) -> tuple[Caller, Inbox | None]:
+    """Who asks, and the inbox he asks for, if it is one of his account."""
+    caller, inbox = await resources.db.read(_look_up, token, inbox_id)
     if caller is None:
         raise Unauthorized("This API key is not valid. It may have been revoked.")
-    return caller
+    return caller, inbox
+
+
+def _look_up(tx: Tx, token: str, inbox_id: str | None) -> tuple[Caller | None, Inbox | None]:
+    caller = keys.find_caller(tx, token)
+    inbox = inboxes.find(tx, inbox_id) if caller is not None and inbox_id is not None else None
+    is_own = caller is not None and inbox is not None and inbox.account_id == caller.account_id
+    return caller, inbox if is_own else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from postroom import inboxes, names
 from postroom.errors import (
@@ -26,6 +26,7 @@ DECODE_IN_LOOP_BYTES = 256 * 1024
 PAGE_LIMIT = 100
 OFFSET_LIMIT = 2**53
 LISTED = r"^[\w.,-]*$"
+IS_WHOLE = "is_whole"  # set by the connection once it has all of a request
 
 # Patterns are only described here: the nouns check them, and say in words what is wrong.
 DisplayName = Annotated[
@@ -218,6 +219,11 @@ def decode(raw: bytes, kind: type[Struct]) -> Any:
 
 async def read_bytes(request: Request, limit: int, seconds: float = BODY_SECONDS) -> bytes:
     """Stops at the limit, whatever Content-Length says, and gives up on a sender that is too slow."""
+    declared = request.headers.get("content-length", "0")
+    if declared.isdigit() and int(declared) > limit:
+        raise _too_large(limit)
+    if request.scope.get("state", {}).get(IS_WHOLE):  # nothing to wait for
+        return await _read_up_to(request, limit)
     try:
         async with asyncio.timeout(seconds):
             return await _read_up_to(request, limit)
@@ -226,16 +232,22 @@ async def read_bytes(request: Request, limit: int, seconds: float = BODY_SECONDS
 
 
 async def _read_up_to(request: Request, limit: int) -> bytes:
-    too_large = PayloadTooLarge(f"The body is larger than {limit} bytes.")
-    declared = request.headers.get("content-length", "0")
-    if declared.isdigit() and int(declared) > limit:
-        raise too_large
-    raw = bytearray()
-    async for chunk in request.stream():
-        raw += chunk
-        if len(raw) > limit:
-            raise too_large
-    return bytes(raw)
+    chunks: list[bytes] = []
+    size, has_more = 0, True
+    while has_more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunks.append(message.get("body", b""))
+        size += len(chunks[-1])
+        if size > limit:
+            raise _too_large(limit)
+        has_more = message.get("more_body", False)
+    return b"".join(chunks)
+
+
+def _too_large(limit: int) -> PayloadTooLarge:
+    return PayloadTooLarge(f"The body is larger than {limit} bytes.")
 
 
 def explain(error: msgspec.ValidationError) -> ApiError:

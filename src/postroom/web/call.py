@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
-from postroom import attachments, inboxes, threads
+from postroom import attachments, threads
 from postroom.errors import Forbidden, NotFound
+from postroom.inboxes import Inbox
 from postroom.keys import Caller
 from postroom.messages import Links
 from postroom.notify import WebhookCourier
@@ -20,6 +21,7 @@ class Call:
     caller: Caller
     request: Request
     webhook_courier: WebhookCourier
+    inbox: Inbox | None  # that the path names, where a body comes with it
 
     @property
     def account_id(self) -> str:
@@ -56,6 +58,7 @@ async def require_owned(call: Call, values: dict[str, str]) -> None:
     """The inbox or thread that a path names belongs to the caller."""
     if "inbox_id" in values:
         require_reach(call.caller, values["inbox_id"])
-        await call.resources.db.read(inboxes.get, call.account_id, values["inbox_id"])
+        if call.inbox is None:
+            raise NotFound("No such inbox.")
     if "thread_id" in values:
         await call.resources.db.read(threads.get, call.account_id, call.scope, values["thread_id"])

@@ -1,7 +1,6 @@
 """One HTTP connection: uvicorn's, with bounds on what a client may send and how long it may take."""
 
 import asyncio
-import secrets
 from typing import cast
 
 import httptools
@@ -9,7 +8,9 @@ import msgspec
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from postroom import ids
 from postroom.errors import ApiError, BadRequest, HeadersTooLarge
+from postroom.web.body import IS_WHOLE
 
 HEAD_LIMIT_BYTES = 64 * 1024
 PATIENCE_SECONDS = 20.0
@@ -68,6 +69,7 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._head_bytes = 0
         if not self.parser.should_upgrade():
+            self.scope["state"][IS_WHOLE] = True
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
@@ -142,7 +144,7 @@ class Connection(HttpToolsProtocol):
 def refusal(error: ApiError) -> bytes:
     body = msgspec.json.encode(error.to_json())
     headers = {
-        "X-Request-Id": f"req_{secrets.token_hex(16)}",
+        "X-Request-Id": f"req_{ids.trace()}",
         "Content-Type": "application/json",
         "Content-Length": str(len(body)),
         "Connection": "close",

@@ -1,6 +1,5 @@
 """The web door: each request goes through the contract's order of checks and gets an answer in its shape."""
 
-import secrets
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,12 +9,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from postroom import log
+from postroom import ids, log
 from postroom.errors import ApiError, InternalError
 from postroom.notify import WebhookCourier
 from postroom.resources import Resources
 from postroom.web.api.messages import get_attachment_by_link
-from postroom.web.auth import KeyUse, RequestLimit, authenticate, bearer_token
+from postroom.web.auth import KeyUse, RequestLimit, bearer_token, identify
 from postroom.web.body import read_query
 from postroom.web.call import Call, require_account_key, require_owned
 from postroom.web.mcp import PATH as MCP_PATH
@@ -23,7 +22,7 @@ from postroom.web.mcp import McpDoor
 from postroom.web.metrics import Metrics
 from postroom.web.public import Site
 from postroom.web.routes import ROUTES
-from postroom.web.routing import ACCOUNT, Route, Router
+from postroom.web.routing import ACCOUNT, Found, Route, Router
 from postroom.web.stream import Streams
 
 API_PREFIX = "/v1/"
@@ -58,12 +57,14 @@ class Door:
         if scope["type"] == "websocket":
             await self._streams.serve(scope, receive, send)
             return
-        visit = Visit(Request(scope, receive), {"X-Request-Id": f"req_{secrets.token_hex(16)}"})
+        visit = Visit(Request(scope, receive), {"X-Request-Id": f"req_{ids.trace()}"})
         try:
             response = await self._answer_in_shape(visit)
         except ClientDisconnect:
             return
-        response.headers.update(visit.headers)
+        response.raw_headers += [
+            (name.lower().encode(), value.encode()) for name, value in visit.headers.items()
+        ]
         self._metrics.count_request(visit.route, response.status_code, time.perf_counter() - visit.started)
         await response(scope, receive, send)
 
@@ -89,8 +90,11 @@ class Door:
             return await self._open_link(visit)
         if path == MCP_PATH:
             return await self._open_mcp(visit)
-        call = await self._admit(visit) if path.startswith(API_PREFIX) else None
-        route, values = self._router.find(request.method, path)
+        found = self._router.find(request.method, path)
+        call = await self._admit(visit, inbox_of_body(found)) if path.startswith(API_PREFIX) else None
+        if isinstance(found, ApiError):
+            raise found
+        route, values = found
         visit.route = f"{route.method} {route.path}"
         if call is None:
             return to_response(route, await route.handler(self._site, **values))
@@ -98,18 +102,21 @@ class Door:
             require_account_key(call.caller)
         return to_response(route, await self._handle(route, call, values))
 
-    async def _admit(self, visit: Visit) -> Call:
-        caller = await authenticate(self._resources, bearer_token(visit.request))
+    async def _admit(self, visit: Visit, inbox_id: str | None = None) -> Call:
+        caller, inbox = await identify(self._resources, bearer_token(visit.request), inbox_id)
         now = self._resources.now()
         allowance = self._limit.count(caller.account_id, now)
         visit.headers.update(allowance.headers())
         allowance.require()
         self.key_use.note(caller.key_id, now)
-        return Call(self._resources, caller, visit.request, self._webhook_courier)
+        return Call(self._resources, caller, visit.request, self._webhook_courier, inbox)
 
     async def _open_link(self, visit: Visit) -> Response:
         """The signature of an attachment's link stands in for a key."""
-        route, values = self._router.find(visit.request.method, visit.request.scope["path"])
+        found = self._router.find(visit.request.method, visit.request.scope["path"])
+        if isinstance(found, ApiError):
+            raise found
+        route, values = found
         visit.route = f"{route.method} {route.path}"
         query = visit.request.query_params
         return await get_attachment_by_link(
@@ -146,6 +153,14 @@ def is_signed_link(request: Request) -> bool:
         and "signature" in request.query_params
         and "authorization" not in request.headers
     )
+
+
+def inbox_of_body(found: Found | ApiError) -> str | None:
+    """Read together with the key: it must prove to be the caller's before the body is looked at."""
+    if isinstance(found, ApiError):
+        return None
+    route, values = found
+    return values.get("inbox_id") if route.body is not None else None
 
 
 def to_response(route: Route, answer: Any) -> Response:

@@ -23,6 +23,7 @@ class Metrics:
             "postroom_http_request_seconds", "Time to answer a request.", ("route",), registry=self._registry
         )
 
+        self._meters: dict[tuple[str, int], tuple[Counter, Histogram]] = {}  # looking one up takes a while
         self._disk_free = Gauge(
             "postroom_disk_free_bytes", "Free space for the data folder.", registry=self._registry
         )
@@ -33,8 +34,13 @@ class Metrics:
         )
 
     def count_request(self, route: str, status: int, seconds: float) -> None:
-        self._requests.labels(route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        meters = self._meters.get((route, status))
+        if meters is None:
+            meters = self._requests.labels(route, str(status)), self._seconds.labels(route)
+            self._meters[route, status] = meters
+        counter, histogram = meters
+        counter.inc()
+        histogram.observe(seconds)
 
     def note_state(self, disk_free_bytes: int, queue_oldest_seconds: float) -> None:
         self._disk_free.set(disk_free_bytes)

@@ -31,6 +31,7 @@ class Route:
     query: type[Struct] | None = field(init=False)
     answer: Any = field(init=False)
     segments: tuple[str, ...] = field(init=False)
+    named: tuple[tuple[int, str], ...] = field(init=False)  # the places of the path's names
 
     def __post_init__(self) -> None:
         hints = get_type_hints(self.handler, include_extras=True)
@@ -38,39 +39,40 @@ class Route:
         object.__setattr__(self, "body", hints.get("body"))
         object.__setattr__(self, "query", hints.get("query"))
         object.__setattr__(self, "answer", getattr(answer, "__metadata__", (answer,))[0])
-        object.__setattr__(self, "segments", tuple(self.path.split("/")[1:]))
+        segments = tuple(self.path.split("/")[1:])
+        object.__setattr__(self, "segments", segments)
+        named = ((place, segment[1:-1]) for place, segment in enumerate(segments) if segment[:1] == "{")
+        object.__setattr__(self, "named", tuple(named))
 
     @property
     def path_names(self) -> list[str]:
-        return [segment[1:-1] for segment in self.segments if segment.startswith("{")]
+        return [name for _, name in self.named]
 
-    def match(self, segments: Sequence[str]) -> dict[str, str] | None:
-        """The values of the path's names, or None when it is another path."""
-        values = {}
-        for expected, given in zip(self.segments, segments, strict=True):
-            if expected.startswith("{"):
-                values[expected[1:-1]] = given
-            elif expected != given:
-                return None
-        return values
+
+Found = tuple[Route, dict[str, str]]  # with the values of its path's names
 
 
 class Router:
-    def __init__(self, routes: Sequence[Route]) -> None:
-        self._by_length: dict[int, list[Route]] = {}
-        for route in routes:
-            self._by_length.setdefault(len(route.segments), []).append(route)
+    """Finds a route by the fixed segments of its path; how many routes there are makes no difference."""
 
-    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self._shapes: dict[int, dict[tuple[int, ...], dict[tuple[str, ...], list[Route]]]] = {}
+        for route in routes:
+            fixed = tuple(place for place, segment in enumerate(route.segments) if segment[:1] != "{")
+            by_words = self._shapes.setdefault(len(route.segments), {}).setdefault(fixed, {})
+            by_words.setdefault(tuple(route.segments[place] for place in fixed), []).append(route)
+
+    def find(self, method: str, path: str) -> Found | ApiError:
+        """Or the error that there is none, which is told when its turn comes."""
         segments = path.split("/")[1:] if "\0" not in path else []  # PostgreSQL refuses to look for a NUL
+        wanted = "GET" if method == "HEAD" else method
         allowed = []
-        for route in self._by_length.get(len(segments), ()):
-            values = route.match(segments)
-            if values is None:
-                continue
-            if method in (route.method, "HEAD" if route.method == "GET" else None):
-                return route, values
-            allowed.append(route.method)
+        for fixed, by_words in self._shapes.get(len(segments), {}).items():
+            for route in by_words.get(tuple([segments[place] for place in fixed]), ()):
+                if route.method == wanted:
+                    return route, {name: segments[place] for place, name in route.named}
+                allowed.append(route.method)
         if allowed:
-            raise MethodNotAllowed(f"{path} takes {', '.join(allowed)}, not {method[:20]}.", allow=allowed)
-        raise NotFound("No such path. /docs lists them all.")
+            reason = f"{path} takes {', '.join(allowed)}, not {method[:20]}."
+            return MethodNotAllowed(reason, allow=allowed)
+        return NotFound("No such path. /docs lists them all.")

@@ -2,7 +2,6 @@
 a stream that falls behind reads the log by itself, and one that takes nothing is closed."""
 
 import asyncio
-import secrets
 from collections import deque
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs
@@ -12,7 +11,7 @@ from msgspec import Meta, Struct
 from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope, Send
 
-from postroom import events, inboxes, keys, log
+from postroom import events, ids, inboxes, keys, log
 from postroom.errors import ApiError, InternalError, NotFound
 from postroom.events import Event, Filter
 from postroom.keys import Caller
@@ -222,7 +221,7 @@ class Streams:
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()  # websocket.connect
-        request_id = f"req_{secrets.token_hex(16)}"
+        request_id = f"req_{ids.trace()}"
         try:
             caller = await self._admit(scope)
         except ApiError as error:

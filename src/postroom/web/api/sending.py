@@ -18,7 +18,7 @@ async def send_message(call: Call, inbox_id: str, body: SendBody) -> shapes.RawR
     """Send a mail, or reply inside a thread"""
     order = await to_order(inbox_id, require_idempotency_key(call.request), body)
     try:
-        answer = await send_mail(call.resources, call.caller, order)
+        answer = await send_mail(call.resources, call.caller, order, call.inbox)
     except DraftError as error:
         raise BadRequest(f"This cannot be written into a mail: {error}", field=error.field) from None
     headers = {"Idempotent-Replayed": "true"} if answer.is_replay else None
