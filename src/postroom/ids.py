@@ -37,7 +37,7 @@ def _tick(now: int) -> tuple[int, int]:
     global _last_moment, _sequence
     with _lock:
         if now > _last_moment or now < _last_moment - 1_000:
-            _last_moment, _sequence = now, secrets.randbits(8)
+            _last_moment, _sequence = now, _random.getrandbits(8)
         elif _sequence < 0xFFF:
             _sequence += 1
         else:

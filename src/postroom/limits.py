@@ -13,6 +13,9 @@ COLD_RECIPIENTS_PER_DAY = 20
 COLD_LIMIT_ENDS_AFTER = 30 * DAY
 LOOP_REPLIES_PER_HOUR = 20
 
+NTH_SEND = "select created_at from messages where inbox_id = :inbox_id and direction = 'outbound'"
+NEWEST_FIRST = "order by created_at desc limit 1 offset"
+
 
 def require_inbox_creation(tx: Tx, account_id: str, now: int) -> None:
     today = start_of_day(now)
@@ -32,30 +35,27 @@ def require_inbox_creation(tx: Tx, account_id: str, now: int) -> None:
 def require_sends(tx: Tx, inbox_id: str, count: int, now: int) -> None:
     """10 in any 60 seconds and 200 a UTC day; `count` are about to be stored."""
     today = start_of_day(now)
-    stored = _moments_of_sends(tx, inbox_id, min(today - 1, now - MINUTE), SENDS_PER_DAY)
-    sends = [now] * (count - 1) + stored
-    if len(sends) >= SENDS_PER_MINUTE and sends[SENDS_PER_MINUTE - 1] > now - MINUTE:
+    row = tx.one(
+        f"select ({NTH_SEND} and created_at > :minute_ago {NEWEST_FIRST} :minute_offset) as of_minute,"
+        f" ({NTH_SEND} and created_at >= :today {NEWEST_FIRST} :day_offset) as of_day",
+        inbox_id=inbox_id,
+        minute_ago=now - MINUTE,
+        minute_offset=max(SENDS_PER_MINUTE - count, 0),
+        today=today,
+        day_offset=max(SENDS_PER_DAY - count, 0),
+    )
+    assert row is not None
+    of_minute = now if count > SENDS_PER_MINUTE else row["of_minute"]
+    if of_minute is not None:
         raise RateLimitExceeded(
             f"An inbox can send {SENDS_PER_MINUTE} mails a minute.",
-            retry_after=seconds_until(sends[SENDS_PER_MINUTE - 1] + MINUTE, now),
+            retry_after=seconds_until(of_minute + MINUTE, now),
         )
-    if len(sends) >= SENDS_PER_DAY and sends[SENDS_PER_DAY - 1] >= today:
+    if row["of_day"] is not None:
         raise RateLimitExceeded(
             f"An inbox can send {SENDS_PER_DAY} mails a day (UTC).",
             retry_after=seconds_until(today + DAY, now),
         )
-
-
-def _moments_of_sends(tx: Tx, inbox_id: str, after: int, limit: int) -> list[int]:
-    """The newest first."""
-    rows = tx.all(
-        "select created_at from messages where inbox_id = :inbox_id and direction = 'outbound'"
-        " and created_at > :after order by created_at desc limit :limit",
-        inbox_id=inbox_id,
-        after=after,
-        limit=limit,
-    )
-    return [row["created_at"] for row in rows]
 
 
 def require_warmth(tx: Tx, inbox_id: str, inbox_created_at: int, cold: Collection[str], now: int) -> None:

@@ -19,6 +19,7 @@ from postroom.resources import Resources
 from postroom.storage.database import Tx
 
 COMPOSE_IN_LOOP_BYTES = 32 * 1024
+RECIPIENTS_LIMIT = 50
 
 
 async def send_mail(resources: Resources, caller: Caller, order: Order, inbox: Inbox | None = None) -> Answer:
@@ -125,8 +126,9 @@ def with_quote(
 
 
 def with_auto_cc(order: Order, around: Surroundings) -> tuple[Address, ...]:
-    """A reply copies the sender of the message it answers, unless he is addressed already."""
-    if around.last_inbound is None:
+    """A reply copies the sender of the message it answers, unless he is addressed already or none may be."""
+    room = RECIPIENTS_LIMIT - len(order.to) - len(order.cc) - len(order.bcc)
+    if around.last_inbound is None or room < 1:
         return order.cc
     known = {mailbox_of(address.address) for address in (*order.to, *order.cc)} | {around.inbox.address}
     senders = [

@@ -114,6 +114,22 @@ async def test_no_quote_when_it_is_not_wanted_and_no_copy_to_who_is_addressed(se
     assert (message["cc"], message["bodyText"]) == ([], "Hi Carol")
 
 
+async def test_the_copy_makes_no_fifty_first_recipient(server: Server) -> None:
+    bob = await server.new_inbox("bob")
+    server.clock.turn(31 * DAY)  # old enough to write to so many strangers
+    await server.deliver(MAIL, "bob")
+    thread_id = (await server.next_event())["thread_id"]
+    for count, copied in ((49, ["Alice <alice@example.com>"]), (50, [])):
+        to = [f"p{number}@example.com" for number in range(count - 2)]
+        others = {"cc": "c@example.com", "bcc": "d@example.com", "threadId": thread_id}
+        answer = await send(server, bob, to=to, **others)
+        message = (await server.api.get(f"/v1/messages/{answer.json()['id']}")).json()
+        assert message["cc"] == ["c@example.com", *copied]
+        assert len(message["recipients"]) == 50
+    refused = await send(server, bob, to=[f"p{number}@example.com" for number in range(51)])
+    assert (refused.status_code, refused.json()["field"]) == (400, "to")
+
+
 async def test_html_is_detected_and_gets_a_text_part(server: Server) -> None:
     bob = await server.new_inbox("bob")
     await server.new_inbox("carol")
@@ -260,6 +276,10 @@ async def test_a_suppressed_recipient_is_refused_before_anything_is_stored(serve
     assert (refused.status_code, refused.json()["error"]) == (422, "recipient_suppressed")
     assert (refused.json()["type"], refused.json()["recipient"]) == ("manual", "carol@postroom.localhost")
     assert (await server.api.get(f"/v1/inboxes/{bob}/messages")).json()["total"] == 0
+    several = ["x@example.com", "carol@postroom.localhost", "a@example.com"]
+    assert (await server.api.post("/v1/suppressions", json={"address": several[2]})).status_code == 201
+    assert (await send(server, bob, to=several)).json()["recipient"] == several[1]  # the first in line
+    assert (await server.api.delete(f"/v1/suppressions/{several[2]}")).status_code == 204
     assert (await server.api.get("/v1/suppressions")).json()["total"] == 1
     assert (await server.api.delete("/v1/suppressions/carol@postroom.localhost")).status_code == 204
     assert (await server.api.delete("/v1/suppressions/carol@postroom.localhost")).status_code == 404

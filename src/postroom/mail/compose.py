@@ -101,12 +101,6 @@ def compose(draft: Draft) -> bytes:
     return b"".join((header_lines, part.head, b"\r\n", *part.body))
 
 
-def needs_smtputf8(draft: Draft) -> bool:
-    """Whether a header holds an address whose local part is not ASCII (RFC 6531); a domain never needs it."""
-    addresses = (draft.from_address, *draft.to, *draft.cc, draft.reply_to or "")
-    return not all(split_mailbox(value)[1].rpartition("@")[0].isascii() for value in addresses)
-
-
 def new_message_id(domain: str, random: bytes) -> str:
     """`random` is 16 bytes or more from the system's source, so that ids are unique and cannot be guessed."""
     if len(random) < 16:

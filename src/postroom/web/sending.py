@@ -17,13 +17,13 @@ from postroom.dispatch import Order
 from postroom.errors import BadRequest, PayloadTooLarge, RequestTimeout
 from postroom.mail.address import Address, parse_list, validate
 from postroom.mail.compose import CONTROL, DraftAttachment
+from postroom.send import RECIPIENTS_LIMIT
 from postroom.web.body import explain, read_json
 
 FILES_LIMIT_BYTES = 25 * 1024 * 1024
 MULTIPART_LIMIT_BYTES = FILES_LIMIT_BYTES + 4 * 1024 * 1024
 JSON_LIMIT_BYTES = FILES_LIMIT_BYTES * 4 // 3 + 4 * 1024 * 1024
 UPLOAD_SECONDS = 600.0
-RECIPIENTS_LIMIT = 50
 FILES_LIMIT = 100
 SUBJECT_LIMIT = 998
 LISTS = ("to", "cc", "bcc")
