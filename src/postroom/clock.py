@@ -21,9 +21,13 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
 
-@functools.lru_cache(maxsize=64)
 def to_iso(moment: int) -> str:
-    return datetime.fromtimestamp(moment / 1000, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+    return f"{_iso_seconds(moment // SECOND)}.{moment % SECOND:03}Z"
+
+
+@functools.lru_cache(maxsize=64)
+def _iso_seconds(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()[:-6]
 
 
 def to_mail_date(moment: int) -> str:

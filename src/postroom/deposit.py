@@ -61,10 +61,11 @@ class ReadMail(Struct, frozen=True):
 
 
 class Incoming(Struct, frozen=True):
-    """A mail that was read, on its way into its inboxes. `blob` holds it where it is large."""
+    """A mail that was read, on its way into its inboxes. Its bytes are `kept`, or in a blob."""
 
     arrival: Arrival
     read: ReadMail
+    kept: bytes | None
     blob: str | None
     base_url: str
     now: int
@@ -212,7 +213,7 @@ def to_new_message(stored: Stored) -> NewMessage:
         status=RECEIVED,
         from_address=incoming.read.mail.from_address,
         has_attachments=bool(incoming.read.attachments),
-        raw=None if incoming.blob else incoming.arrival.trace + incoming.arrival.raw,
+        raw=incoming.kept,
         blob=incoming.blob,
         created_at=incoming.now,
         trace_bytes=len(incoming.arrival.trace),

@@ -37,7 +37,7 @@ def get() -> Logger:
 def _write(level: str, event: str, facts: dict[str, object]) -> None:
     at = to_iso(time.time_ns() // 1_000_000)
     line = "".join([f" {name}={_quoted(str(value))}" for name, value in facts.items()])
-    sys.stderr.write(f"at={at} level={level} event={_quoted(event)}{line}\n")
+    sys.stderr.write(f"at={at} level={level} event={_quoted_event(event)}{line}\n")
     sys.stderr.flush()
 
 
@@ -47,3 +47,8 @@ def _quoted(value: str) -> str:
         return value
     escaped = value.encode("unicode_escape").decode().replace('"', '\\"')
     return f'"{escaped}"'
+
+
+@functools.cache
+def _quoted_event(event: str) -> str:
+    return _quoted(event)

@@ -26,8 +26,11 @@ async def receive_mail(resources: Resources, arrival: Arrival) -> None:
     read = read_mail(arrival) if is_small else await asyncio.to_thread(read_mail, arrival)
     if read.mail.received_count > MAX_HOPS:
         raise TooManyHops
-    blob = await put_if_large(resources, arrival.trace + arrival.raw)
-    incoming = Incoming(arrival, read, blob, resources.config.base_url, resources.now())
+    kept = arrival.trace + arrival.raw
+    blob = await put_if_large(resources, kept)
+    incoming = Incoming(
+        arrival, read, None if blob else kept, blob, resources.config.base_url, resources.now()
+    )
     bells = await resources.db.write_together(deposit, incoming)
     resources.db.ring(*bells)
 

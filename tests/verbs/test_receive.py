@@ -152,7 +152,9 @@ async def test_mails_that_come_together_are_stored_together_and_still_find_each_
     arrivals = [Arrival((Destination(inbox_id),), raw, b"", "", "", "alice@example.com") for raw in mails]
 
     def deposit_all(tx: Tx) -> list[list[str]]:
-        return deposit(tx, [Incoming(each, read_mail(each), None, "http://x", 1) for each in arrivals])
+        return deposit(
+            tx, [Incoming(each, read_mail(each), each.raw, None, "http://x", 1) for each in arrivals]
+        )
 
     bells = await server.resources.db.write(deposit_all)
 
