@@ -25,7 +25,7 @@ class OneCommitACall:
 
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         loop = asyncio.get_running_loop()
-        job = Job(lambda tx: fn(tx, *args, **kwargs), loop, loop.create_future())
+        job = Job(lambda tx, _: [fn(tx, *args, **kwargs)], None, loop, loop.create_future())
         self._jobs.put(job)
         result: T = await job.future
         return result
@@ -47,7 +47,7 @@ class OneCommitACall:
 def _run(session: Session, job: Job) -> Callable[[], Any]:
     session.begin()
     try:
-        result = job.function(session.tx)
+        (result,) = job.function(session.tx, [job.item])
         session.commit()
     except Exception as error:
         session.rollback()

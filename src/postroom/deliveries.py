@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from postroom import ids, messages
 from postroom.clock import HOUR, MINUTE, SECOND
@@ -30,11 +30,6 @@ MAIL_WAITS = (
 WEBHOOK_WAITS = (
     *(5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE),
     *(2 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR),
-)
-INSERT = (
-    "insert into deliveries (id, account_id, inbox_id, kind, message_id, event_id, target, lane, position,"
-    " webhook_owner, is_cold, state, attempts, waits_used, due_at, last_reply, created_at)"
-    " values :rows"
 )
 WAITS = {MAIL: MAIL_WAITS, WEBHOOK: WEBHOOK_WAITS}
 SPREAD = 0.2  # waits differ by this part, so that what failed together does not come back together
@@ -88,18 +83,6 @@ class Delivery:
         )
 
 
-class Recipient(Struct, frozen=True):
-    """One of those whom a message goes to, in their order."""
-
-    account_id: str
-    inbox_id: str
-    message_id: str
-    address: str
-    position: int
-    is_cold: bool
-    created_at: int
-
-
 @dataclass(frozen=True, slots=True)
 class Outgoing:
     """A message that has to leave: who sends it, to how many, and its bytes or the blob that holds them."""
@@ -148,38 +131,54 @@ class DeliveryError(Exception):
         self.unknown_outcome = unknown_outcome
 
 
-def add_mail(tx: Tx, recipients: Iterable[Recipient]) -> None:
-    tx.many(
-        INSERT,
-        [
-            (
-                *(ids.new(ids.DELIVERY, each.created_at), each.account_id, each.inbox_id, MAIL),
-                *(each.message_id, None, each.address, each.address.rpartition("@")[2], each.position),
-                *(None, int(each.is_cold), *_unstarted(each.created_at)),
-            )
-            for each in recipients
-        ],
-    )
+class NewDelivery(Struct, frozen=True, kw_only=True):
+    """A row that nobody has tried to deliver yet; the fields are the columns."""
+
+    id: str
+    account_id: str
+    inbox_id: str
+    kind: str
+    message_id: str
+    event_id: str | None = None
+    target: str
+    lane: str
+    position: int = 0
+    webhook_owner: str | None = None
+    is_cold: int = 0
+    state: str = PENDING
+    attempts: int = 0
+    waits_used: int = 0
+    due_at: int
+    last_reply: str = ""
+    created_at: int
+
+
+def add_all(tx: Tx, new: Sequence[NewDelivery]) -> None:
+    columns = ", ".join(NewDelivery.__struct_fields__)
+    tx.many(f"insert into deliveries ({columns}) values :rows", [structs.astuple(each) for each in new])
 
 
 def add_webhooks(tx: Tx, wanted: Iterable[tuple[Event, str, str]]) -> None:
     """Each event with the owner and the URL of the webhook that wants it."""
-    tx.many(
-        INSERT,
+    add_all(
+        tx,
         [
-            (
-                *(ids.new(ids.DELIVERY, event.created_at), event.account_id, event.inbox_id, WEBHOOK),
-                *(event.message_id, event.id, url, f"{event.account_id} {urlsplit(url).netloc}", 0),
-                *(owner, 0, *_unstarted(event.created_at)),
+            NewDelivery(
+                id=ids.new(ids.DELIVERY, event.created_at),
+                account_id=event.account_id,
+                inbox_id=event.inbox_id,
+                kind=WEBHOOK,
+                message_id=event.message_id,
+                event_id=event.id,
+                target=url,
+                lane=f"{event.account_id} {urlsplit(url).netloc}",
+                webhook_owner=owner,
+                due_at=event.created_at,
+                created_at=event.created_at,
             )
             for event, owner, url in wanted
         ],
     )
-
-
-def _unstarted(now: int) -> tuple[object, ...]:
-    """State, attempts, waits_used, due_at, last_reply and created_at."""
-    return PENDING, 0, 0, now, "", now
 
 
 def claim_mail(tx: Tx, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:

@@ -23,7 +23,7 @@ from postroom.threads import Thread
 
 BODY_MAX_CHARACTERS = 1_000_000
 PARTICIPANTS_PER_MAIL = 200
-PART_MAX_BYTES = 2 * 1024 * 1024
+PART_MAX_SIZE = 1024 * 1024
 
 
 class Destination(Struct, frozen=True):
@@ -71,15 +71,37 @@ class Incoming(Struct, frozen=True):
     now: int
 
 
-class Copy(Struct, frozen=True):
-    """A mail in one inbox, in its thread. `number` is the place of the mail among those stored with it."""
+class Handed(Struct, frozen=True):
+    """A mail for one inbox. `number` is the place of the mail among those stored with it."""
 
     number: int
     incoming: Incoming
     destination: Destination
+
+    @property
+    def mail(self) -> ParsedMail:
+        return self.incoming.read.mail
+
+    @property
+    def inbox_id(self) -> str:
+        return self.destination.inbox_id
+
+
+class Copy(Struct, frozen=True):
+    """A mail in its thread in one inbox."""
+
+    handed: Handed
     thread: Thread
     is_start: bool
     is_new_participant: bool
+
+    @property
+    def incoming(self) -> Incoming:
+        return self.handed.incoming
+
+    @property
+    def mail(self) -> ParsedMail:
+        return self.handed.mail
 
 
 class Stored(Struct, frozen=True):
@@ -87,127 +109,145 @@ class Stored(Struct, frozen=True):
     inbox: Inbox
     document: Document
 
+    @property
+    def incoming(self) -> Incoming:
+        return self.copy.incoming
+
+    @property
+    def number(self) -> int:
+        return self.copy.handed.number
+
 
 def deposit(tx: Tx, mails: list[Incoming]) -> list[list[str]]:
     """Gives for each mail the bells to ring after the commit."""
-    return [bells for part in unrelated(mails) for bells in deposit_unrelated(tx, part)]
+    bells: list[list[str]] = [[] for _ in mails]
+    taken = take_over(tx, mails)
+    owners = count_mails(tx, taken)
+    for part in in_parts(taken):
+        stored = store(tx, part, owners)
+        for number, rung in tell(tx, stored):
+            bells[number] += rung
+    return bells
 
 
-def unrelated(mails: list[Incoming]) -> Iterator[list[Incoming]]:
-    """Parts in which no mail answers another, so that each finds what it answers in the database.
-
-    Large mails are parts of their own: their rows are not in memory together.
-    """
-    part: list[Incoming] = []
-    known: set[str] = set()
-    size_bytes = 0
-    for incoming in mails:
-        mail, size = incoming.read.mail, len(incoming.arrival.raw)
-        is_answer = not (known.isdisjoint(mail.in_reply_to) and known.isdisjoint(mail.references))
-        if part and (is_answer or size_bytes + size > PART_MAX_BYTES):
-            yield part
-            part, known, size_bytes = [], set(), 0
-        part.append(incoming)
-        known.add(mail.message_id)
-        size_bytes += size
-    yield part
-
-
-def deposit_unrelated(tx: Tx, mails: list[Incoming]) -> list[list[str]]:
-    copies = [put_into_thread(tx, *taken) for taken in take_over(tx, mails)]
-    owners = count_in_inboxes(tx, copies)
-    stored = [to_stored(owners[copy.thread.inbox_id], copy) for copy in copies]
-    store(tx, stored)
-    return tell(tx, mails, stored)
-
-
-def take_over(tx: Tx, mails: list[Incoming]) -> list[tuple[int, Incoming, Destination]]:
+def take_over(tx: Tx, mails: list[Incoming]) -> list[Handed]:
     """A mail for each of its inboxes, but not where the inbox has the same mail already."""
     handed = [
-        (number, mail, destination)
+        Handed(number, mail, destination)
         for number, mail in enumerate(mails)
         for destination in mail.arrival.destinations
     ]
     are_new = messages.take_over(
-        tx, [(destination.inbox_id, mail.read.content_hash, mail.now) for _, mail, destination in handed]
+        tx, [(each.inbox_id, each.incoming.read.content_hash, each.incoming.now) for each in handed]
     )
-    return [taken for taken, is_new in zip(handed, are_new, strict=True) if is_new]
+    return [each for each, is_new in zip(handed, are_new, strict=True) if is_new]
 
 
-def put_into_thread(tx: Tx, number: int, incoming: Incoming, destination: Destination) -> Copy:
-    mail, inbox_id = incoming.read.mail, destination.inbox_id
-    joined = threads.resolve(tx, inbox_id, mail.in_reply_to, mail.references)
-    if joined is None:
-        started = threads.new(inbox_id, mail.subject, is_read=False, now=incoming.now)
-        return Copy(number, incoming, destination, started, is_start=True, is_new_participant=False)
-    is_new = not threads.has_participant(tx, joined.id, mail.from_address)
-    threads.add_participants(tx, [(joined.id, mail.from_address)])  # known to the next mail of this thread
-    thread = threads.add_message(tx, joined, is_read=False, now=incoming.now)
-    return Copy(number, incoming, destination, thread, is_start=False, is_new_participant=is_new)
+def count_mails(tx: Tx, taken: list[Handed]) -> dict[str, Inbox]:
+    """Before anything else, and in the order of the ids: so nodes wait for each other in one order only.
 
-
-def count_in_inboxes(tx: Tx, copies: list[Copy]) -> dict[str, Inbox]:
-    """In the order of their ids, so that two nodes never wait for each other."""
-    counts = Counter(copy.thread.inbox_id for copy in copies)
-    started = Counter(copy.thread.inbox_id for copy in copies if copy.is_start)
+    A mail that names no other starts a thread for sure.
+    """
+    counts = Counter(each.inbox_id for each in taken)
+    started = Counter(each.inbox_id for each in taken if not names_others(each.mail))
     return {
-        each: inboxes.count(tx, each, inbound=counts[each], new_threads=started[each], unread=started[each])
-        for each in sorted(counts)
+        inbox_id: inboxes.count(
+            tx, inbox_id, inbound=counts[inbox_id], new_threads=started[inbox_id], unread=started[inbox_id]
+        )
+        for inbox_id in sorted(counts)
     }
 
 
-def store(tx: Tx, stored: list[Stored]) -> None:
-    threads.add_all(tx, [each.copy.thread for each in stored if each.copy.is_start])
-    messages.add_all(tx, [to_new_message(each) for each in stored])
-    attachments.add_all(
-        tx, [(each.document.id, file) for each in stored for file in each.copy.incoming.read.attachments]
-    )
+def names_others(mail: ParsedMail) -> bool:
+    return bool(mail.in_reply_to or mail.references)
+
+
+def in_parts(taken: list[Handed]) -> Iterator[list[Handed]]:
+    """Parts in which no mail answers another, so that each finds what it answers in the database.
+
+    They are small as well, since all rows of a part are in memory together.
+    """
+    part: list[Handed] = []
+    known: set[str] = set()
+    size = 0
+    for each in taken:
+        is_answer = not (known.isdisjoint(each.mail.in_reply_to) and known.isdisjoint(each.mail.references))
+        if part and (is_answer or size + row_size(each.incoming) > PART_MAX_SIZE):
+            yield part
+            part, known, size = [], set(), 0
+        part.append(each)
+        known.add(each.mail.message_id)
+        size += row_size(each.incoming)
+    if part:
+        yield part
+
+
+def row_size(incoming: Incoming) -> int:
+    """In bytes or characters; the text stands in the message and in the event."""
+    read = incoming.read
+    texts = len(read.body_text) + len(read.reply_text)
+    return len(incoming.kept or b"") + 2 * texts + len(read.mail.body_html)
+
+
+def store(tx: Tx, part: list[Handed], owners: dict[str, Inbox]) -> list[Stored]:
+    copies = [put_into_thread(tx, handed) for handed in part]
+    count_late_starts(tx, copies)
+    stored = [to_stored(owners[copy.handed.inbox_id], copy) for copy in copies]
+    started = [each for each in stored if each.copy.is_start]
+    threads.add_all(tx, [each.copy.thread for each in started])
     threads.add_participants(
         tx,
-        [
-            (each.document.thread_id, address)
-            for each in stored
-            for address in participants(each.copy.incoming.read.mail)
-        ],
+        [(each.copy.thread.id, address) for each in started for address in participants(each.copy.mail)],
     )
-    inboxes.add_correspondents(
-        tx, [(each.inbox.id, each.copy.incoming.read.mail.from_address) for each in stored]
+    messages.add_all(tx, [to_new_message(each) for each in stored])
+    attachments.add_all(
+        tx, [(each.document.id, file) for each in stored for file in each.incoming.read.attachments]
     )
+    inboxes.add_correspondents(tx, [(each.inbox.id, each.copy.mail.from_address) for each in stored])
+    return stored
 
 
-def tell(tx: Tx, mails: list[Incoming], stored: list[Stored]) -> list[list[str]]:
-    """The events, or the checks that will record them. Gives for each mail the bells to ring."""
-    bells: list[list[str]] = [[] for _ in mails]
-    unchecked = [each for each in stored if each.copy.incoming.read.needs_check]
+def put_into_thread(tx: Tx, handed: Handed) -> Copy:
+    mail, now = handed.mail, handed.incoming.now
+    joined = threads.resolve(tx, handed.inbox_id, mail.in_reply_to, mail.references)
+    if joined is None:
+        started = threads.new(handed.inbox_id, mail.subject, is_read=False, now=now)
+        return Copy(handed, started, is_start=True, is_new_participant=False)
+    is_new = not threads.has_participant(tx, joined.id, mail.from_address)
+    threads.add_participants(tx, [(joined.id, address) for address in participants(mail)])
+    thread = threads.add_message(tx, joined, is_read=False, now=now)
+    return Copy(handed, thread, is_start=False, is_new_participant=is_new)
+
+
+def count_late_starts(tx: Tx, copies: list[Copy]) -> None:
+    """Threads that mails start because what they name is not here."""
+    late = Counter(copy.handed.inbox_id for copy in copies if copy.is_start and names_others(copy.mail))
+    for inbox_id, count in late.items():
+        inboxes.count(tx, inbox_id, new_threads=count, unread=count)
+
+
+def tell(tx: Tx, stored: list[Stored]) -> Iterator[tuple[int, list[str]]]:
+    """The events, or the checks that will record them. Gives numbers of mails with the bells to ring."""
+    unchecked = [each for each in stored if each.incoming.read.needs_check]
     checks.add_all(tx, [to_check(each) for each in unchecked])
-    for each in unchecked:
-        bells[each.copy.number] += [checks.BELL]
-    ready = [each for each in stored if not each.copy.incoming.read.needs_check]
-    told = announce_all(tx, [to_news(each) for each in ready], mails[0].base_url)
-    for each, rung in zip(ready, told, strict=True):
-        bells[each.copy.number] += rung
-    for each in stored:
-        bells[each.copy.number] += follow_report(tx, each)
-    return bells
+    yield from ((each.number, [checks.BELL]) for each in unchecked)
+    ready = [each for each in stored if not each.incoming.read.needs_check]
+    told = announce_all(tx, [to_news(each) for each in ready], stored[0].incoming.base_url)
+    yield from ((each.number, rung) for each, rung in zip(ready, told, strict=True))
+    yield from ((each.number, follow_report(tx, each)) for each in stored)
 
 
 def follow_report(tx: Tx, stored: Stored) -> list[str]:
     """What a bounce or a complaint means for the mail that it is about."""
-    incoming = stored.copy.incoming
+    incoming = stored.incoming
     if incoming.read.report is None:
         return []
-    return apply_report(
-        tx,
-        stored.inbox,
-        incoming.read.report,
-        stored.copy.destination.bounce_path,
-        incoming.base_url,
-        incoming.now,
-    )
+    path = stored.copy.handed.destination.bounce_path
+    return apply_report(tx, stored.inbox, incoming.read.report, path, incoming.base_url, incoming.now)
 
 
 def to_new_message(stored: Stored) -> NewMessage:
-    incoming = stored.copy.incoming
+    incoming = stored.incoming
     return NewMessage(
         document=stored.document,
         status=RECEIVED,
@@ -221,13 +261,13 @@ def to_new_message(stored: Stored) -> NewMessage:
 
 
 def to_check(stored: Stored) -> Check:
-    incoming = stored.copy.incoming
+    incoming = stored.incoming
     arrival = incoming.arrival
     return Check(stored.document.id, arrival.peer_ip, arrival.helo, arrival.mail_from, incoming.now)
 
 
 def to_news(stored: Stored) -> News:
-    incoming = stored.copy.incoming
+    incoming = stored.incoming
     return News(
         stored.inbox.account_id, MESSAGE_RECEIVED, stored.document, incoming.read.attachments, incoming.now
     )

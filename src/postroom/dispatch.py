@@ -1,7 +1,7 @@
 """Composed mails, checked, stored and queued as the specification says; many by few statements."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec import Struct
@@ -19,7 +19,7 @@ from postroom import (
 )
 from postroom.attachments import Attachment
 from postroom.clock import to_iso
-from postroom.deliveries import Recipient
+from postroom.deliveries import NewDelivery
 from postroom.errors import FeatureRequiresPaidPlan
 from postroom.idempotency import Claim
 from postroom.inboxes import Inbox
@@ -29,6 +29,8 @@ from postroom.mail.compose import Draft, DraftAttachment
 from postroom.messages import OUTBOUND, PENDING, Document, NewMessage
 from postroom.storage.database import Tx
 from postroom.threads import Thread
+
+PART_MAX_SIZE = 1024 * 1024
 
 
 class Order(Struct, frozen=True):
@@ -119,20 +121,32 @@ class Ready(Struct, frozen=True):
 
 
 def dispatch(tx: Tx, submissions: list[Submission]) -> list[Answer]:
-    """What is checked holds for all of them together. If it does not, each is a call of its own."""
-    return [answer for part in of_different_keys(submissions) for answer in dispatch_part(tx, part)]
+    """What is checked holds for all of them together. If it does not, they are tried in smaller groups."""
+    return [answer for part in in_parts(submissions) for answer in dispatch_part(tx, part)]
 
 
-def of_different_keys(submissions: list[Submission]) -> Iterator[list[Submission]]:
-    """The second request with a key finds the first one stored."""
+def in_parts(submissions: list[Submission]) -> Iterator[list[Submission]]:
+    """Each key once, so that the second request with it finds the first one stored.
+
+    Parts are small as well, since all rows of a part are in memory together.
+    """
     part: dict[tuple[str, str], Submission] = {}
+    size = 0
     for submission in submissions:
         key = (submission.caller.account_id, submission.order.idempotency_key)
-        if key in part:
+        if part and (key in part or size + row_size(submission) > PART_MAX_SIZE):
             yield list(part.values())
-            part = {}
+            part, size = {}, 0
         part[key] = submission
+        size += row_size(submission)
     yield list(part.values())
+
+
+def row_size(submission: Submission) -> int:
+    """In bytes or characters."""
+    letter = submission.letter
+    texts = len(letter.draft.text) + len(letter.draft.html or "") + len(letter.own_text)
+    return texts + (0 if submission.blob else len(letter.raw))
 
 
 def dispatch_part(tx: Tx, submissions: list[Submission]) -> list[Answer]:
@@ -148,7 +162,7 @@ def dispatch_part(tx: Tx, submissions: list[Submission]) -> list[Answer]:
     require_limits(tx, new, owners, cold)
     require_no_loops(tx, new)
     store(tx, new)
-    deliveries.add_mail(tx, [recipient for each in new for recipient in to_recipients(each, cold)])
+    deliveries.add_all(tx, [delivery for each in new for delivery in to_deliveries(each, cold)])
     return [
         Answer(each.answer if answer is None else answer, is_replay=answer is not None)
         for each, answer in zip(ready, known, strict=True)
@@ -204,20 +218,27 @@ def find_cold(tx: Tx, new: list[Ready]) -> set[tuple[str, str]]:
 
 
 def require_limits(tx: Tx, new: list[Ready], owners: dict[str, Inbox], cold: set[tuple[str, str]]) -> None:
-    by_inbox = defaultdict(list)
-    for each in new:
-        by_inbox[each.inbox_id].append(each)
-    for inbox_id, sends in by_inbox.items():
-        now = sends[-1].submission.now
-        limits.require_sends(tx, inbox_id, len(sends), now)
-        strangers = {address for of_inbox, address in cold if of_inbox == inbox_id}
-        limits.require_warmth(tx, inbox_id, owners[inbox_id].created_at, strangers, now)
+    """Judged at the earliest moment, which refuses too much if anything; alone each is judged at its own."""
+    strangers: dict[str, set[str]] = defaultdict(set)
+    for inbox_id, address in cold:
+        strangers[inbox_id].add(address)
+    for inbox_id, moments in moments_by([(each.inbox_id, each.submission.now) for each in new]).items():
+        limits.require_sends(tx, inbox_id, len(moments), min(moments))
+        created_at = owners[inbox_id].created_at
+        limits.require_warmth(tx, inbox_id, created_at, strangers[inbox_id], min(moments))
 
 
 def require_no_loops(tx: Tx, new: list[Ready]) -> None:
-    counts = Counter(each.thread.id for each in new if answers_a_machine(each.submission.around))
-    for thread_id, count in counts.items():
-        limits.require_no_loop(tx, thread_id, count, new[-1].submission.now)
+    replies = [each for each in new if answers_a_machine(each.submission.around)]
+    for thread_id, moments in moments_by([(each.thread.id, each.submission.now) for each in replies]).items():
+        limits.require_no_loop(tx, thread_id, len(moments), min(moments))
+
+
+def moments_by(pairs: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = defaultdict(list)
+    for name, moment in pairs:
+        found[name].append(moment)
+    return found
 
 
 def answers_a_machine(around: Surroundings) -> bool:
@@ -256,16 +277,21 @@ def to_new_message(ready: Ready) -> NewMessage:
     )
 
 
-def to_recipients(ready: Ready, cold: set[tuple[str, str]]) -> list[Recipient]:
+def to_deliveries(ready: Ready, cold: set[tuple[str, str]]) -> list[NewDelivery]:
+    now = ready.submission.now
     return [
-        Recipient(
+        NewDelivery(
+            id=ids.new(ids.DELIVERY, now),
             account_id=ready.account_id,
             inbox_id=ready.inbox_id,
+            kind=deliveries.MAIL,
             message_id=ready.document.id,
-            address=address,
+            target=address,
+            lane=address.rpartition("@")[2],
             position=position,
-            is_cold=(ready.inbox_id, address) in cold,
-            created_at=ready.submission.now,
+            is_cold=int((ready.inbox_id, address) in cold),
+            due_at=now,
+            created_at=now,
         )
         for position, address in enumerate(ready.addresses)
     ]

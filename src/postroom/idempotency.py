@@ -66,7 +66,7 @@ def claim_all(tx: Tx, claims: Sequence[Claim]) -> list[bytes | None]:
         " request_hash = excluded.request_hash, answer = excluded.answer, created_at = excluded.created_at"
         f" where idempotency_keys.created_at <= excluded.created_at - {LIFETIME}"
         " returning account_id, idempotency_key",
-        [(each.account_id, each.key, each.request_hash, each.answer, each.now) for each in claims],
+        sorted((each.account_id, each.key, each.request_hash, each.answer, each.now) for each in claims),
     )
     ours = {(row["account_id"], row["idempotency_key"]) for row in rows}
     return [

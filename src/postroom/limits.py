@@ -35,6 +35,7 @@ def require_inbox_creation(tx: Tx, account_id: str, now: int) -> None:
 def require_sends(tx: Tx, inbox_id: str, count: int, now: int) -> None:
     """10 in any 60 seconds and 200 a UTC day; `count` are about to be stored."""
     today = start_of_day(now)
+    # Behind the newest `limit - count` sends there is another one only if the limit would be passed.
     row = tx.one(
         f"select ({NTH_SEND} and created_at > :minute_ago {NEWEST_FIRST} :minute_offset) as of_minute,"
         f" ({NTH_SEND} and created_at >= :today {NEWEST_FIRST} :day_offset) as of_day",

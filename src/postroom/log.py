@@ -49,6 +49,6 @@ def _quoted(value: str) -> str:
     return f'"{escaped}"'
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)
 def _quoted_event(event: str) -> str:
     return _quoted(event)

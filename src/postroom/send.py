@@ -14,7 +14,8 @@ from postroom.keys import Caller
 from postroom.mail import compose, filenames, quote, text
 from postroom.mail.address import Address, mailbox_of, parse_list, validate
 from postroom.mail.compose import Draft, DraftAttachment
-from postroom.messages import INBOUND, RAW_IN_ROW_BYTES
+from postroom.messages import INBOUND
+from postroom.receive import put_if_large
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
@@ -146,10 +147,6 @@ def writable_senders(from_addr: str) -> Iterable[Address]:
             yield Address(sender.name, validate(sender.address))
         except ValueError:
             continue
-
-
-async def put_if_large(resources: Resources, raw: bytes) -> str | None:
-    return await asyncio.to_thread(resources.blobs.put, raw) if len(raw) > RAW_IN_ROW_BYTES else None
 
 
 async def remove_blob(resources: Resources, blob: str | None) -> None:

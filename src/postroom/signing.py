@@ -94,6 +94,8 @@ def _signature_or_error(mail: Unsigned) -> bytes | Exception:
         )
     except Exception as error:
         return error
+    except BaseException as panic:  # of the library; whoever waits must hear of it
+        return RuntimeError(repr(panic))
 
 
 @lru_cache(maxsize=1000)

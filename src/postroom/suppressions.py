@@ -47,15 +47,17 @@ def find(tx: Tx, account_id: str, address: str) -> Suppression | None:
 def require_none(tx: Tx, recipients: Sequence[tuple[str, str]]) -> None:
     """Pairs of the account that sends and the address."""
     rows = tx.many(
-        "select address, type from suppressions where (account_id, address) in (values :rows)", recipients
+        "select account_id, address, type from suppressions where (account_id, address) in (values :rows)",
+        recipients,
     )
-    found = {row["address"]: row["type"] for row in rows}
-    for _, address in recipients:
-        if address in found:
+    found = {(row["account_id"], row["address"]): row["type"] for row in rows}
+    for account_id, address in recipients:
+        kind = found.get((account_id, address))
+        if kind is not None:
             raise RecipientSuppressed(
-                f"{address} is on the suppression list ({found[address]})."
+                f"{address} is on the suppression list ({kind})."
                 " DELETE /v1/suppressions/{address} takes it off.",
-                type=found[address],
+                type=kind,
                 recipient=address,
             )
 

@@ -14,9 +14,8 @@ T = TypeVar("T")
 
 IDLE_SECONDS = 1.0
 RENEWAL_SECONDS = 5.0
-ROOM_SECONDS = (
-    0.05  # how long a little room may stay free: a claim is a commit, and takes many as well as one
-)
+# How long a little room may stay free: a claim is a commit, and takes many as well as one.
+ROOM_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Several nodes on one PostgreSQL."""
 
 import asyncio
+import threading
 
 from postroom.storage.database import Tx
 from postroom.storage.postgres import PostgresDatabase, open_postgres
@@ -31,3 +32,23 @@ async def test_nodes_that_lock_rows_in_opposite_order_all_succeed(postgres_url: 
     assert await nodes[1].read(numbers) == [200, 200, 200]
     for node in nodes:
         await node.close()
+
+
+async def test_all_statements_of_a_read_see_the_same_moment(postgres_url: str) -> None:
+    node = await open_postgres(postgres_url, START)
+    await node.write(make_counters)
+    has_begun, may_go_on = threading.Event(), threading.Event()
+
+    def look_twice(tx: Tx) -> tuple[list[int], list[int]]:
+        first = numbers(tx)
+        has_begun.set()
+        assert may_go_on.wait(20)
+        return first, numbers(tx)
+
+    reading = asyncio.create_task(node.read(look_twice))
+    assert await asyncio.to_thread(has_begun.wait, 20)
+    await node.write(count, "a")
+    may_go_on.set()
+    assert await reading == ([0, 0, 0], [0, 0, 0])
+    assert await node.read(numbers) == [1, 0, 0]
+    await node.close()

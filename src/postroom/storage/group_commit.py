@@ -5,7 +5,9 @@ Each call has a savepoint of its own, so one that fails never undoes another.
 
 import asyncio
 import queue
+import random
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -15,6 +17,7 @@ from postroom.storage.database import Tx
 
 BATCH_LIMIT = 128
 RUNS = 50
+PART_WAYS_SECONDS = 0.02  # two that wait for each other's rows would meet again if both began at once
 
 
 class Session(Protocol):
@@ -37,13 +40,12 @@ class Session(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """A function to be called alone, or with the items of other jobs that are for the same function."""
+    """An item for a function, which is called once with the items of all jobs that are for it."""
 
-    function: Callable[..., Any]
+    function: Callable[[Tx, list[Any]], list[Any]]
+    item: Any
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
-    is_shared: bool = False
-    item: Any = None
     result: Any = None
     error: Exception | None = None
 
@@ -119,6 +121,7 @@ class Writer:
             again = runs_left > 1 and session.must_run_again(error)
             self._abandon()
             if again:
+                time.sleep(random.uniform(0, PART_WAYS_SECONDS))  # noqa: S311
                 self._run_alone(job, runs_left - 1)
             else:
                 job.error = error
@@ -159,22 +162,19 @@ class WriteQueue:
         self._closed = False
 
     async def run(self, function: Callable[[Tx], Any]) -> Any:
-        return await self._hand_in(function, False, None)
+        return await self.run_together(lambda tx, _: [function(tx)], None)
 
     async def run_together(self, function: Callable[[Tx, list[Any]], list[Any]], item: Any) -> Any:
-        return await self._hand_in(function, True, item)
-
-    def _hand_in(self, function: Callable[..., Any], is_shared: bool, item: Any) -> asyncio.Future[Any]:
         if self._closed:
             raise Unavailable("The server is stopping. Try again.", retry_after=5)
         loop = asyncio.get_running_loop()
-        job = Job(function, loop, loop.create_future(), is_shared, item)
+        job = Job(function, item, loop, loop.create_future())
         if len(self._writers) == 1:
             # After the callers of this turn of the loop, so that the first does not go off alone.
             loop.call_soon(self._jobs.put, job)
         else:
             self._jobs.put(job)
-        return job.future
+        return await job.future
 
     async def close(self) -> None:
         """Finishes what was handed in, then stops the writers."""
@@ -190,7 +190,7 @@ def _calls(batch: list[Job]) -> list[list[Job]]:
     """The jobs that are one call of their function, in the order in which each call was first asked for."""
     calls: dict[object, list[Job]] = {}
     for job in batch:
-        calls.setdefault(job.function if job.is_shared else job, []).append(job)
+        calls.setdefault(job.function, []).append(job)
     return list(calls.values())
 
 
@@ -208,17 +208,17 @@ def _run_in_savepoint(session: Session, call: list[Job]) -> None:
 
 
 def _fail(session: Session, call: list[Job], error: Exception) -> None:
-    """Of items that failed together, some may be good alone."""
+    """Of items that failed together, most are good: halves find the bad ones with few calls."""
     if len(call) == 1:
         call[0].error = error
         return
-    for job in call:
-        _run_in_savepoint(session, [job])
+    middle = len(call) // 2
+    _run_in_savepoint(session, call[:middle])
+    _run_in_savepoint(session, call[middle:])
 
 
 def _run_call(tx: Tx, call: list[Job]) -> None:
-    function = call[0].function
-    results = function(tx, [job.item for job in call]) if call[0].is_shared else [function(tx)]
+    results = call[0].function(tx, [job.item for job in call])
     for job, result in zip(call, results, strict=True):
         job.result, job.error = result, None
 

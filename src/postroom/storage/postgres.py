@@ -4,6 +4,7 @@ Each connection belongs to one thread, which replaces it when it breaks.
 """
 
 import asyncio
+import contextlib
 import functools
 import queue
 import re
@@ -154,6 +155,9 @@ class Readers:
         except Unavailable:
             return function(PostgresTx(self._connection()))
 
+    async def run_in_snapshot(self, function: Callable[[Tx], Any]) -> Any:
+        return await self.run(lambda tx: _in_snapshot(tx, function))
+
     def _connection(self) -> psycopg.Connection[dict[str, Any]]:
         connection: psycopg.Connection[dict[str, Any]] | None = getattr(self._own, "connection", None)
         if connection is None or connection.closed:
@@ -165,6 +169,16 @@ class Readers:
         self._threads.shutdown(wait=True)
         for connection in self._connections:
             connection.close()
+
+
+def _in_snapshot(tx: Tx, function: Callable[[Tx], Any]) -> Any:
+    """All statements of a read see the same moment, as on SQLite."""
+    tx.run("begin isolation level repeatable read read only")
+    try:
+        return function(tx)
+    finally:
+        with contextlib.suppress(psycopg.Error, Unavailable):  # a broken connection has nothing to end
+            tx.run("rollback")
 
 
 class BellRelay:
@@ -232,11 +246,11 @@ class PostgresDatabase:
         self._writes = WriteQueue(lambda: PostgresSession(url, BATCH_LOCK_MILLISECONDS), writers=WRITERS)
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        result: T = await self._readers.run(lambda tx: fn(tx, *args, **kwargs))
+        result: T = await self._readers.run_in_snapshot(lambda tx: fn(tx, *args, **kwargs))
         return result
 
     def look_up(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
-        return self.read(fn, *args, **kwargs)
+        return self._readers.run(lambda tx: fn(tx, *args, **kwargs))
 
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         result: T = await _unless_busy(self._writes.run(lambda tx: fn(tx, *args, **kwargs)))

@@ -1,13 +1,13 @@
 """SQLite: one writer thread with group commit; short indexed reads run directly in the event loop."""
 
 import asyncio
-import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
+from postroom import log
 from postroom.errors import Unavailable
 from postroom.storage.bells import BellEar, Bells
 from postroom.storage.database import Item, Row, StorageError, Tx, Values, in_parts
@@ -129,8 +129,12 @@ class Checkpointer:
 
     def _serve(self) -> None:
         while not self._stopping.wait(CHECKPOINT_SECONDS):
-            with contextlib.suppress(sqlite3.OperationalError):  # no room: whoever writes next is told
+            try:
                 self._connection.execute("pragma wal_checkpoint(passive)").fetchall()
+            except sqlite3.OperationalError:
+                pass  # no room: whoever writes next is told
+            except sqlite3.Error:
+                log.get().exception("the log of the database cannot be copied")
 
     def close(self) -> None:
         self._stopping.set()

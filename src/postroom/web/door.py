@@ -76,7 +76,8 @@ class Door:
             raise
         except ApiError as error:
             if error.status >= 500:
-                log.get().error(error.message, request_id=request_id, reason=str(error.__cause__))
+                reason = f"{error.message} {error.__cause__ or ''}".rstrip()
+                log.get().error("request failed", request_id=request_id, reason=reason)
             return error_response(error)
         except Exception:
             log.get().exception("unexpected error", request_id=request_id, route=visit.route)
