@@ -184,16 +184,27 @@ def record_outcome(
 
 
 def record_success(tx: Tx, job: Job, code: int, reply: str, took: int, base_url: str, now: int) -> list[str]:
-    """An only recipient decides for the message. Its status is set first, which also holds the message."""
-    is_only = job.outgoing.recipients == 1
-    is_sent = is_only and messages.set_status(tx, job.message.id, SENT)
-    if not is_only:
-        messages.hold(tx, job.message.id)
+    finish = finish_only if job.outgoing.recipients == 1 else finish_one_of_several
+    is_sent = finish(tx, job, code, reply, took, now)
+    return tell(tx, job, events.MESSAGE_SENT, None, base_url, now) if is_sent else []
+
+
+def finish_only(tx: Tx, job: Job, code: int, reply: str, took: int, now: int) -> bool:
+    """True when the message is sent by it. The status is set first, which also holds the message."""
+    is_sent = messages.set_status(tx, job.message.id, SENT)
+    deliveries.note_answer(tx, job.delivery, code, reply, took)
+    if deliveries.finish(tx, job.delivery, DONE, code, reply, now):
+        return is_sent
+    deliveries.settle(tx, job.message.id)  # it was given up meanwhile
+    return False
+
+
+def finish_one_of_several(tx: Tx, job: Job, code: int, reply: str, took: int, now: int) -> bool:
+    """True when the message is sent by it, the last one."""
+    messages.hold(tx, job.message.id)
     deliveries.note_answer(tx, job.delivery, code, reply, took)
     is_finished = deliveries.finish(tx, job.delivery, DONE, code, reply, now)
-    if not (is_only and is_finished):
-        is_sent = deliveries.settle(tx, job.message.id) == SENT
-    return tell(tx, job, events.MESSAGE_SENT, None, base_url, now) if is_sent and is_finished else []
+    return deliveries.settle(tx, job.message.id) == SENT and is_finished
 
 
 def record_failure(tx: Tx, job: Job, error: DeliveryError, reply: str, base_url: str, now: int) -> list[str]:

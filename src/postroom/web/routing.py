@@ -50,13 +50,15 @@ class Route:
 
 
 Found = tuple[Route, dict[str, str]]  # with the values of its path's names
+Places = tuple[int, ...]  # of the fixed segments of a path
+Words = tuple[str, ...]  # the fixed segments themselves
 
 
 class Router:
     """Finds a route by the fixed segments of its path; how many routes there are makes no difference."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
-        self._shapes: dict[int, dict[tuple[int, ...], dict[tuple[str, ...], list[Route]]]] = {}
+        self._shapes: dict[int, dict[Places, dict[Words, list[Route]]]] = {}  # by length first
         for route in routes:
             fixed = tuple(place for place, segment in enumerate(route.segments) if segment[:1] != "{")
             by_words = self._shapes.setdefault(len(route.segments), {}).setdefault(fixed, {})
