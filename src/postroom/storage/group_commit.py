@@ -1,6 +1,6 @@
 """A thread that runs write functions; those that wait together share one transaction and one fsync.
 
-Each call has a savepoint of its own, so one that fails never undoes another.
+Each call can be undone by itself, so one that fails never undoes another.
 """
 
 import asyncio
@@ -97,8 +97,7 @@ class Writer:
         try:
             session = self._open_session()
             session.begin()
-            for call in _calls(batch):
-                _run_in_savepoint(session, call)
+            _run_calls(session, _calls(batch))
         except Exception:
             self._abandon()
             for job in batch:
@@ -192,6 +191,22 @@ def _calls(batch: list[Job]) -> list[list[Job]]:
     for job in batch:
         calls.setdefault(job.function, []).append(job)
     return list(calls.values())
+
+
+def _run_calls(session: Session, calls: list[list[Job]]) -> None:
+    """A call that is alone needs a savepoint only once it has failed."""
+    if len(calls) > 1:
+        for call in calls:
+            _run_in_savepoint(session, call)
+        return
+    try:
+        _run_call(session.tx, calls[0])
+    except Exception as error:
+        if session.must_run_again(error):
+            raise _BatchLost from error
+        session.rollback()
+        session.begin()
+        _fail(session, calls[0], error)
 
 
 def _run_in_savepoint(session: Session, call: list[Job]) -> None:
