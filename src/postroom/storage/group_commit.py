@@ -120,7 +120,7 @@ class Writer:
             again = runs_left > 1 and session.must_run_again(error)
             self._abandon()
             if again:
-                time.sleep(random.uniform(0, PART_WAYS_SECONDS))  # noqa: S311
+                time.sleep(random.uniform(0, PART_WAYS_SECONDS))  # noqa: S311 (no secret)
                 self._run_alone(job, runs_left - 1)
             else:
                 job.error = error
