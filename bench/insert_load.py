@@ -13,7 +13,8 @@ from bench.peers import one_commit_a_call
 from bench.peers.one_commit_a_call import OneCommitACall
 from bench.results import Aim, Result
 from bench.rounds import alternate, compare
-from postroom import accounts, ids
+from postroom import ids
+from postroom.accounts import accounts
 from postroom.clock import SystemClock
 from postroom.storage.database import Database, Tx
 from postroom.storage.group_commit import Session

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import uvloop
 
-from postroom import accounts, config, inboxes, keys
+from postroom import config
+from postroom.accounts import accounts, keys
 from postroom.assembly import open_database
 from postroom.clock import SystemClock
+from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
 
 

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from postroom import inboxes
-from postroom.messages import Document, Verdicts
+from postroom.mailbox import inboxes
+from postroom.mailbox.messages import Document, Verdicts
 from postroom.storage.database import Tx
 
 NUMBERS = "with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < :count)"

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from postroom.events import Payload
+from postroom.events.events import Payload
 from postroom.web import shapes
 
 

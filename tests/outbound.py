@@ -10,11 +10,11 @@ from typing import Any
 import dkim
 import httpx2
 
-from postroom import deliveries
+from postroom.accounts.domains import DkimKey, find_key
 from postroom.assembly import serving
-from postroom.domains import DkimKey, find_key
 from postroom.mail.dkim import public_record
 from postroom.net.dns import Resolver
+from postroom.queue import deliveries
 from postroom.storage.database import Tx
 from tests.conftest import Server, settings, signing_key
 from tests.couriers.smtp_peer import SmtpPeer

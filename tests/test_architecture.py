@@ -1,4 +1,4 @@
-"""Imports point one way: __main__ -> assembly -> doors -> verbs -> nouns -> storage; pure parts lie below."""
+"""Arrows between rooms point one way; pure parts lie below everything."""
 
 import ast
 from collections.abc import Iterator
@@ -9,22 +9,30 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "postroom"
 CLIENT = SOURCE.parent / "postroom_client"
 
-# Each line may import the lines above it; a name inside a line, only the names before it.
+# A room may import the rooms and files of the lines above it, and those before it in its own line.
 LAYERS: list[list[str]] = [
-    ["ids", "clock", "errors", "names", "config", "log"],
+    ["ids", "clock", "errors", "config", "log"],
     ["mail", "net"],
     ["storage"],
     ["resources"],
-    ["secret_values", "accounts", "keys", "limits", "domains", "inboxes", "suppressions", "idempotency"],
-    ["attachments", "threads", "messages", "events", "checks", "deliveries", "webhooks", "delivery_log"],
-    ["work", "announce", "report", "deposit", "receive", "check", "dispatch", "send"],
-    ["signing", "deliver", "notify", "upkeep"],
+    ["accounts", "mailbox", "queue", "events", "inward", "outward"],
+    ["upkeep"],
     ["extraction", "smtp", "web", "couriers"],
     ["assembly"],
     ["__main__"],
 ]
+# Inside a room as well: a file imports only the files before it.
+ROOMS: dict[str, list[str]] = {
+    "accounts": ["names", "secret_values", "accounts", "keys", "limits", "domains"],
+    "mailbox": ["inboxes", "attachments", "threads", "messages"],
+    "queue": ["suppressions", "idempotency", "deliveries", "work"],
+    "events": ["events", "webhooks", "webhook_log", "announce"],
+    "inward": ["bounces", "examinations", "deposit", "receive", "examine"],
+    "outward": ["submit", "send", "signing", "deliver_mail", "deliver_webhook"],
+}
+FILES_OF_A_ROOM = 14
 DOORS = {"smtp", "web", "couriers", "extraction"}
-PURE = {"mail", "errors", "config", "names"}
+PURE = {"mail", "errors", "config"}
 IMPURE_MODULES = {"asyncio", "socket", "subprocess", "threading", "sqlite3", "psycopg"}
 # The command is the client's with the operator's commands added; /mcp serves the client's tools.
 USERS_OF_THE_CLIENT = {SOURCE / "__main__.py", SOURCE / "web" / "mcp.py"}
@@ -84,6 +92,21 @@ def test_a_module_imports_only_what_lies_below_it(path: Path) -> None:
         assert place(other) < place(here), f"{here} must not import {other}"
         assert not (here in DOORS and other in DOORS), f"the door {here} must not import the door {other}"
         assert not (here in DOORS and other == "storage"), f"the door {here} must go through nouns and verbs"
+
+
+@pytest.mark.parametrize("room", sorted(ROOMS))
+def test_a_room_lists_its_files_and_is_small(room: str) -> None:
+    files = {path.stem for path in (SOURCE / room).glob("*.py")} - {"__init__"}
+    assert files == set(ROOMS[room]), "say in ROOMS where a new file stands"
+    assert len(files) <= FILES_OF_A_ROOM
+
+
+@pytest.mark.parametrize("room", sorted(ROOMS))
+def test_inside_a_room_there_is_no_circle(room: str) -> None:
+    for path in (SOURCE / room).glob("*.py"):
+        inside = {name.split(".")[2] for name in imports_of(path) if name.startswith(f"postroom.{room}.")}
+        for other in inside & set(ROOMS[room]) - {path.stem}:
+            assert ROOMS[room].index(other) < ROOMS[room].index(path.stem), f"{path.stem} imports {other}"
 
 
 @pytest.mark.parametrize(

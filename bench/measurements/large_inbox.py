@@ -9,7 +9,8 @@ from bench.http_load import Load, LoadReport, get_request, run_load
 from bench.processes import Server, running_postroom, scratch_folder
 from bench.results import Aim, Result
 from bench.rounds import alternate, compare
-from postroom import accounts, config, keys
+from postroom import config
+from postroom.accounts import accounts, keys
 from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.storage.database import Tx

@@ -22,13 +22,15 @@ from bench.peers import one_row_a_send
 from bench.processes import HOST, Server, free_port, running, scratch_folder
 from bench.results import Aim, Result, at_least_times_peer
 from bench.rounds import alternate, compare
-from postroom import accounts, config, inboxes, keys
+from postroom import config
+from postroom.accounts import accounts, keys
+from postroom.accounts.keys import Caller
 from postroom.assembly import make_first_account, make_service_key, open_database
 from postroom.clock import SystemClock
-from postroom.keys import Caller
+from postroom.mailbox import inboxes
 from postroom.net.dns import Resolver
+from postroom.outward.send import send_mail
 from postroom.resources import Resources
-from postroom.send import send_mail
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Tx
 from postroom.web.sending import SendBody, to_order

@@ -19,7 +19,7 @@ from postroom_client.cli.command import command, group
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
-    from postroom.accounts import Account
+    from postroom.accounts.accounts import Account
     from postroom.assembly import Postroom
     from postroom.storage.database import Database, Tx
 
@@ -81,7 +81,7 @@ async def _serve(config: Config) -> None:
 
 async def _note_key(postroom: "Postroom") -> None:
     """The first key becomes a profile, so that the next command here works without any setting."""
-    from postroom import keys
+    from postroom.accounts import keys
     from postroom_client import profiles
 
     config = postroom.resources.config
@@ -142,7 +142,7 @@ def create_account(
     as_json: Json = False,
 ) -> None:
     """Create an account and print its key, once."""
-    from postroom import accounts, keys
+    from postroom.accounts import accounts, keys
 
     token = keys.new_token()
     known_plan = _require_plan(plan)
@@ -160,7 +160,7 @@ def create_account(
 @accounts_app.command("list")
 def list_accounts(as_json: Json = False) -> None:
     """List the accounts, oldest first."""
-    from postroom import accounts
+    from postroom.accounts import accounts
     from postroom.clock import to_iso
 
     rows = [
@@ -183,7 +183,7 @@ def create_key(
     as_json: Json = False,
 ) -> None:
     """Create a key for a whole account and print it, once."""
-    from postroom import keys
+    from postroom.accounts import keys
 
     token = keys.new_token()
     key = _write(lambda tx, now: keys.add(tx, _require_account(tx, account).id, None, name, token, now))
@@ -194,7 +194,7 @@ def create_key(
 @keys_app.command("list")
 def list_keys(account: AccountOption, as_json: Json = False) -> None:
     """List the keys of an account, oldest first."""
-    from postroom import keys
+    from postroom.accounts import keys
     from postroom.clock import to_iso
 
     rows = [
@@ -214,7 +214,7 @@ def list_keys(account: AccountOption, as_json: Json = False) -> None:
 @keys_app.command("revoke")
 def revoke_key(key_id: Annotated[str, typer.Argument(help="Id of the key, key_…")]) -> None:
     """Revoke a key, at once, also on a running server."""
-    from postroom import keys
+    from postroom.accounts import keys
 
     _write(lambda tx, now: keys.remove(tx, key_id))
     print(f"{key_id} is revoked.")
@@ -247,7 +247,7 @@ def show_domains(desk: Desk, domain_id: Annotated[str | None, typer.Argument(hel
 
 
 def _describe_domains(tx: "Tx", service_domain: str) -> list[dict[str, Any]]:
-    from postroom import domains
+    from postroom.accounts import domains
 
     owners = [(domains.SERVICE, service_domain, "the service's own")] + [
         (domain.account_id, domain.name, "verified" if domain.verified_at else "not verified yet")
@@ -287,7 +287,7 @@ def _require_plan(plan: str) -> Plan:
 
 
 def _require_account(tx: "Tx", id_or_name: str) -> "Account":
-    from postroom import accounts
+    from postroom.accounts import accounts
     from postroom.errors import NotFound
 
     account = accounts.find(tx, id_or_name)

@@ -7,22 +7,27 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import replace
 from functools import partial
 
-from postroom import accounts, attachments, checks, deliveries, domains, keys, secret_values, webhooks
-from postroom.accounts import Account
-from postroom.check import check_message
+from postroom.accounts import accounts, domains, keys, secret_values
+from postroom.accounts.accounts import Account
 from postroom.clock import Clock, SystemClock
 from postroom.config import Config, ConfigError, Endpoint, allows_private_targets
 from postroom.couriers.mail import MailCourier
 from postroom.couriers.relay import parse_outbound
 from postroom.couriers.webhook import WebhookCourier
-from postroom.deliver import Outbound, deliver_mail
+from postroom.events import webhooks
 from postroom.extraction.pool import ExtractionPool
+from postroom.inward import examinations
+from postroom.inward.examine import check_message
 from postroom.mail import dkim
+from postroom.mailbox import attachments
 from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.target import InvalidWebhookUrl, check_url
-from postroom.notify import deliver_webhook
+from postroom.outward.deliver_mail import Outbound, deliver_mail
+from postroom.outward.deliver_webhook import deliver_webhook
+from postroom.outward.signing import Signers
+from postroom.queue import deliveries
+from postroom.queue.work import Queue, work_through
 from postroom.resources import Resources
-from postroom.signing import Signers
 from postroom.smtp.policy import Policy
 from postroom.smtp.reception import Reception
 from postroom.smtp.server import Server as SmtpServer
@@ -34,12 +39,11 @@ from postroom.upkeep import keep_up
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
 from postroom.web.stream import Streams
-from postroom.work import Queue, work_through
 
 FIRST_ACCOUNT = "default"
 KEY_USE_SECONDS = 5.0
 RETURN_PATH = "return-path"
-CHECKS = Queue(checks.BELL, checks.claim_due, checks.renew, at_once=8)
+CHECKS = Queue(examinations.BELL, examinations.claim_due, examinations.renew, at_once=8)
 WEBHOOKS = Queue(deliveries.WEBHOOK_BELL, deliveries.claim_webhooks, deliveries.renew, at_once=100)
 MAIL = Queue(deliveries.BELL, deliveries.claim_mail, deliveries.renew, at_once=64)
 

@@ -2,8 +2,10 @@
 
 import asyncio
 
-from postroom import idempotency, log, messages
+from postroom import log
 from postroom.clock import DAY
+from postroom.mailbox import messages
+from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 

@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from postroom import accounts, keys
+from postroom.accounts import accounts, keys
 from postroom.net.dns import Resolver
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer

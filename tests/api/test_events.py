@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from postroom.events import Filter, list_after
+from postroom.events.events import Filter, list_after
 from postroom.upkeep import EVENT_LIFETIME, one_round
 from tests.api.test_messages import stranger
 from tests.conftest import Server

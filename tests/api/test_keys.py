@@ -1,6 +1,6 @@
 """Keys: who may do what, and how long."""
 
-from postroom import accounts, keys
+from postroom.accounts import accounts, keys
 from tests.conftest import Server
 
 

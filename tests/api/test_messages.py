@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from postroom import accounts, keys
+from postroom.accounts import accounts, keys
 from postroom.clock import MINUTE
 from postroom.resources import Tx
 from postroom.upkeep import one_round

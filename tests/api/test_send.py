@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from postroom import accounts, keys
+from postroom.accounts import accounts, keys
 from postroom.clock import DAY, MINUTE
 from postroom.mail.parse import parse_mail
 from tests.conftest import Server

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from postroom import events
+from postroom.events import events
 from postroom.web.frames import STALL_SECONDS
 from postroom.web.stream import CONNECTIONS_PER_ACCOUNT
 from tests.api.raw_websocket import CLOSE, PING, TEXT, RawWebSocket, encode, open_raw

@@ -8,7 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from postroom import accounts, ids, keys
+from postroom import ids
+from postroom.accounts import accounts, keys
 from postroom.assembly import serving
 from postroom.net.dns import Resolver
 from postroom.storage.database import Tx

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from postroom import webhooks
 from postroom.clock import DAY
+from postroom.events import webhooks
 from tests.api.endpoint import Endpoint, running_endpoint
 from tests.api.test_stream import mail
 from tests.conftest import Server

@@ -9,8 +9,8 @@ import pytest
 from postroom.couriers.mail import MailCourier, MailLimits
 from postroom.couriers.relay import Relay
 from postroom.couriers.session import Timeouts
-from postroom.deliveries import DeliveryError, OutgoingMail
 from postroom.net.dns import Resolver
+from postroom.queue.deliveries import DeliveryError, OutgoingMail
 from tests.doubles_dns import DnsServer
 
 RAW = b"Subject: hello\r\n\r\n.leading dot\r\n..two\r\nend\r\n"

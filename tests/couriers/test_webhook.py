@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.couriers.webhook import WebhookAnswer, WebhookCourier, WebhookLimits, parse_retry_after
-from postroom.deliveries import DeliveryError
 from postroom.net.dns import Resolver
 from postroom.net.signature import sign
+from postroom.queue.deliveries import DeliveryError
 from tests.couriers.certificates import make_certificate, server_context, trusting_context
 from tests.couriers.conftest import failure_of
 from tests.couriers.http_peer import OK, Answer, HttpPeer, repeat, say, say_and_stall

@@ -14,10 +14,10 @@ from pathlib import Path
 import httpx2
 import uvloop
 
-from postroom import accounts, keys
+from postroom.accounts import accounts, keys
+from postroom.accounts.limits import INBOX_CREATIONS_PER_DAY
 from postroom.assembly import open_database, serving
 from postroom.clock import SystemClock
-from postroom.limits import INBOX_CREATIONS_PER_DAY
 from postroom.storage.database import Tx
 from tests.conftest import settings
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from postroom import accounts, events, messages, threads
-from postroom.events import Filter
+from postroom.accounts import accounts
+from postroom.events import events
+from postroom.events.events import Filter
+from postroom.mailbox import messages, threads
 from postroom.storage.database import Database, Row, Tx, Values
 from tests.conftest import Server
 from tests.doubles import START

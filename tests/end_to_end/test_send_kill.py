@@ -18,9 +18,10 @@ from pathlib import Path
 
 import httpx2
 
-from postroom import accounts, inboxes, keys
+from postroom.accounts import accounts, keys
 from postroom.assembly import open_database
 from postroom.clock import SystemClock
+from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
 from tests.conftest import Server, settings
 from tests.couriers.smtp_peer import SmtpPeer

@@ -6,7 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from postroom import accounts
+from postroom.accounts import accounts
 from postroom.assembly import open_database
 from postroom.errors import Unavailable
 from postroom.storage.database import Database, StorageError, Tx

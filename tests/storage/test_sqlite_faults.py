@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from postroom import accounts
-from postroom.accounts import Account
+from postroom.accounts import accounts
+from postroom.accounts.accounts import Account
 from postroom.errors import Unavailable
 from postroom.storage.database import Tx
 from postroom.storage.sqlite import SqliteDatabase, open_sqlite

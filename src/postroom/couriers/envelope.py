@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from postroom.deliveries import DeliveryError, OutgoingMail
 from postroom.mail.organization import ascii_domain
+from postroom.queue.deliveries import DeliveryError, OutgoingMail
 
 _MAX_ADDRESS_CHARACTERS = 320
 # A control character or a bracket would end the address in the middle of the command.

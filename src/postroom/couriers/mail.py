@@ -11,9 +11,9 @@ from postroom.couriers.lanes import Lanes
 from postroom.couriers.relay import Relay
 from postroom.couriers.routing import find_hops
 from postroom.couriers.session import SmtpSession, Timeouts
-from postroom.deliveries import DeliveryError, OutgoingMail
 from postroom.net.dns import Resolver
 from postroom.net.trust import machine_authorities
+from postroom.queue.deliveries import DeliveryError, OutgoingMail
 
 # Replies that ask for a sign-in or refuse ours: the operator must act, the recipient cannot.
 _SIGN_IN_CODES = {530, 534, 535, 538}

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 
-from postroom.deliveries import DeliveryError
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.guard import is_public
+from postroom.queue.deliveries import DeliveryError
 
 MAX_ADDRESSES = 5
 # Looked up at most, so that a zone with hundreds of dead hosts costs little.

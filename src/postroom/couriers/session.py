@@ -11,7 +11,7 @@ from postroom.couriers.envelope import Envelope, make_envelope
 from postroom.couriers.faults import describe
 from postroom.couriers.replies import BadReply, Reply, ReplyLines
 from postroom.couriers.wire import Wire, WireBroken
-from postroom.deliveries import DeliveryError, OutgoingMail
+from postroom.queue.deliveries import DeliveryError, OutgoingMail
 
 _BLOCK_BYTES = 64 * 1024
 _SERVICE_CLOSING = 421

@@ -14,10 +14,10 @@ import httpx2
 
 from postroom.couriers.faults import describe
 from postroom.couriers.lanes import Lanes
-from postroom.deliveries import DeliveryError
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.target import HasNoAddress, InvalidWebhookUrl, Target, resolve_target
 from postroom.net.trust import machine_authorities
+from postroom.queue.deliveries import DeliveryError
 
 _MAX_ANSWER_BYTES = 64 * 1024
 _EXCERPT_BYTES = 2048

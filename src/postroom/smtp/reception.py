@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import Awaitable
 from typing import cast
 
-from postroom import domains, inboxes, log, messages
+from postroom import log
+from postroom.accounts import domains
 from postroom.clock import DAY, to_mail_date
-from postroom.deposit import Arrival, Destination
+from postroom.inward.deposit import Arrival, Destination
+from postroom.inward.receive import TooManyHops, receive_mail
 from postroom.mail import return_path
 from postroom.mail.address import mailbox_of
-from postroom.receive import TooManyHops, receive_mail
+from postroom.mailbox import inboxes, messages
 from postroom.resources import Resources, Tx
 from postroom.smtp.envelope import Envelope
 from postroom.smtp.policy import Accepted, MailLoops, RecipientVerdict, Refused, StorageFull

@@ -4,11 +4,13 @@ from dataclasses import dataclass
 
 from starlette.requests import HTTPConnection
 
-from postroom import inboxes, keys, log
+from postroom import log
+from postroom.accounts import keys
+from postroom.accounts.keys import Caller
 from postroom.clock import MINUTE, seconds_until
 from postroom.errors import RateLimitExceeded, Unauthorized
-from postroom.inboxes import Inbox
-from postroom.keys import Caller
+from postroom.mailbox import inboxes
+from postroom.mailbox.inboxes import Inbox
 from postroom.resources import Resources, Tx
 
 REQUESTS_PER_MINUTE = 1_000

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from starlette.requests import ClientDisconnect, Request
 
-from postroom import inboxes, names
+from postroom.accounts import names
 from postroom.errors import (
     ApiError,
     BadRequest,
@@ -18,7 +18,8 @@ from postroom.errors import (
     RequestTimeout,
     UnsupportedMediaType,
 )
-from postroom.events import Filter
+from postroom.events.events import Filter
+from postroom.mailbox import inboxes
 
 BODY_LIMIT_BYTES = 1024 * 1024
 BODY_SECONDS = 60.0

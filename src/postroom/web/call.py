@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
-from postroom import attachments, threads
+from postroom.accounts.keys import Caller
 from postroom.errors import Forbidden, NotFound
-from postroom.inboxes import Inbox
-from postroom.keys import Caller
-from postroom.messages import Links
-from postroom.notify import WebhookCourier
+from postroom.mailbox import attachments, threads
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.messages import Links
+from postroom.outward.deliver_webhook import WebhookCourier
 from postroom.resources import Resources, Tx
 
 __all__ = ["Call", "Tx", "require_account_key", "require_owned", "require_reach"]

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from postroom import ids, log
 from postroom.errors import ApiError, InternalError
-from postroom.notify import WebhookCourier
+from postroom.outward.deliver_webhook import WebhookCourier
 from postroom.resources import Resources
 from postroom.web.api.messages import get_attachment_by_link
 from postroom.web.auth import KeyUse, RequestLimit, bearer_token, identify

@@ -8,9 +8,10 @@ from importlib.resources import files
 
 from starlette.responses import Response
 
-from postroom import accounts, deliveries
+from postroom.accounts import accounts
 from postroom.clock import SECOND
 from postroom.errors import NotFound, Unavailable
+from postroom.queue import deliveries
 from postroom.resources import Resources
 from postroom.web import openapi as description
 from postroom.web import shapes

@@ -12,12 +12,12 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
-from postroom import idempotency
-from postroom.dispatch import Order
 from postroom.errors import BadRequest, PayloadTooLarge, RequestTimeout
 from postroom.mail.address import Address, parse_list, validate
 from postroom.mail.compose import CONTROL, DraftAttachment
-from postroom.send import RECIPIENTS_LIMIT
+from postroom.outward.send import RECIPIENTS_LIMIT
+from postroom.outward.submit import Order
+from postroom.queue import idempotency
 from postroom.web.body import explain, read_json
 
 FILES_LIMIT_BYTES = 25 * 1024 * 1024

@@ -7,21 +7,14 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from starlette.responses import Response
 
-from postroom import (
-    attachments,
-    deliveries,
-    delivery_log,
-    domains,
-    inboxes,
-    keys,
-    suppressions,
-    threads,
-    webhooks,
-)
+from postroom.accounts import domains, keys
 from postroom.clock import to_iso
 from postroom.config import Plan
-from postroom.dispatch import Receipt
-from postroom.messages import Document, ShownAttachment
+from postroom.events import webhook_log, webhooks
+from postroom.mailbox import attachments, inboxes, threads
+from postroom.mailbox.messages import Document, ShownAttachment
+from postroom.outward.submit import Receipt
+from postroom.queue import deliveries, suppressions
 
 SCHEMAS = "#/components/schemas"
 Timestamp = Annotated[
@@ -346,7 +339,7 @@ class ShownAttempt(Struct, rename="camel", frozen=True):
     answer: str | None
 
     @classmethod
-    def of(cls, attempt: delivery_log.Attempt) -> "ShownAttempt":
+    def of(cls, attempt: webhook_log.Attempt) -> "ShownAttempt":
         return cls(to_iso(attempt.started_at), attempt.code, attempt.milliseconds, attempt.answer)
 
 
@@ -361,7 +354,7 @@ class WebhookDelivery(Struct, rename="camel", frozen=True):
     attempts: list[ShownAttempt]
 
     @classmethod
-    def of(cls, item: deliveries.Delivery, attempts: list[delivery_log.Attempt]) -> "WebhookDelivery":
+    def of(cls, item: deliveries.Delivery, attempts: list[webhook_log.Attempt]) -> "WebhookDelivery":
         return cls(
             id=item.id,
             event_id=item.event_id or "",

@@ -11,10 +11,13 @@ from msgspec import Meta, Struct
 from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope, Send
 
-from postroom import events, ids, inboxes, keys, log
+from postroom import ids, log
+from postroom.accounts import keys
+from postroom.accounts.keys import Caller
 from postroom.errors import ApiError, InternalError, NotFound
-from postroom.events import Event, Filter
-from postroom.keys import Caller
+from postroom.events import events
+from postroom.events.events import Event, Filter
+from postroom.mailbox import inboxes
 from postroom.resources import Resources, Tx
 from postroom.web.auth import authenticate, bearer_token
 from postroom.web.frames import BROKEN, EXTENSION, TOO_SLOW, StreamProtocol, text_frame

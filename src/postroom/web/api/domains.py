@@ -2,8 +2,8 @@
 
 import asyncio
 
-from postroom import domains
-from postroom.domains import DkimKey, DnsRecord, Domain
+from postroom.accounts import domains
+from postroom.accounts.domains import DkimKey, DnsRecord, Domain
 from postroom.errors import InvalidDomain
 from postroom.mail import dkim
 from postroom.mail.lookup import DnsTemporary

@@ -4,8 +4,8 @@ import asyncio
 
 from msgspec import Raw
 
-from postroom import events
-from postroom.events import Event, Filter
+from postroom.events import events
+from postroom.events.events import Event, Filter
 from postroom.web import shapes
 from postroom.web.body import EventQuery
 from postroom.web.call import Call, Tx

@@ -2,8 +2,10 @@
 
 from msgspec import UNSET, UnsetType
 
-from postroom import inboxes, keys, webhooks
-from postroom.inboxes import Inbox
+from postroom.accounts import keys
+from postroom.events import webhooks
+from postroom.mailbox import inboxes
+from postroom.mailbox.inboxes import Inbox
 from postroom.web import shapes
 from postroom.web.api.webhooks import require_allowed
 from postroom.web.body import InboxChange, NewInbox, NewKey, Page

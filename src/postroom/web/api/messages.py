@@ -7,10 +7,11 @@ import msgspec
 from msgspec import Raw
 from starlette.responses import Response
 
-from postroom import attachments, deliveries, inboxes, messages
-from postroom.attachments import Attachment
-from postroom.check import read_raw
+from postroom.inward.examine import read_raw
 from postroom.mail.parse import parse_mail
+from postroom.mailbox import attachments, inboxes, messages
+from postroom.mailbox.attachments import Attachment
+from postroom.queue import deliveries
 from postroom.resources import Resources
 from postroom.web import shapes
 from postroom.web.body import MessageQuery

@@ -2,11 +2,12 @@
 
 from starlette.responses import Response
 
-from postroom import deliveries, messages, suppressions
 from postroom.errors import BadRequest, NotFound, NothingToDo
 from postroom.mail.address import normalize, validate
 from postroom.mail.compose import CONTROL, DraftError
-from postroom.send import send_mail
+from postroom.mailbox import messages
+from postroom.outward.send import send_mail
+from postroom.queue import deliveries, suppressions
 from postroom.web import shapes
 from postroom.web.api.messages import get_message
 from postroom.web.body import NewSuppression, Page

@@ -1,7 +1,7 @@
 """Threads over REST."""
 
-from postroom import inboxes, messages, threads
-from postroom.threads import Thread
+from postroom.mailbox import inboxes, messages, threads
+from postroom.mailbox.threads import Thread
 from postroom.web import shapes
 from postroom.web.body import Page, ThreadChange, ThreadQuery
 from postroom.web.call import Call, Tx, require_reach

@@ -5,8 +5,9 @@ import asyncio
 import msgspec
 from starlette.responses import Response
 
-from postroom import events, inboxes, messages
-from postroom.events import MESSAGE_RECEIVED, Event, Filter, Payload
+from postroom.events import events
+from postroom.events.events import MESSAGE_RECEIVED, Event, Filter, Payload
+from postroom.mailbox import inboxes, messages
 from postroom.web import shapes
 from postroom.web.body import WaitQuery
 from postroom.web.call import Call, Tx, require_reach

@@ -3,16 +3,18 @@
 import msgspec
 from msgspec import UNSET
 
-from postroom import deliveries, delivery_log, ids, webhooks
+from postroom import ids
 from postroom.clock import to_iso
 from postroom.config import allows_private_targets
-from postroom.deliveries import Delivery
-from postroom.delivery_log import Attempt
 from postroom.errors import InvalidWebhookUrl, NotFound, NoWebhookUrl, WebhookFailed
-from postroom.events import Event, EventMessage, Payload
+from postroom.events import webhook_log, webhooks
+from postroom.events.events import Event, EventMessage, Payload
+from postroom.events.webhook_log import Attempt
 from postroom.mail.lookup import DnsTemporary
 from postroom.net import target
-from postroom.notify import post
+from postroom.outward.deliver_webhook import post
+from postroom.queue import deliveries
+from postroom.queue.deliveries import Delivery
 from postroom.resources import Resources
 from postroom.web import shapes
 from postroom.web.body import DeliveryQuery, NewWebhook, RetryFailed
@@ -98,10 +100,8 @@ async def list_webhook_deliveries(call: Call, query: DeliveryQuery) -> shapes.We
     """List webhook deliveries with every attempt, newest first"""
 
     def work(tx: Tx) -> tuple[list[tuple[Delivery, list[Attempt]]], int]:
-        found, total = delivery_log.list_of_account(
-            tx, call.account_id, query.state, query.size, query.offset
-        )
-        return [(item, delivery_log.list_attempts(tx, item.id)) for item in found], total
+        found, total = webhook_log.list_of_account(tx, call.account_id, query.state, query.size, query.offset)
+        return [(item, webhook_log.list_attempts(tx, item.id)) for item in found], total
 
     found, total = await call.resources.db.read(work)
     return shapes.WebhookDeliveryPage([shapes.WebhookDelivery.of(*pair) for pair in found], total)
@@ -111,9 +111,9 @@ async def retry_webhook_delivery(call: Call, delivery_id: str) -> shapes.Webhook
     """Send a delivery again, whatever became of it"""
 
     def work(tx: Tx) -> shapes.WebhookDelivery:
-        delivery_log.send_again(tx, call.account_id, delivery_id, call.now())
-        item = delivery_log.get(tx, call.account_id, delivery_id)
-        return shapes.WebhookDelivery.of(item, delivery_log.list_attempts(tx, item.id))
+        webhook_log.send_again(tx, call.account_id, delivery_id, call.now())
+        item = webhook_log.get(tx, call.account_id, delivery_id)
+        return shapes.WebhookDelivery.of(item, webhook_log.list_attempts(tx, item.id))
 
     shown = await call.resources.db.write(work)
     call.resources.db.ring(deliveries.WEBHOOK_BELL)
@@ -123,6 +123,6 @@ async def retry_webhook_delivery(call: Call, delivery_id: str) -> shapes.Webhook
 async def retry_failed_deliveries(call: Call, body: RetryFailed) -> shapes.Retried:
     """Send again all that failed since a moment"""
     since = int(body.since.timestamp() * 1000)
-    count = await call.resources.db.write(delivery_log.send_failed_again, call.account_id, since, call.now())
+    count = await call.resources.db.write(webhook_log.send_failed_again, call.account_id, since, call.now())
     call.resources.db.ring(deliveries.WEBHOOK_BELL)
     return shapes.Retried(count)

@@ -1,0 +1,57 @@
+"""Accounts: who owns inboxes and keys, and on which plan."""
+
+from dataclasses import dataclass
+
+from postroom import ids
+from postroom.accounts import names
+from postroom.config import Plan
+from postroom.storage.database import Row, Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    id: str
+    name: str
+    plan: Plan
+    inbox_count: int
+    created_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Account":
+        return cls(row["id"], row["name"], row["plan"], row["inbox_count"], row["created_at"])
+
+
+def add(tx: Tx, name: str, plan: Plan, now: int) -> Account:
+    names.require_given(name, "name")
+    account = Account(ids.new(ids.ACCOUNT, now), name, plan, 0, now)
+    tx.run(
+        "insert into accounts (id, name, plan, created_at) values (:id, :name, :plan, :now)",
+        id=account.id,
+        name=name,
+        plan=plan,
+        now=now,
+    )
+    return account
+
+
+def find(tx: Tx, id_or_name: str) -> Account | None:
+    """By id, or by a name that only one account has."""
+    if not names.is_clean(id_or_name):
+        return None
+    rows = tx.all(
+        "select * from accounts where id = :it or name = :it order by created_at limit 2", it=id_or_name
+    )
+    return Account.from_row(rows[0]) if len(rows) == 1 else None
+
+
+def list_all(tx: Tx) -> list[Account]:
+    return [Account.from_row(row) for row in tx.all("select * from accounts order by created_at, id")]
+
+
+def is_any(tx: Tx) -> bool:
+    return tx.one("select 1 as found from accounts limit 1") is not None
+
+
+def change_inbox_count(tx: Tx, account_id: str, by: int) -> None:
+    """Also makes changes to one account's inboxes wait for each other, so that limits are exact."""
+    tx.run("update accounts set inbox_count = inbox_count + :by where id = :id", by=by, id=account_id)

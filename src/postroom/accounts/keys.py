@@ -1,0 +1,158 @@
+"""API keys: random, stored only as a hash, for a whole account or for one inbox of it."""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from postroom import ids
+from postroom.accounts import names
+from postroom.config import Plan
+from postroom.errors import ApiKeyLimitReached, NotFound
+from postroom.storage.database import Row, Tx
+
+PREFIX = "pr_"
+SHOWN_PREFIX_CHARACTERS = 7
+KEYS_PER_INBOX = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    id: str
+    account_id: str
+    inbox_id: str | None
+    name: str
+    token_prefix: str
+    last4: str
+    created_at: int
+    last_used_at: int | None
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Key":
+        return cls(
+            row["id"],
+            row["account_id"],
+            row["inbox_id"],
+            row["name"],
+            row["token_prefix"],
+            row["last4"],
+            row["created_at"],
+            row["last_used_at"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who a request speaks for."""
+
+    key_id: str
+    account_id: str
+    account_name: str
+    plan: Plan
+    inbox_id: str | None  # set: the key reaches this inbox alone
+
+
+def new_token() -> str:
+    return PREFIX + secrets.token_urlsafe(32)
+
+
+def add(tx: Tx, account_id: str, inbox_id: str | None, name: str, token: str, now: int) -> Key:
+    names.require_given(name, "name")
+    key = Key(
+        id=ids.new(ids.KEY, now),
+        account_id=account_id,
+        inbox_id=inbox_id,
+        name=name,
+        token_prefix=token[:SHOWN_PREFIX_CHARACTERS],
+        last4=token[-4:],
+        created_at=now,
+        last_used_at=None,
+    )
+    tx.run(
+        "insert into keys (id, account_id, inbox_id, name, token_hash, token_prefix, last4, created_at)"
+        " values (:id, :account_id, :inbox_id, :name, :token_hash, :token_prefix, :last4, :now)",
+        id=key.id,
+        account_id=account_id,
+        inbox_id=inbox_id,
+        name=name,
+        token_hash=_hash(token),
+        token_prefix=key.token_prefix,
+        last4=key.last4,
+        now=now,
+    )
+    return key
+
+
+def find_caller(tx: Tx, token: str) -> Caller | None:
+    token_hash = _hash(token)
+    row = tx.one(
+        "select keys.id, keys.account_id, keys.inbox_id, keys.token_hash, accounts.name, accounts.plan"
+        " from keys join accounts on accounts.id = keys.account_id where keys.token_hash = :token_hash",
+        token_hash=token_hash,
+    )
+    if row is None or not hmac.compare_digest(row["token_hash"], token_hash):
+        return None
+    return Caller(row["id"], row["account_id"], row["name"], row["plan"], row["inbox_id"])
+
+
+def find_valid(tx: Tx, key_ids: Sequence[str]) -> set[str]:
+    """Those of the keys that have not been revoked."""
+    valid: set[str] = set()
+    for start in range(0, len(key_ids), 500):
+        names = {f"id_{number}": key_id for number, key_id in enumerate(key_ids[start : start + 500])}
+        rows = tx.all(f"select id from keys where id in ({', '.join(f':{name}' for name in names)})", **names)
+        valid |= {row["id"] for row in rows}
+    return valid
+
+
+def list_of_account(tx: Tx, account_id: str) -> list[Key]:
+    rows = tx.all("select * from keys where account_id = :id order by created_at, id", id=account_id)
+    return [Key.from_row(row) for row in rows]
+
+
+def list_of_inbox(tx: Tx, inbox_id: str, limit: int, offset: int) -> tuple[list[Key], int]:
+    rows = tx.all(
+        "select * from keys where inbox_id = :id order by created_at, id limit :limit offset :offset",
+        id=inbox_id,
+        limit=limit,
+        offset=offset,
+    )
+    return [Key.from_row(row) for row in rows], count_of_inbox(tx, inbox_id)
+
+
+def count_of_inbox(tx: Tx, inbox_id: str) -> int:
+    row = tx.one("select count(*) as keys from keys where inbox_id = :id", id=inbox_id)
+    return int(row["keys"]) if row else 0
+
+
+def require_room(tx: Tx, inbox_id: str) -> None:
+    if count_of_inbox(tx, inbox_id) >= KEYS_PER_INBOX:
+        raise ApiKeyLimitReached(f"An inbox has at most {KEYS_PER_INBOX} keys. Delete one first.")
+
+
+def remove(tx: Tx, key_id: str) -> None:
+    if not ids.is_id(ids.KEY, key_id) or tx.run("delete from keys where id = :id", id=key_id) == 0:
+        raise NotFound("No such key.")
+
+
+def remove_from_inbox(tx: Tx, inbox_id: str, key_id: str) -> None:
+    removed = ids.is_id(ids.KEY, key_id) and tx.run(
+        "delete from keys where id = :id and inbox_id = :inbox_id", id=key_id, inbox_id=inbox_id
+    )
+    if not removed:
+        raise NotFound("No such key.")
+
+
+def remove_all_of_inbox(tx: Tx, inbox_id: str) -> None:
+    tx.run("delete from keys where inbox_id = :inbox_id", inbox_id=inbox_id)
+
+
+def mark_used(tx: Tx, used_at: dict[str, int]) -> None:
+    for key_id, moment in used_at.items():
+        tx.run("update keys set last_used_at = :moment where id = :id", moment=moment, id=key_id)
+
+
+def _hash(token: str) -> str:
+    """The token is 256 random bits, so a fast hash is as strong as a slow one."""
+    return hashlib.sha256(token.encode()).hexdigest()

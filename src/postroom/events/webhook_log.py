@@ -1,0 +1,83 @@
+"""The log of webhook deliveries: what was posted, every attempt at it, and sending it again by hand."""
+
+from dataclasses import dataclass
+
+from postroom import ids
+from postroom.errors import NotFound
+from postroom.queue.deliveries import Delivery
+from postroom.storage.database import Tx
+
+COUNTED_BEYOND_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    number: int
+    started_at: int
+    milliseconds: int | None
+    code: int | None
+    answer: str | None
+
+
+def get(tx: Tx, account_id: str, delivery_id: str) -> Delivery:
+    row = ids.is_id(ids.DELIVERY, delivery_id) and tx.one(
+        "select * from deliveries where id = :id and account_id = :account_id and kind = 'webhook'",
+        id=delivery_id,
+        account_id=account_id,
+    )
+    if not row:
+        raise NotFound("No such delivery.")
+    return Delivery.from_row(row)
+
+
+def list_of_account(
+    tx: Tx, account_id: str, state: str | None, limit: int, offset: int
+) -> tuple[list[Delivery], int]:
+    """Newest first. The total stops counting at a thousand more than the page shows."""
+    wanted = "account_id = :account_id and kind = 'webhook'"
+    params = {"account_id": account_id}
+    if state is not None:
+        wanted += " and state = :state"
+        params["state"] = state
+    rows = tx.all(
+        f"select * from deliveries where {wanted}"
+        " order by created_at desc, id desc limit :limit offset :offset",
+        limit=limit,
+        offset=offset,
+        **params,
+    )
+    counted = tx.one(
+        f"select count(*) as total from (select 1 from deliveries where {wanted} limit :most) as counted",
+        most=offset + limit + COUNTED_BEYOND_PAGE,
+        **params,
+    )
+    return [Delivery.from_row(row) for row in rows], int(counted["total"]) if counted else 0
+
+
+def list_attempts(tx: Tx, delivery_id: str) -> list[Attempt]:
+    rows = tx.all("select * from attempts where delivery_id = :id order by number", id=delivery_id)
+    return [
+        Attempt(row["number"], row["started_at"], row["milliseconds"], row["code"], row["answer"])
+        for row in rows
+    ]
+
+
+def send_again(tx: Tx, account_id: str, delivery_id: str, now: int) -> None:
+    """Whatever its state: by hand any delivery can go again."""
+    delivery = get(tx, account_id, delivery_id)
+    tx.run(
+        "update deliveries set state = 'pending', due_at = :now, waits_used = 0, finished_at = null"
+        " where id = :id",
+        now=now,
+        id=delivery.id,
+    )
+
+
+def send_failed_again(tx: Tx, account_id: str, since: int, now: int) -> int:
+    return tx.run(
+        "update deliveries set state = 'pending', due_at = :now, waits_used = 0, finished_at = null"
+        " where account_id = :account_id and kind = 'webhook' and state = 'failed' and created_at >= :since",
+        now=now,
+        account_id=account_id,
+        since=since,
+    )

@@ -1,0 +1,223 @@
+"""Webhooks: where an account's events are posted, and with which secret they are signed."""
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+from postroom import ids
+from postroom.clock import DAY
+from postroom.errors import NotFound
+from postroom.events.events import MESSAGE_RECEIVED, Event
+from postroom.queue import deliveries
+from postroom.storage.database import Row, Tx
+
+SECRET_PREFIX = "whsec_"  # noqa: S105
+PREVIOUS_SECRET_LIFETIME = DAY
+GIVE_UP_AFTER = 5 * DAY
+DEFAULT_EVENT_TYPES = (MESSAGE_RECEIVED,)
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """`owner` is the account, or the inbox whose own webhook this is."""
+
+    owner: str
+    account_id: str
+    url: str
+    event_types: tuple[str, ...]
+    secret: str
+    previous_secret: str | None
+    previous_until: int | None
+    enabled: bool
+    disabled_reason: str | None
+    failing_since: int | None
+    created_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Webhook":
+        return cls(
+            row["owner"],
+            row["account_id"],
+            row["url"],
+            tuple(row["event_types"].split()),
+            row["secret"],
+            row["previous_secret"],
+            row["previous_until"],
+            bool(row["enabled"]),
+            row["disabled_reason"],
+            row["failing_since"],
+            row["created_at"],
+        )
+
+    def secrets_at(self, now: int) -> list[str]:
+        """The one to sign with, then the one that a receiver may still have."""
+        is_kept = self.previous_secret is not None and self.previous_until is not None
+        if is_kept and self.previous_until is not None and now < self.previous_until:
+            return [self.secret, self.previous_secret or ""]
+        return [self.secret]
+
+
+def new_secret() -> str:
+    return SECRET_PREFIX + secrets.token_urlsafe(32)
+
+
+def find(tx: Tx, owner: str) -> Webhook | None:
+    row = tx.one("select * from webhooks where owner = :owner", owner=owner)
+    return None if row is None else Webhook.from_row(row)
+
+
+def find_for_inbox(tx: Tx, inbox_id: str, account_id: str) -> Webhook | None:
+    """The inbox's own webhook, else the account's."""
+    rows = tx.all(
+        "select * from webhooks where owner in (:inbox_id, :account_id)",
+        inbox_id=inbox_id,
+        account_id=account_id,
+    )
+    found = {row["owner"]: Webhook.from_row(row) for row in rows}
+    return found.get(inbox_id) or found.get(account_id)
+
+
+def get(tx: Tx, owner: str) -> Webhook:
+    webhook = find(tx, owner)
+    if webhook is None:
+        raise NotFound("No webhook is set.")
+    return webhook
+
+
+def put(
+    tx: Tx,
+    owner: str,
+    account_id: str,
+    url: str,
+    event_types: tuple[str, ...] | None,
+    secret: str | None,
+    now: int,
+) -> tuple[Webhook, bool]:
+    """Sets it, and enables it again. True when a secret was made just now. What is not given stays."""
+    known = find(tx, owner)
+    kept = known.secret if known else None
+    rotated = known if secret is None else None  # only a secret that is given ends the time of the one before
+    webhook = Webhook(
+        owner=owner,
+        account_id=account_id,
+        url=url,
+        event_types=event_types or (known.event_types if known else DEFAULT_EVENT_TYPES),
+        secret=secret or kept or new_secret(),
+        previous_secret=rotated.previous_secret if rotated else None,
+        previous_until=rotated.previous_until if rotated else None,
+        enabled=True,
+        disabled_reason=None,
+        failing_since=None,
+        created_at=known.created_at if known else now,
+    )
+    remove(tx, owner)
+    tx.run(
+        "insert into webhooks (owner, account_id, url, event_types, secret, previous_secret, previous_until,"
+        " enabled, created_at) values (:owner, :account_id, :url, :event_types, :secret, :previous_secret,"
+        " :previous_until, 1, :created_at)",
+        owner=owner,
+        account_id=account_id,
+        url=url,
+        event_types=" ".join(webhook.event_types),
+        secret=webhook.secret,
+        previous_secret=webhook.previous_secret,
+        previous_until=webhook.previous_until,
+        created_at=webhook.created_at,
+    )
+    return webhook, secret is None and kept is None
+
+
+def remove(tx: Tx, owner: str) -> bool:
+    return tx.run("delete from webhooks where owner = :owner", owner=owner) == 1
+
+
+def rotate_secret(tx: Tx, owner: str, now: int) -> Webhook:
+    """For a day the old one is valid too."""
+    webhook = get(tx, owner)
+    renewed = replace(
+        webhook,
+        secret=new_secret(),
+        previous_secret=webhook.secret,
+        previous_until=now + PREVIOUS_SECRET_LIFETIME,
+    )
+    tx.run(
+        "update webhooks set secret = :secret, previous_secret = :previous, previous_until = :until"
+        " where owner = :owner",
+        secret=renewed.secret,
+        previous=renewed.previous_secret,
+        until=renewed.previous_until,
+        owner=owner,
+    )
+    return renewed
+
+
+def enqueue_all(tx: Tx, recorded: Sequence[Event]) -> set[str]:
+    """For the inbox's own webhook, else for the account's. Gives the ids of those that somebody wants."""
+    owners = {event.inbox_id: event.account_id for event in recorded}
+    found = {inbox_id: find_for_inbox(tx, inbox_id, account_id) for inbox_id, account_id in owners.items()}
+    wanted = [
+        (event, webhook.owner, webhook.url)
+        for event in recorded
+        if (webhook := found[event.inbox_id]) and webhook.enabled and event.kind in webhook.event_types
+    ]
+    _enqueue(tx, wanted)
+    return {event.id for event, _, _ in wanted}
+
+
+def _enqueue(tx: Tx, wanted: Iterable[tuple[Event, str, str]]) -> None:
+    """Each event with the owner and the URL of the webhook that wants it."""
+    deliveries.add_all(
+        tx,
+        [
+            deliveries.NewDelivery(
+                id=ids.new(ids.DELIVERY, event.created_at),
+                account_id=event.account_id,
+                inbox_id=event.inbox_id,
+                kind=deliveries.WEBHOOK,
+                message_id=event.message_id,
+                event_id=event.id,
+                target=url,
+                lane=f"{event.account_id} {urlsplit(url).netloc}",
+                webhook_owner=owner,
+                due_at=event.created_at,
+                created_at=event.created_at,
+            )
+            for event, owner, url in wanted
+        ],
+    )
+
+
+def note_success(tx: Tx, webhook: Webhook) -> None:
+    tx.run(
+        "update webhooks set failing_since = null where owner = :owner and failing_since is not null",
+        owner=webhook.owner,
+    )
+
+
+def note_failure(tx: Tx, webhook: Webhook, is_gone: bool, now: int) -> None:
+    """410 or five days without one success: the endpoint is disabled, with a reason that is shown.
+
+    `webhook` is from before the attempt; what other attempts found meanwhile counts.
+    """
+    current = find(tx, webhook.owner)
+    if current is None or current.url != webhook.url:
+        return
+    failing_since = current.failing_since if current.failing_since is not None else now
+    reason = _reason_to_disable(failing_since, is_gone, now)
+    tx.run(
+        "update webhooks set failing_since = :since, enabled = :enabled, disabled_reason = :reason"
+        " where owner = :owner",
+        since=failing_since,
+        enabled=int(current.enabled and reason is None),
+        reason=reason or current.disabled_reason,
+        owner=webhook.owner,
+    )
+
+
+def _reason_to_disable(failing_since: int, is_gone: bool, now: int) -> str | None:
+    if is_gone:
+        return "The endpoint answered 410 Gone."
+    if now - failing_since >= GIVE_UP_AFTER:
+        return "The endpoint has failed for five days."
+    return None

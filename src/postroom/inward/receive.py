@@ -1,0 +1,79 @@
+"""Raw mail to message, event and deliveries: read, then stored in one transaction for all its inboxes."""
+
+import asyncio
+import hashlib
+
+from postroom.inward.deposit import BODY_MAX_CHARACTERS, Arrival, Incoming, ReadMail, deposit
+from postroom.mail import bounce, findings, reply, text
+from postroom.mail.extraction import MAX_CONTENT_BYTES
+from postroom.mail.parse import ParsedAttachment, ParsedMail, parse_mail
+from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.messages import RAW_IN_ROW_BYTES, Verdicts
+from postroom.net import guard
+from postroom.resources import Resources
+
+READ_IN_LOOP_BYTES = 32 * 1024
+MAX_HOPS = 50
+
+
+class TooManyHops(Exception):
+    """The mail has passed so many servers that it must be going in circles (RFC 5321 section 6.3)."""
+
+
+async def receive_mail(resources: Resources, arrival: Arrival) -> None:
+    """Durable on return."""
+    is_small = len(arrival.raw) <= READ_IN_LOOP_BYTES
+    read = read_mail(arrival) if is_small else await asyncio.to_thread(read_mail, arrival)
+    if read.mail.received_count > MAX_HOPS:
+        raise TooManyHops
+    kept = arrival.trace + arrival.raw
+    blob = await put_if_large(resources, kept)
+    incoming = Incoming(
+        arrival, read, None if blob else kept, blob, resources.config.base_url, resources.now()
+    )
+    bells = await resources.db.write_together(deposit, incoming)
+    resources.db.ring(*bells)
+
+
+async def put_if_large(resources: Resources, raw: bytes) -> str | None:
+    if len(raw) <= RAW_IN_ROW_BYTES:
+        return None
+    return await asyncio.to_thread(resources.blobs.put, raw)
+
+
+def read_mail(arrival: Arrival) -> ReadMail:
+    mail = parse_mail(arrival.raw)
+    body_text = text.visible(mail.body_text or text.html_to_text(mail.body_html))[:BODY_MAX_CHARACTERS]
+    files = tuple(_describe(position, file) for position, file in enumerate(mail.attachments))
+    return ReadMail(
+        mail=mail,
+        body_text=body_text,
+        reply_text=reply.reply_text(body_text),
+        codes=list(findings.codes(body_text)),
+        links=list(findings.links(body_text, mail.body_html)),
+        attachments=files,
+        automated=mail.automated or (arrival.mail_from == "" and arrival.peer_ip != ""),
+        verdicts=unjudged(mail, arrival.peer_ip),
+        content_hash=hashlib.sha256(arrival.raw).hexdigest(),
+        needs_check=has_to_be_judged(mail, arrival.peer_ip) or any(map(is_unread, files)),
+        report=bounce.read_report(arrival.raw) if mail.report_type or arrival.mail_from == "" else None,
+    )
+
+
+def has_to_be_judged(mail: ParsedMail, peer_ip: str) -> bool:
+    """SPF says something of public addresses only; a signature can be verified wherever it came from."""
+    return mail.has_dkim_signature or (peer_ip != "" and guard.is_public(peer_ip))
+
+
+def unjudged(mail: ParsedMail, peer_ip: str) -> Verdicts:
+    word = "temperror" if has_to_be_judged(mail, peer_ip) else "none"
+    return Verdicts(word, word, word, mail.from_address.rpartition("@")[2])
+
+
+def _describe(position: int, file: ParsedAttachment) -> Attachment:
+    method = "skipped_too_large" if len(file.content) > MAX_CONTENT_BYTES else None
+    return Attachment(file.filename, position, file.content_type, len(file.content), method)
+
+
+def is_unread(file: Attachment) -> bool:
+    return file.extraction_method is None

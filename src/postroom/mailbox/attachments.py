@@ -1,0 +1,129 @@
+"""Attachments: what a message carries, the text found in it, and links that expire."""
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from postroom.accounts import secret_values
+from postroom.clock import MINUTE, SECOND
+from postroom.errors import InvalidSignature, NoText, NotFound
+from postroom.storage.database import Row, Tx
+
+LINK_LIFETIME = 15 * MINUTE
+LINKS = "attachment-links"
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    filename: str
+    position: int
+    content_type: str
+    size_bytes: int
+    extraction_method: str | None = None
+    parsed_text: str | None = None
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Attachment":
+        return cls(
+            row["filename"],
+            row["position"],
+            row["content_type"],
+            row["size_bytes"],
+            row["extraction_method"],
+            row["parsed_text"],
+        )
+
+
+def add_all(tx: Tx, found: Iterable[tuple[str, Attachment]]) -> None:
+    """Pairs of message and attachment."""
+    tx.many(
+        "insert into attachments (message_id, filename, position, content_type, size_bytes,"
+        " extraction_method, parsed_text) values :rows",
+        [
+            (
+                message_id,
+                attachment.filename,
+                attachment.position,
+                attachment.content_type,
+                attachment.size_bytes,
+                attachment.extraction_method,
+                attachment.parsed_text,
+            )
+            for message_id, attachment in found
+        ],
+    )
+
+
+def set_text(tx: Tx, message_id: str, attachment: Attachment) -> None:
+    tx.run(
+        "update attachments set extraction_method = :method, parsed_text = :text"
+        " where message_id = :message_id and filename = :filename",
+        method=attachment.extraction_method,
+        text=attachment.parsed_text,
+        message_id=message_id,
+        filename=attachment.filename,
+    )
+
+
+def list_of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, list[Attachment]]:
+    """Those of a whole page, in one query."""
+    if not message_ids:
+        return {}
+    names = {f"id{number}": message_id for number, message_id in enumerate(message_ids)}
+    rows = tx.all(
+        f"select * from attachments where message_id in ({', '.join(f':{name}' for name in names)})"
+        " order by message_id, position",
+        **names,
+    )
+    found: dict[str, list[Attachment]] = {}
+    for row in rows:
+        found.setdefault(row["message_id"], []).append(Attachment.from_row(row))
+    return found
+
+
+def get(tx: Tx, message_id: str, filename: str) -> Attachment:
+    row = tx.one(
+        "select * from attachments where message_id = :message_id and filename = :filename",
+        message_id=message_id,
+        filename=filename,
+    )
+    if row is None:
+        raise NotFound("No such attachment.")
+    return Attachment.from_row(row)
+
+
+def require_text(attachment: Attachment) -> str:
+    if attachment.parsed_text is None:
+        raise NoText(f"There is no text for this file ({attachment.extraction_method or 'not read yet'}).")
+    return attachment.parsed_text
+
+
+def path(message_id: str, filename: str) -> str:
+    return f"/v1/attachments/{message_id}/{quote(filename, safe='')}"
+
+
+def link_secret(tx: Tx) -> bytes:
+    return secret_values.get(tx, LINKS)
+
+
+def signed_url(base_url: str, secret: bytes, message_id: str, filename: str, now: int) -> str:
+    expires = (now + LINK_LIFETIME) // SECOND
+    signature = _sign(secret, message_id, filename, str(expires))
+    return f"{base_url}{path(message_id, filename)}?expires={expires}&signature={signature}"
+
+
+def require_signature(
+    secret: bytes, message_id: str, filename: str, expires: str, signature: str, now: int
+) -> None:
+    expected = _sign(secret, message_id, filename, expires)
+    if not hmac.compare_digest(expected.encode(), signature.encode()):
+        raise InvalidSignature("This link is not valid. Read the message again for a new one.")
+    if int(expires) * SECOND <= now:
+        raise InvalidSignature("This link has expired. Read the message again for a new one.")
+
+
+def _sign(secret: bytes, message_id: str, filename: str, expires: str) -> str:
+    signed = "\n".join((message_id, filename, expires)).encode()
+    return hmac.new(secret, signed, hashlib.sha256).hexdigest()

@@ -1,0 +1,206 @@
+"""Inboxes: an address that sends and receives."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from postroom import ids
+from postroom.accounts import accounts, domains, keys, limits, names
+from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
+from postroom.storage.database import Row, Tx
+
+MAILBOX_NAME = r"^(?!.*[.][.])[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$"
+RESERVED_NAMES = {
+    *("postmaster", "abuse", "hostmaster", "webmaster", "mailer-daemon", "noc", "security"),
+    *("root", "admin", "noreply", "no-reply"),
+}
+
+_mailbox_name = re.compile(MAILBOX_NAME[1:-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    id: str
+    account_id: str
+    address: str
+    display_name: str | None
+    created_at: int
+    webhook_url: str | None = None  # its own webhook, a copy of the row in webhooks
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Inbox":
+        return cls(
+            row["id"],
+            row["account_id"],
+            row["address"],
+            row["display_name"],
+            row["created_at"],
+            row["webhook_url"],
+        )
+
+
+def require_mailbox_name(name: str) -> None:
+    if not _mailbox_name.fullmatch(name):
+        raise InvalidMailboxName(
+            "mailboxName must be 3 to 30 characters of a-z, 0-9, dot and hyphen, begin and end with a letter "
+            "or digit, and have no two dots in a row.",
+            field="mailboxName",
+        )
+
+
+def add(
+    tx: Tx,
+    account_id: str,
+    name: str,
+    domain: str | None,
+    display_name: str | None,
+    service_domain: str,
+    now: int,
+) -> Inbox:
+    require_mailbox_name(name)
+    names.require_clean(display_name or "", "displayName")
+    if name in RESERVED_NAMES:
+        raise AddressTaken(f"'{name}' is a reserved name. Choose another.")
+    used_domain = domains.require_usable(tx, account_id, domain, service_domain)
+    inbox = Inbox(ids.new(ids.INBOX, now), account_id, f"{name}@{used_domain}", display_name, now)
+    accounts.change_inbox_count(tx, account_id, +1)
+    limits.require_inbox_creation(tx, account_id, now)
+    _insert(tx, inbox)
+    return inbox
+
+
+def _insert(tx: Tx, inbox: Inbox) -> None:
+    added = tx.run(
+        "insert into inboxes (id, account_id, address, display_name, created_at)"
+        " values (:id, :account_id, :address, :display_name, :created_at) on conflict (address) do nothing",
+        id=inbox.id,
+        account_id=inbox.account_id,
+        address=inbox.address,
+        display_name=inbox.display_name,
+        created_at=inbox.created_at,
+    )
+    if added == 0:
+        raise AddressTaken(f"{inbox.address} is already in use. Choose another mailboxName.")
+    tx.run(
+        "insert into inbox_creations (inbox_id, account_id, created_at)"
+        " values (:id, :account_id, :created_at)",
+        id=inbox.id,
+        account_id=inbox.account_id,
+        created_at=inbox.created_at,
+    )
+
+
+def get(tx: Tx, account_id: str, inbox_id: str) -> Inbox:
+    row = ids.is_id(ids.INBOX, inbox_id) and tx.one(
+        "select * from inboxes where id = :id and account_id = :account_id",
+        id=inbox_id,
+        account_id=account_id,
+    )
+    if not row:
+        raise NotFound("No such inbox.")
+    return Inbox.from_row(row)
+
+
+def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> tuple[list[Inbox], int]:
+    rows = tx.all(
+        "select * from inboxes where account_id = :account_id"
+        " order by created_at desc, id desc limit :limit offset :offset",
+        account_id=account_id,
+        limit=limit,
+        offset=offset,
+    )
+    row = tx.one("select inbox_count from accounts where id = :account_id", account_id=account_id)
+    return [Inbox.from_row(row) for row in rows], int(row["inbox_count"]) if row else 0
+
+
+def rename(tx: Tx, inbox: Inbox, display_name: str | None) -> Inbox:
+    names.require_clean(display_name or "", "displayName")
+    tx.run("update inboxes set display_name = :name where id = :id", name=display_name, id=inbox.id)
+    return replace(inbox, display_name=display_name)
+
+
+def find_by_address(tx: Tx, mailbox: str) -> Inbox | None:
+    """`mailbox` is in the form that mail.address compares: lower case, without a +tag."""
+    row = tx.one("select * from inboxes where address = :address", address=mailbox)
+    return None if row is None else Inbox.from_row(row)
+
+
+def count_owned(tx: Tx, account_id: str, inbox_ids: Sequence[str]) -> int:
+    """How many of these different ids are inboxes of the account."""
+    owned = 0
+    for inbox_id in inbox_ids:
+        owned += (
+            ids.is_id(ids.INBOX, inbox_id)
+            and (found := find(tx, inbox_id)) is not None
+            and (found.account_id == account_id)
+        )
+    return owned
+
+
+def find(tx: Tx, inbox_id: str) -> Inbox | None:
+    row = tx.one("select * from inboxes where id = :id", id=inbox_id)
+    return None if row is None else Inbox.from_row(row)
+
+
+def add_correspondents(tx: Tx, found: Iterable[tuple[str, str]]) -> None:
+    """Pairs of inbox and address: whoever wrote to an inbox is no stranger to it."""
+    tx.many(
+        "insert into correspondents (inbox_id, address) values :rows on conflict do nothing",
+        sorted(set(found)),
+    )
+
+
+def find_correspondents(tx: Tx, asked: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Those pairs of inbox and address of which the address has written to the inbox."""
+    rows = tx.many(
+        "select inbox_id, address from correspondents where (inbox_id, address) in (values :rows)", asked
+    )
+    return {(row["inbox_id"], row["address"]) for row in rows}
+
+
+def count(
+    tx: Tx, inbox_id: str, *, inbound: int = 0, outbound: int = 0, new_threads: int = 0, unread: int = 0
+) -> Inbox:
+    """Counts what is about to be stored, and keeps the inbox from being deleted before it is."""
+    row = tx.one(
+        "update inboxes set inbound_count = inbound_count + :inbound,"
+        " outbound_count = outbound_count + :outbound, thread_count = thread_count + :new_threads,"
+        " unread_count = unread_count + :unread where id = :id returning *",
+        inbound=inbound,
+        outbound=outbound,
+        new_threads=new_threads,
+        unread=unread,
+        id=inbox_id,
+    )
+    if row is None:
+        raise NotFound("No such inbox.")
+    return Inbox.from_row(row)
+
+
+def set_webhook_url(tx: Tx, inbox: Inbox, url: str | None) -> Inbox:
+    tx.run("update inboxes set webhook_url = :url where id = :id", url=url, id=inbox.id)
+    return replace(inbox, webhook_url=url)
+
+
+def remove(tx: Tx, account_id: str, inbox_id: str, now: int) -> None:
+    """Gone at once for everybody; upkeep removes its mail in small steps, so that no write takes long."""
+    accounts.change_inbox_count(tx, account_id, -1)
+    inbox = get(tx, account_id, inbox_id)
+    keys.remove_all_of_inbox(tx, inbox.id)
+    tx.run("delete from inboxes where id = :id", id=inbox.id)
+    tx.run("insert into removed_inboxes (inbox_id, removed_at) values (:id, :now)", id=inbox.id, now=now)
+
+
+def add_key(tx: Tx, account_id: str, inbox_id: str, name: str, token: str, now: int) -> keys.Key:
+    accounts.change_inbox_count(tx, account_id, 0)
+    inbox = get(tx, account_id, inbox_id)
+    keys.require_room(tx, inbox.id)
+    return keys.add(tx, account_id, inbox.id, name, token, now)
+
+
+def list_keys(tx: Tx, account_id: str, inbox_id: str, limit: int, offset: int) -> tuple[list[keys.Key], int]:
+    return keys.list_of_inbox(tx, get(tx, account_id, inbox_id).id, limit, offset)
+
+
+def remove_key(tx: Tx, account_id: str, inbox_id: str, key_id: str) -> None:
+    keys.remove_from_inbox(tx, get(tx, account_id, inbox_id).id, key_id)

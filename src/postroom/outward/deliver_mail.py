@@ -1,0 +1,229 @@
+"""A claimed delivery of mail: hand it to a courier, then record the outcome with all that follows from it."""
+
+import asyncio
+from dataclasses import dataclass
+from email.utils import formatdate
+from typing import Protocol
+
+from postroom import log
+from postroom.accounts import domains
+from postroom.accounts.domains import DkimKey
+from postroom.clock import DAY, SECOND
+from postroom.events import events
+from postroom.events.announce import announce
+from postroom.events.events import Fate, News
+from postroom.inward.deposit import Arrival, Destination
+from postroom.inward.receive import TooManyHops, receive_mail
+from postroom.mail import bounce, return_path
+from postroom.mail.address import mailbox_of
+from postroom.mailbox import attachments, inboxes, messages
+from postroom.mailbox.messages import SENT, Message
+from postroom.outward.signing import Signers, Unsigned
+from postroom.queue import deliveries, suppressions
+from postroom.queue.deliveries import DONE, Delivery, DeliveryError, Outgoing, OutgoingMail
+from postroom.resources import Resources
+from postroom.storage.database import Tx
+
+REPLY_MAX_CHARACTERS = 500
+
+
+class Receipt(Protocol):
+    @property
+    def code(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+
+
+class MailCourier(Protocol):
+    async def deliver(self, mail: OutgoingMail) -> Receipt: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    code: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outbound:
+    """What it takes to send mail: the way out, who signs, and the secret that signs return paths."""
+
+    courier: MailCourier
+    signers: Signers
+    return_path_secret: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A claimed delivery and all that the database knows about it."""
+
+    delivery: Delivery
+    outgoing: Outgoing
+    is_local: bool
+    key: DkimKey | None
+
+    @property
+    def message(self) -> Message:
+        return self.outgoing.message
+
+    @property
+    def domain(self) -> str:
+        return domain_of(self.delivery.target)
+
+    @property
+    def sender_domain(self) -> str:
+        return domain_of(self.outgoing.sender)
+
+
+async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
+    """A process that dies anywhere in here leaves a claim that comes due again."""
+    job = await resources.db.read(look_up, delivery, resources.config.domain)
+    if job is None:
+        await resources.db.write(deliveries.cancel, delivery.message_id, resources.now())
+        return
+    started_at = resources.now()
+    outcome = await try_to_hand_over(resources, outbound, job)
+    base_url = resources.config.base_url
+    bells = await resources.db.write(record_outcome, job, outcome, base_url, started_at, resources.now())
+    resources.db.ring(*bells)
+    note(job, outcome)
+
+
+def note(job: Job, outcome: Receipt | DeliveryError) -> None:
+    """One line for each movement. The domain tells enough: whom an agent writes to is its own affair."""
+    failure = outcome if isinstance(outcome, DeliveryError) else None
+    log.get().info(
+        "mail delivered" if failure is None else "mail not delivered",
+        message=job.message.id,
+        domain=job.domain,
+        attempt=job.delivery.attempts,
+        code=outcome.code,
+        final=failure is None or failure.permanent,
+    )
+
+
+def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> Job | None:
+    """None when nothing may leave any more."""
+    outgoing = deliveries.find_outgoing(tx, delivery.message_id)
+    if outgoing is None:
+        return None
+    is_local = domains.is_served(tx, domain_of(delivery.target), service_domain)
+    key = None if is_local else domains.signing_key(tx, domain_of(outgoing.sender), service_domain)
+    return Job(delivery, outgoing, is_local, key)
+
+
+def domain_of(address: str) -> str:
+    return address.rpartition("@")[2]
+
+
+async def try_to_hand_over(resources: Resources, outbound: Outbound, job: Job) -> Receipt | DeliveryError:
+    """Whatever goes wrong counts as an attempt, so that nothing is tried again and again without a pause."""
+    try:
+        raw = await read_raw(resources, job.outgoing)
+        if job.is_local:
+            return await deliver_inside(resources, job, raw)
+        return await outbound.courier.deliver(await address_and_sign(resources, outbound, job, raw))
+    except DeliveryError as error:
+        return error
+    except Exception:
+        log.get().exception("a mail could not be handed over", message=job.message.id)
+        return DeliveryError("4.3.0 An error on this server.", permanent=False, enhanced="4.3.0")
+
+
+async def read_raw(resources: Resources, outgoing: Outgoing) -> bytes:
+    if outgoing.content is not None:
+        return outgoing.content
+    assert outgoing.blob is not None
+    return await asyncio.to_thread(resources.blobs.get, outgoing.blob)
+
+
+async def address_and_sign(resources: Resources, outbound: Outbound, job: Job, raw: bytes) -> OutgoingMail:
+    today = resources.now() // DAY
+    path = return_path.encode(outbound.return_path_secret, job.message.id, job.delivery.position, today)
+    if job.key is not None:
+        unsigned = Unsigned(job.message.id, raw, job.sender_domain, job.key, resources.now())
+        raw = await outbound.signers.sign(unsigned) + raw
+    return OutgoingMail(f"{path}@{job.sender_domain}", job.delivery.target, raw, job.domain)
+
+
+async def deliver_inside(resources: Resources, job: Job, raw: bytes) -> Receipt:
+    """Through the same receive path as any mail; nothing crosses the network."""
+    inbox = await resources.db.read(inboxes.find_by_address, mailbox_of(job.delivery.target))
+    if inbox is None:
+        raise DeliveryError("5.1.1 No such inbox here.", permanent=True, code=550, enhanced="5.1.1")
+    date = formatdate(resources.now() / SECOND, usegmt=True).replace("GMT", "+0000")
+    trace = f"Received: by {resources.config.domain} id {job.delivery.id};\r\n\t{date}\r\n"
+    arrival = Arrival(
+        destinations=(Destination(inbox.id),),
+        raw=raw,
+        trace=trace.encode(),
+        peer_ip="",
+        helo="",
+        mail_from=job.outgoing.sender,
+    )
+    try:
+        await receive_mail(resources, arrival)
+    except TooManyHops:
+        reason = "5.4.6 Mail has passed too many servers."
+        raise DeliveryError(reason, permanent=True, code=554, enhanced="5.4.6") from None
+    return Accepted(250, "2.1.5 Stored in the inbox.")
+
+
+def record_outcome(
+    tx: Tx, job: Job, outcome: Receipt | DeliveryError, base_url: str, started_at: int, now: int
+) -> list[str]:
+    """Attempt, state, status, suppression and event in one transaction. Gives the bells to ring."""
+    took = now - started_at
+    if not isinstance(outcome, DeliveryError):
+        reply = outcome.text[:REPLY_MAX_CHARACTERS]
+        return record_success(tx, job, outcome.code, reply, took, base_url, now)
+    reply = outcome.reason[:REPLY_MAX_CHARACTERS]
+    messages.hold(tx, job.message.id)
+    deliveries.note_answer(tx, job.delivery, outcome.code, reply, took)
+    wait = None if outcome.permanent else deliveries.wait_after(job.delivery)
+    if wait is None:
+        return record_failure(tx, job, outcome, reply, base_url, now)
+    deliveries.try_again_at(tx, job.delivery, now + wait, outcome.code, reply)
+    return []
+
+
+def record_success(tx: Tx, job: Job, code: int, reply: str, took: int, base_url: str, now: int) -> list[str]:
+    finish = finish_only if job.outgoing.recipients == 1 else finish_one_of_several
+    is_sent = finish(tx, job, code, reply, took, now)
+    return tell(tx, job, events.MESSAGE_SENT, None, base_url, now) if is_sent else []
+
+
+def finish_only(tx: Tx, job: Job, code: int, reply: str, took: int, now: int) -> bool:
+    """True when the message is sent by it. The status is set first, which also holds the message."""
+    is_sent = messages.set_status(tx, job.message.id, SENT)
+    deliveries.note_answer(tx, job.delivery, code, reply, took)
+    if deliveries.finish(tx, job.delivery, DONE, code, reply, now):
+        return is_sent
+    deliveries.settle(tx, job.message.id)  # it was given up meanwhile
+    return False
+
+
+def finish_one_of_several(tx: Tx, job: Job, code: int, reply: str, took: int, now: int) -> bool:
+    """True when the message is sent by it, the last one."""
+    messages.hold(tx, job.message.id)
+    deliveries.note_answer(tx, job.delivery, code, reply, took)
+    is_finished = deliveries.finish(tx, job.delivery, DONE, code, reply, now)
+    return deliveries.settle(tx, job.message.id) == SENT and is_finished
+
+
+def record_failure(tx: Tx, job: Job, error: DeliveryError, reply: str, base_url: str, now: int) -> list[str]:
+    delivery = job.delivery
+    if not deliveries.finish(tx, delivery, deliveries.FAILED, error.code, reply, now):
+        return []
+    if error.permanent and bounce.is_about_address(error.code, error.enhanced or None, error.reason):
+        suppressions.add(tx, delivery.account_id, delivery.target, suppressions.BOUNCE, now)
+    deliveries.settle(tx, job.message.id)
+    return tell(tx, job, events.MESSAGE_FAILED, Fate(delivery.target, reply), base_url, now)
+
+
+def tell(tx: Tx, job: Job, kind: str, fate: Fate | None, base_url: str, now: int) -> list[str]:
+    """Records the event. Gives the bells to ring."""
+    message = job.message
+    found = attachments.list_of_messages(tx, [message.id] if message.has_attachments else [])
+    document, files = messages.read_document(message), found.get(message.id, [])
+    return announce(tx, News(job.delivery.account_id, kind, document, files, now, fate), base_url)

@@ -1,0 +1,112 @@
+"""A claimed webhook delivery: sign the stored bytes, post them, record the outcome."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from postroom.clock import SECOND
+from postroom.events import events, webhooks
+from postroom.events.events import Event
+from postroom.events.webhooks import Webhook
+from postroom.net.signature import sign
+from postroom.queue import deliveries
+from postroom.queue.deliveries import DONE, FAILED, Delivery, DeliveryError
+from postroom.resources import Resources
+from postroom.storage.database import Tx
+
+GONE = 410
+UNAUTHORIZED = 401
+
+
+class Answer(Protocol):
+    @property
+    def status(self) -> int: ...
+    @property
+    def milliseconds(self) -> int: ...
+    @property
+    def excerpt(self) -> str: ...
+    @property
+    def retry_after_seconds(self) -> int | None: ...
+    @property
+    def is_success(self) -> bool: ...
+
+
+class WebhookCourier(Protocol):
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Answer: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an attempt came to: the endpoint's answer, or why there was none."""
+
+    code: int | None
+    text: str
+    milliseconds: int
+    is_success: bool = False
+    is_permanent: bool = False
+    retry_after_seconds: int | None = None
+
+
+async def deliver_webhook(resources: Resources, courier: WebhookCourier, delivery: Delivery) -> None:
+    event = await resources.db.read(events.find, delivery.event_id or "")
+    webhook = await resources.db.read(webhooks.find, delivery.webhook_owner or "")
+    if event is None or webhook is None or not webhook.enabled:
+        await resources.db.write(give_up, delivery, resources.now())
+        return
+    outcome = await post(resources, courier, webhook, event)
+    await resources.db.write(record_outcome, delivery, webhook, outcome, resources.now())
+
+
+def give_up(tx: Tx, delivery: Delivery, now: int) -> None:
+    deliveries.finish(tx, delivery, FAILED, None, "There is no enabled webhook for it any more.", now)
+
+
+async def post(resources: Resources, courier: WebhookCourier, webhook: Webhook, event: Event) -> Outcome:
+    """A receiver may still have the secret from before a rotation: after a 401 it is tried too."""
+    started_at = resources.now()
+    answer: Answer | None = None
+    for secret in webhook.secrets_at(started_at):
+        try:
+            answer = await courier.post(
+                webhook.url, event.payload, signed_headers(event, secret, resources.now())
+            )
+        except DeliveryError as error:
+            took = resources.now() - started_at
+            return Outcome(error.code, error.reason, took, is_permanent=error.permanent)
+        if answer.status != UNAUTHORIZED:
+            break
+    assert answer is not None
+    return Outcome(
+        code=answer.status,
+        text=answer.excerpt,
+        milliseconds=answer.milliseconds,
+        is_success=answer.is_success,
+        is_permanent=answer.status == GONE,
+        retry_after_seconds=answer.retry_after_seconds,
+    )
+
+
+def signed_headers(event: Event, secret: str, now: int) -> dict[str, str]:
+    timestamp = now // SECOND
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": "Postroom",
+        "X-Timestamp": str(timestamp),
+        "X-Signature": sign(secret, timestamp, event.payload),
+        "X-Event-Id": event.id,
+    }
+
+
+def record_outcome(tx: Tx, delivery: Delivery, webhook: Webhook, outcome: Outcome, now: int) -> None:
+    deliveries.note_answer(tx, delivery, outcome.code, outcome.text, outcome.milliseconds)
+    if outcome.is_success:
+        deliveries.finish(tx, delivery, DONE, outcome.code, outcome.text, now)
+        webhooks.note_success(tx, webhook)
+        return
+    webhooks.note_failure(tx, webhook, outcome.code == GONE, now)
+    wait = None if outcome.is_permanent else deliveries.wait_after(delivery)
+    if wait is None:
+        deliveries.finish(tx, delivery, FAILED, outcome.code, outcome.text, now)
+        return
+    asked = (outcome.retry_after_seconds or 0) * SECOND
+    deliveries.try_again_at(tx, delivery, now + max(wait, asked), outcome.code, outcome.text)

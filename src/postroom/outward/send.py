@@ -1,0 +1,155 @@
+"""Request to mail: looked up, composed, then checked, stored and queued in one transaction."""
+
+import asyncio
+import secrets
+from collections.abc import Iterable
+
+from postroom.accounts.keys import Caller
+from postroom.clock import from_iso
+from postroom.errors import ApiError
+from postroom.inward.receive import put_if_large
+from postroom.mail import compose, filenames, quote, text
+from postroom.mail.address import Address, mailbox_of, parse_list, validate
+from postroom.mail.compose import Draft, DraftAttachment
+from postroom.mailbox import inboxes, messages, threads
+from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.messages import INBOUND
+from postroom.outward.submit import Answer, Letter, Order, Submission, Surroundings, dispatch
+from postroom.queue import deliveries, idempotency
+from postroom.resources import Resources
+from postroom.storage.database import Tx
+
+COMPOSE_IN_LOOP_BYTES = 32 * 1024
+RECIPIENTS_LIMIT = 50
+
+
+async def send_mail(resources: Resources, caller: Caller, order: Order, inbox: Inbox | None = None) -> Answer:
+    """Accepted means durable. `inbox` is the one that sends, if the caller has read it already."""
+    now = resources.now()
+    if inbox is not None and order.thread_id is None and is_small(order):
+        found: Surroundings | Answer = Surroundings(inbox)  # composed sooner than its key is looked for
+    else:
+        found = await resources.db.read(look_up, caller, order, now)
+    if isinstance(found, Answer):
+        return found
+    letter = await write_letter(order, found, now)
+    blob = await put_if_large(resources, letter.raw)
+    try:
+        submission = Submission(caller, order, found, letter, blob, resources.now())
+        answer = await resources.db.write_together(dispatch, submission)
+    except ApiError as error:
+        if error.status < 500:  # of a fault nobody knows whether it came before the commit or after it
+            await remove_blob(resources, blob)
+        raise
+    if answer.is_replay:
+        await remove_blob(resources, blob)
+    resources.db.ring(deliveries.BELL)
+    return answer
+
+
+def look_up(tx: Tx, caller: Caller, order: Order, now: int) -> Surroundings | Answer:
+    inbox = inboxes.get(tx, caller.account_id, order.inbox_id)
+    known = idempotency.find_answer(tx, caller.account_id, order.idempotency_key, order.request_hash, now)
+    if known is not None:
+        return Answer(known, is_replay=True)
+    if order.thread_id is None:
+        return Surroundings(inbox)
+    thread = threads.get(tx, caller.account_id, inbox.id, order.thread_id)
+    return Surroundings(
+        inbox=inbox,
+        thread=thread,
+        previous=messages.find_last(tx, thread.id),
+        last_inbound=messages.find_last(tx, thread.id, INBOUND),
+        rfc_ids=tuple(filter(compose.is_message_id, messages.rfc_ids_of_thread(tx, thread.id))),
+    )
+
+
+async def write_letter(order: Order, around: Surroundings, now: int) -> Letter:
+    if is_small(order):
+        return to_letter(order, around, now)
+    return await asyncio.to_thread(to_letter, order, around, now)
+
+
+def is_small(order: Order) -> bool:
+    size = len(order.body) + len(order.body_html or "") + sum(len(file.content) for file in order.files)
+    return size <= COMPOSE_IN_LOOP_BYTES
+
+
+def to_letter(order: Order, around: Surroundings, now: int) -> Letter:
+    own_text, own_html = both_forms(order)
+    whole_text, whole_html = with_quote(order, around, own_text, own_html)
+    cc = with_auto_cc(order, around)
+    names = filenames.unique([filenames.clean(file.filename) for file in order.files])
+    files = tuple(
+        DraftAttachment(name, file.content_type, file.content)
+        for name, file in zip(names, order.files, strict=True)
+    )
+    draft = Draft(
+        from_name=around.inbox.display_name or "",
+        from_address=around.inbox.address,
+        to=tuple(str(address) for address in order.to),
+        cc=tuple(str(address) for address in cc),
+        reply_to=order.reply_to,
+        subject=order.subject if around.thread is None else compose.reply_subject(around.thread.subject),
+        text=whole_text,
+        html=whole_html,
+        attachments=files,
+        message_id=compose.new_message_id(around.inbox.address.rpartition("@")[2], secrets.token_bytes(16)),
+        in_reply_to=around.rfc_ids[-1] if around.rfc_ids else None,
+        references=around.rfc_ids,
+        date_at=now,
+        automated=order.is_automated,
+    )
+    described = tuple(
+        Attachment(file.filename, position, compose.media_type(file.content_type), len(file.content))
+        for position, file in enumerate(files)
+    )
+    return Letter(draft, cc, own_text, compose.compose(draft), described)
+
+
+def both_forms(order: Order) -> tuple[str, str | None]:
+    """Text and HTML: HTML given as the body gets a text made from it."""
+    if order.body_html is not None:
+        return order.body, order.body_html
+    if text.looks_like_html(order.body):
+        return text.html_to_text(order.body), order.body
+    return order.body, None
+
+
+def with_quote(
+    order: Order, around: Surroundings, own_text: str, own_html: str | None
+) -> tuple[str, str | None]:
+    previous = around.previous
+    if previous is None or not order.include_quote:
+        return own_text, own_html
+    said = (previous.body_text, previous.from_addr, from_iso(previous.created_at))
+    return quote.quote_text(own_text, *said), None if own_html is None else quote.quote_html(own_html, *said)
+
+
+def with_auto_cc(order: Order, around: Surroundings) -> tuple[Address, ...]:
+    """A reply copies the sender of the message it answers, unless he is addressed already or none may be."""
+    room = RECIPIENTS_LIMIT - len(order.to) - len(order.cc) - len(order.bcc)
+    if around.last_inbound is None or room < 1:
+        return order.cc
+    known = {mailbox_of(address.address) for address in (*order.to, *order.cc)} | {around.inbox.address}
+    senders = [
+        sender
+        for sender in writable_senders(around.last_inbound.from_addr)
+        if mailbox_of(sender.address) not in known
+    ]
+    return (*order.cc, *senders)
+
+
+def writable_senders(from_addr: str) -> Iterable[Address]:
+    """A stranger chose these; what cannot be written to is left out."""
+    for sender in parse_list(from_addr)[:1]:
+        try:
+            yield Address(sender.name, validate(sender.address))
+        except ValueError:
+            continue
+
+
+async def remove_blob(resources: Resources, blob: str | None) -> None:
+    if blob is not None:
+        await asyncio.to_thread(resources.blobs.remove, blob)

@@ -1,0 +1,103 @@
+"""Signatures of outgoing mail, each some milliseconds of a core: made in threads of their own, one a core."""
+
+import asyncio
+import contextlib
+import os
+import queue
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
+from postroom.accounts.domains import DkimKey
+from postroom.mail import dkim
+
+# While more wait to be signed, mails go on in groups of this size: they are delivered side by side, and their
+# outcomes share a commit, which costs as much as delivering a mail.
+GROUP_SIZE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Unsigned:
+    """A mail to be signed. The recipients of a message get the same bytes, and so the same signature."""
+
+    message_id: str
+    raw: bytes
+    domain: str
+    key: DkimKey
+    now: int
+
+
+class Signers:
+    """More threads than cores would only take turns, and keep the loop and the writer waiting for theirs."""
+
+    def __init__(self, threads: int | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._jobs: queue.SimpleQueue[Unsigned | None] = queue.SimpleQueue()
+        self._made: queue.SimpleQueue[tuple[str, bytes | Exception]] = queue.SimpleQueue()
+        self._waiting: dict[str, list[asyncio.Future[bytes]]] = {}  # by message
+        self._threads = [
+            threading.Thread(target=self._serve, name=f"signer-{number}", daemon=True)
+            for number in range(threads or os.cpu_count() or 1)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    async def sign(self, mail: Unsigned) -> bytes:
+        """The field to put before the mail. Who asks for it while it is made waits for the same one."""
+        signature: asyncio.Future[bytes] = self._loop.create_future()
+        waiting = self._waiting.setdefault(mail.message_id, [])
+        waiting.append(signature)
+        if len(waiting) == 1:
+            self._jobs.put(mail)
+        return await signature
+
+    def close(self) -> None:
+        """Ends after the signatures that are being made; what still waits goes again with its claim."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._jobs.get_nowait()
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _serve(self) -> None:
+        while mail := self._jobs.get():
+            self._made.put((mail.message_id, _signature_or_error(mail)))
+            if self._jobs.empty() or self._made.qsize() >= GROUP_SIZE:
+                self._loop.call_soon_threadsafe(self._hand_out)
+
+    def _hand_out(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                message_id, result = self._made.get_nowait()
+                for signature in self._waiting.pop(message_id):
+                    _settle(signature, result)
+
+
+def _settle(signature: "asyncio.Future[bytes]", result: bytes | Exception) -> None:
+    if signature.done():
+        return  # who asked for it was cancelled
+    if isinstance(result, Exception):
+        signature.set_exception(result)
+    else:
+        signature.set_result(result)
+
+
+def _signature_or_error(mail: Unsigned) -> bytes | Exception:
+    try:
+        key = _load_key(mail.key.private_key)
+        return dkim.sign(
+            mail.raw, domain=mail.domain, selector=mail.key.selector, key=key, signed_at=mail.now
+        )
+    except Exception as error:
+        return error
+    except BaseException as panic:  # of the library; whoever waits must hear of it
+        return RuntimeError(repr(panic))
+
+
+@lru_cache(maxsize=1000)
+def _load_key(pem: bytes) -> RSAPrivateKey:
+    return dkim.load_key(pem)

@@ -1,0 +1,328 @@
+"""Composed mails, checked, stored and queued as the specification says; many by few statements."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+
+import msgspec
+from msgspec import Struct
+
+from postroom import ids
+from postroom.accounts import limits
+from postroom.accounts.keys import Caller
+from postroom.clock import to_iso
+from postroom.errors import FeatureRequiresPaidPlan
+from postroom.mail.address import Address, mailbox_of, normalize, parse_list
+from postroom.mail.compose import Draft, DraftAttachment
+from postroom.mailbox import attachments, inboxes, messages, threads
+from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.messages import OUTBOUND, PENDING, Document, NewMessage
+from postroom.mailbox.threads import Thread
+from postroom.queue import deliveries, idempotency, suppressions
+from postroom.queue.deliveries import NewDelivery
+from postroom.queue.idempotency import Claim
+from postroom.storage.database import Tx
+
+PART_MAX_SIZE = 1024 * 1024
+
+
+class Order(Struct, frozen=True):
+    """What the client wants sent; every value has been read and found valid by itself."""
+
+    inbox_id: str
+    idempotency_key: str
+    request_hash: str
+    to: tuple[Address, ...]
+    cc: tuple[Address, ...]
+    bcc: tuple[Address, ...]
+    subject: str
+    body: str
+    body_html: str | None
+    thread_id: str | None
+    include_quote: bool
+    reply_to: str | None
+    is_automated: bool
+    files: tuple[DraftAttachment, ...]
+
+
+class Surroundings(Struct, frozen=True):
+    """What a mail is composed from beside the order."""
+
+    inbox: Inbox
+    thread: Thread | None = None
+    previous: Document | None = None
+    last_inbound: Document | None = None
+    rfc_ids: tuple[str, ...] = ()
+
+
+class Letter(Struct, frozen=True):
+    """A composed mail, ready to be stored."""
+
+    draft: Draft
+    cc: tuple[Address, ...]
+    own_text: str
+    raw: bytes
+    files: tuple[Attachment, ...]
+
+
+class Receipt(Struct, rename="camel", frozen=True):
+    id: str
+    thread_id: str
+    inbox_id: str
+    direction: str
+    created_at: str
+    message_id: str
+    status: str
+
+
+class Answer(Struct, frozen=True):
+    content: bytes
+    is_replay: bool
+
+
+class Submission(Struct, frozen=True):
+    """A composed mail that its sender wants sent. `blob` holds it where it is large."""
+
+    caller: Caller
+    order: Order
+    around: Surroundings
+    letter: Letter
+    blob: str | None
+    now: int
+
+
+class Ready(Struct, frozen=True):
+    """A submission with all that will be stored of it."""
+
+    submission: Submission
+    thread: Thread
+    document: Document
+    answer: bytes
+    addresses: list[str]
+
+    @property
+    def inbox_id(self) -> str:
+        return self.document.inbox_id
+
+    @property
+    def account_id(self) -> str:
+        return self.submission.caller.account_id
+
+    @property
+    def starts_thread(self) -> bool:
+        return self.submission.around.thread is None
+
+
+def dispatch(tx: Tx, submissions: list[Submission]) -> list[Answer]:
+    """What is checked holds for all of them together. If it does not, they are tried in smaller groups."""
+    return [answer for part in in_parts(submissions) for answer in dispatch_part(tx, part)]
+
+
+def in_parts(submissions: list[Submission]) -> Iterator[list[Submission]]:
+    """Each key once, so that the second request with it finds the first one stored.
+
+    Parts are small as well, since all rows of a part are in memory together.
+    """
+    part: dict[tuple[str, str], Submission] = {}
+    size = 0
+    for submission in submissions:
+        key = (submission.caller.account_id, submission.order.idempotency_key)
+        if part and (key in part or size + row_size(submission) > PART_MAX_SIZE):
+            yield list(part.values())
+            part, size = {}, 0
+        part[key] = submission
+        size += row_size(submission)
+    yield list(part.values())
+
+
+def row_size(submission: Submission) -> int:
+    """In bytes or characters."""
+    letter = submission.letter
+    texts = len(letter.draft.text) + len(letter.draft.html or "") + len(letter.own_text)
+    return texts + (0 if submission.blob else len(letter.raw))
+
+
+def dispatch_part(tx: Tx, submissions: list[Submission]) -> list[Answer]:
+    """The send section of the specification, line by line."""
+    ready = [make_ready(submission) for submission in submissions]
+    known = idempotency.claim_all(tx, [to_claim(each) for each in ready])
+    new = [each for each, answer in zip(ready, known, strict=True) if answer is None]
+    owners = count_in_inboxes(tx, new)
+    for each in new:
+        require_allowed_reply_to(tx, each.submission.caller, each.submission.order.reply_to)
+    suppressions.require_none(tx, [(each.account_id, address) for each in new for address in each.addresses])
+    cold = find_cold(tx, new)
+    require_limits(tx, new, owners, cold)
+    require_no_loops(tx, new)
+    store(tx, new)
+    deliveries.add_all(tx, [delivery for each in new for delivery in to_deliveries(each, cold)])
+    return [
+        Answer(each.answer if answer is None else answer, is_replay=answer is not None)
+        for each, answer in zip(ready, known, strict=True)
+    ]
+
+
+def make_ready(submission: Submission) -> Ready:
+    around, letter, now = submission.around, submission.letter, submission.now
+    thread = around.thread or threads.new(around.inbox.id, letter.draft.subject, is_read=True, now=now)
+    document = to_document(around.inbox, thread, submission.order, letter, now)
+    answer = msgspec.json.encode(to_receipt(document))
+    return Ready(submission, thread, document, answer, unique_addresses(submission.order, letter))
+
+
+def to_claim(ready: Ready) -> Claim:
+    order = ready.submission.order
+    return Claim(
+        ready.account_id, order.idempotency_key, order.request_hash, ready.answer, ready.submission.now
+    )
+
+
+def count_in_inboxes(tx: Tx, new: list[Ready]) -> dict[str, Inbox]:
+    """In the order of their ids, so that two nodes never wait for each other."""
+    counts = Counter(each.inbox_id for each in new)
+    started = Counter(each.inbox_id for each in new if each.starts_thread)
+    return {
+        each: inboxes.count(tx, each, outbound=counts[each], new_threads=started[each])
+        for each in sorted(counts)
+    }
+
+
+def require_allowed_reply_to(tx: Tx, caller: Caller, reply_to: str | None) -> None:
+    if reply_to is None or caller.plan != "free":
+        return
+    mailboxes = [mailbox_of(address.address) for address in parse_list(reply_to)]
+    owners = [inboxes.find_by_address(tx, mailbox) for mailbox in mailboxes]
+    if not all(inbox is not None and inbox.account_id == caller.account_id for inbox in owners):
+        raise FeatureRequiresPaidPlan(
+            "On the free plan replyTo must be the address of an inbox of this account.",
+            feature="external_reply_to",
+        )
+
+
+def unique_addresses(order: Order, letter: Letter) -> list[str]:
+    """Each recipient once, in the order of To, Cc and Bcc."""
+    return list(dict.fromkeys(normalize(address.address) for address in (*order.to, *letter.cc, *order.bcc)))
+
+
+def find_cold(tx: Tx, new: list[Ready]) -> set[tuple[str, str]]:
+    """Pairs of inbox and address that never wrote to it."""
+    asked = [(each.inbox_id, address) for each in new for address in each.addresses]
+    return set(asked) - inboxes.find_correspondents(tx, asked)
+
+
+def require_limits(tx: Tx, new: list[Ready], owners: dict[str, Inbox], cold: set[tuple[str, str]]) -> None:
+    """Judged at the earliest moment, which refuses too much if anything; alone each is judged at its own."""
+    strangers: dict[str, set[str]] = defaultdict(set)
+    for inbox_id, address in cold:
+        strangers[inbox_id].add(address)
+    for inbox_id, moments in moments_by([(each.inbox_id, each.submission.now) for each in new]).items():
+        limits.require_sends(tx, inbox_id, len(moments), min(moments))
+        created_at = owners[inbox_id].created_at
+        limits.require_warmth(tx, inbox_id, created_at, strangers[inbox_id], min(moments))
+
+
+def require_no_loops(tx: Tx, new: list[Ready]) -> None:
+    replies = [each for each in new if answers_a_machine(each.submission.around)]
+    for thread_id, moments in moments_by([(each.thread.id, each.submission.now) for each in replies]).items():
+        limits.require_no_loop(tx, thread_id, len(moments), min(moments))
+
+
+def moments_by(pairs: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = defaultdict(list)
+    for name, moment in pairs:
+        found[name].append(moment)
+    return found
+
+
+def answers_a_machine(around: Surroundings) -> bool:
+    return around.thread is not None and around.last_inbound is not None and around.last_inbound.automated
+
+
+def store(tx: Tx, new: list[Ready]) -> None:
+    threads.add_all(tx, [each.thread for each in new if each.starts_thread])
+    for each in new:
+        if not each.starts_thread:
+            threads.add_message(tx, each.thread, is_read=True, now=each.submission.now)
+    messages.add_all(tx, [to_new_message(each) for each in new])
+    attachments.add_all(
+        tx, [(each.document.id, file) for each in new for file in each.submission.letter.files]
+    )
+    threads.add_participants(
+        tx,
+        [
+            (each.thread.id, address)
+            for each in new
+            for address in (each.submission.around.inbox.address, *each.addresses)
+        ],
+    )
+
+
+def to_new_message(ready: Ready) -> NewMessage:
+    submission = ready.submission
+    return NewMessage(
+        document=ready.document,
+        status=PENDING,
+        from_address=submission.around.inbox.address,
+        has_attachments=bool(submission.letter.files),
+        raw=None if submission.blob else submission.letter.raw,
+        blob=submission.blob,
+        created_at=submission.now,
+    )
+
+
+def to_deliveries(ready: Ready, cold: set[tuple[str, str]]) -> list[NewDelivery]:
+    now = ready.submission.now
+    return [
+        NewDelivery(
+            id=ids.new(ids.DELIVERY, now),
+            account_id=ready.account_id,
+            inbox_id=ready.inbox_id,
+            kind=deliveries.MAIL,
+            message_id=ready.document.id,
+            target=address,
+            lane=address.rpartition("@")[2],
+            position=position,
+            is_cold=int((ready.inbox_id, address) in cold),
+            due_at=now,
+            created_at=now,
+        )
+        for position, address in enumerate(ready.addresses)
+    ]
+
+
+def to_document(inbox: Inbox, thread: Thread, order: Order, letter: Letter, now: int) -> Document:
+    draft = letter.draft
+    return Document(
+        id=ids.new(ids.MESSAGE, now),
+        thread_id=thread.id,
+        inbox_id=inbox.id,
+        direction=OUTBOUND,
+        from_addr=str(Address(inbox.display_name or "", inbox.address)),
+        to_addr=inbox.address,
+        header_to=", ".join(draft.to),
+        delivery_role=None,
+        cc=list(draft.cc),
+        subject=draft.subject,
+        body_text=draft.text,
+        body_html=draft.html or "",
+        created_at=to_iso(now),
+        rfc_message_id=draft.message_id,
+        reply_text=letter.own_text,
+        auth=None,
+        automated=order.is_automated,
+        new_participant=False,
+        codes=[],
+        links=[],
+    )
+
+
+def to_receipt(document: Document) -> Receipt:
+    return Receipt(
+        id=document.id,
+        thread_id=document.thread_id,
+        inbox_id=document.inbox_id,
+        direction=document.direction,
+        created_at=document.created_at,
+        message_id=document.id,
+        status=PENDING,
+    )

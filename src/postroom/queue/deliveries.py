@@ -1,0 +1,358 @@
+"""Deliveries: the one queue of what has to leave, mail and webhooks, and every attempt made."""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from msgspec import Struct, structs
+
+from postroom.clock import HOUR, MINUTE, SECOND
+from postroom.mailbox import messages
+from postroom.mailbox.messages import Message
+from postroom.storage.database import Row, Tx
+
+BELL = "deliveries"
+WEBHOOK_BELL = "webhooks"
+MAIL, WEBHOOK = "mail", "webhook"
+PENDING, DONE, FAILED, CANCELLED, BOUNCED = "pending", "delivered", "failed", "cancelled", "bounced"
+
+LEASE = 15 * SECOND  # renewed while an attempt is under way; a node that died holds a claim no longer
+LANE_WIDTH = 4  # how many of one lane go at once; the couriers take no more
+
+# Waits after a failed attempt, as the contract lists them; when they are used up the delivery has failed.
+MAIL_WAITS = (
+    *(1 * MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, 1 * HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR),
+    *(8 * HOUR, 8 * HOUR, 8 * HOUR, 8 * HOUR),
+)
+WEBHOOK_WAITS = (
+    *(5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE),
+    *(2 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR),
+)
+WAITS = {MAIL: MAIL_WAITS, WEBHOOK: WEBHOOK_WAITS}
+SPREAD = 0.2  # waits differ by this part, so that what failed together does not come back together
+# The last attempt has no answer yet, and whoever makes it still renews its claim.
+UNDER_WAY = (
+    "due_at > :now and exists (select 1 from attempts where delivery_id = deliveries.id"
+    " and number = deliveries.attempts and milliseconds is null)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    id: str
+    account_id: str
+    inbox_id: str
+    kind: str
+    message_id: str
+    event_id: str | None
+    target: str
+    lane: str
+    position: int
+    state: str
+    attempts: int
+    waits_used: int
+    due_at: int
+    last_code: int | None
+    last_reply: str
+    created_at: int
+    webhook_owner: str | None
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Delivery":
+        return cls(
+            row["id"],
+            row["account_id"],
+            row["inbox_id"],
+            row["kind"],
+            row["message_id"],
+            row["event_id"],
+            row["target"],
+            row["lane"],
+            row["position"],
+            row["state"],
+            row["attempts"],
+            row["waits_used"],
+            row["due_at"],
+            row["last_code"],
+            row["last_reply"],
+            row["created_at"],
+            row["webhook_owner"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message that has to leave: who sends it, to how many, and its bytes or the blob that holds them."""
+
+    message: Message
+    sender: str
+    recipients: int
+    content: bytes | None
+    blob: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingMail:
+    """One mail for one recipient, signed and ready for the wire. `domain` is the recipient's."""
+
+    mail_from: str  # "" for a report that must not be answered
+    recipient: str
+    raw: bytes = field(repr=False)
+    domain: str
+
+
+class DeliveryError(Exception):
+    """One attempt failed. `permanent` ends the delivery; anything else is tried again later.
+
+    `code` is what the other side said (SMTP reply code or HTTP status), None when it said nothing.
+    `enhanced` is the status of RFC 3463, also where the reason was found here. `unknown_outcome` is set when
+    the mail was handed over whole and the answer was lost: it may have arrived, so it goes again unchanged.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        permanent: bool,
+        code: int | None = None,
+        enhanced: str = "",
+        retry_after_seconds: int | None = None,
+        unknown_outcome: bool = False,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.permanent = permanent
+        self.code = code
+        self.enhanced = enhanced
+        self.retry_after_seconds = retry_after_seconds
+        self.unknown_outcome = unknown_outcome
+
+
+class NewDelivery(Struct, frozen=True, kw_only=True):
+    """A row that nobody has tried to deliver yet; the fields are the columns."""
+
+    id: str
+    account_id: str
+    inbox_id: str
+    kind: str
+    message_id: str
+    event_id: str | None = None
+    target: str
+    lane: str
+    position: int = 0
+    webhook_owner: str | None = None
+    is_cold: int = 0
+    state: str = PENDING
+    attempts: int = 0
+    waits_used: int = 0
+    due_at: int
+    last_reply: str = ""
+    created_at: int
+
+
+def add_all(tx: Tx, new: Sequence[NewDelivery]) -> None:
+    columns = ", ".join(NewDelivery.__struct_fields__)
+    tx.many(f"insert into deliveries ({columns}) values :rows", [structs.astuple(each) for each in new])
+
+
+def claim_mail(tx: Tx, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
+    return _claim_due(tx, MAIL, running, limit, now)
+
+
+def claim_webhooks(tx: Tx, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
+    return _claim_due(tx, WEBHOOK, running, limit, now)
+
+
+def _claim_due(tx: Tx, kind: str, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
+    """Takes what is due for the length of a lease, a few of each lane, so that a dead place delays nobody."""
+    used = Counter(delivery.lane for delivery in running)
+    claimed: list[Delivery] = []
+    while room := limit - len(claimed):
+        due = _list_due(tx, kind, used, room, now)
+        claimed += _claim(tx, [row["id"] for row in due if _has_room(used, row["lane"])], now)
+        if len(due) < room or all(used[row["lane"]] < LANE_WIDTH for row in due):
+            break  # else what waits in a lane that is now full may have hidden others
+    return claimed
+
+
+def _has_room(used: Counter[str], lane: str) -> bool:
+    """Whether one more may go in the lane; if so, it is counted."""
+    has_room = used[lane] < LANE_WIDTH
+    used[lane] += has_room
+    return has_room
+
+
+def _list_due(tx: Tx, kind: str, used: Counter[str], limit: int, now: int) -> list[Row]:
+    """Id and lane, without the lanes that are full."""
+    full = {f"full_{number}": lane for number, lane in enumerate(used) if used[lane] >= LANE_WIDTH}
+    others = f" and lane not in ({', '.join(f':{name}' for name in full)})" if full else ""
+    return tx.all(
+        f"select id, lane from deliveries where state = 'pending' and kind = :kind and due_at <= :now{others}"
+        " order by due_at limit :limit",
+        kind=kind,
+        now=now,
+        limit=limit,
+        **full,
+    )
+
+
+def _claim(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[Delivery]:
+    """Those that nobody else has claimed meanwhile, in the given order."""
+    if not delivery_ids:
+        return []
+    names = {f"id_{number}": delivery_id for number, delivery_id in enumerate(delivery_ids)}
+    rows = tx.all(
+        "update deliveries set due_at = :lease_ends, attempts = attempts + 1"
+        f" where id in ({', '.join(f':{name}' for name in names)}) and due_at <= :now and state = 'pending'"
+        " returning *",
+        lease_ends=now + LEASE,
+        now=now,
+        **names,
+    )
+    claimed = {row["id"]: Delivery.from_row(row) for row in rows}
+    _note_attempts(tx, list(claimed.values()), now)
+    return [claimed[delivery_id] for delivery_id in delivery_ids if delivery_id in claimed]
+
+
+def _note_attempts(tx: Tx, claimed: Sequence[Delivery], now: int) -> None:
+    """An attempt is written down before it is made."""
+    tx.many(
+        "insert into attempts (delivery_id, number, started_at) values :rows",
+        [(delivery.id, delivery.attempts, now) for delivery in claimed],
+    )
+
+
+def find_outgoing(tx: Tx, message_id: str) -> Outgoing | None:
+    """None when the inbox that sent it has been deleted: nothing more leaves for it."""
+    row = tx.one(
+        f"select {messages.COLUMNS}, inboxes.address as sender, raw_mails.content, raw_mails.blob,"
+        " (select count(*) from deliveries where message_id = :id and kind = 'mail') as recipients"
+        " from messages join inboxes on inboxes.id = messages.inbox_id"
+        " left join raw_mails on raw_mails.message_id = messages.id where messages.id = :id",
+        id=message_id,
+    )
+    if row is None:
+        return None
+    content = None if row["content"] is None else bytes(row["content"])
+    return Outgoing(Message.from_row(row), row["sender"], row["recipients"], content, row["blob"])
+
+
+def oldest_due_at(tx: Tx, now: int) -> int:
+    """When the delivery came due that has waited longest; now, when none waits."""
+    oldest = now
+    for kind in (MAIL, WEBHOOK):
+        row = tx.one(
+            "select min(due_at) as due_at from deliveries where state = 'pending' and kind = :kind", kind=kind
+        )
+        if row is not None and row["due_at"] is not None:
+            oldest = min(oldest, int(row["due_at"]))
+    return oldest
+
+
+def renew(tx: Tx, running: Sequence[Delivery], now: int) -> None:
+    """Only while the attempt has no answer: what waits for its next one must not be pulled forward."""
+    for delivery in running:
+        tx.run(
+            "update deliveries set due_at = :lease_ends where id = :id and attempts = :number and exists"
+            " (select 1 from attempts where delivery_id = :id and number = :number and milliseconds is null)",
+            lease_ends=now + LEASE,
+            id=delivery.id,
+            number=delivery.attempts,
+        )
+
+
+def note_answer(tx: Tx, delivery: Delivery, code: int | None, answer: str, milliseconds: int) -> None:
+    tx.run(
+        "update attempts set code = :code, answer = :answer, milliseconds = :milliseconds"
+        " where delivery_id = :id and number = :number",
+        code=code,
+        answer=answer,
+        milliseconds=milliseconds,
+        id=delivery.id,
+        number=delivery.attempts,
+    )
+
+
+def finish(tx: Tx, delivery: Delivery, state: str, code: int | None, reply: str, now: int) -> bool:
+    """False when it was finished or cancelled meanwhile; but what was accepted cannot be called back."""
+    open_states = "('pending', 'cancelled')" if state == DONE else "('pending')"
+    changed = tx.run(
+        "update deliveries set state = :state, last_code = :code, last_reply = :reply, finished_at = :now"
+        f" where id = :id and state in {open_states}",
+        state=state,
+        code=code,
+        reply=reply,
+        now=now,
+        id=delivery.id,
+    )
+    return changed == 1
+
+
+def try_again_at(tx: Tx, delivery: Delivery, due_at: int, code: int | None, reply: str) -> None:
+    tx.run(
+        "update deliveries set due_at = :due_at, waits_used = waits_used + 1, last_code = :code,"
+        " last_reply = :reply where id = :id and state = 'pending'",
+        due_at=due_at,
+        code=code,
+        reply=reply,
+        id=delivery.id,
+    )
+
+
+def wait_after(delivery: Delivery) -> int | None:
+    """How long to wait after this attempt; None when there is none left."""
+    waits = WAITS[delivery.kind]
+    if delivery.waits_used >= len(waits):
+        return None
+    return int(waits[delivery.waits_used] * random.uniform(1 - SPREAD, 1 + SPREAD))  # noqa: S311 (no secret)
+
+
+def list_of_message(tx: Tx, message_id: str) -> list[Delivery]:
+    rows = tx.all(
+        "select * from deliveries where message_id = :id and kind = 'mail' order by position", id=message_id
+    )
+    return [Delivery.from_row(row) for row in rows]
+
+
+def start_again(tx: Tx, message_id: str, now: int) -> list[str]:
+    """Mail that failed or waits is due now, with all its waits before it. Gives the addresses."""
+    rows = tx.all(
+        "update deliveries set state = 'pending', due_at = :now, waits_used = 0, finished_at = null"
+        " where message_id = :id and kind = 'mail' and state in ('pending', 'failed', 'cancelled')"
+        f" and not ({UNDER_WAY}) returning target",
+        now=now,
+        id=message_id,
+    )
+    return [row["target"] for row in rows]
+
+
+def cancel(tx: Tx, message_id: str, now: int) -> int:
+    return tx.run(
+        "update deliveries set state = 'cancelled', last_reply = 'cancelled', finished_at = :now"
+        " where message_id = :id and kind = 'mail' and state = 'pending'",
+        now=now,
+        id=message_id,
+    )
+
+
+def mark_bounced(tx: Tx, delivery: Delivery, reason: str, now: int) -> bool:
+    """False when it was known already: the same report may come twice."""
+    changed = tx.run(
+        "update deliveries set state = 'bounced', last_reply = :reason, finished_at = :now"
+        " where id = :id and state in ('pending', 'delivered')",
+        reason=reason,
+        now=now,
+        id=delivery.id,
+    )
+    return changed == 1
+
+
+def settle(tx: Tx, message_id: str) -> str | None:
+    """Sets the message's status as the states of its recipients demand. Gives it when it is new."""
+    states = {delivery.state for delivery in list_of_message(tx, message_id)}
+    if states - {PENDING, DONE}:
+        status = messages.FAILED
+    else:
+        status = messages.PENDING if PENDING in states else messages.SENT
+    return status if messages.set_status(tx, message_id, status) else None

@@ -1,0 +1,462 @@
+"""What becomes of a mail: through the queue to a real SMTP peer that accepts, defers, refuses or hangs up."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postroom.accounts import secret_values
+from postroom.assembly import RETURN_PATH
+from postroom.clock import DAY, HOUR, MINUTE, SECOND, from_iso
+from postroom.mail import return_path
+from postroom.mail.parse import parse_mail
+from postroom.mailbox import messages
+from postroom.queue import deliveries
+from postroom.storage.database import Tx
+from tests.conftest import Server
+from tests.couriers.smtp_peer import DROP, SmtpPeer, Stage
+from tests.doubles import FakeClock
+from tests.outbound import (
+    answered,
+    events_of,
+    is_signed,
+    message_of,
+    message_when,
+    relay_to,
+    running,
+    send,
+    settled,
+    suppressed,
+    turn,
+    until,
+)
+
+FIRST_WAITS = [1 * MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, 1 * HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR]
+
+
+def states(message: dict[str, Any]) -> list[str]:
+    return sorted(recipient["state"] for recipient in message["recipients"])
+
+
+async def test_an_accepted_mail_is_sent_and_tells_so(sender: Server, peer: SmtpPeer) -> None:
+    message_id = await send(sender, await sender.new_inbox("bob"), "Carol <carol@there.example>")
+    message = await settled(sender, message_id)
+    assert message["status"] == "sent"
+    assert message["recipients"] == [
+        {
+            "address": "carol@there.example",
+            "state": "delivered",
+            "attempts": 1,
+            "lastCode": 250,
+            "lastReply": "2.0.0 taken",
+            "nextAttemptAt": None,
+        }
+    ]
+    (mail,) = peer.mails
+    assert mail.rcpt_line == b"RCPT TO:<carol@there.example>"
+    assert parse_mail(mail.raw).message_id == message["rfcMessageId"]
+    (event,) = await events_of(sender, "message.sent", "message.failed")
+    assert (event["event"], event["message"]["id"]) == ("message.sent", message_id)
+
+
+async def test_the_return_path_is_signed_and_says_whom_a_bounce_is_about(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    message_id = await send(sender, await sender.new_inbox("bob"), "a@there.example", "b@there.example")
+    await settled(sender, message_id)
+    secret = await sender.resources.db.read(secret_values.get, RETURN_PATH)
+    today = sender.clock.now() // DAY
+    for mail in peer.mails:
+        local_part, _, domain = mail.mail_line.split(b"<")[1].split(b">")[0].decode().partition("@")
+        path = return_path.decode(secret, local_part, today, 1)
+        assert path is not None
+        assert (domain, path.message_id) == ("postroom.localhost", message_id)
+        assert [b"a@there", b"b@there"][path.recipient_index] in mail.rcpt_line
+
+
+async def test_a_deferred_mail_is_tried_at_the_scheduled_times_and_fails_after_two_days(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    peer.behaviour["RCPT"] = b"451 4.2.1 come back later"
+    message_id = await send(sender, await sender.new_inbox("bob"), "carol@there.example")
+    started_at = sender.clock.now()
+    waits = [*FIRST_WAITS, *[8 * HOUR] * 4]
+    for number, wait in enumerate(waits, 1):
+        message = await answered(sender, message_id, number)
+        (recipient,) = message["recipients"]
+        assert (message["status"], recipient["state"], recipient["lastCode"]) == ("pending", "pending", 451)
+        assert "451 4.2.1 come back later" in recipient["lastReply"]
+        left = from_iso(recipient["nextAttemptAt"]) - sender.clock.now()
+        assert 0.8 * wait - 1 <= left <= 1.2 * wait
+        turn(sender, left - 1)
+        await asyncio.sleep(0.02)
+        assert peer.stages["RCPT"] == number, "tried before its time"
+        turn(sender, 1)
+    message = await settled(sender, message_id)
+    assert (message["status"], message["recipients"][0]["attempts"]) == ("failed", len(waits) + 1)
+    assert 0.8 * 48 * HOUR <= sender.clock.now() - started_at <= 1.2 * 48 * HOUR
+    (event,) = await events_of(sender, "message.sent", "message.failed")
+    assert (event["event"], event["recipient"]) == ("message.failed", "carol@there.example")
+    assert "come back later" in event["reason"]
+    assert await suppressed(sender) == {}
+
+
+TEMPORARY: list[tuple[Stage, bytes]] = [
+    ("greeting", b"421 4.3.2 closing"),
+    ("greeting", b"554 5.3.2 not now"),  # the relay has not seen the mail: it judges nothing
+    ("EHLO", DROP),
+    ("MAIL", b"452 4.3.1 no room"),
+    ("RCPT", b"450 4.2.1 busy"),
+    ("RCPT", DROP),
+    ("DATA", b"451 4.3.0 later"),
+    ("content", DROP),
+    ("dot", b"451 4.3.0 later"),
+    ("dot", DROP),
+]
+
+
+async def test_whatever_is_temporary_at_any_stage_goes_again_and_arrives_once(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    bob = await sender.new_inbox("bob")
+    for number, (stage, reply) in enumerate(TEMPORARY):
+        await peer.hang_up()
+        peer.behaviour[stage] = reply
+        message_id = await send(sender, bob, f"p{number}@there.example")
+        message = await answered(sender, message_id)
+        assert message["status"] == "pending", (stage, reply)
+        del peer.behaviour[stage]
+        turn(sender, 72 * SECOND)
+        message = await settled(sender, message_id)
+        assert (message["status"], message["recipients"][0]["attempts"]) == ("sent", 2), (stage, reply)
+        assert parse_mail(peer.mails[-1].raw).message_id == message["rfcMessageId"]
+    assert len(peer.mails) == len(TEMPORARY)
+
+
+async def test_after_a_lost_answer_to_the_final_dot_the_same_mail_goes_again(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    peer.behaviour["dot"] = [DROP]
+    message_id = await send(sender, await sender.new_inbox("bob"), "carol@there.example")
+    message = await answered(sender, message_id)
+    assert "the final dot" in message["recipients"][0]["lastReply"]
+    assert message["recipients"][0]["lastCode"] is None
+    turn(sender, 72 * SECOND)
+    message = await settled(sender, message_id)
+    (mail,) = peer.mails
+    assert peer.stages["dot"] == 2
+    assert parse_mail(mail.raw).message_id == message["rfcMessageId"]
+    assert mail.raw.endswith((await sender.api.get(f"/v1/messages/{message_id}/raw")).content)
+
+
+PERMANENT: list[tuple[Stage, bytes, bool]] = [
+    ("RCPT", b"550 5.1.1 no such user here", True),
+    ("RCPT", b"550 5.1.2 unknown domain", True),
+    ("RCPT", b"550 no such user", True),
+    ("RCPT", b"550 5.7.1 blocked by our policy", False),
+    ("RCPT", b"552 5.2.2 mailbox full", False),
+    ("MAIL", b"550 5.1.8 your domain is unknown", False),
+    ("DATA", b"554 5.3.0 no", False),
+    ("dot", b"554 5.6.0 this looks like spam", False),
+    ("dot", b"552 5.3.4 too large", False),
+]
+
+
+async def test_a_refusal_fails_at_once_and_suppresses_only_what_is_about_the_address(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    bob = await sender.new_inbox("bob")
+    for number, (stage, reply, is_suppressed) in enumerate(PERMANENT):
+        address = f"p{number}@there.example"
+        peer.behaviour[stage] = reply
+        message_id = await send(sender, bob, address)
+        message = await settled(sender, message_id)
+        del peer.behaviour[stage]
+        (recipient,) = message["recipients"]
+        assert (message["status"], recipient["state"], recipient["attempts"]) == ("failed", "failed", 1)
+        assert recipient["lastCode"] == int(reply[:3])
+        assert (address in await suppressed(sender)) == is_suppressed, reply
+        event = (await events_of(sender, "message.failed"))[-1]
+        assert (event["message"]["id"], event["recipient"]) == (message_id, address)
+        assert reply[4:].decode() in event["reason"]
+    assert set((await suppressed(sender)).values()) == {"bounce"}
+
+
+async def test_each_recipient_has_its_own_state_and_one_refusal_fails_the_message(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    peer.behaviour["RCPT"] = [b"250 fine", b"550 5.7.1 no", b"451 4.2.1 later"]
+    to = [f"p{number}@there.example" for number in range(3)]
+    message_id = await send(sender, await sender.new_inbox("bob"), *to)
+    await settled(sender, message_id)
+    message = await message_when(
+        sender, message_id, lambda message: all(item["lastReply"] for item in message["recipients"])
+    )
+    assert [recipient["address"] for recipient in message["recipients"]] == to
+    assert (message["status"], states(message)) == ("failed", ["delivered", "failed", "pending"])
+    turn(sender, 72 * SECOND)
+    message = await message_when(sender, message_id, lambda message: "pending" not in states(message))
+    assert (message["status"], states(message)) == ("failed", ["delivered", "delivered", "failed"])
+    assert [event["event"] for event in await events_of(sender, "message.sent", "message.failed")] == [
+        "message.failed"
+    ]
+
+
+async def test_a_message_is_sent_when_the_last_of_several_recipients_has_it(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    peer.behaviour["RCPT"] = [b"451 4.2.1 later"]
+    message_id = await send(sender, await sender.new_inbox("bob"), "a@there.example", "b@there.example")
+    message = await message_when(
+        sender, message_id, lambda message: all(item["lastReply"] for item in message["recipients"])
+    )
+    assert (message["status"], states(message)) == ("pending", ["delivered", "pending"])
+    turn(sender, 72 * SECOND)
+    assert (await settled(sender, message_id))["status"] == "sent"
+    assert len(await events_of(sender, "message.sent")) == 1
+
+
+async def test_recipients_that_finish_side_by_side_leave_no_message_pending(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    bob = await sender.new_inbox("bob")
+    to = [f"p{number}@d{number % 5}.example" for number in range(20)]
+    sent = await asyncio.gather(*(send(sender, bob, *to) for _ in range(8)))
+    for message_id in sent:
+        assert (await settled(sender, message_id))["status"] == "sent"
+    assert len(await events_of(sender, "message.sent")) == len(sent)
+
+
+async def test_a_failed_mail_can_be_sent_again_once_its_address_is_not_suppressed(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    peer.behaviour["RCPT"] = b"550 5.1.1 no such user"
+    message_id = await send(sender, await sender.new_inbox("bob"), "carol@there.example")
+    await settled(sender, message_id)
+    refused = await sender.api.post(f"/v1/messages/{message_id}/retry")
+    assert (refused.status_code, refused.json()["error"]) == (422, "recipient_suppressed")
+    assert (await message_of(sender, message_id))["status"] == "failed"
+    await sender.api.delete("/v1/suppressions/carol@there.example")
+    del peer.behaviour["RCPT"]
+    again = await sender.api.post(f"/v1/messages/{message_id}/retry")
+    assert (again.status_code, again.json()["status"]) == (200, "pending")
+    assert (await settled(sender, message_id))["status"] == "sent"
+    done = await sender.api.post(f"/v1/messages/{message_id}/retry")
+    assert (done.status_code, done.json()["error"]) == (409, "nothing_to_do")
+
+
+async def test_a_waiting_mail_can_be_tried_now_and_then_has_all_its_waits_again(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    peer.behaviour["RCPT"] = b"451 4.2.1 later"
+    message_id = await send(sender, await sender.new_inbox("bob"), "carol@there.example")
+    await answered(sender, message_id)
+    assert (await sender.api.post(f"/v1/messages/{message_id}/retry")).status_code == 200
+    (recipient,) = (await answered(sender, message_id, 2))["recipients"]
+    assert from_iso(recipient["nextAttemptAt"]) - sender.clock.now() <= 1.2 * MINUTE
+
+
+async def test_a_cancelled_mail_is_not_tried_again(sender: Server, peer: SmtpPeer) -> None:
+    peer.behaviour["RCPT"] = b"451 4.2.1 later"
+    message_id = await send(sender, await sender.new_inbox("bob"), "carol@there.example")
+    await answered(sender, message_id)
+    cancelled = await sender.api.post(f"/v1/messages/{message_id}/cancel")
+    assert (cancelled.status_code, cancelled.json()["status"]) == (200, "failed")
+    assert states(cancelled.json()) == ["cancelled"]
+    assert (await sender.api.post(f"/v1/messages/{message_id}/cancel")).status_code == 409
+    turn(sender, 2 * DAY)
+    await asyncio.sleep(0.2)
+    assert peer.stages["RCPT"] == 1
+    del peer.behaviour["RCPT"]
+    assert (await sender.api.post(f"/v1/messages/{message_id}/retry")).status_code == 200
+    assert (await settled(sender, message_id))["status"] == "sent"
+
+
+async def test_what_was_accepted_in_the_moment_of_a_cancel_is_shown_as_it_is(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    peer.hold = asyncio.Event()
+    message_id = await send(sender, await sender.new_inbox("bob"), "carol@there.example")
+    await until(lambda: peer.stages["DATA"] == 1, "the peer has the mail")
+    assert states((await sender.api.post(f"/v1/messages/{message_id}/cancel")).json()) == ["cancelled"]
+    peer.hold.set()
+    message = await message_when(sender, message_id, lambda message: message["status"] == "sent")
+    assert states(message) == ["delivered"]
+
+
+async def test_a_cancel_in_flight_ends_a_mail_that_is_then_deferred(sender: Server, peer: SmtpPeer) -> None:
+    peer.hold = asyncio.Event()
+    peer.behaviour["dot"] = b"451 4.3.0 later"
+    message_id = await send(sender, await sender.new_inbox("bob"), "carol@there.example")
+    await until(lambda: peer.stages["DATA"] == 1, "the peer has the mail")
+    assert (await sender.api.post(f"/v1/messages/{message_id}/cancel")).status_code == 200
+    peer.hold.set()
+    await until(lambda: peer.stages["dot"] == 1, "the peer has answered")
+    turn(sender, 2 * DAY)
+    await asyncio.sleep(0.2)
+    assert peer.stages["dot"] == 1
+    assert states(await message_of(sender, message_id)) == ["cancelled"]
+
+
+async def test_a_bounce_that_overtakes_the_answer_stands(sender: Server, peer: SmtpPeer) -> None:
+    peer.hold = asyncio.Event()
+    message_id = await send(sender, await sender.new_inbox("bob"), "carol@there.example")
+    await until(lambda: peer.stages["DATA"] == 1, "the peer has the mail")
+
+    def bounce(tx: Tx) -> None:
+        messages.hold(tx, message_id)
+        (delivery,) = deliveries.list_of_message(tx, message_id)
+        deliveries.mark_bounced(tx, delivery, "5.1.1 no such user", sender.clock.now())
+        deliveries.settle(tx, message_id)
+
+    await sender.resources.db.write(bounce)
+    peer.hold.set()
+    message = await answered(sender, message_id)
+    assert (message["status"], states(message)) == ("failed", ["bounced"])
+    assert await events_of(sender, "message.sent") == []
+
+
+async def test_a_mail_in_flight_is_not_sent_a_second_time_by_a_retry(sender: Server, peer: SmtpPeer) -> None:
+    peer.hold = asyncio.Event()
+    message_id = await send(sender, await sender.new_inbox("bob"), "carol@there.example")
+    await until(lambda: peer.stages["DATA"] == 1, "the peer has the mail")
+    assert (await sender.api.post(f"/v1/messages/{message_id}/retry")).status_code == 409
+    peer.hold.set()
+    await settled(sender, message_id)
+    assert len(peer.mails) == 1
+
+
+async def test_nothing_leaves_any_more_for_a_deleted_inbox(sender: Server, peer: SmtpPeer) -> None:
+    bob = await sender.new_inbox("bob")
+    peer.behaviour["RCPT"] = b"451 4.2.1 later"
+    message_id = await send(sender, bob, "carol@there.example")
+    await answered(sender, message_id)
+    assert (await sender.api.delete(f"/v1/inboxes/{bob}")).status_code == 204
+    del peer.behaviour["RCPT"]
+    turn(sender, 72 * SECOND)
+    for _ in range(200):
+        (delivery,) = await sender.resources.db.read(deliveries.list_of_message, message_id)
+        if delivery.state == deliveries.CANCELLED:
+            break
+        await asyncio.sleep(0.02)
+    assert (delivery.state, peer.mails) == (deliveries.CANCELLED, [])
+
+
+async def test_work_in_flight_when_the_process_died_goes_again_after_the_lease(
+    database_url: str, tmp_path: Path, clock: FakeClock, peer: SmtpPeer
+) -> None:
+    peer.hold = asyncio.Event()
+    async with running(tmp_path, database_url, clock, relay_to(peer)) as first:
+        message_id = await send(first, await first.new_inbox("bob"), "carol@there.example")
+        await until(lambda: peer.stages["DATA"] == 1, "the peer has the mail")
+    peer.hold.set()
+    async with running(tmp_path, database_url, clock, relay_to(peer), token=first.token) as second:
+        turn(second, deliveries.LEASE - 1)
+        await asyncio.sleep(0.1)
+        assert peer.stages["DATA"] == 1, "somebody else may still be at it"
+        turn(second, 1)
+        message = await settled(second, message_id)
+    assert (message["status"], message["recipients"][0]["attempts"]) == ("sent", 2)
+    assert parse_mail(peer.mails[-1].raw).message_id == message["rfcMessageId"]
+
+
+async def test_attempts_that_died_with_their_process_do_not_use_up_the_waits(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    def die_often(tx: Tx) -> None:
+        tx.run("update deliveries set attempts = attempts + 40")
+
+    peer.behaviour["RCPT"] = [b"451 4.2.1 later", b"451 4.2.1 later"]
+    message_id = await send(sender, await sender.new_inbox("bob"), "carol@there.example")
+    await answered(sender, message_id)
+    await sender.resources.db.write(die_often)
+    turn(sender, 72 * SECOND)
+    message = await answered(sender, message_id, 42)
+    left = from_iso(message["recipients"][0]["nextAttemptAt"]) - sender.clock.now()
+    assert (message["status"], left >= 4 * MINUTE) == ("pending", True)
+
+
+def name_blob(tx: Tx, message_id: str, blob: str) -> None:
+    tx.run("update raw_mails set blob = :blob where message_id = :id", blob=blob, id=message_id)
+
+
+async def test_a_fault_on_our_side_waits_like_any_other(sender: Server, peer: SmtpPeer) -> None:
+    peer.behaviour["RCPT"] = [b"451 4.2.1 later"]
+    message_id = await send(sender, await sender.new_inbox("bob"), "carol@there.example", body="x" * 90_000)
+    await answered(sender, message_id)
+    blob = (await sender.resources.db.read(messages.get_raw, message_id)).blob
+    assert blob is not None
+    content = await asyncio.to_thread(sender.resources.blobs.get, blob)
+    await asyncio.to_thread(sender.resources.blobs.remove, blob)
+    turn(sender, 72 * SECOND)
+    message = await message_when(
+        sender, message_id, lambda message: message["recipients"][0]["lastReply"].startswith("4.3.0")
+    )
+    assert (message["status"], message["recipients"][0]["attempts"]) == ("pending", 2)
+    restored = await asyncio.to_thread(sender.resources.blobs.put, content)
+    await sender.resources.db.write(name_blob, message_id, restored)
+    turn(sender, 6 * MINUTE)
+    assert (await settled(sender, message_id))["status"] == "sent"
+
+
+async def test_mail_that_goes_in_circles_inside_fails_for_good(sender: Server) -> None:
+    def wear_out(tx: Tx) -> None:
+        tx.run("update raw_mails set content = :raw", raw=b"Received: by x\r\n" * 51 + b"\r\nHi\r\n")
+
+    bob = await sender.new_inbox("bob")
+    message_id = await send(sender, bob, "carol@there.example", "bob@postroom.localhost")
+    await settled(sender, message_id)
+    assert (await sender.api.delete("/v1/suppressions/bob@postroom.localhost")).status_code == 404
+    await sender.resources.db.write(wear_out)
+    circling = await send(sender, bob, "nobody@postroom.localhost")
+    await settled(sender, circling)
+    await sender.resources.db.write(wear_out)
+    await sender.new_inbox("nobody")
+    await sender.api.delete("/v1/suppressions/nobody@postroom.localhost")
+    await sender.api.post(f"/v1/messages/{circling}/retry")
+    message = await settled(sender, circling)
+    assert (message["status"], message["recipients"][0]["lastCode"]) == ("failed", 554)
+
+
+KINDS: list[dict[str, Any]] = [
+    {"body": "plain text"},
+    {"body": "<p>Hello <b>you</b></p>"},
+    {"body": "text", "bodyHtml": "<p>other</p>"},
+    {"subject": "Grüße aus München " * 20, "body": "Zürich 😀"},
+    {"body": "." + "\r\n..\r\n.\r\n" + "x" * 5000 + " \t \r\n\r\n\r\n"},
+    {"body": "file", "attachments": [{"filename": "ä.bin", "data": "AAEC/w==", "contentType": "x/y"}]},
+    {"body": "copies", "cc": ["C <c@there.example>"], "bcc": "d@there.example", "automated": True},
+    {"body": "reply to", "replyTo": "bob@postroom.localhost"},
+    {"body": "x" * 99_000},
+]
+
+
+@pytest.mark.parametrize("pipelining", [True, False])
+async def test_every_kind_of_mail_arrives_whole_and_signed(
+    sender: Server, peer: SmtpPeer, pipelining: bool
+) -> None:
+    peer.features = ("PIPELINING", "8BITMIME") if pipelining else ()
+    bob = await sender.new_inbox("bob")
+    for kind in KINDS:
+        before = len(peer.mails)
+        message_id = await send(sender, bob, "carol@there.example", **kind)
+        message = await settled(sender, message_id)
+        stored = (await sender.api.get(f"/v1/messages/{message_id}/raw")).content
+        for mail in peer.mails[before:]:
+            assert mail.raw.endswith(stored)
+            assert await is_signed(sender, mail.raw, "postroom.localhost"), kind
+            assert parse_mail(mail.raw).message_id == message["rfcMessageId"]
+
+
+async def test_a_reply_with_its_quote_arrives_signed(sender: Server, peer: SmtpPeer) -> None:
+    bob = await sender.new_inbox("bob")
+    question = b"From: Alice <alice@there.example>\r\nMessage-ID: <q@there.example>\r\n\r\nWhat?\r\n"
+    await sender.deliver(question, "bob")
+    thread_id = (await sender.next_event())["thread_id"]
+    await settled(sender, await send(sender, bob, "alice@there.example", threadId=thread_id, body="This."))
+    (mail,) = peer.mails
+    read = parse_mail(mail.raw)
+    assert read.in_reply_to == ("<q@there.example>",)
+    assert "> What?" in read.body_text
+    assert await is_signed(sender, mail.raw, "postroom.localhost")
