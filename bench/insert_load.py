@@ -17,7 +17,7 @@ from postroom import ids
 from postroom.accounts import accounts
 from postroom.clock import SystemClock
 from postroom.storage.database import Database, Tx
-from postroom.storage.group_commit import Session
+from postroom.storage.group_commit import WriteSession
 
 
 class Write(Protocol):
@@ -27,7 +27,7 @@ class Write(Protocol):
 @dataclass(frozen=True, slots=True)
 class Engine:
     db: Database
-    connect: Callable[[], Session]
+    connect: Callable[[], WriteSession]
     writers: int
 
 

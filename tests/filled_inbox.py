@@ -3,7 +3,7 @@
 import msgspec
 
 from postroom.mailbox import inboxes
-from postroom.mailbox.messages import Document, Verdicts
+from postroom.mailbox.documents import Document, Verdicts
 from postroom.storage.database import Tx
 
 NUMBERS = "with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < :count)"

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from postroom.events.events import Payload
+from postroom.events.payload import Payload
 from postroom.web import shapes
 
 

@@ -16,7 +16,7 @@ LAYERS: list[list[str]] = [
     ["storage"],
     ["resources"],
     ["accounts", "mailbox", "queue", "events", "inward", "outward"],
-    ["upkeep"],
+    ["upkeep", "first_start"],
     ["extraction", "smtp", "web", "couriers"],
     ["assembly"],
     ["__main__"],
@@ -24,11 +24,11 @@ LAYERS: list[list[str]] = [
 # Inside a room as well: a file imports only the files before it.
 ROOMS: dict[str, list[str]] = {
     "accounts": ["names", "secret_values", "accounts", "keys", "limits", "domains"],
-    "mailbox": ["inboxes", "attachments", "threads", "messages"],
-    "queue": ["suppressions", "idempotency", "deliveries", "work"],
-    "events": ["events", "webhooks", "webhook_log", "announce"],
-    "inward": ["bounces", "examinations", "deposit", "receive", "examine"],
-    "outward": ["submit", "send", "signing", "deliver_mail", "deliver_webhook"],
+    "mailbox": ["inboxes", "attachments", "threads", "documents", "messages", "message_json", "raw_mails"],
+    "queue": ["schedule", "suppressions", "idempotency", "deliveries", "work"],
+    "events": ["kinds", "payload", "events", "webhooks", "webhook_log", "announce"],
+    "inward": ["bounces", "examine", "deposit", "receive"],
+    "outward": ["courier", "submit", "send", "signing", "deliver_mail", "deliver_webhook"],
 }
 FILES_OF_A_ROOM = 14
 DOORS = {"smtp", "web", "couriers", "extraction"}

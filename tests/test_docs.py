@@ -24,7 +24,7 @@ import typer.main
 import postroom.__main__  # noqa: F401 (adds the operator's commands to the app)
 from bench import catalogue
 from postroom import errors
-from postroom.config import DEFAULTS
+from postroom.config import SETTINGS
 from postroom.web.routes import ROUTES
 from postroom.web.routing import ACCOUNT
 from postroom_client.cli import app
@@ -218,7 +218,7 @@ def test_every_setting_is_documented_with_its_flag_and_default() -> None:
         r"^\| `(POSTROOM_\w+)` \| `(--[a-z-]+)` \| (\S+) \|", read("docs/configuration.md"), re.MULTILINE
     )
     assert {name: default for name, _, default in rows} == {
-        name: f"`{default}`" if default else "none" for name, default in DEFAULTS.items()
+        name: f"`{default}`" if default else "none" for name, _, default, *_ in SETTINGS
     }
     assert {name: flag for name, flag, _ in rows} == flags_of_serve()
 

@@ -25,15 +25,16 @@ from bench.rounds import alternate, compare
 from postroom import config
 from postroom.accounts import accounts, keys
 from postroom.accounts.keys import Caller
-from postroom.assembly import make_first_account, make_service_key, open_database
 from postroom.clock import SystemClock
+from postroom.assembly import open_database
+from postroom.first_start import make_first_account, make_service_key
 from postroom.mailbox import inboxes
 from postroom.net.dns import Resolver
 from postroom.outward.send import send_mail
 from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Tx
-from postroom.web.sending import SendBody, to_order
+from postroom.web.send_body import SendBody, to_order
 from tests.postgres_engine import unprivileged_user
 
 SENDS_OF_AN_INBOX = 10  # the limit of a minute

@@ -1,6 +1,7 @@
 """The operator's commands, added to the client's: serve, migrate, accounts, keys. Heavy imports wait."""
 
 import asyncio
+import inspect
 import json
 import os
 import shlex
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from postroom import __version__
-from postroom.config import DEFAULTS, PLANS, Config, ConfigError, Endpoint, Plan, load
+from postroom.config import PLANS, SETTINGS, Config, ConfigError, Endpoint, Plan, Setting, load
 from postroom_client.cli import app
 from postroom_client.cli import domains as domain_commands
 from postroom_client.cli.command import command, group
@@ -37,32 +38,32 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 AccountOption = Annotated[str, typer.Option("--account", help="Id or name of the account.")]
 
 
-def setting(name: str, help_text: str) -> Any:
-    default = DEFAULTS[name] or "none"
-    return typer.Option(help=f"{help_text} [{name}, default: {default}]", show_default=False)
+def with_a_flag_for_each_setting(serve: Callable[..., None]) -> Callable[..., None]:
+    """Gives `serve` the signature from which its options are made."""
+    serve.__dict__["__signature__"] = inspect.Signature(
+        [
+            inspect.Parameter(
+                setting.flag,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=None,
+                annotation=Annotated[str | None, typer.Option(help=help_of(setting), show_default=False)],
+            )
+            for setting in SETTINGS
+        ]
+    )
+    return serve
+
+
+def help_of(setting: Setting) -> str:
+    return f"{setting.help} [{setting.name}, default: {setting.default or 'none'}]"
 
 
 @app.command()
-def serve(
-    data_dir: Annotated[str | None, setting("POSTROOM_DATA_DIR", "Folder for mail and database.")] = None,
-    http: Annotated[str | None, setting("POSTROOM_HTTP", "Address of the REST interface.")] = None,
-    smtp: Annotated[str | None, setting("POSTROOM_SMTP", "Address that takes mail in.")] = None,
-    base_url: Annotated[str | None, setting("POSTROOM_BASE_URL", "The URL that clients use.")] = None,
-    domain: Annotated[str | None, setting("POSTROOM_DOMAIN", "Domain of the inboxes.")] = None,
-    database_url: Annotated[str | None, setting("POSTROOM_DATABASE_URL", "postgresql://…")] = None,
-    outbound: Annotated[str | None, setting("POSTROOM_OUTBOUND", "mx, or a relay: smtp://…")] = None,
-    webhook_url: Annotated[str | None, setting("POSTROOM_WEBHOOK_URL", "First account's webhook.")] = None,
-    webhook_secret: Annotated[str | None, setting("POSTROOM_WEBHOOK_SECRET", "Its secret.")] = None,
-    allow_private_webhooks: Annotated[
-        str | None,
-        setting("POSTROOM_ALLOW_PRIVATE_WEBHOOKS", "on or off: private targets."),
-    ] = None,
-    api_key: Annotated[str | None, setting("POSTROOM_API_KEY", "Key of the first account.")] = None,
-    plan: Annotated[str | None, setting("POSTROOM_PLAN", "Plan of the first account.")] = None,
-) -> None:
+@with_a_flag_for_each_setting
+def serve(**flags: str | None) -> None:
     """Start the server."""
-    flags = {f"POSTROOM_{name.upper()}": value for name, value in locals().items() if value is not None}
-    config = load({**os.environ, **flags})
+    given = {f"POSTROOM_{flag.upper()}": value for flag, value in flags.items() if value is not None}
+    config = load({**os.environ, **given})
     sys.setswitchinterval(SWITCH_SECONDS)
     _run_in_loop(_serve(config))
 
@@ -226,7 +227,7 @@ def show_domains(desk: Desk, domain_id: Annotated[str | None, typer.Argument(hel
     if domain_id is not None:
         domain_commands.show(desk, domain_id)
         return
-    from postroom.assembly import make_service_key
+    from postroom.first_start import make_service_key
 
     async def work(db: "Database", config: Config) -> list[dict[str, Any]]:
         await make_service_key(db, config.domain)

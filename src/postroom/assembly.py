@@ -7,21 +7,18 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import replace
 from functools import partial
 
-from postroom.accounts import accounts, domains, keys, secret_values
-from postroom.accounts.accounts import Account
+from postroom.accounts import secret_values
 from postroom.clock import Clock, SystemClock
 from postroom.config import Config, ConfigError, Endpoint, allows_private_targets
-from postroom.couriers.mail import MailCourier
+from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.relay import parse_outbound
-from postroom.couriers.webhook import WebhookCourier
-from postroom.events import webhooks
+from postroom.couriers.webhook import HttpCourier
 from postroom.extraction.pool import ExtractionPool
-from postroom.inward import examinations
-from postroom.inward.examine import check_message
+from postroom.first_start import RETURN_PATH, make_first_account, make_service_key
+from postroom.inward import examine
 from postroom.mail import dkim
-from postroom.mailbox import attachments
 from postroom.net.dns import Resolver, ThreadResolver
-from postroom.net.target import InvalidWebhookUrl, check_url
+from postroom.net.target import ForbiddenTarget, check_url
 from postroom.outward.deliver_mail import Outbound, deliver_mail
 from postroom.outward.deliver_webhook import deliver_webhook
 from postroom.outward.signing import Signers
@@ -33,17 +30,15 @@ from postroom.smtp.reception import Reception
 from postroom.smtp.server import Server as SmtpServer
 from postroom.smtp.tls import server_context
 from postroom.storage.blobs import LocalBlobs
-from postroom.storage.database import Database, Tx
+from postroom.storage.database import Database
 from postroom.storage.folder import FolderLock, make_folder
 from postroom.upkeep import keep_up
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
 from postroom.web.stream import Streams
 
-FIRST_ACCOUNT = "default"
 KEY_USE_SECONDS = 5.0
-RETURN_PATH = "return-path"
-CHECKS = Queue(examinations.BELL, examinations.claim_due, examinations.renew, at_once=8)
+EXAMINATIONS = Queue(examine.BELL, examine.claim_due, examine.renew, at_once=8)
 WEBHOOKS = Queue(deliveries.WEBHOOK_BELL, deliveries.claim_webhooks, deliveries.renew, at_once=100)
 MAIL = Queue(deliveries.BELL, deliveries.claim_mail, deliveries.renew, at_once=64)
 
@@ -85,8 +80,8 @@ async def serving(
         extractor = ExtractionPool()
         stack.push_async_callback(extractor.close)
         lookup = ThreadResolver(resolver, asyncio.get_running_loop())
-        check = partial(check_message, resources, extractor, lookup)
-        run(stack, work_through(resources, CHECKS, check))
+        look_at = partial(examine.examine_message, resources, extractor, lookup)
+        run(stack, work_through(resources, EXAMINATIONS, look_at))
         run(stack, keep_up(resources))
 
         return_path_secret = await db.read(secret_values.get, RETURN_PATH)
@@ -104,7 +99,7 @@ async def serving(
         await start_smtp(smtp, config.smtp)
         stack.push_async_callback(smtp.stop)
 
-        webhook_courier = WebhookCourier(resolver, allow_private=allows_private_targets(config))
+        webhook_courier = HttpCourier(resolver, allow_private=allows_private_targets(config))
         stack.push_async_callback(webhook_courier.close)
         run(stack, work_through(resources, WEBHOOKS, partial(deliver_webhook, resources, webhook_courier)))
 
@@ -133,20 +128,6 @@ async def open_database(config: Config, now: int) -> Database:
     return open_sqlite(config.data_dir / "postroom.db", now)
 
 
-def make_first_account(tx: Tx, config: Config, now: int) -> str | None:
-    """On an empty database: an account and its key. The token is returned this once."""
-    secret_values.make_missing(tx, attachments.LINKS, RETURN_PATH)
-    if accounts.is_any(tx):
-        return None
-    account: Account = accounts.add(tx, FIRST_ACCOUNT, config.plan, now)
-    token = config.api_key or keys.new_token()
-    keys.add(tx, account.id, None, "first key", token, now)
-    if config.webhook_url:
-        secret = config.webhook_secret or None
-        webhooks.put(tx, account.id, account.id, config.webhook_url, None, secret, now)
-    return token
-
-
 async def save_key_use_now_and_then(door: Door) -> None:
     while True:
         await asyncio.sleep(KEY_USE_SECONDS)
@@ -168,17 +149,17 @@ def require_webhook_url(config: Config) -> None:
     try:
         if config.webhook_url:
             check_url(config.webhook_url, allows_private_targets(config))
-    except InvalidWebhookUrl as error:
+    except ForbiddenTarget as error:
         raise ConfigError("POSTROOM_WEBHOOK_URL", error.reason) from None
 
 
-def mail_courier(resources: Resources) -> MailCourier:
+def mail_courier(resources: Resources) -> SmtpCourier:
     config = resources.config
     try:
         relay = parse_outbound(config.outbound)
     except ValueError as error:
         raise ConfigError("POSTROOM_OUTBOUND", str(error)) from None
-    return MailCourier(
+    return SmtpCourier(
         resources.resolver,
         own_name=config.domain,
         relay=relay,
@@ -190,14 +171,6 @@ async def send_out(resources: Resources, outbound: Outbound, make_key: Callable[
     """Nothing leaves before there is a key to sign it with; making one takes a moment, once."""
     await make_service_key(resources.db, resources.config.domain, make_key)
     await work_through(resources, MAIL, partial(deliver_mail, resources, outbound))
-
-
-async def make_service_key(
-    db: Database, domain: str, make_key: Callable[[], bytes] = dkim.generate_key
-) -> None:
-    if await db.read(domains.find_key, domains.SERVICE, domain) is None:
-        private_key = await asyncio.to_thread(make_key)
-        await db.write(domains.add_key, domains.SERVICE, domain, private_key)
 
 
 async def start_smtp(smtp: SmtpServer, endpoint: Endpoint) -> None:

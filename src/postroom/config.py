@@ -1,29 +1,14 @@
 """One frozen Config, read from the environment; a wrong value is a ConfigError that names its setting."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import urlsplit
 
 Plan = Literal["free", "developer", "business"]
 PLANS: tuple[Plan, ...] = get_args(Plan)
-
-DEFAULTS = {
-    "POSTROOM_DATA_DIR": "./data",
-    "POSTROOM_HTTP": "127.0.0.1:8025",
-    "POSTROOM_SMTP": "127.0.0.1:2525",
-    "POSTROOM_BASE_URL": "",
-    "POSTROOM_DOMAIN": "postroom.localhost",
-    "POSTROOM_DATABASE_URL": "",
-    "POSTROOM_OUTBOUND": "mx",
-    "POSTROOM_API_KEY": "",
-    "POSTROOM_PLAN": "free",
-    "POSTROOM_WEBHOOK_URL": "",
-    "POSTROOM_WEBHOOK_SECRET": "",
-    "POSTROOM_ALLOW_PRIVATE_WEBHOOKS": "",
-}
 
 SWITCH: dict[str, bool | None] = {
     "": None,
@@ -82,38 +67,29 @@ def allows_private_targets(config: Config) -> bool:
 
 
 def load(environment: Mapping[str, str]) -> Config:
-    values = DEFAULTS | {name: value for name, value in environment.items() if value and name in DEFAULTS}
     return Config(
-        data_dir=_folder("POSTROOM_DATA_DIR", values),
-        http=_endpoint("POSTROOM_HTTP", values),
-        smtp=_endpoint("POSTROOM_SMTP", values),
-        base_url=_base_url(values["POSTROOM_BASE_URL"]),
-        domain=_domain(values["POSTROOM_DOMAIN"]),
-        database_url=_database_url(values["POSTROOM_DATABASE_URL"]),
-        api_key=_api_key(values["POSTROOM_API_KEY"]),
-        plan=_plan(values["POSTROOM_PLAN"]),
-        outbound=values["POSTROOM_OUTBOUND"],
-        webhook_url=values["POSTROOM_WEBHOOK_URL"],
-        webhook_secret=_webhook_secret(values["POSTROOM_WEBHOOK_SECRET"]),
-        allow_private=_switch("POSTROOM_ALLOW_PRIVATE_WEBHOOKS", values),
+        **{
+            setting.field: setting.read(setting.name, environment.get(setting.name) or setting.default)
+            for setting in SETTINGS
+        }
     )
 
 
-def _folder(setting: str, values: Mapping[str, str]) -> Path:
+def _folder(name: str, value: str) -> Path:
     try:
-        return Path(values[setting]).expanduser()
+        return Path(value).expanduser()
     except RuntimeError as error:
-        raise ConfigError(setting, f"'{values[setting]}' names no home folder: {error}") from error
+        raise ConfigError(name, f"'{value}' names no home folder: {error}") from error
 
 
-def _endpoint(setting: str, values: Mapping[str, str]) -> Endpoint:
-    found = _ENDPOINT.fullmatch(values[setting])
+def _endpoint(name: str, value: str) -> Endpoint:
+    found = _ENDPOINT.fullmatch(value)
     if found is None or int(found["port"]) > 65535:
-        raise ConfigError(setting, f"must be host:port, such as {DEFAULTS[setting]}, not '{values[setting]}'")
+        raise ConfigError(name, f"must be host:port, such as 127.0.0.1:8025, not '{value}'")
     return Endpoint(found["ipv6"] or found["host"], int(found["port"]))
 
 
-def _base_url(value: str) -> str:
+def _base_url(name: str, value: str) -> str:
     if not value:
         return ""
     try:
@@ -121,44 +97,78 @@ def _base_url(value: str) -> str:
     except ValueError:
         is_valid = False
     if not is_valid:
-        raise ConfigError("POSTROOM_BASE_URL", f"must be like https://mail.example.com, not '{value}'")
+        raise ConfigError(name, f"must be like https://mail.example.com, not '{value}'")
     return value.rstrip("/")
 
 
-def _domain(value: str) -> str:
+def _domain(name: str, value: str) -> str:
     domain = value.lower().rstrip(".")
     if len(domain) > 253 or not _DOMAIN.fullmatch(domain):
-        raise ConfigError("POSTROOM_DOMAIN", f"must be a domain such as mail.example.com, not '{value}'")
+        raise ConfigError(name, f"must be a domain such as mail.example.com, not '{value}'")
     return domain
 
 
-def _database_url(value: str) -> str:
+def _database_url(name: str, value: str) -> str:
     if value and not value.startswith(("postgresql://", "postgres://")):
-        raise ConfigError("POSTROOM_DATABASE_URL", "must start with postgresql://, or be unset for SQLite")
+        raise ConfigError(name, "must start with postgresql://, or be unset for SQLite")
     return value
 
 
-def _api_key(value: str) -> str:
+def _api_key(name: str, value: str) -> str:
     if value and not _API_KEY.fullmatch(value):
-        raise ConfigError("POSTROOM_API_KEY", "must be pr_ and at least 16 more visible characters")
+        raise ConfigError(name, "must be pr_ and at least 16 more visible characters")
     return value
 
 
-def _webhook_secret(value: str) -> str:
+def _webhook_secret(name: str, value: str) -> str:
     if value and not _SECRET.fullmatch(value):
-        raise ConfigError("POSTROOM_WEBHOOK_SECRET", "must be 16 to 200 visible characters")
+        raise ConfigError(name, "must be 16 to 200 visible characters")
     return value
 
 
-def _switch(setting: str, values: Mapping[str, str]) -> bool | None:
-    value = values[setting].lower()
-    if value not in SWITCH:
-        raise ConfigError(setting, f"must be on or off, not '{values[setting]}'")
-    return SWITCH[value]
+def _switch(name: str, value: str) -> bool | None:
+    if value.lower() not in SWITCH:
+        raise ConfigError(name, f"must be on or off, not '{value}'")
+    return SWITCH[value.lower()]
 
 
-def _plan(value: str) -> Plan:
+def _plan(name: str, value: str) -> Plan:
     for plan in PLANS:
         if value == plan:
             return plan
-    raise ConfigError("POSTROOM_PLAN", f"must be one of {', '.join(PLANS)}, not '{value}'")
+    raise ConfigError(name, f"must be one of {', '.join(PLANS)}, not '{value}'")
+
+
+def _text(name: str, value: str) -> str:
+    return value
+
+
+class Setting(NamedTuple):
+    """A variable of the environment, and a flag of `serve`; its field in Config has the value as read."""
+
+    name: str
+    field: str
+    default: str
+    read: Callable[[str, str], Any]
+    help: str
+
+    @property
+    def flag(self) -> str:
+        return self.name.removeprefix("POSTROOM_").lower()
+
+
+# Every setting. A new one is a line here and a field of Config.
+SETTINGS = (
+    Setting("POSTROOM_DATA_DIR", "data_dir", "./data", _folder, "Folder for mail and database."),
+    Setting("POSTROOM_HTTP", "http", "127.0.0.1:8025", _endpoint, "Address of the REST interface."),
+    Setting("POSTROOM_SMTP", "smtp", "127.0.0.1:2525", _endpoint, "Address that takes mail in."),
+    Setting("POSTROOM_BASE_URL", "base_url", "", _base_url, "The URL that clients use."),
+    Setting("POSTROOM_DOMAIN", "domain", "postroom.localhost", _domain, "Domain of the inboxes."),
+    Setting("POSTROOM_DATABASE_URL", "database_url", "", _database_url, "postgresql://…"),
+    Setting("POSTROOM_OUTBOUND", "outbound", "mx", _text, "mx, or a relay: smtp://…"),
+    Setting("POSTROOM_WEBHOOK_URL", "webhook_url", "", _text, "First account's webhook."),
+    Setting("POSTROOM_WEBHOOK_SECRET", "webhook_secret", "", _webhook_secret, "Its secret."),
+    Setting("POSTROOM_ALLOW_PRIVATE_WEBHOOKS", "allow_private", "", _switch, "on or off: private targets."),
+    Setting("POSTROOM_API_KEY", "api_key", "", _api_key, "Key of the first account."),
+    Setting("POSTROOM_PLAN", "plan", "free", _plan, "Plan of the first account."),
+)

@@ -4,7 +4,7 @@ import asyncio
 
 from postroom import log
 from postroom.clock import DAY
-from postroom.mailbox import messages
+from postroom.mailbox import raw_mails
 from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -49,7 +49,7 @@ async def sweep_orphans(resources: Resources) -> None:
     try:
         names = await asyncio.to_thread(lambda: list(resources.blobs.names(ORPHAN_AGE_SECONDS)))
         for name in names:
-            if not await resources.db.read(messages.is_blob_used, name):
+            if not await resources.db.read(raw_mails.is_blob_used, name):
                 await asyncio.to_thread(resources.blobs.remove, name)
             await asyncio.sleep(0)
     except Exception as error:

@@ -14,7 +14,15 @@ import msgspec
 
 from postroom_client import calls, sending, stream, waiting, wire
 from postroom_client.errors import Unauthorized
-from postroom_client.exchange import Call, Patience, Reply, Steps, pause_before_next, require_success
+from postroom_client.exchange import (
+    Call,
+    Patience,
+    Reply,
+    Steps,
+    carry_out,
+    pause_before_next,
+    require_success,
+)
 from postroom_client.results import Event
 from postroom_client.settings import DEFAULT_BASE_URL, Flags, resolve
 from postroom_client.stream import OnPause, Subscription
@@ -184,16 +192,10 @@ class AsyncClient:
         await self._http.aclose()
 
     async def run(self, work: Call[T] | Steps[T]) -> T:
-        if isinstance(work, Call):
-            return work.read(await self.exchange(work))
-        result: Any = None
-        while True:
-            try:
-                call = work.send(result)
-            except StopIteration as end:
-                final: T = end.value
-                return final
-            result = call.read(await self.exchange(call))
+        return await carry_out(work, self._exchange_and_read)
+
+    async def _exchange_and_read(self, call: Call[T]) -> T:
+        return call.read(await self.exchange(call))
 
     async def exchange(self, call: Call[Any], on_progress: OnProgress | None = None) -> Reply:
         request = wire.build(self._http, call, on_progress)

@@ -1,7 +1,7 @@
 """One request and its answer, described without doing it: a client with or without `await` carries it out."""
 
 import random
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
@@ -66,6 +66,21 @@ class Call(Generic[T]):
 
 
 Steps = Generator[Call[Any], Any, T]  # several calls; each is sent the result of the last
+
+
+async def carry_out(work: "Call[T] | Steps[T]", exchange: Callable[[Call[Any]], Awaitable[Any]]) -> T:
+    """Gives each call of `work` to `exchange`, and to the next step what came of it."""
+    if isinstance(work, Call):
+        only: T = await exchange(work)
+        return only
+    result: Any = None
+    while True:
+        try:
+            call = work.send(result)
+        except StopIteration as end:
+            final: T = end.value
+            return final
+        result = await exchange(call)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from postroom.assembly import serving
 from postroom.errors import RequestTimeout
-from postroom.web.body import read_bytes
-from postroom.web.connection import WAITING_REQUESTS, Connection
+from postroom.web.connection import WAITING_REQUESTS, BoundedConnection
+from postroom.web.reading import read_bytes
 from postroom.web.server import HttpServer
 from tests.conftest import settings
 
@@ -157,7 +157,7 @@ async def test_requests_may_wait_in_line_but_not_without_end(line: Line) -> None
     assert 1 <= answers <= WAITING_REQUESTS + 1
 
 
-class HastyConnection(Connection):
+class HastyConnection(BoundedConnection):
     patience_seconds = 0.05
 
 

@@ -127,7 +127,7 @@ def add_backlog(tx: Tx, count: int, now: int) -> None:
             " position, webhook_owner, is_cold, state, attempts, waits_used, due_at, last_reply, created_at)"
             " select :id, account_id, inbox_id, kind, message_id, event_id, target, lane, position,"
             " webhook_owner, 0, 'pending', 0, 0, :due_at, '', created_at from deliveries limit 1",
-            id=ids.new(ids.DELIVERY, now),
+            id=ids.new(ids.WEBHOOK_DELIVERY, now),
             due_at=now - 1000,
         )
 

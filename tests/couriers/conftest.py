@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from postroom.couriers.mail import MailCourier, MailLimits
+from postroom.couriers.mail import MailLimits, SmtpCourier
 from postroom.couriers.relay import Relay
 from postroom.couriers.session import Timeouts
 from postroom.net.dns import Resolver
-from postroom.queue.deliveries import DeliveryError, OutgoingMail
+from postroom.outward.courier import DeliveryError, OutgoingMail
 from tests.doubles_dns import DnsServer
 
 RAW = b"Subject: hello\r\n\r\n.leading dot\r\n..two\r\nend\r\n"
@@ -28,7 +28,7 @@ _QUICK = Timeouts(
 )
 _TRUSTING_NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
-MakeCourier = Callable[..., MailCourier]
+MakeCourier = Callable[..., SmtpCourier]
 
 
 def mail_to(recipient: str, raw: bytes = RAW, mail_from: str = "agent@here.example") -> OutgoingMail:
@@ -60,7 +60,7 @@ async def resolver(dns: DnsServer) -> AsyncIterator[Resolver]:
 
 @pytest.fixture
 async def make_courier(resolver: Resolver) -> AsyncIterator[MakeCourier]:
-    made: list[MailCourier] = []
+    made: list[SmtpCourier] = []
 
     def make(
         port: int = 25,
@@ -71,8 +71,8 @@ async def make_courier(resolver: Resolver) -> AsyncIterator[MakeCourier]:
         limits: MailLimits | None = None,
         trusted: ssl.SSLContext = _TRUSTING_NOBODY,
         shuffle: Callable[[list[str]], None] = random.shuffle,
-    ) -> MailCourier:
-        courier = MailCourier(
+    ) -> SmtpCourier:
+        courier = SmtpCourier(
             resolver,
             own_name="here.example",
             relay=relay,

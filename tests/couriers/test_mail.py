@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from postroom.couriers.session import Timeouts
-from postroom.queue.deliveries import DeliveryError, OutgoingMail
+from postroom.outward.courier import DeliveryError, OutgoingMail
 from tests.couriers.certificates import make_certificate, server_context
 from tests.couriers.conftest import RAW, MakeCourier, failure_of, mail_to
 from tests.couriers.smtp_peer import DROP, ENDLESS_REPLY, FLOOD, STALL, SmtpPeer, Stage

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.couriers.webhook import WebhookCourier
+from postroom.couriers.webhook import HttpCourier
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.guard import is_public
-from postroom.net.target import InvalidWebhookUrl, check_url, resolve_target
+from postroom.net.target import ForbiddenTarget, check_url, resolve_target
 from tests.couriers.conftest import failure_of
 from tests.couriers.http_peer import HttpPeer
 from tests.doubles_dns import DnsServer
@@ -120,14 +120,14 @@ def test_a_public_http_url_is_valid(url: str, allow_private: bool) -> None:
 @pytest.mark.parametrize("url", BAD_EVERYWHERE)
 @pytest.mark.parametrize("allow_private", [False, True])
 def test_what_is_no_plain_http_url_is_refused_everywhere(url: str, allow_private: bool) -> None:
-    with pytest.raises(InvalidWebhookUrl) as caught:
+    with pytest.raises(ForbiddenTarget) as caught:
         check_url(url, allow_private)
     assert caught.value.reason
 
 
 @pytest.mark.parametrize("host", PRIVATE_SPELLINGS)
 def test_a_private_host_is_refused_in_every_spelling(host: str) -> None:
-    with pytest.raises(InvalidWebhookUrl):
+    with pytest.raises(ForbiddenTarget):
         check_url(f"http://{host}:8080/", False)
 
 
@@ -138,7 +138,7 @@ def test_a_private_host_is_valid_where_it_is_allowed(host: str) -> None:
 
 @pytest.mark.parametrize("port", [1, 21, 22, 25, 110, 465, 587, 1023])
 def test_ports_of_other_services_are_refused(port: int) -> None:
-    with pytest.raises(InvalidWebhookUrl):
+    with pytest.raises(ForbiddenTarget):
         check_url(f"https://hook.example:{port}/", False)
 
 
@@ -146,7 +146,7 @@ def test_ports_of_other_services_are_refused(port: int) -> None:
 def test_any_text_is_a_valid_url_or_refused(url: str, allow_private: bool) -> None:
     try:
         check_url(url, allow_private)
-    except InvalidWebhookUrl:
+    except ForbiddenTarget:
         return
     assert url.lower().startswith(("http://", "https://"))
 
@@ -186,7 +186,7 @@ async def test_a_name_with_any_private_address_is_refused_and_never_connected_to
 ) -> None:
     dns.records["hook.example", kind] = values
     dns.records["inside.example", "A"] = ["127.0.0.1"]
-    courier = WebhookCourier(resolver)
+    courier = HttpCourier(resolver)
     async with HttpPeer() as peer, HttpPeer(address="::1", port=peer.port) as peer6:
         error = await failure_of(courier.post(peer.url(host="hook.example"), b"{}", {}))
     await courier.close()
@@ -201,7 +201,7 @@ async def test_a_name_that_turns_private_is_refused_from_then_on(dns: DnsServer)
     first = await resolve_target(resolver, "https://hook.example/", False)
     dns.records["hook.example", "A"] = ["127.0.0.1"]
     clock.seconds += 3600
-    with pytest.raises(InvalidWebhookUrl):
+    with pytest.raises(ForbiddenTarget):
         await resolve_target(resolver, "https://hook.example/", False)
     await resolver.close()
     assert first.ips == ("8.8.8.8",)
@@ -220,7 +220,7 @@ async def test_the_connection_goes_to_the_checked_address_without_a_second_looku
 
     dns.records["hook.example", "A"] = ["127.0.0.1"]
     resolver = Resolver([dns.address], monotonic=turn_the_name)
-    courier = WebhookCourier(resolver, allow_private=True)
+    courier = HttpCourier(resolver, allow_private=True)
     async with HttpPeer() as checked, HttpPeer(address="127.0.0.2", port=checked.port) as other:
         answer = await courier.post(checked.url(host="hook.example"), b"{}", {})
     await courier.close()
@@ -232,7 +232,7 @@ async def test_the_connection_goes_to_the_checked_address_without_a_second_looku
 
 async def test_the_next_address_is_tried_when_one_does_not_listen(resolver: Resolver, dns: DnsServer) -> None:
     dns.records["hook.example", "A"] = ["127.0.0.3", "127.0.0.4"]
-    courier = WebhookCourier(resolver, allow_private=True)
+    courier = HttpCourier(resolver, allow_private=True)
     async with HttpPeer(address="127.0.0.4") as peer:
         answer = await courier.post(peer.url(host="hook.example"), b"{}", {})
     await courier.close()
@@ -241,7 +241,7 @@ async def test_the_next_address_is_tried_when_one_does_not_listen(resolver: Reso
 
 async def test_a_peer_on_ipv6_is_reached(resolver: Resolver, dns: DnsServer) -> None:
     dns.records["hook.example", "AAAA"] = ["::1"]
-    courier = WebhookCourier(resolver, allow_private=True)
+    courier = HttpCourier(resolver, allow_private=True)
     async with HttpPeer(address="::1") as peer:
         by_name = await courier.post(peer.url(host="hook.example"), b"{}", {})
         by_address = await courier.post(peer.url(host="[::1]"), b"{}", {})
@@ -277,7 +277,7 @@ async def test_a_name_from_the_hosts_file_counts_only_where_private_targets_are_
     url = f"http://{socket.gethostname()}/"
     target = await resolve_target(resolver, url, True)
     assert target.ips
-    with pytest.raises(InvalidWebhookUrl):
+    with pytest.raises(ForbiddenTarget):
         await resolve_target(resolver, url, False)
 
 
@@ -291,13 +291,13 @@ async def test_a_dns_that_does_not_answer_is_told_as_such(
 
 
 async def test_a_name_without_an_address_is_refused(resolver: Resolver) -> None:
-    with pytest.raises(InvalidWebhookUrl, match="no address"):
+    with pytest.raises(ForbiddenTarget, match="no address"):
         await resolve_target(resolver, "http://nowhere.example/", False)
 
 
 async def test_a_silent_dns_is_a_temporary_failure(resolver: Resolver, dns: DnsServer) -> None:
     dns.servfail.add("*")
-    courier = WebhookCourier(resolver)
+    courier = HttpCourier(resolver)
     error = await failure_of(courier.post("https://hook.example/", b"{}", {}))
     await courier.close()
     assert not error.permanent

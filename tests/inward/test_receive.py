@@ -10,11 +10,12 @@ import dkim
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from msgspec.structs import replace
 
 from postroom.clock import DAY, MINUTE
-from postroom.inward.deposit import Arrival, Destination, Incoming, deposit
-from postroom.inward.examine import read_raw
+from postroom.inward.deposit import Arrival, Destination, deposit
 from postroom.inward.receive import read_mail
+from postroom.mailbox import raw_mails
 from postroom.net.dns import Resolver
 from postroom.resources import Tx
 from postroom.upkeep import HANDOVER_LIFETIME, one_round
@@ -153,7 +154,7 @@ async def test_mails_that_come_together_are_stored_together_and_still_find_each_
 
     def deposit_all(tx: Tx) -> list[list[str]]:
         return deposit(
-            tx, [Incoming(each, read_mail(each), each.raw, None, "http://x", 1) for each in arrivals]
+            tx, [replace(read_mail(each), kept=each.raw, base_url="http://x", now=1) for each in arrivals]
         )
 
     bells = await server.resources.db.write(deposit_all)
@@ -178,8 +179,8 @@ async def test_a_mail_is_kept_behind_our_trace_field_and_read_again_without_it(
 
     message = await delivered(server, raw)
 
-    assert await read_raw(server.resources, message["id"], with_trace=False) == raw
-    kept = await read_raw(server.resources, message["id"], with_trace=True)
+    assert await raw_mails.read(server.resources, message["id"], with_trace=False) == raw
+    kept = await raw_mails.read(server.resources, message["id"], with_trace=True)
     assert kept.startswith(b"Received: from ")
     assert kept.endswith(raw)
     assert (await server.api.get(f"/v1/messages/{message['id']}/raw")).content == kept

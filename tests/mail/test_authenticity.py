@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postroom.mail.authenticity import Verdicts, check
+from postroom.mail.authenticity import Judgement, check
 from postroom.net.dns import Resolver, ThreadResolver
 from tests.doubles_dns import DnsServer, ZoneLookup
 
@@ -46,7 +46,7 @@ def verdicts(
     peer_ip: str | None = PEER,
     mail_from: str = "ann@sender.test",
     from_address: str = "ann@sender.test",
-) -> Verdicts:
+) -> Judgement:
     return check(
         raw,
         peer_ip=peer_ip,
@@ -58,48 +58,48 @@ def verdicts(
 
 
 def test_a_mail_from_its_own_server_passes_everything() -> None:
-    assert verdicts(SIGNED) == Verdicts("pass", "pass", "pass", "sender.test", "reject")
+    assert verdicts(SIGNED) == Judgement("pass", "pass", "pass", "sender.test", "reject")
 
 
 def test_a_forwarded_mail_passes_by_its_signature() -> None:
     found = verdicts(SIGNED, peer_ip="203.0.113.9")
-    assert found == Verdicts("fail", "pass", "pass", "sender.test", "reject")
+    assert found == Judgement("fail", "pass", "pass", "sender.test", "reject")
 
 
 def test_an_unsigned_mail_passes_by_its_sender() -> None:
-    assert verdicts(MAIL) == Verdicts("pass", "none", "pass", "sender.test", "reject")
+    assert verdicts(MAIL) == Judgement("pass", "none", "pass", "sender.test", "reject")
 
 
 def test_a_forged_mail_fails() -> None:
     found = verdicts(MAIL, peer_ip="203.0.113.9", mail_from="eve@evil.test")
-    assert found == Verdicts("none", "none", "fail", "sender.test", "reject")
+    assert found == Judgement("none", "none", "fail", "sender.test", "reject")
 
 
 def test_the_good_name_of_another_domain_does_not_help_a_forger() -> None:
     zone = ZoneLookup(RECORDS)
     zone.records["evil.test", "TXT"] = ["v=spf1 +all"]
     found = verdicts(MAIL, zone=zone, peer_ip="203.0.113.9", mail_from="eve@evil.test")
-    assert found == Verdicts("pass", "none", "fail", "sender.test", "reject")
+    assert found == Judgement("pass", "none", "fail", "sender.test", "reject")
 
 
 def test_a_mail_that_never_crossed_the_network_is_not_checked() -> None:
     zone = ZoneLookup(RECORDS)
-    assert verdicts(SIGNED, zone=zone, peer_ip=None) == Verdicts("none", "none", "none", "sender.test")
+    assert verdicts(SIGNED, zone=zone, peer_ip=None) == Judgement("none", "none", "none", "sender.test")
     assert zone.asked == []
 
 
 def test_unknown_domains_give_none() -> None:
-    assert verdicts(MAIL, zone=ZoneLookup()) == Verdicts("none", "none", "none", "sender.test")
+    assert verdicts(MAIL, zone=ZoneLookup()) == Judgement("none", "none", "none", "sender.test")
 
 
 def test_a_dead_dns_gives_temporary_errors() -> None:
     found = verdicts(SIGNED, zone=ZoneLookup(dead={"*"}))
-    assert found == Verdicts("temperror", "temperror", "temperror", "sender.test")
+    assert found == Judgement("temperror", "temperror", "temperror", "sender.test")
 
 
 def test_a_mail_without_author_has_no_dmarc_verdict() -> None:
     found = verdicts(MAIL.partition(b"\r\n")[2], from_address="")
-    assert found == Verdicts("pass", "none", "none", "")
+    assert found == Judgement("pass", "none", "none", "")
 
 
 @pytest.mark.parametrize(
@@ -121,12 +121,12 @@ def test_an_author_that_is_not_one_clear_domain_is_a_permanent_error(field: byte
 
 def test_a_header_too_large_to_judge_is_a_permanent_error() -> None:
     found = verdicts(b"X: y\r\n" * 200_000 + SIGNED)
-    assert found == Verdicts("pass", "permerror", "permerror", "sender.test")
+    assert found == Judgement("pass", "permerror", "permerror", "sender.test")
 
 
 @pytest.mark.parametrize("address", ["ann", "ann@", "ann@localhost", "ann@[192.0.2.1]"])
 def test_an_author_without_domain_is_a_permanent_error(address: str) -> None:
-    assert verdicts(MAIL, from_address=address) == Verdicts("pass", "none", "permerror", "")
+    assert verdicts(MAIL, from_address=address) == Judgement("pass", "none", "permerror", "")
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_what_the_deadline_cuts_off_is_a_temporary_error() -> None:
         deadline_seconds=8.0,
         monotonic=monotonic,
     )
-    assert found == Verdicts("pass", "pass", "temperror", "sender.test")
+    assert found == Judgement("pass", "pass", "temperror", "sender.test")
     assert len(zone.asked) == 3
 
 
@@ -179,7 +179,7 @@ async def test_the_whole_check_runs_in_a_thread_against_a_real_dns_server() -> N
                 from_address="ann@sender.test",
                 lookup=zone,
             )
-            assert found == Verdicts("pass", "pass", "pass", "sender.test", "reject")
+            assert found == Judgement("pass", "pass", "pass", "sender.test", "reject")
         assert set(server.queries.values()) == {1}
 
 
@@ -198,7 +198,7 @@ async def test_a_dns_server_that_drops_everything_costs_the_deadline_and_no_more
             deadline_seconds=0.2,
         )
         await resolver.close()
-    assert found == Verdicts("temperror", "temperror", "temperror", "sender.test")
+    assert found == Judgement("temperror", "temperror", "temperror", "sender.test")
 
 
 ANYTHING = st.text(max_size=30)

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from postroom.accounts import secret_values
-from postroom.assembly import RETURN_PATH
 from postroom.clock import DAY, HOUR, MINUTE, SECOND, from_iso
+from postroom.first_start import RETURN_PATH
 from postroom.mail import return_path
 from postroom.mail.parse import parse_mail
-from postroom.mailbox import messages
-from postroom.queue import deliveries
+from postroom.mailbox import messages, raw_mails
+from postroom.queue import deliveries, schedule
 from postroom.storage.database import Tx
 from tests.conftest import Server
 from tests.couriers.smtp_peer import DROP, SmtpPeer, Stage
@@ -352,7 +352,7 @@ async def test_work_in_flight_when_the_process_died_goes_again_after_the_lease(
         await until(lambda: peer.stages["DATA"] == 1, "the peer has the mail")
     peer.hold.set()
     async with running(tmp_path, database_url, clock, relay_to(peer), token=first.token) as second:
-        turn(second, deliveries.LEASE - 1)
+        turn(second, schedule.DELIVERY_LEASE - 1)
         await asyncio.sleep(0.1)
         assert peer.stages["DATA"] == 1, "somebody else may still be at it"
         turn(second, 1)
@@ -385,7 +385,7 @@ async def test_a_fault_on_our_side_waits_like_any_other(sender: Server, peer: Sm
     peer.behaviour["RCPT"] = [b"451 4.2.1 later"]
     message_id = await send(sender, await sender.new_inbox("bob"), "carol@there.example", body="x" * 90_000)
     await answered(sender, message_id)
-    blob = (await sender.resources.db.read(messages.get_raw, message_id)).blob
+    blob = (await sender.resources.db.read(raw_mails.get, message_id)).blob
     assert blob is not None
     content = await asyncio.to_thread(sender.resources.blobs.get, blob)
     await asyncio.to_thread(sender.resources.blobs.remove, blob)

@@ -3,18 +3,19 @@
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from postroom.accounts import accounts, limits
 from postroom.accounts.keys import Caller
 from postroom.clock import DAY, MINUTE
 from postroom.errors import ColdOutreachLimit, RateLimitExceeded
-from postroom.inward.deposit import PART_MAX_SIZE, Arrival, Destination, Handed, Incoming, deposit, in_parts
+from postroom.inward.deposit import PART_MAX_SIZE, Arrival, Destination, ReadMail, deposit, in_parts
 from postroom.inward.receive import read_mail
 from postroom.mail.address import Address
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward.send import to_letter
-from postroom.outward.submit import Order, Submission, Surroundings, dispatch
+from postroom.outward.submit import Context, Order, Submission, submit
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.letters import letter
@@ -32,16 +33,16 @@ async def inbox(db: Database) -> Inbox:
     return await db.write(make_inbox)
 
 
-def incoming(inbox: Inbox, raw: bytes, copies: int = 1) -> Incoming:
+def incoming(inbox: Inbox, raw: bytes, copies: int = 1) -> ReadMail:
     arrival = Arrival((Destination(inbox.id),) * copies, raw, b"", "", "", "alice@example.com")
-    return Incoming(arrival, read_mail(arrival), raw, None, "http://x", START)
+    return replace(read_mail(arrival), kept=raw, base_url="http://x", now=START)
 
 
 def submission(inbox: Inbox, key: str, now: int, to: str = "p@example.com") -> Submission:
     order = Order(
         inbox.id, key, key, (Address("", to),), (), (), "Hi", "Hello", None, None, True, None, False, ()
     )
-    around = Surroundings(inbox)
+    around = Context(inbox)
     caller = Caller("key_1", inbox.account_id, "sender", "developer", None)
     return Submission(caller, order, around, to_letter(order, around, now), None, now)
 
@@ -66,10 +67,10 @@ async def test_whoever_was_copied_a_moment_before_is_no_new_participant(db: Data
 def test_the_rows_of_large_mails_are_not_in_memory_together() -> None:
     inbox = Inbox("inb_1", "acc_1", "hello@postroom.localhost", None, START)
     large = incoming(inbox, letter("x" * (PART_MAX_SIZE // 3)), copies=100)
-    handed = [Handed(0, large, destination) for destination in large.arrival.destinations]
+    handed = [(0, large, destination) for destination in large.arrival.destinations]
     assert [len(part) for part in in_parts(handed)] == [1] * 100
     small = incoming(inbox, letter("x"), copies=100)
-    handed = [Handed(0, small, destination) for destination in small.arrival.destinations]
+    handed = [(0, small, destination) for destination in small.arrival.destinations]
     assert [len(part) for part in in_parts(handed)] == [100]
 
 
@@ -86,26 +87,26 @@ async def test_no_limit_is_passed_by_sends_of_different_moments_in_one_call(
 ) -> None:
     now = START + DAY
     for number in range(limits.SENDS_PER_MINUTE):
-        await db.write(dispatch, [submission(inbox, f"minute {number}", now - MINUTE + 10)])
+        await db.write(submit, [submission(inbox, f"minute {number}", now - MINUTE + 10)])
     pair = [submission(inbox, "first", now), submission(inbox, "second", now + 20)]
-    assert await refusal(db, lambda tx: dispatch(tx, pair)) is RateLimitExceeded
+    assert await refusal(db, lambda tx: submit(tx, pair)) is RateLimitExceeded
     for number in range(limits.SENDS_PER_DAY):
-        await db.write(dispatch, [submission(inbox, f"day {number}", MIDNIGHT - DAY + number * 5 * MINUTE)])
+        await db.write(submit, [submission(inbox, f"day {number}", MIDNIGHT - DAY + number * 5 * MINUTE)])
     pair = [submission(inbox, "before", MIDNIGHT - 5), submission(inbox, "after", MIDNIGHT + 5)]
-    assert await refusal(db, lambda tx: dispatch(tx, pair)) is RateLimitExceeded
-    assert await refusal(db, lambda tx: dispatch(tx, pair[1:])) is None
+    assert await refusal(db, lambda tx: submit(tx, pair)) is RateLimitExceeded
+    assert await refusal(db, lambda tx: submit(tx, pair[1:])) is None
 
 
 async def test_the_strangers_of_two_days_in_one_call_pass_no_limit(db: Database, inbox: Inbox) -> None:
     for number in range(limits.COLD_RECIPIENTS_PER_DAY):
         moment = MIDNIGHT - DAY + number * MINUTE
-        await db.write(dispatch, [submission(inbox, f"{number}", moment, f"p{number}@example.com")])
+        await db.write(submit, [submission(inbox, f"{number}", moment, f"p{number}@example.com")])
     pair = [
         submission(inbox, "before", MIDNIGHT - 5, "new1@example.com"),
         submission(inbox, "after", MIDNIGHT + 5, "new2@example.com"),
     ]
-    assert await refusal(db, lambda tx: dispatch(tx, pair)) is ColdOutreachLimit
-    assert await refusal(db, lambda tx: dispatch(tx, pair[1:])) is None
+    assert await refusal(db, lambda tx: submit(tx, pair)) is ColdOutreachLimit
+    assert await refusal(db, lambda tx: submit(tx, pair[1:])) is None
 
 
 async def test_what_one_account_suppresses_another_may_be_sent_together_with_it(db: Database) -> None:
@@ -122,4 +123,4 @@ async def test_what_one_account_suppresses_another_may_be_sent_together_with_it(
 
     other = await db.write(add_other)
     pair = [submission(mine, "a", START), submission(other, "b", START, "q@example.com")]
-    assert len(await db.write(dispatch, pair)) == 2
+    assert len(await db.write(submit, pair)) == 2

@@ -14,19 +14,19 @@ from typing import Any
 from postroom.smtp.effects import (
     AcceptMail,
     AskRecipient,
-    Close,
     DropMail,
     Effect,
+    HangUp,
     MailContent,
     MailOutcome,
     NotStored,
     Send,
     StartTls,
-    Stored,
+    TakenOver,
 )
 from postroom.smtp.envelope import Envelope
 from postroom.smtp.policy import Policy
-from postroom.smtp.protocol import Session
+from postroom.smtp.protocol import SmtpDialogue
 from postroom.smtp.spool import InMemory
 from tests.smtp.doubles import verdict_on
 
@@ -82,7 +82,7 @@ class Player:
     """Answers the questions of a session at once, and writes down everything else."""
 
     def __init__(self, policy: Policy, offers_tls: bool = False) -> None:
-        self.session = Session(policy, offers_tls)
+        self.session = SmtpDialogue(policy, offers_tls)
         self.mails: list[Envelope] = []
         self._content = b""
         self._transcript: list[str] = []
@@ -116,7 +116,7 @@ class Player:
                 self._content += data
             case DropMail():
                 self._content = b""
-            case Close():
+            case HangUp():
                 self._transcript.append("X: closed")
             case AskRecipient(address):
                 return self.session.recipient_answer(verdict_on(address))
@@ -150,4 +150,4 @@ class Player:
         names = ", ".join(recipient.address for recipient in mail.recipients)
         self._transcript.append(f"A: {envelope.protocol} <{mail.mail_from}> to {names}")
         self._transcript.append(f"A> {escape(content)}")
-        return Stored(envelope.id)
+        return TakenOver(envelope.id)

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postroom.smtp import replies
-from postroom.smtp.effects import AcceptMail, AskRecipient, BeginMail, Close, Send, StartTls, Stored
+from postroom.smtp.effects import AcceptMail, AskRecipient, BeginMail, HangUp, Send, StartTls, TakenOver
 from postroom.smtp.policy import Accepted, Policy
-from postroom.smtp.protocol import Session
+from postroom.smtp.protocol import SmtpDialogue
 from tests.smtp.script import Player
 
 POLICY = Policy(hostname="mx.postroom.test", max_message_bytes=200, max_line_bytes=100)
@@ -37,9 +37,9 @@ def player_after_hello() -> Player:
     return player
 
 
-def session_with(*lines: bytes, policy: Policy = POLICY) -> Session:
+def session_with(*lines: bytes, policy: Policy = POLICY) -> SmtpDialogue:
     """A session that has greeted and has been sent these lines, with every recipient accepted."""
-    session = Session(policy, offers_tls=True)
+    session = SmtpDialogue(policy, offers_tls=True)
     session.greet()
     for line in lines:
         if isinstance(session.feed(line)[-1], AskRecipient):
@@ -73,8 +73,8 @@ def test_no_bytes_upset_a_session(chunks: list[bytes]) -> None:
 
 
 def test_talk_before_the_greeting_ends_the_session() -> None:
-    session = Session(POLICY, offers_tls=False)
-    assert session.feed(b"EHLO client.example\r\n") == [Send(replies.OUT_OF_STEP), Close()]
+    session = SmtpDialogue(POLICY, offers_tls=False)
+    assert session.feed(b"EHLO client.example\r\n") == [Send(replies.OUT_OF_STEP), HangUp()]
     assert session.greet() == []
     assert session.feed(b"NOOP\r\n") == []
 
@@ -93,12 +93,12 @@ def test_commands_wait_while_a_recipient_is_checked() -> None:
 def test_plaintext_during_the_handshake_ends_the_session() -> None:
     session = session_with(HELLO)
     assert session.feed(b"STARTTLS\r\n") == [Send(replies.READY_FOR_TLS), StartTls()]
-    assert session.feed(b"MAIL FROM:<ann@remote.example>\r\n") == [Send(replies.OUT_OF_STEP), Close()]
+    assert session.feed(b"MAIL FROM:<ann@remote.example>\r\n") == [Send(replies.OUT_OF_STEP), HangUp()]
     assert session.tls_started() == []
 
 
 def test_a_session_that_must_end_says_so_at_once() -> None:
-    assert session_with(HELLO).hang_up(replies.SHUTTING_DOWN) == [Send(replies.SHUTTING_DOWN), Close()]
+    assert session_with(HELLO).hang_up(replies.SHUTTING_DOWN) == [Send(replies.SHUTTING_DOWN), HangUp()]
 
 
 def test_a_session_that_must_end_first_answers_for_the_mail() -> None:
@@ -106,17 +106,17 @@ def test_a_session_that_must_end_first_answers_for_the_mail() -> None:
     assert session.feed(b"DATA\r\n") == [Send(replies.START_MAIL), BeginMail()]
     assert isinstance(session.feed(b"Hi\r\n.\r\nNOOP\r\n")[-1], AcceptMail)
     assert session.hang_up(replies.SHUTTING_DOWN) == []
-    assert session.mail_answer(Stored("1")) == [
+    assert session.mail_answer(TakenOver("1")) == [
         Send(replies.stored("1")),
         Send(replies.SHUTTING_DOWN),
-        Close(),
+        HangUp(),
     ]
 
 
 def test_a_session_that_must_end_in_a_handshake_says_nothing_in_the_clear() -> None:
     session = session_with(HELLO)
     session.feed(b"STARTTLS\r\n")
-    assert session.hang_up(replies.SHUTTING_DOWN) == [Close(is_expected=True)]
+    assert session.hang_up(replies.SHUTTING_DOWN) == [HangUp(is_expected=True)]
 
 
 def test_an_endless_line_costs_no_memory() -> None:

@@ -8,7 +8,7 @@ import pytest
 import postroom
 from postroom.assembly import open_database
 from postroom.storage.database import StorageError, Tx
-from postroom.storage.group_commit import Session
+from postroom.storage.group_commit import WriteSession
 from postroom.storage.migrate import all_migrations, current_version, migrate
 from postroom.storage.postgres import PostgresSession
 from postroom.storage.sqlite import SqliteSession, connect
@@ -18,7 +18,7 @@ from tests.doubles import START
 LATEST = all_migrations()[-1].number
 
 
-def open_session(database_url: str, folder: Path) -> Session:
+def open_session(database_url: str, folder: Path) -> WriteSession:
     return PostgresSession(database_url) if database_url else SqliteSession(folder / "postroom.db")
 
 

@@ -10,7 +10,7 @@ from postroom import ids
 from postroom.accounts import names
 from postroom.config import Plan
 from postroom.errors import ApiKeyLimitReached, NotFound
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, one_of
 
 PREFIX = "pr_"
 SHOWN_PREFIX_CHARACTERS = 7
@@ -100,8 +100,8 @@ def find_valid(tx: Tx, key_ids: Sequence[str]) -> set[str]:
     """Those of the keys that have not been revoked."""
     valid: set[str] = set()
     for start in range(0, len(key_ids), 500):
-        names = {f"id_{number}": key_id for number, key_id in enumerate(key_ids[start : start + 500])}
-        rows = tx.all(f"select id from keys where id in ({', '.join(f':{name}' for name in names)})", **names)
+        is_wanted, wanted = one_of("id", key_ids[start : start + 500])
+        rows = tx.all(f"select id from keys where {is_wanted}", **wanted)
         valid |= {row["id"] for row in rows}
     return valid
 

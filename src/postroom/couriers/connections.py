@@ -11,7 +11,7 @@ from postroom.couriers.relay import Relay
 from postroom.couriers.routing import Hop
 from postroom.couriers.session import SmtpSession, Timeouts, TlsFailed
 from postroom.couriers.wire import Wire
-from postroom.queue.deliveries import DeliveryError
+from postroom.outward.courier import DeliveryError
 
 
 @dataclass(frozen=True, slots=True)

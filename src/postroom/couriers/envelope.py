@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from postroom.mail.organization import ascii_domain
-from postroom.queue.deliveries import DeliveryError, OutgoingMail
+from postroom.outward.courier import DeliveryError, OutgoingMail
 
 _MAX_ADDRESS_CHARACTERS = 320
 # A control character or a bracket would end the address in the middle of the command.
@@ -14,7 +14,7 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f<>]")
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
+class OutgoingEnvelope:
     mail_line: bytes
     rcpt_line: bytes
 
@@ -29,7 +29,7 @@ def require_sendable(mail: OutgoingMail) -> None:
         raise DeliveryError("the mail has a bare CR or LF", permanent=True, enhanced="5.6.0")
 
 
-def make_envelope(mail: OutgoingMail, host: str, features: Mapping[str, str]) -> Envelope:
+def make_envelope(mail: OutgoingMail, host: str, features: Mapping[str, str]) -> OutgoingEnvelope:
     """Raises DeliveryError where this server can never take this mail."""
     _require_size(mail, host, features)
     sender, recipient = _with_ascii_domain(mail.mail_from), _with_ascii_domain(mail.recipient)
@@ -42,7 +42,7 @@ def make_envelope(mail: OutgoingMail, host: str, features: Mapping[str, str]) ->
             raise DeliveryError(reason, permanent=True, enhanced="5.6.7")
         parameters += " SMTPUTF8"
     mail_line = f"MAIL FROM:<{sender}>{parameters}\r\n".encode(errors="replace")
-    return Envelope(mail_line, f"RCPT TO:<{recipient}>\r\n".encode(errors="replace"))
+    return OutgoingEnvelope(mail_line, f"RCPT TO:<{recipient}>\r\n".encode(errors="replace"))
 
 
 def _require_size(mail: OutgoingMail, host: str, features: Mapping[str, str]) -> None:

@@ -18,10 +18,6 @@ class Lanes:
         self._lanes: dict[str, asyncio.Semaphore] = {}
         self._users: dict[str, int] = {}
 
-    def has_room(self, key: str) -> bool:
-        """Whether work for this key would start at once, as far as the key itself is concerned."""
-        return self._users.get(key, 0) < self._per_key
-
     @asynccontextmanager
     async def enter(self, key: str) -> AsyncIterator[None]:
         lane = self._lanes.setdefault(key, asyncio.Semaphore(self._per_key))

@@ -13,7 +13,7 @@ from postroom.couriers.routing import find_hops
 from postroom.couriers.session import SmtpSession, Timeouts
 from postroom.net.dns import Resolver
 from postroom.net.trust import machine_authorities
-from postroom.queue.deliveries import DeliveryError, OutgoingMail
+from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt
 
 # Replies that ask for a sign-in or refuse ours: the operator must act, the recipient cannot.
 _SIGN_IN_CODES = {530, 534, 535, 538}
@@ -28,16 +28,7 @@ class MailLimits:
     idle_seconds: float = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """The answer to the final dot, and the server that gave it and took the mail over."""
-
-    code: int
-    text: str
-    host: str
-
-
-class MailCourier:
+class SmtpCourier:
     def __init__(
         self,
         resolver: Resolver,
@@ -70,10 +61,6 @@ class MailCourier:
             max_idle=limits.connections,
             mails_per_session=limits.mails_per_connection,
         )
-
-    def has_room(self, domain: str) -> bool:
-        """Whether a mail for this domain would not have to wait for others of the same domain."""
-        return self._lanes.has_room(self._destination(domain))
 
     async def deliver(self, mail: OutgoingMail) -> Receipt:
         """Raises DeliveryError. It may be cancelled at any time; what was under way is dropped."""

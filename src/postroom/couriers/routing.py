@@ -8,7 +8,7 @@ from itertools import groupby
 
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.guard import is_public
-from postroom.queue.deliveries import DeliveryError
+from postroom.outward.courier import DeliveryError
 
 MAX_ADDRESSES = 5
 # Looked up at most, so that a zone with hundreds of dead hosts costs little.

@@ -7,11 +7,11 @@ import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from postroom.couriers.envelope import Envelope, make_envelope
+from postroom.couriers.envelope import OutgoingEnvelope, make_envelope
 from postroom.couriers.faults import describe
 from postroom.couriers.replies import BadReply, Reply, ReplyLines
 from postroom.couriers.wire import Wire, WireBroken
-from postroom.queue.deliveries import DeliveryError, OutgoingMail
+from postroom.outward.courier import DeliveryError, OutgoingMail
 
 _BLOCK_BYTES = 64 * 1024
 _SERVICE_CLOSING = 421
@@ -151,7 +151,7 @@ class SmtpSession:
     def abort(self) -> None:
         self._wire.abort()
 
-    async def _open_transaction(self, envelope: Envelope) -> None:
+    async def _open_transaction(self, envelope: OutgoingEnvelope) -> None:
         commands = (envelope.mail_line, envelope.rcpt_line, b"DATA\r\n")
         in_one_write = self.offers("PIPELINING")
         replies = await (self._pipeline(commands) if in_one_write else self._step_by_step(commands))

@@ -7,7 +7,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 import httpx2
@@ -15,15 +15,14 @@ import httpx2
 from postroom.couriers.faults import describe
 from postroom.couriers.lanes import Lanes
 from postroom.net.dns import DnsTemporary, Resolver
-from postroom.net.target import HasNoAddress, InvalidWebhookUrl, Target, resolve_target
+from postroom.net.target import ForbiddenTarget, HasNoAddress, Target, resolve_target
 from postroom.net.trust import machine_authorities
-from postroom.queue.deliveries import DeliveryError
+from postroom.outward.courier import DeliveryError, WebhookAnswer
 
 _MAX_ANSWER_BYTES = 64 * 1024
 _EXCERPT_BYTES = 2048
 _MAX_RETRY_AFTER_CHARACTERS = 64
 _MAX_RETRY_AFTER_SECONDS = 24 * 3600
-_GONE = 410
 _OWN_HEADERS = {"User-Agent": "Postroom", "Accept": "*/*", "Accept-Encoding": "identity"}
 
 
@@ -35,31 +34,7 @@ class WebhookLimits:
     posts: int = 200
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookAnswer:
-    """What the endpoint said. `excerpt` is the beginning of the body, fit to be stored and shown."""
-
-    status: int
-    milliseconds: int
-    excerpt: str = field(repr=False)
-    retry_after_seconds: int | None = None
-
-    @property
-    def is_success(self) -> bool:
-        return 200 <= self.status < 300
-
-    def require_success(self) -> None:
-        """Raises DeliveryError; only 410 Gone is permanent."""
-        if not self.is_success:
-            raise DeliveryError(
-                f"the endpoint answered {self.status}",
-                permanent=self.status == _GONE,
-                code=self.status,
-                retry_after_seconds=self.retry_after_seconds,
-            )
-
-
-class WebhookCourier:
+class HttpCourier:
     """Every post resolves, checks and connects anew: endpoints share no connection, cookie or proxy."""
 
     def __init__(
@@ -87,10 +62,6 @@ class WebhookCourier:
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
         )
 
-    def has_room(self, url: str) -> bool:
-        """Whether a post to this endpoint would not have to wait for others to the same."""
-        return self._lanes.has_room(url)
-
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> WebhookAnswer:
         """Raises DeliveryError when there is no answer. The deadline runs from the moment there is room."""
         async with self._lanes.enter(url):
@@ -117,7 +88,7 @@ class WebhookCourier:
     async def _resolve(self, url: str) -> Target:
         try:
             return await resolve_target(self._resolver, url, self._allow_private)
-        except InvalidWebhookUrl as error:
+        except ForbiddenTarget as error:
             raise DeliveryError(error.reason, permanent=not isinstance(error, HasNoAddress)) from error
         except DnsTemporary as error:
             raise DeliveryError("the DNS gave no answer for the host", permanent=False) from error

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from postroom.events import events, webhooks
-from postroom.events.events import News
+from postroom.events.payload import News
 from postroom.queue import deliveries
 from postroom.storage.database import Tx
 

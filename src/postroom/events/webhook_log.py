@@ -20,7 +20,7 @@ class Attempt:
 
 
 def get(tx: Tx, account_id: str, delivery_id: str) -> Delivery:
-    row = ids.is_id(ids.DELIVERY, delivery_id) and tx.one(
+    row = ids.is_id(ids.WEBHOOK_DELIVERY, delivery_id) and tx.one(
         "select * from deliveries where id = :id and account_id = :account_id and kind = 'webhook'",
         id=delivery_id,
         account_id=account_id,

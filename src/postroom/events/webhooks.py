@@ -8,8 +8,10 @@ from urllib.parse import urlsplit
 from postroom import ids
 from postroom.clock import DAY
 from postroom.errors import NotFound
-from postroom.events.events import MESSAGE_RECEIVED, Event
-from postroom.queue import deliveries
+from postroom.events import kinds
+from postroom.events.events import Event
+from postroom.events.kinds import MESSAGE_RECEIVED
+from postroom.queue import deliveries, schedule
 from postroom.storage.database import Row, Tx
 
 SECRET_PREFIX = "whsec_"  # noqa: S105
@@ -95,6 +97,7 @@ def put(
     now: int,
 ) -> tuple[Webhook, bool]:
     """Sets it, and enables it again. True when a secret was made just now. What is not given stays."""
+    kinds.require_known(event_types or (), "eventTypes")
     known = find(tx, owner)
     kept = known.secret if known else None
     rotated = known if secret is None else None  # only a secret that is given ends the time of the one before
@@ -171,10 +174,10 @@ def _enqueue(tx: Tx, wanted: Iterable[tuple[Event, str, str]]) -> None:
         tx,
         [
             deliveries.NewDelivery(
-                id=ids.new(ids.DELIVERY, event.created_at),
+                id=ids.new(ids.WEBHOOK_DELIVERY, event.created_at),
                 account_id=event.account_id,
                 inbox_id=event.inbox_id,
-                kind=deliveries.WEBHOOK,
+                kind=schedule.WEBHOOK,
                 message_id=event.message_id,
                 event_id=event.id,
                 target=url,

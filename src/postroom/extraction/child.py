@@ -16,7 +16,7 @@ from postroom.extraction.confinement import (
     die_with_parent,
     peak_memory_bytes,
 )
-from postroom.extraction.frames import LENGTH, MAX_JOB_BYTES, Job, framed
+from postroom.extraction.frames import LENGTH, MAX_JOB_BYTES, ReadingJob, framed
 from postroom.mail.extract import extract
 from postroom.mail.extraction import Extraction
 
@@ -44,17 +44,17 @@ def _private_output() -> BinaryIO:
     return answers
 
 
-def _next_job(stream: BinaryIO) -> Job | None:
+def _next_job(stream: BinaryIO) -> ReadingJob | None:
     """The next job; None when the pool has closed its end."""
     header = stream.read(LENGTH.size)
     if len(header) < LENGTH.size:
         return None
     (size,) = LENGTH.unpack(header)
     body = stream.read(size) if size <= MAX_JOB_BYTES else b""
-    return msgspec.msgpack.decode(body, type=Job) if len(body) == size else None
+    return msgspec.msgpack.decode(body, type=ReadingJob) if len(body) == size else None
 
 
-def _answer(job: Job) -> Extraction:
+def _answer(job: ReadingJob) -> Extraction:
     reader = ocr.read_picture if ocr.is_installed() else None
     return extract(job.content_type, job.filename, job.content, reader)
 

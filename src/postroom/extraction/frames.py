@@ -13,14 +13,14 @@ MAX_JOB_BYTES = MAX_CONTENT_BYTES + 20 * MAX_NAME_CHARS
 MAX_ANSWER_BYTES = MAX_TEXT_CHARS * 4 + 1_000
 
 
-class Job(msgspec.Struct, frozen=True, array_like=True):
+class ReadingJob(msgspec.Struct, frozen=True, array_like=True):
     content_type: str
     filename: str
     content: bytes
 
 
 def job_frame(content_type: str, filename: str, content: bytes) -> bytes:
-    return framed(Job(_encodable(content_type), _encodable(filename), content))
+    return framed(ReadingJob(_encodable(content_type), _encodable(filename), content))
 
 
 def framed(message: object) -> bytes:

@@ -1,14 +1,14 @@
 """A bounce or a complaint to its effects, if it is about a mail that this inbox really sent."""
 
 from postroom.clock import DAY
-from postroom.events import events
+from postroom.events import kinds
 from postroom.events.announce import announce
-from postroom.events.events import Fate, News
+from postroom.events.payload import Fate, News
 from postroom.mail import bounce
 from postroom.mail.address import normalize
 from postroom.mail.bounce import RecipientReport, Report
 from postroom.mail.return_path import BouncePath
-from postroom.mailbox import attachments, messages
+from postroom.mailbox import attachments, documents, messages
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
 from postroom.queue import deliveries, suppressions
@@ -72,7 +72,7 @@ def apply_to_recipient(
     fate = Fate(delivery.target, reason)
     if kind == "complaint":
         suppressions.add(tx, inbox.account_id, delivery.target, suppressions.COMPLAINT, now)
-        return _tell(tx, inbox, message, events.MESSAGE_COMPLAINED, fate, base_url, now)
+        return _tell(tx, inbox, message, kinds.MESSAGE_COMPLAINED, fate, base_url, now)
     if kind != "bounce" or not bounce.is_hard(reported.status, reported.diagnostic):
         return []
     if not deliveries.mark_bounced(tx, delivery, reason, now):
@@ -80,12 +80,12 @@ def apply_to_recipient(
     if bounce.is_about_address(bounce.reply_code(reported.diagnostic), reported.status, reported.diagnostic):
         suppressions.add(tx, inbox.account_id, delivery.target, suppressions.BOUNCE, now)
     deliveries.settle(tx, message.id)
-    return _tell(tx, inbox, message, events.MESSAGE_BOUNCED, fate, base_url, now)
+    return _tell(tx, inbox, message, kinds.MESSAGE_BOUNCED, fate, base_url, now)
 
 
 def _tell(
     tx: Tx, inbox: Inbox, message: Message, kind: str, fate: Fate, base_url: str, now: int
 ) -> list[str]:
     files = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
-    document = messages.read_document(message)
+    document = documents.decode(message.document)
     return announce(tx, News(inbox.account_id, kind, document, files, now, fate), base_url)

@@ -8,18 +8,20 @@ from msgspec import UNSET, Struct
 from postroom import ids
 from postroom.clock import to_iso
 from postroom.events.announce import announce_all
-from postroom.events.events import MESSAGE_RECEIVED, News
-from postroom.inward import examinations
+from postroom.events.kinds import MESSAGE_RECEIVED
+from postroom.events.payload import News
+from postroom.inward import examine
 from postroom.inward.bounces import apply_report
-from postroom.inward.examinations import Check
+from postroom.inward.examine import Examination
 from postroom.mail.address import Address, mailbox_of, normalize
 from postroom.mail.bounce import Report
 from postroom.mail.parse import ParsedMail
 from postroom.mail.return_path import BouncePath
 from postroom.mailbox import attachments, inboxes, messages, threads
 from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.inboxes import Inbox
-from postroom.mailbox.messages import INBOUND, RECEIVED, Document, NewMessage, Verdicts
+from postroom.mailbox.messages import INBOUND, RECEIVED, NewMessage
 from postroom.mailbox.threads import Thread
 from postroom.storage.database import Tx
 
@@ -47,8 +49,9 @@ class Arrival(Struct, frozen=True):
 
 
 class ReadMail(Struct, frozen=True):
-    """All that is known of a mail before it is put into an inbox."""
+    """All that is known of a mail before it is put into an inbox. Its bytes are `kept`, or in a blob."""
 
+    arrival: Arrival
     mail: ParsedMail
     body_text: str
     reply_text: str
@@ -58,100 +61,61 @@ class ReadMail(Struct, frozen=True):
     automated: bool
     verdicts: Verdicts
     content_hash: str
-    needs_check: bool
+    needs_examination: bool
     report: Report | None  # of a bounce or a complaint
-
-
-class Incoming(Struct, frozen=True):
-    """A mail that was read, on its way into its inboxes. Its bytes are `kept`, or in a blob."""
-
-    arrival: Arrival
-    read: ReadMail
-    kept: bytes | None
-    blob: str | None
-    base_url: str
-    now: int
-
-
-class Handed(Struct, frozen=True):
-    """A mail for one inbox. `number` is the place of the mail among those stored with it."""
-
-    number: int
-    incoming: Incoming
-    destination: Destination
-
-    @property
-    def mail(self) -> ParsedMail:
-        return self.incoming.read.mail
-
-    @property
-    def inbox_id(self) -> str:
-        return self.destination.inbox_id
+    kept: bytes | None = None
+    blob: str | None = None
+    base_url: str = ""
+    now: int = 0  # when it was taken over
 
 
 class Copy(Struct, frozen=True):
-    """A mail in its thread in one inbox."""
+    """A mail in its thread in one inbox. `number` is the place of the mail among those stored with it."""
 
-    handed: Handed
-    thread: Thread
-    is_start: bool
-    is_new_participant: bool
-
-    @property
-    def incoming(self) -> Incoming:
-        return self.handed.incoming
-
-    @property
-    def mail(self) -> ParsedMail:
-        return self.handed.mail
-
-
-class Stored(Struct, frozen=True):
-    copy: Copy
+    number: int
+    read: ReadMail
+    bounce_path: BouncePath | None
     inbox: Inbox
+    thread: Thread
+    starts_thread: bool
     document: Document
 
-    @property
-    def incoming(self) -> Incoming:
-        return self.copy.incoming
 
-    @property
-    def number(self) -> int:
-        return self.copy.handed.number
+Handover = tuple[int, ReadMail, Destination]  # a mail for one inbox, with its number
 
 
-def deposit(tx: Tx, mails: list[Incoming]) -> list[list[str]]:
+def deposit(tx: Tx, mails: list[ReadMail]) -> list[list[str]]:
     """Gives for each mail the bells to ring after the commit."""
     bells: list[list[str]] = [[] for _ in mails]
     taken = take_over(tx, mails)
     owners = count_mails(tx, taken)
     for part in in_parts(taken):
-        stored = store(tx, part, owners)
-        for number, rung in tell(tx, stored):
+        copies = store(tx, part, owners)
+        for number, rung in tell(tx, copies):
             bells[number] += rung
     return bells
 
 
-def take_over(tx: Tx, mails: list[Incoming]) -> list[Handed]:
+def take_over(tx: Tx, mails: list[ReadMail]) -> list[Handover]:
     """A mail for each of its inboxes, but not where the inbox has the same mail already."""
     handed = [
-        Handed(number, mail, destination)
-        for number, mail in enumerate(mails)
-        for destination in mail.arrival.destinations
+        (number, read, destination)
+        for number, read in enumerate(mails)
+        for destination in read.arrival.destinations
     ]
     are_new = messages.take_over(
-        tx, [(each.inbox_id, each.incoming.read.content_hash, each.incoming.now) for each in handed]
+        tx, [(destination.inbox_id, read.content_hash, read.now) for _, read, destination in handed]
     )
     return [each for each, is_new in zip(handed, are_new, strict=True) if is_new]
 
 
-def count_mails(tx: Tx, taken: list[Handed]) -> dict[str, Inbox]:
+def count_mails(tx: Tx, taken: list[Handover]) -> dict[str, Inbox]:
     """Before anything else, and in the order of the ids: so nodes wait for each other in one order only.
 
     A mail that names no other starts a thread for sure.
     """
-    counts = Counter(each.inbox_id for each in taken)
-    started = Counter(each.inbox_id for each in taken if not names_others(each.mail))
+    counts = Counter(destination.inbox_id for _, _, destination in taken)
+    started = Counter(destination.inbox_id for _, read, destination in taken if not names_others(read.mail))
     return {
         inbox_id: inboxes.count(
             tx, inbox_id, inbound=counts[inbox_id], new_threads=started[inbox_id], unread=started[inbox_id]
@@ -164,126 +128,114 @@ def names_others(mail: ParsedMail) -> bool:
     return bool(mail.in_reply_to or mail.references)
 
 
-def in_parts(taken: list[Handed]) -> Iterator[list[Handed]]:
+def in_parts(taken: list[Handover]) -> Iterator[list[Handover]]:
     """Parts in which no mail answers another, so that each finds what it answers in the database.
 
     They are small as well, since all rows of a part are in memory together.
     """
-    part: list[Handed] = []
+    part: list[Handover] = []
     known: set[str] = set()
     size = 0
     for each in taken:
-        is_answer = not (known.isdisjoint(each.mail.in_reply_to) and known.isdisjoint(each.mail.references))
-        if part and (is_answer or size + row_size(each.incoming) > PART_MAX_SIZE):
+        read = each[1]
+        is_answer = not (known.isdisjoint(read.mail.in_reply_to) and known.isdisjoint(read.mail.references))
+        if part and (is_answer or size + row_size(read) > PART_MAX_SIZE):
             yield part
             part, known, size = [], set(), 0
         part.append(each)
-        known.add(each.mail.message_id)
-        size += row_size(each.incoming)
+        known.add(read.mail.message_id)
+        size += row_size(read)
     if part:
         yield part
 
 
-def row_size(incoming: Incoming) -> int:
+def row_size(read: ReadMail) -> int:
     """In bytes or characters; the text stands in the message and in the event."""
-    read = incoming.read
     texts = len(read.body_text) + len(read.reply_text)
-    return len(incoming.kept or b"") + 2 * texts + len(read.mail.body_html)
+    return len(read.kept or b"") + 2 * texts + len(read.mail.body_html)
 
 
-def store(tx: Tx, part: list[Handed], owners: dict[str, Inbox]) -> list[Stored]:
-    copies = [put_into_thread(tx, handed) for handed in part]
+def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox]) -> list[Copy]:
+    copies = [put_into_thread(tx, *handed, owners[handed[2].inbox_id]) for handed in part]
     count_late_starts(tx, copies)
-    stored = [to_stored(owners[copy.handed.inbox_id], copy) for copy in copies]
-    started = [each for each in stored if each.copy.is_start]
-    threads.add_all(tx, [each.copy.thread for each in started])
+    started = [copy for copy in copies if copy.starts_thread]
+    threads.add_all(tx, [copy.thread for copy in started])
     threads.add_participants(
-        tx,
-        [(each.copy.thread.id, address) for each in started for address in participants(each.copy.mail)],
+        tx, [(copy.thread.id, address) for copy in started for address in participants(copy.read.mail)]
     )
-    messages.add_all(tx, [to_new_message(each) for each in stored])
-    attachments.add_all(
-        tx, [(each.document.id, file) for each in stored for file in each.incoming.read.attachments]
-    )
-    inboxes.add_correspondents(tx, [(each.inbox.id, each.copy.mail.from_address) for each in stored])
-    return stored
+    messages.add_all(tx, [to_new_message(copy) for copy in copies])
+    attachments.add_all(tx, [(copy.document.id, file) for copy in copies for file in copy.read.attachments])
+    inboxes.add_correspondents(tx, [(copy.inbox.id, copy.read.mail.from_address) for copy in copies])
+    return copies
 
 
-def put_into_thread(tx: Tx, handed: Handed) -> Copy:
-    mail, now = handed.mail, handed.incoming.now
-    joined = threads.resolve(tx, handed.inbox_id, mail.in_reply_to, mail.references)
+def put_into_thread(tx: Tx, number: int, read: ReadMail, destination: Destination, inbox: Inbox) -> Copy:
+    mail = read.mail
+    joined = threads.resolve(tx, inbox.id, mail.in_reply_to, mail.references)
     if joined is None:
-        started = threads.new(handed.inbox_id, mail.subject, is_read=False, now=now)
-        return Copy(handed, started, is_start=True, is_new_participant=False)
-    is_new = not threads.has_participant(tx, joined.id, mail.from_address)
-    threads.add_participants(tx, [(joined.id, address) for address in participants(mail)])
-    thread = threads.add_message(tx, joined, is_read=False, now=now)
-    return Copy(handed, thread, is_start=False, is_new_participant=is_new)
+        thread, is_new_participant = threads.new(inbox.id, mail.subject, is_read=False, now=read.now), False
+    else:
+        is_new_participant = not threads.has_participant(tx, joined.id, mail.from_address)
+        threads.add_participants(tx, [(joined.id, address) for address in participants(mail)])
+        thread = threads.add_message(tx, joined, is_read=False, now=read.now)
+    document = to_document(inbox, thread, read, is_new_participant)
+    return Copy(number, read, destination.bounce_path, inbox, thread, joined is None, document)
 
 
 def count_late_starts(tx: Tx, copies: list[Copy]) -> None:
     """Threads that mails start because what they name is not here."""
-    late = Counter(copy.handed.inbox_id for copy in copies if copy.is_start and names_others(copy.mail))
+    late = Counter(copy.inbox.id for copy in copies if copy.starts_thread and names_others(copy.read.mail))
     for inbox_id, count in late.items():
         inboxes.count(tx, inbox_id, new_threads=count, unread=count)
 
 
-def tell(tx: Tx, stored: list[Stored]) -> Iterator[tuple[int, list[str]]]:
-    """The events, or the checks that will record them. Gives numbers of mails with the bells to ring."""
-    unchecked = [each for each in stored if each.incoming.read.needs_check]
-    examinations.add_all(tx, [to_check(each) for each in unchecked])
-    yield from ((each.number, [examinations.BELL]) for each in unchecked)
-    ready = [each for each in stored if not each.incoming.read.needs_check]
-    told = announce_all(tx, [to_news(each) for each in ready], stored[0].incoming.base_url)
-    yield from ((each.number, rung) for each, rung in zip(ready, told, strict=True))
-    yield from ((each.number, follow_report(tx, each)) for each in stored)
+def tell(tx: Tx, copies: list[Copy]) -> Iterator[tuple[int, list[str]]]:
+    """The events, or the examinations that will record them. Gives numbers of mails with bells to ring."""
+    waiting = [copy for copy in copies if copy.read.needs_examination]
+    examine.add_all(tx, [to_examination(copy) for copy in waiting])
+    yield from ((copy.number, [examine.BELL]) for copy in waiting)
+    ready = [copy for copy in copies if not copy.read.needs_examination]
+    told = announce_all(tx, [to_news(copy) for copy in ready], copies[0].read.base_url)
+    yield from ((copy.number, rung) for copy, rung in zip(ready, told, strict=True))
+    yield from ((copy.number, follow_report(tx, copy)) for copy in copies)
 
 
-def follow_report(tx: Tx, stored: Stored) -> list[str]:
+def follow_report(tx: Tx, copy: Copy) -> list[str]:
     """What a bounce or a complaint means for the mail that it is about."""
-    incoming = stored.incoming
-    if incoming.read.report is None:
+    read = copy.read
+    if read.report is None:
         return []
-    path = stored.copy.handed.destination.bounce_path
-    return apply_report(tx, stored.inbox, incoming.read.report, path, incoming.base_url, incoming.now)
+    return apply_report(tx, copy.inbox, read.report, copy.bounce_path, read.base_url, read.now)
 
 
-def to_new_message(stored: Stored) -> NewMessage:
-    incoming = stored.incoming
+def to_new_message(copy: Copy) -> NewMessage:
+    read = copy.read
     return NewMessage(
-        document=stored.document,
+        document=copy.document,
         status=RECEIVED,
-        from_address=incoming.read.mail.from_address,
-        has_attachments=bool(incoming.read.attachments),
-        raw=incoming.kept,
-        blob=incoming.blob,
-        created_at=incoming.now,
-        trace_bytes=len(incoming.arrival.trace),
+        from_address=read.mail.from_address,
+        has_attachments=bool(read.attachments),
+        raw=read.kept,
+        blob=read.blob,
+        created_at=read.now,
+        trace_bytes=len(read.arrival.trace),
     )
 
 
-def to_check(stored: Stored) -> Check:
-    incoming = stored.incoming
-    arrival = incoming.arrival
-    return Check(stored.document.id, arrival.peer_ip, arrival.helo, arrival.mail_from, incoming.now)
+def to_examination(copy: Copy) -> Examination:
+    arrival = copy.read.arrival
+    return Examination(copy.document.id, arrival.peer_ip, arrival.helo, arrival.mail_from, copy.read.now)
 
 
-def to_news(stored: Stored) -> News:
-    incoming = stored.incoming
-    return News(
-        stored.inbox.account_id, MESSAGE_RECEIVED, stored.document, incoming.read.attachments, incoming.now
-    )
+def to_news(copy: Copy) -> News:
+    return News(copy.inbox.account_id, MESSAGE_RECEIVED, copy.document, copy.read.attachments, copy.read.now)
 
 
-def to_stored(inbox: Inbox, copy: Copy) -> Stored:
-    return Stored(copy, inbox, to_document(inbox, copy))
-
-
-def to_document(inbox: Inbox, copy: Copy) -> Document:
-    read, mail, now = copy.incoming.read, copy.incoming.read.mail, copy.incoming.now
+def to_document(inbox: Inbox, thread: Thread, read: ReadMail, is_new_participant: bool) -> Document:
+    mail = read.mail
     return Document(
-        id=ids.new(ids.MESSAGE, now),
-        thread_id=copy.thread.id,
+        id=ids.new(ids.MESSAGE, read.now),
+        thread_id=thread.id,
         inbox_id=inbox.id,
         direction=INBOUND,
         from_addr=mail.from_addr,
@@ -294,12 +246,12 @@ def to_document(inbox: Inbox, copy: Copy) -> Document:
         subject=mail.subject,
         body_text=read.body_text,
         body_html=mail.body_html[:BODY_MAX_CHARACTERS],
-        created_at=to_iso(now),
+        created_at=to_iso(read.now),
         rfc_message_id=mail.message_id,
         reply_text=read.reply_text,
         auth=read.verdicts,
         automated=read.automated,
-        new_participant=copy.is_new_participant,
+        new_participant=is_new_participant,
         codes=read.codes,
         links=read.links,
         parse_error=mail.parse_error or UNSET,

@@ -1,27 +1,90 @@
-"""A stored message to its event: judge the sender, read the attachments, then record all of it at once."""
+"""Examinations: a stored message to its event. Judge the sender, read the files, then record all at once."""
 
 import asyncio
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from postroom import log
 from postroom.events.announce import announce
-from postroom.events.events import MESSAGE_RECEIVED, News
-from postroom.inward import examinations
-from postroom.inward.examinations import Check
-from postroom.inward.receive import has_to_be_judged, unjudged
+from postroom.events.kinds import MESSAGE_RECEIVED
+from postroom.events.payload import News
 from postroom.mail.extraction import Extraction
 from postroom.mail.lookup import Lookup
 from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mailbox import attachments, inboxes, messages
+from postroom.mailbox import attachments, inboxes, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
-from postroom.mailbox.messages import Message, Verdicts
+from postroom.mailbox.documents import Verdicts
+from postroom.mailbox.messages import Message
 from postroom.net import guard
+from postroom.queue.schedule import EXAMINATION_LEASE
 from postroom.resources import Resources
-from postroom.storage.database import Tx
+from postroom.storage.database import Row, Tx
 
 DEADLINE_SECONDS = 10.0
 JUDGE_SECONDS = 8.0
+BELL = "examinations"
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    message_id: str
+    peer_ip: str
+    helo: str
+    mail_from: str
+    due_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Examination":
+        return cls(row["message_id"], row["peer_ip"], row["helo"], row["mail_from"], row["due_at"])
+
+
+def add_all(tx: Tx, new: Iterable[Examination]) -> None:
+    tx.many(
+        "insert into checks (message_id, peer_ip, helo, mail_from, due_at) values :rows",
+        [
+            (
+                examination.message_id,
+                examination.peer_ip,
+                examination.helo,
+                examination.mail_from,
+                examination.due_at,
+            )
+            for examination in new
+        ],
+    )
+
+
+def claim_due(tx: Tx, running: Sequence[Examination], limit: int, now: int) -> list[Examination]:
+    """Takes what is due for the length of a lease; of several nodes one gets each."""
+    rows = tx.all(
+        "select * from checks where due_at <= :now order by due_at limit :limit", now=now, limit=limit
+    )
+    return [examination for row in rows if _is_claimed(tx, examination := Examination.from_row(row), now)]
+
+
+def _is_claimed(tx: Tx, examination: Examination, now: int) -> bool:
+    claimed = tx.run(
+        "update checks set due_at = :lease_ends where message_id = :id and due_at = :due_at",
+        lease_ends=now + EXAMINATION_LEASE,
+        id=examination.message_id,
+        due_at=examination.due_at,
+    )
+    return claimed == 1
+
+
+def renew(tx: Tx, running: Sequence[Examination], now: int) -> None:
+    for examination in running:
+        tx.run(
+            "update checks set due_at = :lease_ends where message_id = :id",
+            lease_ends=now + EXAMINATION_LEASE,
+            id=examination.message_id,
+        )
+
+
+def remove(tx: Tx, message_id: str) -> bool:
+    """False when another node was first."""
+    return tx.run("delete from checks where message_id = :id", id=message_id) == 1
 
 
 class Extractor(Protocol):
@@ -38,51 +101,60 @@ class Found:
     attachments: list[Attachment]
 
 
-async def check_message(resources: Resources, extractor: Extractor, lookup: Lookup, check: Check) -> None:
-    message = await resources.db.read(messages.find, check.message_id)
+async def examine_message(
+    resources: Resources, extractor: Extractor, lookup: Lookup, examination: Examination
+) -> None:
+    message = await resources.db.read(messages.find, examination.message_id)
     if message is None:
-        await resources.db.write(examinations.remove, check.message_id)
+        await resources.db.write(remove, examination.message_id)
         return
     files = (await resources.db.read(attachments.list_of_messages, [message.id])).get(message.id, [])
     try:
-        found = await find_out(resources, extractor, lookup, check, files)
+        found = await find_out(resources, extractor, lookup, examination, files)
     except Exception:
-        log.get().exception("a message could not be checked", message=message.id)
+        log.get().exception("a message could not be examined", message=message.id)
         found = Found(None, [replace(file, extraction_method="failed") for file in files])
     bells = await resources.db.write(finish, message, found, resources.config.base_url, resources.now())
     resources.db.ring(*bells)
 
 
 async def find_out(
-    resources: Resources, extractor: Extractor, lookup: Lookup, check: Check, files: list[Attachment]
+    resources: Resources,
+    extractor: Extractor,
+    lookup: Lookup,
+    examination: Examination,
+    files: list[Attachment],
 ) -> Found:
-    raw = await read_raw(resources, check.message_id, with_trace=False)
+    raw = await raw_mails.read(resources, examination.message_id, with_trace=False)
     mail = await asyncio.to_thread(parse_mail, raw)
-    return Found(*await asyncio.gather(judge(raw, mail, check, lookup), read_files(extractor, mail, files)))
+    return Found(
+        *await asyncio.gather(judge(raw, mail, examination, lookup), read_files(extractor, mail, files))
+    )
 
 
-async def read_raw(resources: Resources, message_id: str, with_trace: bool) -> bytes:
-    """Without our own trace field it reads as when it came; some damaged mails read otherwise with it."""
-    raw = await resources.db.read(messages.get_raw, message_id)
-    content = raw.content
-    if content is None:
-        assert raw.blob is not None
-        content = await asyncio.to_thread(resources.blobs.get, raw.blob)
-    return content if with_trace else content[raw.trace_bytes :]
+def has_to_be_judged(mail: ParsedMail, peer_ip: str) -> bool:
+    """SPF says something of public addresses only; a signature can be verified wherever it came from."""
+    return mail.has_dkim_signature or (peer_ip != "" and guard.is_public(peer_ip))
 
 
-async def judge(raw: bytes, mail: ParsedMail, check: Check, lookup: Lookup) -> Verdicts:
-    if not has_to_be_judged(mail, check.peer_ip):
-        return unjudged(mail, check.peer_ip)
+def unjudged(mail: ParsedMail, peer_ip: str) -> Verdicts:
+    word = "temperror" if has_to_be_judged(mail, peer_ip) else "none"
+    return Verdicts(word, word, word, mail.from_address.rpartition("@")[2])
+
+
+async def judge(raw: bytes, mail: ParsedMail, examination: Examination, lookup: Lookup) -> Verdicts:
+    if not has_to_be_judged(mail, examination.peer_ip):
+        return unjudged(mail, examination.peer_ip)
     from postroom.mail import authenticity  # SPF takes a while to load, and a start should not
 
-    is_public = guard.is_public(check.peer_ip)  # SPF has nothing to say of a private peer: it is not asked
+    # SPF has nothing to say of a private peer: it is not asked.
+    is_public = guard.is_public(examination.peer_ip)
     found = await asyncio.to_thread(
         authenticity.check,
         raw,
-        peer_ip=check.peer_ip,
-        helo=check.helo if is_public else "",
-        mail_from=check.mail_from if is_public else "",
+        peer_ip=examination.peer_ip,
+        helo=examination.helo if is_public else "",
+        mail_from=examination.mail_from if is_public else "",
         from_address=mail.from_address,
         lookup=lookup,
         deadline_seconds=JUDGE_SECONDS,
@@ -103,9 +175,9 @@ async def _read_file(extractor: Extractor, mail: ParsedMail, file: Attachment) -
 
 
 def finish(tx: Tx, message: Message, found: Found, base_url: str, now: int) -> list[str]:
-    """Texts, verdicts and event in one transaction; the check is gone with it, so it happens once."""
+    """Texts, verdicts and event in one transaction; the examination is gone with it, so it happens once."""
     inbox = inboxes.find(tx, message.inbox_id)
-    if not examinations.remove(tx, message.id) or inbox is None:
+    if not remove(tx, message.id) or inbox is None:
         return []
     for file in found.attachments:
         attachments.set_text(tx, message.id, file)

@@ -3,13 +3,15 @@
 import asyncio
 import hashlib
 
-from postroom.inward.deposit import BODY_MAX_CHARACTERS, Arrival, Incoming, ReadMail, deposit
+from msgspec.structs import replace
+
+from postroom.inward.deposit import BODY_MAX_CHARACTERS, Arrival, ReadMail, deposit
+from postroom.inward.examine import has_to_be_judged, unjudged
 from postroom.mail import bounce, findings, reply, text
 from postroom.mail.extraction import MAX_CONTENT_BYTES
-from postroom.mail.parse import ParsedAttachment, ParsedMail, parse_mail
+from postroom.mail.parse import ParsedAttachment, parse_mail
+from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment
-from postroom.mailbox.messages import RAW_IN_ROW_BYTES, Verdicts
-from postroom.net import guard
 from postroom.resources import Resources
 
 READ_IN_LOOP_BYTES = 32 * 1024
@@ -27,25 +29,24 @@ async def receive_mail(resources: Resources, arrival: Arrival) -> None:
     if read.mail.received_count > MAX_HOPS:
         raise TooManyHops
     kept = arrival.trace + arrival.raw
-    blob = await put_if_large(resources, kept)
-    incoming = Incoming(
-        arrival, read, None if blob else kept, blob, resources.config.base_url, resources.now()
+    blob = await raw_mails.put_if_large(resources, kept)
+    placed = replace(
+        read,
+        kept=None if blob else kept,
+        blob=blob,
+        base_url=resources.config.base_url,
+        now=resources.now(),
     )
-    bells = await resources.db.write_together(deposit, incoming)
-    resources.db.ring(*bells)
-
-
-async def put_if_large(resources: Resources, raw: bytes) -> str | None:
-    if len(raw) <= RAW_IN_ROW_BYTES:
-        return None
-    return await asyncio.to_thread(resources.blobs.put, raw)
+    resources.db.ring(*await resources.db.write_together(deposit, placed))
 
 
 def read_mail(arrival: Arrival) -> ReadMail:
+    """What the mail says; where its bytes are kept is not known yet."""
     mail = parse_mail(arrival.raw)
     body_text = text.visible(mail.body_text or text.html_to_text(mail.body_html))[:BODY_MAX_CHARACTERS]
     files = tuple(_describe(position, file) for position, file in enumerate(mail.attachments))
     return ReadMail(
+        arrival=arrival,
         mail=mail,
         body_text=body_text,
         reply_text=reply.reply_text(body_text),
@@ -55,19 +56,9 @@ def read_mail(arrival: Arrival) -> ReadMail:
         automated=mail.automated or (arrival.mail_from == "" and arrival.peer_ip != ""),
         verdicts=unjudged(mail, arrival.peer_ip),
         content_hash=hashlib.sha256(arrival.raw).hexdigest(),
-        needs_check=has_to_be_judged(mail, arrival.peer_ip) or any(map(is_unread, files)),
+        needs_examination=has_to_be_judged(mail, arrival.peer_ip) or any(map(is_unread, files)),
         report=bounce.read_report(arrival.raw) if mail.report_type or arrival.mail_from == "" else None,
     )
-
-
-def has_to_be_judged(mail: ParsedMail, peer_ip: str) -> bool:
-    """SPF says something of public addresses only; a signature can be verified wherever it came from."""
-    return mail.has_dkim_signature or (peer_ip != "" and guard.is_public(peer_ip))
-
-
-def unjudged(mail: ParsedMail, peer_ip: str) -> Verdicts:
-    word = "temperror" if has_to_be_judged(mail, peer_ip) else "none"
-    return Verdicts(word, word, word, mail.from_address.rpartition("@")[2])
 
 
 def _describe(position: int, file: ParsedAttachment) -> Attachment:

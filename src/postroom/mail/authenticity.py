@@ -16,7 +16,7 @@ _MAX_FROM_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts:
+class Judgement:
     """pass, fail, softfail, neutral, none, temperror or permerror for each method.
 
     `domain` is the domain in From ("" without one), `policy` what its owner asks for (none, quarantine,
@@ -41,7 +41,7 @@ def check(
     deadline_seconds: float = 8.0,
     monotonic: Callable[[], float] = time.monotonic,
     wall: Callable[[], float] = time.time,
-) -> Verdicts:
+) -> Judgement:
     """The verdicts on one mail. What the deadline cuts off is temperror; nothing is raised.
 
     `peer_ip` is None for a mail that never crossed the network: there is nothing to check then.
@@ -49,13 +49,13 @@ def check(
     """
     domain = domain_of(from_address)
     if peer_ip is None:
-        return Verdicts("none", "none", "none", domain or "")
+        return Judgement("none", "none", "none", domain or "")
     timed = TimedLookup(lookup, monotonic() + deadline_seconds, monotonic)
     mail = split_mail(raw)
     spf = check_spf(peer_ip, helo, mail_from, timed)
     signatures = check_signatures(mail, timed, wall())
     dmarc = _check_dmarc(mail, from_address, _identifiers(spf, helo, mail_from, signatures), timed)
-    return Verdicts(spf, overall(signatures), dmarc.verdict, domain or "", dmarc.policy)
+    return Judgement(spf, overall(signatures), dmarc.verdict, domain or "", dmarc.policy)
 
 
 def _identifiers(

@@ -85,7 +85,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class WrittenPart:
     """A MIME part; the body is kept in pieces so that a large file is joined only once."""
 
     head: bytes
@@ -298,16 +298,16 @@ def cut(value: str, room: int, size: Callable[[str], int]) -> Iterator[str]:
 # --- MIME parts
 
 
-def text_parts(draft: Draft) -> Part:
+def text_parts(draft: Draft) -> WrittenPart:
     plain = text_part("plain", draft.text)
     if draft.html is None:
         return plain
     return multipart("alternative", draft.message_id, [plain, text_part("html", draft.html)])
 
 
-def text_part(subtype: str, text: str) -> Part:
+def text_part(subtype: str, text: str) -> WrittenPart:
     encoding, body = encode_text(crlf_lines(text))
-    return Part(part_head(f"text/{subtype}; charset=utf-8", encoding), (body,))
+    return WrittenPart(part_head(f"text/{subtype}; charset=utf-8", encoding), (body,))
 
 
 def part_head(content_type: str, encoding: str) -> bytes:
@@ -343,20 +343,22 @@ def base64_lines(data: bytes) -> bytes:
     return b"\r\n".join([*lines, b""])
 
 
-def multipart(subtype: str, message_id: str, parts: Sequence[Part]) -> Part:
+def multipart(subtype: str, message_id: str, parts: Sequence[WrittenPart]) -> WrittenPart:
     """The boundary holds "=_", which base64 and quoted-printable cannot (RFC 2045 sections 6.7, 6.8)."""
     boundary = f"=_{subtype}_{hashlib.sha256(message_id.encode()).hexdigest()[:32]}"
     body: list[bytes] = []
     for part in parts:
         body += [f"--{boundary}\r\n".encode(), part.head, b"\r\n", *part.body, b"\r\n"]
     body.append(f"--{boundary}--\r\n".encode())
-    return Part(f'Content-Type: multipart/{subtype};\r\n boundary="{boundary}"\r\n'.encode(), tuple(body))
+    return WrittenPart(
+        f'Content-Type: multipart/{subtype};\r\n boundary="{boundary}"\r\n'.encode(), tuple(body)
+    )
 
 
 # --- attachments
 
 
-def attachment_part(index: int, file: DraftAttachment) -> Part:
+def attachment_part(index: int, file: DraftAttachment) -> WrittenPart:
     require_no_control(f"attachments[{index}].filename", file.filename)
     require_no_control(f"attachments[{index}].content_type", file.content_type)
     name = file.filename or "attachment"
@@ -364,7 +366,7 @@ def attachment_part(index: int, file: DraftAttachment) -> Part:
     content_type = ";\r\n ".join([media_type(file.content_type), f'name="{ascii_filename(name)}"'])
     disposition = ";\r\n ".join(["Content-Disposition: attachment", *filename_parameters(name)])
     head = part_head(content_type, "base64") + f"{disposition}\r\n".encode()
-    return Part(head, (base64_lines(file.content),))
+    return WrittenPart(head, (base64_lines(file.content),))
 
 
 def media_type(content_type: str) -> str:

@@ -32,13 +32,13 @@ Declarations = Mapping[str, str]
 
 
 @dataclass(slots=True)
-class Block:
+class StyleBlock:
     """Declarations of one rule; an important one outweighs inline styles."""
 
     normal: dict[str, str] = field(default_factory=dict)
     important: dict[str, str] = field(default_factory=dict)
 
-    def add(self, other: "Block") -> None:
+    def add(self, other: "StyleBlock") -> None:
         override(self.normal, other.normal)
         override(self.important, other.important)
 
@@ -52,8 +52,8 @@ def override(target: dict[str, str], newer: Declarations) -> None:
         target[name] = value
 
 
-def parse_block(text: str) -> Block:
-    block = Block()
+def parse_block(text: str) -> StyleBlock:
+    block = StyleBlock()
     for declaration in _COMMENT.sub(" ", text[:MAX_STYLE_CHARS]).split(";"):
         name, colon, value = declaration.partition(":")
         name = _plain(name)
@@ -81,7 +81,7 @@ def _unescaped(match: re.Match[str]) -> str:
 class Sheet:
     """Rules by their selector: `tag`, `.class`, `#id`, `tag.class`, `tag#id` or `*`."""
 
-    rules: dict[str, Block] = field(default_factory=dict)
+    rules: dict[str, StyleBlock] = field(default_factory=dict)
 
     def read(self, css: str) -> None:
         for selectors, body in _rules(_COMMENT.sub(" ", css[:MAX_SHEET_CHARS])):
@@ -90,9 +90,9 @@ class Sheet:
                 for selector in selectors.split(","):
                     self._add(_plain(selector), block)
 
-    def _add(self, selector: str, block: Block) -> None:
+    def _add(self, selector: str, block: StyleBlock) -> None:
         if selector and _SELECTOR.fullmatch(selector) and len(self.rules) < MAX_RULES:
-            self.rules.setdefault(selector.removeprefix("*") or "*", Block()).add(block)
+            self.rules.setdefault(selector.removeprefix("*") or "*", StyleBlock()).add(block)
 
     def declarations(self, tag: str, attributes: Declarations) -> Declarations:
         """What holds for an element: rules by rising weight, then its own style, then important rules."""
@@ -107,7 +107,7 @@ class Sheet:
             override(result, block.important)
         return result
 
-    def _matching(self, tag: str, attributes: Declarations) -> Iterator[Block]:
+    def _matching(self, tag: str, attributes: Declarations) -> Iterator[StyleBlock]:
         classes = attributes.get("class", "").lower().split()[:MAX_CLASSES]
         selectors = ["*", tag, *(f".{name}" for name in classes), *(f"{tag}.{name}" for name in classes)]
         if identity := attributes.get("id", "").strip().lower():

@@ -64,7 +64,7 @@ def text_to_html(text: str) -> str:
 
 def html_to_text(html: str) -> str:
     pieces = list(nested(html))
-    page = Page()
+    page = TextPage()
     looks = [Look()]
     wardrobe = Wardrobe()
     for css in _style_sheets(pieces):
@@ -97,7 +97,7 @@ def _style_sheets(pieces: list[Piece]) -> Iterator[str]:
 
 
 @dataclass(slots=True)
-class Page:
+class TextPage:
     """Text as it is laid out: breaks, list marks and quote marks are held back until a word needs them."""
 
     parts: list[str] = field(default_factory=list)

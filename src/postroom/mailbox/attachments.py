@@ -9,7 +9,7 @@ from urllib.parse import quote
 from postroom.accounts import secret_values
 from postroom.clock import MINUTE, SECOND
 from postroom.errors import InvalidSignature, NoText, NotFound
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, one_of
 
 LINK_LIFETIME = 15 * MINUTE
 LINKS = "attachment-links"
@@ -71,12 +71,8 @@ def list_of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, list[Attac
     """Those of a whole page, in one query."""
     if not message_ids:
         return {}
-    names = {f"id{number}": message_id for number, message_id in enumerate(message_ids)}
-    rows = tx.all(
-        f"select * from attachments where message_id in ({', '.join(f':{name}' for name in names)})"
-        " order by message_id, position",
-        **names,
-    )
+    is_wanted, wanted = one_of("message_id", message_ids)
+    rows = tx.all(f"select * from attachments where {is_wanted} order by message_id, position", **wanted)
     found: dict[str, list[Attachment]] = {}
     for row in rows:
         found.setdefault(row["message_id"], []).append(Attachment.from_row(row))

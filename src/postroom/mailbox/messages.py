@@ -1,67 +1,22 @@
-"""Messages: one mail in one inbox. Its JSON for the interface is encoded once and passed through."""
+"""Messages: one mail in one inbox, with its document."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
 from postroom import ids
 from postroom.errors import NotFound
-from postroom.mailbox import attachments
-from postroom.mailbox.attachments import Attachment
+from postroom.mailbox import documents
+from postroom.mailbox.documents import Document, Verdicts
 from postroom.storage.database import Row, Tx
 
 INBOUND, OUTBOUND = "inbound", "outbound"
 PENDING, SENT, RECEIVED, FAILED = "pending", "sent", "received", "failed"
-RAW_IN_ROW_BYTES = 64 * 1024
 THREAD_IDS_LIMIT = 300
 
 COLUMNS = "messages.id, messages.inbox_id, messages.thread_id, status, has_attachments, document"
-
-
-class Verdicts(Struct, frozen=True):
-    """What SPF, DKIM and DMARC say of the sender (RFC 8601 words)."""
-
-    spf: str
-    dkim: str
-    dmarc: str
-    domain: str
-
-
-class Document(Struct, rename="camel", frozen=True):
-    """All of a message that neither changes nor expires."""
-
-    id: str
-    thread_id: str
-    inbox_id: str
-    direction: str
-    from_addr: str
-    to_addr: str
-    header_to: str
-    delivery_role: str | None
-    cc: list[str]
-    subject: str
-    body_text: str
-    body_html: str
-    created_at: str
-    rfc_message_id: str
-    reply_text: str
-    auth: Verdicts | None
-    automated: bool
-    new_participant: bool
-    codes: list[str]
-    links: list[str]
-    parse_error: str | UnsetType = UNSET
-
-
-class ShownAttachment(Struct, rename="camel", frozen=True):
-    filename: str
-    content_type: str
-    size_bytes: int
-    url: str
-    parsed_text: str | UnsetType = UNSET
-    extraction_method: str | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,27 +51,6 @@ class NewMessage(Struct, frozen=True):
     blob: str | None
     created_at: int
     trace_bytes: int = 0  # of our own trace field, before the mail as it came
-
-
-@dataclass(frozen=True, slots=True)
-class RawMail:
-    """The bytes, or the name of the blob that holds them; how many of them are our own trace field."""
-
-    content: bytes | None
-    blob: str | None
-    trace_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Links:
-    """Makes the links of a message's attachments, valid from `now`."""
-
-    base_url: str
-    secret: bytes
-    now: int
-
-    def url(self, message_id: str, filename: str) -> str:
-        return attachments.signed_url(self.base_url, self.secret, message_id, filename, self.now)
 
 
 def take_over(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
@@ -157,20 +91,20 @@ def _to_row(new: NewMessage) -> tuple[object, ...]:
         document.rfc_message_id,
         new.from_address,
         int(new.has_attachments),
-        msgspec.json.encode(document),
+        documents.encode(document),
         new.created_at,
     )
 
 
 def set_verdicts(tx: Tx, message: Message, verdicts: Verdicts | None) -> Document:
     """None leaves them as they were."""
-    document = read_document(message)
+    document = documents.decode(message.document)
     if verdicts is None:
         return document
     judged = msgspec.structs.replace(document, auth=verdicts)
     tx.run(
         "update messages set document = :document where id = :id",
-        document=msgspec.json.encode(judged),
+        document=documents.encode(judged),
         id=message.id,
     )
     return judged
@@ -214,7 +148,7 @@ def find_last(tx: Tx, thread_id: str, direction: str | None = None) -> Document 
         thread_id=thread_id,
         **({} if direction is None else {"direction": direction}),
     )
-    return None if row is None else msgspec.json.decode(bytes(row["document"]), type=Document)
+    return None if row is None else documents.decode(bytes(row["document"]))
 
 
 def rfc_ids_of_thread(tx: Tx, thread_id: str) -> list[str]:
@@ -251,10 +185,6 @@ def set_status(tx: Tx, message_id: str, status: str) -> bool:
     return changed == 1
 
 
-def read_document(message: Message) -> Document:
-    return msgspec.json.decode(message.document, type=Document)
-
-
 def require_visible(tx: Tx, message_id: str) -> None:
     """For links that carry no account: the message is there until its inbox is deleted."""
     found = ids.is_id(ids.MESSAGE, message_id) and tx.one(
@@ -264,18 +194,6 @@ def require_visible(tx: Tx, message_id: str) -> None:
     )
     if not found:
         raise NotFound("No such message.")
-
-
-def get_raw(tx: Tx, message_id: str) -> RawMail:
-    row = tx.one("select content, blob, trace_bytes from raw_mails where message_id = :id", id=message_id)
-    if row is None:
-        raise NotFound("No such message.")
-    content = None if row["content"] is None else bytes(row["content"])
-    return RawMail(content, row["blob"], row["trace_bytes"])
-
-
-def is_blob_used(tx: Tx, blob: str) -> bool:
-    return tx.one("select 1 as found from raw_mails where blob = :blob limit 1", blob=blob) is not None
 
 
 def list_of_thread(tx: Tx, thread_id: str, limit: int, offset: int) -> list[Message]:
@@ -302,29 +220,6 @@ def list_of_inbox(
         **({} if direction is None else {"direction": direction}),
     )
     return [Message.from_row(row) for row in rows], _total(tx, inbox_id, direction)
-
-
-def to_json(tx: Tx, found: Sequence[Message], links: Links) -> list[bytes]:
-    """The stored bytes, with what changes or expires put in at the end."""
-    carrying = [message.id for message in found if message.has_attachments]
-    files = attachments.list_of_messages(tx, carrying)
-    return [_complete(message, files.get(message.id, []), links) for message in found]
-
-
-def _complete(message: Message, files: Sequence[Attachment], links: Links) -> bytes:
-    shown = msgspec.json.encode([_show(message.id, file, links) for file in files])
-    return b'%s,"status":"%s","attachments":%s}' % (message.document[:-1], message.status.encode(), shown)
-
-
-def _show(message_id: str, file: Attachment, links: Links) -> ShownAttachment:
-    return ShownAttachment(
-        filename=file.filename,
-        content_type=file.content_type,
-        size_bytes=file.size_bytes,
-        url=links.url(message_id, file.filename),
-        parsed_text=UNSET if file.parsed_text is None else file.parsed_text,
-        extraction_method=UNSET if file.extraction_method is None else file.extraction_method,
-    )
 
 
 def _total(tx: Tx, inbox_id: str, direction: str | None) -> int:

@@ -18,7 +18,7 @@ _FIRST_FREE_PORT = 1024
 _NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
 
 
-class InvalidWebhookUrl(Exception):
+class ForbiddenTarget(Exception):
     """The URL may not be called; the text says why, for the one who set it."""
 
     def __init__(self, reason: str) -> None:
@@ -26,7 +26,7 @@ class InvalidWebhookUrl(Exception):
         self.reason = reason
 
 
-class HasNoAddress(InvalidWebhookUrl):
+class HasNoAddress(ForbiddenTarget):
     """Nobody is there now; a name may get its address back."""
 
 
@@ -44,13 +44,13 @@ class Target:
 
 
 def check_url(url: str, allow_private: bool) -> None:
-    """Raises InvalidWebhookUrl for what can be judged without the DNS."""
+    """Raises ForbiddenTarget for what can be judged without the DNS."""
     parsed = _parse(url, allow_private)
     _literal(parsed, allow_private)
 
 
 async def resolve_target(resolver: Resolver, url: str, allow_private: bool) -> Target:
-    """Raises InvalidWebhookUrl, and DnsTemporary when nobody could say where the host is.
+    """Raises ForbiddenTarget, and DnsTemporary when nobody could say where the host is.
 
     One private address among several spoils the lot: a name like that is made to pass a check and then turn.
     """
@@ -60,35 +60,35 @@ async def resolve_target(resolver: Resolver, url: str, allow_private: bool) -> T
     if not ips:
         raise HasNoAddress(f"the host {host} has no address")
     if not allow_private and not all(is_public(ip) for ip in ips):
-        raise InvalidWebhookUrl(f"the host {host} leads to an address that is not public")
+        raise ForbiddenTarget(f"the host {host} leads to an address that is not public")
     return Target(parsed, ip or host, ips[:_MAX_ADDRESSES])
 
 
 def _parse(url: str, allow_private: bool) -> httpx2.URL:
     """The one parser for both the check and the request, so that they cannot read a URL differently."""
     if len(url) > _MAX_URL_CHARACTERS:
-        raise InvalidWebhookUrl(f"the URL is longer than {_MAX_URL_CHARACTERS} characters")
+        raise ForbiddenTarget(f"the URL is longer than {_MAX_URL_CHARACTERS} characters")
     if any(character.isspace() or not character.isprintable() or character == "\\" for character in url):
-        raise InvalidWebhookUrl("the URL holds a space, a backslash or a control character")
+        raise ForbiddenTarget("the URL holds a space, a backslash or a control character")
     try:
         parsed = httpx2.URL(url)
     except httpx2.InvalidURL as error:
-        raise InvalidWebhookUrl("the URL cannot be read") from error
+        raise ForbiddenTarget("the URL cannot be read") from error
     _require_plain(parsed, allow_private)
     return parsed.copy_with(fragment=None)
 
 
 def _require_plain(url: httpx2.URL, allow_private: bool) -> None:
     if url.scheme not in _DEFAULT_PORTS or not url.raw_host:
-        raise InvalidWebhookUrl("the URL must start with http:// or https:// and name a host")
+        raise ForbiddenTarget("the URL must start with http:// or https:// and name a host")
     if url.userinfo:
-        raise InvalidWebhookUrl("the URL must not hold a user name or a password")
+        raise ForbiddenTarget("the URL must not hold a user name or a password")
     port = url.port if url.port is not None else _DEFAULT_PORTS[url.scheme]
     if not 1 <= port <= 65535:
-        raise InvalidWebhookUrl("the port must be 1 to 65535")
+        raise ForbiddenTarget("the port must be 1 to 65535")
     # Below lie the services that might take a request for something else, such as mail.
     if not allow_private and port < _FIRST_FREE_PORT and port not in _DEFAULT_PORTS.values():
-        raise InvalidWebhookUrl("the port must be 80, 443 or above 1023")
+        raise ForbiddenTarget("the port must be 80, 443 or above 1023")
 
 
 def _host(url: httpx2.URL) -> str:
@@ -103,7 +103,7 @@ def _literal(url: httpx2.URL, allow_private: bool) -> str | None:
     except ForbiddenAddress as error:
         address = _any_literal(host) if allow_private else None
         if address is None:
-            raise InvalidWebhookUrl(f"the host {host[:255]} is not an address that may be called") from error
+            raise ForbiddenTarget(f"the host {host[:255]} is not an address that may be called") from error
     if address is None:
         _require_name(host, allow_private)
     return address
@@ -121,9 +121,9 @@ def _any_literal(host: str) -> str | None:
 
 def _require_name(host: str, allow_private: bool) -> None:
     if not _NAME.fullmatch(host):
-        raise InvalidWebhookUrl(f"{host[:255]} is not a host name")
+        raise ForbiddenTarget(f"{host[:255]} is not a host name")
     if _is_localhost(host) and not allow_private:
-        raise InvalidWebhookUrl("the host is this machine itself")
+        raise ForbiddenTarget("the host is this machine itself")
 
 
 def _is_localhost(host: str) -> bool:

@@ -3,45 +3,28 @@
 import asyncio
 from dataclasses import dataclass
 from email.utils import formatdate
-from typing import Protocol
 
 from postroom import log
 from postroom.accounts import domains
 from postroom.accounts.domains import DkimKey
 from postroom.clock import DAY, SECOND
-from postroom.events import events
+from postroom.events import kinds
 from postroom.events.announce import announce
-from postroom.events.events import Fate, News
+from postroom.events.payload import Fate, News
 from postroom.inward.deposit import Arrival, Destination
 from postroom.inward.receive import TooManyHops, receive_mail
 from postroom.mail import bounce, return_path
 from postroom.mail.address import mailbox_of
-from postroom.mailbox import attachments, inboxes, messages
+from postroom.mailbox import attachments, documents, inboxes, messages
 from postroom.mailbox.messages import SENT, Message
+from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, Receipt
 from postroom.outward.signing import Signers, Unsigned
-from postroom.queue import deliveries, suppressions
-from postroom.queue.deliveries import DONE, Delivery, DeliveryError, Outgoing, OutgoingMail
+from postroom.queue import deliveries, schedule, suppressions
+from postroom.queue.deliveries import DONE, Delivery
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
 REPLY_MAX_CHARACTERS = 500
-
-
-class Receipt(Protocol):
-    @property
-    def code(self) -> int: ...
-    @property
-    def text(self) -> str: ...
-
-
-class MailCourier(Protocol):
-    async def deliver(self, mail: OutgoingMail) -> Receipt: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    code: int
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +37,18 @@ class Outbound:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Outgoing:
+    """A message that has to leave: who sends it, to how many, and its bytes or the blob that holds them."""
+
+    message: Message
+    sender: str
+    recipients: int
+    content: bytes | None
+    blob: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MailJob:
     """A claimed delivery and all that the database knows about it."""
 
     delivery: Delivery
@@ -89,7 +83,7 @@ async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Deliv
     note(job, outcome)
 
 
-def note(job: Job, outcome: Receipt | DeliveryError) -> None:
+def note(job: MailJob, outcome: Receipt | DeliveryError) -> None:
     """One line for each movement. The domain tells enough: whom an agent writes to is its own affair."""
     failure = outcome if isinstance(outcome, DeliveryError) else None
     log.get().info(
@@ -102,21 +96,36 @@ def note(job: Job, outcome: Receipt | DeliveryError) -> None:
     )
 
 
-def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> Job | None:
+def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> MailJob | None:
     """None when nothing may leave any more."""
-    outgoing = deliveries.find_outgoing(tx, delivery.message_id)
+    outgoing = find_outgoing(tx, delivery.message_id)
     if outgoing is None:
         return None
     is_local = domains.is_served(tx, domain_of(delivery.target), service_domain)
     key = None if is_local else domains.signing_key(tx, domain_of(outgoing.sender), service_domain)
-    return Job(delivery, outgoing, is_local, key)
+    return MailJob(delivery, outgoing, is_local, key)
+
+
+def find_outgoing(tx: Tx, message_id: str) -> Outgoing | None:
+    """None when the inbox that sent it has been deleted: nothing more leaves for it."""
+    row = tx.one(
+        f"select {messages.COLUMNS}, inboxes.address as sender, raw_mails.content, raw_mails.blob,"
+        " (select count(*) from deliveries where message_id = :id and kind = 'mail') as recipients"
+        " from messages join inboxes on inboxes.id = messages.inbox_id"
+        " left join raw_mails on raw_mails.message_id = messages.id where messages.id = :id",
+        id=message_id,
+    )
+    if row is None:
+        return None
+    content = None if row["content"] is None else bytes(row["content"])
+    return Outgoing(Message.from_row(row), row["sender"], row["recipients"], content, row["blob"])
 
 
 def domain_of(address: str) -> str:
     return address.rpartition("@")[2]
 
 
-async def try_to_hand_over(resources: Resources, outbound: Outbound, job: Job) -> Receipt | DeliveryError:
+async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJob) -> Receipt | DeliveryError:
     """Whatever goes wrong counts as an attempt, so that nothing is tried again and again without a pause."""
     try:
         raw = await read_raw(resources, job.outgoing)
@@ -137,7 +146,9 @@ async def read_raw(resources: Resources, outgoing: Outgoing) -> bytes:
     return await asyncio.to_thread(resources.blobs.get, outgoing.blob)
 
 
-async def address_and_sign(resources: Resources, outbound: Outbound, job: Job, raw: bytes) -> OutgoingMail:
+async def address_and_sign(
+    resources: Resources, outbound: Outbound, job: MailJob, raw: bytes
+) -> OutgoingMail:
     today = resources.now() // DAY
     path = return_path.encode(outbound.return_path_secret, job.message.id, job.delivery.position, today)
     if job.key is not None:
@@ -146,7 +157,7 @@ async def address_and_sign(resources: Resources, outbound: Outbound, job: Job, r
     return OutgoingMail(f"{path}@{job.sender_domain}", job.delivery.target, raw, job.domain)
 
 
-async def deliver_inside(resources: Resources, job: Job, raw: bytes) -> Receipt:
+async def deliver_inside(resources: Resources, job: MailJob, raw: bytes) -> Receipt:
     """Through the same receive path as any mail; nothing crosses the network."""
     inbox = await resources.db.read(inboxes.find_by_address, mailbox_of(job.delivery.target))
     if inbox is None:
@@ -166,11 +177,11 @@ async def deliver_inside(resources: Resources, job: Job, raw: bytes) -> Receipt:
     except TooManyHops:
         reason = "5.4.6 Mail has passed too many servers."
         raise DeliveryError(reason, permanent=True, code=554, enhanced="5.4.6") from None
-    return Accepted(250, "2.1.5 Stored in the inbox.")
+    return Receipt(250, "2.1.5 Stored in the inbox.")
 
 
 def record_outcome(
-    tx: Tx, job: Job, outcome: Receipt | DeliveryError, base_url: str, started_at: int, now: int
+    tx: Tx, job: MailJob, outcome: Receipt | DeliveryError, base_url: str, started_at: int, now: int
 ) -> list[str]:
     """Attempt, state, status, suppression and event in one transaction. Gives the bells to ring."""
     took = now - started_at
@@ -180,20 +191,22 @@ def record_outcome(
     reply = outcome.reason[:REPLY_MAX_CHARACTERS]
     messages.hold(tx, job.message.id)
     deliveries.note_answer(tx, job.delivery, outcome.code, reply, took)
-    wait = None if outcome.permanent else deliveries.wait_after(job.delivery)
+    wait = None if outcome.permanent else schedule.wait_after(job.delivery.kind, job.delivery.waits_used)
     if wait is None:
         return record_failure(tx, job, outcome, reply, base_url, now)
     deliveries.try_again_at(tx, job.delivery, now + wait, outcome.code, reply)
     return []
 
 
-def record_success(tx: Tx, job: Job, code: int, reply: str, took: int, base_url: str, now: int) -> list[str]:
+def record_success(
+    tx: Tx, job: MailJob, code: int, reply: str, took: int, base_url: str, now: int
+) -> list[str]:
     finish = finish_only if job.outgoing.recipients == 1 else finish_one_of_several
     is_sent = finish(tx, job, code, reply, took, now)
-    return tell(tx, job, events.MESSAGE_SENT, None, base_url, now) if is_sent else []
+    return tell(tx, job, kinds.MESSAGE_SENT, None, base_url, now) if is_sent else []
 
 
-def finish_only(tx: Tx, job: Job, code: int, reply: str, took: int, now: int) -> bool:
+def finish_only(tx: Tx, job: MailJob, code: int, reply: str, took: int, now: int) -> bool:
     """True when the message is sent by it. The status is set first, which also holds the message."""
     is_sent = messages.set_status(tx, job.message.id, SENT)
     deliveries.note_answer(tx, job.delivery, code, reply, took)
@@ -203,7 +216,7 @@ def finish_only(tx: Tx, job: Job, code: int, reply: str, took: int, now: int) ->
     return False
 
 
-def finish_one_of_several(tx: Tx, job: Job, code: int, reply: str, took: int, now: int) -> bool:
+def finish_one_of_several(tx: Tx, job: MailJob, code: int, reply: str, took: int, now: int) -> bool:
     """True when the message is sent by it, the last one."""
     messages.hold(tx, job.message.id)
     deliveries.note_answer(tx, job.delivery, code, reply, took)
@@ -211,19 +224,21 @@ def finish_one_of_several(tx: Tx, job: Job, code: int, reply: str, took: int, no
     return deliveries.settle(tx, job.message.id) == SENT and is_finished
 
 
-def record_failure(tx: Tx, job: Job, error: DeliveryError, reply: str, base_url: str, now: int) -> list[str]:
+def record_failure(
+    tx: Tx, job: MailJob, error: DeliveryError, reply: str, base_url: str, now: int
+) -> list[str]:
     delivery = job.delivery
     if not deliveries.finish(tx, delivery, deliveries.FAILED, error.code, reply, now):
         return []
     if error.permanent and bounce.is_about_address(error.code, error.enhanced or None, error.reason):
         suppressions.add(tx, delivery.account_id, delivery.target, suppressions.BOUNCE, now)
     deliveries.settle(tx, job.message.id)
-    return tell(tx, job, events.MESSAGE_FAILED, Fate(delivery.target, reply), base_url, now)
+    return tell(tx, job, kinds.MESSAGE_FAILED, Fate(delivery.target, reply), base_url, now)
 
 
-def tell(tx: Tx, job: Job, kind: str, fate: Fate | None, base_url: str, now: int) -> list[str]:
+def tell(tx: Tx, job: MailJob, kind: str, fate: Fate | None, base_url: str, now: int) -> list[str]:
     """Records the event. Gives the bells to ring."""
     message = job.message
     found = attachments.list_of_messages(tx, [message.id] if message.has_attachments else [])
-    document, files = messages.read_document(message), found.get(message.id, [])
+    document, files = documents.decode(message.document), found.get(message.id, [])
     return announce(tx, News(job.delivery.account_id, kind, document, files, now, fate), base_url)

@@ -1,38 +1,20 @@
 """A claimed webhook delivery: sign the stored bytes, post them, record the outcome."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from postroom.clock import SECOND
 from postroom.events import events, webhooks
 from postroom.events.events import Event
 from postroom.events.webhooks import Webhook
 from postroom.net.signature import sign
-from postroom.queue import deliveries
-from postroom.queue.deliveries import DONE, FAILED, Delivery, DeliveryError
+from postroom.outward.courier import DeliveryError, WebhookAnswer, WebhookCourier
+from postroom.queue import deliveries, schedule
+from postroom.queue.deliveries import DONE, FAILED, Delivery
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
 GONE = 410
 UNAUTHORIZED = 401
-
-
-class Answer(Protocol):
-    @property
-    def status(self) -> int: ...
-    @property
-    def milliseconds(self) -> int: ...
-    @property
-    def excerpt(self) -> str: ...
-    @property
-    def retry_after_seconds(self) -> int | None: ...
-    @property
-    def is_success(self) -> bool: ...
-
-
-class WebhookCourier(Protocol):
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Answer: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +46,7 @@ def give_up(tx: Tx, delivery: Delivery, now: int) -> None:
 async def post(resources: Resources, courier: WebhookCourier, webhook: Webhook, event: Event) -> Outcome:
     """A receiver may still have the secret from before a rotation: after a 401 it is tried too."""
     started_at = resources.now()
-    answer: Answer | None = None
+    answer: WebhookAnswer | None = None
     for secret in webhook.secrets_at(started_at):
         try:
             answer = await courier.post(
@@ -104,7 +86,7 @@ def record_outcome(tx: Tx, delivery: Delivery, webhook: Webhook, outcome: Outcom
         webhooks.note_success(tx, webhook)
         return
     webhooks.note_failure(tx, webhook, outcome.code == GONE, now)
-    wait = None if outcome.is_permanent else deliveries.wait_after(delivery)
+    wait = None if outcome.is_permanent else schedule.wait_after(delivery.kind, delivery.waits_used)
     if wait is None:
         deliveries.finish(tx, delivery, FAILED, outcome.code, outcome.text, now)
         return

@@ -7,15 +7,14 @@ from collections.abc import Iterable
 from postroom.accounts.keys import Caller
 from postroom.clock import from_iso
 from postroom.errors import ApiError
-from postroom.inward.receive import put_if_large
 from postroom.mail import compose, filenames, quote, text
 from postroom.mail.address import Address, mailbox_of, parse_list, validate
 from postroom.mail.compose import Draft, DraftAttachment
-from postroom.mailbox import inboxes, messages, threads
+from postroom.mailbox import inboxes, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND
-from postroom.outward.submit import Answer, Letter, Order, Submission, Surroundings, dispatch
+from postroom.outward.submit import Context, Letter, Order, SendAnswer, Submission, submit
 from postroom.queue import deliveries, idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -24,39 +23,41 @@ COMPOSE_IN_LOOP_BYTES = 32 * 1024
 RECIPIENTS_LIMIT = 50
 
 
-async def send_mail(resources: Resources, caller: Caller, order: Order, inbox: Inbox | None = None) -> Answer:
+async def send_mail(
+    resources: Resources, caller: Caller, order: Order, inbox: Inbox | None = None
+) -> SendAnswer:
     """Accepted means durable. `inbox` is the one that sends, if the caller has read it already."""
     now = resources.now()
     if inbox is not None and order.thread_id is None and is_small(order):
-        found: Surroundings | Answer = Surroundings(inbox)  # composed sooner than its key is looked for
+        found: Context | SendAnswer = Context(inbox)  # composed sooner than its key is looked for
     else:
         found = await resources.db.read(look_up, caller, order, now)
-    if isinstance(found, Answer):
+    if isinstance(found, SendAnswer):
         return found
     letter = await write_letter(order, found, now)
-    blob = await put_if_large(resources, letter.raw)
+    blob = await raw_mails.put_if_large(resources, letter.raw)
     try:
         submission = Submission(caller, order, found, letter, blob, resources.now())
-        answer = await resources.db.write_together(dispatch, submission)
+        answer = await resources.db.write_together(submit, submission)
     except ApiError as error:
         if error.status < 500:  # of a fault nobody knows whether it came before the commit or after it
-            await remove_blob(resources, blob)
+            await raw_mails.remove_blob(resources, blob)
         raise
     if answer.is_replay:
-        await remove_blob(resources, blob)
+        await raw_mails.remove_blob(resources, blob)
     resources.db.ring(deliveries.BELL)
     return answer
 
 
-def look_up(tx: Tx, caller: Caller, order: Order, now: int) -> Surroundings | Answer:
+def look_up(tx: Tx, caller: Caller, order: Order, now: int) -> Context | SendAnswer:
     inbox = inboxes.get(tx, caller.account_id, order.inbox_id)
     known = idempotency.find_answer(tx, caller.account_id, order.idempotency_key, order.request_hash, now)
     if known is not None:
-        return Answer(known, is_replay=True)
+        return SendAnswer(known, is_replay=True)
     if order.thread_id is None:
-        return Surroundings(inbox)
+        return Context(inbox)
     thread = threads.get(tx, caller.account_id, inbox.id, order.thread_id)
-    return Surroundings(
+    return Context(
         inbox=inbox,
         thread=thread,
         previous=messages.find_last(tx, thread.id),
@@ -65,7 +66,7 @@ def look_up(tx: Tx, caller: Caller, order: Order, now: int) -> Surroundings | An
     )
 
 
-async def write_letter(order: Order, around: Surroundings, now: int) -> Letter:
+async def write_letter(order: Order, around: Context, now: int) -> Letter:
     if is_small(order):
         return to_letter(order, around, now)
     return await asyncio.to_thread(to_letter, order, around, now)
@@ -76,7 +77,7 @@ def is_small(order: Order) -> bool:
     return size <= COMPOSE_IN_LOOP_BYTES
 
 
-def to_letter(order: Order, around: Surroundings, now: int) -> Letter:
+def to_letter(order: Order, around: Context, now: int) -> Letter:
     own_text, own_html = both_forms(order)
     whole_text, whole_html = with_quote(order, around, own_text, own_html)
     cc = with_auto_cc(order, around)
@@ -117,9 +118,7 @@ def both_forms(order: Order) -> tuple[str, str | None]:
     return order.body, None
 
 
-def with_quote(
-    order: Order, around: Surroundings, own_text: str, own_html: str | None
-) -> tuple[str, str | None]:
+def with_quote(order: Order, around: Context, own_text: str, own_html: str | None) -> tuple[str, str | None]:
     previous = around.previous
     if previous is None or not order.include_quote:
         return own_text, own_html
@@ -127,7 +126,7 @@ def with_quote(
     return quote.quote_text(own_text, *said), None if own_html is None else quote.quote_html(own_html, *said)
 
 
-def with_auto_cc(order: Order, around: Surroundings) -> tuple[Address, ...]:
+def with_auto_cc(order: Order, around: Context) -> tuple[Address, ...]:
     """A reply copies the sender of the message it answers, unless he is addressed already or none may be."""
     room = RECIPIENTS_LIMIT - len(order.to) - len(order.cc) - len(order.bcc)
     if around.last_inbound is None or room < 1:
@@ -148,8 +147,3 @@ def writable_senders(from_addr: str) -> Iterable[Address]:
             yield Address(sender.name, validate(sender.address))
         except ValueError:
             continue
-
-
-async def remove_blob(resources: Resources, blob: str | None) -> None:
-    if blob is not None:
-        await asyncio.to_thread(resources.blobs.remove, blob)

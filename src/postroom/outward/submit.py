@@ -15,10 +15,11 @@ from postroom.mail.address import Address, mailbox_of, normalize, parse_list
 from postroom.mail.compose import Draft, DraftAttachment
 from postroom.mailbox import attachments, inboxes, messages, threads
 from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
-from postroom.mailbox.messages import OUTBOUND, PENDING, Document, NewMessage
+from postroom.mailbox.messages import OUTBOUND, PENDING, NewMessage
 from postroom.mailbox.threads import Thread
-from postroom.queue import deliveries, idempotency, suppressions
+from postroom.queue import deliveries, idempotency, schedule, suppressions
 from postroom.queue.deliveries import NewDelivery
 from postroom.queue.idempotency import Claim
 from postroom.storage.database import Tx
@@ -45,7 +46,7 @@ class Order(Struct, frozen=True):
     files: tuple[DraftAttachment, ...]
 
 
-class Surroundings(Struct, frozen=True):
+class Context(Struct, frozen=True):
     """What a mail is composed from beside the order."""
 
     inbox: Inbox
@@ -65,7 +66,7 @@ class Letter(Struct, frozen=True):
     files: tuple[Attachment, ...]
 
 
-class Receipt(Struct, rename="camel", frozen=True):
+class SendReceipt(Struct, rename="camel", frozen=True):
     id: str
     thread_id: str
     inbox_id: str
@@ -75,7 +76,7 @@ class Receipt(Struct, rename="camel", frozen=True):
     status: str
 
 
-class Answer(Struct, frozen=True):
+class SendAnswer(Struct, frozen=True):
     content: bytes
     is_replay: bool
 
@@ -85,7 +86,7 @@ class Submission(Struct, frozen=True):
 
     caller: Caller
     order: Order
-    around: Surroundings
+    around: Context
     letter: Letter
     blob: str | None
     now: int
@@ -113,9 +114,9 @@ class Ready(Struct, frozen=True):
         return self.submission.around.thread is None
 
 
-def dispatch(tx: Tx, submissions: list[Submission]) -> list[Answer]:
+def submit(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
     """What is checked holds for all of them together. If it does not, they are tried in smaller groups."""
-    return [answer for part in in_parts(submissions) for answer in dispatch_part(tx, part)]
+    return [answer for part in in_parts(submissions) for answer in submit_part(tx, part)]
 
 
 def in_parts(submissions: list[Submission]) -> Iterator[list[Submission]]:
@@ -142,7 +143,7 @@ def row_size(submission: Submission) -> int:
     return texts + (0 if submission.blob else len(letter.raw))
 
 
-def dispatch_part(tx: Tx, submissions: list[Submission]) -> list[Answer]:
+def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
     """The send section of the specification, line by line."""
     ready = [make_ready(submission) for submission in submissions]
     known = idempotency.claim_all(tx, [to_claim(each) for each in ready])
@@ -157,7 +158,7 @@ def dispatch_part(tx: Tx, submissions: list[Submission]) -> list[Answer]:
     store(tx, new)
     deliveries.add_all(tx, [delivery for each in new for delivery in to_deliveries(each, cold)])
     return [
-        Answer(each.answer if answer is None else answer, is_replay=answer is not None)
+        SendAnswer(each.answer if answer is None else answer, is_replay=answer is not None)
         for each, answer in zip(ready, known, strict=True)
     ]
 
@@ -234,7 +235,7 @@ def moments_by(pairs: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     return found
 
 
-def answers_a_machine(around: Surroundings) -> bool:
+def answers_a_machine(around: Context) -> bool:
     return around.thread is not None and around.last_inbound is not None and around.last_inbound.automated
 
 
@@ -274,10 +275,10 @@ def to_deliveries(ready: Ready, cold: set[tuple[str, str]]) -> list[NewDelivery]
     now = ready.submission.now
     return [
         NewDelivery(
-            id=ids.new(ids.DELIVERY, now),
+            id=ids.new(ids.MAIL_DELIVERY, now),
             account_id=ready.account_id,
             inbox_id=ready.inbox_id,
-            kind=deliveries.MAIL,
+            kind=schedule.MAIL,
             message_id=ready.document.id,
             target=address,
             lane=address.rpartition("@")[2],
@@ -316,8 +317,8 @@ def to_document(inbox: Inbox, thread: Thread, order: Order, letter: Letter, now:
     )
 
 
-def to_receipt(document: Document) -> Receipt:
-    return Receipt(
+def to_receipt(document: Document) -> SendReceipt:
+    return SendReceipt(
         id=document.id,
         thread_id=document.thread_id,
         inbox_id=document.inbox_id,

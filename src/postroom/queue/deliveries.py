@@ -1,36 +1,22 @@
 """Deliveries: the one queue of what has to leave, mail and webhooks, and every attempt made."""
 
-import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from msgspec import Struct, structs
 
-from postroom.clock import HOUR, MINUTE, SECOND
 from postroom.mailbox import messages
-from postroom.mailbox.messages import Message
-from postroom.storage.database import Row, Tx
+from postroom.queue import schedule
+from postroom.queue.schedule import MAIL, WEBHOOK
+from postroom.storage.database import Row, Tx, one_of
 
 BELL = "deliveries"
 WEBHOOK_BELL = "webhooks"
-MAIL, WEBHOOK = "mail", "webhook"
 PENDING, DONE, FAILED, CANCELLED, BOUNCED = "pending", "delivered", "failed", "cancelled", "bounced"
 
-LEASE = 15 * SECOND  # renewed while an attempt is under way; a node that died holds a claim no longer
 LANE_WIDTH = 4  # how many of one lane go at once; the couriers take no more
 
-# Waits after a failed attempt, as the contract lists them; when they are used up the delivery has failed.
-MAIL_WAITS = (
-    *(1 * MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, 1 * HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR),
-    *(8 * HOUR, 8 * HOUR, 8 * HOUR, 8 * HOUR),
-)
-WEBHOOK_WAITS = (
-    *(5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE),
-    *(2 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR),
-)
-WAITS = {MAIL: MAIL_WAITS, WEBHOOK: WEBHOOK_WAITS}
-SPREAD = 0.2  # waits differ by this part, so that what failed together does not come back together
 # The last attempt has no answer yet, and whoever makes it still renews its claim.
 UNDER_WAY = (
     "due_at > :now and exists (select 1 from attempts where delivery_id = deliveries.id"
@@ -79,54 +65,6 @@ class Delivery:
             row["created_at"],
             row["webhook_owner"],
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """A message that has to leave: who sends it, to how many, and its bytes or the blob that holds them."""
-
-    message: Message
-    sender: str
-    recipients: int
-    content: bytes | None
-    blob: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class OutgoingMail:
-    """One mail for one recipient, signed and ready for the wire. `domain` is the recipient's."""
-
-    mail_from: str  # "" for a report that must not be answered
-    recipient: str
-    raw: bytes = field(repr=False)
-    domain: str
-
-
-class DeliveryError(Exception):
-    """One attempt failed. `permanent` ends the delivery; anything else is tried again later.
-
-    `code` is what the other side said (SMTP reply code or HTTP status), None when it said nothing.
-    `enhanced` is the status of RFC 3463, also where the reason was found here. `unknown_outcome` is set when
-    the mail was handed over whole and the answer was lost: it may have arrived, so it goes again unchanged.
-    """
-
-    def __init__(
-        self,
-        reason: str,
-        *,
-        permanent: bool,
-        code: int | None = None,
-        enhanced: str = "",
-        retry_after_seconds: int | None = None,
-        unknown_outcome: bool = False,
-    ) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.permanent = permanent
-        self.code = code
-        self.enhanced = enhanced
-        self.retry_after_seconds = retry_after_seconds
-        self.unknown_outcome = unknown_outcome
 
 
 class NewDelivery(Struct, frozen=True, kw_only=True):
@@ -185,15 +123,15 @@ def _has_room(used: Counter[str], lane: str) -> bool:
 
 def _list_due(tx: Tx, kind: str, used: Counter[str], limit: int, now: int) -> list[Row]:
     """Id and lane, without the lanes that are full."""
-    full = {f"full_{number}": lane for number, lane in enumerate(used) if used[lane] >= LANE_WIDTH}
-    others = f" and lane not in ({', '.join(f':{name}' for name in full)})" if full else ""
+    in_full_lane, lanes = one_of("lane", [lane for lane in used if used[lane] >= LANE_WIDTH])
+    others = f" and not {in_full_lane}" if lanes else ""
     return tx.all(
         f"select id, lane from deliveries where state = 'pending' and kind = :kind and due_at <= :now{others}"
         " order by due_at limit :limit",
         kind=kind,
         now=now,
         limit=limit,
-        **full,
+        **lanes,
     )
 
 
@@ -201,14 +139,14 @@ def _claim(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[Delivery]:
     """Those that nobody else has claimed meanwhile, in the given order."""
     if not delivery_ids:
         return []
-    names = {f"id_{number}": delivery_id for number, delivery_id in enumerate(delivery_ids)}
+    is_wanted, wanted = one_of("id", delivery_ids)
     rows = tx.all(
         "update deliveries set due_at = :lease_ends, attempts = attempts + 1"
-        f" where id in ({', '.join(f':{name}' for name in names)}) and due_at <= :now and state = 'pending'"
+        f" where {is_wanted} and due_at <= :now and state = 'pending'"
         " returning *",
-        lease_ends=now + LEASE,
+        lease_ends=now + schedule.DELIVERY_LEASE,
         now=now,
-        **names,
+        **wanted,
     )
     claimed = {row["id"]: Delivery.from_row(row) for row in rows}
     _note_attempts(tx, list(claimed.values()), now)
@@ -221,21 +159,6 @@ def _note_attempts(tx: Tx, claimed: Sequence[Delivery], now: int) -> None:
         "insert into attempts (delivery_id, number, started_at) values :rows",
         [(delivery.id, delivery.attempts, now) for delivery in claimed],
     )
-
-
-def find_outgoing(tx: Tx, message_id: str) -> Outgoing | None:
-    """None when the inbox that sent it has been deleted: nothing more leaves for it."""
-    row = tx.one(
-        f"select {messages.COLUMNS}, inboxes.address as sender, raw_mails.content, raw_mails.blob,"
-        " (select count(*) from deliveries where message_id = :id and kind = 'mail') as recipients"
-        " from messages join inboxes on inboxes.id = messages.inbox_id"
-        " left join raw_mails on raw_mails.message_id = messages.id where messages.id = :id",
-        id=message_id,
-    )
-    if row is None:
-        return None
-    content = None if row["content"] is None else bytes(row["content"])
-    return Outgoing(Message.from_row(row), row["sender"], row["recipients"], content, row["blob"])
 
 
 def oldest_due_at(tx: Tx, now: int) -> int:
@@ -256,7 +179,7 @@ def renew(tx: Tx, running: Sequence[Delivery], now: int) -> None:
         tx.run(
             "update deliveries set due_at = :lease_ends where id = :id and attempts = :number and exists"
             " (select 1 from attempts where delivery_id = :id and number = :number and milliseconds is null)",
-            lease_ends=now + LEASE,
+            lease_ends=now + schedule.DELIVERY_LEASE,
             id=delivery.id,
             number=delivery.attempts,
         )
@@ -298,14 +221,6 @@ def try_again_at(tx: Tx, delivery: Delivery, due_at: int, code: int | None, repl
         reply=reply,
         id=delivery.id,
     )
-
-
-def wait_after(delivery: Delivery) -> int | None:
-    """How long to wait after this attempt; None when there is none left."""
-    waits = WAITS[delivery.kind]
-    if delivery.waits_used >= len(waits):
-        return None
-    return int(waits[delivery.waits_used] * random.uniform(1 - SPREAD, 1 + SPREAD))  # noqa: S311 (no secret)
 
 
 def list_of_message(tx: Tx, message_id: str) -> list[Delivery]:

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from postroom import log
+from postroom.queue.schedule import IDLE_SECONDS, RENEWAL_SECONDS
 from postroom.resources import Resources
 from postroom.storage.database import Ear, Tx
 
 T = TypeVar("T")
 
-IDLE_SECONDS = 1.0
-RENEWAL_SECONDS = 5.0
 # How long a little room may stay free: a claim is a commit, and takes many as well as one.
 ROOM_SECONDS = 0.05
 

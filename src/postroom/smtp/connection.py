@@ -14,16 +14,16 @@ from postroom.smtp.effects import (
     AcceptMail,
     AskRecipient,
     BeginMail,
-    Close,
     DropMail,
     Effect,
+    HangUp,
     MailContent,
     MailOutcome,
     NotStored,
     Question,
     Send,
     StartTls,
-    Stored,
+    TakenOver,
 )
 from postroom.smtp.envelope import Envelope
 from postroom.smtp.policy import (
@@ -36,7 +36,7 @@ from postroom.smtp.policy import (
     StorageFull,
     is_transfer_too_slow,
 )
-from postroom.smtp.protocol import Session
+from postroom.smtp.protocol import SmtpDialogue
 from postroom.smtp.spool import Content, Spool
 from postroom.smtp.visitors import Visitors
 
@@ -44,7 +44,7 @@ _FULL_DISK = {errno.ENOSPC, errno.EDQUOT}
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Premises:
     """What every connection of one server shares; `tasks` are the questions under way."""
 
     directory: Directory
@@ -56,14 +56,14 @@ class Surroundings:
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
 
-class Connection(asyncio.Protocol):
+class SmtpConnection(asyncio.Protocol):
     """The asyncio side of a session."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: Premises) -> None:
         self._around = surroundings
         self._policy = surroundings.policy
         self._loop = asyncio.get_running_loop()
-        self._session = Session(self._policy, offers_tls=surroundings.tls is not None)
+        self._session = SmtpDialogue(self._policy, offers_tls=surroundings.tls is not None)
         self._transport: asyncio.Transport | None = None
         self._peer = ""
         self._is_under_tls = False
@@ -177,7 +177,7 @@ class Connection(asyncio.Protocol):
 
     def _perform(self, effects: list[Effect]) -> Question | None:
         """Does everything but the question, which is always last and is given back."""
-        close: Close | None = None
+        close: HangUp | None = None
         question: Question | None = None
         # A match statement takes seven times as long, and this loop runs for every reply.
         for effect in effects:
@@ -189,7 +189,7 @@ class Connection(asyncio.Protocol):
                 self._begin_mail()
             elif isinstance(effect, DropMail):
                 self._drop_spool()
-            elif isinstance(effect, Close):
+            elif isinstance(effect, HangUp):
                 close = effect
             else:
                 question = effect
@@ -209,7 +209,7 @@ class Connection(asyncio.Protocol):
             self._deadline = self._loop.time() + self._policy.command_timeout_seconds
             transport.write(b"".join(output))
 
-    def _close(self, close: Close) -> None:
+    def _close(self, close: HangUp) -> None:
         self._closing_since = self._loop.time()
         self._drop_spool()
         transport = self._open_transport()
@@ -265,7 +265,7 @@ class Connection(asyncio.Protocol):
             following = self._perform(await self._resolve(following))
         self._resume_reading()
         if self._has_ended_input:
-            self._close(Close())
+            self._close(HangUp())
 
     async def _resolve(self, question: Question) -> list[Effect]:
         match question:
@@ -299,7 +299,7 @@ class Connection(asyncio.Protocol):
         try:
             envelope = self._envelope(mail, spool.finish())
             await self._around.mailroom.accept(envelope)
-            return Stored(envelope.id)
+            return TakenOver(envelope.id)
         except MailLoops:
             return NotStored.LOOPS
         except Exception as error:

@@ -26,20 +26,20 @@ class DropMail:
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
+class HangUp:
     """`is_expected` when the client asked for it, so that nothing of its is still on the way."""
 
     is_expected: bool = False
 
 
 class AskRecipient(Struct, frozen=True):
-    """To be answered with `Session.recipient_answer`."""
+    """To be answered with `SmtpDialogue.recipient_answer`."""
 
     address: str
 
 
 class AcceptMail(Struct, frozen=True):
-    """The mail is complete; to be answered with `Session.mail_answer`."""
+    """The mail is complete; to be answered with `SmtpDialogue.mail_answer`."""
 
     helo: str
     tls: bool
@@ -51,14 +51,14 @@ class AcceptMail(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class StartTls:
-    """To be answered with `Session.tls_started`."""
+    """To be answered with `SmtpDialogue.tls_started`."""
 
 
 Question = AskRecipient | AcceptMail | StartTls
-Effect = Send | BeginMail | MailContent | DropMail | Close | Question
+Effect = Send | BeginMail | MailContent | DropMail | HangUp | Question
 
 
-class Stored(Struct, frozen=True):
+class TakenOver(Struct, frozen=True):
     """The mail is durable under this id."""
 
     id: str
@@ -72,4 +72,4 @@ class NotStored(Enum):
     LOOPS = auto()
 
 
-MailOutcome = Stored | NotStored
+MailOutcome = TakenOver | NotStored

@@ -10,15 +10,15 @@ from postroom.smtp.effects import (
     AcceptMail,
     AskRecipient,
     BeginMail,
-    Close,
     DropMail,
     Effect,
+    HangUp,
     MailContent,
     MailOutcome,
     NotStored,
     Send,
     StartTls,
-    Stored,
+    TakenOver,
 )
 from postroom.smtp.envelope import Recipient
 from postroom.smtp.policy import Accepted, Policy, RecipientVerdict, Refused
@@ -64,7 +64,7 @@ class Mail:
         self.recipients.setdefault(recipient.destination, recipient)
 
 
-class Session:
+class SmtpDialogue:
     """One client. A question is always the last effect of a list; input that comes meanwhile is kept."""
 
     def __init__(self, policy: Policy, offers_tls: bool) -> None:
@@ -125,7 +125,7 @@ class Session:
     def mail_answer(self, outcome: MailOutcome) -> list[Effect]:
         self._phase = Phase.COMMAND
         self._mail = None
-        if isinstance(outcome, Stored):
+        if isinstance(outcome, TakenOver):
             self._errors = self._commands_without_mail = 0
             self._send(replies.stored(outcome.id))
         else:
@@ -148,7 +148,7 @@ class Session:
         elif self._phase is Phase.STARTING_TLS:
             # A reply in the clear would break the handshake.
             self._phase = Phase.CLOSED
-            self._effects.append(Close(is_expected=True))
+            self._effects.append(HangUp(is_expected=True))
         elif self._phase is not Phase.CLOSED:
             self._close(farewell)
         return self._take_effects()
@@ -358,7 +358,7 @@ class Session:
 
     def _close(self, reply: bytes, is_expected: bool = False) -> None:
         self._send(reply)
-        self._effects.append(Close(is_expected))
+        self._effects.append(HangUp(is_expected))
         self._phase = Phase.CLOSED
         self._input.clear()
 
@@ -372,17 +372,17 @@ class Session:
         self._mail = None
 
 
-_COMMANDS: dict[str, Callable[[Session, str], None]] = {
-    "EHLO": Session._ehlo,
-    "HELO": Session._helo,
-    "MAIL": Session._start_mail,
-    "RCPT": Session._rcpt,
-    "DATA": Session._data,
-    "RSET": Session._rset,
-    "NOOP": Session._noop,
-    "QUIT": Session._quit,
-    "VRFY": Session._vrfy,
-    "EXPN": Session._expn,
-    "HELP": Session._help,
-    "STARTTLS": Session._starttls,
+_COMMANDS: dict[str, Callable[[SmtpDialogue, str], None]] = {
+    "EHLO": SmtpDialogue._ehlo,
+    "HELO": SmtpDialogue._helo,
+    "MAIL": SmtpDialogue._start_mail,
+    "RCPT": SmtpDialogue._rcpt,
+    "DATA": SmtpDialogue._data,
+    "RSET": SmtpDialogue._rset,
+    "NOOP": SmtpDialogue._noop,
+    "QUIT": SmtpDialogue._quit,
+    "VRFY": SmtpDialogue._vrfy,
+    "EXPN": SmtpDialogue._expn,
+    "HELP": SmtpDialogue._help,
+    "STARTTLS": SmtpDialogue._starttls,
 }

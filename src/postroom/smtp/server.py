@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from postroom.smtp import replies
-from postroom.smtp.connection import Connection, Surroundings
+from postroom.smtp.connection import Premises, SmtpConnection
 from postroom.smtp.policy import Directory, Mailroom, Policy
 from postroom.smtp.visitors import Visitors
 
@@ -31,7 +31,7 @@ class Server:
     ) -> None:
         self._policy = policy
         self._visitors = Visitors(policy)
-        self._surroundings = Surroundings(directory, mailroom, policy, spool_folder, tls, self._visitors)
+        self._surroundings = Premises(directory, mailroom, policy, spool_folder, tls, self._visitors)
         self._listener: asyncio.Server | None = None
         self._watch: asyncio.Task[None] | None = None
 
@@ -63,8 +63,8 @@ class Server:
         with suppress(asyncio.CancelledError):
             await self._watch
 
-    def _connection(self) -> Connection:
-        return Connection(self._surroundings)
+    def _connection(self) -> SmtpConnection:
+        return SmtpConnection(self._surroundings)
 
     async def _see_everybody_out(self) -> None:
         with suppress(TimeoutError):

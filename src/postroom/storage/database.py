@@ -31,6 +31,12 @@ class Tx(Protocol):
         ...
 
 
+def one_of(column: str, values: Sequence[object]) -> tuple[str, dict[str, object]]:
+    """`column in (…)` for values that are given, and its parameters."""
+    params = {f"{column.rpartition('.')[2]}_{number}": value for number, value in enumerate(values)}
+    return f"{column} in ({', '.join(f':{name}' for name in params)})", params
+
+
 class Ear(Protocol):
     """Hears every ring of its bell since it began to listen or last heard one."""
 

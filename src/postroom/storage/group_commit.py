@@ -20,7 +20,7 @@ RUNS = 50
 PART_WAYS_SECONDS = 0.02  # two that wait for each other's rows would meet again if both began at once
 
 
-class Session(Protocol):
+class WriteSession(Protocol):
     """A connection that a writer owns, with the statements that frame a transaction."""
 
     @property
@@ -39,7 +39,7 @@ class Session(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Job:
+class Write:
     """An item for a function, which is called once with the items of all jobs that are for it."""
 
     function: Callable[[Tx, list[Any]], list[Any]]
@@ -56,11 +56,11 @@ class _BatchLost(Exception):
 
 class Writer:
     def __init__(
-        self, connect: Callable[[], Session], name: str, jobs: "queue.SimpleQueue[Job | None]"
+        self, connect: Callable[[], WriteSession], name: str, jobs: "queue.SimpleQueue[Write | None]"
     ) -> None:
         self._connect = connect
         self._jobs = jobs
-        self._session: Session | None = None
+        self._session: WriteSession | None = None
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
 
@@ -74,9 +74,9 @@ class Writer:
         if self._session is not None:
             self._session.close()
 
-    def _next_batch(self) -> list[Job]:
+    def _next_batch(self) -> list[Write]:
         """Waits for one job and takes those behind it. Empty when the writer must stop."""
-        batch: list[Job] = []
+        batch: list[Write] = []
         job = self._jobs.get()
         while job is not None:
             batch.append(job)
@@ -90,7 +90,7 @@ class Writer:
             self._jobs.put(None)
         return batch
 
-    def _run_batch(self, batch: list[Job]) -> None:
+    def _run_batch(self, batch: list[Write]) -> None:
         if len(batch) == 1:
             self._run_alone(batch[0])
             return
@@ -105,7 +105,7 @@ class Writer:
             return
         self._commit(session, batch)
 
-    def _run_alone(self, job: Job, runs_left: int = RUNS) -> None:
+    def _run_alone(self, job: Write, runs_left: int = RUNS) -> None:
         job.result, job.error = None, None
         try:
             session = self._open_session()
@@ -127,7 +127,7 @@ class Writer:
             return
         self._commit(session, [job])
 
-    def _commit(self, session: Session, batch: list[Job]) -> None:
+    def _commit(self, session: WriteSession, batch: list[Write]) -> None:
         """A commit that fails may still have happened, so its functions do not run again."""
         try:
             session.commit()
@@ -136,7 +136,7 @@ class Writer:
             for job in batch:
                 job.error = job.error or error
 
-    def _open_session(self) -> Session:
+    def _open_session(self) -> WriteSession:
         if self._session is None:
             self._session = self._connect()
         return self._session
@@ -155,8 +155,8 @@ class Writer:
 class WriteQueue:
     """Jobs for one or more writers, handed in from an event loop."""
 
-    def __init__(self, connect: Callable[[], Session], writers: int) -> None:
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+    def __init__(self, connect: Callable[[], WriteSession], writers: int) -> None:
+        self._jobs: queue.SimpleQueue[Write | None] = queue.SimpleQueue()
         self._writers = [Writer(connect, f"writer-{n}", self._jobs) for n in range(writers)]
         self._closed = False
 
@@ -167,7 +167,7 @@ class WriteQueue:
         if self._closed:
             raise Unavailable("The server is stopping. Try again.", retry_after=5)
         loop = asyncio.get_running_loop()
-        job = Job(function, item, loop, loop.create_future())
+        job = Write(function, item, loop, loop.create_future())
         if len(self._writers) == 1:
             # After the callers of this turn of the loop, so that the first does not go off alone.
             loop.call_soon(self._jobs.put, job)
@@ -185,15 +185,15 @@ class WriteQueue:
             await asyncio.to_thread(writer.join)
 
 
-def _calls(batch: list[Job]) -> list[list[Job]]:
+def _calls(batch: list[Write]) -> list[list[Write]]:
     """The jobs that are one call of their function, in the order in which each call was first asked for."""
-    calls: dict[object, list[Job]] = {}
+    calls: dict[object, list[Write]] = {}
     for job in batch:
         calls.setdefault(job.function, []).append(job)
     return list(calls.values())
 
 
-def _run_calls(session: Session, calls: list[list[Job]]) -> None:
+def _run_calls(session: WriteSession, calls: list[list[Write]]) -> None:
     """A call that is alone needs a savepoint only once it has failed."""
     if len(calls) > 1:
         for call in calls:
@@ -209,7 +209,7 @@ def _run_calls(session: Session, calls: list[list[Job]]) -> None:
         _fail(session, calls[0], error)
 
 
-def _run_in_savepoint(session: Session, call: list[Job]) -> None:
+def _run_in_savepoint(session: WriteSession, call: list[Write]) -> None:
     session.savepoint()
     try:
         _run_call(session.tx, call)
@@ -222,7 +222,7 @@ def _run_in_savepoint(session: Session, call: list[Job]) -> None:
         session.release()
 
 
-def _fail(session: Session, call: list[Job], error: Exception) -> None:
+def _fail(session: WriteSession, call: list[Write], error: Exception) -> None:
     """Of items that failed together, most are good: halves find the bad ones with few calls."""
     if len(call) == 1:
         call[0].error = error
@@ -232,14 +232,14 @@ def _fail(session: Session, call: list[Job], error: Exception) -> None:
     _run_in_savepoint(session, call[middle:])
 
 
-def _run_call(tx: Tx, call: list[Job]) -> None:
+def _run_call(tx: Tx, call: list[Write]) -> None:
     results = call[0].function(tx, [job.item for job in call])
     for job, result in zip(call, results, strict=True):
         job.result, job.error = result, None
 
 
-def _settle(batch: list[Job]) -> None:
-    by_loop: dict[asyncio.AbstractEventLoop, list[Job]] = {}
+def _settle(batch: list[Write]) -> None:
+    by_loop: dict[asyncio.AbstractEventLoop, list[Write]] = {}
     for job in batch:
         by_loop.setdefault(job.loop, []).append(job)
     for loop, jobs in by_loop.items():
@@ -249,7 +249,7 @@ def _settle(batch: list[Job]) -> None:
             continue  # the loop has ended: nobody waits for these answers
 
 
-def _deliver_results(jobs: list[Job]) -> None:
+def _deliver_results(jobs: list[Write]) -> None:
     for job in jobs:
         if job.future.done():
             continue

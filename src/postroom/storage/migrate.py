@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from postroom.storage.database import StorageError, Tx
-from postroom.storage.group_commit import Session
+from postroom.storage.group_commit import WriteSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ def all_migrations() -> list[Migration]:
     return sorted(found, key=lambda migration: migration.number)
 
 
-def migrate(session: Session, now: int, up_to: int | None = None) -> None:
+def migrate(session: WriteSession, now: int, up_to: int | None = None) -> None:
     """The session's begin(), or a lock its owner took before, keeps a second starting node waiting."""
     session.begin()
     try:

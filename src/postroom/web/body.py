@@ -1,33 +1,21 @@
-"""What requests carry: the types of bodies and queries, and how they are read from hostile bytes."""
+"""What requests carry: the types of bodies and queries."""
 
-import asyncio
 import re
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
-from starlette.requests import ClientDisconnect, Request
 
 from postroom.accounts import names
 from postroom.errors import (
-    ApiError,
     BadRequest,
-    InvalidMailboxName,
-    PayloadTooLarge,
-    RequestTimeout,
-    UnsupportedMediaType,
 )
+from postroom.events import kinds
 from postroom.events.events import Filter
 from postroom.mailbox import inboxes
 
-BODY_LIMIT_BYTES = 1024 * 1024
-BODY_SECONDS = 60.0
-DECODE_IN_LOOP_BYTES = 256 * 1024
-PAGE_LIMIT = 100
 OFFSET_LIMIT = 2**53
 LISTED = r"^[\w.,-]*$"
-IS_WHOLE = "is_whole"  # set by the connection once it has all of a request
 
 # Patterns are only described here: the nouns check them, and say in words what is wrong.
 DisplayName = Annotated[
@@ -70,9 +58,7 @@ class NewKey(Struct, rename="camel", frozen=True):
     ]
 
 
-EventType = Literal[
-    "message.received", "message.sent", "message.failed", "message.bounced", "message.complained"
-]
+EventType = Annotated[str, Meta(extra_json_schema={"enum": list(kinds.KINDS)})]
 Limit = Annotated[int, Meta(ge=1, description="Page size; above 100 counts as 100.")]
 Offset = Annotated[int, Meta(ge=0, le=OFFSET_LIMIT, description="How many to skip.")]
 
@@ -80,10 +66,6 @@ Offset = Annotated[int, Meta(ge=0, le=OFFSET_LIMIT, description="How many to ski
 class Page(Struct, frozen=True):
     limit: Limit = 50
     offset: Offset = 0
-
-    @property
-    def size(self) -> int:
-        return min(self.limit, PAGE_LIMIT)
 
 
 class NewWebhook(Struct, rename="camel", frozen=True):
@@ -96,10 +78,6 @@ class DeliveryQuery(Struct, rename="camel", frozen=True):
     state: Literal["pending", "delivered", "failed"] | None = None
     limit: Limit = 50
     offset: Offset = 0
-
-    @property
-    def size(self) -> int:
-        return min(self.limit, PAGE_LIMIT)
 
 
 class RetryFailed(Struct, frozen=True):
@@ -129,10 +107,6 @@ class ThreadQuery(Struct, frozen=True):
     offset: Offset = 0
 
     @property
-    def size(self) -> int:
-        return min(self.limit, PAGE_LIMIT)
-
-    @property
     def flag(self) -> bool | None:
         return self.is_read_alias if self.is_read is None else self.is_read
 
@@ -154,10 +128,6 @@ class MessageQuery(Struct, frozen=True):
     limit: Limit = 50
     offset: Offset = 0
 
-    @property
-    def size(self) -> int:
-        return min(self.limit, PAGE_LIMIT)
-
 
 class EventQuery(Struct, frozen=True):
     after: Annotated[str, Meta(description="The last event that you have.")] | None = None
@@ -170,92 +140,12 @@ class EventQuery(Struct, frozen=True):
         str, Meta(pattern=LISTED, description="Only of these kinds, separated by commas.")
     ] = ""
 
-    @property
-    def size(self) -> int:
-        return min(self.limit, PAGE_LIMIT)
-
     def wanted(self, account_id: str, scope: str | None) -> Filter:
         """A key of one inbox sees that one, whatever it asks for."""
         asked = frozenset(self.inbox_ids.split(",")) - {""}
-        kinds = frozenset(self.event_types.split(",")) - {""}
-        return Filter(account_id, asked if scope is None else frozenset({scope}), kinds)
+        types = frozenset(self.event_types.split(",")) - {""}
+        kinds.require_known(types, "event_types")
+        return Filter(account_id, asked if scope is None else frozenset({scope}), types)
 
 
 DOMAIN_NAME = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
-
-_ERROR_OF_FIELD: dict[str, type[ApiError]] = {"mailboxName": InvalidMailboxName}
-_PATH = re.compile(r"\$\.(\w+)")
-_MISSING = re.compile(r"missing required field `(\w+)`")
-
-
-def read_query(request: Request, kind: type[Struct]) -> Any:
-    try:
-        return msgspec.convert(dict(request.query_params), kind, strict=False)
-    except msgspec.ValidationError as error:
-        raise explain(error) from None
-
-
-async def read_json(
-    request: Request, kind: type[Struct], limit: int = BODY_LIMIT_BYTES, seconds: float = BODY_SECONDS
-) -> Any:
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if content_type != "application/json":
-        raise UnsupportedMediaType("Send JSON, with the header Content-Type: application/json.")
-    raw = await read_bytes(request, limit, seconds)
-    if len(raw) > DECODE_IN_LOOP_BYTES:
-        return await asyncio.to_thread(decode, raw, kind)
-    return decode(raw, kind)
-
-
-def decode(raw: bytes, kind: type[Struct]) -> Any:
-    try:
-        return msgspec.json.decode(raw, type=kind)
-    except msgspec.ValidationError as error:
-        raise explain(error) from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise BadRequest("The body is not valid JSON.") from None
-    except RecursionError:
-        raise BadRequest("The JSON is nested too deeply.") from None
-
-
-async def read_bytes(request: Request, limit: int, seconds: float = BODY_SECONDS) -> bytes:
-    """Stops at the limit, whatever Content-Length says, and gives up on a sender that is too slow."""
-    declared = request.headers.get("content-length", "0")
-    if declared.isdigit() and int(declared) > limit:
-        raise _too_large(limit)
-    if request.scope.get("state", {}).get(IS_WHOLE):  # nothing to wait for
-        return await _read_up_to(request, limit)
-    try:
-        async with asyncio.timeout(seconds):
-            return await _read_up_to(request, limit)
-    except TimeoutError:
-        raise RequestTimeout(f"The body did not arrive within {seconds:g} seconds.") from None
-
-
-async def _read_up_to(request: Request, limit: int) -> bytes:
-    chunks: list[bytes] = []
-    size, has_more = 0, True
-    while has_more:
-        message = await request.receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        chunks.append(message.get("body", b""))
-        size += len(chunks[-1])
-        if size > limit:
-            raise _too_large(limit)
-        has_more = message.get("more_body", False)
-    return b"".join(chunks)
-
-
-def _too_large(limit: int) -> PayloadTooLarge:
-    return PayloadTooLarge(f"The body is larger than {limit} bytes.")
-
-
-def explain(error: msgspec.ValidationError) -> ApiError:
-    reason = str(error)
-    found = _PATH.search(reason) or _MISSING.search(reason)
-    if found is None:
-        return BadRequest(f"The body is not as expected: {reason}.")
-    field = found[1]
-    kind = _ERROR_OF_FIELD.get(field, BadRequest)
-    return kind(f"{field} is not valid: {reason.partition(' - at ')[0]}.", field=field)

@@ -8,8 +8,8 @@ from postroom.accounts.keys import Caller
 from postroom.errors import Forbidden, NotFound
 from postroom.mailbox import attachments, threads
 from postroom.mailbox.inboxes import Inbox
-from postroom.mailbox.messages import Links
-from postroom.outward.deliver_webhook import WebhookCourier
+from postroom.mailbox.message_json import Links
+from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources, Tx
 
 __all__ = ["Call", "Tx", "require_account_key", "require_owned", "require_reach"]

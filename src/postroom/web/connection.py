@@ -10,14 +10,14 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from postroom import ids
 from postroom.errors import ApiError, BadRequest, HeadersTooLarge
-from postroom.web.body import IS_WHOLE
+from postroom.web.reading import IS_WHOLE
 
 HEAD_LIMIT_BYTES = 64 * 1024
 PATIENCE_SECONDS = 20.0
 WAITING_REQUESTS = 64
 
 
-class Connection(HttpToolsProtocol):
+class BoundedConnection(HttpToolsProtocol):
     """A subclass, because uvicorn offers no other seam for this."""
 
     patience_seconds = PATIENCE_SECONDS

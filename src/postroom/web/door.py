@@ -11,16 +11,18 @@ from starlette.types import Receive, Scope, Send
 
 from postroom import ids, log
 from postroom.errors import ApiError, InternalError
-from postroom.outward.deliver_webhook import WebhookCourier
+from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources
 from postroom.web.api.messages import get_attachment_by_link
-from postroom.web.auth import KeyUse, RequestLimit, bearer_token, identify
-from postroom.web.body import read_query
+from postroom.web.authentication import bearer_token, identify
 from postroom.web.call import Call, require_account_key, require_owned
+from postroom.web.key_use import KeyUse
 from postroom.web.mcp import PATH as MCP_PATH
 from postroom.web.mcp import McpDoor
 from postroom.web.metrics import Metrics
 from postroom.web.public import Site
+from postroom.web.reading import read_query
+from postroom.web.request_limit import RequestLimit
 from postroom.web.routes import ROUTES
 from postroom.web.routing import ACCOUNT, Found, Route, Router
 from postroom.web.stream import Streams

@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect, Request
@@ -15,8 +15,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message
 
 from postroom.errors import Forbidden, MethodNotAllowed
-from postroom.web.auth import bearer_token
-from postroom.web.body import read_bytes
+from postroom.web.authentication import bearer_token
+from postroom.web.reading import read_bytes
 
 if TYPE_CHECKING:
     import httpx2
@@ -78,18 +78,9 @@ class Inside:
     token: str
 
     async def run(self, work: "Call[T] | Steps[T]") -> T:
-        from postroom_client.exchange import Call
+        from postroom_client.exchange import carry_out
 
-        if isinstance(work, Call):
-            return await self._exchange(work)
-        result: Any = None
-        while True:
-            try:
-                call = work.send(result)
-            except StopIteration as end:
-                final: T = end.value
-                return final
-            result = await self._exchange(call)
+        return await carry_out(work, self._exchange)
 
     async def _exchange(self, call: "Call[T]") -> T:
         from postroom_client import wire
@@ -125,7 +116,7 @@ async def answer_once(server: "MCPServer", request: Request, body: bytes) -> Res
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     transport = server.session_manager
-    answer = Answer()
+    answer = CollectedAnswer()
     async with transport.run():
         await transport.handle_request(request.scope, replay(body), answer.send)
     return answer.response()
@@ -141,7 +132,7 @@ def replay(body: bytes) -> Callable[[], Awaitable[Message]]:
     return receive
 
 
-class Answer:
+class CollectedAnswer:
     """Collects what an ASGI application sends."""
 
     def __init__(self) -> None:

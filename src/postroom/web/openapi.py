@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from postroom import errors
 from postroom.errors import ApiError
-from postroom.events.events import Payload
+from postroom.events.payload import Payload
 from postroom.web import shapes
 from postroom.web.routing import PUBLIC, SCOPED, Route
 

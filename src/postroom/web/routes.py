@@ -2,11 +2,20 @@
 
 from postroom import errors
 from postroom.web import public
-from postroom.web.api import domains, events, inboxes, messages, sending, threads, waiting, webhooks
+from postroom.web.api import (
+    domains,
+    events,
+    inboxes,
+    messages,
+    send,
+    suppressions,
+    threads,
+    waiting,
+    webhooks,
+)
 from postroom.web.routing import ACCOUNT, PUBLIC, SCOPED, Route
-from postroom.web.sending import read_send, require_idempotency_key
+from postroom.web.send_body import read_send, require_idempotency_key
 
-ATTACHMENT = "/v1/attachments/{message_id}/{filename}"
 NEW_INBOX = (errors.InvalidMailboxName, errors.InvalidDomain, errors.AddressTaken)
 NEW_KEY = (errors.ApiKeyLimitReached,)
 LINK = (errors.InvalidSignature,)
@@ -45,16 +54,16 @@ ROUTES = (
     ),
     Route("GET", "/v1/events", events.list_events, SCOPED, 200, MISSING),
     Route(
-        *("POST", "/v1/inboxes/{inbox_id}/send", sending.send_message, SCOPED, 200, SEND),
+        *("POST", "/v1/inboxes/{inbox_id}/send", send.send_message, SCOPED, 200, SEND),
         read=read_send,
         header="Idempotency-Key",
         before_body=require_idempotency_key,
     ),
-    Route("POST", "/v1/messages/{message_id}/retry", sending.retry_message, SCOPED, 200, AGAIN),
-    Route("POST", "/v1/messages/{message_id}/cancel", sending.cancel_message, SCOPED, 200, CANCEL),
-    Route("GET", "/v1/suppressions", sending.list_suppressions, ACCOUNT),
-    Route("POST", "/v1/suppressions", sending.add_suppression, ACCOUNT, 201),
-    Route("DELETE", "/v1/suppressions/{address}", sending.delete_suppression, ACCOUNT, 204),
+    Route("POST", "/v1/messages/{message_id}/retry", send.retry_message, SCOPED, 200, AGAIN),
+    Route("POST", "/v1/messages/{message_id}/cancel", send.cancel_message, SCOPED, 200, CANCEL),
+    Route("GET", "/v1/suppressions", suppressions.list_suppressions, ACCOUNT),
+    Route("POST", "/v1/suppressions", suppressions.add_suppression, ACCOUNT, 201),
+    Route("DELETE", "/v1/suppressions/{address}", suppressions.delete_suppression, ACCOUNT, 204),
     Route("GET", "/v1/domains", domains.list_domains, ACCOUNT),
     Route("POST", "/v1/domains", domains.create_domain, ACCOUNT, 201, DOMAIN),
     Route("GET", "/v1/domains/{domain_id}", domains.get_domain, ACCOUNT),

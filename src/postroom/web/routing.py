@@ -8,7 +8,7 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from postroom.errors import ApiError, MethodNotAllowed, NotFound
-from postroom.web.body import read_json
+from postroom.web.reading import read_json
 
 ACCOUNT, SCOPED, PUBLIC = "account", "scoped", "public"
 

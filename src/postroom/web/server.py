@@ -6,7 +6,7 @@ import socket
 import uvicorn
 from starlette.types import ASGIApp
 
-from postroom.web.connection import Connection
+from postroom.web.connection import BoundedConnection
 from postroom.web.frames import StreamProtocol
 
 STOP_SECONDS = 8
@@ -17,7 +17,7 @@ PONG_SECONDS = 10
 
 class HttpServer:
     def __init__(
-        self, app: ASGIApp, listener: socket.socket, connection: type[Connection] = Connection
+        self, app: ASGIApp, listener: socket.socket, connection: type[BoundedConnection] = BoundedConnection
     ) -> None:
         self._listener = listener
         self._server = uvicorn.Server(

@@ -12,8 +12,9 @@ from postroom.clock import to_iso
 from postroom.config import Plan
 from postroom.events import webhook_log, webhooks
 from postroom.mailbox import attachments, inboxes, threads
-from postroom.mailbox.messages import Document, ShownAttachment
-from postroom.outward.submit import Receipt
+from postroom.mailbox.documents import Document
+from postroom.mailbox.message_json import ShownAttachment
+from postroom.outward.submit import SendReceipt
 from postroom.queue import deliveries, suppressions
 
 SCHEMAS = "#/components/schemas"
@@ -195,7 +196,7 @@ Message = msgspec.defstruct(
 )
 RawMessage = Annotated[Raw, Message]
 RawMessageOrNothing = Annotated[Response, Message]
-RawReceipt = Annotated[Response, Receipt]
+RawReceipt = Annotated[Response, SendReceipt]
 RawMessages = Annotated[
     list[Raw], Meta(extra_json_schema={"items": {"$ref": "#/components/schemas/Message"}})
 ]

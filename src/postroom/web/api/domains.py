@@ -27,7 +27,7 @@ async def list_domains(call: Call, query: Page) -> shapes.DomainPage:
     """List your domains, newest first"""
 
     def work(tx: Tx) -> tuple[list[shapes.Domain], int]:
-        found, total = domains.list_of_account(tx, call.account_id, query.size, query.offset)
+        found, total = domains.list_of_account(tx, call.account_id, query.limit, query.offset)
         return [show(tx, call, domain) for domain in found], total
 
     return shapes.DomainPage(*await call.resources.db.read(work))

@@ -30,7 +30,7 @@ async def wait_for_events(call: Call, wanted: Filter, position: int, query: Even
     ear = call.resources.db.listen(events.bell(call.account_id))
     try:
         while True:
-            found = await call.resources.db.read(events.list_after, wanted, position, query.size)
+            found = await call.resources.db.read(events.list_after, wanted, position, query.limit)
             left = ends - loop.time()
             if found or left <= 0 or await call.is_over():
                 return found

@@ -34,7 +34,7 @@ async def create_inbox(call: Call, body: NewInbox) -> shapes.Inbox:
 async def list_inboxes(call: Call, query: Page) -> shapes.InboxPage:
     """List inboxes, newest first"""
     found, total = await call.resources.db.read(
-        inboxes.list_of_account, call.account_id, query.size, query.offset
+        inboxes.list_of_account, call.account_id, query.limit, query.offset
     )
     return shapes.InboxPage([shapes.Inbox.of(inbox) for inbox in found], total)
 
@@ -88,7 +88,7 @@ async def create_inbox_key(call: Call, inbox_id: str, body: NewKey) -> shapes.Cr
 async def list_inbox_keys(call: Call, inbox_id: str, query: Page) -> shapes.ApiKeyPage:
     """List the keys of an inbox, oldest first"""
     found, total = await call.resources.db.read(
-        inboxes.list_keys, call.account_id, inbox_id, query.size, query.offset
+        inboxes.list_keys, call.account_id, inbox_id, query.limit, query.offset
     )
     return shapes.ApiKeyPage([shapes.ApiKey.of(key) for key in found], total)
 

@@ -7,9 +7,8 @@ import msgspec
 from msgspec import Raw
 from starlette.responses import Response
 
-from postroom.inward.examine import read_raw
 from postroom.mail.parse import parse_mail
-from postroom.mailbox import attachments, inboxes, messages
+from postroom.mailbox import attachments, inboxes, message_json, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.queue import deliveries
 from postroom.resources import Resources
@@ -26,8 +25,8 @@ async def list_inbox_messages(call: Call, inbox_id: str, query: MessageQuery) ->
 
     def work(tx: Tx) -> tuple[list[bytes], int]:
         inbox = inboxes.get(tx, call.account_id, inbox_id)
-        found, total = messages.list_of_inbox(tx, inbox.id, query.direction, query.size, query.offset)
-        return messages.to_json(tx, found, call.links(tx)), total
+        found, total = messages.list_of_inbox(tx, inbox.id, query.direction, query.limit, query.offset)
+        return message_json.to_json(tx, found, call.links(tx)), total
 
     documents, total = await call.resources.db.read(work)
     return shapes.MessagePage([Raw(document) for document in documents], total)
@@ -38,7 +37,7 @@ async def get_message(call: Call, message_id: str) -> shapes.RawMessage:
 
     def work(tx: Tx) -> bytes:
         message = messages.get(tx, call.account_id, call.scope, message_id)
-        shown = messages.to_json(tx, [message], call.links(tx))[0]
+        shown = message_json.to_json(tx, [message], call.links(tx))[0]
         recipients = [shapes.ShownRecipient.of(item) for item in deliveries.list_of_message(tx, message.id)]
         return b'%s,"recipients":%s}' % (shown[:-1], msgspec.json.encode(recipients)) if recipients else shown
 
@@ -48,7 +47,7 @@ async def get_message(call: Call, message_id: str) -> shapes.RawMessage:
 async def get_raw_message(call: Call, message_id: str) -> Response:
     """Get a message as it came, RFC 5322"""
     await call.resources.db.read(messages.get, call.account_id, call.scope, message_id)
-    raw = await read_raw(call.resources, message_id, with_trace=True)
+    raw = await raw_mails.read(call.resources, message_id, with_trace=True)
     return Response(raw, media_type="message/rfc822", headers=SAFE_FILE_HEADERS)
 
 
@@ -85,7 +84,7 @@ async def get_attachment_text(call: Call, message_id: str, filename: str) -> sha
 
 
 async def send_file(resources: Resources, message_id: str, file: Attachment) -> Response:
-    raw = await read_raw(resources, message_id, with_trace=False)
+    raw = await raw_mails.read(resources, message_id, with_trace=False)
     mail = await asyncio.to_thread(parse_mail, raw)
     disposition = f"attachment; filename*=UTF-8''{quote(file.filename, safe='')}"
     headers = {**SAFE_FILE_HEADERS, "Content-Disposition": disposition, "Content-Type": file.content_type}

@@ -1,6 +1,6 @@
 """Threads over REST."""
 
-from postroom.mailbox import inboxes, messages, threads
+from postroom.mailbox import inboxes, message_json, messages, threads
 from postroom.mailbox.threads import Thread
 from postroom.web import shapes
 from postroom.web.body import Page, ThreadChange, ThreadQuery
@@ -13,7 +13,7 @@ async def list_threads(call: Call, inbox_id: str, query: ThreadQuery) -> shapes.
 
     def work(tx: Tx) -> tuple[list[Thread], int]:
         inbox = inboxes.get(tx, call.account_id, inbox_id)
-        return threads.list_of_inbox(tx, inbox.id, query.flag, query.size, query.offset)
+        return threads.list_of_inbox(tx, inbox.id, query.flag, query.limit, query.offset)
 
     found, total = await call.resources.db.read(work)
     return shapes.ThreadPage([shapes.Thread.of(thread) for thread in found], total)
@@ -38,8 +38,8 @@ async def list_thread_messages(call: Call, thread_id: str, query: Page) -> shape
 
     def work(tx: Tx) -> tuple[Thread, list[bytes]]:
         thread = threads.get(tx, call.account_id, call.scope, thread_id)
-        found = messages.list_of_thread(tx, thread.id, query.size, query.offset)
-        return thread, messages.to_json(tx, found, call.links(tx))
+        found = messages.list_of_thread(tx, thread.id, query.limit, query.offset)
+        return thread, message_json.to_json(tx, found, call.links(tx))
 
     thread, documents = await call.resources.db.read(work)
     return shapes.ThreadMessages.of(thread, documents)

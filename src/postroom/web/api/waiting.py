@@ -6,8 +6,10 @@ import msgspec
 from starlette.responses import Response
 
 from postroom.events import events
-from postroom.events.events import MESSAGE_RECEIVED, Event, Filter, Payload
-from postroom.mailbox import inboxes, messages
+from postroom.events.events import Event, Filter
+from postroom.events.kinds import MESSAGE_RECEIVED
+from postroom.events.payload import Payload
+from postroom.mailbox import inboxes, message_json, messages
 from postroom.web import shapes
 from postroom.web.body import WaitQuery
 from postroom.web.call import Call, Tx, require_reach
@@ -69,4 +71,4 @@ def matches(event: Event, query: WaitQuery) -> bool:
 
 def show(tx: Tx, call: Call, message_id: str) -> bytes:
     message = messages.get(tx, call.account_id, call.scope, message_id)
-    return messages.to_json(tx, [message], call.links(tx))[0]
+    return message_json.to_json(tx, [message], call.links(tx))[0]

@@ -8,7 +8,8 @@ from postroom.clock import to_iso
 from postroom.config import allows_private_targets
 from postroom.errors import InvalidWebhookUrl, NotFound, NoWebhookUrl, WebhookFailed
 from postroom.events import webhook_log, webhooks
-from postroom.events.events import Event, EventMessage, Payload
+from postroom.events.events import Event
+from postroom.events.payload import EventMessage, Payload
 from postroom.events.webhook_log import Attempt
 from postroom.mail.lookup import DnsTemporary
 from postroom.net import target
@@ -29,7 +30,7 @@ async def require_allowed(resources: Resources, url: str) -> None:
         await target.resolve_target(resources.resolver, url, allows_private_targets(resources.config))
     except DnsTemporary:
         return
-    except target.InvalidWebhookUrl as error:
+    except target.ForbiddenTarget as error:
         raise InvalidWebhookUrl(f"This URL cannot be used: {error.reason}") from None
 
 
@@ -100,7 +101,9 @@ async def list_webhook_deliveries(call: Call, query: DeliveryQuery) -> shapes.We
     """List webhook deliveries with every attempt, newest first"""
 
     def work(tx: Tx) -> tuple[list[tuple[Delivery, list[Attempt]]], int]:
-        found, total = webhook_log.list_of_account(tx, call.account_id, query.state, query.size, query.offset)
+        found, total = webhook_log.list_of_account(
+            tx, call.account_id, query.state, query.limit, query.offset
+        )
         return [(item, webhook_log.list_attempts(tx, item.id)) for item in found], total
 
     found, total = await call.resources.db.read(work)

@@ -2,17 +2,15 @@
 
 from starlette.responses import Response
 
-from postroom.errors import BadRequest, NotFound, NothingToDo
-from postroom.mail.address import normalize, validate
-from postroom.mail.compose import CONTROL, DraftError
+from postroom.errors import BadRequest, NothingToDo
+from postroom.mail.compose import DraftError
 from postroom.mailbox import messages
 from postroom.outward.send import send_mail
 from postroom.queue import deliveries, suppressions
 from postroom.web import shapes
 from postroom.web.api.messages import get_message
-from postroom.web.body import NewSuppression, Page
 from postroom.web.call import Call, Tx
-from postroom.web.sending import SendBody, require_idempotency_key, to_order
+from postroom.web.send_body import SendBody, require_idempotency_key, to_order
 
 
 async def send_message(call: Call, inbox_id: str, body: SendBody) -> shapes.RawReceipt:
@@ -55,33 +53,3 @@ async def cancel_message(call: Call, message_id: str) -> shapes.RawMessage:
 
     await call.resources.db.write(work)
     return await get_message(call, message_id)
-
-
-async def list_suppressions(call: Call, query: Page) -> shapes.SuppressionPage:
-    """List the suppressed addresses, newest first"""
-    found, total = await call.resources.db.read(
-        suppressions.list_of_account, call.account_id, query.size, query.offset
-    )
-    return shapes.SuppressionPage([shapes.Suppression.of(item) for item in found], total)
-
-
-async def add_suppression(call: Call, body: NewSuppression) -> shapes.Suppression:
-    """Never send to an address again"""
-    added = await call.resources.db.write(
-        suppressions.add, call.account_id, read_address(body.address), suppressions.MANUAL, call.now()
-    )
-    return shapes.Suppression.of(added)
-
-
-async def delete_suppression(call: Call, address: str) -> None:
-    """Take an address off the suppression list"""
-    if CONTROL.search(address):
-        raise NotFound("This address is not suppressed.")
-    await call.resources.db.write(suppressions.remove, call.account_id, normalize(address))
-
-
-def read_address(value: str) -> str:
-    try:
-        return normalize(validate(value))
-    except ValueError as error:
-        raise BadRequest(f"address is not valid: {error}", field="address") from None

@@ -18,7 +18,7 @@ from postroom.mail.compose import CONTROL, DraftAttachment
 from postroom.outward.send import RECIPIENTS_LIMIT
 from postroom.outward.submit import Order
 from postroom.queue import idempotency
-from postroom.web.body import explain, read_json
+from postroom.web.reading import explain, read_json
 
 FILES_LIMIT_BYTES = 25 * 1024 * 1024
 MULTIPART_LIMIT_BYTES = FILES_LIMIT_BYTES + 4 * 1024 * 1024

@@ -1,0 +1,22 @@
+"""Every kind of event. A new one is a line here."""
+
+from collections.abc import Iterable
+
+from postroom.errors import BadRequest
+
+MESSAGE_RECEIVED = "message.received"
+MESSAGE_SENT = "message.sent"
+MESSAGE_FAILED = "message.failed"
+MESSAGE_BOUNCED = "message.bounced"
+MESSAGE_COMPLAINED = "message.complained"
+
+KINDS = (MESSAGE_RECEIVED, MESSAGE_SENT, MESSAGE_FAILED, MESSAGE_BOUNCED, MESSAGE_COMPLAINED)
+
+
+def require_known(asked: Iterable[str], field: str) -> None:
+    """A kind that does not exist would be waited for in vain."""
+    for kind in asked:
+        if kind not in KINDS:
+            raise BadRequest(
+                f"'{kind[:50]}' is no kind of event. The kinds are {', '.join(KINDS)}.", field=field
+            )

@@ -1,0 +1,56 @@
+"""The JSON of a message: the stored document, with what changes or expires put in at its end."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from postroom.mailbox import attachments
+from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.messages import Message
+from postroom.storage.database import Tx
+
+
+class ShownAttachment(Struct, rename="camel", frozen=True):
+    filename: str
+    content_type: str
+    size_bytes: int
+    url: str
+    parsed_text: str | UnsetType = UNSET
+    extraction_method: str | UnsetType = UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Makes the links of a message's attachments, valid from `now`."""
+
+    base_url: str
+    secret: bytes
+    now: int
+
+    def url(self, message_id: str, filename: str) -> str:
+        return attachments.signed_url(self.base_url, self.secret, message_id, filename, self.now)
+
+
+def to_json(tx: Tx, found: Sequence[Message], links: Links) -> list[bytes]:
+    """The stored bytes, with what changes or expires put in at the end."""
+    carrying = [message.id for message in found if message.has_attachments]
+    files = attachments.list_of_messages(tx, carrying)
+    return [_complete(message, files.get(message.id, []), links) for message in found]
+
+
+def _complete(message: Message, files: Sequence[Attachment], links: Links) -> bytes:
+    shown = msgspec.json.encode([_show(message.id, file, links) for file in files])
+    return b'%s,"status":"%s","attachments":%s}' % (message.document[:-1], message.status.encode(), shown)
+
+
+def _show(message_id: str, file: Attachment, links: Links) -> ShownAttachment:
+    return ShownAttachment(
+        filename=file.filename,
+        content_type=file.content_type,
+        size_bytes=file.size_bytes,
+        url=links.url(message_id, file.filename),
+        parsed_text=UNSET if file.parsed_text is None else file.parsed_text,
+        extraction_method=UNSET if file.extraction_method is None else file.extraction_method,
+    )

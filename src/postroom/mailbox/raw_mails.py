@@ -1,0 +1,53 @@
+"""Raw mails: the bytes as they came or were written, in the row when small, in a blob when large."""
+
+import asyncio
+from dataclasses import dataclass
+
+from postroom.errors import NotFound
+from postroom.resources import Resources
+from postroom.storage.database import Tx
+
+IN_ROW_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RawMail:
+    """The bytes, or the name of the blob that holds them; how many of them are our own trace field."""
+
+    content: bytes | None
+    blob: str | None
+    trace_bytes: int
+
+
+def get(tx: Tx, message_id: str) -> RawMail:
+    row = tx.one("select content, blob, trace_bytes from raw_mails where message_id = :id", id=message_id)
+    if row is None:
+        raise NotFound("No such message.")
+    content = None if row["content"] is None else bytes(row["content"])
+    return RawMail(content, row["blob"], row["trace_bytes"])
+
+
+def is_blob_used(tx: Tx, blob: str) -> bool:
+    return tx.one("select 1 as found from raw_mails where blob = :blob limit 1", blob=blob) is not None
+
+
+async def put_if_large(resources: Resources, raw: bytes) -> str | None:
+    """The blob that holds it, durable; None for what goes into the row."""
+    if len(raw) <= IN_ROW_BYTES:
+        return None
+    return await asyncio.to_thread(resources.blobs.put, raw)
+
+
+async def read(resources: Resources, message_id: str, with_trace: bool) -> bytes:
+    """Without our own trace field it reads as when it came; some damaged mails read otherwise with it."""
+    raw = await resources.db.read(get, message_id)
+    content = raw.content
+    if content is None:
+        assert raw.blob is not None
+        content = await asyncio.to_thread(resources.blobs.get, raw.blob)
+    return content if with_trace else content[raw.trace_bytes :]
+
+
+async def remove_blob(resources: Resources, blob: str | None) -> None:
+    if blob is not None:
+        await asyncio.to_thread(resources.blobs.remove, blob)

@@ -1,0 +1,73 @@
+"""What a courier is: it carries one mail or one event to one place, or raises DeliveryError."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingMail:
+    """One mail for one recipient, signed and ready for the wire. `domain` is the recipient's."""
+
+    mail_from: str  # "" for a report that must not be answered
+    recipient: str
+    raw: bytes = field(repr=False)
+    domain: str
+
+
+class DeliveryError(Exception):
+    """One attempt failed. `permanent` ends the delivery; anything else is tried again later.
+
+    `code` is what the other side said (SMTP reply code or HTTP status), None when it said nothing.
+    `enhanced` is the status of RFC 3463, also where the reason was found here. `unknown_outcome` is set when
+    the mail was handed over whole and the answer was lost: it may have arrived, so it goes again unchanged.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        permanent: bool,
+        code: int | None = None,
+        enhanced: str = "",
+        retry_after_seconds: int | None = None,
+        unknown_outcome: bool = False,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.permanent = permanent
+        self.code = code
+        self.enhanced = enhanced
+        self.retry_after_seconds = retry_after_seconds
+        self.unknown_outcome = unknown_outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The answer to the final dot, and the server that gave it and took the mail over; "" is this one."""
+
+    code: int
+    text: str
+    host: str = ""
+
+
+class MailCourier(Protocol):
+    async def deliver(self, mail: OutgoingMail) -> Receipt: ...
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookAnswer:
+    """What the endpoint said. `excerpt` is the beginning of the body, fit to be stored and shown."""
+
+    status: int
+    milliseconds: int
+    excerpt: str = field(repr=False)
+    retry_after_seconds: int | None = None
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+
+class WebhookCourier(Protocol):
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> WebhookAnswer: ...

@@ -1,0 +1,39 @@
+"""Suppressed addresses over REST."""
+
+from postroom.errors import BadRequest, NotFound
+from postroom.mail.address import normalize, validate
+from postroom.mail.compose import CONTROL
+from postroom.queue import suppressions
+from postroom.web import shapes
+from postroom.web.body import NewSuppression, Page
+from postroom.web.call import Call
+
+
+async def list_suppressions(call: Call, query: Page) -> shapes.SuppressionPage:
+    """List the suppressed addresses, newest first"""
+    found, total = await call.resources.db.read(
+        suppressions.list_of_account, call.account_id, query.limit, query.offset
+    )
+    return shapes.SuppressionPage([shapes.Suppression.of(item) for item in found], total)
+
+
+async def add_suppression(call: Call, body: NewSuppression) -> shapes.Suppression:
+    """Never send to an address again"""
+    added = await call.resources.db.write(
+        suppressions.add, call.account_id, read_address(body.address), suppressions.MANUAL, call.now()
+    )
+    return shapes.Suppression.of(added)
+
+
+async def delete_suppression(call: Call, address: str) -> None:
+    """Take an address off the suppression list"""
+    if CONTROL.search(address):
+        raise NotFound("This address is not suppressed.")
+    await call.resources.db.write(suppressions.remove, call.account_id, normalize(address))
+
+
+def read_address(value: str) -> str:
+    try:
+        return normalize(validate(value))
+    except ValueError as error:
+        raise BadRequest(f"address is not valid: {error}", field="address") from None

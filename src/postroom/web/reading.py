@@ -1,0 +1,105 @@
+"""How requests are read from hostile bytes: limits of size and time, JSON and queries into their types."""
+
+import asyncio
+import re
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from starlette.requests import ClientDisconnect, Request
+
+from postroom.errors import (
+    ApiError,
+    BadRequest,
+    InvalidMailboxName,
+    PayloadTooLarge,
+    RequestTimeout,
+    UnsupportedMediaType,
+)
+
+BODY_LIMIT_BYTES = 1024 * 1024
+BODY_SECONDS = 60.0
+PAGE_LIMIT = 100
+DECODE_IN_LOOP_BYTES = 256 * 1024
+IS_WHOLE = "is_whole"  # set by the connection once it has all of a request
+
+_ERROR_OF_FIELD: dict[str, type[ApiError]] = {"mailboxName": InvalidMailboxName}
+_PATH = re.compile(r"\$\.(\w+)")
+_MISSING = re.compile(r"missing required field `(\w+)`")
+
+
+def read_query(request: Request, kind: type[Struct]) -> Any:
+    """A page above the limit is a page of the limit."""
+    try:
+        query = msgspec.convert(dict(request.query_params), kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise explain(error) from None
+    if getattr(query, "limit", 0) > PAGE_LIMIT:
+        return msgspec.structs.replace(query, limit=PAGE_LIMIT)
+    return query
+
+
+async def read_json(
+    request: Request, kind: type[Struct], limit: int = BODY_LIMIT_BYTES, seconds: float = BODY_SECONDS
+) -> Any:
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type != "application/json":
+        raise UnsupportedMediaType("Send JSON, with the header Content-Type: application/json.")
+    raw = await read_bytes(request, limit, seconds)
+    if len(raw) > DECODE_IN_LOOP_BYTES:
+        return await asyncio.to_thread(decode, raw, kind)
+    return decode(raw, kind)
+
+
+def decode(raw: bytes, kind: type[Struct]) -> Any:
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.ValidationError as error:
+        raise explain(error) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise BadRequest("The body is not valid JSON.") from None
+    except RecursionError:
+        raise BadRequest("The JSON is nested too deeply.") from None
+
+
+async def read_bytes(request: Request, limit: int, seconds: float = BODY_SECONDS) -> bytes:
+    """Stops at the limit, whatever Content-Length says, and gives up on a sender that is too slow."""
+    declared = request.headers.get("content-length", "0")
+    if declared.isdigit() and int(declared) > limit:
+        raise _too_large(limit)
+    if request.scope.get("state", {}).get(IS_WHOLE):  # nothing to wait for
+        return await _read_up_to(request, limit)
+    try:
+        async with asyncio.timeout(seconds):
+            return await _read_up_to(request, limit)
+    except TimeoutError:
+        raise RequestTimeout(f"The body did not arrive within {seconds:g} seconds.") from None
+
+
+async def _read_up_to(request: Request, limit: int) -> bytes:
+    chunks: list[bytes] = []
+    size, has_more = 0, True
+    while has_more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunks.append(message.get("body", b""))
+        size += len(chunks[-1])
+        if size > limit:
+            raise _too_large(limit)
+        has_more = message.get("more_body", False)
+    return b"".join(chunks)
+
+
+def _too_large(limit: int) -> PayloadTooLarge:
+    return PayloadTooLarge(f"The body is larger than {limit} bytes.")
+
+
+def explain(error: msgspec.ValidationError) -> ApiError:
+    reason = str(error)
+    found = _PATH.search(reason) or _MISSING.search(reason)
+    if found is None:
+        return BadRequest(f"The body is not as expected: {reason}.")
+    field = found[1]
+    kind = _ERROR_OF_FIELD.get(field, BadRequest)
+    return kind(f"{field} is not valid: {reason.partition(' - at ')[0]}.", field=field)

@@ -1,0 +1,57 @@
+"""The limit of requests an account may make in a minute, counted in memory by each node."""
+
+from dataclasses import dataclass
+
+from postroom.clock import MINUTE, seconds_until
+from postroom.errors import RateLimitExceeded
+
+REQUESTS_PER_MINUTE = 1_000
+FORGET_ABOVE_ACCOUNTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How many requests an account has left in its present minute; below zero: too many."""
+
+    remaining: int
+    reset_seconds: int
+
+    def headers(self) -> dict[str, str]:
+        return {
+            "RateLimit-Limit": str(REQUESTS_PER_MINUTE),
+            "RateLimit-Remaining": str(max(0, self.remaining)),
+            "RateLimit-Reset": str(self.reset_seconds),
+        }
+
+    def require(self) -> None:
+        if self.remaining < 0:
+            raise RateLimitExceeded(
+                f"More than {REQUESTS_PER_MINUTE} requests in a minute. Try again in {self.reset_seconds} s.",
+                retry_after=self.reset_seconds,
+            )
+
+
+@dataclass(slots=True)
+class _Minute:
+    ends_at: int
+    requests: int = 0
+
+
+class RequestLimit:
+    """An account's minute begins with its first request."""
+
+    def __init__(self) -> None:
+        self._minutes: dict[str, _Minute] = {}
+
+    def count(self, account_id: str, now: int) -> Allowance:
+        minute = self._minutes.get(account_id)
+        if minute is None or minute.ends_at <= now:
+            minute = self._begin_minute(account_id, now)
+        minute.requests += 1
+        return Allowance(REQUESTS_PER_MINUTE - minute.requests, seconds_until(minute.ends_at, now))
+
+    def _begin_minute(self, account_id: str, now: int) -> _Minute:
+        if len(self._minutes) > FORGET_ABOVE_ACCOUNTS:
+            self._minutes = {key: kept for key, kept in self._minutes.items() if kept.ends_at > now}
+        minute = self._minutes[account_id] = _Minute(now + MINUTE)
+        return minute
