@@ -23,7 +23,17 @@ LAYERS: list[list[str]] = [
 ]
 # Inside a room as well: a file imports only the files before it.
 ROOMS: dict[str, list[str]] = {
-    "accounts": ["names", "secret_values", "accounts", "keys", "limits", "domains"],
+    "accounts": [
+        "names",
+        "secret_values",
+        "reach",
+        "permissions",
+        "accounts",
+        "pods",
+        "keys",
+        "limits",
+        "domains",
+    ],
     "mailbox": ["inboxes", "attachments", "threads", "documents", "messages", "message_json", "raw_mails"],
     "queue": ["schedule", "suppressions", "idempotency", "deliveries", "work"],
     "events": ["kinds", "payload", "events", "webhooks", "webhook_log", "announce"],

@@ -25,8 +25,9 @@ from bench.rounds import alternate, compare
 from postroom import config
 from postroom.accounts import accounts, keys
 from postroom.accounts.keys import Caller
-from postroom.clock import SystemClock
+from postroom.accounts.reach import Reach
 from postroom.assembly import open_database
+from postroom.clock import SystemClock
 from postroom.first_start import make_first_account, make_service_key
 from postroom.mailbox import inboxes
 from postroom.net.dns import Resolver
@@ -156,7 +157,9 @@ def _add_senders(tx: Tx, domain: str, inbox_count: int, now: int) -> list[Sender
             token = keys.new_token()
             key = keys.add(tx, account.id, None, "bench", token, now)
         inbox = inboxes.add(tx, account.id, f"bench-{number}", None, "Bench", domain, now)
-        senders.append(Sender(Caller(key.id, account.id, account.name, account.plan, None), token, inbox.id))
+        senders.append(
+            Sender(Caller(key.id, account.id, account.name, account.plan, Reach(account.id)), token, inbox.id)
+        )
     return senders
 
 

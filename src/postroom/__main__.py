@@ -91,7 +91,11 @@ async def _note_key(postroom: "Postroom") -> None:
             profiles.save_local(config.base_url, postroom.first_token)
         except OSError as error:
             print(f"postroom: no profile was saved: {error}", file=sys.stderr)
-    elif config.api_key and await postroom.resources.db.read(keys.find_caller, config.api_key) is None:
+    elif (
+        config.api_key
+        and await postroom.resources.db.read(keys.find_caller, config.api_key, postroom.resources.now())
+        is None
+    ):
         print("postroom: POSTROOM_API_KEY is no key here: only a first start uses it", file=sys.stderr)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from postroom.accounts import accounts
+from postroom.accounts.reach import Reach
 from postroom.events import events
 from postroom.events.events import Filter
 from postroom.mailbox import messages, threads
@@ -80,10 +81,10 @@ QUERIES: dict[str, tuple[str, Callable[[Tx, str], object]]] = {
         "messages_by_rfc_id",
         lambda tx, inbox: threads.resolve(tx, inbox, ["<1@x>"], ["<2@x>", "<none@x>"]),
     ),
-    "events": ("events_by_position", lambda tx, inbox: events.list_after(tx, Filter(inbox), 7, 50)),
+    "events": ("events_by_position", lambda tx, inbox: events.list_after(tx, Filter(Reach(inbox)), 7, 50)),
     "events of an inbox": (
         "events_by_inbox",
-        lambda tx, inbox: events.list_after(tx, Filter(inbox, frozenset({inbox})), 7, 50),
+        lambda tx, inbox: events.list_after(tx, Filter(Reach(inbox), frozenset({inbox})), 7, 50),
     ),
 }
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from postroom.accounts import accounts, limits
 from postroom.accounts.keys import Caller
+from postroom.accounts.reach import Reach
 from postroom.clock import DAY, MINUTE
 from postroom.errors import ColdOutreachLimit, RateLimitExceeded
 from postroom.inward.deposit import PART_MAX_SIZE, Arrival, Destination, ReadMail, deposit, in_parts
@@ -43,7 +44,7 @@ def submission(inbox: Inbox, key: str, now: int, to: str = "p@example.com") -> S
         inbox.id, key, key, (Address("", to),), (), (), "Hi", "Hello", None, None, True, None, False, ()
     )
     around = Context(inbox)
-    caller = Caller("key_1", inbox.account_id, "sender", "developer", None)
+    caller = Caller("key_1", inbox.account_id, "sender", "developer", Reach(inbox.account_id))
     return Submission(caller, order, around, to_letter(order, around, now), None, now)
 
 
@@ -65,7 +66,7 @@ async def test_whoever_was_copied_a_moment_before_is_no_new_participant(db: Data
 
 
 def test_the_rows_of_large_mails_are_not_in_memory_together() -> None:
-    inbox = Inbox("inb_1", "acc_1", "hello@postroom.localhost", None, START)
+    inbox = Inbox("inb_1", "acc_1", "hello@postroom.localhost", None, START, "pod_1")
     large = incoming(inbox, letter("x" * (PART_MAX_SIZE // 3)), copies=100)
     handed = [(0, large, destination) for destination in large.arrival.destinations]
     assert [len(part) for part in in_parts(handed)] == [1] * 100

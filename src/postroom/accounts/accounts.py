@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from postroom import ids
 from postroom.accounts import names
+from postroom.accounts.reach import default_pod
 from postroom.config import Plan
 from postroom.storage.database import Row, Tx
 
@@ -29,6 +30,12 @@ def add(tx: Tx, name: str, plan: Plan, now: int) -> Account:
         id=account.id,
         name=name,
         plan=plan,
+        now=now,
+    )
+    tx.run(
+        "insert into pods (id, account_id, is_default, created_at) values (:id, :account_id, 1, :now)",
+        id=default_pod(account.id),
+        account_id=account.id,
         now=now,
     )
     return account

@@ -1,13 +1,14 @@
-"""API keys: random, stored only as a hash, for a whole account or for one inbox of it."""
+"""API keys: random, stored only as a hash, for a whole account, a pod or one inbox of it."""
 
 import hashlib
 import hmac
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from postroom import ids
-from postroom.accounts import names
+from postroom.accounts import names, permissions
+from postroom.accounts.reach import Reach
 from postroom.config import Plan
 from postroom.errors import ApiKeyLimitReached, NotFound
 from postroom.storage.database import Row, Tx, one_of
@@ -27,6 +28,10 @@ class Key:
     last4: str
     created_at: int
     last_used_at: int | None
+    pod_id: str | None
+    permissions: tuple[str, ...]
+    expires_at: int | None
+    created_by: str | None  # the key that made it
 
     @classmethod
     def from_row(cls, row: Row) -> "Key":
@@ -39,6 +44,10 @@ class Key:
             row["last4"],
             row["created_at"],
             row["last_used_at"],
+            row["pod_id"],
+            tuple(row["permissions"].split()),
+            row["expires_at"],
+            row["created_by"],
         )
 
 
@@ -50,15 +59,39 @@ class Caller:
     account_id: str
     account_name: str
     plan: Plan
-    inbox_id: str | None  # set: the key reaches this inbox alone
+    reach: Reach
+    permissions: frozenset[str] = frozenset(permissions.ALL)
+
+    @property
+    def inbox_id(self) -> str | None:
+        """Set: the key reaches this inbox alone."""
+        return self.reach.inbox_id
+
+    @property
+    def pod_id(self) -> str | None:
+        """Set: the key reaches this pod alone."""
+        return self.reach.pod_id
 
 
 def new_token() -> str:
     return PREFIX + secrets.token_urlsafe(32)
 
 
-def add(tx: Tx, account_id: str, inbox_id: str | None, name: str, token: str, now: int) -> Key:
-    names.require_given(name, "name")
+def add(
+    tx: Tx,
+    account_id: str,
+    inbox_id: str | None,
+    name: str,
+    token: str,
+    now: int,
+    *,
+    pod_id: str | None = None,
+    asked: Iterable[str] | None = None,
+    expires_at: int | None = None,
+    created_by: str | None = None,
+) -> Key:
+    """`asked` are permissions; without, those that are usual for its reach."""
+    names.require_clean(name, "name")
     key = Key(
         id=ids.new(ids.KEY, now),
         account_id=account_id,
@@ -68,10 +101,15 @@ def add(tx: Tx, account_id: str, inbox_id: str | None, name: str, token: str, no
         last4=token[-4:],
         created_at=now,
         last_used_at=None,
+        pod_id=pod_id,
+        permissions=permissions.read(asked, is_of_an_inbox=inbox_id is not None),
+        expires_at=expires_at,
+        created_by=created_by,
     )
     tx.run(
-        "insert into keys (id, account_id, inbox_id, name, token_hash, token_prefix, last4, created_at)"
-        " values (:id, :account_id, :inbox_id, :name, :token_hash, :token_prefix, :last4, :now)",
+        "insert into keys (id, account_id, pod_id, inbox_id, name, token_hash, token_prefix, last4,"
+        " permissions, expires_at, created_by, created_at) values (:id, :account_id, :pod_id, :inbox_id,"
+        " :name, :token_hash, :token_prefix, :last4, :permissions, :expires_at, :created_by, :now)",
         id=key.id,
         account_id=account_id,
         inbox_id=inbox_id,
@@ -79,30 +117,39 @@ def add(tx: Tx, account_id: str, inbox_id: str | None, name: str, token: str, no
         token_hash=_hash(token),
         token_prefix=key.token_prefix,
         last4=key.last4,
+        pod_id=pod_id,
+        permissions=" ".join(key.permissions),
+        expires_at=expires_at,
+        created_by=created_by,
         now=now,
     )
     return key
 
 
-def find_caller(tx: Tx, token: str) -> Caller | None:
+def find_caller(tx: Tx, token: str, now: int) -> Caller | None:
     token_hash = _hash(token)
     row = tx.one(
-        "select keys.id, keys.account_id, keys.inbox_id, keys.token_hash, accounts.name, accounts.plan"
+        "select keys.id, keys.account_id, keys.pod_id, keys.inbox_id, keys.token_hash, keys.permissions,"
+        " keys.expires_at, accounts.name, accounts.plan"
         " from keys join accounts on accounts.id = keys.account_id where keys.token_hash = :token_hash",
         token_hash=token_hash,
     )
     if row is None or not hmac.compare_digest(row["token_hash"], token_hash):
         return None
-    return Caller(row["id"], row["account_id"], row["name"], row["plan"], row["inbox_id"])
+    if row["expires_at"] is not None and row["expires_at"] <= now:
+        return None
+    reach = Reach(row["account_id"], row["pod_id"], row["inbox_id"])
+    held = frozenset(row["permissions"].split())
+    return Caller(row["id"], row["account_id"], row["name"], row["plan"], reach, held)
 
 
-def find_valid(tx: Tx, key_ids: Sequence[str]) -> set[str]:
-    """Those of the keys that have not been revoked."""
+def find_valid(tx: Tx, key_ids: Sequence[str], now: int) -> set[str]:
+    """Those of the keys that have been neither revoked nor have expired."""
     valid: set[str] = set()
     for start in range(0, len(key_ids), 500):
         is_wanted, wanted = one_of("id", key_ids[start : start + 500])
-        rows = tx.all(f"select id from keys where {is_wanted}", **wanted)
-        valid |= {row["id"] for row in rows}
+        rows = tx.all(f"select id, expires_at from keys where {is_wanted}", **wanted)
+        valid |= {row["id"] for row in rows if row["expires_at"] is None or row["expires_at"] > now}
     return valid
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from postroom import ids
+from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import NotFound
 from postroom.events import payload
 from postroom.events.payload import News
@@ -22,6 +23,7 @@ class Event(Struct, frozen=True):
     payload: bytes
     message_id: str
     created_at: int
+    pod_id: str
 
     @classmethod
     def from_row(cls, row: Row) -> "Event":
@@ -34,6 +36,7 @@ class Event(Struct, frozen=True):
             bytes(row["payload"]),
             row["message_id"],
             row["created_at"],
+            row["pod_id"] or default_pod(row["account_id"]),
         )
 
 
@@ -42,8 +45,8 @@ def record_all(tx: Tx, told: Sequence[News], base_url: str) -> list[Event]:
     positions = _take_positions(tx, Counter(news.account_id for news in told))
     recorded = [_to_event(news, next(positions[news.account_id]), base_url) for news in told]
     tx.many(
-        "insert into events (id, account_id, position, inbox_id, kind, payload, message_id, created_at)"
-        " values :rows",
+        "insert into events (id, account_id, position, inbox_id, kind, payload, message_id, created_at,"
+        " pod_id) values :rows",
         [
             (
                 event.id,
@@ -54,6 +57,7 @@ def record_all(tx: Tx, told: Sequence[News], base_url: str) -> list[Event]:
                 event.payload,
                 event.message_id,
                 event.created_at,
+                event.pod_id,
             )
             for event in recorded
         ],
@@ -72,6 +76,7 @@ def _to_event(news: News, position: int, base_url: str) -> Event:
         payload=payload.encode(news, event_id, base_url),
         message_id=document.id,
         created_at=news.occurred_at,
+        pod_id=news.pod_id,
     )
 
 
@@ -98,20 +103,21 @@ def bell(account_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which events of an account somebody wants; an empty set wants all."""
+    """Which events within reach somebody wants; an empty set wants all."""
 
-    account_id: str
+    reach: Reach
     inbox_ids: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
 
 
-def position_of(tx: Tx, account_id: str, scope: str | None, event_id: str) -> int:
+def position_of(tx: Tx, reach: Reach, event_id: str) -> int:
+    """Of any event of the account: whoever knows an id, of another inbox too, may go on behind it."""
     row = ids.is_id(ids.EVENT, event_id) and tx.one(
-        "select position, inbox_id from events where id = :id and account_id = :account_id",
+        "select position from events where id = :id and account_id = :account_id",
         id=event_id,
-        account_id=account_id,
+        account_id=reach.account_id,
     )
-    if not row or scope not in (None, row["inbox_id"]):
+    if not row:
         raise NotFound("No such event. It may be older than 30 days.")
     return int(row["position"])
 
@@ -141,16 +147,31 @@ def last_position(tx: Tx, account_id: str) -> int:
 
 def list_after(tx: Tx, wanted: Filter, position: int, limit: int) -> list[Event]:
     """Oldest first."""
-    inbox_clause, inbox_params = one_of("inbox_id", sorted(wanted.inbox_ids))
+    inbox_ids = wanted.inbox_ids
+    if wanted.reach.inbox_id is not None:
+        inbox_ids = (inbox_ids or frozenset({wanted.reach.inbox_id})) & {wanted.reach.inbox_id}
+        if not inbox_ids:
+            return []
+    inbox_clause, inbox_params = one_of("inbox_id", sorted(inbox_ids))
     kind_clause, kind_params = one_of("kind", sorted(wanted.kinds))
+    pod_clause, pod_params = one_of("pod_id", pods_of(wanted.reach))
     rows = tx.all(
         "select * from events where account_id = :account_id and position > :position"
-        f"{f' and {inbox_clause}' if wanted.inbox_ids else ''}"
+        f"{f' and {inbox_clause}' if inbox_ids else ''}"
+        f"{f' and {pod_clause}' if pod_params else ''}"
         f"{f' and {kind_clause}' if wanted.kinds else ''} order by position limit :limit",
-        account_id=wanted.account_id,
+        account_id=wanted.reach.account_id,
         position=position,
         limit=limit,
         **inbox_params,
         **kind_params,
+        **pod_params,
     )
     return [Event.from_row(row) for row in rows]
+
+
+def pods_of(reach: Reach) -> list[str]:
+    """As they stand in the rows; none for an account, whose pods are all of them."""
+    if reach.pod_id is None:
+        return []
+    return [reach.pod_id, ""] if reach.pod_id == default_pod(reach.account_id) else [reach.pod_id]

@@ -60,6 +60,7 @@ class News(Struct, frozen=True):
     """What an event will tell."""
 
     account_id: str
+    pod_id: str
     kind: str
     document: Document
     files: Sequence[Attachment]

@@ -88,4 +88,4 @@ def _tell(
 ) -> list[str]:
     files = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
     document = documents.decode(message.document)
-    return announce(tx, News(inbox.account_id, kind, document, files, now, fate), base_url)
+    return announce(tx, News(inbox.account_id, inbox.pod_id, kind, document, files, now, fate), base_url)

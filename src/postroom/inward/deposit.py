@@ -228,7 +228,8 @@ def to_examination(copy: Copy) -> Examination:
 
 
 def to_news(copy: Copy) -> News:
-    return News(copy.inbox.account_id, MESSAGE_RECEIVED, copy.document, copy.read.attachments, copy.read.now)
+    inbox, read = copy.inbox, copy.read
+    return News(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, copy.document, read.attachments, read.now)
 
 
 def to_document(inbox: Inbox, thread: Thread, read: ReadMail, is_new_participant: bool) -> Document:

@@ -182,5 +182,5 @@ def finish(tx: Tx, message: Message, found: Found, base_url: str, now: int) -> l
     for file in found.attachments:
         attachments.set_text(tx, message.id, file)
     document = messages.set_verdicts(tx, message, found.verdicts)
-    news = News(inbox.account_id, MESSAGE_RECEIVED, document, found.attachments, now)
+    news = News(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, document, found.attachments, now)
     return announce(tx, news, base_url)

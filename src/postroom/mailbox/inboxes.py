@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from postroom import ids
-from postroom.accounts import accounts, domains, keys, limits, names
+from postroom.accounts import accounts, domains, keys, limits, names, pods
+from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
 from postroom.storage.database import Row, Tx
 
@@ -25,6 +26,7 @@ class Inbox:
     address: str
     display_name: str | None
     created_at: int
+    pod_id: str
     webhook_url: str | None = None  # its own webhook, a copy of the row in webhooks
 
     @classmethod
@@ -35,6 +37,7 @@ class Inbox:
             row["address"],
             row["display_name"],
             row["created_at"],
+            row["pod_id"],
             row["webhook_url"],
         )
 
@@ -56,14 +59,18 @@ def add(
     display_name: str | None,
     service_domain: str,
     now: int,
+    pod_id: str | None = None,
 ) -> Inbox:
+    """In the default pod unless told otherwise."""
     require_mailbox_name(name)
     names.require_clean(display_name or "", "displayName")
     if name in RESERVED_NAMES:
         raise AddressTaken(f"'{name}' is a reserved name. Choose another.")
     used_domain = domains.require_usable(tx, account_id, domain, service_domain)
-    inbox = Inbox(ids.new(ids.INBOX, now), account_id, f"{name}@{used_domain}", display_name, now)
+    pod = pod_id or default_pod(account_id)
+    inbox = Inbox(ids.new(ids.INBOX, now), account_id, f"{name}@{used_domain}", display_name, now, pod)
     accounts.change_inbox_count(tx, account_id, +1)
+    pods.change_inbox_count(tx, pod, +1)
     limits.require_inbox_creation(tx, account_id, now)
     _insert(tx, inbox)
     return inbox
@@ -71,9 +78,11 @@ def add(
 
 def _insert(tx: Tx, inbox: Inbox) -> None:
     added = tx.run(
-        "insert into inboxes (id, account_id, address, display_name, created_at)"
-        " values (:id, :account_id, :address, :display_name, :created_at) on conflict (address) do nothing",
+        "insert into inboxes (id, account_id, pod_id, address, display_name, created_at)"
+        " values (:id, :account_id, :pod_id, :address, :display_name, :created_at)"
+        " on conflict (address) do nothing",
         id=inbox.id,
+        pod_id=inbox.pod_id,
         account_id=inbox.account_id,
         address=inbox.address,
         display_name=inbox.display_name,
@@ -90,26 +99,33 @@ def _insert(tx: Tx, inbox: Inbox) -> None:
     )
 
 
-def get(tx: Tx, account_id: str, inbox_id: str) -> Inbox:
-    row = ids.is_id(ids.INBOX, inbox_id) and tx.one(
-        "select * from inboxes where id = :id and account_id = :account_id",
-        id=inbox_id,
-        account_id=account_id,
-    )
-    if not row:
+def get(tx: Tx, reach: Reach, inbox_id: str) -> Inbox:
+    inbox = find(tx, inbox_id) if ids.is_id(ids.INBOX, inbox_id) else None
+    if inbox is None or not is_within(inbox, reach):
         raise NotFound("No such inbox.")
-    return Inbox.from_row(row)
+    return inbox
 
 
-def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> tuple[list[Inbox], int]:
+def is_within(inbox: Inbox, reach: Reach) -> bool:
+    return reach.covers(inbox.account_id, inbox.pod_id, inbox.id)
+
+
+def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Inbox], int]:
+    """Newest first."""
+    if reach.inbox_id is not None:
+        only = find(tx, reach.inbox_id)
+        found = [only] if only is not None and is_within(only, reach) else []
+        return found[offset : offset + limit], len(found)
+    owner, table = ("account_id", "accounts") if reach.pod_id is None else ("pod_id", "pods")
+    owner_id = reach.pod_id or reach.account_id
     rows = tx.all(
-        "select * from inboxes where account_id = :account_id"
+        f"select * from inboxes where {owner} = :owner_id"
         " order by created_at desc, id desc limit :limit offset :offset",
-        account_id=account_id,
+        owner_id=owner_id,
         limit=limit,
         offset=offset,
     )
-    row = tx.one("select inbox_count from accounts where id = :account_id", account_id=account_id)
+    row = tx.one(f"select inbox_count from {table} where id = :owner_id", owner_id=owner_id)
     return [Inbox.from_row(row) for row in rows], int(row["inbox_count"]) if row else 0
 
 
@@ -125,16 +141,13 @@ def find_by_address(tx: Tx, mailbox: str) -> Inbox | None:
     return None if row is None else Inbox.from_row(row)
 
 
-def count_owned(tx: Tx, account_id: str, inbox_ids: Sequence[str]) -> int:
-    """How many of these different ids are inboxes of the account."""
-    owned = 0
+def are_within(tx: Tx, reach: Reach, inbox_ids: Iterable[str]) -> bool:
+    """Whether each of these ids is an inbox within reach."""
     for inbox_id in inbox_ids:
-        owned += (
-            ids.is_id(ids.INBOX, inbox_id)
-            and (found := find(tx, inbox_id)) is not None
-            and (found.account_id == account_id)
-        )
-    return owned
+        found = find(tx, inbox_id) if ids.is_id(ids.INBOX, inbox_id) else None
+        if found is None or not is_within(found, reach):
+            return False
+    return True
 
 
 def find(tx: Tx, inbox_id: str) -> Inbox | None:
@@ -182,25 +195,26 @@ def set_webhook_url(tx: Tx, inbox: Inbox, url: str | None) -> Inbox:
     return replace(inbox, webhook_url=url)
 
 
-def remove(tx: Tx, account_id: str, inbox_id: str, now: int) -> None:
+def remove(tx: Tx, reach: Reach, inbox_id: str, now: int) -> None:
     """Gone at once for everybody; upkeep removes its mail in small steps, so that no write takes long."""
-    accounts.change_inbox_count(tx, account_id, -1)
-    inbox = get(tx, account_id, inbox_id)
+    accounts.change_inbox_count(tx, reach.account_id, -1)
+    inbox = get(tx, reach, inbox_id)
+    pods.change_inbox_count(tx, inbox.pod_id, -1)
     keys.remove_all_of_inbox(tx, inbox.id)
     tx.run("delete from inboxes where id = :id", id=inbox.id)
     tx.run("insert into removed_inboxes (inbox_id, removed_at) values (:id, :now)", id=inbox.id, now=now)
 
 
-def add_key(tx: Tx, account_id: str, inbox_id: str, name: str, token: str, now: int) -> keys.Key:
-    accounts.change_inbox_count(tx, account_id, 0)
-    inbox = get(tx, account_id, inbox_id)
+def add_key(tx: Tx, reach: Reach, inbox_id: str, name: str, token: str, now: int) -> keys.Key:
+    accounts.change_inbox_count(tx, reach.account_id, 0)
+    inbox = get(tx, reach, inbox_id)
     keys.require_room(tx, inbox.id)
-    return keys.add(tx, account_id, inbox.id, name, token, now)
+    return keys.add(tx, reach.account_id, inbox.id, name, token, now)
 
 
-def list_keys(tx: Tx, account_id: str, inbox_id: str, limit: int, offset: int) -> tuple[list[keys.Key], int]:
-    return keys.list_of_inbox(tx, get(tx, account_id, inbox_id).id, limit, offset)
+def list_keys(tx: Tx, reach: Reach, inbox_id: str, limit: int, offset: int) -> tuple[list[keys.Key], int]:
+    return keys.list_of_inbox(tx, get(tx, reach, inbox_id).id, limit, offset)
 
 
-def remove_key(tx: Tx, account_id: str, inbox_id: str, key_id: str) -> None:
-    keys.remove_from_inbox(tx, get(tx, account_id, inbox_id).id, key_id)
+def remove_key(tx: Tx, reach: Reach, inbox_id: str, key_id: str) -> None:
+    keys.remove_from_inbox(tx, get(tx, reach, inbox_id).id, key_id)

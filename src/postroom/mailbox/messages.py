@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from postroom import ids
+from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
 from postroom.mailbox import documents
 from postroom.mailbox.documents import Document, Verdicts
@@ -126,15 +127,13 @@ def find_outbound(tx: Tx, inbox_id: str, rfc_message_id: str, since: int) -> Mes
     return None if row is None else Message.from_row(row)
 
 
-def get(tx: Tx, account_id: str, scope: str | None, message_id: str) -> Message:
-    """`scope` is the one inbox that the caller's key reaches; None reaches all of the account."""
+def get(tx: Tx, reach: Reach, message_id: str) -> Message:
     row = ids.is_id(ids.MESSAGE, message_id) and tx.one(
-        f"select {COLUMNS} from messages join inboxes on inboxes.id = messages.inbox_id"
-        " where messages.id = :id and inboxes.account_id = :account_id",
+        f"select {COLUMNS}, inboxes.account_id, inboxes.pod_id from messages"
+        " join inboxes on inboxes.id = messages.inbox_id where messages.id = :id",
         id=message_id,
-        account_id=account_id,
     )
-    if not row or scope not in (None, row["inbox_id"]):
+    if not row or not reach.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
         raise NotFound("No such message.")
     return Message.from_row(row)
 

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from postroom import ids
+from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
 from postroom.storage.database import Row, Tx
 
-OF_ACCOUNT = (
-    "select threads.* from threads join inboxes on inboxes.id = threads.inbox_id"
-    " where threads.id = :id and inboxes.account_id = :account_id"
+WITH_OWNERS = (
+    "select threads.*, inboxes.account_id, inboxes.pod_id from threads"
+    " join inboxes on inboxes.id = threads.inbox_id where threads.id = :id"
 )
 
 
@@ -99,14 +100,13 @@ def mark_read(tx: Tx, thread: Thread, is_read: bool) -> Thread:
     return replace(thread, is_read=is_read)
 
 
-def mark_read_by_id(tx: Tx, account_id: str, scope: str | None, thread_id: str, is_read: bool) -> Thread:
-    return mark_read(tx, get(tx, account_id, scope, thread_id), is_read)
+def mark_read_by_id(tx: Tx, reach: Reach, thread_id: str, is_read: bool) -> Thread:
+    return mark_read(tx, get(tx, reach, thread_id), is_read)
 
 
-def get(tx: Tx, account_id: str, scope: str | None, thread_id: str) -> Thread:
-    """`scope` is the one inbox that the caller's key reaches; None reaches all of the account."""
-    row = ids.is_id(ids.THREAD, thread_id) and tx.one(OF_ACCOUNT, id=thread_id, account_id=account_id)
-    if not row or scope not in (None, row["inbox_id"]):
+def get(tx: Tx, reach: Reach, thread_id: str) -> Thread:
+    row = ids.is_id(ids.THREAD, thread_id) and tx.one(WITH_OWNERS, id=thread_id)
+    if not row or not reach.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
         raise NotFound("No such thread.")
     return Thread.from_row(row)
 

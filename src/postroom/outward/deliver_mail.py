@@ -42,6 +42,7 @@ class Outgoing:
 
     message: Message
     sender: str
+    pod_id: str
     recipients: int
     content: bytes | None
     blob: str | None
@@ -109,7 +110,8 @@ def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> MailJob | None:
 def find_outgoing(tx: Tx, message_id: str) -> Outgoing | None:
     """None when the inbox that sent it has been deleted: nothing more leaves for it."""
     row = tx.one(
-        f"select {messages.COLUMNS}, inboxes.address as sender, raw_mails.content, raw_mails.blob,"
+        f"select {messages.COLUMNS}, inboxes.address as sender, inboxes.pod_id,"
+        " raw_mails.content, raw_mails.blob,"
         " (select count(*) from deliveries where message_id = :id and kind = 'mail') as recipients"
         " from messages join inboxes on inboxes.id = messages.inbox_id"
         " left join raw_mails on raw_mails.message_id = messages.id where messages.id = :id",
@@ -118,7 +120,9 @@ def find_outgoing(tx: Tx, message_id: str) -> Outgoing | None:
     if row is None:
         return None
     content = None if row["content"] is None else bytes(row["content"])
-    return Outgoing(Message.from_row(row), row["sender"], row["recipients"], content, row["blob"])
+    return Outgoing(
+        Message.from_row(row), row["sender"], row["pod_id"], row["recipients"], content, row["blob"]
+    )
 
 
 def domain_of(address: str) -> str:
@@ -241,4 +245,6 @@ def tell(tx: Tx, job: MailJob, kind: str, fate: Fate | None, base_url: str, now:
     message = job.message
     found = attachments.list_of_messages(tx, [message.id] if message.has_attachments else [])
     document, files = documents.decode(message.document), found.get(message.id, [])
-    return announce(tx, News(job.delivery.account_id, kind, document, files, now, fate), base_url)
+    return announce(
+        tx, News(job.delivery.account_id, job.outgoing.pod_id, kind, document, files, now, fate), base_url
+    )

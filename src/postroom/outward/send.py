@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Iterable
 
 from postroom.accounts.keys import Caller
+from postroom.accounts.reach import Reach
 from postroom.clock import from_iso
 from postroom.errors import ApiError
 from postroom.mail import compose, filenames, quote, text
@@ -50,13 +51,13 @@ async def send_mail(
 
 
 def look_up(tx: Tx, caller: Caller, order: Order, now: int) -> Context | SendAnswer:
-    inbox = inboxes.get(tx, caller.account_id, order.inbox_id)
+    inbox = inboxes.get(tx, caller.reach, order.inbox_id)
     known = idempotency.find_answer(tx, caller.account_id, order.idempotency_key, order.request_hash, now)
     if known is not None:
         return SendAnswer(known, is_replay=True)
     if order.thread_id is None:
         return Context(inbox)
-    thread = threads.get(tx, caller.account_id, inbox.id, order.thread_id)
+    thread = threads.get(tx, Reach(caller.account_id, None, inbox.id), order.thread_id)
     return Context(
         inbox=inbox,
         thread=thread,

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from postroom.accounts import names
+from postroom.accounts.reach import Reach
 from postroom.errors import (
     BadRequest,
 )
@@ -53,9 +54,9 @@ class NewKey(Struct, rename="camel", frozen=True):
         Meta(
             max_length=names.MAX_CHARACTERS,
             examples=["ci-runner"],
-            extra_json_schema={"pattern": names.GIVEN_PATTERN},
+            extra_json_schema={"pattern": names.PATTERN},
         ),
-    ]
+    ] = ""
 
 
 EventType = Annotated[str, Meta(extra_json_schema={"enum": list(kinds.KINDS)})]
@@ -140,12 +141,11 @@ class EventQuery(Struct, frozen=True):
         str, Meta(pattern=LISTED, description="Only of these kinds, separated by commas.")
     ] = ""
 
-    def wanted(self, account_id: str, scope: str | None) -> Filter:
-        """A key of one inbox sees that one, whatever it asks for."""
+    def wanted(self, reach: Reach) -> Filter:
         asked = frozenset(self.inbox_ids.split(",")) - {""}
         types = frozenset(self.event_types.split(",")) - {""}
         kinds.require_known(types, "event_types")
-        return Filter(account_id, asked if scope is None else frozenset({scope}), types)
+        return Filter(reach, asked, types)
 
 
 DOMAIN_NAME = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")

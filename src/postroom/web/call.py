@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from postroom.accounts.keys import Caller
+from postroom.accounts.reach import Reach
 from postroom.errors import Forbidden, NotFound
-from postroom.mailbox import attachments, threads
+from postroom.mailbox import attachments, inboxes, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources, Tx
+from postroom.web.routing import ACCOUNT, POD
 
-__all__ = ["Call", "Tx", "require_account_key", "require_owned", "require_reach"]
+__all__ = ["Call", "Tx", "require_owned", "require_scope"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +30,8 @@ class Call:
         return self.caller.account_id
 
     @property
-    def scope(self) -> str | None:
-        """The one inbox that the key reaches; None is all of the account."""
-        return self.caller.inbox_id
+    def reach(self) -> Reach:
+        return self.caller.reach
 
     def now(self) -> int:
         return self.resources.now()
@@ -43,22 +44,17 @@ class Call:
         return Links(self.resources.config.base_url, attachments.link_secret(tx), self.now())
 
 
-def require_account_key(caller: Caller) -> None:
-    if caller.inbox_id is not None:
-        raise Forbidden("This key is for one inbox. Use a key of the account for this.")
-
-
-def require_reach(caller: Caller, inbox_id: str) -> None:
-    """An inbox that a key cannot reach looks like one that does not exist."""
-    if caller.inbox_id not in (None, inbox_id):
-        raise NotFound("No such inbox.")
+def require_scope(caller: Caller, scope: str) -> None:
+    """Some things are for keys of the whole account, some for those of a pod as well."""
+    if scope == ACCOUNT and not caller.reach.is_account:
+        raise Forbidden("This is for keys of the whole account.")
+    if scope == POD and caller.inbox_id is not None:
+        raise Forbidden("This key is for one inbox. Use a key of its pod or of the account for this.")
 
 
 async def require_owned(call: Call, values: dict[str, str]) -> None:
     """The inbox or thread that a path names belongs to the caller."""
-    if "inbox_id" in values:
-        require_reach(call.caller, values["inbox_id"])
-        if call.inbox is None:
-            raise NotFound("No such inbox.")
+    if "inbox_id" in values and (call.inbox is None or not inboxes.is_within(call.inbox, call.reach)):
+        raise NotFound("No such inbox.")
     if "thread_id" in values:
-        await call.resources.db.read(threads.get, call.account_id, call.scope, values["thread_id"])
+        await call.resources.db.read(threads.get, call.reach, values["thread_id"])

@@ -10,12 +10,13 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from postroom import ids, log
+from postroom.accounts.permissions import require_any
 from postroom.errors import ApiError, InternalError
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources
 from postroom.web.api.messages import get_attachment_by_link
 from postroom.web.authentication import bearer_token, identify
-from postroom.web.call import Call, require_account_key, require_owned
+from postroom.web.call import Call, require_owned, require_scope
 from postroom.web.key_use import KeyUse
 from postroom.web.mcp import PATH as MCP_PATH
 from postroom.web.mcp import McpDoor
@@ -24,7 +25,7 @@ from postroom.web.public import Site
 from postroom.web.reading import read_query
 from postroom.web.request_limit import RequestLimit
 from postroom.web.routes import ROUTES
-from postroom.web.routing import ACCOUNT, Found, Route, Router
+from postroom.web.routing import Found, Route, Router
 from postroom.web.stream import Streams
 
 API_PREFIX = "/v1/"
@@ -86,7 +87,7 @@ class Door:
             return error_response(InternalError("Something went wrong on our side.", request_id=request_id))
 
     async def _answer(self, visit: Visit) -> Response:
-        """The order of checks: authentication, rate limit, route, scope; the handler does the rest."""
+        """The order of checks: authentication, rate limit, route, permission; the handler does the rest."""
         request = visit.request
         path = request.scope["path"]
         if is_signed_link(request):
@@ -101,8 +102,8 @@ class Door:
         visit.route = f"{route.method} {route.path}"
         if call is None:
             return to_response(route, await route.handler(self._site, **values))
-        if route.scope == ACCOUNT:
-            require_account_key(call.caller)
+        require_scope(call.caller, route.scope)
+        require_any(call.caller.permissions, route.permissions)
         return to_response(route, await self._handle(route, call, values))
 
     async def _admit(self, visit: Visit, inbox_id: str | None = None) -> Call:

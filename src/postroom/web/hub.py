@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from postroom import log
 from postroom.accounts.keys import Caller
+from postroom.accounts.reach import Reach
 from postroom.events import events
 from postroom.events.events import Event, Filter
 from postroom.resources import Resources
@@ -39,6 +40,7 @@ class Stream:
 
     def __init__(self, caller: Caller, protocol: StreamProtocol) -> None:
         self.caller = caller
+        self._reaches_all = caller.reach.is_account
         self.subscriptions: list[Subscription] = []
         self.cursor = 0
         self.replay: asyncio.Task[None] | None = None
@@ -52,6 +54,10 @@ class Stream:
         return is_early
 
     def wants(self, event: Event) -> bool:
+        if not self._reaches_all and not self.caller.reach.covers(
+            event.account_id, event.pod_id, event.inbox_id
+        ):
+            return False
         for subscription in self.subscriptions:  # noqa: SIM110 - any() costs more, and this runs for every frame
             if subscription.wants(event):
                 return True
@@ -130,7 +136,7 @@ class Hub:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _read_page(self) -> list[Event]:
-        wanted = Filter(self._account_id)
+        wanted = Filter(Reach(self._account_id))
         try:
             return await self._resources.db.read(events.list_after, wanted, self.position, PAGE)
         except Exception as error:
@@ -177,8 +183,7 @@ class Hub:
 
     async def _send_missed(self, stream: Stream) -> bool:
         """A cursor over the table: however much was missed, one page is in memory."""
-        scope = stream.caller.inbox_id
-        wanted = Filter(self._account_id, frozenset({scope} if scope else ()))
+        wanted = Filter(stream.caller.reach)
         while stream.cursor < self.position:
             announced = self.position
             page = await self._resources.db.read(events.list_after, wanted, stream.cursor, PAGE)

@@ -1,6 +1,7 @@
-"""The route table. Everything under /v1 needs a key; SCOPED routes also take a key of one inbox."""
+"""The route table: a row names which keys a route takes, and the permission that they need."""
 
 from postroom import errors
+from postroom.accounts.permissions import MANAGING, NOTHING, READING, SENDING, WRITING
 from postroom.web import public
 from postroom.web.api import (
     domains,
@@ -13,7 +14,7 @@ from postroom.web.api import (
     waiting,
     webhooks,
 )
-from postroom.web.routing import ACCOUNT, PUBLIC, SCOPED, Route
+from postroom.web.routing import ACCOUNT, POD, PUBLIC, SCOPED, Route
 from postroom.web.send_body import read_send, require_idempotency_key
 
 NEW_INBOX = (errors.InvalidMailboxName, errors.InvalidDomain, errors.AddressTaken)
@@ -32,57 +33,87 @@ DOMAIN = (errors.InvalidDomain, errors.DomainTaken)
 TAKEN = (errors.DomainTaken,)
 
 ROUTES = (
-    Route("GET", "/v1/me", inboxes.who_am_i, SCOPED),
-    Route("POST", "/v1/inboxes", inboxes.create_inbox, ACCOUNT, 201, NEW_INBOX),
-    Route("GET", "/v1/inboxes", inboxes.list_inboxes, ACCOUNT),
-    Route("GET", "/v1/inboxes/{inbox_id}", inboxes.get_inbox, SCOPED),
-    Route("PATCH", "/v1/inboxes/{inbox_id}", inboxes.change_inbox, ACCOUNT, 200, (errors.InvalidWebhookUrl,)),
-    Route("DELETE", "/v1/inboxes/{inbox_id}", inboxes.delete_inbox, ACCOUNT, 204),
-    Route("POST", "/v1/inboxes/{inbox_id}/api-keys", inboxes.create_inbox_key, ACCOUNT, 201, NEW_KEY),
-    Route("GET", "/v1/inboxes/{inbox_id}/api-keys", inboxes.list_inbox_keys, ACCOUNT),
-    Route("DELETE", "/v1/inboxes/{inbox_id}/api-keys/{key_id}", inboxes.delete_inbox_key, ACCOUNT, 204),
-    Route("GET", "/v1/inboxes/{inbox_id}/threads", threads.list_threads, SCOPED),
-    Route("GET", "/v1/inboxes/{inbox_id}/messages", messages.list_inbox_messages, SCOPED),
-    Route("GET", "/v1/threads/{thread_id}", threads.get_thread, SCOPED),
-    Route("PATCH", "/v1/threads/{thread_id}", threads.change_thread, SCOPED),
-    Route("GET", "/v1/threads/{thread_id}/messages", threads.list_thread_messages, SCOPED),
-    Route("GET", "/v1/messages/{message_id}", messages.get_message, SCOPED),
-    Route("GET", "/v1/messages/{message_id}/raw", messages.get_raw_message, SCOPED),
-    Route("GET", "/v1/attachments/{message_id}/{filename}", messages.get_attachment, SCOPED, 200, LINK),
+    Route("GET", "/v1/me", inboxes.who_am_i, SCOPED, NOTHING),
+    Route("POST", "/v1/inboxes", inboxes.create_inbox, POD, MANAGING, 201, NEW_INBOX),
+    Route("GET", "/v1/inboxes", inboxes.list_inboxes, SCOPED, READING),
+    Route("GET", "/v1/inboxes/{inbox_id}", inboxes.get_inbox, SCOPED, READING),
     Route(
-        "GET", "/v1/attachments/{message_id}/{filename}/text", messages.get_attachment_text, SCOPED, 200, TEXT
+        "PATCH",
+        "/v1/inboxes/{inbox_id}",
+        inboxes.change_inbox,
+        POD,
+        MANAGING,
+        200,
+        (errors.InvalidWebhookUrl,),
     ),
-    Route("GET", "/v1/events", events.list_events, SCOPED, 200, MISSING),
+    Route("DELETE", "/v1/inboxes/{inbox_id}", inboxes.delete_inbox, POD, MANAGING, 204),
     Route(
-        *("POST", "/v1/inboxes/{inbox_id}/send", send.send_message, SCOPED, 200, SEND),
+        "POST", "/v1/inboxes/{inbox_id}/api-keys", inboxes.create_inbox_key, ACCOUNT, MANAGING, 201, NEW_KEY
+    ),
+    Route("GET", "/v1/inboxes/{inbox_id}/api-keys", inboxes.list_inbox_keys, ACCOUNT, READING),
+    Route(
+        "DELETE", "/v1/inboxes/{inbox_id}/api-keys/{key_id}", inboxes.delete_inbox_key, ACCOUNT, MANAGING, 204
+    ),
+    Route("GET", "/v1/inboxes/{inbox_id}/threads", threads.list_threads, SCOPED, READING),
+    Route("GET", "/v1/inboxes/{inbox_id}/messages", messages.list_inbox_messages, SCOPED, READING),
+    Route("GET", "/v1/threads/{thread_id}", threads.get_thread, SCOPED, READING),
+    Route("PATCH", "/v1/threads/{thread_id}", threads.change_thread, SCOPED, WRITING),
+    Route("GET", "/v1/threads/{thread_id}/messages", threads.list_thread_messages, SCOPED, READING),
+    Route("GET", "/v1/messages/{message_id}", messages.get_message, SCOPED, READING),
+    Route("GET", "/v1/messages/{message_id}/raw", messages.get_raw_message, SCOPED, READING),
+    Route(
+        "GET", "/v1/attachments/{message_id}/{filename}", messages.get_attachment, SCOPED, READING, 200, LINK
+    ),
+    Route(
+        "GET",
+        "/v1/attachments/{message_id}/{filename}/text",
+        messages.get_attachment_text,
+        SCOPED,
+        READING,
+        200,
+        TEXT,
+    ),
+    Route("GET", "/v1/events", events.list_events, SCOPED, READING, 200, MISSING),
+    Route(
+        *("POST", "/v1/inboxes/{inbox_id}/send", send.send_message, SCOPED, WRITING, 200, SEND),
         read=read_send,
         header="Idempotency-Key",
         before_body=require_idempotency_key,
     ),
-    Route("POST", "/v1/messages/{message_id}/retry", send.retry_message, SCOPED, 200, AGAIN),
-    Route("POST", "/v1/messages/{message_id}/cancel", send.cancel_message, SCOPED, 200, CANCEL),
-    Route("GET", "/v1/suppressions", suppressions.list_suppressions, ACCOUNT),
-    Route("POST", "/v1/suppressions", suppressions.add_suppression, ACCOUNT, 201),
-    Route("DELETE", "/v1/suppressions/{address}", suppressions.delete_suppression, ACCOUNT, 204),
-    Route("GET", "/v1/domains", domains.list_domains, ACCOUNT),
-    Route("POST", "/v1/domains", domains.create_domain, ACCOUNT, 201, DOMAIN),
-    Route("GET", "/v1/domains/{domain_id}", domains.get_domain, ACCOUNT),
-    Route("DELETE", "/v1/domains/{domain_id}", domains.delete_domain, ACCOUNT, 204, TAKEN),
-    Route("POST", "/v1/domains/{domain_id}/verify", domains.verify_domain, ACCOUNT, 200, TAKEN),
-    Route("GET", "/v1/inboxes/{inbox_id}/wait", waiting.wait_for_message, SCOPED, 200, (), also=(204,)),
-    Route("GET", "/v1/webhook", webhooks.get_webhook, ACCOUNT, 200, MISSING),
-    Route("PUT", "/v1/webhook", webhooks.put_webhook, ACCOUNT, 200, (errors.InvalidWebhookUrl,)),
-    Route("DELETE", "/v1/webhook", webhooks.delete_webhook, ACCOUNT, 204, MISSING),
-    Route("POST", "/v1/webhook/test", webhooks.test_webhook, ACCOUNT, 200, WEBHOOK_TEST),
-    Route("POST", "/v1/webhook/rotate-secret", webhooks.rotate_webhook_secret, ACCOUNT, 200, MISSING),
-    Route("GET", "/v1/webhook/deliveries", webhooks.list_webhook_deliveries, ACCOUNT),
-    Route("POST", "/v1/webhook/deliveries/retry", webhooks.retry_failed_deliveries, ACCOUNT),
-    Route("POST", "/v1/webhook/deliveries/{delivery_id}/retry", webhooks.retry_webhook_delivery, ACCOUNT),
-    Route("GET", "/health", public.health, PUBLIC),
-    Route("GET", "/ready", public.ready, PUBLIC, 200, (errors.Unavailable,)),
-    Route("GET", "/metrics", public.metrics, PUBLIC),
-    Route("GET", "/openapi.json", public.openapi, PUBLIC),
-    Route("GET", "/llms.txt", public.llms, PUBLIC),
-    Route("GET", "/docs", public.docs, PUBLIC),
-    Route("GET", "/docs/{file}", public.docs_file, PUBLIC),
+    Route("POST", "/v1/messages/{message_id}/retry", send.retry_message, SCOPED, SENDING, 200, AGAIN),
+    Route("POST", "/v1/messages/{message_id}/cancel", send.cancel_message, SCOPED, WRITING, 200, CANCEL),
+    Route("GET", "/v1/suppressions", suppressions.list_suppressions, ACCOUNT, READING),
+    Route("POST", "/v1/suppressions", suppressions.add_suppression, ACCOUNT, MANAGING, 201),
+    Route("DELETE", "/v1/suppressions/{address}", suppressions.delete_suppression, ACCOUNT, MANAGING, 204),
+    Route("GET", "/v1/domains", domains.list_domains, POD, READING),
+    Route("POST", "/v1/domains", domains.create_domain, POD, MANAGING, 201, DOMAIN),
+    Route("GET", "/v1/domains/{domain_id}", domains.get_domain, POD, READING),
+    Route("DELETE", "/v1/domains/{domain_id}", domains.delete_domain, POD, MANAGING, 204, TAKEN),
+    Route("POST", "/v1/domains/{domain_id}/verify", domains.verify_domain, POD, MANAGING, 200, TAKEN),
+    Route(
+        "GET", "/v1/inboxes/{inbox_id}/wait", waiting.wait_for_message, SCOPED, READING, 200, (), also=(204,)
+    ),
+    Route("GET", "/v1/webhook", webhooks.get_webhook, ACCOUNT, READING, 200, MISSING),
+    Route("PUT", "/v1/webhook", webhooks.put_webhook, ACCOUNT, MANAGING, 200, (errors.InvalidWebhookUrl,)),
+    Route("DELETE", "/v1/webhook", webhooks.delete_webhook, ACCOUNT, MANAGING, 204, MISSING),
+    Route("POST", "/v1/webhook/test", webhooks.test_webhook, ACCOUNT, MANAGING, 200, WEBHOOK_TEST),
+    Route(
+        "POST", "/v1/webhook/rotate-secret", webhooks.rotate_webhook_secret, ACCOUNT, MANAGING, 200, MISSING
+    ),
+    Route("GET", "/v1/webhook/deliveries", webhooks.list_webhook_deliveries, ACCOUNT, READING),
+    Route("POST", "/v1/webhook/deliveries/retry", webhooks.retry_failed_deliveries, ACCOUNT, MANAGING),
+    Route(
+        "POST",
+        "/v1/webhook/deliveries/{delivery_id}/retry",
+        webhooks.retry_webhook_delivery,
+        ACCOUNT,
+        MANAGING,
+    ),
+    Route("GET", "/health", public.health, PUBLIC, NOTHING),
+    Route("GET", "/ready", public.ready, PUBLIC, NOTHING, 200, (errors.Unavailable,)),
+    Route("GET", "/metrics", public.metrics, PUBLIC, NOTHING),
+    Route("GET", "/openapi.json", public.openapi, PUBLIC, NOTHING),
+    Route("GET", "/llms.txt", public.llms, PUBLIC, NOTHING),
+    Route("GET", "/docs", public.docs, PUBLIC, NOTHING),
+    Route("GET", "/docs/{file}", public.docs_file, PUBLIC, NOTHING),
 )

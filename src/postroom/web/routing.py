@@ -10,7 +10,7 @@ from starlette.requests import Request
 from postroom.errors import ApiError, MethodNotAllowed, NotFound
 from postroom.web.reading import read_json
 
-ACCOUNT, SCOPED, PUBLIC = "account", "scoped", "public"
+ACCOUNT, POD, SCOPED, PUBLIC = "account", "pod", "scoped", "public"  # which keys a route takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class Route:
     path: str
     handler: Callable[..., Awaitable[Any]]
     scope: str
+    permissions: tuple[str, ...]  # any of these
     status: int = 200
     errors: tuple[type[ApiError], ...] = ()
     read: Callable[..., Awaitable[Any]] = read_json

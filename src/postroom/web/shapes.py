@@ -104,7 +104,7 @@ class Me(Struct, rename="camel", frozen=True):
     account_name: str
     plan: Plan
     key_id: str
-    scope: Literal["account", "inbox"]
+    scope: Literal["account", "pod", "inbox"]
     inbox_id: str | None
 
     @classmethod
@@ -114,7 +114,7 @@ class Me(Struct, rename="camel", frozen=True):
             account_name=caller.account_name,
             plan=caller.plan,
             key_id=caller.key_id,
-            scope="inbox" if caller.inbox_id else "account",
+            scope="inbox" if caller.inbox_id else "pod" if caller.pod_id else "account",
             inbox_id=caller.inbox_id,
         )
 

@@ -149,9 +149,7 @@ class Streams:
             return
         caller = stream.caller
         try:
-            position = await self._resources.db.read(
-                events.position_of, caller.account_id, caller.inbox_id, last_event_id
-            )
+            position = await self._resources.db.read(events.position_of, caller.reach, last_event_id)
         except NotFound:
             await stream.say_error("last_event_id is unknown. New events will come.")
             await self._join(hub, stream, None)
@@ -183,7 +181,9 @@ class Streams:
             streams = [stream for hub in self._hubs.values() for stream in hub.streams]
             try:
                 valid = await self._resources.db.read(
-                    keys.find_valid, sorted({stream.caller.key_id for stream in streams})
+                    keys.find_valid,
+                    sorted({stream.caller.key_id for stream in streams}),
+                    self._resources.now(),
                 )
             except Exception as error:
                 log.get().error("cannot look at keys", reason=str(error))
@@ -200,9 +200,7 @@ class Streams:
 
 
 def are_reachable(tx: Tx, caller: Caller, inbox_ids: frozenset[str]) -> bool:
-    if caller.inbox_id is not None:
-        return inbox_ids == {caller.inbox_id}
-    return inboxes.count_owned(tx, caller.account_id, sorted(inbox_ids)) == len(inbox_ids)
+    return inboxes.are_within(tx, caller.reach, inbox_ids)
 
 
 def shown_inboxes(stream: Stream) -> list[str]:

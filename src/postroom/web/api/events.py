@@ -4,6 +4,7 @@ import asyncio
 
 from msgspec import Raw
 
+from postroom.accounts.reach import Reach
 from postroom.events import events
 from postroom.events.events import Event, Filter
 from postroom.web import shapes
@@ -13,14 +14,14 @@ from postroom.web.call import Call, Tx
 
 async def list_events(call: Call, query: EventQuery) -> shapes.EventPage:
     """Read the log of events, oldest first; with `wait`, hold on until there is one"""
-    wanted = query.wanted(call.account_id, call.scope)
-    position = await call.resources.db.read(position_after, call.account_id, call.scope, query.after)
+    wanted = query.wanted(call.reach)
+    position = await call.resources.db.read(position_after, call.reach, query.after)
     found = await wait_for_events(call, wanted, position, query)
     return shapes.EventPage([Raw(event.payload) for event in found], found[-1].id if found else query.after)
 
 
-def position_after(tx: Tx, account_id: str, scope: str | None, event_id: str | None) -> int:
-    return 0 if event_id is None else events.position_of(tx, account_id, scope, event_id)
+def position_after(tx: Tx, reach: Reach, event_id: str | None) -> int:
+    return 0 if event_id is None else events.position_of(tx, reach, event_id)
 
 
 async def wait_for_events(call: Call, wanted: Filter, position: int, query: EventQuery) -> list[Event]:

@@ -9,7 +9,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.web import shapes
 from postroom.web.api.webhooks import require_allowed
 from postroom.web.body import InboxChange, NewInbox, NewKey, Page
-from postroom.web.call import Call, Tx, require_reach
+from postroom.web.call import Call, Tx
 
 
 async def who_am_i(call: Call) -> shapes.Me:
@@ -33,16 +33,13 @@ async def create_inbox(call: Call, body: NewInbox) -> shapes.Inbox:
 
 async def list_inboxes(call: Call, query: Page) -> shapes.InboxPage:
     """List inboxes, newest first"""
-    found, total = await call.resources.db.read(
-        inboxes.list_of_account, call.account_id, query.limit, query.offset
-    )
+    found, total = await call.resources.db.read(inboxes.list_within, call.reach, query.limit, query.offset)
     return shapes.InboxPage([shapes.Inbox.of(inbox) for inbox in found], total)
 
 
 async def get_inbox(call: Call, inbox_id: str) -> shapes.Inbox:
     """Get an inbox"""
-    require_reach(call.caller, inbox_id)
-    return shapes.Inbox.of(await call.resources.db.read(inboxes.get, call.account_id, inbox_id))
+    return shapes.Inbox.of(await call.resources.db.read(inboxes.get, call.reach, inbox_id))
 
 
 async def change_inbox(call: Call, inbox_id: str, body: InboxChange) -> shapes.Inbox:
@@ -51,7 +48,7 @@ async def change_inbox(call: Call, inbox_id: str, body: InboxChange) -> shapes.I
         await require_allowed(call.resources, body.webhook_url)
 
     def work(tx: Tx) -> tuple[Inbox, str | UnsetType]:
-        inbox = inboxes.get(tx, call.account_id, inbox_id)
+        inbox = inboxes.get(tx, call.reach, inbox_id)
         if body.display_name is not UNSET:
             inbox = inboxes.rename(tx, inbox, body.display_name)
         if body.webhook_url is UNSET:
@@ -73,26 +70,24 @@ def change_webhook(tx: Tx, inbox: Inbox, url: str | None, now: int) -> tuple[Inb
 
 async def delete_inbox(call: Call, inbox_id: str) -> None:
     """Delete an inbox and all it holds"""
-    await call.resources.db.write(inboxes.remove, call.account_id, inbox_id, call.now())
+    await call.resources.db.write(inboxes.remove, call.reach, inbox_id, call.now())
 
 
 async def create_inbox_key(call: Call, inbox_id: str, body: NewKey) -> shapes.CreatedApiKey:
     """Create a key that reaches this inbox alone"""
     token = keys.new_token()
-    key = await call.resources.db.write(
-        inboxes.add_key, call.account_id, inbox_id, body.name, token, call.now()
-    )
+    key = await call.resources.db.write(inboxes.add_key, call.reach, inbox_id, body.name, token, call.now())
     return shapes.CreatedApiKey.of(key, token)
 
 
 async def list_inbox_keys(call: Call, inbox_id: str, query: Page) -> shapes.ApiKeyPage:
     """List the keys of an inbox, oldest first"""
     found, total = await call.resources.db.read(
-        inboxes.list_keys, call.account_id, inbox_id, query.limit, query.offset
+        inboxes.list_keys, call.reach, inbox_id, query.limit, query.offset
     )
     return shapes.ApiKeyPage([shapes.ApiKey.of(key) for key in found], total)
 
 
 async def delete_inbox_key(call: Call, inbox_id: str, key_id: str) -> None:
     """Revoke a key of an inbox, at once"""
-    await call.resources.db.write(inboxes.remove_key, call.account_id, inbox_id, key_id)
+    await call.resources.db.write(inboxes.remove_key, call.reach, inbox_id, key_id)

@@ -14,17 +14,16 @@ from postroom.queue import deliveries
 from postroom.resources import Resources
 from postroom.web import shapes
 from postroom.web.body import MessageQuery
-from postroom.web.call import Call, Tx, require_reach
+from postroom.web.call import Call, Tx
 
 SAFE_FILE_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 
 
 async def list_inbox_messages(call: Call, inbox_id: str, query: MessageQuery) -> shapes.MessagePage:
     """List the messages of an inbox across all threads, newest first"""
-    require_reach(call.caller, inbox_id)
 
     def work(tx: Tx) -> tuple[list[bytes], int]:
-        inbox = inboxes.get(tx, call.account_id, inbox_id)
+        inbox = inboxes.get(tx, call.reach, inbox_id)
         found, total = messages.list_of_inbox(tx, inbox.id, query.direction, query.limit, query.offset)
         return message_json.to_json(tx, found, call.links(tx)), total
 
@@ -36,7 +35,7 @@ async def get_message(call: Call, message_id: str) -> shapes.RawMessage:
     """Get a message"""
 
     def work(tx: Tx) -> bytes:
-        message = messages.get(tx, call.account_id, call.scope, message_id)
+        message = messages.get(tx, call.reach, message_id)
         shown = message_json.to_json(tx, [message], call.links(tx))[0]
         recipients = [shapes.ShownRecipient.of(item) for item in deliveries.list_of_message(tx, message.id)]
         return b'%s,"recipients":%s}' % (shown[:-1], msgspec.json.encode(recipients)) if recipients else shown
@@ -46,7 +45,7 @@ async def get_message(call: Call, message_id: str) -> shapes.RawMessage:
 
 async def get_raw_message(call: Call, message_id: str) -> Response:
     """Get a message as it came, RFC 5322"""
-    await call.resources.db.read(messages.get, call.account_id, call.scope, message_id)
+    await call.resources.db.read(messages.get, call.reach, message_id)
     raw = await raw_mails.read(call.resources, message_id, with_trace=True)
     return Response(raw, media_type="message/rfc822", headers=SAFE_FILE_HEADERS)
 
@@ -55,7 +54,7 @@ async def get_attachment(call: Call, message_id: str, filename: str) -> Response
     """Download an attachment; its signed link works without a key"""
 
     def work(tx: Tx) -> Attachment:
-        message = messages.get(tx, call.account_id, call.scope, message_id)
+        message = messages.get(tx, call.reach, message_id)
         return attachments.get(tx, message.id, filename)
 
     return await send_file(call.resources, message_id, await call.resources.db.read(work))
@@ -77,7 +76,7 @@ async def get_attachment_text(call: Call, message_id: str, filename: str) -> sha
     """Get the text found in an attachment"""
 
     def work(tx: Tx) -> Attachment:
-        message = messages.get(tx, call.account_id, call.scope, message_id)
+        message = messages.get(tx, call.reach, message_id)
         return attachments.get(tx, message.id, filename)
 
     return shapes.AttachmentText.of(await call.resources.db.read(work))

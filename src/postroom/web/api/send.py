@@ -28,7 +28,7 @@ async def retry_message(call: Call, message_id: str) -> shapes.RawMessage:
     """Try again now: what failed or waits is due at once"""
 
     def work(tx: Tx) -> None:
-        message = messages.get(tx, call.account_id, call.scope, message_id)
+        message = messages.get(tx, call.reach, message_id)
         messages.hold(tx, message.id)
         addresses = deliveries.start_again(tx, message.id, call.now())
         if not addresses:
@@ -45,7 +45,7 @@ async def cancel_message(call: Call, message_id: str) -> shapes.RawMessage:
     """Give up on the recipients that have not accepted yet"""
 
     def work(tx: Tx) -> None:
-        message = messages.get(tx, call.account_id, call.scope, message_id)
+        message = messages.get(tx, call.reach, message_id)
         messages.hold(tx, message.id)
         if not deliveries.cancel(tx, message.id, call.now()):
             raise NothingToDo("No recipient of this message waits.")

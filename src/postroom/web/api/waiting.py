@@ -12,14 +12,13 @@ from postroom.events.payload import Payload
 from postroom.mailbox import inboxes, message_json, messages
 from postroom.web import shapes
 from postroom.web.body import WaitQuery
-from postroom.web.call import Call, Tx, require_reach
+from postroom.web.call import Call, Tx
 
 PAGE = 100
 
 
 async def wait_for_message(call: Call, inbox_id: str, query: WaitQuery) -> shapes.RawMessageOrNothing:
     """Wait for an inbound message that matches; 204 when none came in time"""
-    require_reach(call.caller, inbox_id)
     position = await call.resources.db.read(find_start, call, inbox_id, query.after)
     found = await first_match(call, inbox_id, position, query)
     if found is None:
@@ -28,19 +27,19 @@ async def wait_for_message(call: Call, inbox_id: str, query: WaitQuery) -> shape
 
 
 def find_start(tx: Tx, call: Call, inbox_id: str, after: str | None) -> int:
-    inboxes.get(tx, call.account_id, inbox_id)
+    inboxes.get(tx, call.reach, inbox_id)
     if after is None:
         return events.last_position(tx, call.account_id)
     if after.startswith("msg_"):
         return events.position_of_message(tx, call.account_id, inbox_id, after)
-    return events.position_of(tx, call.account_id, call.scope, after)
+    return events.position_of(tx, call.reach, after)
 
 
 async def first_match(call: Call, inbox_id: str, position: int, query: WaitQuery) -> Event | None:
     """Listens before it looks, so that no message falls between the two."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.timeout
-    wanted = Filter(call.account_id, frozenset({inbox_id}), frozenset({MESSAGE_RECEIVED}))
+    wanted = Filter(call.reach, frozenset({inbox_id}), frozenset({MESSAGE_RECEIVED}))
     ear = call.resources.db.listen(events.bell(call.account_id))
     try:
         while True:
@@ -70,5 +69,5 @@ def matches(event: Event, query: WaitQuery) -> bool:
 
 
 def show(tx: Tx, call: Call, message_id: str) -> bytes:
-    message = messages.get(tx, call.account_id, call.scope, message_id)
+    message = messages.get(tx, call.reach, message_id)
     return message_json.to_json(tx, [message], call.links(tx))[0]

@@ -94,7 +94,7 @@ def example_event(call: Call) -> Event:
         auth=None,
     )
     payload = Payload(TEST_KIND, event_id, "", "", message, moment)
-    return Event(event_id, call.account_id, 0, "", TEST_KIND, msgspec.json.encode(payload), "", now)
+    return Event(event_id, call.account_id, 0, "", TEST_KIND, msgspec.json.encode(payload), "", now, "")
 
 
 async def list_webhook_deliveries(call: Call, query: DeliveryQuery) -> shapes.WebhookDeliveryPage:

@@ -1,0 +1,37 @@
+"""Permissions: what a key may do, wherever it reaches."""
+
+from collections.abc import Iterable
+
+from postroom.errors import BadRequest, Forbidden
+
+READ, DRAFT, SEND, APPROVE, MANAGE = "read", "draft", "send", "approve", "manage"
+ALL = (READ, DRAFT, SEND, APPROVE, MANAGE)
+OF_AN_INBOX = (READ, DRAFT, SEND)  # an inbox key has these at most
+
+NOTHING: tuple[str, ...] = ()
+READING = (READ,)
+WRITING = (DRAFT, SEND)  # either will do
+SENDING = (SEND,)
+APPROVING = (APPROVE,)
+MANAGING = (MANAGE,)
+
+
+def require_any(held: frozenset[str], needed: Iterable[str]) -> None:
+    """What a permission forbids is said before any row is looked at."""
+    wanted = tuple(needed)
+    if wanted and held.isdisjoint(wanted):
+        raise Forbidden(f"This key may not do that: it needs the permission {' or '.join(wanted)}.")
+
+
+def read(asked: Iterable[str] | None, is_of_an_inbox: bool) -> tuple[str, ...]:
+    """The permissions of a new key, in their usual order; what is not asked for is what is usual."""
+    possible = OF_AN_INBOX if is_of_an_inbox else ALL
+    if asked is None:
+        return possible
+    wanted = set(asked)
+    if not wanted or not wanted <= set(possible):
+        kind = "a key of one inbox" if is_of_an_inbox else "a key"
+        raise BadRequest(
+            f"permissions of {kind} are one or more of {', '.join(possible)}.", field="permissions"
+        )
+    return tuple(word for word in possible if word in wanted)

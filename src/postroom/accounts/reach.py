@@ -1,0 +1,29 @@
+"""How far a key reaches: a whole account, one pod of it, or one inbox."""
+
+from msgspec import Struct
+
+
+class Reach(Struct, frozen=True):
+    account_id: str
+    pod_id: str | None = None  # set: this pod alone
+    inbox_id: str | None = None  # set: this inbox alone
+
+    def covers(self, account_id: str, pod_id: str, inbox_id: str) -> bool:
+        """Whether an inbox, with what is in it, lies within."""
+        return (
+            self.account_id == account_id
+            and self.pod_id in (None, pod_id)
+            and self.inbox_id in (None, inbox_id)
+        )
+
+    def covers_pod(self, pod_id: str) -> bool:
+        return self.inbox_id is None and self.pod_id in (None, pod_id)
+
+    @property
+    def is_account(self) -> bool:
+        return self.pod_id is None and self.inbox_id is None
+
+
+def default_pod(account_id: str) -> str:
+    """The id of the pod where inboxes go unless told otherwise."""
+    return f"pod_{account_id[4:]}"
