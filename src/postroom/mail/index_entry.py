@@ -1,0 +1,117 @@
+"""What the index keeps of a mail: a row of tokens, written for FTS5 and for PostgreSQL's `tsvector`.
+
+A `tsvector` counts 16,383 places, 256 of one token, in 1 MB. Both are given no more, so they answer alike.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from postroom.mail import tokens
+
+SUBJECT, SENDER, RECIPIENTS = "¶", "←", "→"  # before the tokens that `subject:`, `from:` and `to:` look for
+SCOPE = "¤"
+GAP = "·"  # holds a place that nothing is found at: no phrase reaches over it
+
+MAX_READ_CHARS = 400_000
+MAX_PLACES = 16_381
+LAST_PLACE = 16_383  # of all words behind the places: each is found, but stands beside nothing
+MAX_PLACES_OF_A_TOKEN = 255
+MAX_DISTINCT_TOKENS = 30_000
+MAX_DISTINCT_BYTES = 500_000
+# Places for each part; the text of files gets what is left.
+SUBJECT_PLACES, SENDER_PLACES, RECIPIENT_PLACES, FILENAME_PLACES = 256, 64, 512, 512
+TEXT_PLACES_BESIDE_FILES = 7_000
+
+
+@dataclass(frozen=True, slots=True)
+class Searchable:
+    """The parts of a mail that are looked in; names stand beside their addresses."""
+
+    subject: str
+    sender: str
+    recipients: Sequence[str]
+    text: str
+    filenames: Sequence[str] = ()
+    file_texts: Sequence[str] = ()
+
+
+@dataclass(slots=True)
+class IndexEntry:
+    """Tokens in their places, and those behind the last place."""
+
+    places: list[str] = field(default_factory=list)
+    behind: list[str] = field(default_factory=list)
+    scopes: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    distinct_bytes: int = 0
+    unread_chars: int = MAX_READ_CHARS
+
+    def add(self, part: str, limit: int, mark: str = "") -> None:
+        """At most `limit` places for this part, and a gap."""
+        text = part[: self.unread_chars]
+        self.unread_chars -= len(text)
+        words = tokens.split(text)
+        if mark:
+            words = [mark + word for word in words]
+        room = max(0, min(limit, MAX_PLACES - len(self.places)))
+        if words and room:
+            self.places.extend([self._placed(word) for word in words[:room]])
+            self.places.append(GAP)
+        self.behind.extend([word for word in words[room:] if word not in self.counts and self._take(word, 0)])
+
+    def _placed(self, word: str) -> str:
+        count = self.counts.get(word)
+        if count is None:
+            return word if self._take(word, 1) else GAP
+        if count >= MAX_PLACES_OF_A_TOKEN:
+            return GAP
+        self.counts[word] = count + 1
+        return word
+
+    def _take(self, word: str, count: int) -> bool:
+        bytes_after = self.distinct_bytes + len(word.encode())
+        if bytes_after > MAX_DISTINCT_BYTES or len(self.counts) >= MAX_DISTINCT_TOKENS:
+            return False
+        self.counts[word], self.distinct_bytes = count, bytes_after
+        return True
+
+
+def scope(identifier: str) -> str:
+    """The token of an account, pod or inbox that a mail belongs to; no word of a mail is like it."""
+    return SCOPE + identifier.replace("_", "")
+
+
+def of_mail(mail: Searchable, scopes: Iterable[str]) -> IndexEntry:
+    entry = IndexEntry(scopes=list(scopes))
+    entry.add(mail.subject, SUBJECT_PLACES, SUBJECT)
+    entry.add(mail.subject, SUBJECT_PLACES)
+    entry.add(mail.sender, SENDER_PLACES, SENDER)
+    entry.add(mail.sender, SENDER_PLACES)
+    _add_all(entry, mail.recipients, RECIPIENT_PLACES, RECIPIENTS)
+    _add_all(entry, mail.recipients, RECIPIENT_PLACES)
+    _add_all(entry, mail.filenames, FILENAME_PLACES)
+    entry.add(mail.text, TEXT_PLACES_BESIDE_FILES if any(mail.file_texts) else MAX_PLACES)
+    _add_all(entry, mail.file_texts, MAX_PLACES)
+    return entry
+
+
+def to_fts5(entry: IndexEntry) -> str:
+    """For the one column of a table with `tokenize = 'ascii'`, which keeps every other character as it is."""
+    behind = f" {GAP} ".join(entry.behind)
+    return " ".join([*entry.places, behind, GAP, *entry.scopes])
+
+
+def to_tsvector(entry: IndexEntry) -> str:
+    found: dict[str, list[str]] = {}
+    for place, token in enumerate(entry.places, 1):
+        found.setdefault(token, []).append(str(place))
+    found.pop(GAP, None)
+    for token in (*entry.behind, *entry.scopes):
+        found.setdefault(token, []).append(str(LAST_PLACE))
+    return " ".join([f"'{token}':{','.join(places)}" for token, places in found.items()])
+
+
+def _add_all(entry: IndexEntry, parts: Iterable[str], limit: int, mark: str = "") -> None:
+    end = len(entry.places) + limit
+    for part in parts:
+        entry.add(part, end - len(entry.places), mark)

@@ -1,0 +1,120 @@
+"""Text to the tokens it is found by: case and accents folded, words whole, scripts without spaces as pairs.
+
+Tokens hold letters, digits and vowel signs alone, so no database splits, folds or must escape them.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+
+VERSION = 1  # one more whenever the same text would give other tokens: the index is then made anew
+MAX_TOKEN_CHARS = 64
+
+# Scripts that are written without spaces, or join endings to words: Thai, Lao, Burmese, Hangul, Khmer, kana,
+# Bopomofo and Han.
+_PAIRED = (
+    r"\u0e01-\u0eff\u1000-\u11ff\u1780-\u17ff\u3005-\u3007\u3041-\u318f\u31a0-\u31ff\u3400-\u9fff"
+    r"\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7ff\U00020000-\U0003ffff"
+)
+_PAIRED_CHARACTER = re.compile(f"[{_PAIRED}]")
+_RUN = re.compile(f"[{_PAIRED}]+|[^ {_PAIRED}]+")
+# What some systems write apart, above all in file names: Hangul letters, and the voicing marks of kana.
+_WRITTEN_APART = re.compile(
+    r"[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?|[\uac00-\ud7a3][\u11a8-\u11c2]"
+    r"|[\u3041-\u30ff][\u3099\u309a]|[\uff66-\uff9d][\uff9e\uff9f]"
+)
+_HANGUL_OR_KANA = re.compile(r"[\u1100-\u11ff\u3041-\u30ff]")
+# Accents, Hebrew and Arabic points, the Arabic joiner, voicing marks on their own, variation selectors.
+# Signs of other scripts stay: without them an Indian word is another word.
+_ACCENT = re.compile(
+    r"[\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed"
+    r"\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u3099\u309a\ufe00-\ufe0f\ufe20-\ufe2f\U000e0100-\U000e01ef]"
+)
+_WITHOUT_DECOMPOSITION = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "\u0131": "i", "æ": "ae", "œ": "oe", "þ": "th"}
+)
+_ASCII = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
+
+
+def split(text: str) -> list[str]:
+    """The tokens in their order. A run of pairs ends in its last character alone.
+
+    So every character of such a run begins just one token, and one character is found as a beginning.
+    """
+    folded = _fold(text)
+    if folded.isascii() or not _PAIRED_CHARACTER.search(folded):
+        return [word[:MAX_TOKEN_CHARS] for word in folded.split()]
+    return [token for token, _, _ in _spans(folded)]
+
+
+def split_sought(text: str) -> tuple[list[str], bool]:
+    """The tokens to look for, one behind the other, and whether the last is the beginning of one."""
+    tokens = split(text)
+    if not tokens or len(tokens[-1]) > 1 or not _PAIRED_CHARACTER.match(tokens[-1]):
+        return tokens, False
+    ends_a_run = len(tokens) > 1 and len(tokens[-2]) == 2 and _PAIRED_CHARACTER.match(tokens[-2]) is not None
+    return (tokens[:-1], False) if ends_a_run else (tokens, True)
+
+
+def compose(text: str) -> str:
+    """The same text with Hangul and kana in one piece; places of tokens are places in this."""
+    if text.isascii():
+        return text
+    return _WRITTEN_APART.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
+
+
+def locate(composed: str) -> Iterator[tuple[str, int, int]]:
+    """Each token of a composed text with its beginning and end there."""
+    folded = _fold(composed)
+    origin = [*_origins(composed), len(composed)]
+    for token, start, end in _spans(folded):
+        yield token, origin[start], max(origin[end - 1] + 1, origin[end])  # with the accents at its end
+
+
+def _fold(text: str) -> str:
+    """Every character by itself, in linear time: normalising a text sorts its runs of marks, slowly."""
+    if text.isascii():
+        return text.translate(_ASCII)
+    composed = compose(text)
+    table = {ord(character): _fold_character(character) for character in set(composed)}
+    return composed.translate(table)[: 2 * len(text) + 100]  # some single characters stand for eighteen
+
+
+@lru_cache(maxsize=16_384)
+def _fold_character(character: str) -> str:
+    """The character as it is found: nothing for a mark that does not count, a space for what parts words."""
+    if unicodedata.category(character) == "Cf":
+        return ""
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", character.casefold()).casefold())
+    if _HANGUL_OR_KANA.search(plain):
+        plain = unicodedata.normalize("NFC", plain)
+    plain = _ACCENT.sub("", plain.translate(_WITHOUT_DECOMPOSITION))
+    return "".join(_letter_or_space(part) for part in plain)
+
+
+def _letter_or_space(character: str) -> str:
+    digit = unicodedata.decimal(character, None)
+    if digit is not None:
+        return str(digit)
+    is_letter = character.isalnum() or unicodedata.category(character) in ("Mn", "Mc")
+    return character if is_letter else " "
+
+
+def _spans(folded: str) -> Iterator[tuple[str, int, int]]:
+    for run in _RUN.finditer(folded):
+        if not _PAIRED_CHARACTER.match(run[0]):
+            yield run[0][:MAX_TOKEN_CHARS], run.start(), run.end()
+            continue
+        for at, (first, second) in enumerate(pairwise(run[0]), run.start()):
+            yield first + second, at, at + 2
+        yield run[0][-1], run.end() - 1, run.end()
+
+
+def _origins(composed: str) -> "list[int] | range":
+    """For each character of the folded text, the place of the one it comes from."""
+    if composed.isascii():
+        return range(len(composed))
+    length = {character: len(_fold_character(character)) for character in set(composed)}
+    return [at for at, character in enumerate(composed) for _ in range(length[character])]

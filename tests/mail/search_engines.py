@@ -1,0 +1,81 @@
+"""Both databases with the search index of a few mails, and a slow reading of the same question."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+import psycopg
+
+from postroom.mail import index_entry, match_expression, tokens
+from postroom.mail.index_entry import Searchable
+from postroom.mail.query import Query, Term
+
+SCOPE = index_entry.scope("inb_1")
+OTHER_SCOPE = index_entry.scope("inb_2")
+
+
+class Engines:
+    """Mails are known by their number, and found newest first."""
+
+    def __init__(self, sqlite: sqlite3.Connection, postgres: "psycopg.Connection[tuple[int]]") -> None:
+        self.sqlite, self.postgres = sqlite, postgres
+
+    def fill(self, mails: Sequence[Searchable], scopes: Sequence[str] = (SCOPE,)) -> None:
+        self.sqlite.execute("insert into mails (mails) values ('delete-all')")
+        self.postgres.execute("truncate mails")
+        for number, mail in enumerate(mails):
+            entry = index_entry.of_mail(mail, scopes)
+            words = (number, index_entry.to_fts5(entry))
+            self.sqlite.execute("insert into mails (rowid, words) values (?, ?)", words)
+            words = (number, index_entry.to_tsvector(entry))
+            self.postgres.execute("insert into mails values (%s, %s::tsvector)", words)
+
+    def find_on_sqlite(self, query: Query, scope: str = SCOPE) -> list[int]:
+        sql = "select rowid from mails where mails match ? order by rowid desc"
+        return [row[0] for row in self.sqlite.execute(sql, (match_expression.to_fts5(query, scope),))]
+
+    def find_on_postgres(self, query: Query, scope: str = SCOPE) -> list[int]:
+        sql = "select id from mails where words @@ %s::tsquery order by id desc"
+        return [row[0] for row in self.postgres.execute(sql, (match_expression.to_tsquery(query, scope),))]
+
+    def find(self, query: Query, scope: str = SCOPE) -> list[int]:
+        found = self.find_on_sqlite(query, scope)
+        assert self.find_on_postgres(query, scope) == found
+        return found
+
+
+@contextlib.contextmanager
+def opened(postgres_url: str) -> Iterator[Engines]:
+    with (
+        contextlib.closing(sqlite3.connect(":memory:")) as sqlite,
+        psycopg.connect(postgres_url, autocommit=True) as postgres,
+    ):
+        sqlite.execute("create virtual table mails using fts5 (words, content = '', tokenize = 'ascii')")
+        postgres.execute("create table mails (id bigint primary key, words tsvector not null)")
+        postgres.execute("create index on mails using gin (words)")
+        postgres.execute("set enable_seqscan = off")  # so that few mails, too, are found by the index
+        yield Engines(sqlite, postgres)
+
+
+def matches(query: Query, mail: Searchable) -> bool:
+    return all(any(holds(term, mail) for term in group) for group in query.terms)
+
+
+def holds(term: Term, mail: Searchable) -> bool:
+    return any(stands_in(term, tokens.split(text)) for text in looked_in(term, mail)) != term.is_negated
+
+
+def looked_in(term: Term, mail: Searchable) -> list[str]:
+    subject, sender, recipients = [mail.subject], [mail.sender], list(mail.recipients)
+    everything = [*subject, *sender, *recipients, mail.text, *mail.filenames, *mail.file_texts]
+    return {"subject": subject, "from": sender, "to": recipients, "": everything}[term.field]
+
+
+def stands_in(term: Term, words: list[str]) -> bool:
+    *whole, last = term.tokens
+    for start in range(len(words) - len(whole)):
+        word = words[start + len(whole)]
+        fits = word.startswith(last) if term.is_beginning else word == last
+        if fits and words[start : start + len(whole)] == whole:
+            return True
+    return False
