@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import pairwise
+from operator import add
 
 VERSION = 1  # one more whenever the same text would give other tokens: the index is then made anew
 MAX_TOKEN_CHARS = 64
@@ -46,7 +46,7 @@ def split(text: str) -> list[str]:
     folded = _fold(text)
     if folded.isascii() or not _PAIRED_CHARACTER.search(folded):
         return [word[:MAX_TOKEN_CHARS] for word in folded.split()]
-    return [token for token, _, _ in _spans(folded)]
+    return [token for run in _RUN.findall(folded) for token in _tokens_of(run)]
 
 
 def split_sought(text: str) -> tuple[list[str], bool]:
@@ -85,8 +85,11 @@ def _fold(text: str) -> str:
 @lru_cache(maxsize=16_384)
 def _fold_character(character: str) -> str:
     """The character as it is found: nothing for a mark that does not count, a space for what parts words."""
-    if unicodedata.category(character) == "Cf":
-        return ""
+    category = unicodedata.category(character)
+    if category.startswith("C"):
+        return "" if category == "Cf" else " "
+    if category == "Lo" and unicodedata.is_normalized("NFKD", character):
+        return character
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", character.casefold()).casefold())
     if _HANGUL_OR_KANA.search(plain):
         plain = unicodedata.normalize("NFC", plain)
@@ -104,12 +107,18 @@ def _letter_or_space(character: str) -> str:
 
 def _spans(folded: str) -> Iterator[tuple[str, int, int]]:
     for run in _RUN.finditer(folded):
-        if not _PAIRED_CHARACTER.match(run[0]):
+        if _PAIRED_CHARACTER.match(run[0]):
+            yield from (
+                (token, at, at + len(token)) for at, token in enumerate(_tokens_of(run[0]), run.start())
+            )
+        else:
             yield run[0][:MAX_TOKEN_CHARS], run.start(), run.end()
-            continue
-        for at, (first, second) in enumerate(pairwise(run[0]), run.start()):
-            yield first + second, at, at + 2
-        yield run[0][-1], run.end() - 1, run.end()
+
+
+def _tokens_of(run: str) -> list[str]:
+    if _PAIRED_CHARACTER.match(run):
+        return [*map(add, run, run[1:]), run[-1]]
+    return [run[:MAX_TOKEN_CHARS]]
 
 
 def _origins(composed: str) -> "list[int] | range":
