@@ -55,18 +55,21 @@ class IndexEntry:
             words = [mark + word for word in words]
         room = max(0, min(limit, MAX_PLACES - len(self.places)))
         if words and room:
-            self.places.extend([self._placed(word) for word in words[:room]])
-            self.places.append(GAP)
+            self._place(words[:room])
         self.behind.extend([word for word in words[room:] if word not in self.counts and self._take(word, 0)])
 
-    def _placed(self, word: str) -> str:
-        count = self.counts.get(word)
-        if count is None:
-            return word if self._take(word, 1) else GAP
-        if count >= MAX_PLACES_OF_A_TOKEN:
-            return GAP
-        self.counts[word] = count + 1
-        return word
+    def _place(self, words: list[str]) -> None:
+        counts, put = self.counts, self.places.append
+        for word in words:
+            count = counts.get(word)
+            if count is None:
+                put(word if self._take(word, 1) else GAP)
+            elif count < MAX_PLACES_OF_A_TOKEN:
+                counts[word] = count + 1
+                put(word)
+            else:
+                put(GAP)
+        put(GAP)
 
     def _take(self, word: str, count: int) -> bool:
         bytes_after = self.distinct_bytes + len(word.encode())
