@@ -10,8 +10,7 @@ from postroom.mail import index_entry, match_expression, tokens
 from postroom.mail.index_entry import Searchable
 from postroom.mail.query import Query, Term
 
-SCOPE = index_entry.scope("inb_1")
-OTHER_SCOPE = index_entry.scope("inb_2")
+REALM, SCOPE = "a1", "inb1"
 
 
 class Engines:
@@ -20,27 +19,29 @@ class Engines:
     def __init__(self, sqlite: sqlite3.Connection, postgres: "psycopg.Connection[tuple[int]]") -> None:
         self.sqlite, self.postgres = sqlite, postgres
 
-    def fill(self, mails: Sequence[Searchable], scopes: Sequence[str] = (SCOPE,)) -> None:
+    def fill(self, mails: Sequence[Searchable]) -> None:
         self.sqlite.execute("insert into mails (mails) values ('delete-all')")
         self.postgres.execute("truncate mails")
         for number, mail in enumerate(mails):
-            entry = index_entry.of_mail(mail, scopes)
+            entry = index_entry.of_mail(mail, REALM, [SCOPE])
             words = (number, index_entry.to_fts5(entry))
             self.sqlite.execute("insert into mails (rowid, words) values (?, ?)", words)
             words = (number, index_entry.to_tsvector(entry))
             self.postgres.execute("insert into mails values (%s, %s::tsvector)", words)
 
-    def find_on_sqlite(self, query: Query, scope: str = SCOPE) -> list[int]:
+    def find_on_sqlite(self, query: Query, realm: str = REALM, scope: str = "") -> list[int]:
         sql = "select rowid from mails where mails match ? order by rowid desc"
-        return [row[0] for row in self.sqlite.execute(sql, (match_expression.to_fts5(query, scope),))]
+        expression = match_expression.to_fts5(query, realm, scope)
+        return [row[0] for row in self.sqlite.execute(sql, (expression,))]
 
-    def find_on_postgres(self, query: Query, scope: str = SCOPE) -> list[int]:
+    def find_on_postgres(self, query: Query, realm: str = REALM, scope: str = "") -> list[int]:
         sql = "select id from mails where words @@ %s::tsquery order by id desc"
-        return [row[0] for row in self.postgres.execute(sql, (match_expression.to_tsquery(query, scope),))]
+        expression = match_expression.to_tsquery(query, realm, scope)
+        return [row[0] for row in self.postgres.execute(sql, (expression,))]
 
-    def find(self, query: Query, scope: str = SCOPE) -> list[int]:
-        found = self.find_on_sqlite(query, scope)
-        assert self.find_on_postgres(query, scope) == found
+    def find(self, query: Query, realm: str = REALM, scope: str = "") -> list[int]:
+        found = self.find_on_sqlite(query, realm, scope)
+        assert self.find_on_postgres(query, realm, scope) == found
         return found
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from postroom.mail import index_entry
 from postroom.mail.index_entry import Searchable
 from postroom.mail.query import InvalidQuery, parse
-from tests.mail.search_engines import OTHER_SCOPE, Engines, matches, opened
+from tests.mail.search_engines import SCOPE, Engines, matches, opened
 
 WORDS = [
     *("red", "apple", "Äpfel", "Straße", "invoice", "INV-2026", "1,234.56", "bob@mail.example.com", "a"),
@@ -138,16 +138,19 @@ def test_long_questions_are_refused_or_answered(engines: Engines, q: str) -> Non
     engines.find(query)
 
 
-def test_nothing_is_found_in_another_scope(engines: Engines) -> None:
+def test_nothing_is_found_in_another_scope_or_realm(engines: Engines) -> None:
     engines.fill([letter("secret plan")])
     for q in ("secret", "-nothing", '"secret plan"', "se*", "is:unread", "secret OR -plan"):
         assert engines.find(parse(q)) == [0]
-        assert engines.find(parse(q), OTHER_SCOPE) == []
+        assert engines.find(parse(q), scope=SCOPE) == [0]
+        assert engines.find(parse(q), scope="inb2") == []
+        assert engines.find(parse(q), "a", SCOPE) == []
+        assert engines.find(parse(q), "a11") == []
 
 
 def test_no_word_of_a_question_is_the_token_of_a_scope(engines: Engines) -> None:
     engines.fill([letter("plain")])
-    for q in ("¤inb1", "inb1", "inb*", "¶plain", "←plain", "·"):
+    for q in ("¤inb1", "inb1", "inb*", "a1*", "¶plain", "←plain", "·"):
         try:
             assert engines.find(parse(q)) == ([0] if q.endswith("plain") else [])
         except InvalidQuery:
@@ -197,7 +200,7 @@ def test_a_long_text_leaves_places_for_files(engines: Engines) -> None:
     ids=["long words", "wide letters", "han", "marks", "letters of eighteen letters"],
 )
 def test_a_hostile_text_stays_within_what_both_databases_hold(engines: Engines, text: str) -> None:
-    entry = index_entry.of_mail(letter(text, recipients=["x@example.com"] * 5_000, files=[text]), [])
+    entry = index_entry.of_mail(letter(text, recipients=["x@example.com"] * 5_000, files=[text]), "a1", [])
     assert len(entry.places) <= index_entry.MAX_PLACES + 1
     assert len(entry.counts) <= index_entry.MAX_DISTINCT_TOKENS
     engines.fill([letter(text, recipients=["x@example.com"] * 5_000, files=[text])])

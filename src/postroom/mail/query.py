@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Literal
 
-from postroom.mail import index_entry, tokens
+from postroom.mail import tokens
 
 MAX_CHARS = 512
 MAX_TERMS = 32
@@ -16,12 +16,6 @@ MAX_TERMS = 32
 Field = Literal["", "subject", "from", "to"]
 FilterName = Literal["label", "in", "has", "is", "before", "after"]
 
-MARKS: dict[Field, str] = {
-    "": "",
-    "subject": index_entry.SUBJECT,
-    "from": index_entry.SENDER,
-    "to": index_entry.RECIPIENTS,
-}
 VALUES = {"has": ("attachment",), "is": ("unread", "sent", "blocked")}
 
 _ITEM = re.compile(
