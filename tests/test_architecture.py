@@ -24,21 +24,26 @@ LAYERS: list[list[str]] = [
 # Inside a room as well: a file imports only the files before it.
 ROOMS: dict[str, list[str]] = {
     "accounts": [
-        "names",
-        "secret_values",
-        "reach",
-        "permissions",
-        "accounts",
-        "pods",
-        "keys",
-        "limits",
-        "domains",
+        *(
+            "names",
+            "secret_values",
+            "reach",
+            "permissions",
+            "actors",
+            "approval",
+            "pauses",
+            "accounts",
+            "pods",
+        ),
+        *("keys", "limits", "domains"),
     ],
-    "mailbox": ["inboxes", "attachments", "threads", "documents", "messages", "message_json", "raw_mails"],
+    "mailbox": [
+        *("inboxes", "attachments", "threads", "documents", "holds", "messages", "message_json", "raw_mails"),
+    ],
     "queue": ["schedule", "suppressions", "idempotency", "deliveries", "work"],
     "events": ["kinds", "payload", "events", "webhooks", "webhook_log", "announce"],
     "inward": ["bounces", "examine", "deposit", "receive"],
-    "outward": ["courier", "submit", "send", "signing", "deliver_mail", "deliver_webhook"],
+    "outward": ["courier", "states", "submit", "send", "signing", "deliver_mail", "deliver_webhook"],
 }
 FILES_OF_A_ROOM = 14
 DOORS = {"smtp", "web", "couriers", "extraction"}

@@ -83,6 +83,14 @@ class NothingToDo(ApiError):
     status, code = 409, "nothing_to_do"
 
 
+class NotHeld(ApiError):
+    status, code = 409, "not_held"
+
+
+class ContentChanged(ApiError):
+    status, code = 409, "content_changed"
+
+
 class PayloadTooLarge(ApiError):
     status, code = 413, "payload_too_large"
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from postroom import ids
-from postroom.accounts import names, permissions
+from postroom.accounts import actors, names, permissions
+from postroom.accounts.actors import Actor
 from postroom.accounts.reach import Reach
 from postroom.config import Plan
 from postroom.errors import ApiKeyLimitReached, NotFound
@@ -61,6 +62,18 @@ class Caller:
     plan: Plan
     reach: Reach
     permissions: frozenset[str] = frozenset(permissions.ALL)
+    key_name: str = ""
+    lineage: tuple[str, ...] = ()  # the keys it comes from, also those that are gone
+    approval: str | None = None
+    limits: str | None = None
+    session_id: str | None = None  # set: a person, signed in with the key
+    session_name: str = ""
+
+    @property
+    def actor(self) -> Actor:
+        if self.session_id is not None:
+            return Actor(actors.SESSION, self.session_id, self.session_name)
+        return Actor(actors.KEY, self.key_id, self.key_name)
 
     @property
     def inbox_id(self) -> str | None:
@@ -88,7 +101,7 @@ def add(
     pod_id: str | None = None,
     asked: Iterable[str] | None = None,
     expires_at: int | None = None,
-    created_by: str | None = None,
+    creator: "Caller | None" = None,
 ) -> Key:
     """`asked` are permissions; without, those that are usual for its reach."""
     names.require_clean(name, "name")
@@ -104,12 +117,13 @@ def add(
         pod_id=pod_id,
         permissions=permissions.read(asked, is_of_an_inbox=inbox_id is not None),
         expires_at=expires_at,
-        created_by=created_by,
+        created_by=None if creator is None else creator.key_id,
     )
     tx.run(
         "insert into keys (id, account_id, pod_id, inbox_id, name, token_hash, token_prefix, last4,"
-        " permissions, expires_at, created_by, created_at) values (:id, :account_id, :pod_id, :inbox_id,"
-        " :name, :token_hash, :token_prefix, :last4, :permissions, :expires_at, :created_by, :now)",
+        " permissions, expires_at, created_by, lineage, created_at) values (:id, :account_id, :pod_id,"
+        " :inbox_id, :name, :token_hash, :token_prefix, :last4, :permissions, :expires_at, :created_by,"
+        " :lineage, :now)",
         id=key.id,
         account_id=account_id,
         inbox_id=inbox_id,
@@ -120,7 +134,8 @@ def add(
         pod_id=pod_id,
         permissions=" ".join(key.permissions),
         expires_at=expires_at,
-        created_by=created_by,
+        created_by=key.created_by,
+        lineage="" if creator is None else " ".join((*creator.lineage, creator.key_id)),
         now=now,
     )
     return key
@@ -130,7 +145,8 @@ def find_caller(tx: Tx, token: str, now: int) -> Caller | None:
     token_hash = _hash(token)
     row = tx.one(
         "select keys.id, keys.account_id, keys.pod_id, keys.inbox_id, keys.token_hash, keys.permissions,"
-        " keys.expires_at, accounts.name, accounts.plan"
+        " keys.expires_at, keys.name as key_name, keys.lineage, keys.approval, keys.limits,"
+        " accounts.name, accounts.plan"
         " from keys join accounts on accounts.id = keys.account_id where keys.token_hash = :token_hash",
         token_hash=token_hash,
     )
@@ -140,7 +156,18 @@ def find_caller(tx: Tx, token: str, now: int) -> Caller | None:
         return None
     reach = Reach(row["account_id"], row["pod_id"], row["inbox_id"])
     held = frozenset(row["permissions"].split())
-    return Caller(row["id"], row["account_id"], row["name"], row["plan"], reach, held)
+    return Caller(
+        row["id"],
+        row["account_id"],
+        row["name"],
+        row["plan"],
+        reach,
+        held,
+        row["key_name"],
+        tuple(row["lineage"].split()),
+        row["approval"],
+        row["limits"],
+    )
 
 
 def find_valid(tx: Tx, key_ids: Sequence[str], now: int) -> set[str]:

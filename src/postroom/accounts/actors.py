@@ -1,0 +1,23 @@
+"""Who did something: a key, a person with a session, a reviewer by mail, or the server itself."""
+
+import msgspec
+from msgspec import Struct
+
+KEY, SESSION, REVIEWER, SYSTEM = "key", "session", "reviewer", "system"
+
+
+class Actor(Struct, frozen=True):
+    type: str
+    id: str
+    name: str
+
+
+THE_SERVER = Actor(SYSTEM, "postroom", "Postroom")
+
+
+def encode(actor: Actor) -> str:
+    return msgspec.json.encode(actor).decode()
+
+
+def decode(stored: str | None) -> Actor | None:
+    return None if stored is None else msgspec.json.decode(stored, type=Actor)

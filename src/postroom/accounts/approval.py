@@ -1,0 +1,105 @@
+"""Approval: when a send waits for a person, on account, pod, inbox and key. All levels add up."""
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Struct
+
+from postroom.errors import BadRequest
+from postroom.mail.address import normalize, validate
+
+ALWAYS, STRANGERS, ATTACHMENTS, LINKS, RISK = "always", "strangers", "attachments", "links", "risk"
+WORDS = (ALWAYS, STRANGERS, ATTACHMENTS, LINKS, RISK)
+OVER_PER_DAY = "overPerDay"
+KEY = "key"  # the reason of a send by a key that may only draft
+EXPIRES_HOURS = 72
+LONGEST_HOURS = 30 * 24
+REVIEWERS_LIMIT = 10
+RULES_LIMIT = 20
+
+
+class OverPerDay(Struct, rename="camel", frozen=True, forbid_unknown_fields=True):
+    over_per_day: int
+
+
+class Approval(Struct, rename="camel", frozen=True):
+    when: list[str | OverPerDay] = []
+    expires_hours: int = EXPIRES_HOURS
+    reviewers: list[str] = []
+
+
+class Conditions(Struct, frozen=True):
+    """All levels of one send, added up."""
+
+    words: frozenset[str] = frozenset()
+    over_per_day: int | None = None
+    expires_hours: int = EXPIRES_HOURS
+    reviewers: tuple[str, ...] = ()
+
+
+NONE = Conditions()
+
+
+def require_valid(approval: Approval) -> Approval:
+    """Raises BadRequest with the field; reviewers come back in the form that is compared."""
+    if len(approval.when) > RULES_LIMIT:
+        raise BadRequest(f"approval.when has at most {RULES_LIMIT} rules.", field="approval")
+    for rule in approval.when:
+        if isinstance(rule, OverPerDay):
+            if rule.over_per_day < 0:
+                raise BadRequest("overPerDay must be 0 or more.", field="approval")
+        elif rule not in WORDS:
+            known = ", ".join(WORDS)
+            raise BadRequest(
+                f"'{rule[:50]}' is no rule of approval. There are {known} and {{overPerDay: n}}.",
+                field="approval",
+            )
+    if not 1 <= approval.expires_hours <= LONGEST_HOURS:
+        raise BadRequest(f"expiresHours must be 1 to {LONGEST_HOURS}.", field="approval")
+    return msgspec.structs.replace(approval, reviewers=_require_reviewers(approval.reviewers))
+
+
+def _require_reviewers(addresses: list[str]) -> list[str]:
+    if len(addresses) > REVIEWERS_LIMIT:
+        raise BadRequest(f"approval has at most {REVIEWERS_LIMIT} reviewers.", field="approval")
+    try:
+        return list(dict.fromkeys(normalize(validate(address)) for address in addresses))
+    except ValueError as error:
+        raise BadRequest(f"A reviewer is no address: {error}", field="approval") from None
+
+
+def encode(approval: Approval | None) -> str | None:
+    return None if approval is None else msgspec.json.encode(approval).decode()
+
+
+def decode(stored: str | None) -> Approval | None:
+    return None if stored is None else msgspec.json.decode(stored, type=Approval)
+
+
+def add_up(stored: Iterable[str | None]) -> Conditions:
+    """What cannot be read any more, or names a rule that this version does not know, holds everything."""
+    levels = [level for level in stored if level is not None]
+    if not levels:
+        return NONE
+    words: set[str] = set()
+    counts: list[int] = []
+    hours: list[int] = []
+    reviewers: list[str] = []
+    for level in levels:
+        try:
+            approval = msgspec.json.decode(level, type=Approval)
+        except msgspec.DecodeError:
+            words.add(ALWAYS)
+            continue
+        words |= {rule for rule in approval.when if isinstance(rule, str)}
+        counts += [rule.over_per_day for rule in approval.when if isinstance(rule, OverPerDay)]
+        hours += [approval.expires_hours] if approval.when else []
+        reviewers += approval.reviewers
+    if not words <= set(WORDS):
+        words = (words & set(WORDS)) | {ALWAYS}
+    return Conditions(
+        frozenset(words),
+        min(counts, default=None),
+        min(hours, default=EXPIRES_HOURS),
+        tuple(dict.fromkeys(reviewers)),
+    )

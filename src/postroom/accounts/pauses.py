@@ -1,0 +1,51 @@
+"""Pauses: nothing leaves an account, a pod or an inbox until a person says so again."""
+
+from dataclasses import dataclass
+
+from postroom.accounts import actors
+from postroom.accounts.actors import Actor
+from postroom.accounts.reach import Reach
+from postroom.storage.database import Tx
+
+# Of a row of `inboxes`: whether anything above it is paused.
+IS_PAUSED = "exists (select 1 from pauses where scope_id in (inboxes.id, inboxes.pod_id, inboxes.account_id))"
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    since: int
+    actor: Actor
+
+
+def scope_of(reach: Reach) -> str:
+    return reach.inbox_id or reach.pod_id or reach.account_id
+
+
+def find(tx: Tx, scope_id: str) -> Pause | None:
+    row = tx.one("select since, actor from pauses where scope_id = :id", id=scope_id)
+    if row is None:
+        return None
+    actor = actors.decode(row["actor"])
+    assert actor is not None
+    return Pause(row["since"], actor)
+
+
+def add(tx: Tx, account_id: str, scope_id: str, actor: Actor, now: int) -> None:
+    """One that is there already stays as it is."""
+    tx.run(
+        "insert into pauses (scope_id, account_id, since, actor)"
+        " values (:scope_id, :account_id, :now, :actor) on conflict (scope_id) do nothing",
+        scope_id=scope_id,
+        account_id=account_id,
+        now=now,
+        actor=actors.encode(actor),
+    )
+
+
+def remove(tx: Tx, scope_id: str) -> bool:
+    return tx.run("delete from pauses where scope_id = :id", id=scope_id) == 1
+
+
+def is_inbox_paused(tx: Tx, inbox_id: str) -> bool:
+    row = tx.one(f"select {IS_PAUSED} as is_paused from inboxes where inboxes.id = :id", id=inbox_id)
+    return row is not None and bool(row["is_paused"])

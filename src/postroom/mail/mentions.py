@@ -1,0 +1,25 @@
+"""Whether a text that is about to leave names a place of the network: a URL, mailto: or a bare domain."""
+
+import re
+
+_SCHEME = re.compile(r"(?i)[a-z0-9+.-]://|mailto:|www\.")
+# A dot between two labels, of which the second could be a top-level domain. Rather too many than too few.
+_DOT_OF_A_NAME = re.compile(r"(?i)[\w-]\.[^\W\d_]\w|[a-z0-9-][\u3002\uff0e\uff61][a-z]{2}")
+_SPACES_AND_SIGNS = re.compile(r"[^\w.@\u3002\uff0e\uff61-]+")
+_TARGET = re.compile(r"(?i)\b(?:href|src|action|background|cite|poster|srcset|formaction)\s?=|url\s?\(")
+_INVISIBLE = re.compile("[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+
+
+def mentions_a_link(text: str, html: str | None) -> bool:
+    """Over the text as read and the HTML as written, so that neither can hide one from the other."""
+    if html is not None and (_TARGET.search(html) or _names_a_place(html)):
+        return True
+    return _names_a_place(text)
+
+
+def _names_a_place(text: str) -> bool:
+    seen = _INVISIBLE.sub("", text)
+    if _SCHEME.search(seen):
+        return True
+    words = (word for word in _SPACES_AND_SIGNS.split(seen) if "@" not in word)
+    return any(_DOT_OF_A_NAME.search(word) for word in words)

@@ -1,0 +1,199 @@
+"""Holds: why a send waits, until when, and what was decided about it. One row a message."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import Struct
+
+from postroom.accounts import actors
+from postroom.accounts.actors import Actor
+from postroom.accounts.reach import Reach
+from postroom.clock import to_iso
+from postroom.storage.database import Row, Tx, one_of
+
+HELD, SCHEDULED, APPROVED, RELEASED = "held", "scheduled", "approved", "released"
+REJECTED, EXPIRED, CANCELLED = "rejected", "expired", "cancelled"
+STATES = (HELD, SCHEDULED, APPROVED, RELEASED, REJECTED, EXPIRED, CANCELLED)
+PAUSED = "paused"  # the one reason that nobody approves: it ends with its pause
+COUNTED_BEYOND_PAGE = 1000
+
+COLUMNS = (
+    "message_id, account_id, pod_id, inbox_id, key_id, state, reasons, content_hash, bcc, is_paused,"
+    " expires_at, send_at, let_go_at, due_at, created_at, decided_at, actor, note"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    message_id: str
+    account_id: str
+    pod_id: str
+    inbox_id: str
+    key_id: str
+    state: str
+    reasons: tuple[str, ...]
+    content_hash: str
+    bcc: tuple[str, ...]
+    is_paused: bool
+    expires_at: int | None
+    send_at: int | None
+    let_go_at: int | None
+    due_at: int | None  # when the loop has to look at it
+    created_at: int
+    decided_at: int | None = None
+    actor: Actor | None = None
+    note: str | None = None
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Hold":
+        return cls(
+            row["message_id"],
+            row["account_id"],
+            row["pod_id"],
+            row["inbox_id"],
+            row["key_id"],
+            row["state"],
+            tuple(msgspec.json.decode(row["reasons"], type=list[str])),
+            row["content_hash"],
+            tuple(msgspec.json.decode(row["bcc"], type=list[str])),
+            bool(row["is_paused"]),
+            row["expires_at"],
+            row["send_at"],
+            row["let_go_at"],
+            row["due_at"],
+            row["created_at"],
+            row["decided_at"],
+            actors.decode(row["actor"]),
+            row["note"],
+        )
+
+    @property
+    def needs_approval(self) -> bool:
+        return any(reason != PAUSED for reason in self.reasons)
+
+
+class ShownHold(Struct, rename="camel", frozen=True):
+    """What the interface shows of a hold."""
+
+    state: str
+    reasons: list[str]
+    content_hash: str
+    expires_at: str | None
+    send_at: str | None
+    decided_at: str | None
+    decided_by: Actor | None
+    note: str | None
+
+
+def show(hold: Hold) -> ShownHold:
+    return ShownHold(
+        state=hold.state,
+        reasons=list(hold.reasons),
+        content_hash=hold.content_hash,
+        expires_at=_iso(hold.expires_at),
+        send_at=_iso(hold.send_at),
+        decided_at=_iso(hold.decided_at),
+        decided_by=hold.actor,
+        note=hold.note,
+    )
+
+
+def _iso(moment: int | None) -> str | None:
+    return None if moment is None else to_iso(moment)
+
+
+def add_all(tx: Tx, new: Sequence[Hold]) -> None:
+    tx.many(f"insert into holds ({COLUMNS}) values :rows", [_to_row(hold) for hold in new])
+
+
+def put(tx: Tx, hold: Hold) -> Hold:
+    """Stores a hold anew, whatever stood there."""
+    tx.run("delete from holds where message_id = :id", id=hold.message_id)
+    add_all(tx, [hold])
+    tx.run("update messages set has_hold = 1 where id = :id and has_hold = 0", id=hold.message_id)
+    return hold
+
+
+def remove(tx: Tx, message_id: str) -> None:
+    tx.run("delete from holds where message_id = :id", id=message_id)
+    tx.run("update messages set has_hold = 0 where id = :id", id=message_id)
+
+
+def _to_row(hold: Hold) -> tuple[object, ...]:
+    return (
+        hold.message_id,
+        hold.account_id,
+        hold.pod_id,
+        hold.inbox_id,
+        hold.key_id,
+        hold.state,
+        msgspec.json.encode(hold.reasons).decode(),
+        hold.content_hash,
+        msgspec.json.encode(hold.bcc).decode(),
+        int(hold.is_paused),
+        hold.expires_at,
+        hold.send_at,
+        hold.let_go_at,
+        hold.due_at,
+        hold.created_at,
+        hold.decided_at,
+        None if hold.actor is None else actors.encode(hold.actor),
+        hold.note,
+    )
+
+
+def find(tx: Tx, message_id: str) -> Hold | None:
+    row = tx.one(f"select {COLUMNS} from holds where message_id = :id", id=message_id)
+    return None if row is None else Hold.from_row(row)
+
+
+def list_of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, Hold]:
+    if not message_ids:
+        return {}
+    is_wanted, wanted = one_of("message_id", message_ids)
+    rows = tx.all(f"select {COLUMNS} from holds where {is_wanted}", **wanted)
+    return {row["message_id"]: Hold.from_row(row) for row in rows}
+
+
+def list_within(tx: Tx, reach: Reach, state: str, limit: int, offset: int) -> tuple[list[Hold], int]:
+    """Oldest first for what waits, newest first for what is decided. The total stops counting somewhere."""
+    owner, owner_id = _owner(reach)
+    order = "created_at, message_id" if state in (HELD, SCHEDULED) else "created_at desc, message_id desc"
+    rows = tx.all(
+        f"select {COLUMNS} from holds where {owner} = :owner_id and state = :state"
+        f" order by {order} limit :limit offset :offset",
+        owner_id=owner_id,
+        state=state,
+        limit=limit,
+        offset=offset,
+    )
+    return [Hold.from_row(row) for row in rows], count_within(tx, reach, state, offset + limit)
+
+
+def count_within(tx: Tx, reach: Reach, state: str, shown: int = 0) -> int:
+    owner, owner_id = _owner(reach)
+    row = tx.one(
+        f"select count(*) as total from (select 1 from holds where {owner} = :owner_id and state = :state"
+        " limit :limit) as counted",
+        owner_id=owner_id,
+        state=state,
+        limit=shown + COUNTED_BEYOND_PAGE,
+    )
+    return int(row["total"]) if row else 0
+
+
+def _owner(reach: Reach) -> tuple[str, str]:
+    if reach.inbox_id is not None:
+        return "inbox_id", reach.inbox_id
+    if reach.pod_id is not None:
+        return "pod_id", reach.pod_id
+    return "account_id", reach.account_id
+
+
+def list_due(tx: Tx, limit: int, now: int) -> list[str]:
+    """Messages whose hold has to be looked at."""
+    rows = tx.all(
+        "select message_id from holds where due_at <= :now order by due_at limit :limit", now=now, limit=limit
+    )
+    return [row["message_id"] for row in rows]
