@@ -1,0 +1,94 @@
+# ruff: noqa: RUF001 (words of other languages use letters that look Latin)
+"""The forms of plain reports, a table: where each family of servers names a recipient, and where it begins to
+quote the mail that it returns."""
+
+import re
+
+_ADDRESS = r"[^\s<>()\[\]\"'“”「」『』【】«»,;:：，。、]{1,120}@[\w.-]{1,200}\w"
+_RECIPIENT = (
+    "recipient|recipients|failed recipient|final recipient|original recipient|recipient address|to|address"
+    "|user|failed address|mailbox"
+    "|intended recipient|recipient's address|rcpt to|delivery to|e-?mail address|destination|addressee|for"
+    "|envelope to|sent to|failed to"
+    "|empfänger|an|adresse|empfängeradresse|destinataire|destinataires|à|destinatario|destinatarios|para"
+    "|destinatari|destinatário|a"
+    "|ontvanger|aan|geadresseerde|mottagare|till|modtager|mottaker|til|vastaanottaja|odbiorca|do|adresat"
+    "|příjemce|komu|adresát|příjemci"
+    "|получатель|кому|адрес|адресат|адрес получателя|отримувач|одержувач|получател|címzett|παραλήπτης|προς"
+    "|alıcı|kime|destinatar|către"
+    "|收件人|收件者|收件人地址|收件地址|收信人|接收者|收件人邮箱|受信者|宛先|送信先|宛先アドレス"
+    "|送信先アドレス|수신자|받는 사람|받는사람|수신인"
+    "|수신 주소|người nhận|đến|penerima|kepada|ผู้รับ|ถึง|נמען|אל|المستلم|إلى|گیرنده|प्राप्तकर्ता"
+)
+_REASON = (
+    "reason|reasons|error|error message|error code|diagnostic|diagnostic code|details|remote server said"
+    "|response|the error was|error was"
+    "|remote host said|server response|the response was|the response from the remote server was"
+    "|delivery error|failure reason|cause|status"
+    "|reason for failure|reason code|remote server returned|technical details|problem|smtp error"
+    "|server error|result|bounce reason|explanation"
+    "|the error that the other server returned was|the reason"
+    "|grund|fehler|fehlermeldung|ursache|begründung|raison|motif|erreur|cause de l'erreur|motivo|razón"
+    "|error devuelto|causa|errore|motivazione"
+    "|erro|razão|reden|fout|oorzaak|orsak|fel|årsag|fejl|årsak|feil|syy|virhe|powód|przyczyna|błąd|důvod"
+    "|chyba|dôvod|причина|ошибка|помилка"
+    "|ok|hiba|hibaüzenet|αιτία|λόγος|σφάλμα|neden|sebep|hata|motivul|eroare|原因|退信原因|错误|错误信息"
+    "|失败原因|錯誤|錯誤訊息|理由|エラー|エラー内容"
+    "|不達理由|사유|원인|오류|실패 사유|반송 사유|반송사유|lý do|lỗi|alasan|kesalahan|เหตุผล|สาเหตุ"
+    "|ข้อผิดพลาด|סיבה|שגיאה|السبب|خطأ|علت|कारण"
+)
+
+_BULLET = r"[ \t*•>-]{0,9}"
+_END = r"[ \t.]{0,9}$"
+_REMARK = r"(?:[ \t]?\([^()\n]{0,200}\))?"
+_LABEL_END = rf"[\]】]?[ \t]{{0,30}}{_REMARK}[ \t]?[:：=][ \t]{{0,30}}"
+
+# In this order: the first form that names somebody is taken. Group 1 is the address.
+RECIPIENT_FORMS: dict[str, re.Pattern[str]] = {
+    "qmail, Postfix": re.compile(rf"^[ \t]{{0,4}}<({_ADDRESS})>{_REMARK}:"),
+    "relatives of qmail": re.compile(rf"^({_ADDRESS}):(?=\s|$)"),
+    "Exchange, with a date": re.compile(
+        rf"^[ \t]{{0,9}}[<'\"]?({_ADDRESS})[>'\"]?,? [^\n]{{0,60}}?\d{{1,2}}[:.]\d\d"
+    ),
+    "sendmail, Courier": re.compile(rf"^[ \t]{{0,9}}<({_ADDRESS})>{_END}"),
+    "exim, Gmail": re.compile(rf"^[ \t]{{2,9}}({_ADDRESS}){_REMARK}:?{_END}"),
+    "a label before the address": re.compile(
+        rf"^{_BULLET}[\[【]?(?:{_RECIPIENT}){_LABEL_END}[<\"'\[]{{0,2}}({_ADDRESS})", re.I
+    ),
+    "newer Exchange": re.compile(
+        rf"^[^\n<>()@]{{0,80}}[(<\[]({_ADDRESS})[)>\]](?:<mailto:[^<>\n]{{0,320}}>)?{_END}"
+    ),
+    "Outlook, with a link": re.compile(rf"^[^\n<>@]{{0,80}}?({_ADDRESS})<mailto:"),
+    "the address on a line": re.compile(rf"^{_BULLET}['\"]?({_ADDRESS})['\"]?{_END}"),
+    "a transcript": re.compile(rf"^[^\n]{{0,200}}?RCPT TO:\s?<?({_ADDRESS})", re.I),
+    "smail": re.compile(rf"^{_BULLET}<?({_ADDRESS})>?[ \t]{{0,9}}(?:\.\.\.|--|–|—|-|\||=>|->)[ \t]"),
+}
+ANY_ADDRESS = re.compile(_ADDRESS)
+REASON_LINE = re.compile(rf"^{_BULLET}[\[【]?(?:{_REASON}){_LABEL_END}(\S[^\n]{{0,900}})?$", re.I)
+
+COPY_STARTS = re.compile(
+    r"^[ \t]{0,4}(?:"
+    r"-{1,60} ?(?:below this line|this is a copy|original message|original mail|unsent message|returned m"
+    r"|message header"
+    r"|the header of the orig|the headers of the orig|message body|message follows|header of the"
+    r"|headers? follow|begin|enclosed|copy of|forwarded"
+    r"|ursprüngliche|originalnachricht|message d.origine|message original|mensaje original"
+    r"|mensagem original|messaggio originale"
+    r"|oorspronkelijk|ursprungligt|oprindelig|opprinnelig|oryginalna|wiadomość|původní|исходное"
+    r"|оригинальное|eredeti|αρχικό|özgün|orijinal"
+    r"|原始|原邮件|以下|元の|원본|원문)"
+    r"|original message (?:headers|follows|header)|original headers|message headers? follow"
+    r"|the original message (?:headers|follows|header)"
+    r"|the headers of the original|(?:your )?original message:|undelivered message|message contents follow"
+    r"|the following is a copy"
+    r"|ursprüngliche nachrichtenkopf|ursprüngliche nachricht|kopfzeilen der|message d.origine"
+    r"|en-têtes de message|encabezados de mensaje"
+    r"|mensaje original|intestazioni (?:originali|del messaggio)|messaggio originale|cabeçalhos"
+    r"|oorspronkelijke bericht"
+    r"|(?:原始邮件|原始郵件|原邮件|邮件原文|元のメール|元のメッセージ|원본 메일|원본 메시지)[:：]?[ \t]{0,9}$"
+    r"|исходное сообщение|заголовки исходного|текст исходного"
+    r"|(?:return-path|received|dkim-signature|message-id|mime-version|x-mailer"
+    r"|delivered-to)[ \t]{0,3}:[ \t]{0,3}\S"
+    r")",
+    re.I,
+)

@@ -1,0 +1,171 @@
+"""Reports that are text for people: whom they name, and the server's reason, by the table of forms.
+
+No single sign makes a report: words that a mail failed need a recipient too, and unknown words need a
+recipient, a code and the returned mail.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from postroom.mail.bounces import forms, reasons, wording
+from postroom.mail.bounces.notice import Notice, has_returned_mail
+from postroom.mail.bounces.report import RECIPIENTS_LIMIT, RecipientReport, clean_address
+
+REASON_LINES = 12
+
+Named = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """The lines of a text, with what is looked for once: a line that tells a reason, a line with a code."""
+
+    lines: list[str]
+    telling: str
+    coded: str
+
+
+def read_failed_recipients(notice: Notice) -> tuple[RecipientReport, ...]:
+    """Exim and Gmail name who failed in a header; the reason stands in the text below each address."""
+    written = notice.fields.joined("x-failed-recipients")[: RECIPIENTS_LIMIT * 400]
+    addresses = map(clean_address, written.split(",", RECIPIENTS_LIMIT)[:RECIPIENTS_LIMIT])
+    named = [address for address in addresses if address]
+    if not named:
+        return ()
+    signs = _signs(notice)
+    return _reported("failed", {address: _reason_below(signs, address) for address in named}, signs)
+
+
+def read_plain_report(notice: Notice, *, is_returned: bool) -> tuple[RecipientReport, ...]:
+    """`is_returned`: it came to the signed return path, so that a reason anywhere is about that recipient."""
+    is_delay = wording.says_delay(notice.subject, notice.words)
+    is_failure = wording.says_failure(f"{notice.subject}\n{notice.words}")
+    signs = _signs(notice)
+    has_copy = has_returned_mail(notice)
+    named = _named(signs, _own_addresses(notice), is_sure=bool(has_copy or signs.coded or is_returned))
+    if not (is_delay or is_failure or (signs.coded and has_copy)):
+        return ()
+    if not named and signs.telling and (has_copy or is_returned):
+        named = {"": signs.telling}
+    return _reported("delayed" if is_delay else "failed", named, signs)
+
+
+def _named(signs: Signs, own: set[str], *, is_sure: bool) -> Named:
+    return _named_by_form(signs, own) or (_mentioned(signs, own) if is_sure else {})
+
+
+def with_words(notice: Notice, recipients: tuple[RecipientReport, ...]) -> tuple[RecipientReport, ...]:
+    """A failure that has only a status gets the words that the server has for people."""
+    words = notice.words.lower()
+    silent = [each for each in recipients if each.is_failed and not each.diagnostic]
+    named = {each.final_recipient for each in silent if each.final_recipient.lower() in words} - {""}
+    if not named:
+        return recipients
+    signs = _signs(notice)
+    said = {address: _one_line(_reason_below(signs, address)) for address in named}
+    return tuple(
+        replace(each, diagnostic=each.diagnostic or said.get(each.final_recipient, "")) for each in recipients
+    )
+
+
+def _signs(notice: Notice) -> Signs:
+    lines = notice.words.split("\n")
+    coded = next((line.strip() for line in lines if _is_coded(line)), "")
+    return Signs(lines, _labelled_reason(lines) or coded or _known_words(lines), coded)
+
+
+def _labelled_reason(lines: list[str]) -> str:
+    for number, line in enumerate(lines):
+        match = forms.REASON_LINE.match(line)
+        if match:
+            reason = match[1] or " ".join(_paragraph(lines, number + 1, skip_blank=True))
+            if reasons.tells(reason):
+                return reason
+    return ""
+
+
+def _known_words(lines: list[str]) -> str:
+    return next((line.strip() for line in lines if reasons.tells(line)), "")
+
+
+def _own_addresses(notice: Notice) -> set[str]:
+    """Those of the report itself: nobody is told at his own address that it does not exist."""
+    names = ("to", "from", "reply-to", "delivered-to")
+    written = " ".join(notice.fields.joined(name)[:2_000] for name in names)
+    return {match[0].lower() for match in forms.ANY_ADDRESS.finditer(written)}
+
+
+def _named_by_form(signs: Signs, own: set[str]) -> Named:
+    for form in forms.RECIPIENT_FORMS.values():
+        named: Named = {}
+        for number, line in enumerate(signs.lines):
+            match = form.match(line)
+            if match and match[1].lower() not in own and len(named) < RECIPIENTS_LIMIT:
+                reason = _reason_at(signs, number, line[match.end() :])
+                named[match[1]] = _more_exact(named.get(match[1], ""), reason)
+        if named:
+            return named
+    return {}
+
+
+def _mentioned(signs: Signs, own: set[str]) -> Named:
+    """The first address in any sentence."""
+    found = (match[0] for line in signs.lines for match in forms.ANY_ADDRESS.finditer(line))
+    address = next((each for each in found if each.lower() not in own), None)
+    return {address: signs.telling} if address else {}
+
+
+def _reason_below(signs: Signs, address: str) -> str:
+    wanted = address.lower()
+    for number, line in enumerate(signs.lines):
+        place = line.lower().find(wanted)
+        if place != -1:
+            return _reason_at(signs, number, line[place + len(wanted) :])
+    return signs.telling
+
+
+def _reason_at(signs: Signs, number: int, behind: str) -> str:
+    """What stands behind the address and below it; else the line of the text that tells most."""
+    near = " ".join([behind.strip(" \t:>)\"'.,"), *_paragraph(signs.lines, number + 1)]).strip()
+    if reasons.tells(near):
+        return near
+    after = " ".join(_paragraph(signs.lines, number + 1, skip_blank=True)).strip()
+    return after if reasons.tells(after) else signs.telling or near or after
+
+
+def _paragraph(lines: list[str], start: int, *, skip_blank: bool = False) -> Iterator[str]:
+    taken = 0
+    for line in lines[start : start + 2 * REASON_LINES]:
+        if line.strip():
+            taken += 1
+            yield line.strip()
+        elif taken or not skip_blank:
+            return
+        if taken == REASON_LINES:
+            return
+
+
+def _more_exact(first: str, second: str) -> str:
+    """Newer servers name a recipient twice: in words for people, then with the code for administrators."""
+    if not first or (not _is_coded(first) and _is_coded(second)):
+        return f"{first} {second}".strip()
+    return first
+
+
+def _is_coded(text: str) -> bool:
+    return bool(reasons.found_status(text)) or (reasons.reply_code(text) or 0) >= 400
+
+
+def _reported(action: str, named: Named, signs: Signs) -> tuple[RecipientReport, ...]:
+    """With one recipient, a code anywhere in the text is about it."""
+    if len(named) == 1:
+        named = {address: _more_exact(reason, signs.coded) for address, reason in named.items()}
+    words = {address: _one_line(reason) for address, reason in named.items()}
+    return tuple(
+        RecipientReport(address, action, reasons.found_status(reason), reason)
+        for address, reason in words.items()
+    )
+
+
+def _one_line(reason: str) -> str:
+    return " ".join(reason.split())[: reasons.DIAGNOSTIC_LIMIT]

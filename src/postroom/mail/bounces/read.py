@@ -1,0 +1,103 @@
+"""The one report that a mail holds, whichever server wrote it."""
+
+from postroom.mail.bounces import plain_reports, senders
+from postroom.mail.bounces.complaints import has_feedback, is_feedback_address, read_complaint
+from postroom.mail.bounces.delivery_status import read_status_part, read_status_text
+from postroom.mail.bounces.notice import (
+    Notice,
+    message_id_in,
+    read_notice,
+    return_paths_in,
+    returned_head,
+)
+from postroom.mail.bounces.report import RecipientReport, Report, kind_of
+from postroom.mail.parse import ParsedMail
+
+LAST_WORD_LIMIT = 300
+
+
+def read_report(raw: bytes, mail_from: str | None = None) -> Report | None:
+    """The report a mail holds; None for ordinary mail. `mail_from` is the envelope sender, if it is known."""
+    notice = read_notice(raw)
+    return read_complaint(notice) or _delivery_report(notice, _recipients(notice, mail_from))
+
+
+def may_be_report(mail: ParsedMail, mail_from: str) -> bool:
+    """Whether it is worth the while to look for a report, by the header alone."""
+    return (
+        mail_from == ""
+        or mail.report_type != ""
+        or senders.is_system_name(mail.from_addr, mail.from_address)
+        or is_feedback_address(mail.from_address)
+    )
+
+
+def read_returned(raw: bytes) -> Report:
+    """What a mail to the signed return path says: a report, an answer, or a bounce that nobody can read."""
+    notice = read_notice(raw)
+    report = read_complaint(notice) or _delivery_report(notice, _returned_recipients(notice))
+    if report is not None:
+        return report
+    action = "" if is_answer(notice) else "failed"
+    words = RecipientReport("", action, "", last_word(notice))
+    return Report("bounce" if action else "other", (words,), None)
+
+
+def last_word(notice: Notice) -> str:
+    """For a user to read: the subject and the first words of a mail that no form fits."""
+    words = " ".join(notice.words.split())[:LAST_WORD_LIMIT]
+    said = ": ".join(text for text in (notice.subject[:LAST_WORD_LIMIT], words) if text)
+    return said or "The mail came back without a word."
+
+
+def is_answer(notice: Notice) -> bool:
+    """Whatever is neither a report nor the ruins of one: the mail may well have arrived."""
+    return (
+        senders.is_automatic_answer(notice)
+        or senders.is_list_mail(notice)
+        or senders.is_personal_answer(notice)
+        or has_feedback(notice)
+    )
+
+
+def _delivery_report(notice: Notice, recipients: tuple[RecipientReport, ...]) -> Report | None:
+    if not recipients:
+        return None
+    head = returned_head(notice) or notice.text[len(notice.words) :]
+    return Report(
+        kind=kind_of(recipients),
+        recipients=plain_reports.with_words(notice, recipients),
+        original_message_id=message_id_in(head) or message_id_in(notice.text),
+        return_paths=return_paths_in(head),
+    )
+
+
+def _recipients(notice: Notice, mail_from: str | None) -> tuple[RecipientReport, ...]:
+    is_system = senders.is_mail_system(notice, mail_from)
+    if is_system or notice.content_type == "multipart/report":
+        recipients = read_status_part(notice)
+        if recipients:
+            return recipients
+    if (
+        senders.is_automatic_answer(notice)
+        or senders.is_list_mail(notice)
+        or senders.is_for_operators(notice)
+    ):
+        return ()
+    if recipients := plain_reports.read_failed_recipients(notice):
+        return recipients
+    if not is_system or (senders.is_reply(notice) and not senders.has_null_sender(notice, mail_from)):
+        return ()
+    return read_status_text(notice) or plain_reports.read_plain_report(notice, is_returned=False)
+
+
+def _returned_recipients(notice: Notice) -> tuple[RecipientReport, ...]:
+    """The path is signed: whoever wrote this got the mail, and need not look like a mail system."""
+    recipients = read_status_part(notice)
+    if recipients or is_answer(notice):
+        return recipients
+    return (
+        plain_reports.read_failed_recipients(notice)
+        or read_status_text(notice)
+        or plain_reports.read_plain_report(notice, is_returned=True)
+    )

@@ -1,0 +1,78 @@
+"""What a report says about a mail we sent: its kind, and each recipient's fate in the words of the server."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from postroom.mail.bounces import reasons
+
+ADDRESS_LIMIT = 320
+RECIPIENTS_LIMIT = 100
+
+Kind = Literal["bounce", "complaint", "delay", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecipientReport:
+    """`original_recipient` is the address as we wrote it, where a server on the way has changed it.
+
+    `final_recipient` is "" where the report names nobody: then only its return path tells whom it is about.
+    """
+
+    final_recipient: str
+    action: str = ""
+    status: str = ""
+    diagnostic: str = ""
+    original_recipient: str | None = None
+
+    @property
+    def is_failed(self) -> bool:
+        return self.action == "failed"
+
+    @property
+    def is_hard(self) -> bool:
+        return reasons.is_hard(self.status, self.diagnostic)
+
+    @property
+    def is_about_address(self) -> bool:
+        """Whether the address itself is at fault, which alone suppresses it."""
+        code = reasons.reply_code(self.diagnostic)
+        return reasons.is_about_address(code, self.status or None, self.diagnostic)
+
+    @property
+    def last_word(self) -> str:
+        return self.diagnostic or self.status or self.action
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`other` is news that is neither good nor bad: delivered, relayed, expanded, an automatic answer.
+
+    `original` is the mail inside a complaint, or its header alone, byte for byte: whether it is ours its
+    DKIM signature must say. `return_paths` are the envelope senders that the report names for that mail.
+    """
+
+    kind: Kind
+    recipients: tuple[RecipientReport, ...]
+    original_message_id: str | None
+    feedback_type: str | None = None
+    original_mail_from: str | None = None
+    original: bytes = b""
+    original_has_body: bool = False
+    return_paths: tuple[str, ...] = ()
+
+
+def clean_address(value: str) -> str:
+    return value.strip().strip("<>\"'").strip()[:ADDRESS_LIMIT]
+
+
+def typed_value(value: str) -> str:
+    """`rfc822; user@example.org` and `smtp; 550 no` without the type before the semicolon."""
+    kind, semicolon, rest = value.partition(";")
+    return rest.strip() if semicolon and " " not in kind.strip() else value.strip()
+
+
+def kind_of(recipients: tuple[RecipientReport, ...]) -> Kind:
+    actions = {recipient.action for recipient in recipients}
+    if "failed" in actions:
+        return "bounce"
+    return "delay" if "delayed" in actions else "other"
