@@ -43,7 +43,18 @@ ROOMS: dict[str, list[str]] = {
     "queue": ["schedule", "suppressions", "idempotency", "deliveries", "work"],
     "events": ["kinds", "payload", "events", "webhooks", "webhook_log", "announce"],
     "inward": ["bounces", "examine", "deposit", "receive"],
-    "outward": ["courier", "states", "submit", "send", "signing", "deliver_mail", "deliver_webhook"],
+    "outward": [
+        "courier",
+        "states",
+        "orders",
+        "rules",
+        "hold_back",
+        "submit",
+        "send",
+        "signing",
+        "deliver_mail",
+        "deliver_webhook",
+    ],
 }
 FILES_OF_A_ROOM = 14
 DOORS = {"smtp", "web", "couriers", "extraction"}

@@ -305,7 +305,7 @@ async def test_a_bounce_that_overtakes_the_answer_stands(sender: Server, peer: S
     await until(lambda: peer.stages["DATA"] == 1, "the peer has the mail")
 
     def bounce(tx: Tx) -> None:
-        messages.hold(tx, message_id)
+        messages.lock(tx, message_id)
         (delivery,) = deliveries.list_of_message(tx, message_id)
         deliveries.mark_bounced(tx, delivery, "5.1.1 no such user", sender.clock.now())
         deliveries.settle(tx, message_id)

@@ -15,8 +15,9 @@ from postroom.inward.receive import read_mail
 from postroom.mail.address import Address
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
+from postroom.outward.orders import Context, Order, Submission
 from postroom.outward.send import to_letter
-from postroom.outward.submit import Context, Order, Submission, submit
+from postroom.outward.submit import submit
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.letters import letter
@@ -45,7 +46,7 @@ def submission(inbox: Inbox, key: str, now: int, to: str = "p@example.com") -> S
     )
     around = Context(inbox)
     caller = Caller("key_1", inbox.account_id, "sender", "developer", Reach(inbox.account_id))
-    return Submission(caller, order, around, to_letter(order, around, now), None, now)
+    return Submission(caller, order, around, to_letter(order, around, now), None, "http://x", now)
 
 
 def new_participants(tx: Tx) -> list[str]:

@@ -9,8 +9,19 @@ MESSAGE_SENT = "message.sent"
 MESSAGE_FAILED = "message.failed"
 MESSAGE_BOUNCED = "message.bounced"
 MESSAGE_COMPLAINED = "message.complained"
+MESSAGE_HELD = "message.held"
+MESSAGE_APPROVED = "message.approved"
+MESSAGE_REJECTED = "message.rejected"
+MESSAGE_EXPIRED = "message.expired"
+MESSAGE_SCHEDULED = "message.scheduled"
+MESSAGE_CANCELLED = "message.cancelled"
+MESSAGE_RELEASED = "message.released"
 
-KINDS = (MESSAGE_RECEIVED, MESSAGE_SENT, MESSAGE_FAILED, MESSAGE_BOUNCED, MESSAGE_COMPLAINED)
+KINDS = (
+    *(MESSAGE_RECEIVED, MESSAGE_SENT, MESSAGE_FAILED, MESSAGE_BOUNCED, MESSAGE_COMPLAINED),
+    *(MESSAGE_HELD, MESSAGE_APPROVED, MESSAGE_REJECTED, MESSAGE_EXPIRED, MESSAGE_SCHEDULED),
+    *(MESSAGE_CANCELLED, MESSAGE_RELEASED),
+)
 
 
 def require_known(asked: Iterable[str], field: str) -> None:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
+from postroom.accounts.actors import Actor
 from postroom.clock import to_iso
-from postroom.mailbox import attachments
+from postroom.mailbox import attachments, holds
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
+from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import INBOUND
 
 
@@ -37,6 +39,15 @@ class EventMessage(Struct, frozen=True):
     auth: Verdicts | None
 
 
+class EventHold(Struct, frozen=True):
+    """Why a send waits or waited."""
+
+    state: str
+    reasons: list[str]
+    content_hash: str
+    expires_at: str | None
+
+
 class Payload(Struct, frozen=True):
     event: str
     event_id: str
@@ -46,6 +57,9 @@ class Payload(Struct, frozen=True):
     occurred_at: str
     recipient: str | UnsetType = UNSET
     reason: str | UnsetType = UNSET
+    hold: EventHold | UnsetType = UNSET
+    actor: Actor | UnsetType = UNSET
+    note: str | UnsetType | None = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +80,8 @@ class News(Struct, frozen=True):
     files: Sequence[Attachment]
     occurred_at: int
     fate: Fate | None = None
+    hold: Hold | None = None
+    actor: Actor | None = None
 
 
 def encode(news: News, event_id: str, base_url: str) -> bytes:
@@ -80,8 +96,16 @@ def encode(news: News, event_id: str, base_url: str) -> bytes:
             occurred_at=to_iso(news.occurred_at),
             recipient=UNSET if news.fate is None else news.fate.recipient,
             reason=UNSET if news.fate is None else news.fate.reason,
+            hold=UNSET if news.hold is None else _to_hold(news.hold),
+            actor=news.actor or UNSET,
+            note=UNSET if news.hold is None else news.hold.note,
         )
     )
+
+
+def _to_hold(hold: Hold) -> EventHold:
+    shown = holds.show(hold)
+    return EventHold(shown.state, shown.reasons, shown.content_hash, shown.expires_at)
 
 
 def _to_message(document: Document, files: Sequence[Attachment], base_url: str) -> EventMessage:

@@ -25,7 +25,7 @@ def apply_report(
     message = find_sent(tx, inbox, report, path, now)
     if message is None:
         return []
-    messages.hold(tx, message.id)
+    messages.lock(tx, message.id)
     rung: list[str] = []
     done: set[str] = set()
     for reported in report.recipients:

@@ -165,7 +165,10 @@ def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox]) -> list[Copy]:
     )
     messages.add_all(tx, [to_new_message(copy) for copy in copies])
     attachments.add_all(tx, [(copy.document.id, file) for copy in copies for file in copy.read.attachments])
-    inboxes.add_correspondents(tx, [(copy.inbox.id, copy.read.mail.from_address) for copy in copies])
+    inboxes.add_correspondents(
+        tx,
+        [(copy.inbox.id, copy.read.mail.from_address, not copy.read.needs_examination) for copy in copies],
+    )
     return copies
 
 

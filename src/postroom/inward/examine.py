@@ -9,12 +9,13 @@ from postroom import log
 from postroom.events.announce import announce
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
+from postroom.mail.address import normalize, parse_list
 from postroom.mail.extraction import Extraction
 from postroom.mail.lookup import Lookup
 from postroom.mail.parse import ParsedMail, parse_mail
 from postroom.mailbox import attachments, inboxes, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
-from postroom.mailbox.documents import Verdicts
+from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.messages import Message
 from postroom.net import guard
 from postroom.queue.schedule import EXAMINATION_LEASE
@@ -162,6 +163,12 @@ async def judge(raw: bytes, mail: ParsedMail, examination: Examination, lookup: 
     return Verdicts(found.spf, found.dkim, found.dmarc, found.domain)
 
 
+def sender_of(document: Document) -> str:
+    """In the form in which addresses are compared."""
+    senders = parse_list(document.from_addr)
+    return normalize(senders[0].address) if senders else ""
+
+
 async def read_files(extractor: Extractor, mail: ParsedMail, files: list[Attachment]) -> list[Attachment]:
     return list(await asyncio.gather(*(_read_file(extractor, mail, file) for file in files)))
 
@@ -182,5 +189,7 @@ def finish(tx: Tx, message: Message, found: Found, base_url: str, now: int) -> l
     for file in found.attachments:
         attachments.set_text(tx, message.id, file)
     document = messages.set_verdicts(tx, message, found.verdicts)
+    if document.auth is not None and document.auth.dmarc != "fail":
+        inboxes.add_correspondents(tx, [(inbox.id, sender_of(document), True)])
     news = News(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, document, found.attachments, now)
     return announce(tx, news, base_url)

@@ -8,7 +8,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import quote
 
 import idna
@@ -82,6 +82,7 @@ class Draft:
     in_reply_to: str | None = None
     references: tuple[str, ...] = ()
     automated: bool = False
+    headers: dict[str, str] = field(default_factory=dict)  # names begin with X-
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,7 @@ def message_header(draft: Draft) -> bytes:
             ("In-Reply-To", known_ids("in_reply_to", [draft.in_reply_to or ""])),
             ("References", bounded_ids(known_ids("references", draft.references))),
             ("Auto-Submitted", auto_submitted(draft)),
+            *((name, text_words("headers", value)) for name, value in draft.headers.items()),
             ("MIME-Version", ["1.0"]),
         )
         if words

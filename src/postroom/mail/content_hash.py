@@ -1,9 +1,20 @@
-"""The hash of what a mail will say: whoever approves it names this, and what leaves is held against it."""
+"""The hash of what a mail says: whoever approves it names this, and what leaves is held against it.
+
+It is always made from the bytes of the mail, so that what was shown and what leaves are read alike.
+"""
 
 import hashlib
+import re
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
+
+from postroom.mail import headers
+from postroom.mail.address import parse_list
+from postroom.mail.parse import ParsedAttachment, parse_mail
+
+_OWN_FIELD = re.compile(rb"^(X-[!-9;-~]*):((?:[^\r\n]|\r\n[ \t])*)", re.M)
 
 
 class HashedFile(Struct, rename="camel", frozen=True):
@@ -29,10 +40,38 @@ class Content(Struct, rename="camel", frozen=True, kw_only=True):
     to: list[str]
 
 
-def content_hash(content: Content) -> str:
+def content_hash(raw: bytes, bcc: Sequence[str]) -> str:
     """Lower-case hex SHA-256 of canonical JSON: keys sorted, no spaces, UTF-8."""
-    return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
+    return hashlib.sha256(msgspec.json.encode(read_content(raw, bcc), order="sorted")).hexdigest()
 
 
-def hash_file(content_type: str, filename: str, content: bytes) -> HashedFile:
-    return HashedFile(content_type, filename, hashlib.sha256(content).hexdigest())
+def read_content(raw: bytes, bcc: Sequence[str]) -> Content:
+    """Of a mail that was written here; Bcc stands in no mail, and is given."""
+    mail = parse_mail(raw)
+    block = headers.split(raw, 0)
+    reply_to = [str(address) for address in parse_list(block.headers.joined("reply-to"))]
+    return Content(
+        attachments=[_hash_file(file) for file in mail.attachments],
+        bcc=list(bcc),
+        body_html=mail.body_html.removesuffix("\n"),
+        body_text=mail.body_text.removesuffix("\n"),
+        cc=[str(address) for address in mail.cc],
+        sender=mail.from_addr,
+        headers=_own_fields(raw[: block.body_start]),
+        in_reply_to=mail.in_reply_to[0] if mail.in_reply_to else None,
+        references=list(mail.references),
+        reply_to=", ".join(reply_to) or None,
+        subject=mail.subject,
+        to=[str(address) for address in mail.to],
+    )
+
+
+def _own_fields(head: bytes) -> dict[str, str]:
+    return {
+        found[1].decode(): headers.decode_words(headers.unfold(found[2]))
+        for found in _OWN_FIELD.finditer(head)
+    }
+
+
+def _hash_file(file: ParsedAttachment) -> HashedFile:
+    return HashedFile(file.content_type, file.filename, hashlib.sha256(file.content).hexdigest())

@@ -197,3 +197,15 @@ def list_due(tx: Tx, limit: int, now: int) -> list[str]:
         "select message_id from holds where due_at <= :now order by due_at limit :limit", now=now, limit=limit
     )
     return [row["message_id"] for row in rows]
+
+
+def wake_paused(tx: Tx, reach: Reach, now: int) -> None:
+    """A pause has ended: the loop looks at all that it held."""
+    owner, owner_id = _owner(reach)
+    tx.run(
+        f"update holds set due_at = :now where account_id = :account_id and {owner} = :owner_id"
+        " and is_paused = 1",
+        now=now,
+        account_id=reach.account_id,
+        owner_id=owner_id,
+    )

@@ -155,18 +155,31 @@ def find(tx: Tx, inbox_id: str) -> Inbox | None:
     return None if row is None else Inbox.from_row(row)
 
 
-def add_correspondents(tx: Tx, found: Iterable[tuple[str, str]]) -> None:
-    """Pairs of inbox and address: whoever wrote to an inbox is no stranger to it."""
+def add_correspondents(tx: Tx, found: Iterable[tuple[str, str, bool]]) -> None:
+    """Inbox, address, and whether the mail is known to be genuine. Who wrote to an inbox is no stranger."""
     tx.many(
-        "insert into correspondents (inbox_id, address) values :rows on conflict do nothing",
-        sorted(set(found)),
+        "insert into correspondents (inbox_id, address, is_trusted) values :rows"
+        " on conflict (inbox_id, address) do update set is_trusted = 1"
+        " where excluded.is_trusted = 1 and correspondents.is_trusted = 0",
+        [(*pair, trusted) for pair, trusted in sorted(_most_trusted(found).items())],
     )
 
 
-def find_correspondents(tx: Tx, asked: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Those pairs of inbox and address of which the address has written to the inbox."""
+def _most_trusted(found: Iterable[tuple[str, str, bool]]) -> dict[tuple[str, str], int]:
+    return {(inbox_id, address): int(trusted) for inbox_id, address, trusted in sorted(found)}
+
+
+def find_correspondents(
+    tx: Tx, asked: Sequence[tuple[str, str]], only_trusted: bool = False
+) -> set[tuple[str, str]]:
+    """Those pairs of inbox and address of which the address has written to the inbox.
+
+    Who is trusted has written at least one mail that did not fail DMARC.
+    """
+    trusted = " and is_trusted = 1" if only_trusted else ""
     rows = tx.many(
-        "select inbox_id, address from correspondents where (inbox_id, address) in (values :rows)", asked
+        f"select inbox_id, address from correspondents where (inbox_id, address) in (values :rows){trusted}",
+        asked,
     )
     return {(row["inbox_id"], row["address"]) for row in rows}
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from postroom.mailbox import attachments
+from postroom.mailbox import attachments, holds
 from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import Message
 from postroom.storage.database import Tx
 
@@ -35,14 +36,17 @@ class Links:
 
 def to_json(tx: Tx, found: Sequence[Message], links: Links) -> list[bytes]:
     """The stored bytes, with what changes or expires put in at the end."""
-    carrying = [message.id for message in found if message.has_attachments]
-    files = attachments.list_of_messages(tx, carrying)
-    return [_complete(message, files.get(message.id, []), links) for message in found]
+    files = attachments.list_of_messages(tx, [message.id for message in found if message.has_attachments])
+    held = holds.list_of_messages(tx, [message.id for message in found if message.has_hold])
+    return [_complete(message, files.get(message.id, []), held.get(message.id), links) for message in found]
 
 
-def _complete(message: Message, files: Sequence[Attachment], links: Links) -> bytes:
+def _complete(message: Message, files: Sequence[Attachment], hold: Hold | None, links: Links) -> bytes:
     shown = msgspec.json.encode([_show(message.id, file, links) for file in files])
-    return b'%s,"status":"%s","attachments":%s}' % (message.document[:-1], message.status.encode(), shown)
+    why = b"" if hold is None else b',"hold":%s' % msgspec.json.encode(holds.show(hold))
+    return b'%s,"status":"%s"%s,"attachments":%s}' % (
+        *(message.document[:-1], message.status.encode(), why, shown),
+    )
 
 
 def _show(message_id: str, file: Attachment, links: Links) -> ShownAttachment:

@@ -17,7 +17,7 @@ INBOUND, OUTBOUND = "inbound", "outbound"
 PENDING, SENT, RECEIVED, FAILED = "pending", "sent", "received", "failed"
 THREAD_IDS_LIMIT = 300
 
-COLUMNS = "messages.id, messages.inbox_id, messages.thread_id, status, has_attachments, document"
+COLUMNS = "messages.id, messages.inbox_id, messages.thread_id, status, has_attachments, has_hold, document"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class Message:
     thread_id: str
     status: str
     has_attachments: bool
+    has_hold: bool
     document: bytes
 
     @classmethod
@@ -37,6 +38,7 @@ class Message:
             row["thread_id"],
             row["status"],
             bool(row["has_attachments"]),
+            bool(row["has_hold"]),
             bytes(row["document"]),
         )
 
@@ -52,6 +54,8 @@ class NewMessage(Struct, frozen=True):
     blob: str | None
     created_at: int
     trace_bytes: int = 0  # of our own trace field, before the mail as it came
+    has_hold: bool = False
+    key_id: str | None = None  # that sent it
 
 
 def take_over(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
@@ -72,7 +76,7 @@ def take_over(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
 def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
     tx.many(
         "insert into messages (id, inbox_id, thread_id, direction, status, rfc_message_id, from_address,"
-        " has_attachments, document, created_at) values :rows",
+        " has_attachments, document, created_at, has_hold, key_id) values :rows",
         [_to_row(message) for message in new],
     )
     tx.many(
@@ -94,6 +98,8 @@ def _to_row(new: NewMessage) -> tuple[object, ...]:
         int(new.has_attachments),
         documents.encode(document),
         new.created_at,
+        int(new.has_hold),
+        new.key_id,
     )
 
 
@@ -166,7 +172,7 @@ def rfc_ids_of_thread(tx: Tx, thread_id: str) -> list[str]:
     return [rfc_id for rfc_id in dict.fromkeys(found) if rfc_id]
 
 
-def hold(tx: Tx, message_id: str) -> None:
+def lock(tx: Tx, message_id: str) -> None:
     """Keeps other transactions off the message and its recipients until this one ends.
 
     Without it two last recipients could finish side by side, and neither would see that all are done.

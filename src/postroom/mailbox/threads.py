@@ -153,3 +153,13 @@ def has_participant(tx: Tx, thread_id: str, address: str) -> bool:
         address=address,
     )
     return found is not None
+
+
+def is_risky(tx: Tx, thread_id: str) -> bool:
+    """Whether a message of it was judged other than clean."""
+    row = tx.one("select is_risky from threads where id = :id", id=thread_id)
+    return row is not None and bool(row["is_risky"])
+
+
+def mark_risky(tx: Tx, thread_id: str) -> None:
+    tx.run("update threads set is_risky = 1 where id = :id and is_risky = 0", id=thread_id)

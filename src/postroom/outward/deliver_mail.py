@@ -7,6 +7,7 @@ from email.utils import formatdate
 from postroom import log
 from postroom.accounts import domains
 from postroom.accounts.domains import DkimKey
+from postroom.accounts.pauses import IS_PAUSED
 from postroom.clock import DAY, SECOND
 from postroom.events import kinds
 from postroom.events.announce import announce
@@ -15,8 +16,11 @@ from postroom.inward.deposit import Arrival, Destination
 from postroom.inward.receive import TooManyHops, receive_mail
 from postroom.mail import bounce, return_path
 from postroom.mail.address import mailbox_of
-from postroom.mailbox import attachments, documents, inboxes, messages
+from postroom.mail.content_hash import content_hash
+from postroom.mailbox import attachments, documents, holds, inboxes, messages
+from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import SENT, Message
+from postroom.outward import decide
 from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, Receipt
 from postroom.outward.signing import Signers, Unsigned
 from postroom.queue import deliveries, schedule, suppressions
@@ -43,6 +47,8 @@ class Outgoing:
     message: Message
     sender: str
     pod_id: str
+    is_paused: bool
+    hold: Hold | None
     recipients: int
     content: bytes | None
     blob: str | None
@@ -76,6 +82,10 @@ async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Deliv
     if job is None:
         await resources.db.write(deliveries.cancel, delivery.message_id, resources.now())
         return
+    if job.outgoing.is_paused:
+        base_url, now = resources.config.base_url, resources.now()
+        resources.db.ring(*await resources.db.write(hold_until_pause_ends, job, base_url, now))
+        return
     started_at = resources.now()
     outcome = await try_to_hand_over(resources, outbound, job)
     base_url = resources.config.base_url
@@ -97,6 +107,11 @@ def note(job: MailJob, outcome: Receipt | DeliveryError) -> None:
     )
 
 
+def hold_until_pause_ends(tx: Tx, job: MailJob, base_url: str, now: int) -> list[str]:
+    deliveries.note_answer(tx, job.delivery, None, "Sending is paused.", 0)
+    return decide.pause_message(tx, job.message.id, base_url, now)
+
+
 def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> MailJob | None:
     """None when nothing may leave any more."""
     outgoing = find_outgoing(tx, delivery.message_id)
@@ -111,6 +126,7 @@ def find_outgoing(tx: Tx, message_id: str) -> Outgoing | None:
     """None when the inbox that sent it has been deleted: nothing more leaves for it."""
     row = tx.one(
         f"select {messages.COLUMNS}, inboxes.address as sender, inboxes.pod_id,"
+        f" {IS_PAUSED} as is_paused,"
         " raw_mails.content, raw_mails.blob,"
         " (select count(*) from deliveries where message_id = :id and kind = 'mail') as recipients"
         " from messages join inboxes on inboxes.id = messages.inbox_id"
@@ -120,8 +136,16 @@ def find_outgoing(tx: Tx, message_id: str) -> Outgoing | None:
     if row is None:
         return None
     content = None if row["content"] is None else bytes(row["content"])
+    message = Message.from_row(row)
     return Outgoing(
-        Message.from_row(row), row["sender"], row["pod_id"], row["recipients"], content, row["blob"]
+        message=message,
+        sender=row["sender"],
+        pod_id=row["pod_id"],
+        is_paused=bool(row["is_paused"]),
+        hold=holds.find(tx, message.id) if message.has_hold else None,
+        recipients=row["recipients"],
+        content=content,
+        blob=row["blob"],
     )
 
 
@@ -133,6 +157,7 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJo
     """Whatever goes wrong counts as an attempt, so that nothing is tried again and again without a pause."""
     try:
         raw = await read_raw(resources, job.outgoing)
+        await require_unchanged(job, raw)
         if job.is_local:
             return await deliver_inside(resources, job, raw)
         return await outbound.courier.deliver(await address_and_sign(resources, outbound, job, raw))
@@ -141,6 +166,16 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJo
     except Exception:
         log.get().exception("a mail could not be handed over", message=job.message.id)
         return DeliveryError("4.3.0 An error on this server.", permanent=False, enhanced="4.3.0")
+
+
+async def require_unchanged(job: MailJob, raw: bytes) -> None:
+    """What was approved is what leaves."""
+    hold = job.outgoing.hold
+    if hold is None or not hold.content_hash:
+        return
+    if await asyncio.to_thread(content_hash, raw, hold.bcc) != hold.content_hash:
+        reason = "5.7.0 The mail is not what was approved: it was changed since."
+        raise DeliveryError(reason, permanent=True, enhanced="5.7.0")
 
 
 async def read_raw(resources: Resources, outgoing: Outgoing) -> bytes:
@@ -193,7 +228,7 @@ def record_outcome(
         reply = outcome.text[:REPLY_MAX_CHARACTERS]
         return record_success(tx, job, outcome.code, reply, took, base_url, now)
     reply = outcome.reason[:REPLY_MAX_CHARACTERS]
-    messages.hold(tx, job.message.id)
+    messages.lock(tx, job.message.id)
     deliveries.note_answer(tx, job.delivery, outcome.code, reply, took)
     wait = None if outcome.permanent else schedule.wait_after(job.delivery.kind, job.delivery.waits_used)
     if wait is None:
@@ -222,7 +257,7 @@ def finish_only(tx: Tx, job: MailJob, code: int, reply: str, took: int, now: int
 
 def finish_one_of_several(tx: Tx, job: MailJob, code: int, reply: str, took: int, now: int) -> bool:
     """True when the message is sent by it, the last one."""
-    messages.hold(tx, job.message.id)
+    messages.lock(tx, job.message.id)
     deliveries.note_answer(tx, job.delivery, code, reply, took)
     is_finished = deliveries.finish(tx, job.delivery, DONE, code, reply, now)
     return deliveries.settle(tx, job.message.id) == SENT and is_finished

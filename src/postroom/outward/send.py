@@ -15,7 +15,8 @@ from postroom.mailbox import inboxes, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND
-from postroom.outward.submit import Context, Letter, Order, SendAnswer, Submission, submit
+from postroom.outward.orders import Context, Letter, Order, SendAnswer, Submission
+from postroom.outward.submit import submit
 from postroom.queue import deliveries, idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -38,7 +39,9 @@ async def send_mail(
     letter = await write_letter(order, found, now)
     blob = await raw_mails.put_if_large(resources, letter.raw)
     try:
-        submission = Submission(caller, order, found, letter, blob, resources.now())
+        submission = Submission(
+            caller, order, found, letter, blob, resources.config.base_url, resources.now()
+        )
         answer = await resources.db.write_together(submit, submission)
     except ApiError as error:
         if error.status < 500:  # of a fault nobody knows whether it came before the commit or after it
@@ -46,7 +49,7 @@ async def send_mail(
         raise
     if answer.is_replay:
         await raw_mails.remove_blob(resources, blob)
-    resources.db.ring(deliveries.BELL)
+    resources.db.ring(deliveries.BELL, *answer.bells)
     return answer
 
 
@@ -107,7 +110,7 @@ def to_letter(order: Order, around: Context, now: int) -> Letter:
         Attachment(file.filename, position, compose.media_type(file.content_type), len(file.content))
         for position, file in enumerate(files)
     )
-    return Letter(draft, cc, own_text, compose.compose(draft), described)
+    return Letter(draft, cc, own_text, own_html, compose.compose(draft), described)
 
 
 def both_forms(order: Order) -> tuple[str, str | None]:

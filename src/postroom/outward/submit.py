@@ -4,7 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 import msgspec
-from msgspec import Struct
 
 from postroom import ids
 from postroom.accounts import limits
@@ -12,106 +11,20 @@ from postroom.accounts.keys import Caller
 from postroom.clock import to_iso
 from postroom.errors import FeatureRequiresPaidPlan
 from postroom.mail.address import Address, mailbox_of, normalize, parse_list
-from postroom.mail.compose import Draft, DraftAttachment
-from postroom.mailbox import attachments, inboxes, messages, threads
-from postroom.mailbox.attachments import Attachment
+from postroom.mailbox import attachments, holds, inboxes, messages, threads
 from postroom.mailbox.documents import Document
+from postroom.mailbox.holds import Hold
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND, PENDING, NewMessage
 from postroom.mailbox.threads import Thread
+from postroom.outward.hold_back import answer_of, find_holds, tell, to_receipt
+from postroom.outward.orders import Context, Letter, Order, Ready, SendAnswer, Submission
 from postroom.queue import deliveries, idempotency, schedule, suppressions
 from postroom.queue.deliveries import NewDelivery
 from postroom.queue.idempotency import Claim
 from postroom.storage.database import Tx
 
 PART_MAX_SIZE = 1024 * 1024
-
-
-class Order(Struct, frozen=True):
-    """What the client wants sent; every value has been read and found valid by itself."""
-
-    inbox_id: str
-    idempotency_key: str
-    request_hash: str
-    to: tuple[Address, ...]
-    cc: tuple[Address, ...]
-    bcc: tuple[Address, ...]
-    subject: str
-    body: str
-    body_html: str | None
-    thread_id: str | None
-    include_quote: bool
-    reply_to: str | None
-    is_automated: bool
-    files: tuple[DraftAttachment, ...]
-
-
-class Context(Struct, frozen=True):
-    """What a mail is composed from beside the order."""
-
-    inbox: Inbox
-    thread: Thread | None = None
-    previous: Document | None = None
-    last_inbound: Document | None = None
-    rfc_ids: tuple[str, ...] = ()
-
-
-class Letter(Struct, frozen=True):
-    """A composed mail, ready to be stored."""
-
-    draft: Draft
-    cc: tuple[Address, ...]
-    own_text: str
-    raw: bytes
-    files: tuple[Attachment, ...]
-
-
-class SendReceipt(Struct, rename="camel", frozen=True):
-    id: str
-    thread_id: str
-    inbox_id: str
-    direction: str
-    created_at: str
-    message_id: str
-    status: str
-
-
-class SendAnswer(Struct, frozen=True):
-    content: bytes
-    is_replay: bool
-
-
-class Submission(Struct, frozen=True):
-    """A composed mail that its sender wants sent. `blob` holds it where it is large."""
-
-    caller: Caller
-    order: Order
-    around: Context
-    letter: Letter
-    blob: str | None
-    now: int
-
-
-class Ready(Struct, frozen=True):
-    """A submission with all that will be stored of it."""
-
-    submission: Submission
-    thread: Thread
-    document: Document
-    answer: bytes
-    addresses: list[str]
-
-    @property
-    def inbox_id(self) -> str:
-        return self.document.inbox_id
-
-    @property
-    def account_id(self) -> str:
-        return self.submission.caller.account_id
-
-    @property
-    def starts_thread(self) -> bool:
-        return self.submission.around.thread is None
 
 
 def submit(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
@@ -155,10 +68,14 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
     cold = find_cold(tx, new)
     require_limits(tx, new, owners, cold)
     require_no_loops(tx, new)
-    store(tx, new)
-    deliveries.add_all(tx, [delivery for each in new for delivery in to_deliveries(each, cold)])
+    waiting = find_holds(tx, new)
+    store(tx, new, waiting)
+    deliveries.add_all(tx, [delivery for each in new for delivery in to_deliveries(each, cold, waiting)])
+    bells = tell(tx, new, waiting)
     return [
-        SendAnswer(each.answer if answer is None else answer, is_replay=answer is not None)
+        SendAnswer(answer_of(each, waiting), is_replay=False, bells=bells)
+        if answer is None
+        else SendAnswer(answer, is_replay=True)
         for each, answer in zip(ready, known, strict=True)
     ]
 
@@ -239,12 +156,13 @@ def answers_a_machine(around: Context) -> bool:
     return around.thread is not None and around.last_inbound is not None and around.last_inbound.automated
 
 
-def store(tx: Tx, new: list[Ready]) -> None:
+def store(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> None:
     threads.add_all(tx, [each.thread for each in new if each.starts_thread])
     for each in new:
         if not each.starts_thread:
             threads.add_message(tx, each.thread, is_read=True, now=each.submission.now)
-    messages.add_all(tx, [to_new_message(each) for each in new])
+    messages.add_all(tx, [to_new_message(each, each.document.id in waiting) for each in new])
+    holds.add_all(tx, list(waiting.values()))
     attachments.add_all(
         tx, [(each.document.id, file) for each in new for file in each.submission.letter.files]
     )
@@ -258,7 +176,7 @@ def store(tx: Tx, new: list[Ready]) -> None:
     )
 
 
-def to_new_message(ready: Ready) -> NewMessage:
+def to_new_message(ready: Ready, has_hold: bool) -> NewMessage:
     submission = ready.submission
     return NewMessage(
         document=ready.document,
@@ -268,11 +186,14 @@ def to_new_message(ready: Ready) -> NewMessage:
         raw=None if submission.blob else submission.letter.raw,
         blob=submission.blob,
         created_at=submission.now,
+        has_hold=has_hold,
+        key_id=submission.caller.key_id,
     )
 
 
-def to_deliveries(ready: Ready, cold: set[tuple[str, str]]) -> list[NewDelivery]:
+def to_deliveries(ready: Ready, cold: set[tuple[str, str]], waiting: dict[str, Hold]) -> list[NewDelivery]:
     now = ready.submission.now
+    state = deliveries.HELD if ready.document.id in waiting else deliveries.PENDING
     return [
         NewDelivery(
             id=ids.new(ids.MAIL_DELIVERY, now),
@@ -284,6 +205,7 @@ def to_deliveries(ready: Ready, cold: set[tuple[str, str]]) -> list[NewDelivery]
             lane=address.rpartition("@")[2],
             position=position,
             is_cold=int((ready.inbox_id, address) in cold),
+            state=state,
             due_at=now,
             created_at=now,
         )
@@ -314,16 +236,4 @@ def to_document(inbox: Inbox, thread: Thread, order: Order, letter: Letter, now:
         new_participant=False,
         codes=[],
         links=[],
-    )
-
-
-def to_receipt(document: Document) -> SendReceipt:
-    return SendReceipt(
-        id=document.id,
-        thread_id=document.thread_id,
-        inbox_id=document.inbox_id,
-        direction=document.direction,
-        created_at=document.created_at,
-        message_id=document.id,
-        status=PENDING,
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from msgspec import Struct, structs
 
+from postroom.accounts.reach import Reach
 from postroom.mailbox import messages
 from postroom.queue import schedule
 from postroom.queue.schedule import MAIL, WEBHOOK
@@ -14,6 +15,7 @@ from postroom.storage.database import Row, Tx, one_of
 BELL = "deliveries"
 WEBHOOK_BELL = "webhooks"
 PENDING, DONE, FAILED, CANCELLED, BOUNCED = "pending", "delivered", "failed", "cancelled", "bounced"
+HELD = "held"  # it waits for a person, a moment or the end of a pause
 
 LANE_WIDTH = 4  # how many of one lane go at once; the couriers take no more
 
@@ -199,7 +201,7 @@ def note_answer(tx: Tx, delivery: Delivery, code: int | None, answer: str, milli
 
 def finish(tx: Tx, delivery: Delivery, state: str, code: int | None, reply: str, now: int) -> bool:
     """False when it was finished or cancelled meanwhile; but what was accepted cannot be called back."""
-    open_states = "('pending', 'cancelled')" if state == DONE else "('pending')"
+    open_states = "('pending', 'held', 'cancelled')" if state == DONE else "('pending', 'held')"
     changed = tx.run(
         "update deliveries set state = :state, last_code = :code, last_reply = :reply, finished_at = :now"
         f" where id = :id and state in {open_states}",
@@ -234,7 +236,7 @@ def start_again(tx: Tx, message_id: str, now: int) -> list[str]:
     """Mail that failed or waits is due now, with all its waits before it. Gives the addresses."""
     rows = tx.all(
         "update deliveries set state = 'pending', due_at = :now, waits_used = 0, finished_at = null"
-        " where message_id = :id and kind = 'mail' and state in ('pending', 'failed', 'cancelled')"
+        " where message_id = :id and kind = 'mail' and state in ('pending', 'failed')"
         f" and not ({UNDER_WAY}) returning target",
         now=now,
         id=message_id,
@@ -245,10 +247,44 @@ def start_again(tx: Tx, message_id: str, now: int) -> list[str]:
 def cancel(tx: Tx, message_id: str, now: int) -> int:
     return tx.run(
         "update deliveries set state = 'cancelled', last_reply = 'cancelled', finished_at = :now"
-        " where message_id = :id and kind = 'mail' and state = 'pending'",
+        " where message_id = :id and kind = 'mail' and state in ('pending', 'held')",
         now=now,
         id=message_id,
     )
+
+
+def hold_back(tx: Tx, message_id: str) -> int:
+    """What has not left of a mail waits; an attempt that is under way may still end well."""
+    return tx.run(
+        "update deliveries set state = 'held' where message_id = :id and kind = 'mail' and state = 'pending'",
+        id=message_id,
+    )
+
+
+def let_go(tx: Tx, message_id: str, now: int) -> None:
+    tx.run(
+        "update deliveries set state = 'pending', due_at = :now"
+        " where message_id = :id and kind = 'mail' and state = 'held'",
+        now=now,
+        id=message_id,
+    )
+
+
+def list_waiting(tx: Tx, reach: Reach, limit: int) -> list[str]:
+    """Messages within reach of which something waits to leave."""
+    owner, owner_id = ("account_id", reach.account_id)
+    if reach.inbox_id is not None:
+        owner, owner_id = "id", reach.inbox_id
+    elif reach.pod_id is not None:
+        owner, owner_id = "pod_id", reach.pod_id
+    rows = tx.all(
+        "select distinct deliveries.message_id from inboxes"
+        " join deliveries on deliveries.inbox_id = inboxes.id and deliveries.kind = 'mail'"
+        f" and deliveries.state = 'pending' where inboxes.{owner} = :owner_id limit :limit",
+        owner_id=owner_id,
+        limit=limit,
+    )
+    return [row["message_id"] for row in rows]
 
 
 def mark_bounced(tx: Tx, delivery: Delivery, reason: str, now: int) -> bool:
@@ -266,8 +302,8 @@ def mark_bounced(tx: Tx, delivery: Delivery, reason: str, now: int) -> bool:
 def settle(tx: Tx, message_id: str) -> str | None:
     """Sets the message's status as the states of its recipients demand. Gives it when it is new."""
     states = {delivery.state for delivery in list_of_message(tx, message_id)}
-    if states - {PENDING, DONE}:
+    if states - {PENDING, HELD, DONE}:
         status = messages.FAILED
     else:
-        status = messages.PENDING if PENDING in states else messages.SENT
+        status = messages.SENT if states <= {DONE} else messages.PENDING
     return status if messages.set_status(tx, message_id, status) else None

@@ -77,6 +77,16 @@ def claim_all(tx: Tx, claims: Sequence[Claim]) -> list[bytes | None]:
     ]
 
 
+def set_answer(tx: Tx, account_id: str, key: str, answer: bytes) -> None:
+    tx.run(
+        "update idempotency_keys set answer = :answer"
+        " where account_id = :account_id and idempotency_key = :key",
+        answer=answer,
+        account_id=account_id,
+        key=key,
+    )
+
+
 def _same_request(row: Row, request_hash: str) -> bytes:
     if row["request_hash"] != request_hash:
         raise IdempotencyKeyReused(

@@ -44,6 +44,10 @@ def find(tx: Tx, account_id: str, address: str) -> Suppression | None:
     return None if row is None else Suppression.from_row(row)
 
 
+def is_suppressed(tx: Tx, account_id: str, address: str) -> bool:
+    return find(tx, account_id, address) is not None
+
+
 def require_none(tx: Tx, recipients: Sequence[tuple[str, str]]) -> None:
     """Pairs of the account that sends and the address."""
     rows = tx.many(

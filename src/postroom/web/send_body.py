@@ -15,8 +15,8 @@ from starlette.types import Message, Receive
 from postroom.errors import BadRequest, PayloadTooLarge, RequestTimeout
 from postroom.mail.address import Address, parse_list, validate
 from postroom.mail.compose import CONTROL, DraftAttachment
+from postroom.outward.orders import Order
 from postroom.outward.send import RECIPIENTS_LIMIT
-from postroom.outward.submit import Order
 from postroom.queue import idempotency
 from postroom.web.reading import explain, read_json
 

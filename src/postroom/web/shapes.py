@@ -13,8 +13,9 @@ from postroom.config import Plan
 from postroom.events import webhook_log, webhooks
 from postroom.mailbox import attachments, inboxes, threads
 from postroom.mailbox.documents import Document
+from postroom.mailbox.holds import ShownHold
 from postroom.mailbox.message_json import ShownAttachment
-from postroom.outward.submit import SendReceipt
+from postroom.outward.orders import SendReceipt
 from postroom.queue import deliveries, suppressions
 
 SCHEMAS = "#/components/schemas"
@@ -190,6 +191,7 @@ Message = msgspec.defstruct(
         ("status", Literal["pending", "sent", "received", "failed"]),
         ("attachments", list[ShownAttachment]),
         ("recipients", list[ShownRecipient] | UnsetType, UNSET),
+        ("hold", ShownHold | UnsetType, UNSET),
     ],
     rename="camel",
     kw_only=True,

@@ -29,7 +29,7 @@ async def retry_message(call: Call, message_id: str) -> shapes.RawMessage:
 
     def work(tx: Tx) -> None:
         message = messages.get(tx, call.reach, message_id)
-        messages.hold(tx, message.id)
+        messages.lock(tx, message.id)
         addresses = deliveries.start_again(tx, message.id, call.now())
         if not addresses:
             raise NothingToDo("No recipient of this message failed or waits.")
@@ -46,7 +46,7 @@ async def cancel_message(call: Call, message_id: str) -> shapes.RawMessage:
 
     def work(tx: Tx) -> None:
         message = messages.get(tx, call.reach, message_id)
-        messages.hold(tx, message.id)
+        messages.lock(tx, message.id)
         if not deliveries.cancel(tx, message.id, call.now()):
             raise NothingToDo("No recipient of this message waits.")
         deliveries.settle(tx, message.id)

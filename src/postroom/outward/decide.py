@@ -1,0 +1,313 @@
+"""What becomes of a mail that waits: approved, rejected, let go, put off, expired, cancelled, tried again.
+
+Every function asks `states` first, changes rows and records the event in the caller's transaction, and
+gives the bells to ring after the commit.
+"""
+
+from dataclasses import replace
+
+from postroom.accounts import pauses
+from postroom.accounts.actors import THE_SERVER, Actor
+from postroom.accounts.keys import Caller
+from postroom.accounts.reach import Reach
+from postroom.errors import ContentChanged, Forbidden, NotHeld
+from postroom.events import kinds
+from postroom.events.announce import announce
+from postroom.events.payload import Fate, News
+from postroom.mailbox import attachments, documents, holds, messages
+from postroom.mailbox.holds import Hold
+from postroom.mailbox.messages import Message
+from postroom.outward import states
+from postroom.outward.states import Move, State
+from postroom.queue import deliveries, suppressions
+from postroom.storage.database import Tx
+
+LOOKED_AT_ONCE = 50
+PAUSED_AT_ONCE = 1000
+
+
+def approve(
+    tx: Tx,
+    reach: Reach,
+    caller: Caller,
+    message_id: str,
+    content_hash: str,
+    note: str | None,
+    base_url: str,
+    now: int,
+) -> list[str]:
+    message, hold = _lock(tx, messages.get(tx, reach, message_id))
+    require_other(caller, hold)
+    return approve_as(tx, message, hold, caller.actor, content_hash, note, base_url, now)
+
+
+def approve_as(
+    tx: Tx,
+    message: Message,
+    hold: Hold | None,
+    actor: Actor,
+    content_hash: str,
+    note: str | None,
+    base_url: str,
+    now: int,
+) -> list[str]:
+    states.require(Move.APPROVE, states.state_of(message.status, hold))
+    assert hold is not None
+    if not hold.needs_approval:
+        raise NotHeld("This message waits for the end of a pause only: nobody has to approve it.")
+    if hold.content_hash != content_hash:
+        raise ContentChanged("The contentHash is not that of this message. Look at it again.")
+    approved = replace(hold, state=holds.APPROVED, decided_at=now, actor=actor, note=note, expires_at=None)
+    bells = tell(tx, kinds.MESSAGE_APPROVED, message, approved, actor, base_url, now)
+    return bells + go_on(tx, message, approved, base_url, now)
+
+
+def reject(
+    tx: Tx, reach: Reach, caller: Caller, message_id: str, note: str | None, base_url: str, now: int
+) -> list[str]:
+    message, hold = _lock(tx, messages.get(tx, reach, message_id))
+    require_other(caller, hold)
+    return reject_as(tx, message, hold, caller.actor, note, base_url, now)
+
+
+def reject_as(
+    tx: Tx, message: Message, hold: Hold | None, actor: Actor, note: str | None, base_url: str, now: int
+) -> list[str]:
+    states.require(Move.REJECT, states.state_of(message.status, hold))
+    assert hold is not None
+    if not hold.needs_approval:
+        raise NotHeld("This message waits for the end of a pause only. Cancel it instead.")
+    return _end(tx, message, hold, holds.REJECTED, kinds.MESSAGE_REJECTED, actor, note, base_url, now)
+
+
+def require_other(caller: Caller, hold: Hold | None) -> None:
+    """Neither the key that sent it nor one that comes from it decides; a session is a person, not its key."""
+    if hold is None or caller.session_id is not None:
+        return
+    if hold.key_id in (caller.key_id, *caller.lineage):
+        raise Forbidden("The key that sent a message, and keys made with it, cannot decide about it.")
+
+
+def cancel(tx: Tx, reach: Reach, caller: Caller, message_id: str, base_url: str, now: int) -> list[str]:
+    message, hold = _lock(tx, messages.get(tx, reach, message_id))
+    states.require(Move.CANCEL, states.state_of(message.status, hold))
+    known = hold or _never_held(tx, message, now)
+    return _end(
+        tx, message, known, holds.CANCELLED, kinds.MESSAGE_CANCELLED, caller.actor, None, base_url, now
+    )
+
+
+def _never_held(tx: Tx, message: Message, now: int) -> Hold:
+    """A row for what is cancelled without ever having waited, so that nothing revives it."""
+    row = tx.one(
+        "select messages.key_id, inboxes.account_id, inboxes.pod_id from messages"
+        " join inboxes on inboxes.id = messages.inbox_id where messages.id = :id",
+        id=message.id,
+    )
+    assert row is not None
+    return Hold(
+        message_id=message.id,
+        account_id=row["account_id"],
+        pod_id=row["pod_id"],
+        inbox_id=message.inbox_id,
+        key_id=row["key_id"] or "",
+        state=holds.CANCELLED,
+        reasons=(),
+        content_hash="",
+        bcc=(),
+        is_paused=False,
+        expires_at=None,
+        send_at=None,
+        let_go_at=None,
+        due_at=None,
+        created_at=now,
+    )
+
+
+def _end(
+    tx: Tx,
+    message: Message,
+    hold: Hold,
+    state: str,
+    kind: str,
+    actor: Actor,
+    note: str | None,
+    base_url: str,
+    now: int,
+) -> list[str]:
+    """Nothing more of it leaves, for good."""
+    deliveries.cancel(tx, message.id, now)
+    deliveries.settle(tx, message.id)
+    ended = replace(
+        hold,
+        state=state,
+        decided_at=now,
+        actor=actor,
+        note=note,
+        due_at=None,
+        is_paused=False,
+        expires_at=None,
+    )
+    holds.put(tx, ended)
+    return tell(tx, kind, message, ended, actor, base_url, now)
+
+
+def retry(tx: Tx, reach: Reach, message_id: str, now: int) -> list[str]:
+    """Gives the addresses that are tried again. It releases no hold, and revives nothing that was ended."""
+    message, hold = _lock(tx, messages.get(tx, reach, message_id))
+    states.require(Move.RETRY, states.state_of(message.status, hold))
+    addresses = deliveries.start_again(tx, message.id, now)
+    deliveries.settle(tx, message.id)
+    return addresses
+
+
+def reschedule(
+    tx: Tx, reach: Reach, caller: Caller, message_id: str, send_at: int, base_url: str, now: int
+) -> list[str]:
+    message, hold = _lock(tx, messages.get(tx, reach, message_id))
+    states.require(Move.RESCHEDULE, states.state_of(message.status, hold))
+    assert hold is not None
+    moved = holds.put(tx, replace(hold, send_at=send_at, due_at=send_at))
+    return tell(tx, kinds.MESSAGE_SCHEDULED, message, moved, caller.actor, base_url, now)
+
+
+def go_on(tx: Tx, message: Message, hold: Hold, base_url: str, now: int) -> list[str]:
+    """What nothing holds any more but time or a pause: it waits for these, or is let go."""
+    if pauses.is_inbox_paused(tx, message.inbox_id):
+        holds.put(tx, replace(hold, state=holds.HELD, reasons=(holds.PAUSED,), is_paused=True, due_at=None))
+        return []
+    if hold.send_at is not None and hold.send_at > now:
+        holds.put(tx, replace(hold, state=holds.SCHEDULED, is_paused=False, due_at=hold.send_at))
+        return [deliveries.BELL]
+    return let_go(tx, message, hold, base_url, now)
+
+
+def let_go(tx: Tx, message: Message, hold: Hold, base_url: str, now: int) -> list[str]:
+    """Into the queue, but not to whom it may no longer go."""
+    state = holds.SCHEDULED if hold.send_at is not None else hold.state
+    holds.put(tx, replace(hold, state=state, let_go_at=now, due_at=None, is_paused=False))
+    deliveries.let_go(tx, message.id, now)
+    bells = [deliveries.BELL]
+    for delivery in deliveries.list_of_message(tx, message.id):
+        reason = why_not(tx, hold, delivery.target)
+        if reason and deliveries.finish(tx, delivery, deliveries.FAILED, None, reason, now):
+            bells += tell_failure(tx, message, hold, Fate(delivery.target, reason), base_url, now)
+    deliveries.settle(tx, message.id)
+    return bells
+
+
+def why_not(tx: Tx, hold: Hold, address: str) -> str | None:
+    """Why a recipient may not be written to any more; None: nothing speaks against it."""
+    if suppressions.is_suppressed(tx, hold.account_id, address):
+        return "The recipient is suppressed."
+    return None
+
+
+def look_at(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]:
+    """A hold that has come due: it expires, its moment is there, or its pause has ended."""
+    message = messages.find(tx, message_id)
+    if message is None:
+        tx.run("delete from holds where message_id = :id", id=message_id)
+        return []
+    message, hold = _lock(tx, message)
+    if hold is None or hold.due_at is None or hold.due_at > now:
+        return []
+    state = states.state_of(message.status, hold)
+    if state == State.SCHEDULED:
+        return go_on(tx, message, hold, base_url, now)
+    if state != State.HELD:
+        holds.put(tx, replace(hold, due_at=None))
+        return []
+    if hold.expires_at is not None and hold.expires_at <= now:
+        return _end(tx, message, hold, holds.EXPIRED, kinds.MESSAGE_EXPIRED, THE_SERVER, None, base_url, now)
+    return end_of_pause(tx, message, hold, base_url, now)
+
+
+def end_of_pause(tx: Tx, message: Message, hold: Hold, base_url: str, now: int) -> list[str]:
+    if pauses.is_inbox_paused(tx, message.inbox_id):
+        holds.put(tx, replace(hold, due_at=hold.expires_at))
+        return []
+    rest = tuple(reason for reason in hold.reasons if reason != holds.PAUSED)
+    if rest:
+        holds.put(tx, replace(hold, reasons=rest, is_paused=False, due_at=hold.expires_at))
+        return []
+    released = replace(hold, state=holds.RELEASED, is_paused=False)
+    bells = tell(tx, kinds.MESSAGE_RELEASED, message, released, THE_SERVER, base_url, now)
+    return bells + go_on(tx, message, released, base_url, now)
+
+
+def pause_message(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]:
+    """What waits to leave is held until its pause ends."""
+    message = messages.find(tx, message_id)
+    if message is None:
+        return []
+    message, hold = _lock(tx, message)
+    if not states.may(Move.PAUSE, states.state_of(message.status, hold)):
+        return []
+    if hold is not None and hold.is_paused:
+        return []
+    deliveries.hold_back(tx, message.id)
+    known = hold or _never_held(tx, message, now)
+    reasons = known.reasons if known.state == holds.HELD else ()
+    paused = holds.put(
+        tx,
+        replace(
+            known, state=holds.HELD, reasons=(*reasons, holds.PAUSED), is_paused=True, due_at=known.expires_at
+        ),
+    )
+    return tell(tx, kinds.MESSAGE_HELD, message, paused, THE_SERVER, base_url, now)
+
+
+def begin_pause(tx: Tx, reach: Reach, actor: Actor, base_url: str, now: int) -> list[str]:
+    """Nothing more leaves from this moment. What waits is marked at once, a great crowd as it comes due."""
+    pauses.add(tx, reach.account_id, pauses.scope_of(reach), actor, now)
+    return [
+        bell
+        for message_id in deliveries.list_waiting(tx, reach, PAUSED_AT_ONCE)
+        for bell in pause_message(tx, message_id, base_url, now)
+    ]
+
+
+def end_pause(tx: Tx, reach: Reach, now: int) -> None:
+    """The loop lets go what nothing else holds."""
+    if pauses.remove(tx, pauses.scope_of(reach)):
+        holds.wake_paused(tx, reach, now)
+
+
+def _lock(tx: Tx, message: Message) -> tuple[Message, Hold | None]:
+    """As it is now, with everybody else kept off until the transaction ends."""
+    messages.lock(tx, message.id)
+    current = messages.find(tx, message.id)
+    assert current is not None
+    return current, holds.find(tx, message.id)
+
+
+def tell(tx: Tx, kind: str, message: Message, hold: Hold, actor: Actor, base_url: str, now: int) -> list[str]:
+    return announce(tx, _news(tx, kind, message, hold, now, actor=actor), base_url)
+
+
+def tell_failure(tx: Tx, message: Message, hold: Hold, fate: Fate, base_url: str, now: int) -> list[str]:
+    return announce(tx, _news(tx, kinds.MESSAGE_FAILED, message, hold, now, fate=fate), base_url)
+
+
+def _news(
+    tx: Tx,
+    kind: str,
+    message: Message,
+    hold: Hold,
+    now: int,
+    fate: Fate | None = None,
+    actor: Actor | None = None,
+) -> News:
+    files = attachments.list_of_messages(tx, [message.id] if message.has_attachments else [])
+    return News(
+        account_id=hold.account_id,
+        pod_id=hold.pod_id,
+        kind=kind,
+        document=documents.decode(message.document),
+        files=files.get(message.id, []),
+        occurred_at=now,
+        fate=fate,
+        hold=hold,
+        actor=actor,
+    )

@@ -1,0 +1,128 @@
+"""Which sends do not leave at once: their holds, with the hash of what was asked for, and their events."""
+
+import msgspec
+from msgspec import UNSET
+
+from postroom.clock import HOUR, SECOND
+from postroom.events import kinds
+from postroom.events.announce import announce_all
+from postroom.events.payload import News
+from postroom.mail.content_hash import content_hash
+from postroom.mailbox import holds
+from postroom.mailbox.documents import Document
+from postroom.mailbox.holds import Hold
+from postroom.mailbox.messages import PENDING
+from postroom.outward import rules
+from postroom.outward.orders import Ready, SendReceipt, Submission
+from postroom.outward.rules import InboxRules, Sending
+from postroom.queue import idempotency
+from postroom.storage.database import Tx
+
+
+def find_holds(tx: Tx, new: list[Ready]) -> dict[str, Hold]:
+    """By message: those that do not leave at once."""
+    rules_of = rules.read_all(tx, {each.inbox_id for each in new})
+    found: dict[str, Hold] = {}
+    for each in new:
+        above = rules_of[each.inbox_id]
+        reasons = rules.find_reasons(tx, to_sending(each), above)
+        send_at = moment_to_send(each.submission)
+        if reasons or send_at is not None:
+            found[each.document.id] = to_hold(each, above, reasons, send_at)
+    return found
+
+
+def moment_to_send(submission: Submission) -> int | None:
+    order = submission.order
+    if order.send_at is not None:
+        return order.send_at
+    return submission.now + order.undo_seconds * SECOND if order.undo_seconds else None
+
+
+def to_sending(ready: Ready) -> Sending:
+    submission = ready.submission
+    return Sending(
+        caller=submission.caller,
+        inbox_id=ready.inbox_id,
+        thread_id=None if ready.starts_thread else ready.thread.id,
+        addresses=ready.addresses,
+        own_text=submission.letter.own_text,
+        own_html=submission.letter.own_html,
+        has_files=bool(submission.letter.files),
+        now=submission.now,
+    )
+
+
+def to_hold(ready: Ready, above: InboxRules, reasons: list[str], send_at: int | None) -> Hold:
+    submission, inbox = ready.submission, ready.submission.around.inbox
+    is_held = bool(reasons)
+    bcc = tuple(str(address) for address in submission.order.bcc)
+    needs_approval = any(reason != holds.PAUSED for reason in reasons)
+    hours = rules.conditions(above, submission.caller).expires_hours
+    expires_at = submission.now + hours * HOUR if needs_approval else None
+    return Hold(
+        message_id=ready.document.id,
+        account_id=inbox.account_id,
+        pod_id=inbox.pod_id,
+        inbox_id=inbox.id,
+        key_id=submission.caller.key_id,
+        state=holds.HELD if is_held else holds.SCHEDULED,
+        reasons=tuple(reasons),
+        content_hash=content_hash(submission.letter.raw, bcc),
+        bcc=bcc,
+        is_paused=holds.PAUSED in reasons,
+        expires_at=expires_at,
+        send_at=send_at,
+        let_go_at=None,
+        due_at=expires_at if is_held else send_at,
+        created_at=submission.now,
+    )
+
+
+def answer_of(ready: Ready, waiting: dict[str, Hold]) -> bytes:
+    hold = waiting.get(ready.document.id)
+    return ready.answer if hold is None else msgspec.json.encode(to_receipt(ready.document, hold))
+
+
+def tell(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> tuple[str, ...]:
+    """Events of what waits. Gives the bells to ring; what leaves at once tells of itself when it has left."""
+    held = [(each, waiting[each.document.id]) for each in new if each.document.id in waiting]
+    for each, _ in held:
+        idempotency.set_answer(
+            tx, each.account_id, each.submission.order.idempotency_key, answer_of(each, waiting)
+        )
+    told = (
+        announce_all(tx, [to_news(each, hold) for each, hold in held], held[0][0].submission.base_url)
+        if held
+        else []
+    )
+    return tuple(dict.fromkeys(bell for rung in told for bell in rung))
+
+
+def to_news(ready: Ready, hold: Hold) -> News:
+    kind = kinds.MESSAGE_HELD if hold.state == holds.HELD else kinds.MESSAGE_SCHEDULED
+    submission = ready.submission
+    return News(
+        account_id=ready.account_id,
+        pod_id=hold.pod_id,
+        kind=kind,
+        document=ready.document,
+        files=submission.letter.files,
+        occurred_at=submission.now,
+        hold=hold,
+        actor=submission.caller.actor,
+    )
+
+
+def to_receipt(document: Document, hold: Hold | None = None) -> SendReceipt:
+    return SendReceipt(
+        id=document.id,
+        thread_id=document.thread_id,
+        inbox_id=document.inbox_id,
+        direction=document.direction,
+        created_at=document.created_at,
+        message_id=document.id,
+        provider_message_id=document.rfc_message_id,
+        status=PENDING,
+        hold=UNSET if hold is None else holds.show(hold),
+    )

@@ -1,0 +1,106 @@
+"""What a mail is on its way out: the order of a client, the letter written from it, what is stored of it."""
+
+from msgspec import UNSET, Struct, UnsetType
+
+from postroom.accounts.keys import Caller
+from postroom.mail.address import Address
+from postroom.mail.compose import Draft, DraftAttachment
+from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.documents import Document
+from postroom.mailbox.holds import ShownHold
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.threads import Thread
+
+
+class Order(Struct, frozen=True):
+    """What the client wants sent; every value has been read and found valid by itself."""
+
+    inbox_id: str
+    idempotency_key: str
+    request_hash: str
+    to: tuple[Address, ...]
+    cc: tuple[Address, ...]
+    bcc: tuple[Address, ...]
+    subject: str
+    body: str
+    body_html: str | None
+    thread_id: str | None
+    include_quote: bool
+    reply_to: str | None
+    is_automated: bool
+    files: tuple[DraftAttachment, ...]
+    send_at: int | None = None
+    undo_seconds: int = 0
+
+
+class Context(Struct, frozen=True):
+    """What a mail is composed from beside the order."""
+
+    inbox: Inbox
+    thread: Thread | None = None
+    previous: Document | None = None
+    last_inbound: Document | None = None
+    rfc_ids: tuple[str, ...] = ()
+
+
+class Letter(Struct, frozen=True):
+    """A composed mail, ready to be stored."""
+
+    draft: Draft
+    cc: tuple[Address, ...]
+    own_text: str
+    own_html: str | None
+    raw: bytes
+    files: tuple[Attachment, ...]
+
+
+class SendReceipt(Struct, rename="camel", frozen=True):
+    id: str
+    thread_id: str
+    inbox_id: str
+    direction: str
+    created_at: str
+    message_id: str
+    provider_message_id: str
+    status: str
+    hold: ShownHold | UnsetType = UNSET
+
+
+class SendAnswer(Struct, frozen=True):
+    content: bytes
+    is_replay: bool
+    bells: tuple[str, ...] = ()
+
+
+class Submission(Struct, frozen=True):
+    """A composed mail that its sender wants sent. `blob` holds it where it is large."""
+
+    caller: Caller
+    order: Order
+    around: Context
+    letter: Letter
+    blob: str | None
+    base_url: str
+    now: int
+
+
+class Ready(Struct, frozen=True):
+    """A submission with all that will be stored of it."""
+
+    submission: Submission
+    thread: Thread
+    document: Document
+    answer: bytes
+    addresses: list[str]
+
+    @property
+    def inbox_id(self) -> str:
+        return self.document.inbox_id
+
+    @property
+    def account_id(self) -> str:
+        return self.submission.caller.account_id
+
+    @property
+    def starts_thread(self) -> bool:
+        return self.submission.around.thread is None

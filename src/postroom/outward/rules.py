@@ -1,0 +1,106 @@
+"""Whether a send has to wait, and why: the rules of its account, pod, inbox and key, and a pause."""
+
+from collections.abc import Collection, Sequence
+
+from msgspec import Struct
+
+from postroom.accounts import approval, permissions
+from postroom.accounts.approval import Conditions
+from postroom.accounts.keys import Caller
+from postroom.accounts.pauses import IS_PAUSED
+from postroom.clock import DAY, start_of_day
+from postroom.mail.mentions import mentions_a_link
+from postroom.mailbox import inboxes, threads
+from postroom.mailbox.holds import PAUSED
+from postroom.storage.database import Tx, one_of
+
+
+class InboxRules(Struct, frozen=True):
+    """What stands above every send of an inbox."""
+
+    levels: tuple[str | None, ...] = ()
+    is_paused: bool = False
+
+
+class Sending(Struct, frozen=True):
+    """What the rules look at of one send."""
+
+    caller: Caller
+    inbox_id: str
+    thread_id: str | None
+    addresses: Sequence[str]
+    own_text: str
+    own_html: str | None
+    has_files: bool
+    now: int
+
+
+def read_all(tx: Tx, inbox_ids: Collection[str]) -> dict[str, InboxRules]:
+    if not inbox_ids:
+        return {}
+    is_wanted, wanted = one_of("inboxes.id", sorted(inbox_ids))
+    rows = tx.all(
+        "select inboxes.id, inboxes.approval as of_inbox, pods.approval as of_pod,"
+        f" accounts.approval as of_account, {IS_PAUSED} as is_paused"
+        " from inboxes join pods on pods.id = inboxes.pod_id"
+        " join accounts on accounts.id = inboxes.account_id"
+        f" where {is_wanted}",
+        **wanted,
+    )
+    return {
+        row["id"]: InboxRules(
+            (row["of_account"], row["of_pod"], row["of_inbox"]), is_paused=bool(row["is_paused"])
+        )
+        for row in rows
+    }
+
+
+def conditions(rules: InboxRules, caller: Caller) -> Conditions:
+    return approval.add_up((*rules.levels, caller.approval))
+
+
+def find_reasons(tx: Tx, sending: Sending, rules: InboxRules) -> list[str]:
+    """In the order in which the interface lists them; empty: it may leave at once."""
+    wanted = conditions(rules, sending.caller)
+    reasons = [word for word in approval.WORDS if word in wanted.words and _applies(tx, word, sending)]
+    if wanted.over_per_day is not None and _has_sent_today(tx, sending, wanted.over_per_day):
+        reasons.append(approval.OVER_PER_DAY)
+    if permissions.SEND not in sending.caller.permissions:
+        reasons.append(approval.KEY)
+    if rules.is_paused:
+        reasons.append(PAUSED)
+    return reasons
+
+
+def _applies(tx: Tx, word: str, sending: Sending) -> bool:
+    if word == approval.STRANGERS:
+        return _writes_to_strangers(tx, sending)
+    if word == approval.ATTACHMENTS:
+        return sending.has_files
+    if word == approval.LINKS:
+        return mentions_a_link(sending.own_text, sending.own_html)
+    if word == approval.RISK:
+        return sending.thread_id is not None and threads.is_risky(tx, sending.thread_id)
+    return True
+
+
+def _writes_to_strangers(tx: Tx, sending: Sending) -> bool:
+    """Somebody who never wrote to this inbox, or of whom only forgeries came."""
+    asked = [(sending.inbox_id, address) for address in sending.addresses]
+    return len(inboxes.find_correspondents(tx, asked, only_trusted=True)) < len(set(asked))
+
+
+def _has_sent_today(tx: Tx, sending: Sending, count: int) -> bool:
+    """Whether as many sends of this UTC day, not counting this one, have been accepted."""
+    if count == 0:
+        return True
+    row = tx.one(
+        "select created_at from messages where inbox_id = :inbox_id and direction = 'outbound'"
+        " and created_at >= :today and created_at < :tomorrow"
+        " order by created_at desc limit 1 offset :offset",
+        inbox_id=sending.inbox_id,
+        today=start_of_day(sending.now),
+        tomorrow=start_of_day(sending.now) + DAY,
+        offset=count - 1,
+    )
+    return row is not None
