@@ -44,16 +44,8 @@ ROOMS: dict[str, list[str]] = {
     "events": ["kinds", "payload", "events", "webhooks", "webhook_log", "announce"],
     "inward": ["bounces", "examine", "deposit", "receive"],
     "outward": [
-        "courier",
-        "states",
-        "orders",
-        "rules",
-        "hold_back",
-        "submit",
-        "send",
-        "signing",
-        "deliver_mail",
-        "deliver_webhook",
+        *("courier", "states", "orders", "rules", "hold_back", "submit", "send", "decide", "signing"),
+        *("deliver_mail", "deliver_webhook"),
     ],
 }
 FILES_OF_A_ROOM = 14

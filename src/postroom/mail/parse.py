@@ -6,7 +6,7 @@ from itertools import chain
 
 from msgspec import Struct, structs
 
-from postroom.mail import address, charset, filenames, flowed, headers, mime, transfer
+from postroom.mail import address, category, charset, filenames, flowed, headers, mime, transfer
 from postroom.mail.address import Address
 from postroom.mail.headers import Headers
 from postroom.mail.mime import Part
@@ -45,6 +45,7 @@ class ParsedMail(Struct, frozen=True):
     body_html: str
     attachments: tuple[ParsedAttachment, ...]
     automated: bool
+    signs: category.Signs
     received_count: int
     has_dkim_signature: bool
     report_type: str
@@ -92,6 +93,7 @@ def _assembled(fields: Headers, content: _Content) -> ParsedMail:
         body_html=_joined(content.htmls),
         attachments=_named(content.attachments),
         automated=_is_automated(fields),
+        signs=category.read_signs(fields),
         received_count=fields.count("received"),
         has_dkim_signature=fields.count("dkim-signature") > 0,
         report_type=_report_type(fields.text("content-type")),

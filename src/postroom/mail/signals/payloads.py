@@ -1,0 +1,96 @@
+"""Encoded texts inside a text: base64, hexadecimal, percent, character references, rot13, reversed."""
+
+import base64
+import binascii
+import codecs
+import html
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+from urllib.parse import unquote_plus
+
+MAX_RUNS = 8
+MAX_RUN_CHARS = 1_500
+MAX_LONG_WORDS_CHARS = 6_000
+MAX_DECODED_CHARS = 4_000
+MOST_NOISE = 0.1
+FEWEST_WORD_CHARS = 24
+FEWEST_PAIRS = 16
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{28,}+(?:\n[A-Za-z0-9+/_-]{4,}+)*+")
+_HEX = re.compile(r"(?<![0-9A-Za-z])(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ :,\n]{0,2}){16,}+")
+_HEX_NOISE = re.compile(r"0x|\\x|[ :,\n]")
+_PERCENT = re.compile(r"(?<![\w.~%])[\w.~!'()*+-]{0,40}(?:%[0-9A-Fa-f]{2}[\w.~!'()*+-]{0,20}+){4,}+")
+_REFERENCES = re.compile(r"(?:&#[xX]?[0-9A-Fa-f]{2,6};){8,}+")
+_ESCAPES = re.compile(r"(?:\\u[0-9A-Fa-f]{4}){8,}+")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd]")
+# What "instruction", "prompt", "password", "forward" and "ignore" look like in rot13, and backwards.
+_ROT13 = ("vafgehpgvba", "cebzcg", "cnffjbeq", "sbejneq", "vtaber")
+_REVERSED = ("noitcurtsni", "tpmorp", "drowssap", "drawrof", "erongi")
+
+
+def decoded(text: str, folded: str) -> str:
+    """What the text holds in other encodings, as far as it is readable, a paragraph each."""
+    return "\n\n".join(_all(text, folded))[:MAX_DECODED_CHARS]
+
+
+def _all(text: str, folded: str) -> Iterator[str]:
+    words = text.split()
+    long_words = "\n".join(word for word in words if len(word) >= FEWEST_WORD_CHARS)[:MAX_LONG_WORDS_CHARS]
+    if long_words:
+        yield from _runs(_BASE64, long_words, _from_base64)
+        yield from _runs(_HEX, long_words, _from_hex)
+        yield from _runs(_PERCENT, long_words, unquote_plus)
+        yield from _runs(_REFERENCES, long_words, html.unescape)
+        yield from _runs(_ESCAPES, long_words, _from_escapes)
+    pairs = " ".join(word for word in words if len(word) == 2 or word[:2] in ("0x", "\\x"))
+    if len(pairs) >= 3 * FEWEST_PAIRS - 1:
+        yield from _runs(_HEX, pairs[:MAX_LONG_WORDS_CHARS], _from_hex)
+    yield from _turned(folded)
+
+
+def _runs(pattern: re.Pattern[str], text: str, decode: Callable[[str], str]) -> Iterator[str]:
+    for run in islice(pattern.finditer(text), MAX_RUNS):
+        if readable := decode(run[0][:MAX_RUN_CHARS]):
+            yield readable
+
+
+def _from_base64(run: str) -> str:
+    letters = run.replace("\n", "").replace("-", "+").replace("_", "/")
+    letters = letters[:-1] if len(letters) % 4 == 1 else letters
+    try:
+        return _readable(base64.b64decode(letters + "=" * (-len(letters) % 4)))
+    except binascii.Error:
+        return ""
+
+
+def _from_hex(run: str) -> str:
+    digits = _HEX_NOISE.sub("", run)
+    return _readable(bytes.fromhex(digits[: len(digits) // 2 * 2]))
+
+
+def _from_escapes(run: str) -> str:
+    codes = (int(code, 16) for code in run.split("\\u")[1:] if len(code) == 4)
+    return "".join(chr(code) for code in codes if not 0xD800 <= code < 0xE000)
+
+
+def _readable(content: bytes) -> str:
+    """The text that the bytes are, or "" if they are noise."""
+    text = content.decode("utf-8", "replace")
+    return text if len(_CONTROL.findall(text)) <= MOST_NOISE * len(text) else ""
+
+
+def _turned(folded: str) -> Iterator[str]:
+    for words, turn in ((_ROT13, _rot13), (_REVERSED, _backwards)):
+        places = [place for word in words if (place := folded.find(word)) >= 0]
+        if places:
+            first = min(places)
+            yield turn(folded[max(0, first - 300) : first + 700])
+
+
+def _rot13(text: str) -> str:
+    return codecs.encode(text, "rot13")
+
+
+def _backwards(text: str) -> str:
+    return text[::-1]

@@ -1,0 +1,55 @@
+"""Every rule by its name, weight and reason, and the verdict that the weights add up to."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import Struct
+
+Verdict = Literal["clean", "suspicious", "malicious"]
+
+SUSPICIOUS_FROM = 3
+MALICIOUS_FROM = 6
+
+
+class Rule(Struct, frozen=True):
+    name: str
+    weight: int
+    reason: str
+
+
+RULES = (
+    Rule("overrides_instructions", 4, "Tells its reader to ignore the instructions it works by."),
+    Rule("addresses_machine", 3, "Speaks to an AI or a language model as its reader."),
+    Rule("asks_for_prompt", 4, "Asks its reader to reveal its own instructions."),
+    Rule("acts_in_secret", 2, "Asks its reader to act without the knowledge of its user."),
+    Rule("role_markers", 3, "Holds marks that separate the speakers in a conversation with a model."),
+    Rule("quoted_instructions", 1, "Quotes an instruction to a machine while speaking of such attacks."),
+    Rule("hidden_instructions", 6, "Holds an instruction or a request that the text does not show."),
+    Rule("encoded_instructions", 6, "Holds an encoded text that decodes to an instruction or a request."),
+    Rule("hidden_text", 1, "Holds text that its HTML hides, longer than a preview line."),
+    Rule("smuggled_characters", 4, "Holds characters that show nothing and can spell a text."),
+    Rule("zero_width_in_words", 2, "Has characters of no width inside of words."),
+    Rule("lookalike_letters", 2, "Mixes letters of several scripts inside a word, where they look alike."),
+    Rule("reversed_direction", 2, "Turns the direction of its text, so that it reads otherwise than it is."),
+    Rule("asks_for_secret", 3, "Asks to be sent a password, a key or a code."),
+    Rule("asks_to_forward", 3, "Asks to have many mails forwarded."),
+    Rule("forged_known_sender", 3, "Bears the domain of a known correspondent and fails DMARC."),
+    Rule("resembles_known_sender", 4, "Comes from a domain that looks like that of a known correspondent."),
+    Rule("borrowed_name", 2, "Bears a known correspondent's name at another address, and is not proven."),
+    Rule("name_shows_other_address", 3, "Shows another address as its name, and is not proven."),
+    Rule("misleading_link", 2, "Shows one domain in the text of a link that leads to another."),
+)  # fmt: skip
+BY_NAME = {rule.name: rule for rule in RULES}
+
+
+class Signal(Struct, frozen=True):
+    name: str
+    weight: int
+    excerpt: str
+
+
+def verdict_of(signals: Iterable[Signal]) -> Verdict:
+    total = sum(signal.weight for signal in signals)
+    if total >= MALICIOUS_FROM:
+        return "malicious"
+    return "suspicious" if total >= SUSPICIOUS_FROM else "clean"

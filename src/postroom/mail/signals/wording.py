@@ -1,0 +1,120 @@
+"""Finds the sentences that say what the rules about wording look for."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from postroom.mail.signals.folding import Passage
+from postroom.mail.signals.lexicon import KEY_CHARS, SCRIPTS, WORD, Near, Wording, wordings
+
+MAX_SENTENCE_CHARS = 300
+SENTENCE_OVERLAP = 100
+MAX_SENTENCES = 24
+NEGATION_REACH = 16
+
+_SENTENCE_END = re.compile(r"[.!?…;](?=[\s\"'”»)])|[。！？；؟۔।\n]")  # noqa: RUF001
+
+Sentences = list[tuple[int, int]]
+
+
+class Hit(Struct, frozen=True):
+    """A rule that a sentence fulfils, and where the sentence and its first word of the rule stand."""
+
+    rule: str
+    start: int
+    end: int
+    anchor: int
+
+
+def hits_by_rule(passage: Passage) -> Iterator[Iterator[Hit]]:
+    """For each rule of each script the sentences that fulfil it, as far as they are asked for."""
+    text = passage.folded
+    sentences: Sentences = []
+    beginnings = {word[:KEY_CHARS] for word in WORD.findall(text)}
+    for script in SCRIPTS:
+        if script.is_in(text):
+            for wording in wordings(script):
+                yield _fulfilled(text, wording, beginnings, sentences)
+
+
+def _fulfilled(text: str, wording: Wording, beginnings: set[str], sentences: Sentences) -> Iterator[Hit]:
+    places: dict[int, int] = {}
+    for anchor in _possible(wording, beginnings):
+        place = text.find(anchor)
+        if place >= 0:
+            if not sentences:
+                sentences.extend(_sentences(text))
+            _add_places(text, anchor, place, wording.is_spaced, sentences, places)
+    for number in _chosen(sorted(places)):
+        start, end = sentences[number]
+        if _is_fulfilled(text, wording, start, end, places[number]):
+            yield Hit(wording.rule, start, end, places[number])
+
+
+def _possible(wording: Wording, beginnings: set[str]) -> Iterable[str]:
+    """The anchors that a word of the text may begin; to look for all of them would take most of the time."""
+    if not wording.is_spaced:
+        return wording.anchors
+    return [anchor for key in wording.keys.keys() & beginnings for anchor in wording.keys[key]]
+
+
+def _chosen(numbers: list[int]) -> list[int]:
+    """The first and the last sentences, if there are more than anybody needs."""
+    half = MAX_SENTENCES // 2
+    return numbers if len(numbers) <= MAX_SENTENCES else numbers[:half] + numbers[-half:]
+
+
+def _add_places(
+    text: str, anchor: str, place: int, is_spaced: bool, sentences: Sentences, places: dict[int, int]
+) -> None:
+    """The first place of the anchor in each sentence, by the sentence's number."""
+    while place >= 0:
+        if is_spaced and place and text[place - 1].isalnum():
+            place = text.find(anchor, place + 1)
+            continue
+        number = bisect_right(sentences, (place, len(text))) - 1
+        places[number] = min(place, places.get(number, place))
+        place = text.find(anchor, max(place + 1, sentences[number][1]))
+
+
+def _is_fulfilled(text: str, wording: Wording, start: int, end: int, anchor: int) -> bool:
+    start = max(0, start - SENTENCE_OVERLAP) if end - start == MAX_SENTENCE_CHARS else start
+    if wording.whole is not None and not wording.whole.search(text, start, end):
+        return False
+    if not all(_are_near(text, near, start, end) for near in wording.near):
+        return False
+    if wording.unless is not None and wording.unless.search(text, start, end):
+        return wording.despite is not None and wording.despite.search(text, start, end) is not None
+    before = wording.unless_before
+    return before is None or before.search(text, max(start, anchor - NEGATION_REACH), anchor) is None
+
+
+def _are_near(text: str, near: Near, start: int, end: int) -> bool:
+    """One walk over the words of both kinds: each is compared with the last one of the other kind."""
+    firsts = [(*found.span(), 0) for found in near.first.finditer(text, start, end)]
+    seconds = [(*found.span(), 1) for found in near.second.finditer(text, start, end)] if firsts else []
+    last = [-near.reach - 1, -near.reach - 1]
+    for word_start, word_end, kind in sorted(firsts + seconds):
+        if word_start - last[1 - kind] <= near.reach and (kind == 1 or not near.is_ordered):
+            return True
+        last[kind] = word_end
+    return False
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Where sentences stand; a longer one is cut."""
+    start = 0
+    for found in _SENTENCE_END.finditer(text):
+        yield from _cut(start, found.end())
+        start = found.end()
+    yield from _cut(start, len(text))
+
+
+def _cut(start: int, end: int) -> Iterator[tuple[int, int]]:
+    while end - start > MAX_SENTENCE_CHARS:
+        yield start, start + MAX_SENTENCE_CHARS
+        start += MAX_SENTENCE_CHARS
+    if end > start:
+        yield start, end
