@@ -45,7 +45,7 @@ ROOMS: dict[str, list[str]] = {
     "inward": ["bounces", "examine", "deposit", "receive"],
     "outward": [
         *("courier", "states", "orders", "rules", "hold_back", "submit", "send", "decide", "signing"),
-        *("deliver_mail", "deliver_webhook"),
+        *("deliver_mail", "deliver_webhook", "watch_holds"),
     ],
 }
 FILES_OF_A_ROOM = 14

@@ -22,6 +22,7 @@ from postroom.net.target import ForbiddenTarget, check_url
 from postroom.outward.deliver_mail import Outbound, deliver_mail
 from postroom.outward.deliver_webhook import deliver_webhook
 from postroom.outward.signing import Signers
+from postroom.outward.watch_holds import watch_holds
 from postroom.queue import deliveries
 from postroom.queue.work import Queue, work_through
 from postroom.resources import Resources
@@ -91,6 +92,7 @@ async def serving(
         stack.callback(signers.close)
         run(stack, send_out(resources, Outbound(courier, signers, return_path_secret), make_key))
 
+        run(stack, watch_holds(resources))
         reception = Reception(resources, return_path_secret)
         tls = await asyncio.to_thread(server_context, config.data_dir / "tls", config.domain)
         smtp = SmtpServer(

@@ -62,7 +62,9 @@ async def test_a_mail_to_an_inbox_here_arrives_and_is_sent(server: Server) -> No
     answer = await send(server, bob)
     assert answer.status_code == 200
     receipt = answer.json()
-    assert set(receipt) == {"id", "threadId", "inboxId", "direction", "createdAt", "messageId", "status"}
+    assert set(receipt) == {
+        *("id", "threadId", "inboxId", "direction", "createdAt", "messageId", "providerMessageId", "status"),
+    }
     assert (receipt["direction"], receipt["status"], receipt["messageId"]) == (
         "outbound",
         "pending",

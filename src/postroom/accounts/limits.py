@@ -2,8 +2,11 @@
 
 from collections.abc import Collection
 
+import msgspec
+from msgspec import Struct
+
 from postroom.clock import DAY, HOUR, MINUTE, seconds_until, start_of_day
-from postroom.errors import ColdOutreachLimit, LoopDetected, RateLimitExceeded
+from postroom.errors import BadRequest, ColdOutreachLimit, LoopDetected, RateLimitExceeded
 from postroom.storage.database import Tx
 
 INBOX_CREATIONS_PER_DAY = 100
@@ -13,7 +16,6 @@ COLD_RECIPIENTS_PER_DAY = 20
 COLD_LIMIT_ENDS_AFTER = 30 * DAY
 LOOP_REPLIES_PER_HOUR = 20
 
-NTH_SEND = "select created_at from messages where inbox_id = :inbox_id and direction = 'outbound'"
 NEWEST_FIRST = "order by created_at desc limit 1 offset"
 
 
@@ -32,48 +34,130 @@ def require_inbox_creation(tx: Tx, account_id: str, now: int) -> None:
         )
 
 
-def require_sends(tx: Tx, inbox_id: str, count: int, now: int) -> None:
-    """10 in any 60 seconds and 200 a UTC day; `count` are about to be stored."""
+class Budget(Struct, rename="camel", frozen=True):
+    """How much an inbox or a key may send, where it is less than the service allows."""
+
+    per_minute: int | None = None
+    per_day: int | None = None
+    cold_per_day: int | None = None
+
+
+class Use(Struct, frozen=True):
+    """How much of a limit is used, and when there is room again."""
+
+    limit: int
+    used: int
+    resets_at: int | None
+
+
+SERVICE = {"per_minute": SENDS_PER_MINUTE, "per_day": SENDS_PER_DAY, "cold_per_day": COLD_RECIPIENTS_PER_DAY}
+FIELDS = {"per_minute": "perMinute", "per_day": "perDay", "cold_per_day": "coldPerDay"}
+
+
+def require_valid(budget: Budget) -> Budget:
+    for name, most in SERVICE.items():
+        value = getattr(budget, name)
+        if value is not None and not 0 <= value <= most:
+            raise BadRequest(f"limits.{FIELDS[name]} must be 0 to {most}.", field="limits")
+    return budget
+
+
+def encode(budget: Budget | None) -> str | None:
+    return None if budget is None else msgspec.json.encode(budget).decode()
+
+
+def decode(stored: str | None) -> Budget:
+    return Budget() if stored is None else msgspec.json.decode(stored, type=Budget)
+
+
+def _least(name: str, budget: Budget) -> int:
+    value = getattr(budget, name)
+    return SERVICE[name] if value is None else min(value, SERVICE[name])
+
+
+def require_sends(tx: Tx, owner: str, owner_id: str, budget: Budget, count: int, now: int) -> None:
+    """So many in any 60 seconds and a UTC day; `count` are about to be stored, of an inbox_id or a key_id."""
+    of_a_minute, of_a_day = _least("per_minute", budget), _least("per_day", budget)
     today = start_of_day(now)
+    nth_send = f"select created_at from messages where {owner} = :owner_id and direction = 'outbound'"
     # Behind the newest `limit - count` sends there is another one only if the limit would be passed.
     row = tx.one(
-        f"select ({NTH_SEND} and created_at > :minute_ago {NEWEST_FIRST} :minute_offset) as of_minute,"
-        f" ({NTH_SEND} and created_at >= :today {NEWEST_FIRST} :day_offset) as of_day",
-        inbox_id=inbox_id,
+        f"select ({nth_send} and created_at > :minute_ago {NEWEST_FIRST} :minute_offset) as of_minute,"
+        f" ({nth_send} and created_at >= :today {NEWEST_FIRST} :day_offset) as of_day",
+        owner_id=owner_id,
         minute_ago=now - MINUTE,
-        minute_offset=max(SENDS_PER_MINUTE - count, 0),
+        minute_offset=max(of_a_minute - count, 0),
         today=today,
-        day_offset=max(SENDS_PER_DAY - count, 0),
+        day_offset=max(of_a_day - count, 0),
     )
     assert row is not None
-    of_minute = now if count > SENDS_PER_MINUTE else row["of_minute"]
+    of_minute = now if count > of_a_minute else row["of_minute"]
     if of_minute is not None:
         raise RateLimitExceeded(
-            f"An inbox can send {SENDS_PER_MINUTE} mails a minute.",
+            f"{_WHO[owner]} can send {of_a_minute} mails a minute.",
             retry_after=seconds_until(of_minute + MINUTE, now),
         )
-    if row["of_day"] is not None:
+    if row["of_day"] is not None or count > of_a_day:
         raise RateLimitExceeded(
-            f"An inbox can send {SENDS_PER_DAY} mails a day (UTC).",
+            f"{_WHO[owner]} can send {of_a_day} mails a day (UTC).",
             retry_after=seconds_until(today + DAY, now),
         )
 
 
-def require_warmth(tx: Tx, inbox_id: str, inbox_created_at: int, cold: Collection[str], now: int) -> None:
-    """A young inbox writes to few strangers a day; a send that would pass the limit is refused whole."""
-    if not cold or now - inbox_created_at >= COLD_LIMIT_ENDS_AFTER:
-        return
+_WHO = {"inbox_id": "An inbox", "key_id": "This key"}
+
+
+def read_uses(tx: Tx, inbox_id: str, inbox_created_at: int, budget: Budget, now: int) -> dict[str, Use]:
+    """Of an inbox, against the lower of its budget and what the service allows."""
     today = start_of_day(now)
+    in_minute = _moments(tx, inbox_id, now - MINUTE + 1, SENDS_PER_MINUTE)
+    in_day = _moments(tx, inbox_id, today, SENDS_PER_DAY)
+    cold = _cold_today(tx, inbox_id, today)
+    return {
+        "per_minute": Use(
+            _least("per_minute", budget), len(in_minute), in_minute[-1] + MINUTE if in_minute else None
+        ),
+        "per_day": Use(_least("per_day", budget), len(in_day), today + DAY),
+        "cold_per_day": Use(_least("cold_per_day", budget), len(cold), today + DAY),
+    }
+
+
+def _moments(tx: Tx, inbox_id: str, since: int, limit: int) -> list[int]:
+    rows = tx.all(
+        "select created_at from messages where inbox_id = :inbox_id and direction = 'outbound'"
+        " and created_at >= :since order by created_at desc limit :limit",
+        inbox_id=inbox_id,
+        since=since,
+        limit=limit,
+    )
+    return [row["created_at"] for row in rows]
+
+
+def _cold_today(tx: Tx, inbox_id: str, today: int) -> set[str]:
     rows = tx.all(
         "select distinct target from deliveries"
         " where inbox_id = :inbox_id and is_cold = 1 and created_at >= :today",
         inbox_id=inbox_id,
         today=today,
     )
-    if len({row["target"] for row in rows} | set(cold)) > COLD_RECIPIENTS_PER_DAY:
+    return {row["target"] for row in rows}
+
+
+def require_warmth(
+    tx: Tx, inbox_id: str, inbox_created_at: int, budget: Budget, cold: Collection[str], now: int
+) -> None:
+    """A young inbox writes to few strangers a day; a send that would pass the limit is refused whole.
+
+    A budget for strangers holds however old the inbox is.
+    """
+    is_young = now - inbox_created_at < COLD_LIMIT_ENDS_AFTER
+    if not cold or (not is_young and budget.cold_per_day is None):
+        return
+    today = start_of_day(now)
+    most = _least("cold_per_day", budget)
+    if len(_cold_today(tx, inbox_id, today) | set(cold)) > most:
         raise ColdOutreachLimit(
-            f"An inbox younger than 30 days can write to {COLD_RECIPIENTS_PER_DAY} recipients a day (UTC)"
-            " who never wrote to it.",
+            f"This inbox can write to {most} recipients a day (UTC) who never wrote to it.",
             retry_after=seconds_until(today + DAY, now),
         )
 

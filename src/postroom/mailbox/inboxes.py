@@ -28,6 +28,7 @@ class Inbox:
     created_at: int
     pod_id: str
     webhook_url: str | None = None  # its own webhook, a copy of the row in webhooks
+    limits: str | None = None  # its budget
 
     @classmethod
     def from_row(cls, row: Row) -> "Inbox":
@@ -39,6 +40,7 @@ class Inbox:
             row["created_at"],
             row["pod_id"],
             row["webhook_url"],
+            row["limits"],
         )
 
 
@@ -231,3 +233,7 @@ def list_keys(tx: Tx, reach: Reach, inbox_id: str, limit: int, offset: int) -> t
 
 def remove_key(tx: Tx, reach: Reach, inbox_id: str, key_id: str) -> None:
     keys.remove_from_inbox(tx, get(tx, reach, inbox_id).id, key_id)
+
+
+def read_budget(tx: Tx, inbox: Inbox, now: int) -> dict[str, limits.Use]:
+    return limits.read_uses(tx, inbox.id, inbox.created_at, limits.decode(inbox.limits), now)

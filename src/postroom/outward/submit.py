@@ -133,10 +133,31 @@ def require_limits(tx: Tx, new: list[Ready], owners: dict[str, Inbox], cold: set
     strangers: dict[str, set[str]] = defaultdict(set)
     for inbox_id, address in cold:
         strangers[inbox_id].add(address)
+    require_budgets_of_keys(tx, new, cold)
     for inbox_id, moments in moments_by([(each.inbox_id, each.submission.now) for each in new]).items():
-        limits.require_sends(tx, inbox_id, len(moments), min(moments))
-        created_at = owners[inbox_id].created_at
-        limits.require_warmth(tx, inbox_id, created_at, strangers[inbox_id], min(moments))
+        owner = owners[inbox_id]
+        budget = limits.decode(owner.limits)
+        limits.require_sends(tx, "inbox_id", inbox_id, budget, len(moments), min(moments))
+        limits.require_warmth(tx, inbox_id, owner.created_at, budget, strangers[inbox_id], min(moments))
+
+
+def require_budgets_of_keys(tx: Tx, new: list[Ready], cold: set[tuple[str, str]]) -> None:
+    """Only keys that have one; what a key may send to strangers is counted for the inbox it sends from."""
+    budgeted = [each for each in new if each.submission.caller.limits is not None]
+    for key_id, moments in moments_by(
+        [(each.submission.caller.key_id, each.submission.now) for each in budgeted]
+    ).items():
+        budget = next(
+            limits.decode(each.submission.caller.limits)
+            for each in budgeted
+            if each.submission.caller.key_id == key_id
+        )
+        limits.require_sends(tx, "key_id", key_id, budget, len(moments), min(moments))
+    for each in budgeted:
+        budget = limits.decode(each.submission.caller.limits)
+        strangers = {address for inbox_id, address in cold if inbox_id == each.inbox_id}
+        if budget.cold_per_day is not None:
+            limits.require_warmth(tx, each.inbox_id, 0, budget, strangers, each.submission.now)
 
 
 def require_no_loops(tx: Tx, new: list[Ready]) -> None:

@@ -14,6 +14,7 @@ from postroom.storage.database import Row, Tx, one_of
 
 BELL = "deliveries"
 WEBHOOK_BELL = "webhooks"
+HOLDS_BELL = "holds"
 PENDING, DONE, FAILED, CANCELLED, BOUNCED = "pending", "delivered", "failed", "cancelled", "bounced"
 HELD = "held"  # it waits for a person, a moment or the end of a pause
 

@@ -4,10 +4,12 @@ import re
 from datetime import datetime
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from postroom.accounts import names
 from postroom.accounts.reach import Reach
+from postroom.clock import DAY
 from postroom.errors import (
     BadRequest,
 )
@@ -16,6 +18,8 @@ from postroom.events.events import Filter
 from postroom.mailbox import inboxes
 
 OFFSET_LIMIT = 2**53
+SEND_AHEAD = 30 * DAY
+FutureMoment = Annotated[datetime, Meta(tz=True)]
 LISTED = r"^[\w.,-]*$"
 
 # Patterns are only described here: the nouns check them, and say in words what is wrong.
@@ -146,6 +150,51 @@ class EventQuery(Struct, frozen=True):
         types = frozenset(self.event_types.split(",")) - {""}
         kinds.require_known(types, "event_types")
         return Filter(reach, asked, types)
+
+
+class Boundary(Struct, rename="camel", frozen=True):
+    inbox_id: Annotated[str, Meta(description="Of this inbox alone.")] | None = None
+    pod_id: Annotated[str, Meta(description="Of this pod alone: its id or clientId.")] | None = None
+
+
+class ApprovalQuery(Struct, rename="camel", frozen=True):
+    state: Literal["held", "scheduled", "approved", "released", "rejected", "expired", "cancelled"] = "held"
+    inbox_id: Annotated[str, Meta(description="Of this inbox alone.")] | None = None
+    pod_id: Annotated[str, Meta(description="Of this pod alone: its id or clientId.")] | None = None
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+Note = Annotated[str, Meta(max_length=1000, description="Why; kept, and shown in the event.")]
+
+
+class Approve(Struct, rename="camel", frozen=True):
+    content_hash: Annotated[str, Meta(description="Of the content that was seen, from `hold`.")]
+    note: Note | None = None
+
+
+class Reject(Struct, frozen=True):
+    note: Note | None = None
+
+
+class MessageChange(Struct, rename="camel", frozen=True):
+    send_at: Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+
+    def moment(self, now: int) -> int:
+        return read_moment(self.send_at, now)
+
+
+def read_moment(value: str, now: int) -> int:
+    """RFC 3339 with a zone, in the future, at most 30 days ahead: never taken for "now"."""
+    try:
+        moment = int(msgspec.convert(value, FutureMoment).timestamp() * 1000)
+    except (msgspec.ValidationError, OverflowError, ValueError):
+        raise BadRequest(
+            "sendAt must be a moment with its zone, such as 2026-11-15T09:00:00Z.", field="sendAt"
+        ) from None
+    if not now < moment <= now + SEND_AHEAD:
+        raise BadRequest("sendAt must lie in the future, at most 30 days ahead.", field="sendAt")
+    return moment
 
 
 DOMAIN_NAME = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")

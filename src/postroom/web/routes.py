@@ -1,13 +1,15 @@
 """The route table: a row names which keys a route takes, and the permission that they need."""
 
 from postroom import errors
-from postroom.accounts.permissions import MANAGING, NOTHING, READING, SENDING, WRITING
+from postroom.accounts.permissions import APPROVING, MANAGING, NOTHING, READING, SENDING, WRITING
 from postroom.web import public
 from postroom.web.api import (
+    approvals,
     domains,
     events,
     inboxes,
     messages,
+    pauses,
     send,
     suppressions,
     threads,
@@ -29,6 +31,8 @@ WEBHOOK_TEST = (errors.NoWebhookUrl, errors.WebhookFailed)
 MISSING = (errors.NotFound,)
 AGAIN = (errors.NothingToDo, errors.RecipientSuppressed)
 CANCEL = (errors.NothingToDo,)
+APPROVE = (errors.NotHeld, errors.ContentChanged)
+REJECT = (errors.NotHeld,)
 DOMAIN = (errors.InvalidDomain, errors.DomainTaken)
 TAKEN = (errors.DomainTaken,)
 
@@ -82,6 +86,16 @@ ROUTES = (
     ),
     Route("POST", "/v1/messages/{message_id}/retry", send.retry_message, SCOPED, SENDING, 200, AGAIN),
     Route("POST", "/v1/messages/{message_id}/cancel", send.cancel_message, SCOPED, WRITING, 200, CANCEL),
+    Route("PATCH", "/v1/messages/{message_id}", approvals.change_message, SCOPED, SENDING, 200, CANCEL),
+    Route(
+        "POST", "/v1/messages/{message_id}/approve", approvals.approve_message, POD, APPROVING, 200, APPROVE
+    ),
+    Route("POST", "/v1/messages/{message_id}/reject", approvals.reject_message, POD, APPROVING, 200, REJECT),
+    Route("GET", "/v1/approvals", approvals.list_approvals, SCOPED, READING),
+    Route("GET", "/v1/pause", pauses.get_pause, SCOPED, READING),
+    Route("PUT", "/v1/pause", pauses.put_pause, POD, MANAGING),
+    Route("DELETE", "/v1/pause", pauses.delete_pause, POD, MANAGING),
+    Route("GET", "/v1/inboxes/{inbox_id}/limits", approvals.get_inbox_limits, SCOPED, READING),
     Route("GET", "/v1/suppressions", suppressions.list_suppressions, ACCOUNT, READING),
     Route("POST", "/v1/suppressions", suppressions.add_suppression, ACCOUNT, MANAGING, 201),
     Route("DELETE", "/v1/suppressions/{address}", suppressions.delete_suppression, ACCOUNT, MANAGING, 204),

@@ -4,7 +4,7 @@ from starlette.responses import Response
 
 from postroom.errors import BadRequest, NothingToDo
 from postroom.mail.compose import DraftError
-from postroom.mailbox import messages
+from postroom.outward import decide
 from postroom.outward.send import send_mail
 from postroom.queue import deliveries, suppressions
 from postroom.web import shapes
@@ -28,13 +28,10 @@ async def retry_message(call: Call, message_id: str) -> shapes.RawMessage:
     """Try again now: what failed or waits is due at once"""
 
     def work(tx: Tx) -> None:
-        message = messages.get(tx, call.reach, message_id)
-        messages.lock(tx, message.id)
-        addresses = deliveries.start_again(tx, message.id, call.now())
+        addresses = decide.retry(tx, call.reach, message_id, call.now())
         if not addresses:
             raise NothingToDo("No recipient of this message failed or waits.")
         suppressions.require_none(tx, [(call.account_id, address) for address in addresses])
-        deliveries.settle(tx, message.id)
 
     await call.resources.db.write(work)
     call.resources.db.ring(deliveries.BELL)
@@ -42,14 +39,9 @@ async def retry_message(call: Call, message_id: str) -> shapes.RawMessage:
 
 
 async def cancel_message(call: Call, message_id: str) -> shapes.RawMessage:
-    """Give up on the recipients that have not accepted yet"""
-
-    def work(tx: Tx) -> None:
-        message = messages.get(tx, call.reach, message_id)
-        messages.lock(tx, message.id)
-        if not deliveries.cancel(tx, message.id, call.now()):
-            raise NothingToDo("No recipient of this message waits.")
-        deliveries.settle(tx, message.id)
-
-    await call.resources.db.write(work)
+    """Give up on the recipients that have not accepted yet, for good"""
+    bells = await call.resources.db.write(
+        decide.cancel, call.reach, call.caller, message_id, call.resources.config.base_url, call.now()
+    )
+    call.resources.db.ring(*bells)
     return await get_message(call, message_id)

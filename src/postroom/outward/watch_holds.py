@@ -1,0 +1,30 @@
+"""The loop over holds that have come due: they expire, are let go, or go on waiting."""
+
+from postroom.mailbox import holds
+from postroom.outward import decide
+from postroom.queue import deliveries
+from postroom.queue.schedule import IDLE_SECONDS
+from postroom.resources import Resources
+
+AT_ONCE = 50
+
+
+async def watch_holds(resources: Resources) -> None:
+    """Runs until cancelled. Each is looked at in a transaction of its own, which finds it as it is then."""
+    ear = resources.db.listen(deliveries.HOLDS_BELL)
+    try:
+        while True:
+            if await look_at_due(resources) < AT_ONCE:
+                await ear.wait(IDLE_SECONDS)
+    finally:
+        ear.close()
+
+
+async def look_at_due(resources: Resources) -> int:
+    due = await resources.db.read(holds.list_due, AT_ONCE, resources.now())
+    for message_id in due:
+        bells = await resources.db.write(
+            decide.look_at, message_id, resources.config.base_url, resources.now()
+        )
+        resources.db.ring(*bells)
+    return len(due)

@@ -1,0 +1,44 @@
+"""Pauses over REST: stopping all that leaves an account, a pod or an inbox."""
+
+from postroom.accounts import pauses
+from postroom.outward import decide
+from postroom.queue import deliveries
+from postroom.web import hold_shapes
+from postroom.web.api.boundaries import required
+from postroom.web.body import Boundary
+from postroom.web.call import Call, Tx
+
+
+async def get_pause(call: Call, query: Boundary) -> hold_shapes.Paused:
+    """Whether sending is paused"""
+
+    def work(tx: Tx) -> hold_shapes.Paused:
+        reach = required(tx, call.reach, query.inbox_id, query.pod_id)
+        return hold_shapes.Paused.of(pauses.find(tx, pauses.scope_of(reach)))
+
+    return await call.resources.db.read(work)
+
+
+async def put_pause(call: Call, query: Boundary) -> hold_shapes.Paused:
+    """Hold every send, new and waiting, until the pause ends"""
+    base_url, now = call.resources.config.base_url, call.now()
+
+    def work(tx: Tx) -> tuple[list[str], hold_shapes.Paused]:
+        reach = required(tx, call.reach, query.inbox_id, query.pod_id)
+        bells = decide.begin_pause(tx, reach, call.caller.actor, base_url, now)
+        return bells, hold_shapes.Paused.of(pauses.find(tx, pauses.scope_of(reach)))
+
+    bells, shown = await call.resources.db.write(work)
+    call.resources.db.ring(*bells)
+    return shown
+
+
+async def delete_pause(call: Call, query: Boundary) -> hold_shapes.Paused:
+    """End the pause; what nothing else holds goes"""
+
+    def work(tx: Tx) -> None:
+        decide.end_pause(tx, required(tx, call.reach, query.inbox_id, query.pod_id), call.now())
+
+    await call.resources.db.write(work)
+    call.resources.db.ring(deliveries.HOLDS_BELL)
+    return hold_shapes.Paused.of(None)

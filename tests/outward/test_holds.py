@@ -1,0 +1,327 @@
+"""Holds: a person decides what leaves, and nobody else gets it out."""
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+
+from postroom.accounts import approval, keys
+from postroom.accounts.approval import Approval, OverPerDay
+from postroom.accounts.keys import Caller
+from postroom.clock import HOUR
+from postroom.storage.database import Tx
+from tests.conftest import Server
+from tests.couriers.smtp_peer import SmtpPeer
+from tests.letters import letter
+from tests.outbound import events_of, message_of, message_when, send, settled, turn, until
+
+EVERYTHING = ["read", "draft", "send", "approve", "manage"]
+FILE = {"filename": "a.txt", "contentType": "text/plain", "data": "YQ=="}
+
+
+def set_rule(tx: Tx, table: str, row_id: str, *when: str | OverPerDay) -> None:
+    stored = approval.encode(approval.require_valid(Approval(list(when))))
+    tx.run(f"update {table} set approval = :stored where id = :id", stored=stored, id=row_id)
+
+
+def add_key(tx: Tx, server: Server, inbox_id: str | None, asked: list[str], maker: str | None = None) -> str:
+    token = keys.new_token()
+    caller: Caller | None = None if maker is None else keys.find_caller(tx, maker, server.clock.now())
+    row = tx.one("select account_id from inboxes")
+    assert row is not None
+    keys.add(tx, row["account_id"], inbox_id, "k", token, server.clock.now(), asked=asked, creator=caller)
+    return token
+
+
+async def held(server: Server, inbox_id: str, *to: str, **fields: Any) -> dict[str, Any]:
+    message = await message_of(server, await send(server, inbox_id, *to, **fields))
+    assert (message["status"], message["hold"]["state"]) == ("pending", "held"), message
+    return message
+
+
+async def decide(server: Server, message: dict[str, Any], token: str = "", **body: Any) -> Any:
+    person = token or await server.resources.db.write(add_key, server, None, EVERYTHING)
+    async with server.client(person) as api:
+        given = {"contentHash": message["hold"]["contentHash"], **body}
+        return await api.post(f"/v1/messages/{message['id']}/approve", json=given)
+
+
+@pytest.fixture
+async def agent(sender: Server) -> tuple[str, str]:
+    """An inbox, and the key of the agent that sends from it, whose every send waits for a person."""
+    inbox_id = await sender.new_inbox("bob")
+    await sender.resources.db.write(set_rule, "inboxes", inbox_id, "always")
+    token = await sender.resources.db.write(add_key, sender, inbox_id, ["read", "draft", "send"])
+    return inbox_id, token
+
+
+async def send_as(server: Server, token: str, inbox_id: str, to: str, **fields: Any) -> dict[str, Any]:
+    async with server.client(token) as api:
+        answer = await api.post(
+            f"/v1/inboxes/{inbox_id}/send",
+            json={"to": to, "subject": "Hello", "body": "Hi there", **fields},
+            headers={"Idempotency-Key": hashlib.sha256(repr((to, fields)).encode()).hexdigest()},
+        )
+    assert answer.status_code == 200, answer.text
+    receipt: dict[str, Any] = answer.json()
+    return receipt
+
+
+async def test_a_held_mail_leaves_when_it_is_approved_and_not_before(
+    sender: Server, agent: tuple[str, str], peer: SmtpPeer
+) -> None:
+    inbox_id, token = agent
+    receipt = await send_as(sender, token, inbox_id, "carol@there.example")
+    assert receipt["hold"] | {"contentHash": "", "expiresAt": ""} == {
+        "state": "held",
+        "reasons": ["always"],
+        "contentHash": "",
+        "expiresAt": "",
+        "sendAt": None,
+        "decidedAt": None,
+        "decidedBy": None,
+        "note": None,
+    }
+    message = await message_of(sender, receipt["id"])
+    page = (await sender.api.get("/v1/approvals")).json()
+    assert [each["message"]["id"] for each in page["data"]] == [receipt["id"]]
+    turn(sender, HOUR)
+    assert peer.mails == []
+    answer = await decide(sender, message, note="fine")
+    assert (answer.status_code, answer.json()["hold"]["state"]) == (200, "approved")
+    done = await settled(sender, receipt["id"])
+    assert (done["status"], done["hold"]["note"]) == ("sent", "fine")
+    assert len(peer.mails) == 1
+    [told] = await events_of(sender, "message.approved")
+    assert told["actor"]["type"] == "key"
+    assert told["hold"] == {
+        "state": "approved",
+        "reasons": ["always"],
+        "content_hash": message["hold"]["contentHash"],
+        "expires_at": None,
+    }
+
+
+async def test_the_hash_is_that_of_the_contract(sender: Server, agent: tuple[str, str]) -> None:
+    inbox_id, _ = agent
+    message = await held(
+        sender, inbox_id, "Carol <carol@there.example>", body="Grüße", cc=["dan@there.example"]
+    )
+    content = {
+        "attachments": [],
+        "bcc": [],
+        "bodyHtml": "",
+        "bodyText": "Grüße",
+        "cc": ["dan@there.example"],
+        "from": "bob@postroom.localhost",
+        "headers": {},
+        "inReplyTo": None,
+        "references": [],
+        "replyTo": None,
+        "subject": "Hello",
+        "to": ["Carol <carol@there.example>"],
+    }
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert message["hold"]["contentHash"] == hashlib.sha256(canonical.encode()).hexdigest()
+
+
+async def test_another_hash_approves_nothing(sender: Server, agent: tuple[str, str]) -> None:
+    message = await held(sender, agent[0], "carol@there.example")
+    answer = await decide(sender, message, contentHash="0" * 64)
+    assert (answer.status_code, answer.json()["error"]) == (409, "content_changed")
+    assert (await message_of(sender, message["id"]))["hold"]["state"] == "held"
+
+
+async def test_what_was_changed_since_it_was_approved_does_not_leave(
+    sender: Server, agent: tuple[str, str], peer: SmtpPeer
+) -> None:
+    message = await held(sender, agent[0], "carol@there.example")
+
+    def tamper(tx: Tx) -> None:
+        row = tx.one("select content from raw_mails where message_id = :id", id=message["id"])
+        assert row is not None
+        changed = bytes(row["content"]).replace(b"Hi there", b"Bye all!")
+        tx.run("update raw_mails set content = :c where message_id = :id", c=changed, id=message["id"])
+
+    await sender.resources.db.write(tamper)
+    assert (await decide(sender, message)).status_code == 200
+    assert (await settled(sender, message["id"]))["status"] == "failed"
+    assert peer.mails == []
+    [told] = await events_of(sender, "message.failed")
+    assert "not what was approved" in told["reason"]
+
+
+async def test_a_rejected_mail_never_leaves_and_nothing_revives_it(
+    sender: Server, agent: tuple[str, str], peer: SmtpPeer
+) -> None:
+    message = await held(sender, agent[0], "carol@there.example")
+    person = await sender.resources.db.write(add_key, sender, None, EVERYTHING)
+    async with sender.client(person) as api:
+        answer = await api.post(f"/v1/messages/{message['id']}/reject", json={"note": "no"})
+    assert (answer.json()["status"], answer.json()["hold"]["state"]) == ("failed", "rejected")
+    for path, body in (("retry", None), ("cancel", None)):
+        again = await sender.api.post(f"/v1/messages/{message['id']}/{path}", json=body)
+        assert (again.status_code, again.json()["error"]) == (409, "nothing_to_do")
+    again = await decide(sender, message)
+    assert (again.status_code, again.json()["error"]) == (409, "not_held")
+    turn(sender, HOUR)
+    assert peer.mails == []
+
+
+async def test_it_expires_after_its_hours(sender: Server, agent: tuple[str, str], peer: SmtpPeer) -> None:
+    message = await held(sender, agent[0], "carol@there.example")
+    turn(sender, 72 * HOUR)
+    ended = await message_when(sender, message["id"], lambda found: found["hold"]["state"] == "expired")
+    assert ended["status"] == "failed"
+    assert [each["actor"]["type"] for each in await events_of(sender, "message.expired")] == ["system"]
+    assert (await decide(sender, message)).status_code == 409
+    assert peer.mails == []
+
+
+async def test_a_cancelled_mail_is_not_revived_by_the_agent(
+    sender: Server, agent: tuple[str, str], peer: SmtpPeer
+) -> None:
+    inbox_id, token = agent
+    message = await held(sender, inbox_id, "carol@there.example")
+    assert (await sender.api.post(f"/v1/messages/{message['id']}/cancel")).json()["hold"][
+        "state"
+    ] == "cancelled"
+    async with sender.client(token) as api:
+        assert (await api.post(f"/v1/messages/{message['id']}/retry")).status_code == 409
+    turn(sender, HOUR)
+    assert peer.mails == []
+
+
+async def test_neither_the_key_that_sent_it_nor_one_it_made_approves(
+    sender: Server, agent: tuple[str, str]
+) -> None:
+    inbox_id, agents_key = agent
+    sending = await sender.resources.db.write(add_key, sender, None, EVERYTHING)
+    child = await sender.resources.db.write(add_key, sender, None, EVERYTHING, sending)
+    grandchild = await sender.resources.db.write(add_key, sender, None, EVERYTHING, child)
+    receipt = await send_as(sender, sending, inbox_id, "carol@there.example")
+    message = await message_of(sender, receipt["id"])
+    await sender.resources.db.write(
+        lambda tx: tx.run("delete from keys where lineage <> '' and lineage not like '% %'")
+    )
+    for token in (sending, grandchild, agents_key):
+        answer = await decide(sender, message, token)
+        assert (answer.status_code, answer.json()["error"]) == (403, "forbidden"), token
+    assert (await decide(sender, message)).status_code == 200
+
+
+async def test_a_key_that_may_only_draft_has_its_sends_held(sender: Server) -> None:
+    inbox_id = await sender.new_inbox("bob")
+    token = await sender.resources.db.write(add_key, sender, inbox_id, ["read", "draft"])
+    receipt = await send_as(sender, token, inbox_id, "carol@there.example")
+    assert receipt["hold"]["reasons"] == ["key"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "fields", "is_held"),
+    [
+        ("links", {"body": "see example.org"}, True),
+        ("links", {"body": "see the page", "bodyHtml": '<a href="/x">here</a>'}, True),
+        ("links", {"body": "nothing to click on"}, False),
+        ("attachments", {"attachments": [FILE]}, True),
+        ("attachments", {}, False),
+        ("strangers", {}, True),
+    ],
+)
+async def test_a_rule_holds_what_it_names(
+    sender: Server, rule: str, fields: dict[str, Any], is_held: bool
+) -> None:
+    inbox_id = await sender.new_inbox("bob")
+    await sender.resources.db.write(set_rule, "accounts", await account_of(sender), rule)
+    message = await message_of(sender, await send(sender, inbox_id, "carol@there.example", **fields))
+    assert message.get("hold", {}).get("reasons", []) == ([rule] if is_held else [])
+
+
+async def account_of(server: Server) -> str:
+    account_id: str = (await server.api.get("/v1/me")).json()["accountId"]
+    return account_id
+
+
+async def test_who_wrote_before_is_no_stranger(sender: Server) -> None:
+    inbox_id = await sender.new_inbox("bob")
+    await sender.resources.db.write(set_rule, "inboxes", inbox_id, "strangers")
+    await sender.deliver(letter(**{"from": "carol@there.example"}), "bob")
+    await sender.next_event()
+    message = await message_of(sender, await send(sender, inbox_id, "Carol <CAROL@there.example>"))
+    assert "hold" not in message
+
+
+async def test_more_than_so_many_a_day_are_held(sender: Server) -> None:
+    inbox_id = await sender.new_inbox("bob")
+    await sender.resources.db.write(set_rule, "inboxes", inbox_id, OverPerDay(2))
+    states = [
+        (await message_of(sender, await send(sender, inbox_id, "carol@there.example"))).get("hold")
+        for _ in range(3)
+    ]
+    assert states[:2] == [None, None]
+    assert states[2] is not None
+    assert states[2]["reasons"] == ["overPerDay"]
+
+
+async def test_a_rule_that_is_not_known_any_more_holds_everything(sender: Server) -> None:
+    inbox_id = await sender.new_inbox("bob")
+    stored = '{"when":["full-moon"],"expiresHours":72,"reviewers":[]}'
+    await sender.resources.db.write(
+        lambda tx: tx.run("update inboxes set approval = :it where id = :id", it=stored, id=inbox_id)
+    )
+    assert (await held(sender, inbox_id, "carol@there.example"))["hold"]["reasons"] == ["always"]
+
+
+async def test_a_pause_holds_new_and_waiting_sends_and_they_go_when_it_ends(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    inbox_id = await sender.new_inbox("bob")
+    paused = (await sender.api.put(f"/v1/pause?inboxId={inbox_id}")).json()
+    assert (paused["paused"], paused["by"]["type"]) == (True, "key")
+    message = await held(sender, inbox_id, "carol@there.example")
+    assert message["hold"]["reasons"] == ["paused"]
+    assert (await decide(sender, message)).json()["error"] == "not_held"
+    assert peer.mails == []
+    assert (await sender.api.delete(f"/v1/pause?inboxId={inbox_id}")).json()["paused"] is False
+    done = await settled(sender, message["id"])
+    assert (done["status"], done["hold"]["state"]) == ("sent", "released")
+    assert len(await events_of(sender, "message.released")) == 1
+
+
+async def test_an_approved_mail_waits_for_the_end_of_a_pause(
+    sender: Server, agent: tuple[str, str], peer: SmtpPeer
+) -> None:
+    message = await held(sender, agent[0], "carol@there.example")
+    await sender.api.put("/v1/pause")
+    await decide(sender, message)
+    waiting = await message_of(sender, message["id"])
+    assert (waiting["hold"]["state"], waiting["hold"]["reasons"]) == ("held", ["paused"])
+    await sender.api.delete("/v1/pause")
+    assert (await settled(sender, message["id"]))["status"] == "sent"
+    assert len(peer.mails) == 1
+
+
+async def test_a_suppressed_recipient_gets_nothing_when_it_is_let_go(
+    sender: Server, agent: tuple[str, str], peer: SmtpPeer
+) -> None:
+    message = await held(sender, agent[0], "carol@there.example", "dan@there.example")
+    await sender.api.post("/v1/suppressions", json={"address": "carol@there.example"})
+    await decide(sender, message)
+    await until(lambda: len(peer.mails) == 1, "the other one got it")
+    done = await message_when(sender, message["id"], lambda found: found["status"] == "failed")
+    assert {each["address"]: each["state"] for each in done["recipients"]} == {
+        "carol@there.example": "failed",
+        "dan@there.example": "delivered",
+    }
+
+
+async def test_the_meters_of_an_inbox(sender: Server) -> None:
+    inbox_id = await sender.new_inbox("bob")
+    await send(sender, inbox_id, "carol@there.example")
+    meters = (await sender.api.get(f"/v1/inboxes/{inbox_id}/limits")).json()
+    assert {name: (meter["limit"], meter["used"]) for name, meter in meters.items()} == {
+        "perMinute": (10, 1),
+        "perDay": (200, 1),
+        "coldPerDay": (20, 1),
+    }
