@@ -24,10 +24,13 @@ from postroom.mail import dkim
 from postroom.net.dns import Resolver
 from postroom.resources import Resources
 from postroom.storage.database import Database
-from tests.doubles import FakeClock
+from postroom.storage.migrate import migrate
+from postroom.storage.postgres import PostgresSession
+from tests.doubles import START, FakeClock
 from tests.postgres_engine import running_postgres
 
 POSTGRES_URL = "POSTROOM_TEST_POSTGRES_URL"
+MIGRATED = "migrated"  # the database that those of the tests are copies of
 ENGINES = ("sqlite", "postgres")
 
 _engine = contextlib.ExitStack()
@@ -41,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):
         os.environ[POSTGRES_URL] = _engine.enter_context(running_postgres())
+        make_migrated_database(os.environ[POSTGRES_URL])
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -53,15 +57,34 @@ def pytest_asyncio_loop_factories(
     return {"uvloop": uvloop.new_event_loop}  # the loop that the server runs on
 
 
-@pytest.fixture
-def postgres_url() -> Iterator[str]:
-    """A new, empty database."""
+def make_migrated_database(server: str) -> None:
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"create database {MIGRATED}")
+    session = PostgresSession(url_of(server, MIGRATED))
+    migrate(session, START)
+    session.close()
+
+
+def url_of(server: str, database: str) -> str:
+    return server.replace("/postgres?", f"/{database}?")
+
+
+@contextlib.contextmanager
+def new_postgres_database(template: str) -> Iterator[str]:
+    """To copy a migrated database takes a fifth of the time of migrating an empty one."""
     server = os.environ[POSTGRES_URL]
     name = f"test_{secrets.token_hex(8)}"
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"create database {name}")
-        yield server.replace("/postgres?", f"/{name}?")
+        connection.execute(f"create database {name} template {template}")
+        yield url_of(server, name)
         connection.execute(f"drop database {name} with (force)")
+
+
+@pytest.fixture
+def postgres_url() -> Iterator[str]:
+    """A new database with this version's schema."""
+    with new_postgres_database(MIGRATED) as url:
+        yield url
 
 
 @pytest.fixture(params=ENGINES)
@@ -104,7 +127,7 @@ async def db(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterat
 def api_client(base_url: str, token: str) -> httpx2.AsyncClient:
     """Patient, because the machine that runs the tests may be busy."""
     headers = {"Authorization": f"Bearer {token}"}
-    return httpx2.AsyncClient(base_url=base_url, headers=headers, timeout=60)
+    return httpx2.AsyncClient(base_url=base_url, headers=headers, timeout=60, verify=False)
 
 
 @dataclass

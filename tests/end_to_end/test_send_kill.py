@@ -74,7 +74,7 @@ class Process:
 
     async def _is_healthy(self) -> bool:
         try:
-            async with httpx2.AsyncClient() as client:
+            async with httpx2.AsyncClient(verify=False) as client:
                 return (await client.get(f"{self.base_url}/health")).status_code == 200
         except httpx2.TransportError:
             return False
@@ -168,7 +168,9 @@ async def run_with_kills(
     server: Process, peer: SmtpPeer, folder: Path, senders: list[tuple[str, str]]
 ) -> None:
     limits = httpx2.Limits(max_connections=20)
-    async with httpx2.AsyncClient(base_url=server.base_url, timeout=20, limits=limits) as client:
+    async with httpx2.AsyncClient(
+        base_url=server.base_url, timeout=20, limits=limits, verify=False
+    ) as client:
         sends = [
             asyncio.create_task(send_paced(client, *senders[number // SENDS_OF_AN_INBOX], number))
             for number in range(SENDS)
