@@ -27,6 +27,7 @@ from postroom.storage.database import Database
 from postroom.storage.migrate import migrate
 from postroom.storage.postgres import PostgresSession
 from tests.doubles import START, FakeClock
+from tests.own_home import Homes, UserFiles
 from tests.postgres_engine import running_postgres
 
 POSTGRES_URL = "POSTROOM_TEST_POSTGRES_URL"
@@ -34,21 +35,41 @@ MIGRATED = "migrated"  # the database that those of the tests are copies of
 ENGINES = ("sqlite", "postgres")
 
 _engine = contextlib.ExitStack()
+_homes = Homes()
+USER_FILES = pytest.StashKey[UserFiles]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The first process starts PostgreSQL; parallel workers inherit its address."""
+    """The first process starts PostgreSQL; parallel workers and runs inside a test inherit its address."""
     if (
         signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     ):  # a shell does this to what it runs in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):
+        config.stash[USER_FILES] = UserFiles(os.environ)
+    _homes.move_into_a_new_one(os.environ)
+    if POSTGRES_URL not in os.environ:
         os.environ[POSTGRES_URL] = _engine.enter_context(running_postgres())
         make_migrated_database(os.environ[POSTGRES_URL])
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     _engine.close()
+    _homes.remove()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    _homes.move_into_a_new_one(os.environ)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Whatever else they did: tests that wrote into the user's own folders have failed."""
+    user_files = session.config.stash.get(USER_FILES, None)
+    for path in user_files.changed() if user_files else []:
+        print(f"\nchanged a file of the user: {path}")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_asyncio_loop_factories(

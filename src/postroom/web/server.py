@@ -70,5 +70,5 @@ class HttpServer:
         state = self._server.server_state
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while state.connections or state.tasks:
+                while state.connections or state.tasks:  # noqa: ASYNC110 (sets of uvicorn's)
                     await asyncio.sleep(LOOK_SECONDS)
