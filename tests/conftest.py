@@ -20,12 +20,14 @@ import uvloop
 from postroom import config as configuration
 from postroom.assembly import open_database, serving
 from postroom.config import Config
+from postroom.events import events
 from postroom.mail import dkim
 from postroom.net.dns import Resolver
 from postroom.resources import Resources
 from postroom.storage.database import Database
 from postroom.storage.migrate import migrate
-from postroom.storage.postgres import PostgresSession
+from postroom.storage.postgres import PostgresDatabase, PostgresSession
+from postroom.storage.sqlite import SqliteDatabase
 from tests.doubles import START, FakeClock
 from tests.own_home import Homes, UserFiles
 from tests.postgres_engine import running_postgres
@@ -148,7 +150,7 @@ async def db(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterat
 def api_client(base_url: str, token: str) -> httpx2.AsyncClient:
     """Patient, because the machine that runs the tests may be busy."""
     headers = {"Authorization": f"Bearer {token}"}
-    return httpx2.AsyncClient(base_url=base_url, headers=headers, timeout=60, verify=False)
+    return httpx2.AsyncClient(base_url=base_url, headers=headers, timeout=120, verify=False)
 
 
 @dataclass
@@ -177,8 +179,8 @@ class Server:
 
     async def next_event(self, after: str | None = None) -> dict[str, Any]:
         """Waits for the event behind `after`."""
-        query = {"wait": "20", "limit": "1"} | ({} if after is None else {"after": after})
-        page = (await self.api.get("/v1/events", params=query, timeout=30)).json()
+        query = {"wait": "60", "limit": "1"} | ({} if after is None else {"after": after})
+        page = (await self.api.get("/v1/events", params=query, timeout=120)).json()
         assert page["data"], "no event came"
         event: dict[str, Any] = page["data"][0]
         return event
@@ -189,6 +191,16 @@ class Server:
 
     def client(self, token: str) -> httpx2.AsyncClient:
         return api_client(self.base_url, token)
+
+
+async def until_somebody_listens(server: Server) -> None:
+    """Until a request waits for the next event of the first account."""
+    bell = events.bell((await server.api.get("/v1/me")).json()["accountId"])
+    db = server.resources.db
+    assert isinstance(db, SqliteDatabase | PostgresDatabase)
+    async with asyncio.timeout(120):
+        while not db._bells._ears.get(bell):
+            await asyncio.sleep(0.02)
 
 
 @contextlib.asynccontextmanager

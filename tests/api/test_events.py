@@ -12,7 +12,7 @@ from postroom.accounts.reach import Reach
 from postroom.events.events import Filter, list_after
 from postroom.upkeep import EVENT_LIFETIME, one_round
 from tests.api.test_messages import stranger
-from tests.conftest import Server
+from tests.conftest import Server, until_somebody_listens
 from tests.letters import assert_is_payload, html_letter, letter, letter_with_files
 from tests.mail import files
 
@@ -157,7 +157,7 @@ async def test_waiting_ends_with_the_event_or_with_the_time(server: Server) -> N
     await server.new_inbox("hello")
     assert (await read(server, "?wait=0.05"))["data"] == []
     waiting = asyncio.create_task(read(server, "?wait=30"))
-    await asyncio.sleep(0.2)
+    await until_somebody_listens(server)
     assert not waiting.done()
     await server.deliver(letter(), "hello")
     page = await waiting

@@ -119,7 +119,7 @@ def printed_curl(welcome: str) -> str:
 def run_as_printed(command: str) -> dict[str, object]:
     """By the shell; on a machine without curl, by reading what the shell would hand to it."""
     if shutil.which("curl"):
-        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=30)
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=120)
         answer: dict[str, object] = json.loads(done.stdout)
         return answer
     _, _, method, url, _, authorization, _, content_type, _, body = shlex.split(command)

@@ -31,7 +31,7 @@ SENDS = int(os.environ.get("POSTROOM_TEST_SENDS", "60"))
 KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "3"))
 SENDS_OF_AN_INBOX = 10  # the limit of a minute
 INBOXES_OF_AN_ACCOUNT = 20
-PATIENCE_SECONDS = 60 + SENDS / 2
+PATIENCE_SECONDS = 180 + SENDS / 2
 
 _message_id = re.compile(rb"^Message-ID: (<[^>]+>)", re.MULTILINE | re.IGNORECASE)
 

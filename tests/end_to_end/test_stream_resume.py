@@ -28,7 +28,7 @@ from tests.conftest import settings
 DISCONNECTS = int(os.environ.get("POSTROOM_DISCONNECTS", "12"))
 MAILS = int(os.environ.get("POSTROOM_MAILS", "240"))
 KILLS = int(os.environ.get("POSTROOM_KILLS", "3"))
-DEADLINE_SECONDS = 60 + MAILS / 20 + 2 * DISCONNECTS
+DEADLINE_SECONDS = 180 + MAILS / 20 + 2 * DISCONNECTS
 INBOXES = ("one", "two", "three")
 TOKEN = "pr_" + "t" * 43
 SEED = 20_261_115

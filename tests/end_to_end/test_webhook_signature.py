@@ -104,7 +104,7 @@ async def receive_one(server: Server, endpoint: Endpoint) -> tuple[bytes, Reques
     async with open_stream(server) as stream:
         await subscribe(stream)
         await server.deliver(f"{head}{kind}\r\n{AWKWARD}\r\n".encode(), "hello")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             frame = await stream.recv(decode=False)
     await endpoint.wait_for(1)
     headers, body = endpoint.requests[0]

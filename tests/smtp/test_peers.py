@@ -13,7 +13,7 @@ from tests.smtp.live import running
 
 SMTP_SOURCE = shutil.which("smtp-source", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
 SWAKS = shutil.which("swaks")
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 
 
 async def run(*command: str) -> str:
