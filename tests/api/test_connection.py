@@ -181,7 +181,7 @@ async def large_answer(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @contextlib.asynccontextmanager
-async def line_to_large_answers(connection: type[Connection]) -> AsyncIterator[Line]:
+async def line_to_large_answers(connection: type[BoundedConnection]) -> AsyncIterator[Line]:
     listener = socket.create_server(("127.0.0.1", 0))
     http = HttpServer(large_answer, listener, connection)
     await http.start()
@@ -202,7 +202,7 @@ async def test_a_client_that_does_not_finish_its_head_is_hung_up_on(hasty_line: 
     assert await hasty_line.rest() == b""
 
 
-class WatchedConnection(Connection):
+class WatchedConnection(BoundedConnection):
     """Its patience ends when a test says so."""
 
     patience_seconds = 3600.0

@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from postroom import ids
 from postroom.assembly import serving
 from postroom.storage.database import Tx
-from tests.conftest import Server, settings
+from tests.conftest import Server, settings, signing_key
 
 
 def mail(number: int, to: str = "hello") -> bytes:
@@ -256,7 +256,7 @@ async def test_an_event_that_a_replay_finds_before_its_bell_comes_once(server: S
 
 
 async def test_a_replay_that_cannot_go_on_is_closed_so_that_the_client_resumes(tmp_path: Path) -> None:
-    async with serving(settings(tmp_path)) as postroom:
+    async with serving(settings(tmp_path), make_key=signing_key) as postroom:
         url = (
             postroom.resources.config.base_url.replace("http", "ws") + f"/v1/ws?token={postroom.first_token}"
         )
@@ -294,7 +294,7 @@ async def test_a_refused_upgrade_carries_a_request_id_and_the_scheme(server: Ser
 
 
 async def test_a_stop_closes_with_1001(tmp_path: Path) -> None:
-    async with serving(settings(tmp_path)) as postroom:
+    async with serving(settings(tmp_path), make_key=signing_key) as postroom:
         url = (
             postroom.resources.config.base_url.replace("http", "ws") + f"/v1/ws?token={postroom.first_token}"
         )

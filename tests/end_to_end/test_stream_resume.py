@@ -23,7 +23,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from postroom.assembly import serving
-from tests.conftest import settings
+from tests.conftest import settings, signing_key
 
 DISCONNECTS = int(os.environ.get("POSTROOM_DISCONNECTS", "12"))
 MAILS = int(os.environ.get("POSTROOM_MAILS", "240"))
@@ -42,7 +42,7 @@ def serve(folder: Path, http: str, smtp: str, pipe: Connection) -> None:
     """The life of one server process; each one has the same ports."""
 
     async def main() -> None:
-        async with serving(settings(folder, HTTP=http, SMTP=smtp, API_KEY=TOKEN)):
+        async with serving(settings(folder, HTTP=http, SMTP=smtp, API_KEY=TOKEN), make_key=signing_key):
             pipe.send("ready")
             await asyncio.Event().wait()
 

@@ -16,7 +16,7 @@ from postroom.assembly import serving
 from tests.api.endpoint import Endpoint, running_endpoint
 from tests.api.test_stream import open_stream, subscribe
 from tests.api.test_webhooks import set_webhook
-from tests.conftest import Server, api_client, settings
+from tests.conftest import Server, api_client, settings, signing_key
 from tests.doubles import FakeClock
 
 PAGE = Path(__file__).parents[2] / "docs" / "webhooks.md"
@@ -44,7 +44,7 @@ class Request:
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[Server]:
     """In real time, since the snippets refuse an old timestamp."""
-    async with serving(settings(tmp_path)) as postroom:
+    async with serving(settings(tmp_path), make_key=signing_key) as postroom:
         assert postroom.first_token is not None
         async with api_client(postroom.resources.config.base_url, postroom.first_token) as api:
             yield Server(postroom.resources, api, postroom.first_token, FakeClock(), postroom.smtp_port)
