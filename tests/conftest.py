@@ -7,6 +7,7 @@ import os
 import secrets
 import signal
 import smtplib
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from postroom.storage.database import Database
 from postroom.storage.migrate import migrate
 from postroom.storage.postgres import PostgresDatabase, PostgresSession
 from postroom.storage.sqlite import SqliteDatabase
+from tests import programs
 from tests.doubles import START, FakeClock
 from tests.own_home import Homes, UserFiles
 from tests.postgres_engine import running_postgres
@@ -39,6 +41,7 @@ ENGINES = ("sqlite", "postgres")
 _engine = contextlib.ExitStack()
 _homes = Homes()
 USER_FILES = pytest.StashKey[UserFiles]()
+LEFT_OUT = pytest.StashKey[Counter[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -65,9 +68,27 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     _homes.move_into_a_new_one(os.environ)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    config.stash[LEFT_OUT] = programs.leave_out(config, items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Every worker collects all tests, so one of them tells the first process what was left out."""
+    node.config.stash[LEFT_OUT] = Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for line in programs.summary(config.stash.get(LEFT_OUT, Counter())):
+        terminalreporter.write_line(line)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Whatever else they did: tests that wrote into the user's own folders have failed."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = dict(session.config.stash.get(LEFT_OUT, Counter()))
     user_files = session.config.stash.get(USER_FILES, None)
     for path in user_files.changed() if user_files else []:
         print(f"\nchanged a file of the user: {path}")

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 import subprocess
 from typing import Any
 
@@ -15,8 +14,8 @@ from tests.api.test_messages import stranger
 from tests.conftest import Server, until_somebody_listens
 from tests.letters import assert_is_payload, html_letter, letter, letter_with_files
 from tests.mail import files
+from tests.programs import path_of
 
-NODE = shutil.which("node")
 ROUND_TRIP = (
     "const lines = require('fs').readFileSync(0, 'utf8').split('\\n').filter(line => line);"
     "process.stdout.write(lines.map(line => JSON.stringify(JSON.parse(line))).join('\\n'));"
@@ -111,15 +110,18 @@ async def test_payloads_are_strict_compact_and_served_byte_for_byte(server: Serv
         assert compact.encode() == payload
 
 
-@pytest.mark.skipif(NODE is None, reason="node is not installed (Debian package nodejs)")
+@pytest.mark.needs("node")
 async def test_javascript_reads_and_writes_a_payload_without_changing_a_byte(server: Server) -> None:
-    assert NODE is not None
     await server.new_inbox("hello")
     count = await receive_kinds_of_mail(server)
     payloads = await stored_payloads(server)
     assert len(payloads) == count
     node = await asyncio.to_thread(
-        subprocess.run, [NODE, "-e", ROUND_TRIP], input=b"\n".join(payloads), capture_output=True, check=True
+        subprocess.run,
+        [path_of("node"), "-e", ROUND_TRIP],
+        input=b"\n".join(payloads),
+        capture_output=True,
+        check=True,
     )
     assert node.stdout == b"\n".join(payloads)
 

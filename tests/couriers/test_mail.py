@@ -1,5 +1,4 @@
 import asyncio
-import shutil
 import socket
 import subprocess
 from pathlib import Path
@@ -12,6 +11,7 @@ from tests.couriers.certificates import make_certificate, server_context
 from tests.couriers.conftest import RAW, MakeCourier, failure_of, impatient_at, mail_to
 from tests.couriers.smtp_peer import DROP, ENDLESS_REPLY, FLOOD, STALL, SmtpPeer, Stage
 from tests.doubles_dns import DnsServer
+from tests.programs import path_of
 
 BIG = b"Subject: big\r\n\r\n" + (b".x" * 38 + b"\r\n") * 100_000
 
@@ -311,19 +311,15 @@ async def test_commands_injected_before_tls_are_never_believed(
     assert peer.connections == 2
 
 
-SMTP_SINK = shutil.which("smtp-sink", path="/usr/sbin:/usr/bin")
-
-
-@pytest.mark.skipif(SMTP_SINK is None, reason="Postfix's smtp-sink is not installed")
+@pytest.mark.needs("smtp-sink")
 async def test_postfix_smtp_sink_takes_the_mail(make_courier: MakeCourier, tmp_path: Path) -> None:
-    assert SMTP_SINK is not None
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     tmp_path.chmod(0o777)
     for folder in tmp_path.parents[:2]:
         folder.chmod(0o755)
     sink = subprocess.Popen(
-        [SMTP_SINK, "-u", "nobody", "-R", str(tmp_path), "-d", "mail-", f"127.0.0.1:{port}", "100"]
+        [path_of("smtp-sink"), "-u", "nobody", "-R", str(tmp_path), "-d", "mail-", f"127.0.0.1:{port}", "100"]
     )
     try:
         courier = make_courier(port, timeouts=Timeouts())

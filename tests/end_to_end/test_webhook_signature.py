@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -18,9 +17,9 @@ from tests.api.test_stream import open_stream, subscribe
 from tests.api.test_webhooks import set_webhook
 from tests.conftest import Server, api_client, settings, signing_key
 from tests.doubles import FakeClock
+from tests.programs import path_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "webhooks.md"
-NODE = shutil.which("node")
 
 # Everything that two writers of JSON might spell differently.
 AWKWARD = "".join(
@@ -122,11 +121,11 @@ async def test_stream_and_webhook_carry_the_same_bytes_and_the_python_snippet_ac
     assert verdicts == [True, False, False, False, False]
 
 
-@pytest.mark.skipif(NODE is None, reason="Node is not on this machine")
+@pytest.mark.needs("node")
 async def test_the_node_snippet_accepts_the_raw_and_the_parsed_body(
     server: Server, endpoint: Endpoint
 ) -> None:
     _, request = await receive_one(server, endpoint)
     program = snippet("node") + NODE_CALLS
-    verdicts = await asyncio.to_thread(run, [NODE or "", "-e"], program, request)
+    verdicts = await asyncio.to_thread(run, [path_of("node"), "-e"], program, request)
     assert verdicts == [True, True, False, False, False, False]
