@@ -3,12 +3,14 @@
 import pytest
 from msgspec.structs import replace
 
+from postroom.clock import HOUR
 from postroom.errors import BadRequest, IdempotencyKeyReused, MissingIdempotencyKey
 from postroom.queue import idempotency
-from postroom.queue.idempotency import LIFETIME, Claim
+from postroom.queue.idempotency import Claim
 from postroom.storage.database import Database
 from tests.doubles import START
 
+LIFETIME = 24 * HOUR
 CLAIM = Claim("acc_1", "key", "hash", b"first", START)
 
 
