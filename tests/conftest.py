@@ -88,7 +88,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Whatever else they did: tests that wrote into the user's own folders have failed."""
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["left_out"] = dict(session.config.stash.get(LEFT_OUT, Counter()))
+        left_out = session.config.stash.get(LEFT_OUT, Counter())
+        session.config.workeroutput["left_out"] = dict(left_out)
     user_files = session.config.stash.get(USER_FILES, None)
     for path in user_files.changed() if user_files else []:
         print(f"\nchanged a file of the user: {path}")

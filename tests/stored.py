@@ -30,7 +30,7 @@ def incoming(inbox: Inbox, raw: bytes, now: int = START) -> ReadMail:
     return replace(read_mail(arrival), kept=raw, base_url="http://x", now=now)
 
 
-def put_mail(tx: Tx, inbox: Inbox, text: str = "Hello", now: int = START, **fields: str) -> Message:
+def put_mail(tx: Tx, /, inbox: Inbox, text: str = "Hello", now: int = START, **fields: str) -> Message:
     """A mail that came in, stored as the SMTP door stores it; gives the newest message."""
     deposit(tx, [incoming(inbox, letter(text, **fields), now)])
     found, _ = messages.list_of_inbox(tx, inbox.id, None, 1, 0)
