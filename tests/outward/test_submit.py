@@ -10,8 +10,9 @@ from postroom.errors import FeatureRequiresPaidPlan, IdempotencyKeyReused, Recip
 from postroom.mail.address import Address
 from postroom.mailbox import messages, threads
 from postroom.mailbox.inboxes import Inbox
+from postroom.outward.orders import Context, Submission
 from postroom.outward.send import to_letter
-from postroom.outward.submit import Context, Submission, submit
+from postroom.outward.submit import submit
 from postroom.queue import deliveries, suppressions
 from postroom.storage.database import Database
 from tests.doubles import START
