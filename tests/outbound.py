@@ -20,7 +20,7 @@ from tests.conftest import Server, settings, signing_key
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 120.0
 REPORT = """\
 Subject: Undelivered\r
 From: MAILER-DAEMON@there.example\r
@@ -68,7 +68,7 @@ async def running(
         assert key is not None
         headers = {"Authorization": f"Bearer {key}"}
         base_url = postroom.resources.config.base_url
-        async with httpx2.AsyncClient(base_url=base_url, headers=headers, timeout=30) as api:
+        async with httpx2.AsyncClient(base_url=base_url, headers=headers, timeout=120, verify=False) as api:
             yield Server(postroom.resources, api, key, clock, postroom.smtp_port)
 
 

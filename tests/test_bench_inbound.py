@@ -30,7 +30,7 @@ def test_the_mails_of_a_run_have_their_size_and_differ() -> None:
     assert all(4_900 < len(mail) <= 5_010 for mail in mails)
 
 
-@pytest.mark.skipif(not inbound.can_run_postfix(), reason="needs root and Postfix (Debian package postfix)")
+@pytest.mark.needs("root", "postfix")
 def test_the_peer_keeps_what_it_took() -> None:
     with scratch_folder() as folder:
         with postfix.running_postfix(folder / "postfix", "b.example") as port:

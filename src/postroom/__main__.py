@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from postroom.accounts.accounts import Account
     from postroom.assembly import Postroom
     from postroom.storage.database import Database, Tx
+    from postroom_client.profiles import SavedProfile
 
 T = TypeVar("T")
 
@@ -88,15 +89,30 @@ async def _note_key(postroom: "Postroom") -> None:
     config = postroom.resources.config
     if postroom.first_token is not None:
         try:
-            profiles.save_local(config.base_url, postroom.first_token)
+            saved = profiles.save_local(config.base_url, postroom.first_token)
         except OSError as error:
             print(f"postroom: no profile was saved: {error}", file=sys.stderr)
+        else:
+            _say_which_profile(saved)
     elif (
         config.api_key
         and await postroom.resources.db.read(keys.find_caller, config.api_key, postroom.resources.now())
         is None
     ):
         print("postroom: POSTROOM_API_KEY is no key here: only a first start uses it", file=sys.stderr)
+
+
+def _say_which_profile(saved: "SavedProfile") -> None:
+    from postroom_client import profiles
+
+    if saved.name == profiles.LOCAL:
+        return
+    use = "now in use" if saved.is_current else f"to use it: postroom profiles use {saved.name}"
+    print(
+        f"postroom: the profile '{profiles.LOCAL}' of another server is kept;"
+        f" the key is saved as profile '{saved.name}' ({use})",
+        file=sys.stderr,
+    )
 
 
 def _welcome(postroom: "Postroom") -> str:

@@ -1,8 +1,10 @@
 """Profiles: which server, which key, which inbox. One file in the configuration folder, its owner's alone."""
 
 import contextlib
+import itertools
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -91,17 +93,49 @@ def save(profiles: Profiles) -> Path:
     return place
 
 
-def save_local(base_url: str, api_key: str) -> Path:
-    """Lets the next command here reach a server started here; another profile in use stays in use.
+class SavedProfile(Struct, frozen=True):
+    name: str
+    is_current: bool
+
+
+def save_local(base_url: str, api_key: str) -> SavedProfile:
+    """Lets the next command here reach a server started here. The profile of another server stays as it is:
+    this one takes the next free name, and the place of the profile in use only at the same address.
 
     Raises OSError when it cannot be kept, also when the file holds what is no profile: that one stays.
     """
+    with _alone():
+        try:
+            known = load()
+        except InvalidProfile as error:
+            raise OSError(error.message) from None
+        name = _name_for(known, base_url, api_key)
+        in_use = known.find(known.current)
+        is_current = in_use is None or known.current == name or in_use.base_url == base_url
+        profile = known.find(name) or Profile(base_url, api_key)
+        save(known.with_profile(name, profile, make_current=is_current))
+    return SavedProfile(name, is_current)
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Two servers that start together do not choose the same name."""
+    import fcntl
+
+    folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(folder(), os.O_RDONLY)
     try:
-        known = load()
-    except InvalidProfile as error:
-        raise OSError(error.message) from None
-    before = known.find(LOCAL)
-    is_same_account = before is not None and (before.base_url, before.api_key) == (base_url, api_key)
-    inbox_id = before.inbox_id if before is not None and is_same_account else None
-    is_free = known.find(known.current) is None or known.current == LOCAL
-    return save(known.with_profile(LOCAL, Profile(base_url, api_key, inbox_id), make_current=is_free))
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _name_for(known: Profiles, base_url: str, api_key: str) -> str:
+    names = itertools.chain([LOCAL], (f"{LOCAL}-{number}" for number in itertools.count(2)))
+    own = (base_url, api_key)
+    return next(
+        name
+        for name in names
+        if (found := known.find(name)) is None or (found.base_url, found.api_key) == own
+    )

@@ -34,12 +34,12 @@ class Endpoint:
         writer.close()
 
     async def wait_for(self, count: int) -> None:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(120):
             while len(self.requests) < count:
                 await asyncio.sleep(0.02)
 
     async def wait_until_unanswered(self, count: int) -> None:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(120):
             while self.unanswered < count:
                 await asyncio.sleep(0.02)
 

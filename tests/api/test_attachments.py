@@ -29,7 +29,7 @@ async def received(
 
 
 async def fetch_without_key(url: str) -> httpx2.Response:
-    async with httpx2.AsyncClient() as keyless:
+    async with httpx2.AsyncClient(verify=False) as keyless:
         return await keyless.get(url)
 
 

@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 import json
 import socket
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 from starlette.requests import Request
@@ -18,57 +18,72 @@ from postroom.errors import RequestTimeout
 from postroom.web.connection import WAITING_REQUESTS, BoundedConnection
 from postroom.web.reading import read_bytes
 from postroom.web.server import HttpServer
-from tests.conftest import settings
+from tests.conftest import settings, signing_key
 
 KEY = "pr_0123456789abcdef"
 HEAD = f"Host: here\r\nAuthorization: Bearer {KEY}\r\nContent-Type: application/json\r\n"
 
 
-@dataclass
-class Line:
-    """A raw connection."""
+class Line(asyncio.Protocol):
+    """A raw connection. It keeps all that came also when the end was a reset."""
 
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
+    def __init__(self) -> None:
+        self.received = bytearray()
+        self.is_cut = False
+        self.news = asyncio.Event()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+        self.news.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.is_cut = True
+        self.news.set()
 
     async def say(self, *parts: str | bytes) -> None:
-        with contextlib.suppress(ConnectionError):
-            for part in parts:
-                self.writer.write(part.encode() if isinstance(part, str) else part)
-                await self.writer.drain()
+        for part in parts:
+            self.transport.write(part.encode() if isinstance(part, str) else part)
+            while self.transport.get_write_buffer_size() and not self.is_cut:
+                await asyncio.sleep(0.001)
 
-    def is_cut(self) -> bool:
-        return self.writer.is_closing() or self.reader.at_eof()
+    async def until(self, has_come: Callable[[], bool]) -> None:
+        async with asyncio.timeout(120):
+            while not has_come() and not self.is_cut:
+                self.news.clear()
+                await self.news.wait()
 
     async def status(self) -> int:
-        """Reads one answer and returns its status; the body stays in `self.body`."""
-        head = (await self.reader.readuntil(b"\r\n\r\n")).decode().lower()
-        self.head = head
-        length = int(head.split("content-length: ")[1].split("\r\n")[0])
-        self.body = json.loads(await self.reader.readexactly(length) or b"null")
-        return int(head.split()[1])
+        """Takes one answer and returns its status; the body stays in `self.body`."""
+        await self.until(lambda: b"\r\n\r\n" in self.received)
+        head, _, _ = bytes(self.received).partition(b"\r\n\r\n")
+        self.head = head.decode().lower()
+        end = len(head) + 4 + int(self.head.split("content-length: ")[1].split("\r\n")[0])
+        await self.until(lambda: len(self.received) >= end)
+        self.body = json.loads(self.received[len(head) + 4 : end] or b"null")
+        del self.received[:end]
+        return int(self.head.split()[1])
 
     async def rest(self) -> bytes:
-        with contextlib.suppress(ConnectionError):
-            return await self.reader.read()
-        return b""
+        await self.until(lambda: False)
+        return bytes(self.received)
 
 
 @contextlib.asynccontextmanager
 async def line_to(port: int) -> AsyncIterator[Line]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    transport, line = await asyncio.get_running_loop().create_connection(Line, "127.0.0.1", port)
     try:
-        yield Line(reader, writer)
+        yield line
     finally:
-        writer.close()
-        with contextlib.suppress(ConnectionError):
-            await writer.wait_closed()
+        transport.abort()
 
 
 @pytest.fixture
 async def line(tmp_path: Path) -> AsyncIterator[Line]:
     async with (
-        serving(settings(tmp_path, API_KEY=KEY)) as postroom,
+        serving(settings(tmp_path, API_KEY=KEY), make_key=signing_key) as postroom,
         line_to(postroom.resources.config.http.port) as opened,
     ):
         yield opened
@@ -120,7 +135,7 @@ async def test_a_head_that_is_too_large_is_refused_however_it_arrives(line: Line
 
 async def test_trailers_that_do_not_end_are_cut_off(line: Line) -> None:
     await line.say(f"POST /v1/inboxes HTTP/1.1\r\n{HEAD}Transfer-Encoding: chunked\r\n\r\n0\r\n")
-    while not line.is_cut():
+    while not line.is_cut:
         await line.say("X: y\r\n" * 10_000)
 
 
@@ -165,14 +180,20 @@ async def large_answer(scope: Scope, receive: Receive, send: Send) -> None:
     await Response(b"x" * 50_000_000)(scope, receive, send)
 
 
-@pytest.fixture
-async def hasty_line() -> AsyncIterator[Line]:
+@contextlib.asynccontextmanager
+async def line_to_large_answers(connection: type[BoundedConnection]) -> AsyncIterator[Line]:
     listener = socket.create_server(("127.0.0.1", 0))
-    http = HttpServer(large_answer, listener, HastyConnection)
+    http = HttpServer(large_answer, listener, connection)
     await http.start()
     async with line_to(listener.getsockname()[1]) as opened:
         yield opened
     await http.stop()
+
+
+@pytest.fixture
+async def hasty_line() -> AsyncIterator[Line]:
+    async with line_to_large_answers(HastyConnection) as opened:
+        yield opened
 
 
 @pytest.mark.parametrize("said", ["", "GET / HT", "GET / HTTP/1.1\r\nHost: h"])
@@ -181,18 +202,47 @@ async def test_a_client_that_does_not_finish_its_head_is_hung_up_on(hasty_line: 
     assert await hasty_line.rest() == b""
 
 
-async def test_a_client_that_reads_on_gets_its_whole_answer(hasty_line: Line) -> None:
-    await hasty_line.say("GET / HTTP/1.1\r\nHost: here\r\n\r\n")
-    assert len(await hasty_line.rest()) > 50_000_000
+class WatchedConnection(BoundedConnection):
+    """Its patience ends when a test says so."""
+
+    patience_seconds = 3600.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        WATCHED.append(self)
+
+    @property
+    def unsent_bytes(self) -> int:
+        return self.transport.get_write_buffer_size()
+
+
+WATCHED: list[WatchedConnection] = []
+
+
+async def test_a_client_that_reads_on_gets_its_whole_answer() -> None:
+    async with line_to_large_answers(WatchedConnection) as line:
+        await line.say("GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+        await line.until(lambda: len(line.received) > 1_000_000)
+        looks = 0
+        while unsent_bytes := WATCHED[-1].unsent_bytes:
+            WATCHED[-1]._hang_up()
+            looks += 1
+            async with asyncio.timeout(120):
+                while WATCHED[-1].unsent_bytes == unsent_bytes:
+                    await asyncio.sleep(0)
+        await line.until(lambda: len(line.received) > 50_000_000)
+        assert not line.is_cut
+        assert looks > 2
 
 
 @pytest.mark.parametrize("requests", [1, 3])
 async def test_a_client_that_takes_nothing_is_hung_up_on(hasty_line: Line, requests: int) -> None:
+    hasty_line.transport.pause_reading()
     await hasty_line.say("GET / HTTP/1.1\r\nHost: here\r\n\r\n" * requests)
-    while not hasty_line.is_cut():  # what we do not read stays unread
+    while not hasty_line.is_cut:  # what we do not read stays unread
         await hasty_line.say("\r\n")
         await asyncio.sleep(0.01)
-    assert len(await hasty_line.rest()) < 50_000_000
+    assert len(hasty_line.received) < 50_000_000
 
 
 async def test_a_body_that_does_not_arrive_is_not_waited_for() -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 import subprocess
 from typing import Any
 
@@ -12,11 +11,11 @@ from postroom.accounts.reach import Reach
 from postroom.events.events import Filter, list_after
 from postroom.upkeep import EVENT_LIFETIME, one_round
 from tests.api.test_messages import stranger
-from tests.conftest import Server
+from tests.conftest import Server, until_somebody_listens
 from tests.letters import assert_is_payload, html_letter, letter, letter_with_files
 from tests.mail import files
+from tests.programs import path_of
 
-NODE = shutil.which("node")
 ROUND_TRIP = (
     "const lines = require('fs').readFileSync(0, 'utf8').split('\\n').filter(line => line);"
     "process.stdout.write(lines.map(line => JSON.stringify(JSON.parse(line))).join('\\n'));"
@@ -111,15 +110,18 @@ async def test_payloads_are_strict_compact_and_served_byte_for_byte(server: Serv
         assert compact.encode() == payload
 
 
-@pytest.mark.skipif(NODE is None, reason="node is not installed (Debian package nodejs)")
+@pytest.mark.needs("node")
 async def test_javascript_reads_and_writes_a_payload_without_changing_a_byte(server: Server) -> None:
-    assert NODE is not None
     await server.new_inbox("hello")
     count = await receive_kinds_of_mail(server)
     payloads = await stored_payloads(server)
     assert len(payloads) == count
     node = await asyncio.to_thread(
-        subprocess.run, [NODE, "-e", ROUND_TRIP], input=b"\n".join(payloads), capture_output=True, check=True
+        subprocess.run,
+        [path_of("node"), "-e", ROUND_TRIP],
+        input=b"\n".join(payloads),
+        capture_output=True,
+        check=True,
     )
     assert node.stdout == b"\n".join(payloads)
 
@@ -157,7 +159,7 @@ async def test_waiting_ends_with_the_event_or_with_the_time(server: Server) -> N
     await server.new_inbox("hello")
     assert (await read(server, "?wait=0.05"))["data"] == []
     waiting = asyncio.create_task(read(server, "?wait=30"))
-    await asyncio.sleep(0.2)
+    await until_somebody_listens(server)
     assert not waiting.done()
     await server.deliver(letter(), "hello")
     page = await waiting

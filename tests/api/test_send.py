@@ -34,7 +34,7 @@ async def send(
 
 async def status_of(server: Server, message_id: str, wanted: str) -> dict[str, Any]:
     """Waits until the message has the status."""
-    for _ in range(200):
+    for _ in range(2400):
         message: dict[str, Any] = (await server.api.get(f"/v1/messages/{message_id}")).json()
         if message["status"] == wanted:
             return message
@@ -44,7 +44,7 @@ async def status_of(server: Server, message_id: str, wanted: str) -> dict[str, A
 
 async def first_message(server: Server, inbox_id: str) -> dict[str, Any]:
     """Waits until there is one."""
-    for _ in range(200):
+    for _ in range(2400):
         page = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()
         if page["data"]:
             first: dict[str, Any] = page["data"][0]

@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from postroom import ids
 from postroom.assembly import serving
 from postroom.storage.database import Tx
-from tests.conftest import Server, settings
+from tests.conftest import Server, settings, signing_key
 
 
 def mail(number: int, to: str = "hello") -> bytes:
@@ -32,7 +32,7 @@ async def say(stream: ClientConnection, **message: Any) -> None:
     await stream.send(json.dumps(message))
 
 
-async def hear(stream: ClientConnection, seconds: float = 10) -> dict[str, Any]:
+async def hear(stream: ClientConnection, seconds: float = 120) -> dict[str, Any]:
     async with asyncio.timeout(seconds):
         heard: dict[str, Any] = json.loads(await stream.recv())
         return heard
@@ -50,7 +50,7 @@ async def hears_nothing(stream: ClientConnection) -> bool:
 
 async def close_code(stream: ClientConnection) -> int | None:
     """Reads to the end and tells how the server closed."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         try:
             while True:
                 await stream.recv()
@@ -66,7 +66,7 @@ async def test_an_event_comes_as_the_stored_bytes_after_the_first_subscribe(serv
         assert await hears_nothing(stream)
         assert await subscribe(stream) == {"type": "subscribed", "inbox_ids": [], "event_types": []}
         await server.deliver(mail(2), "hello")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             text = await stream.recv()
     event = json.loads(text)
     assert (event["inbox_id"], event["message"]["subject"]) == (inbox_id, "Mail 2")
@@ -256,7 +256,7 @@ async def test_an_event_that_a_replay_finds_before_its_bell_comes_once(server: S
 
 
 async def test_a_replay_that_cannot_go_on_is_closed_so_that_the_client_resumes(tmp_path: Path) -> None:
-    async with serving(settings(tmp_path)) as postroom:
+    async with serving(settings(tmp_path), make_key=signing_key) as postroom:
         url = (
             postroom.resources.config.base_url.replace("http", "ws") + f"/v1/ws?token={postroom.first_token}"
         )
@@ -294,7 +294,7 @@ async def test_a_refused_upgrade_carries_a_request_id_and_the_scheme(server: Ser
 
 
 async def test_a_stop_closes_with_1001(tmp_path: Path) -> None:
-    async with serving(settings(tmp_path)) as postroom:
+    async with serving(settings(tmp_path), make_key=signing_key) as postroom:
         url = (
             postroom.resources.config.base_url.replace("http", "ws") + f"/v1/ws?token={postroom.first_token}"
         )

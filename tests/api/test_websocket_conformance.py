@@ -20,7 +20,7 @@ from tests.api.raw_websocket import (
     encode,
     open_raw,
 )
-from tests.conftest import settings
+from tests.conftest import settings, signing_key
 
 LONGEST_MESSAGE_BYTES = 65536
 ASK, ANSWER = b'{"type":"ping"}', b'{"type":"pong"}'
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def postroom(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Postroom]:
-    async with serving(settings(tmp_path_factory.mktemp("data"))) as running:
+    async with serving(settings(tmp_path_factory.mktemp("data")), make_key=signing_key) as running:
         yield running
 
 

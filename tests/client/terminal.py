@@ -11,7 +11,7 @@ import sys
 import termios
 from dataclasses import dataclass
 
-LONGEST_SILENCE_SECONDS = 60
+LONGEST_SILENCE_SECONDS = 120
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 

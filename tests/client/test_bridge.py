@@ -22,7 +22,7 @@ from tests.client.peers import Answer, http_peer
 
 SOURCE = Path(__file__).parents[2] / "src"
 PROFILE = "local"
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 
 APPEND = """
 import os, sys

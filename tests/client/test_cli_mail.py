@@ -92,7 +92,7 @@ def test_the_body_comes_from_stdin_a_file_or_the_text_itself(
     live: LiveServer, shell: Shell, pair: tuple[Inbox, Inbox], tmp_path: Path
 ) -> None:
     (tmp_path / "body.txt").write_text("from a file")
-    for given, stdin in (("-", "from stdin"), ("@body.txt", None), ("postroommention", None)):
+    for given, stdin in (("-", "from stdin"), ("@body.txt", None), ("@@mention", None)):
         result = shell.run("send", "--to", pair[1].address, "--subject", "s", "--body", given, stdin=stdin)
         assert result.exit_code == 0, result.output
     texts = {message.body_text.strip() for message in live.arrived(pair[1], 3)}

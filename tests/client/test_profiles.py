@@ -1,6 +1,7 @@
 """Profiles: one private file; flag over environment over file; a key goes only to its own server."""
 
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,8 @@ def test_without_a_file_there_is_the_default_server_and_no_key() -> None:
 
 def test_the_file_is_its_owner_s_alone_also_when_it_is_replaced() -> None:
     for _ in range(2):
-        place = profiles.save_local(LOCAL, "pr_1")
+        profiles.save_local(LOCAL, "pr_1")
+        place = profiles.file_path()
         assert stat.S_IMODE(place.stat().st_mode) == 0o600
         assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
     assert [path.name for path in place.parent.iterdir()] == ["profiles.json"]
@@ -42,6 +44,32 @@ def test_a_local_server_does_not_take_the_place_of_another_profile() -> None:
     profiles.save_local(LOCAL, "pr_1")
     assert resolve(Flags(), {}).base_url == REMOTE
     assert resolve(Flags(profile="local"), {}).api_key == "pr_1"
+
+
+def test_a_server_on_a_new_folder_keeps_the_profile_of_the_one_before_and_takes_another_name() -> None:
+    profiles.save(Profiles().with_profile("local", Profile(LOCAL, "pr_1", "inb_1"), make_current=True))
+    second = profiles.save_local(LOCAL, "pr_2")
+    third = profiles.save_local("http://127.0.0.1:9000", "pr_3")
+    assert (second.name, second.is_current) == ("local-2", True)  # whoever was at this address is gone
+    assert (third.name, third.is_current) == ("local-3", False)
+    assert profiles.load() == Profiles(
+        "local-2",
+        {
+            "local": Profile(LOCAL, "pr_1", "inb_1"),
+            "local-2": Profile(LOCAL, "pr_2"),
+            "local-3": Profile("http://127.0.0.1:9000", "pr_3"),
+        },
+    )
+    assert profiles.save_local(LOCAL, "pr_1").name == "local"
+    assert profiles.load().find("local") == Profile(LOCAL, "pr_1", "inb_1")
+
+
+def test_servers_that_start_together_all_keep_their_keys() -> None:
+    tokens = [f"pr_{number}" for number in range(20)]
+    with ThreadPoolExecutor(8) as threads:
+        names = [saved.name for saved in threads.map(lambda token: profiles.save_local(LOCAL, token), tokens)]
+    kept = profiles.load().profiles
+    assert [kept[name].api_key for name in names] == tokens
 
 
 def test_the_default_inbox_stays_while_server_and_key_stay() -> None:
@@ -80,14 +108,16 @@ def test_an_unknown_profile_is_an_error_that_says_how_to_make_it() -> None:
 
 
 def test_a_broken_file_is_named(tmp_path: Path) -> None:
-    place = profiles.save_local(LOCAL, "pr_1")
+    profiles.save_local(LOCAL, "pr_1")
+    place = profiles.file_path()
     place.write_bytes(b"\xff{")
     with pytest.raises(InvalidProfile, match=r"profiles\.json"):
         profiles.load()
 
 
 def test_a_server_does_not_write_over_a_file_that_it_cannot_read() -> None:
-    place = profiles.save_local(LOCAL, "pr_1")
+    profiles.save_local(LOCAL, "pr_1")
+    place = profiles.file_path()
     place.write_text("my own notes")
     with pytest.raises(OSError, match="cannot be read"):
         profiles.save_local(LOCAL, "pr_2")

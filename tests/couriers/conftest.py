@@ -1,8 +1,9 @@
-"""A small DNS zone and couriers of little patience that ask it."""
+"""A small DNS zone and patient couriers that ask it."""
 
 import random
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
@@ -11,24 +12,31 @@ from postroom.couriers.relay import Relay
 from postroom.couriers.session import Timeouts
 from postroom.net.dns import Resolver
 from postroom.outward.courier import DeliveryError, OutgoingMail
+from tests.couriers.smtp_peer import Stage
 from tests.doubles_dns import DnsServer
 
 RAW = b"Subject: hello\r\n\r\n.leading dot\r\n..two\r\nend\r\n"
-_QUICK = Timeouts(
-    connect=5,
-    tls=0.2,
-    greeting=0.2,
-    command=0.2,
-    mail=0.2,
-    rcpt=0.2,
-    data=0.2,
-    block=0.2,
-    final_dot=0.2,
-    quit=0.2,
-)
+_PATIENT = Timeouts(quit=60)
+_TIMEOUT_OF: dict[Stage, str] = {
+    "greeting": "greeting",
+    "EHLO": "command",
+    "STARTTLS": "command",
+    "AUTH": "command",
+    "MAIL": "mail",
+    "RCPT": "rcpt",
+    "DATA": "data",
+    "content": "block",
+    "dot": "final_dot",
+    "QUIT": "quit",
+}
 _TRUSTING_NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 MakeCourier = Callable[..., SmtpCourier]
+
+
+def impatient_at(stage: Stage) -> Timeouts:
+    """Where a fault is expected alone: elsewhere a busy machine may take its time."""
+    return replace(_PATIENT, **{_TIMEOUT_OF[stage]: 0.2})
 
 
 def mail_to(recipient: str, raw: bytes = RAW, mail_from: str = "agent@here.example") -> OutgoingMail:
@@ -53,7 +61,7 @@ async def dns() -> AsyncIterator[DnsServer]:
 
 @pytest.fixture
 async def resolver(dns: DnsServer) -> AsyncIterator[Resolver]:
-    resolver = Resolver([dns.address], deadline_seconds=0.5)
+    resolver = Resolver([dns.address], deadline_seconds=20)
     yield resolver
     await resolver.close()
 
@@ -67,7 +75,7 @@ async def make_courier(resolver: Resolver) -> AsyncIterator[MakeCourier]:
         *,
         relay: Relay | None = None,
         allow_private: bool = True,
-        timeouts: Timeouts = _QUICK,
+        timeouts: Timeouts = _PATIENT,
         limits: MailLimits | None = None,
         trusted: ssl.SSLContext = _TRUSTING_NOBODY,
         shuffle: Callable[[list[str]], None] = random.shuffle,

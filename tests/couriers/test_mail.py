@@ -1,5 +1,4 @@
 import asyncio
-import shutil
 import socket
 import subprocess
 from pathlib import Path
@@ -7,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from postroom.couriers.session import Timeouts
-from postroom.outward.courier import DeliveryError, OutgoingMail
+from postroom.outward.courier import OutgoingMail
 from tests.couriers.certificates import make_certificate, server_context
-from tests.couriers.conftest import RAW, MakeCourier, failure_of, mail_to
+from tests.couriers.conftest import RAW, MakeCourier, failure_of, impatient_at, mail_to
 from tests.couriers.smtp_peer import DROP, ENDLESS_REPLY, FLOOD, STALL, SmtpPeer, Stage
 from tests.doubles_dns import DnsServer
+from tests.programs import path_of
 
 BIG = b"Subject: big\r\n\r\n" + (b".x" * 38 + b"\r\n") * 100_000
 
@@ -87,7 +87,8 @@ async def test_a_fault_is_temporary_and_its_outcome_known_unless_it_comes_after_
     make_courier: MakeCourier, features: tuple[str, ...], stage: Stage, fault: bytes
 ) -> None:
     async with SmtpPeer({stage: fault}, features=features) as peer:
-        error = await failure_of(make_courier(peer.port).deliver(mail_to("bob@there.example")))
+        courier = make_courier(peer.port, timeouts=impatient_at(stage))
+        error = await failure_of(courier.deliver(mail_to("bob@there.example")))
     assert (error.permanent, error.code) == (False, None)
     assert error.unknown_outcome == (stage == "dot")
     assert peer.mails == []
@@ -100,14 +101,15 @@ async def test_a_connection_lost_amid_the_content_has_delivered_nothing(
     more_than_the_buffers_hold = BIG * 4
     async with SmtpPeer({"content": fault}) as peer:
         mail = mail_to("bob@there.example", more_than_the_buffers_hold)
-        error = await failure_of(make_courier(peer.port).deliver(mail))
+        error = await failure_of(make_courier(peer.port, timeouts=impatient_at("content")).deliver(mail))
     assert (error.permanent, error.code, error.unknown_outcome) == (False, None, False)
 
 
 @pytest.mark.parametrize("fault", NOISY_FAULTS)
 async def test_noise_amid_the_content_is_a_temporary_fault(make_courier: MakeCourier, fault: bytes) -> None:
     async with SmtpPeer({"content": fault}) as peer:
-        error = await failure_of(make_courier(peer.port).deliver(mail_to("bob@there.example", BIG)))
+        courier = make_courier(peer.port, timeouts=impatient_at("content"))
+        error = await failure_of(courier.deliver(mail_to("bob@there.example", BIG)))
     assert (error.permanent, error.code) == (False, None)
 
 
@@ -133,14 +135,15 @@ async def test_what_a_server_says_before_it_hangs_up_on_the_content_is_the_reaso
     make_courier: MakeCourier,
 ) -> None:
     async with SmtpPeer({"content": [b"552 5.3.4 too big for me", STALL]}) as peer:
-        error = await failure_of(make_courier(peer.port).deliver(mail_to("bob@there.example", BIG)))
+        courier = make_courier(peer.port, timeouts=impatient_at("content"))
+        error = await failure_of(courier.deliver(mail_to("bob@there.example", BIG)))
     assert (error.permanent, error.code, error.enhanced) == (True, 552, "5.3.4")
 
 
 @pytest.mark.parametrize("fault", [STALL, DROP, b"garbage", b"500 no"])
 async def test_what_happens_at_quit_does_not_matter(make_courier: MakeCourier, fault: bytes) -> None:
     async with SmtpPeer({"QUIT": fault}) as peer:
-        courier = make_courier(peer.port)
+        courier = make_courier(peer.port, timeouts=impatient_at("QUIT"))
         receipt = await courier.deliver(mail_to("bob@there.example"))
         await courier.close()
     assert receipt.code == 250
@@ -162,7 +165,7 @@ async def test_a_refusal_counts_although_the_server_then_falls_silent(
     make_courier: MakeCourier, fault: bytes
 ) -> None:
     async with SmtpPeer({"MAIL": [b"550 5.7.1 not from you"], "RCPT": [fault]}) as peer:
-        courier = make_courier(peer.port)
+        courier = make_courier(peer.port, timeouts=impatient_at("RCPT"))
         error = await failure_of(courier.deliver(mail_to("bob@there.example")))
         await courier.deliver(mail_to("bob@there.example"))
     assert (error.permanent, error.code) == (True, 550)
@@ -293,7 +296,8 @@ async def test_a_fault_at_starttls_is_temporary(
 ) -> None:
     tls = server_context(make_certificate(tmp_path, "mx.there.example"))
     async with SmtpPeer({"STARTTLS": fault}, tls=tls) as peer:
-        error = await failure_of(make_courier(peer.port).deliver(mail_to("bob@there.example")))
+        courier = make_courier(peer.port, timeouts=impatient_at("STARTTLS"))
+        error = await failure_of(courier.deliver(mail_to("bob@there.example")))
     assert (error.permanent, error.unknown_outcome) == (False, False)
 
 
@@ -307,35 +311,36 @@ async def test_commands_injected_before_tls_are_never_believed(
     assert peer.connections == 2
 
 
-SMTP_SINK = shutil.which("smtp-sink", path="/usr/sbin:/usr/bin")
-
-
-@pytest.mark.skipif(SMTP_SINK is None, reason="Postfix's smtp-sink is not installed")
+@pytest.mark.needs("smtp-sink")
 async def test_postfix_smtp_sink_takes_the_mail(make_courier: MakeCourier, tmp_path: Path) -> None:
-    assert SMTP_SINK is not None
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+    with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     tmp_path.chmod(0o777)
     for folder in tmp_path.parents[:2]:
         folder.chmod(0o755)
     sink = subprocess.Popen(
-        [SMTP_SINK, "-u", "nobody", "-R", str(tmp_path), "-d", "mail-", f"127.0.0.1:{port}", "100"]
+        [path_of("smtp-sink"), "-u", "nobody", "-R", str(tmp_path), "-d", "mail-", f"127.0.0.1:{port}", "100"]
     )
     try:
         courier = make_courier(port, timeouts=Timeouts())
-        async with asyncio.timeout(10):
-            while True:
-                try:
-                    receipts = [await courier.deliver(mail_to("bob@there.example", BIG)) for _ in range(3)]
-                    break
-                except DeliveryError:
-                    await asyncio.sleep(0.05)
-        await courier.close()
+        async with asyncio.timeout(120):
+            while not is_listening(port):
+                await asyncio.sleep(0.05)
+            receipts = [await courier.deliver(mail_to("bob@there.example", BIG)) for _ in range(3)]
+            await courier.close()
+            while sum(is_whole(path) for path in tmp_path.glob("mail-*")) < 3:  # written as it pleases
+                await asyncio.sleep(0.05)
     finally:
         sink.terminate()
         sink.wait()
     assert [receipt.code for receipt in receipts] == [250] * 3
-    stored = [path.read_bytes() for path in tmp_path.iterdir() if path.name.startswith("mail-")]
-    assert len(stored) == 3
-    assert all(content.rstrip().endswith(BIG.replace(b"\r\n", b"\n").rstrip()) for content in stored)
+    assert len(list(tmp_path.glob("mail-*"))) == 3
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def is_whole(path: Path) -> bool:
+    return path.read_bytes().rstrip().endswith(BIG.replace(b"\r\n", b"\n").rstrip())

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from postroom.couriers.relay import Relay, parse_outbound
 from tests.couriers.certificates import make_certificate, server_context, trusting_context
-from tests.couriers.conftest import MakeCourier, failure_of, mail_to
+from tests.couriers.conftest import MakeCourier, failure_of, impatient_at, mail_to
 from tests.couriers.smtp_peer import DROP, STALL, SmtpPeer, Stage
 
 # A name that leads to this machine like localhost, but is not taken for it.
@@ -104,7 +104,8 @@ async def test_trouble_with_the_relay_itself_never_ends_a_delivery(
     make_courier: MakeCourier, stage: Stage, reply: bytes
 ) -> None:
     async with SmtpPeer({stage: reply}, credentials=SECRET) as peer:
-        courier = make_courier(relay=Relay("127.0.0.1", peer.port, *SECRET))
+        relay = Relay("127.0.0.1", peer.port, *SECRET)
+        courier = make_courier(relay=relay, timeouts=impatient_at(stage))
         error = await failure_of(courier.deliver(mail_to("bob@one.example")))
     assert not error.permanent
 

@@ -261,16 +261,7 @@ async def test_localhost_is_this_machine_without_a_lookup_where_it_is_allowed(
     assert not dns.queries
 
 
-def is_known_to_this_machine(name: str) -> bool:
-    try:
-        return bool(socket.getaddrinfo(name, None))
-    except OSError:
-        return False
-
-
-@pytest.mark.skipif(
-    not is_known_to_this_machine(socket.gethostname()), reason="the machine does not know its name"
-)
+@pytest.mark.needs("a host name")
 async def test_a_name_from_the_hosts_file_counts_only_where_private_targets_are_allowed(
     resolver: Resolver,
 ) -> None:

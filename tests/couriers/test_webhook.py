@@ -22,6 +22,7 @@ from tests.doubles_dns import DnsServer
 BODY = '{"event":"message.received","text":"Grüße"}'.encode()
 HEADERS = {"Content-Type": "application/json", "X-Signature": "abc"}
 QUICK = WebhookLimits(deadline_seconds=0.4)
+LONG_ENOUGH_FOR_A_STATUS = WebhookLimits(deadline_seconds=3)
 
 MakeWebhooks = Callable[..., HttpCourier]
 
@@ -155,7 +156,7 @@ async def test_the_status_counts_and_the_body_is_only_an_excerpt(
     make_webhooks: MakeWebhooks, answer: Answer, excerpt: str
 ) -> None:
     async with HttpPeer(answer) as peer:
-        result = await make_webhooks(limits=QUICK).post(peer.url(), BODY, HEADERS)
+        result = await make_webhooks(limits=LONG_ENOUGH_FOR_A_STATUS).post(peer.url(), BODY, HEADERS)
     assert (result.status, result.excerpt) == (200, excerpt)
 
 
@@ -259,14 +260,14 @@ async def test_a_dead_endpoint_delays_nobody(make_webhooks: MakeWebhooks) -> Non
 
 async def test_a_wait_for_room_does_not_count_against_the_deadline(make_webhooks: MakeWebhooks) -> None:
     async def answer_slowly(writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(1.1)
         writer.write(OK)
 
     async with HttpPeer(answer_slowly) as peer:
-        limits = WebhookLimits(deadline_seconds=0.5, posts_per_endpoint=1)
+        limits = WebhookLimits(deadline_seconds=2, posts_per_endpoint=1)
         courier = make_webhooks(limits=limits)
-        answers = await asyncio.gather(*(courier.post(peer.url(), BODY, HEADERS) for _ in range(8)))
-    assert [answer.status for answer in answers] == [200] * 8
+        answers = await asyncio.gather(*(courier.post(peer.url(), BODY, HEADERS) for _ in range(3)))
+    assert [answer.status for answer in answers] == [200] * 3
 
 
 async def test_the_environment_cannot_put_a_proxy_between(

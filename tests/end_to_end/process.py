@@ -49,7 +49,7 @@ def serving_process(folder: Path, database_url: str = "") -> Iterator[Running]:
         yield Running(process, http_port, smtp_port)
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=120)
         process.stdout.close()
 
 

@@ -10,6 +10,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ import httpx2
 import pytest
 
 from postroom.__main__ import main
+from postroom_client import profiles
+from postroom_client.profiles import Profile
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ def printed_curl(welcome: str) -> str:
 def run_as_printed(command: str) -> dict[str, object]:
     """By the shell; on a machine without curl, by reading what the shell would hand to it."""
     if shutil.which("curl"):
-        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=30)
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=120)
         answer: dict[str, object] = json.loads(done.stdout)
         return answer
     _, _, method, url, _, authorization, _, content_type, _, body = shlex.split(command)
@@ -143,6 +146,33 @@ def test_the_key_is_printed_by_the_first_start_alone(operator: Operator) -> None
     with operator.serving() as second:
         assert not re.search(r"pr_\w", second.welcome)
         assert "postroom keys create" in second.welcome
+
+
+def test_a_server_on_a_new_folder_keeps_the_profile_of_the_other_and_says_under_which_name_its_own_is(
+    operator: Operator, tmp_path: Path
+) -> None:
+    with operator.serving(API_KEY="pr_0123456789-first") as first:
+        wait_for_profile("local")
+        with operator.serving(API_KEY="pr_0123456789-second", DATA_DIR=str(tmp_path / "new")) as second:
+            said = ""
+            while "saved as profile 'local-2' (to use it: postroom profiles use local-2)" not in said:
+                said += operator.read_output()[1]
+                assert second.process.poll() is None, said
+                time.sleep(0.02)
+    kept = profiles.load()
+    assert kept.current == "local"
+    assert kept.profiles == {
+        "local": Profile(first.base_url, "pr_0123456789-first"),
+        "local-2": Profile(second.base_url, "pr_0123456789-second"),
+    }
+
+
+def wait_for_profile(name: str) -> None:
+    """Saved right after the welcome."""
+    deadline = time.monotonic() + 60
+    while profiles.load().find(name) is None:
+        assert time.monotonic() < deadline, name
+        time.sleep(0.02)
 
 
 def test_serve_ends_at_a_signal_with_success(running: Running) -> None:

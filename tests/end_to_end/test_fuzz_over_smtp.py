@@ -20,7 +20,7 @@ from tests.mail.test_parse_fuzz import mutated
 
 MAILS = int(os.environ.get("POSTROOM_FUZZ_SMTP_MAILS", "250"))
 INBOXES = 4
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 180
 BARE_LINE_END = re.compile(rb"\r(?!\n)|(?<!\r)\n")
 
 

@@ -19,7 +19,7 @@ from postroom.accounts.limits import INBOX_CREATIONS_PER_DAY
 from postroom.assembly import open_database, serving
 from postroom.clock import SystemClock
 from postroom.storage.database import Tx
-from tests.conftest import settings
+from tests.conftest import settings, signing_key
 
 KILLS = 50
 ACCOUNTS = 6
@@ -151,7 +151,7 @@ def serve(folder: Path, pipe: Connection) -> None:
     """The life of one server process."""
 
     async def main() -> None:
-        async with serving(settings(folder)) as postroom:
+        async with serving(settings(folder), make_key=signing_key) as postroom:
             pipe.send(postroom.resources.config.base_url)
             await asyncio.Event().wait()
 

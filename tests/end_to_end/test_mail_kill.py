@@ -24,7 +24,7 @@ from tests.letters import letter, letter_with_files
 KILLS = {"sqlite": 8, "postgres": 3}
 SENDERS = 4
 LONGEST_LIFE_SECONDS = 0.4
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 180
 LOST = (smtplib.SMTPException, OSError)
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import shutil
 import socket
 import subprocess
@@ -19,10 +18,8 @@ from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
 from tests.outbound import is_signed, running, send, settled, until
 from tests.postgres_engine import unprivileged_user
+from tests.programs import path_of
 
-SYSTEM_PATH = "/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin"
-SMTP_SINK = shutil.which("smtp-sink", path=SYSTEM_PATH)
-POSTFIX = shutil.which("postfix", path=SYSTEM_PATH)
 MAILS: list[dict[str, Any]] = [
     {"body": "plain text\n.\n..dots\n.\nend"},
     {"body": "<p>Hello <b>you</b></p>", "subject": "Grüße aus München, lang genug zum Falten " * 4},
@@ -151,11 +148,10 @@ def assert_equal_content(arrived: dict[str, ParsedMail], sent: dict[str, bytes])
         assert content_of(arrived[message_id]) == content_of(parse_mail(raw))
 
 
-@pytest.mark.skipif(SMTP_SINK is None, reason="smtp-sink is not installed (Debian package postfix)")
+@pytest.mark.needs("smtp-sink")
 async def test_mails_arrive_whole_at_smtp_sink(tmp_path: Path, clock: FakeClock) -> None:
-    assert SMTP_SINK is not None
     with open_folder() as folder:
-        async with running_sink(SMTP_SINK, folder) as port:
+        async with running_sink(path_of("smtp-sink"), folder) as port:
             async with running(tmp_path, "", clock, f"smtp://127.0.0.1:{port}") as server:
                 sent = await send_all(server)
             await until(lambda: len(list(folder.glob("mail-*"))) >= len(sent), "smtp-sink wrote the mails")
@@ -164,16 +160,14 @@ async def test_mails_arrive_whole_at_smtp_sink(tmp_path: Path, clock: FakeClock)
     assert_equal_content({mail.message_id: mail for mail in mails}, sent)
 
 
-@pytest.mark.skipif(POSTFIX is None, reason="Postfix is not installed (Debian package postfix)")
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start Postfix")
+@pytest.mark.needs("root", "postfix")
 async def test_mails_pass_a_real_postfix_unchanged_and_their_signatures_hold(
     tmp_path: Path, clock: FakeClock
 ) -> None:
-    assert POSTFIX is not None
     with open_folder() as folder:
         async with (
             SmtpPeer() as peer,
-            running_postfix(POSTFIX, folder, peer.port) as port,
+            running_postfix(path_of("postfix"), folder, peer.port) as port,
             running(tmp_path, "", clock, f"smtp://127.0.0.1:{port}") as server,
         ):
             sent = await send_all(server)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from postroom.assembly import serving
 from postroom.clock import SECOND
-from tests.conftest import settings
+from tests.conftest import settings, signing_key
 from tests.doubles import RushingClock
 
 SEED = 20_261_114
@@ -56,7 +56,7 @@ async def run_schemathesis(base_url: str, token: str, folder: Path) -> tuple[int
 
 async def test_the_server_does_what_its_description_says(tmp_path: Path) -> None:
     """The clock rushes, so that neither the limit of a minute nor that of a day is reached."""
-    async with serving(settings(tmp_path), RushingClock(step=900 * SECOND)) as postroom:
+    async with serving(settings(tmp_path), RushingClock(step=900 * SECOND), make_key=signing_key) as postroom:
         assert postroom.first_token is not None
         base_url = postroom.resources.config.base_url
         status, report = await run_schemathesis(base_url, postroom.first_token, tmp_path)

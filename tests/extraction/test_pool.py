@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,8 +19,8 @@ SLOW = files.docx("<w:x/>" * 9_000_000)
 LARGE = files.xls("a", 1, row=65_535, column=255)
 HELLO = Extraction("text", "hello")
 
-needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
-needs_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
+needs_proc = pytest.mark.needs("/proc")
+needs_tesseract = pytest.mark.needs("tesseract")
 
 PARENT = """
 import asyncio, sys
@@ -62,7 +61,7 @@ def is_running(pid: int) -> bool:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not condition():
             await asyncio.sleep(0.01)
 

@@ -50,7 +50,7 @@ Hi there\r
 
 async def hand_over(server: Server, raw: str, recipient: str) -> None:
     def talk() -> None:
-        with smtplib.SMTP("127.0.0.1", server.smtp_port, timeout=30) as smtp:
+        with smtplib.SMTP("127.0.0.1", server.smtp_port, timeout=120) as smtp:
             smtp.sendmail("", [recipient], raw.encode())
 
     await asyncio.to_thread(talk)

@@ -335,7 +335,7 @@ async def test_nothing_leaves_any_more_for_a_deleted_inbox(sender: Server, peer:
     assert (await sender.api.delete(f"/v1/inboxes/{bob}")).status_code == 204
     del peer.behaviour["RCPT"]
     turn(sender, 72 * SECOND)
-    for _ in range(200):
+    for _ in range(6000):
         (delivery,) = await sender.resources.db.read(deliveries.list_of_message, message_id)
         if delivery.state == deliveries.CANCELLED:
             break

@@ -14,7 +14,7 @@ from postroom.smtp.server import Server
 from tests.smtp.doubles import RecordingMailroom, SmallDirectory
 
 POLICY = Policy(hostname="mx.postroom.test", linger_seconds=0.5)
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 120
 
 
 class Client:

@@ -1,19 +1,17 @@
 """Clients that other people wrote: smtplib, swaks and Postfix's smtp-source."""
 
 import asyncio
-import shutil
 import smtplib
 import ssl
 from email.message import EmailMessage
 
 import pytest
 
+from tests.programs import path_of
 from tests.smtp.doubles import RecordingMailroom
 from tests.smtp.live import running
 
-SMTP_SOURCE = shutil.which("smtp-source", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
-SWAKS = shutil.which("swaks")
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 
 
 async def run(*command: str) -> str:
@@ -51,14 +49,20 @@ async def test_smtplib_sends_over_tls_and_hears_who_is_unknown(
     assert content.endswith(b"\r\n\r\n.\r\n..dots\r\n.\r\nHi\r\n")
 
 
-@pytest.mark.skipif(SWAKS is None, reason="swaks is not installed (Debian package swaks)")
-@pytest.mark.parametrize("options", [["--tls"], ["--pipeline"], ["--protocol", "SMTP"]])
+@pytest.mark.needs("swaks")
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(["--tls"], marks=pytest.mark.needs("Net::SSLeay")),
+        ["--pipeline"],
+        ["--protocol", "SMTP"],
+    ],
+)
 async def test_swaks_sends_a_mail(options: list[str], server_tls: ssl.SSLContext) -> None:
-    assert SWAKS is not None
     mailroom = RecordingMailroom()
     async with running(mailroom, tls=server_tls) as server:
         output = await run(
-            SWAKS,
+            path_of("swaks"),
             *("--server", "127.0.0.1", "--port", str(server.port)),
             *("--from", "ann@remote.example", "--to", "alice@postroom.test,bob@postroom.test"),
             *("--h-Subject", "From swaks", "--body", "Hi"),
@@ -71,14 +75,13 @@ async def test_swaks_sends_a_mail(options: list[str], server_tls: ssl.SSLContext
     assert envelope.tls is ("--tls" in options)
 
 
-@pytest.mark.skipif(SMTP_SOURCE is None, reason="smtp-source is not installed (Debian package postfix)")
+@pytest.mark.needs("smtp-source")
 @pytest.mark.parametrize("options", [[], ["-d"], ["-l", "1200000"]])
 async def test_smtp_source_sends_many_mails_at_once(options: list[str]) -> None:
-    assert SMTP_SOURCE is not None
     mailroom = RecordingMailroom()
     async with running(mailroom) as server:
         await run(
-            SMTP_SOURCE,
+            path_of("smtp-source"),
             *("-s", "10", "-m", "50", "-f", "ann@remote.example", "-t", "alice@postroom.test"),
             *options,
             f"inet:127.0.0.1:{server.port}",

@@ -1,6 +1,7 @@
 """Migrations: from every earlier version to this one, under a lock, and never on a newer database."""
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,17 @@ from postroom.storage.group_commit import WriteSession
 from postroom.storage.migrate import all_migrations, current_version, migrate
 from postroom.storage.postgres import PostgresSession
 from postroom.storage.sqlite import SqliteSession, connect
-from tests.conftest import settings
+from tests.conftest import new_postgres_database, settings
 from tests.doubles import START
 
 LATEST = all_migrations()[-1].number
+
+
+@pytest.fixture
+def postgres_url() -> Iterator[str]:
+    """An empty database."""
+    with new_postgres_database("template1") as url:
+        yield url
 
 
 def open_session(database_url: str, folder: Path) -> WriteSession:

@@ -230,7 +230,7 @@ class BellRelay:
         connection.execute(f"listen {BELL_CHANNEL}")
         self._in_loop(self._bells.ring_all)  # what rang while nobody listened
         while not self._stopping.is_set():
-            for notice in connection.notifies(timeout=0.5):
+            for notice in connection.notifies(timeout=0.5, stop_after=1):  # else it stays to the last moment
                 self._in_loop(functools.partial(self._bells.ring, *notice.payload.split()))
 
     def _in_loop(self, call: Callable[[], None]) -> None:

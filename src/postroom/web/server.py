@@ -1,6 +1,7 @@
 """Serves the web door over HTTP, inside our own event loop."""
 
 import asyncio
+import contextlib
 import socket
 
 import uvicorn
@@ -10,6 +11,8 @@ from postroom.web.connection import BoundedConnection
 from postroom.web.frames import StreamProtocol
 
 STOP_SECONDS = 8
+CUT_SECONDS = 1
+LOOK_SECONDS = 0.01
 CLIENT_MESSAGE_BYTES = 64 * 1024
 PING_SECONDS = 30
 PONG_SECONDS = 10
@@ -34,7 +37,6 @@ class HttpServer:
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                timeout_graceful_shutdown=STOP_SECONDS + 1,
             )
         )
 
@@ -46,12 +48,27 @@ class HttpServer:
         self._main_loop = asyncio.create_task(self._server.main_loop())
 
     async def stop(self) -> None:
-        """Answers what has come in; who has not sent or taken all of it in time is cut off."""
-        self._main_loop.cancel()
-        cutting = asyncio.get_running_loop().call_later(STOP_SECONDS, self._cut_connections)
-        await self._server.shutdown(sockets=[self._listener])
-        cutting.cancel()
+        """Answers what has come in; who has not sent or taken all of it in time is cut off.
 
-    def _cut_connections(self) -> None:
-        for connection in list(self._server.server_state.connections):
+        uvicorn's own shutdown() rests a tenth of a second at each step, however little there is to end.
+        """
+        self._main_loop.cancel()
+        for server in self._server.servers:
+            server.close()
+        self._listener.close()
+        state = self._server.server_state
+        for connection in list(state.connections):
+            connection.shutdown()
+        await self._until_idle(STOP_SECONDS)
+        for connection in list(state.connections):
             connection.transport.abort()
+        await self._until_idle(CUT_SECONDS)
+        for task in list(state.tasks):
+            task.cancel()
+
+    async def _until_idle(self, seconds: float) -> None:
+        state = self._server.server_state
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while state.connections or state.tasks:  # noqa: ASYNC110 (sets of uvicorn's)
+                    await asyncio.sleep(LOOK_SECONDS)

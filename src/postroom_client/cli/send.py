@@ -110,11 +110,11 @@ def add_to(app: typer.Typer) -> None:
 
 
 def read_text(value: str) -> str:
-    """`-` is stdin, `@FILE` a file, and `postroom` an @ that starts the text itself."""
+    """`-` is stdin, `@FILE` a file, and `@@` an @ that starts the text itself."""
     try:
         if value == "-":
             return sys.stdin.read()
-        if value.startswith("postroom"):
+        if value.startswith("@@"):
             return value[1:]
         return Path(value[1:]).read_text() if value.startswith("@") else value
     except (OSError, UnicodeDecodeError) as error:

@@ -1,0 +1,101 @@
+"""Domains: whoever proves one first has it, and each is signed with its owner's key."""
+
+import pytest
+
+from postroom.accounts import accounts, domains
+from postroom.accounts.domains import Domain
+from postroom.errors import DomainTaken, InvalidDomain, NotFound
+from postroom.mailbox import inboxes
+from postroom.storage.database import Database
+from tests.conftest import signing_key
+from tests.doubles import START
+from tests.stored import SERVICE
+
+OURS = "mail.ours.example"
+
+
+@pytest.fixture
+async def owners(db: Database) -> list[str]:
+    return [(await db.write(accounts.add, name, "free", START)).id for name in ("first", "second")]
+
+
+async def claim(db: Database, account_id: str, name: str = OURS) -> Domain:
+    return await db.write(domains.add, account_id, name, f"key of {account_id}".encode(), START)
+
+
+async def test_two_may_claim_a_domain_and_the_first_to_prove_it_has_it(
+    db: Database, owners: list[str]
+) -> None:
+    mine, theirs = await claim(db, owners[0]), await claim(db, owners[1])
+    assert await db.read(domains.find_owner, OURS) is None
+    verified = await db.write(domains.mark_verified, theirs, START + 1)
+    assert verified.verified_at == START + 1
+    assert await db.read(domains.find_owner, OURS) == owners[1]
+    with pytest.raises(DomainTaken):
+        await db.write(domains.mark_verified, mine, START + 2)
+    for owner in owners:
+        with pytest.raises(DomainTaken):
+            await claim(db, owner)
+
+
+async def test_an_account_claims_a_domain_once_and_sees_its_own_alone(
+    db: Database, owners: list[str]
+) -> None:
+    mine = await claim(db, owners[0])
+    with pytest.raises(DomainTaken, match="already"):
+        await claim(db, owners[0])
+    assert await db.read(domains.get, owners[0], mine.id) == mine
+    for account_id, domain_id in ((owners[1], mine.id), (owners[0], "dom_nonsense")):
+        with pytest.raises(NotFound):
+            await db.read(domains.get, account_id, domain_id)
+    assert await db.read(domains.list_of_account, owners[0], 10, 0) == ([mine], 1)
+    assert await db.read(domains.list_of_account, owners[1], 10, 0) == ([], 0)
+
+
+async def test_an_inbox_needs_the_service_domain_or_a_proved_one(db: Database, owners: list[str]) -> None:
+    mine = await claim(db, owners[0])
+    assert await db.read(domains.require_usable, owners[0], None, SERVICE) == SERVICE
+    with pytest.raises(InvalidDomain):
+        await db.read(domains.require_usable, owners[0], OURS, SERVICE)
+    assert not await db.read(domains.is_served, OURS, SERVICE)
+    await db.write(domains.mark_verified, mine, START)
+    assert await db.read(domains.require_usable, owners[0], OURS.upper(), SERVICE) == OURS
+    assert await db.read(domains.is_served, OURS, SERVICE)
+    with pytest.raises(InvalidDomain):
+        await db.read(domains.require_usable, owners[1], OURS, SERVICE)
+
+
+async def test_mail_is_signed_with_the_key_of_the_owner(db: Database, owners: list[str]) -> None:
+    mine = await claim(db, owners[0])
+    await claim(db, owners[1])
+    await db.write(domains.add_key, domains.SERVICE, SERVICE, b"of the service")
+    await db.write(domains.add_key, domains.SERVICE, SERVICE, b"never a second")
+    assert await db.read(domains.signing_key, OURS, SERVICE) is None
+    await db.write(domains.mark_verified, mine, START)
+    found = [await db.read(domains.signing_key, name, SERVICE) for name in (OURS, SERVICE)]
+    assert [key and key.private_key for key in found] == [f"key of {owners[0]}".encode(), b"of the service"]
+
+
+async def test_a_domain_in_use_stays_and_an_unused_one_goes_with_its_key(
+    db: Database, owners: list[str]
+) -> None:
+    mine = await claim(db, owners[0])
+    await db.write(domains.mark_verified, mine, START)
+    await db.write(inboxes.add, owners[0], "hello", OURS, None, SERVICE, START)
+    with pytest.raises(DomainTaken, match="Inboxes still use"):
+        await db.write(domains.remove, owners[0], mine.id)
+    await db.write(lambda tx: tx.run("delete from inboxes"))
+    await db.write(domains.remove, owners[0], mine.id)
+    assert await db.read(domains.find_key, owners[0], OURS) is None
+    assert await db.read(domains.find_owner, OURS) is None
+
+
+def test_only_mx_and_key_are_required_records() -> None:
+    key = domains.DkimKey("postroom", signing_key())
+    found = domains.records(OURS, SERVICE, key)
+    assert [(each.type, each.name) for each in found if each.is_required] == [
+        ("MX", OURS),
+        ("TXT", f"postroom._domainkey.{OURS}"),
+    ]
+    assert any(each.value == f"v=spf1 include:{SERVICE} ~all" for each in found)
+    assert any(each.value == "v=spf1 mx a ~all" for each in domains.records(SERVICE, SERVICE, key))

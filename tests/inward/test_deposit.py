@@ -1,0 +1,124 @@
+"""Mail put into inboxes: once each, counted, in its thread, with its event or its examination."""
+
+import pytest
+from msgspec.structs import replace
+
+from postroom.accounts.reach import Reach
+from postroom.events import events
+from postroom.events.events import Filter
+from postroom.inward import examine
+from postroom.inward.deposit import PARTICIPANTS_PER_MAIL, Destination, deposit, in_parts, participants
+from postroom.mail.parse import parse_mail
+from postroom.mailbox import documents, inboxes, messages, threads
+from postroom.mailbox.documents import Document
+from postroom.mailbox.inboxes import Inbox
+from postroom.queue.schedule import EXAMINATION_LEASE
+from postroom.storage.database import Database, Tx
+from tests.doubles import START
+from tests.letters import letter
+from tests.stored import incoming, make_inbox
+
+
+@pytest.fixture
+async def inbox(db: Database) -> Inbox:
+    return await db.write(make_inbox)
+
+
+async def counts(db: Database, inbox: Inbox) -> list[int]:
+    row = await db.read(lambda tx: tx.one("select * from inboxes where id = :id", id=inbox.id))
+    assert row is not None
+    return [row[f"{name}_count"] for name in ("inbound", "thread", "unread")]
+
+
+def documents_of(tx: Tx, inbox: Inbox) -> list[Document]:
+    page, _ = messages.list_of_inbox(tx, inbox.id, None, 100, 0)
+    return [documents.decode(message.document) for message in reversed(page)]
+
+
+async def test_a_mail_handed_over_twice_is_stored_and_told_once(db: Database, inbox: Inbox) -> None:
+    mail = incoming(inbox, letter())
+    assert await db.write(deposit, [mail, mail]) == [[events.bell(inbox.account_id)], []]
+    assert await db.write(deposit, [mail]) == [[]]
+    assert await counts(db, inbox) == [1, 1, 1]
+    assert len(await db.read(events.list_after, Filter(Reach(inbox.account_id)), 0, 10)) == 1
+
+
+async def test_a_mail_for_two_inboxes_is_in_both(db: Database, inbox: Inbox) -> None:
+    other = await db.write(make_inbox, "other")
+    mail = incoming(inbox, letter())
+    both = replace(mail.arrival, destinations=(Destination(inbox.id), Destination(other.id)))
+    (bells,) = await db.write(deposit, [replace(mail, arrival=both)])
+    assert bells == [events.bell(inbox.account_id), events.bell(other.account_id)]
+    assert [await counts(db, each) for each in (inbox, other)] == [[1, 1, 1]] * 2
+
+
+async def test_threads_are_counted_also_when_what_they_answer_is_not_here(db: Database, inbox: Inbox) -> None:
+    await db.write(deposit, [incoming(inbox, letter(message_id="<1@x>", in_reply_to="<gone@x>"))])
+    assert await counts(db, inbox) == [1, 1, 1]
+    answers = [
+        incoming(inbox, letter("2", message_id="<2@x>", in_reply_to="<1@x>")),
+        incoming(inbox, letter("3", message_id="<3@x>", references="<0@x> <2@x>")),
+    ]
+    await db.write(deposit, answers)
+    assert await counts(db, inbox) == [3, 1, 1]
+    assert len({document.thread_id for document in await db.read(documents_of, inbox)}) == 1
+
+
+def test_a_mail_waits_for_the_one_it_answers(inbox_row: Inbox) -> None:
+    mails = [
+        incoming(inbox_row, letter("1", message_id="<1@x>")),
+        incoming(inbox_row, letter("2", message_id="<2@x>")),
+        incoming(inbox_row, letter("3", message_id="<3@x>", references="<2@x>")),
+    ]
+    handed = [(number, mail, mail.arrival.destinations[0]) for number, mail in enumerate(mails)]
+    assert [[number for number, _, _ in part] for part in in_parts(handed)] == [[0, 1], [2]]
+
+
+@pytest.fixture
+def inbox_row() -> Inbox:
+    return Inbox("inb_1", "acc_1", "hello@postroom.localhost", None, START, "pod_1")
+
+
+async def test_the_role_is_cc_only_for_whom_cc_alone_names(db: Database, inbox: Inbox) -> None:
+    mine, other = inbox.address, "x@x.example"
+    heads = [{"to": mine}, {"to": other, "cc": mine}, {"to": mine, "cc": mine}, {"to": other}]
+    await db.write(
+        deposit, [incoming(inbox, letter(str(at), **head), START + at) for at, head in enumerate(heads)]
+    )
+    found = await db.read(documents_of, inbox)
+    assert [document.delivery_role for document in found] == ["to", "cc", "to", "to"]
+
+
+async def test_whoever_wrote_is_a_correspondent_and_a_participant(db: Database, inbox: Inbox) -> None:
+    await db.write(deposit, [incoming(inbox, letter(cc="Carol@x.example"))])
+    (document,) = await db.read(documents_of, inbox)
+    asked = [(inbox.id, "alice@example.com"), (inbox.id, "carol@x.example")]
+    assert await db.read(inboxes.find_correspondents, asked) == {(inbox.id, "alice@example.com")}
+    for address in ("alice@example.com", "carol@x.example", inbox.address):
+        assert await db.read(threads.has_participant, document.thread_id, address), address
+
+
+def test_the_participants_of_a_mail_are_bounded() -> None:
+    mail = parse_mail(letter(to=", ".join(f"p{number}@x.example" for number in range(300))))
+    assert len(participants(mail)) == PARTICIPANTS_PER_MAIL + 1
+
+
+async def test_a_mail_to_be_examined_is_told_when_that_is_done(db: Database, inbox: Inbox) -> None:
+    mail = replace(incoming(inbox, letter()), needs_examination=True)
+    assert await db.write(deposit, [mail]) == [[examine.BELL]]
+    wanted = Filter(Reach(inbox.account_id))
+    assert await db.read(events.list_after, wanted, 0, 10) == []
+    assert await db.write(examine.claim_due, [], 10, START - 1) == []
+    (work,) = await db.write(examine.claim_due, [], 10, START)
+    assert await db.write(examine.claim_due, [], 10, START + EXAMINATION_LEASE - 1) == []
+    await db.write(examine.renew, [work], START + 5)
+    assert await db.write(examine.claim_due, [], 10, START + EXAMINATION_LEASE) == []
+    assert len(await db.write(examine.claim_due, [], 10, START + 5 + EXAMINATION_LEASE)) == 1
+    message = await db.read(messages.find, work.message_id)
+    assert message is not None
+    found = examine.Found(None, [])
+    assert await db.write(examine.finish, message, found, "http://x", START) == [
+        events.bell(inbox.account_id)
+    ]
+    assert await db.write(examine.finish, message, found, "http://x", START) == []
+    assert len(await db.read(events.list_after, wanted, 0, 10)) == 1

@@ -1,0 +1,54 @@
+"""Attachments: listed by message in their order, with links that hold for a while and for one file."""
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from postroom.errors import InvalidSignature, NoText, NotFound
+from postroom.mailbox import attachments
+from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
+from postroom.storage.database import Database
+from tests.doubles import START
+from tests.stored import make_inbox, put_mail
+
+SECRET = b"s" * 32
+FILES = [Attachment("b.txt", 0, "text/plain", 3), Attachment("a.txt", 1, "text/plain", 4)]
+
+
+async def test_files_are_listed_in_their_order_and_their_text_is_set(db: Database) -> None:
+    message = await db.write(lambda tx: put_mail(tx, make_inbox(tx)))
+    await db.write(attachments.add_all, [(message.id, file) for file in reversed(FILES)])
+    assert await db.read(attachments.list_of_messages, [message.id, "msg_other"]) == {message.id: FILES}
+    assert await db.read(attachments.list_of_messages, []) == {}
+    with pytest.raises(NoText, match="not read yet"):
+        attachments.require_text(FILES[0])
+    read = Attachment("b.txt", 0, "text/plain", 3, "text", "words")
+    await db.write(attachments.set_text, message.id, read)
+    assert await db.read(attachments.get, message.id, "b.txt") == read
+    assert await db.read(attachments.get, message.id, "a.txt") == FILES[1]
+    assert attachments.require_text(read) == "words"
+    with pytest.raises(NotFound):
+        await db.read(attachments.get, message.id, "c.txt")
+
+
+def check(message_id: str, filename: str, now: int) -> None:
+    query = parse_qs(urlsplit(attachments.signed_url("http://x", SECRET, "msg_1", "ä b.txt", START)).query)
+    attachments.require_signature(
+        SECRET, message_id, filename, query["expires"][0], query["signature"][0], now
+    )
+
+
+def test_a_link_holds_for_its_time() -> None:
+    check("msg_1", "ä b.txt", START + LINK_LIFETIME - 1)
+    with pytest.raises(InvalidSignature, match="expired"):
+        check("msg_1", "ä b.txt", START + LINK_LIFETIME)
+
+
+def test_a_link_is_of_one_file_of_one_message() -> None:
+    for message_id, filename in (("msg_2", "ä b.txt"), ("msg_1", "other.txt")):
+        with pytest.raises(InvalidSignature, match="not valid"):
+            check(message_id, filename, START)
+
+
+def test_a_path_has_no_character_of_its_own() -> None:
+    assert attachments.path("msg_1", "a/b ?.txt") == "/v1/attachments/msg_1/a%2Fb%20%3F.txt"

@@ -1,0 +1,97 @@
+"""Messages: a handover counts once, lists are in order, and a status changes once."""
+
+import pytest
+
+from postroom.accounts.reach import Reach
+from postroom.errors import NotFound
+from postroom.mailbox import documents, messages, raw_mails
+from postroom.mailbox.documents import Verdicts
+from postroom.mailbox.inboxes import Inbox
+from postroom.storage.database import Database
+from tests.doubles import START
+from tests.stored import make_inbox, put_mail
+
+
+@pytest.fixture
+async def inbox(db: Database) -> Inbox:
+    return await db.write(make_inbox)
+
+
+async def test_the_same_content_is_taken_over_once_an_inbox(db: Database) -> None:
+    handed = [("inb_1", "hash", START), ("inb_2", "hash", START), ("inb_1", "hash", START)]
+    assert await db.write(messages.take_over, handed) == [True, True, False]
+    assert await db.write(messages.take_over, [("inb_1", "hash", START), ("inb_1", "new", START)]) == [
+        False,
+        True,
+    ]
+
+
+async def test_only_who_reaches_the_inbox_finds_its_message(db: Database, inbox: Inbox) -> None:
+    message = await db.write(put_mail, inbox)
+    assert await db.read(messages.get, Reach(inbox.account_id), message.id) == message
+    for reach in (Reach("acc_other"), Reach(inbox.account_id, inbox_id="inb_other")):
+        with pytest.raises(NotFound):
+            await db.read(messages.get, reach, message.id)
+    await db.read(messages.require_visible, message.id)
+    for unknown in ("msg_nonsense", "%00"):
+        with pytest.raises(NotFound):
+            await db.read(messages.require_visible, unknown)
+
+
+async def test_an_inbox_lists_newest_first_and_a_thread_oldest_first(db: Database, inbox: Inbox) -> None:
+    first = await db.write(put_mail, inbox, "1", START, message_id="<1@x>")
+    others = [
+        await db.write(put_mail, inbox, text, START + at, message_id=f"<{text}@x>", in_reply_to="<1@x>")
+        for at, text in enumerate(("2", "3"), 1)
+    ]
+    ids = [message.id for message in (first, *others)]
+    page, total = await db.read(messages.list_of_inbox, inbox.id, None, 2, 1)
+    assert ([message.id for message in page], total) == ([ids[1], ids[0]], 3)
+    assert await db.read(messages.list_of_inbox, inbox.id, messages.OUTBOUND, 10, 0) == ([], 0)
+    listed = await db.read(messages.list_of_thread, first.thread_id, 2, 1)
+    assert [message.id for message in listed] == ids[1:]
+    assert await db.read(messages.rfc_ids_of_thread, first.thread_id) == ["<1@x>", "<2@x>", "<3@x>"]
+    last = await db.read(messages.find_last, first.thread_id)
+    assert last is not None
+    assert last.rfc_message_id == "<3@x>"
+    assert await db.read(messages.find_last, first.thread_id, messages.OUTBOUND) is None
+
+
+async def test_a_sent_mail_is_found_by_its_message_id_while_it_is_young(db: Database, inbox: Inbox) -> None:
+    message = await db.write(put_mail, inbox, message_id="<1@x>")
+    assert await db.read(messages.find_outbound, inbox.id, "<1@x>", START) is None
+    await db.write(lambda tx: tx.run("update messages set direction = 'outbound'"))
+    found = await db.read(messages.find_outbound, inbox.id, "<1@x>", START)
+    assert found == message
+    assert await db.read(messages.find_outbound, inbox.id, "<1@x>", START + 1) is None
+    assert await db.read(messages.find_outbound, "inb_other", "<1@x>", START) is None
+
+
+async def test_a_status_is_new_once(db: Database, inbox: Inbox) -> None:
+    message = await db.write(put_mail, inbox)
+    assert not await db.write(messages.set_status, message.id, messages.RECEIVED)
+    assert await db.write(messages.set_status, message.id, messages.FAILED)
+    assert not await db.write(messages.set_status, message.id, messages.FAILED)
+
+
+async def test_verdicts_replace_those_before_and_nothing_else(db: Database, inbox: Inbox) -> None:
+    message = await db.write(put_mail, inbox, "Body", subject="Kept")
+    before = documents.decode(message.document)
+    verdicts = Verdicts("pass", "fail", "none", "x.example")
+    judged = await db.write(messages.set_verdicts, message, verdicts)
+    stored = await db.read(messages.find, message.id)
+    assert stored is not None
+    assert documents.decode(stored.document) == judged
+    assert (judged.auth, judged.subject, judged.body_text) == (verdicts, "Kept", before.body_text)
+    assert await db.write(messages.set_verdicts, stored, None) == judged
+
+
+async def test_the_bytes_of_a_mail_are_kept_with_it(db: Database, inbox: Inbox) -> None:
+    message = await db.write(put_mail, inbox, "The very bytes")
+    raw = await db.read(raw_mails.get, message.id)
+    assert raw.content is not None
+    assert raw.content.endswith(b"\r\n\r\nThe very bytes\r\n")
+    assert (raw.blob, raw.trace_bytes) == (None, 0)
+    with pytest.raises(NotFound):
+        await db.read(raw_mails.get, "msg_other")
+    assert not await db.read(raw_mails.is_blob_used, "none")

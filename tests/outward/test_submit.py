@@ -1,0 +1,107 @@
+"""A send is stored whole or not at all: message, thread, recipients and the key, in one transaction."""
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from postroom.accounts.keys import Caller
+from postroom.accounts.reach import Reach
+from postroom.errors import FeatureRequiresPaidPlan, IdempotencyKeyReused, RecipientSuppressed
+from postroom.mail.address import Address
+from postroom.mailbox import messages, threads
+from postroom.mailbox.inboxes import Inbox
+from postroom.outward.orders import Context, Submission
+from postroom.outward.send import to_letter
+from postroom.outward.submit import submit
+from postroom.queue import deliveries, suppressions
+from postroom.storage.database import Database
+from tests.doubles import START
+from tests.outward.test_together import submission
+from tests.stored import make_inbox, put_mail
+
+
+@pytest.fixture
+async def inbox(db: Database) -> Inbox:
+    return await db.write(make_inbox)
+
+
+def sending(inbox: Inbox, key: str = "k", **changes: object) -> Submission:
+    made = submission(inbox, key, START)
+    order = replace(made.order, **changes)
+    return replace(made, order=order, letter=to_letter(order, made.around, START))
+
+
+async def sent_id(db: Database, asked: Submission) -> str:
+    (answer,) = await db.write(submit, [asked])
+    message_id: str = msgspec.json.decode(answer.content)["id"]
+    return message_id
+
+
+async def test_every_recipient_is_there_once_in_the_order_of_the_heads(db: Database, inbox: Inbox) -> None:
+    to = (Address("", "B@x.example"), Address("", "a@x.example"))
+    asked = sending(inbox, to=to, cc=(Address("", "b@X.example"),), bcc=(Address("", "c@x.example"),))
+    found = await db.read(deliveries.list_of_message, await sent_id(db, asked))
+    assert [(each.position, each.target, each.lane) for each in found] == [
+        (0, "b@x.example", "x.example"),
+        (1, "a@x.example", "x.example"),
+        (2, "c@x.example", "x.example"),
+    ]
+    assert {(each.state, each.due_at) for each in found} == {(deliveries.PENDING, START)}
+
+
+async def test_a_repeated_key_gives_the_first_answer_and_stores_nothing(db: Database, inbox: Inbox) -> None:
+    first, second = await db.write(submit, [sending(inbox), sending(inbox)])
+    assert (first.is_replay, second.is_replay) == (False, True)
+    assert first.content == second.content
+    assert (await db.read(messages.list_of_inbox, inbox.id, None, 10, 0))[1] == 1
+    with pytest.raises(IdempotencyKeyReused):
+        await db.write(submit, [sending(inbox, request_hash="other")])
+
+
+async def test_a_send_that_is_refused_leaves_its_key_free(db: Database, inbox: Inbox) -> None:
+    await db.write(suppressions.add, inbox.account_id, "p@example.com", suppressions.MANUAL, START)
+    with pytest.raises(RecipientSuppressed):
+        await db.write(submit, [sending(inbox)])
+    assert await db.read(messages.list_of_inbox, inbox.id, None, 10, 0) == ([], 0)
+    await db.write(suppressions.remove, inbox.account_id, "p@example.com")
+    (answer,) = await db.write(submit, [sending(inbox)])
+    assert not answer.is_replay
+
+
+async def test_a_new_thread_is_read_and_an_answer_marks_its_thread_read(db: Database, inbox: Inbox) -> None:
+    reach = Reach(inbox.account_id)
+    message = await db.read(messages.find, await sent_id(db, sending(inbox)))
+    assert message is not None
+    assert (await db.read(threads.get, reach, message.thread_id)).is_read
+    came = await db.write(put_mail, inbox, "In", START)
+    thread = await db.read(threads.get, reach, came.thread_id)
+    asked = sending(inbox, "answer")
+    await db.write(submit, [replace(asked, around=Context(inbox, thread=thread))])
+    grown = await db.read(threads.get, reach, thread.id)
+    assert (grown.is_read, grown.message_count) == (True, 2)
+    assert await db.read(threads.has_participant, thread.id, "p@example.com")
+    assert (await db.read(threads.list_of_inbox, inbox.id, None, 10, 0))[1] == 2
+
+
+async def test_on_the_free_plan_answers_go_to_an_own_inbox(db: Database, inbox: Inbox) -> None:
+    other = await db.write(make_inbox, "other")
+
+    def asked(plan: str, reply_to: str) -> Submission:
+        caller = Caller("key_1", inbox.account_id, "x", plan, Reach(inbox.account_id))  # type: ignore[arg-type]
+        return replace(sending(inbox, f"{plan} {reply_to}", reply_to=reply_to), caller=caller)
+
+    for foreign in ("me@elsewhere.example", other.address):
+        with pytest.raises(FeatureRequiresPaidPlan):
+            await db.write(submit, [asked("free", foreign)])
+    await db.write(submit, [asked("free", inbox.address), asked("developer", "me@elsewhere.example")])
+
+
+async def test_who_wrote_to_the_inbox_is_no_stranger(db: Database, inbox: Inbox) -> None:
+    await db.write(put_mail, inbox)
+    to = (Address("", "alice@example.com"), Address("", "stranger@x.example"))
+    await sent_id(db, sending(inbox, to=to))
+    rows = await db.read(lambda tx: tx.all("select target, is_cold from deliveries order by position"))
+    assert [(row["target"], row["is_cold"]) for row in rows] == [
+        ("alice@example.com", 0),
+        ("stranger@x.example", 1),
+    ]

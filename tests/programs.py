@@ -1,0 +1,91 @@
+"""Tests that need a program of the machine are left out where it is missing, and the end of a run says so."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+
+USUAL_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin"
+SYSTEM_PATH = os.environ.get("POSTROOM_TEST_PATH", USUAL_PATH)
+MARKER = "needs"
+
+
+def find(program: str) -> str | None:
+    return shutil.which(program, path=SYSTEM_PATH)
+
+
+def path_of(program: str) -> str:
+    """In a test that needs it."""
+    found = find(program)
+    assert found is not None, f"mark this test with @pytest.mark.needs: {program}"
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    is_there: Callable[[], bool]
+    remedy: str
+
+
+def debian(program: str, package: str) -> Need:
+    return Need(lambda: find(program) is not None, f"apt-get install {package}")
+
+
+@cache
+def perl_speaks_tls() -> bool:
+    perl = find("perl")
+    return (
+        perl is not None
+        and subprocess.run([perl, "-MNet::SSLeay", "-e1"], capture_output=True).returncode == 0
+    )
+
+
+@cache
+def knows_its_name() -> bool:
+    try:
+        return bool(socket.getaddrinfo(socket.gethostname(), None))
+    except OSError:
+        return False
+
+
+NEEDS = {
+    "node": debian("node", "nodejs"),
+    "postfix": debian("postfix", "postfix"),
+    "smtp-sink": debian("smtp-sink", "postfix"),
+    "smtp-source": debian("smtp-source", "postfix"),
+    "swaks": debian("swaks", "swaks"),
+    "tesseract": debian("tesseract", "tesseract-ocr"),
+    "chromium": debian("chromium", "chromium"),
+    "haproxy": debian("haproxy", "haproxy"),
+    "Net::SSLeay": Need(perl_speaks_tls, "apt-get install libnet-ssleay-perl"),
+    "root": Need(lambda: os.geteuid() == 0, "run as root"),
+    "/proc": Need(lambda: sys.platform == "linux", "run on Linux"),
+    "a host name": Need(knows_its_name, "enter the machine's name into /etc/hosts"),
+}
+
+
+def missing(item: pytest.Item) -> str | None:
+    """The first thing that this test needs and the machine lacks."""
+    named = [name for marker in item.iter_markers(MARKER) for name in marker.args]
+    return next((name for name in named if not NEEDS[name].is_there()), None)
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item]) -> Counter[str]:
+    """Takes the tests out of the list that cannot run here, and counts them by what they lack."""
+    lacks = {item: missing(item) for item in items}
+    config.hook.pytest_deselected(items=[item for item in items if lacks[item]])
+    items[:] = [item for item in items if not lacks[item]]
+    return Counter(name for name in lacks.values() if name)
+
+
+def summary(left_out: Counter[str]) -> Iterable[str]:
+    for name, count in sorted(left_out.items()):
+        tests = "1 test needs" if count == 1 else f"{count} tests need"
+        yield f"left out: {tests} {name} ({NEEDS[name].remedy})"

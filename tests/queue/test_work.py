@@ -1,0 +1,111 @@
+"""The loop behind every queue: it claims what fits, works side by side, and survives what fails."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from postroom.net.dns import Resolver
+from postroom.queue.work import Queue, work_through
+from postroom.resources import Resources
+from postroom.storage.blobs import LocalBlobs
+from postroom.storage.database import Database, Tx
+from tests.conftest import settings
+from tests.doubles import FakeClock
+
+
+@pytest.fixture
+async def resources(db: Database, tmp_path: Path, clock: FakeClock) -> Resources:
+    blobs, resolver = LocalBlobs(tmp_path / "blobs"), cast(Resolver, None)
+    return Resources(settings(tmp_path), db, blobs, clock, resolver, asyncio.Event())
+
+
+@dataclass
+class Shelf:
+    """Work in memory, taken in its order."""
+
+    waiting: list[int]
+    asked: list[tuple[list[int], int]] = field(default_factory=list)
+    faults: int = 0
+
+    def claim(self, tx: Tx, running: Sequence[int], limit: int, now: int) -> Sequence[int]:
+        self.asked.append((sorted(running), limit))
+        if self.faults:
+            self.faults -= 1
+            raise RuntimeError("the disk is full")
+        taken, self.waiting = self.waiting[:limit], self.waiting[limit:]
+        return taken
+
+    def renew(self, tx: Tx, running: Sequence[int], now: int) -> None:
+        raise AssertionError("nothing runs that long here")
+
+
+@contextlib.asynccontextmanager
+async def working(
+    resources: Resources, shelf: Shelf, handle: Callable[[int], Awaitable[None]], at_once: int
+) -> AsyncIterator[None]:
+    queue: Queue[int] = Queue("bell", shelf.claim, shelf.renew, at_once)
+    task = asyncio.create_task(work_through(resources, queue, handle))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(120):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def test_no_more_run_at_once_than_there_is_room_and_all_are_done(resources: Resources) -> None:
+    shelf, done, release = Shelf(list(range(7))), list[int](), asyncio.Event()
+
+    async def handle(item: int) -> None:
+        await release.wait()
+        done.append(item)
+
+    async with working(resources, shelf, handle, at_once=3):
+        await until(lambda: len(shelf.waiting) == 4)
+        resources.db.ring("bell")
+        await asyncio.sleep(0.05)
+        assert (shelf.waiting, done) == ([3, 4, 5, 6], [])
+        release.set()
+        await until(lambda: len(done) == 7)
+    assert sorted(done) == list(range(7))
+    assert all(len(running) + limit == 3 for running, limit in shelf.asked)
+
+
+async def test_work_that_fails_and_a_claim_that_fails_end_nothing(resources: Resources) -> None:
+    shelf, done = Shelf([1, 2, 3], faults=1), list[int]()
+
+    async def handle(item: int) -> None:
+        if item == 2:
+            raise ValueError("no")
+        done.append(item)
+
+    async with working(resources, shelf, handle, at_once=2):
+        await until(lambda: sorted(done) == [1, 3])
+
+
+async def test_a_bell_wakes_the_loop_and_a_stop_ends_the_work_under_way(resources: Resources) -> None:
+    shelf, started, ended = Shelf([]), list[int](), list[int]()
+
+    async def handle(item: int) -> None:
+        started.append(item)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(item)
+
+    async with working(resources, shelf, handle, at_once=2):
+        await until(lambda: bool(shelf.asked))
+        shelf.waiting.append(9)
+        resources.db.ring("bell")
+        await until(lambda: started == [9])
+    assert ended == [9]

@@ -1,0 +1,75 @@
+"""Rows for tests of the rooms: accounts, inboxes, mails that came in, deliveries."""
+
+from msgspec.structs import replace
+
+from postroom import ids
+from postroom.accounts import accounts
+from postroom.inward.deposit import Arrival, Destination, ReadMail, deposit
+from postroom.inward.receive import read_mail
+from postroom.mailbox import inboxes, messages
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.messages import Message
+from postroom.queue import deliveries
+from postroom.queue.deliveries import Delivery, NewDelivery
+from postroom.queue.schedule import MAIL
+from postroom.storage.database import Tx
+from tests.doubles import START
+from tests.letters import letter
+
+SERVICE = "postroom.localhost"
+
+
+def make_inbox(tx: Tx, name: str = "hello", account_id: str | None = None, now: int = START) -> Inbox:
+    """Of a new account, unless one is given."""
+    owner = account_id or accounts.add(tx, f"owner of {name}", "developer", now).id
+    return inboxes.add(tx, owner, name, None, None, SERVICE, now)
+
+
+def incoming(inbox: Inbox, raw: bytes, now: int = START) -> ReadMail:
+    arrival = Arrival((Destination(inbox.id),), raw, b"", "", "", "alice@example.com")
+    return replace(read_mail(arrival), kept=raw, base_url="http://x", now=now)
+
+
+def put_mail(tx: Tx, /, inbox: Inbox, text: str = "Hello", now: int = START, **fields: str) -> Message:
+    """A mail that came in, stored as the SMTP door stores it; gives the newest message."""
+    deposit(tx, [incoming(inbox, letter(text, **fields), now)])
+    found, _ = messages.list_of_inbox(tx, inbox.id, None, 1, 0)
+    return found[0]
+
+
+def put_delivery(
+    tx: Tx,
+    message: Message,
+    target: str = "bob@there.example",
+    *,
+    account_id: str = "acc_1",
+    kind: str = MAIL,
+    lane: str | None = None,
+    due_at: int = START,
+    position: int = 0,
+    created_at: int = START,
+    is_cold: int = 0,
+) -> str:
+    """Gives its id."""
+    delivery_id = ids.new(ids.WEBHOOK_DELIVERY, created_at)
+    new = NewDelivery(
+        id=delivery_id,
+        account_id=account_id,
+        inbox_id=message.inbox_id,
+        kind=kind,
+        message_id=message.id,
+        target=target,
+        lane=lane or target,
+        position=position,
+        is_cold=is_cold,
+        due_at=due_at,
+        created_at=created_at,
+    )
+    deliveries.add_all(tx, [new])
+    return delivery_id
+
+
+def find_delivery(tx: Tx, delivery_id: str) -> Delivery:
+    row = tx.one("select * from deliveries where id = :id", id=delivery_id)
+    assert row is not None
+    return Delivery.from_row(row)
