@@ -102,7 +102,33 @@ def test_the_number_of_codes_is_bounded() -> None:
     assert len(codes("\n".join(f"code {number}" for number in range(1000, 1900)))) == 20
 
 
-@pytest.mark.parametrize("unit", ["code ", "1", "1 ", "A", "A1-", "code 123456 ", "12-"])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *("code ", "1", "1 ", "A", "A1-", "code 123456 ", "12-", "1\n", "A B ", "pin ", "code: ", "passw"),
+        *(
+            "code 1234 1234 5678 ",
+            "verification code ABCD EFGH ",
+            "verification code A1B2 C3D4. ",
+            "zip code 1234. ",
+        ),
+        *(
+            "验证码",
+            "验证码 1234。",
+            "code is your is ",
+            "1234 is your 1234 is your code ",
+            "code use use ",
+            "код ",
+        ),
+        *(
+            "code\n\n\n1234\n\n",
+            "password 1234 log in ",
+            "log in code 1234x ",
+            "code A1B2C3D4 X9 ",
+            "code . . . . ",
+        ),
+    ],
+)
 def test_long_hostile_texts_give_few_codes(unit: str) -> None:
     assert len(codes(unit * 200_000)) <= 20
 

@@ -73,7 +73,7 @@ def test_the_signature_above_a_forward_is_left_out() -> None:
 def test_the_subject_tells_a_forward_from_a_reply_where_the_head_does_not() -> None:
     body = "See below.\n\nFrom: Ann <ann@example.com>\nSent: Monday\nTo: Bob\nSubject: Plan\n\nThe plan."
     assert reply_text(body, "Re: Plan") == "See below."
-    for subject in ("FW: Plan", "Fwd: Plan", "WG: Plan", "TR : Plan", "转发：计划"):
+    for subject in ("FW: Plan", "Fwd: Plan", "WG: Plan", "TR : Plan", "转发\uff1a计划"):
         assert reply_text(body, subject) == body
 
 
@@ -114,7 +114,33 @@ def test_the_samples_are_many_and_in_many_languages() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["On 1 ", "On 1\n", ">", "> x\n", "\n", "-", "From: a\n", " ", "On 1 wrote:\n"]
+    "unit",
+    [
+        *(
+            "On 1 ",
+            "On 1\n",
+            ">",
+            "> x\n",
+            "> x\ny\n",
+            "\n",
+            "-",
+            "-\n",
+            "From: a\n",
+            " ",
+            "On 1 wrote:\n",
+            "a:\n",
+            ":\n",
+        ),
+        *(
+            "a\na\na\na:\n",
+            "\na:\n\n",
+            "*\n",
+            "_\n",
+            "---- x ---\n",
+            "Date: x\nTo: y\nCc: z\nfrom\n",
+            "--------\nlist\n",
+        ),
+    ],
 )
 def test_long_hostile_bodies_are_read_in_one_pass(unit: str) -> None:
     assert len(reply_text(unit * 300_000)) <= 100_000

@@ -1,7 +1,7 @@
 """The new words of a reply: its text without quotes, the heads above them, and signatures.
 
-Read line by line in one pass; nothing here looks further than a few lines around. What was forwarded is new to the
-reader, and stays.
+Read line by line in one pass; nothing here looks further than a few lines around. What was forwarded is new
+to the reader, and stays.
 """
 
 import re
@@ -16,7 +16,7 @@ MAX_HEAD_CHARS = 400
 MAX_HEAD_LINES = 4
 MAX_BLOCK_LINES = 8
 MAX_DEVICE_LINE_CHARS = 80
-# Real mail has a handful of lines that need a closer look; behind so many, only quotes are told from the rest.
+# Real mail has a handful of lines that need a closer look; behind so many, only quotes are left out.
 MAX_LOOKS = 150
 
 Lines = tuple[int, int]
@@ -31,7 +31,7 @@ _FIELDS = {
 _BLANK_RUN = re.compile(r"\n{3,}")
 _BLANK_START = re.compile(r"(?:[^\S\n]*+\n)*+")
 _INVISIBLE = r"\u200e\u200f\u202a-\u202e\u2066-\u2069"
-# Quoted lines, and how every line begins that may end the reply, in lower case. Most lines do not, and need no look.
+# Quoted lines, and how every line begins that may end the reply, in lower case. Most lines need no look.
 _NOTABLE = re.compile(
     rf"\n(?:[^\S\n]|[*{_INVISIBLE}])*+(?!\n)(?:"
     r"(?P<quoted>(?:\|?>|\uff1e)[^\n]*+(?:\n[ \t\u00a0]*+(?:\|?>|\uff1e)[^\n]*+)*+)|[_=—#~-]{2}|—|"
@@ -250,7 +250,7 @@ def _is_rule(folded: str) -> bool:
 
 
 def _is_copied_head(lines: list[str], place: int) -> bool:
-    """`From:` and header lines around it, as Outlook writes them above a quoted mail; some begin with `Date:`."""
+    """`From:` and header lines around it, as Outlook writes them above a quote; some begin with `Date:`."""
     if place >= len(lines) or not _field_of(lines[place]):
         return False
     block = [line[:MAX_HEAD_CHARS] for line in lines[place : place + MAX_BLOCK_LINES]]

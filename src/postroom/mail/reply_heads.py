@@ -8,16 +8,23 @@ def _words(*lines: str) -> tuple[str, ...]:
 
 
 # "On Monday, Ann wrote:" by how it begins, when it may be wrapped or have no address in it.
-HEAD_STARTS = tuple(f"{word} " for word in _words(
+_FIRST_WORDS = _words(
     "on | am | le | el | em | il | op | den | dne | dnia | w dniu | w | pe | ma | på | a | в | у | la | în | vào | vào lúc",
     "pada | pada tanggal | ngày | στις | на | il giorno | in data | no dia | el día | tarihinde | date | mån | tir | noong | mnamo",
     "monday | tuesday | wednesday | thursday | friday | saturday | sunday | mon | tue | wed | thu | fri | sat | sun",
     "понедельник | вторник | среда | четверг | пятница | суббота | воскресенье | пн | вт | ср | чт | пт | сб | вс | нд",
     "понеділок | вівторок | середа | четвер | п’ятниця | субота | неділя | pon. | wt. | śr. | czw. | pt. | sob. | niedz.",
     "في | يوم | در | در تاریخ | बुध | सोम | মঙ্গল | সোম | เมื่อ | ในวันที่ | בתאריך | ב- | ב-יום | po | út | st | čt | pá | so | ne",
-)) + ("-----", "在", "于", "em\u00a0", "le\u00a0", "mon,", "tue,", "wed,", "thu,", "fri,", "sat,", "sun,", "monday,", "tuesday,", "wednesday,",
-      "thursday,", "friday,", "saturday,", "sunday,", "понедельник,", "вторник,", "среда,", "четверг,", "пятница,", "суббота,",
-      "воскресенье,", "пн,", "вт,", "ср,", "чт,", "пт,", "сб,", "вс,", "सोम,", "সোম,")  # fmt: skip
+)
+_DAYS = _words(
+    "mon | tue | wed | thu | fri | sat | sun | monday | tuesday | wednesday | thursday | friday | saturday | sunday | понедельник",
+    "вторник | среда | четверг | пятница | суббота | воскресенье | пн | вт | ср | чт | пт | сб | вс | सोम | সোম",
+)
+HEAD_STARTS = (
+    *(f"{word} " for word in _FIRST_WORDS),
+    *(f"{day}," for day in _DAYS),
+    *("-----", "在", "于", "em\u00a0", "le\u00a0"),
+)
 # The verb, with which most heads end before their colon.
 WROTE = _words(
     "wrote | writes | has written | schrieb | geschrieben | schrieb folgendes | a écrit | écrivait | écrit | escribió | escribio",
