@@ -11,6 +11,7 @@ HEADS: dict[str, list[str]] = {
         "---- On Mon, 03 Nov 2025 10:00:00 +0100\nAnn <ann@example.com> wrote ---",
         "Monday, November 3, 2025 10:00 +0300 from Ann <ann@example.com>:",
         "On 11/3/25 10:00, Ann wrote:",
+        "Ann Other <ann@example.com> writes:",
         'At 2025-11-03 10:00:00, "Ann" <ann@example.com> wrote:',
     ],
     "Chinese": [
@@ -18,6 +19,7 @@ HEADS: dict[str, list[str]] = {
         "Ann <ann@example.com> 于2025年11月3日周一 10:00写道：",
         "Ann <ann@example.com> 於 2025年11月3日 週一 上午10:00寫道：",
         "------------------ 原始邮件 ------------------",
+        "---- 回复的原邮件 ----",
         "发件人: Ann <ann@example.com>\n发送时间: 2025年11月3日 10:00\n收件人: Bob\n主题: 计划",
         "寄件者： Ann\n傳送時間： 2025年11月3日 10:00\n收件者： Bob\n主旨： 計畫",
     ],
@@ -73,6 +75,7 @@ HEADS: dict[str, list[str]] = {
     "German": [
         "Am 03.11.2025 um 10:00 schrieb Ann <ann@example.com>:",
         "Am 03.11.25 um 10:00 schrieb Ann:",
+        "Ann <ann@example.com> schrieb am Mo., 3. Nov. 2025, 10:00:",
         "Am Mo., 3. Nov. 2025 um 10:00 Uhr, Ann, schrieb:",
         "Von: Ann <ann@example.com>\nGesendet: Montag, 3. November 2025 10:00\nAn: Bob\nBetreff: Plan",
         'Gesendet: Montag, 03. November 2025 um 10:00 Uhr\nVon: "Ann" <ann@example.com>\nAn: Bob <bob@example.com>\nBetreff: Plan',

@@ -282,16 +282,21 @@ def _next_filled(lines: list[str], place: int) -> int:
 def _is_quote_head(joined: str) -> bool:
     if len(joined) > MAX_HEAD_CHARS:
         return False
+    said = joined.rstrip(" :\uff1a\u00a0").endswith(reply_heads.WROTE)
+    if said and "<" in joined and "@" in joined:
+        return True
     if joined.startswith("--") and joined.strip("-— :").endswith(reply_heads.WROTE):
         return True
     if not any(letter.isdigit() for letter in joined):
         return False
     is_dated_address = "@" in joined and _CLOCK.search(joined) is not None
-    if joined.rstrip(" :\uff1a\u00a0").endswith(reply_heads.WROTE):
+    if said:
         return is_dated_address or _begins_as_head(joined) or _MOMENT.search(joined) is not None
     if is_dated_address and joined.endswith((">:", "> :", ">\uff1a", "):", ") :", "]:")):
         return True
-    return _begins_as_head(joined) and any(word in joined for word in reply_heads.WROTE_BEFORE_NAME)
+    if not is_dated_address and not _begins_as_head(joined):
+        return False
+    return any(word in joined for word in reply_heads.WROTE_BEFORE_NAME)
 
 
 def _begins_as_head(joined: str) -> bool:

@@ -79,7 +79,7 @@ ORIGINAL_WORDS = _words(
     "wiadomość oryginalna | oryginalna wiadomość | původní zpráva | původní e-mail | pôvodná správa | eredeti üzenet",
     "mesaj original | mesajul original | αρχικό μήνυμα | исходное сообщение | оригинальное сообщение | исходное письмо",
     "початкове повідомлення | оригінальне повідомлення | özgün ileti | orijinal mesaj | orijinal ileti | thư gốc | tin nhắn gốc",
-    "pesan asli | pesan asal | mesej asal | 原始邮件 | 原始郵件 | 原邮件 | 元のメッセージ | 原信 | original mail | 원본 메시지 | 원본 메일",
+    "pesan asli | pesan asal | mesej asal | 原始邮件 | 回复的原邮件 | 原始郵件 | 原邮件 | 元のメッセージ | 原信 | original mail | 원본 메시지 | 원본 메일",
     "الرسالة الأصلية | رسالة أصلية | پیام اصلی | اصل پیغام | मूल संदेश | मूल मेसेज | মূল বার্তা | ข้อความต้นฉบับ | ข้อความเดิม | הודעה מקורית",
     "reply message | reply to message | antwort | respuesta original | missatge original | orihinal na mensahe",
 )
