@@ -97,6 +97,25 @@ HEADERS: dict[str, Facts] = {
     "header_broken_words": {"subject": "=?utf-8?X?abc?= =?utf-8?B?A?= =?utf-8?Q?open"},
     "header_raw_utf8": {"subject": "Übermäßig 日本", "from_addr": "Jürgen <j@x.example>"},
     "header_raw_latin1": {"subject": "Über", "from_addr": "Jürgen <j@x.example>"},
+    "header_raw_bytes_in_encoded_word": {"subject": "Привет and café", "from_addr": "Jiří <j@x.example>"},
+    "header_raw_subject_of_the_bodys_charset": {
+        "subject": "План на завтра",
+        "from_addr": "Анна <a@x.example>",
+        "body_text": "Привет\n",
+    },
+    "header_raw_subject_of_a_parts_charset": {"subject": "会議の件", "to": (Address("山田", "y@x.example"),)},
+    "header_raw_subject_iso_2022_jp": {"subject": "会議の件", "body_text": "はい\n"},
+    "header_raw_utf8_subject_other_body": {"subject": "Grüße", "body_text": "Привет\n"},
+    "header_address_comments_and_spaces": {
+        "from_addr": "Pete <pete@silly.test>",
+        "to": (
+            Address("at home", "ann@x.example"),
+            Address("", "bob.builder@x.example"),
+            Address("Carl", "carl@x.example"),
+            Address("d", "dora@x.example"),
+            Address("Eve", "eve@x.example"),
+        ),
+    },
     "header_injected_line": {"subject": "a Bcc: evil", "body_text": "x\n"},
     "header_folded_subject": {"subject": "a subject that is folded"},
     "header_address_zoo": {

@@ -37,6 +37,23 @@ LISTS = {
     "root, <>, nobody@, @nowhere, <two words@x.example>": [],
     "a@x.example,,, ,b@x.example": [("", "a@x.example"), ("", "b@x.example")],
     f"{'a' * 400}@x.example": [],
+    "ann@(home)x.example": [("home", "ann@x.example")],
+    "ann(c)@x.example": [("c", "ann@x.example")],
+    "ann@x(c).example": [("c", "ann@x.example")],
+    "ann . other @ x . example": [("", "ann.other@x.example")],
+    "ann@x. example": [("", "ann@x.example")],
+    "Ann <ann . other @ x . example>": [("Ann", "ann.other@x.example")],
+    "Ann <ann@(at home)x.example>": [("Ann", "ann@x.example")],
+    "Ann <ann@(Home, sweet)x.example>": [("Ann", "ann@x.example")],
+    "Ann <ann(c)@x.example(d)>": [("Ann", "ann@x.example")],
+    '<"a . b"@x.example>': [("", '"a . b"@x.example')],
+    "J. Smith js@x.example": [("J. Smith", "js@x.example")],
+    "Ann(c)Bob ann@x.example": [("Ann Bob", "ann@x.example")],
+    "<<a@x.example>>, b@x.example": [("", "a@x.example"), ("", "b@x.example")],
+    '"Other,  Ann" <a@x.example>; Bob   B <b@x.example>': [
+        ("Other,  Ann", "a@x.example"),
+        ("Bob B", "b@x.example"),
+    ],
 }
 
 NAMES = st.text(
@@ -186,4 +203,53 @@ def test_the_short_way_for_plain_addresses_agrees_with_the_long_one(given_addres
 @settings(max_examples=500)
 @given(st.text(alphabet="aB9 .+_-@<>", max_size=30) | st.from_regex(address._PLAIN, fullmatch=True))
 def test_plain_fields_are_read_as_token_by_token(value: str) -> None:
-    assert address.parse_list(value) == tuple(address._mailboxes(value))
+    assert address.parse_list(value) == tuple(address._mailboxes(value, is_quick=False))
+
+
+@settings(max_examples=500)
+@given(
+    st.text(alphabet='aé9 .+_-@<>,;"(', max_size=40)
+    | st.lists(ADDRESSES, max_size=4).map(lambda all: ", ".join(map(str, all)))
+)
+def test_plain_mailboxes_of_a_list_are_read_as_token_by_token(value: str) -> None:
+    assert tuple(address._mailboxes(value)) == tuple(address._mailboxes(value, is_quick=False))
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "<",
+        "<>",
+        "< ",
+        "<,",
+        "a<",
+        "()",
+        "(",
+        '""',
+        '"',
+        "a ",
+        "a@ ",
+        "a . ",
+        "<(",
+        "<(a)",
+        ":",
+        ",",
+        "\\",
+        "=?utf-8?q?a?= ",
+    ],
+)
+def test_a_flood_of_marks_is_no_address_and_hides_none_before_it(unit: str) -> None:
+    found = address.parse_list(f"a@x.example, Ann <b@x.example>, {unit * 100_000}")
+    assert found[:2] == (Address("", "a@x.example"), Address("Ann", "b@x.example"))
+    assert len(found) <= 3
+
+
+@pytest.mark.parametrize(
+    "entry", ["a@x.example", "Ann <a@x.example>", "é <a@x.example>", '"A, B" <a@x.example>']
+)
+def test_a_long_list_of_real_mailboxes_is_read_to_its_bound(entry: str) -> None:
+    assert len(address.parse_list(", ".join([entry] * 12_000))) == address.MAX_ADDRESSES
+
+
+def test_names_in_encoded_words_are_read_by_the_thousand() -> None:
+    assert len(address.parse_list(", ".join(["=?utf-8?Q?Ann=C3=A9?= <a@x.example>"] * 5_000))) == 5_000

@@ -54,3 +54,21 @@ def test_a_large_text_that_is_not_what_its_label_says_is_guessed() -> None:
 )
 def test_flowed_lines_are_joined_at_the_same_depth(text: str, unwrapped: str) -> None:
     assert flowed.unwrap(text, deletes_space=False) == unwrapped
+
+
+@pytest.mark.parametrize(
+    ("data", "neighbour", "text"),
+    [
+        ("Grüße".encode(), "koi8-r", "Grüße"),
+        ("Привет".encode("koi8-r"), "koi8-r", "Привет"),
+        ("Привет".encode("cp1251"), "windows-1251", "Привет"),
+        ("Grüße".encode("latin-1"), "utf-8", "Grüße"),
+        ("Grüße".encode("latin-1"), "", "Grüße"),
+        ("会議".encode("iso2022_jp"), "iso-2022-jp", "会議"),
+        (b"plain", "utf-16", "plain"),
+    ],
+)
+def test_bytes_without_a_label_are_utf8_or_like_the_text_beside(
+    data: bytes, neighbour: str, text: str
+) -> None:
+    assert charset.decode_unlabelled(data, neighbour) == text

@@ -4,52 +4,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.reply import reply_text
+from postroom.mail.reply import reply_span, reply_text
+from tests.mail.reply_samples import FOOTERS, FORWARDS, HEADS, OTHER_FIRST_FIELDS, WHOLE
 
-HEADS = [
-    "On Mon, 3 Nov 2025 at 10:00, Ann <ann@example.com> wrote:",
-    "On Mon, 3 Nov 2025 at 10:00, Ann\n<ann@example.com>\nwrote:",
-    "Am 03.11.2025 um 10:00 schrieb Ann <ann@example.com>:",
-    "Am Mo., 3. Nov. 2025 um 10:00 Uhr, Ann, schrieb:",
-    "Le lun. 3 nov. 2025 à 10:00, Ann <ann@example.com> a écrit :",
-    "El lun, 3 nov 2025 a las 10:00, Ann (<ann@example.com>) escribió:",
-    "Il giorno lun 3 nov 2025 alle ore 10:00 Ann ha scritto:",
-    "Em seg., 3 de nov. de 2025 às 10:00, Ann escreveu:",
-    "Op ma 3 nov 2025 om 10:00 schreef Ann <ann@example.com>:",
-    "Den mån 3 nov. 2025 kl 10:00 skrev Ann <ann@example.com>:",
-    "W dniu 3.11.2025 o 10:00, Ann pisze: napisał(a):",
-    "2025年11月3日(月) 10:00 Ann <ann@example.com>:",
-]
 CUTS = [
     "-----Original Message-----\nold",
     "----- Ursprüngliche Nachricht -----\nold",
-    "---------- Forwarded message ---------\nold",
-    "Begin forwarded message:\nold",
     "From: Ann <ann@example.com>\nSent: Monday\nTo: Bob\nSubject: Re: x\n\nold",
     "*From:* Ann\n*Sent:* Monday\n*To:* Bob\n\nold",
     "________________________________\nFrom: Ann\nSent: Monday\nTo: Bob\n\nold",
-    "Von: Ann\nGesendet: Montag\nAn: Bob\nBetreff: x\n\nold",
     "De : Ann\nEnvoyé : lundi\nÀ : Bob\nObjet : x\n\nold",
-    "-- \nBob\nBuilder",
     "--\nBob",
     "Sent from my iPhone\n\n> old",
-    "Von meinem iPhone gesendet",
-    "Get Outlook for iOS",
+    *(f"{head}\n\nold" for head in OTHER_FIRST_FIELDS),
+    *FOOTERS,
 ]
+LINES = st.lists(
+    st.sampled_from(
+        ["> a", "b", "", " ", "-- ", "On 3 Nov 2025, Ann wrote:", "From: a@x", "Sent: b", "To: c", "c  "]
+    )
+    | st.text(max_size=12)
+).map("\n".join)
+ALL_HEADS = [head for heads in HEADS.values() for head in heads]
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", ALL_HEADS)
 def test_a_quote_under_its_head_is_left_out(head: str) -> None:
     assert reply_text(f"Yes, please.\n\n{head}\n\n> old\n> older\n>> oldest\n") == "Yes, please."
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", ALL_HEADS)
 def test_an_unmarked_quote_under_a_head_is_left_out(head: str) -> None:
     assert reply_text(f"Yes, please.\r\n\r\n{head}\r\nold text\r\n") == "Yes, please."
 
 
 @pytest.mark.parametrize("cut", CUTS)
-def test_copied_heads_forwards_and_signatures_end_the_reply(cut: str) -> None:
+def test_copied_heads_footers_and_signatures_end_the_reply(cut: str) -> None:
     assert reply_text(f"Yes, please.\n\n{cut}\n") == "Yes, please."
 
 
@@ -58,8 +48,8 @@ def test_answers_between_and_below_quotes_stay() -> None:
     assert reply_text(body) == "Yes.\n\nNo."
 
 
-def test_a_mail_without_quotes_is_whole() -> None:
-    body = "Hello,\n\nOn second thought he wrote:\nwe go. From: here To: there\n\n  - a\n  - b"
+@pytest.mark.parametrize("body", WHOLE)
+def test_a_mail_without_quotes_is_whole(body: str) -> None:
     assert reply_text(body) == body
 
 
@@ -69,13 +59,88 @@ def test_a_mail_of_quotes_only_has_no_new_text() -> None:
     assert reply_text("") == ""
 
 
-def test_a_forward_without_a_word_keeps_what_was_forwarded() -> None:
-    body = "---------- Forwarded message ---------\nFrom: Ann\n\nThe plan\n> old"
-    assert reply_text(body) == "---------- Forwarded message ---------\nFrom: Ann\n\nThe plan"
+@pytest.mark.parametrize("forward", FORWARDS)
+def test_a_forward_keeps_its_text_with_and_without_a_note(forward: str) -> None:
+    assert reply_text(forward) == forward
+    assert reply_text(f"See below.\n\n{forward}\n") == f"See below.\n\n{forward}"
+
+
+def test_the_signature_above_a_forward_is_left_out() -> None:
+    body = "See below.\n-- \nBob\n\n---------- Forwarded message ---------\nFrom: Ann\n\nThe plan"
+    assert reply_text(body) == "See below.\n---------- Forwarded message ---------\nFrom: Ann\n\nThe plan"
+
+
+def test_the_subject_tells_a_forward_from_a_reply_where_the_head_does_not() -> None:
+    body = "See below.\n\nFrom: Ann <ann@example.com>\nSent: Monday\nTo: Bob\nSubject: Plan\n\nThe plan."
+    assert reply_text(body, "Re: Plan") == "See below."
+    for subject in ("FW: Plan", "Fwd: Plan", "WG: Plan", "TR : Plan", "转发\uff1a计划"):
+        assert reply_text(body, subject) == body
+
+
+def test_a_forward_inside_the_quoted_history_is_quoted() -> None:
+    body = "Yes.\n\nOn 3 Nov 2025, Ann wrote:\n> See:\n> ---------- Forwarded message ---------\n> The plan\n"
+    assert reply_text(body) == "Yes."
+
+
+def bodies() -> list[str]:
+    below = [*ALL_HEADS, *OTHER_FIRST_FIELDS, *FOOTERS]
+    return [*(f"Yes, please.\n\nBob  \n\n\nand Ann\n\n{cut}\n> old\n" for cut in below), *FORWARDS, *WHOLE]
+
+
+@pytest.mark.parametrize("body", bodies())
+def test_the_reply_to_the_samples_is_a_span_of_the_body(body: str) -> None:
+    span = reply_span(body)
+    assert span is not None
+    assert body[span[0] : span[1]] == reply_text(body) != ""
+
+
+def test_answers_between_quotes_are_no_span() -> None:
+    assert reply_span("> one?\n\nYes.\n\n> two?\n\nNo.\n") is None
+    assert reply_span("Yes.\r\n") is None
+    assert reply_span("> one?\n\nYes.\n") == (8, 12)
+    assert reply_span("> one?\n") == (0, 0)
+
+
+@given(LINES)
+def test_any_lines_give_the_span_of_their_reply_or_none(body: str) -> None:
+    span = reply_span(body)
+    if span is not None:
+        assert body[span[0] : span[1]] == reply_text(body)
+
+
+def test_the_samples_are_many_and_in_many_languages() -> None:
+    assert len(bodies()) >= 120
+    assert len(HEADS) >= 30
 
 
 @pytest.mark.parametrize(
-    "unit", ["On 1 ", "On 1\n", ">", "> x\n", "\n", "-", "From: a\n", " ", "On 1 wrote:\n"]
+    "unit",
+    [
+        *(
+            "On 1 ",
+            "On 1\n",
+            ">",
+            "> x\n",
+            "> x\ny\n",
+            "\n",
+            "-",
+            "-\n",
+            "From: a\n",
+            " ",
+            "On 1 wrote:\n",
+            "a:\n",
+            ":\n",
+        ),
+        *(
+            "a\na\na\na:\n",
+            "\na:\n\n",
+            "*\n",
+            "_\n",
+            "---- x ---\n",
+            "Date: x\nTo: y\nCc: z\nfrom\n",
+            "--------\nlist\n",
+        ),
+    ],
 )
 def test_long_hostile_bodies_are_read_in_one_pass(unit: str) -> None:
     assert len(reply_text(unit * 300_000)) <= 100_000

@@ -12,7 +12,11 @@ from msgspec import Struct
 from postroom.mail import charset, headers
 
 MAX_ADDRESSES = 10_000
-MAX_TOKENS = 100_000
+# What a list may cost: so many tokens or one for four letters, and so many without finding a mailbox.
+MIN_TOKENS = 10_000
+MAX_IDLE_TOKENS = 2_000
+MAX_TOKENS_EACH = 60
+MAX_PARENTHESES = 2_000
 MAX_ADDRESS_LENGTH = 320
 MAX_NAME_LENGTH = 1_000
 
@@ -30,7 +34,7 @@ _PLAIN_ADDRESS = re.compile(
 _QUOTED = r'"(?P<quoted>(?:[^"\\]++|\\.)*+)" |'
 _OTHERS = r"""
     (?P<space>\s++)
-    | <(?P<angle>@[^<>]*+|[^<>,;]*+)>?
+    | <++(?P<angle>@[^<>]*+|(?:[^<>,;(]++|\([^()<>]{0,60}\)|\()*+)>?
     | (?P<mark>[,;:])
     | (?P<open>\()
     | (?P<word>=\?[^?\s]{1,64}\?[bBqQ]\?[^?\s]*+\?= | [^\s"<>,;:(]++)
@@ -45,6 +49,12 @@ _PLAIN = re.compile(
     r"|([\w.+-]{1,64}@[A-Za-z0-9.-]{1,200})",
     re.ASCII,
 )
+# A mailbox of a list that needs no reading token by token either, up to the comma behind it.
+_PLAIN_ENTRY = re.compile(
+    r"""\s*+(?:(?:"([^"\\<>=]{1,100}+)"\s?|([^\s"<>,;:()@=\\][^"<>,;:()@=\\]{0,100}+))<([a-zA-Z0-9_.+-]{1,64}+@[a-zA-Z0-9.-]{1,200}+)>"""
+    r"|([a-zA-Z0-9_.+-]{1,64}+@[a-zA-Z0-9.-]{1,200}+))\s*+(?:[,;]|\Z)",
+)
+_AROUND_MARKS = re.compile(r"\s*+([.@])\s*+")
 _PARENTHESES = re.compile(r'"(?:[^"\\]++|\\.)*+"|\\.|[()]', re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _NEEDS_QUOTES = re.compile(r'[()<>\[\]:;@\\,"]')
@@ -85,14 +95,21 @@ class _Entry:
         self.is_glued = True
         self.has_at = self.has_at or "@" in written
 
-    def mailbox(self) -> Iterator[Address]:
-        """The one mailbox that was read, or nothing."""
+    def is_open(self) -> bool:
+        """An address is being read whose domain goes on."""
+        return self.words[-1][-1][0].endswith(("@", "."))
+
+    def mailbox(self) -> Address | None:
+        """The mailbox that was read, if it is one."""
         if self.angle is not None:
-            address, names = _without_route(self.angle.strip()), self._words(meant=1)
+            if "@" not in self.angle:
+                return None
+            address, names = _tidied(_without_route(self.angle.strip())), self._words(meant=1)
         else:
             address, names = _picked_address(self._words(meant=0)) if self.has_at else ("", [])
-        if is_plausible(address):
-            yield Address(_display_name(" ".join(names) or self.comment), address)
+        if not address or not is_plausible(address):
+            return None
+        return Address(_display_name(" ".join(names) or self.comment), address)
 
     def _words(self, meant: int) -> list[str]:
         return ["".join(token[meant] for token in word) for word in self.words]
@@ -106,14 +123,22 @@ def parse_list(header_value: str) -> tuple[Address, ...]:
     return tuple(islice(_mailboxes(header_value), MAX_ADDRESSES)) if header_value else ()
 
 
-def _mailboxes(value: str) -> Iterator[Address]:
+def _mailboxes(value: str, is_quick: bool = True) -> Iterator[Address]:
     entry, pattern, position = _Entry(), _TOKEN, 0
     comment_ends = _comment_ends(value) if "(" in value else {}
-    for _ in range(MAX_TOKENS):
+    tokens_left, is_at_start = MAX_IDLE_TOKENS, True
+    for _ in range(max(MIN_TOKENS, len(value) // 4)):
+        tokens_left -= 1
+        if tokens_left < 0:
+            break
+        if is_quick and is_at_start and (plain := _PLAIN_ENTRY.match(value, position)):
+            yield Address(_plain_name(plain), plain[3] or plain[4])
+            position, tokens_left = plain.end(), tokens_left + 1
+            continue
         match = pattern.match(value, position)
         if match is None:
             break
-        position = match.end()
+        position, is_at_start = match.end(), False
         kind, text = match.lastgroup, match[0]
         if kind == "word":
             entry.add(text, text)
@@ -123,26 +148,32 @@ def _mailboxes(value: str) -> Iterator[Address]:
             entry.is_glued = False
         elif kind == "open":
             position = comment_ends.get(match.start(), position)
-            entry.comment, entry.is_glued = value[match.end() : position - 1], False
+            entry.comment = value[match.end() : position - 1]
+            entry.is_glued = entry.is_glued and (
+                entry.is_open() or value[position : position + 1] in ("@", ".")
+            )
         elif text == ":" and entry.has_at and entry.angle is None:
             entry.add(text, text)
         elif text == ":":
-            entry = _Entry()
+            entry, is_at_start = _Entry(), True
         elif kind == "mark" or (kind == "angle" and entry.angle is not None):
-            yield from entry.mailbox()
-            entry = _Entry(angle=match["angle"])
+            if mailbox := entry.mailbox():
+                tokens_left += MAX_TOKENS_EACH
+                yield mailbox
+            entry, is_at_start = _Entry(angle=match["angle"]), kind == "mark"
         elif kind == "angle":
             entry.angle = match["angle"]
         elif text == '"':
             pattern = _TOKEN_WITHOUT_QUOTES
-    yield from entry.mailbox()
+    if mailbox := entry.mailbox():
+        yield mailbox
 
 
 def _comment_ends(value: str) -> dict[int, int]:
     """Where the comment that opens at each place ends (RFC 5322 section 3.2.2: they nest)."""
     ends: dict[int, int] = {}
     opened: list[int] = []
-    for match in _PARENTHESES.finditer(value):
+    for match in islice(_PARENTHESES.finditer(value), MAX_PARENTHESES):
         if match[0] == "(":
             opened.append(match.start())
         elif match[0] == ")" and opened:
@@ -155,16 +186,48 @@ def _without_route(text: str) -> str:
     return text.rpartition(":")[2].strip() if text.startswith("@") else text
 
 
+def _tidied(text: str) -> str:
+    """RFC 5322 section 4.4: comments and spaces may stand around the dots and the "@" of an address."""
+    if len(text) > MAX_NAME_LENGTH or '"' in text or not ("(" in text or " " in text or "\t" in text):
+        return text
+    text = _without_comments(text) if "(" in text else text
+    return _AROUND_MARKS.sub(r"\1", text).strip()
+
+
+def _without_comments(text: str) -> str:
+    ends = _comment_ends(text)
+    kept, read_to = "", 0
+    for start in sorted(ends):
+        if start >= read_to:
+            kept, read_to = kept + text[read_to:start], ends[start]
+    return kept + text[read_to:]
+
+
 def _picked_address(words: list[str]) -> tuple[str, list[str]]:
-    """The last word with an "@", and the words beside it; spaces around the "@" are forgiven."""
+    """The last word with an "@", and the words beside it; spaces around the "@" and its dots are forgiven."""
     merged: list[str] = []
+    is_behind_dot = False
     for word in words:
         before = merged[-1] if merged else ""
-        if before and (word == "@" or before.endswith("@")) and len(before) < MAX_ADDRESS_LENGTH:
+        is_dot = word == "."
+        if before and len(before) < MAX_ADDRESS_LENGTH and (is_behind_dot or _goes_on(before, word)):
             word = merged.pop() + word
         merged.append(word)
+        is_behind_dot = is_dot
     place = max(index for index, word in enumerate(merged) if "@" in word)
     return merged[place], merged[:place] + merged[place + 1 :]
+
+
+def _goes_on(before: str, word: str) -> bool:
+    if before.endswith("@") or word.startswith(("@", ".")):
+        return True
+    # "a@x. example" goes on; the dot behind a whole address, or behind an initial, ends something.
+    return "@" in before and before.endswith(".") and "." not in before.partition("@")[2][:-1]
+
+
+def _plain_name(entry: re.Match[str]) -> str:
+    quoted, words = entry[1], entry[2]
+    return charset.clean_line(quoted or " ".join(words.split())) if quoted or words else ""
 
 
 def _display_name(text: str) -> str:

@@ -74,6 +74,17 @@ def decode(data: bytes, label: str) -> str:
         return clean(_decode_damaged(data, codec))
 
 
+def decode_unlabelled(data: bytes, neighbour: str) -> str:
+    """Bytes that should be UTF-8; if they are not, they are read as the text beside them is labelled."""
+    codec = codec_for(neighbour)
+    if codec.startswith("iso2022") and b"\x1b" in data:
+        return decode(data, neighbour)
+    try:
+        return clean(data.decode())
+    except UnicodeDecodeError:
+        return decode(data, UNDECLARED if codec in ("utf_8", "utf_7") else neighbour)
+
+
 @lru_cache(maxsize=256)
 def codec_for(label: str) -> str:
     """The Python codec that a charset label means, or UNDECLARED."""

@@ -21,6 +21,8 @@ _BLANK = re.compile(rb"\r?\n|\r?\Z")
 _OTHER_LINE = re.compile(rb"(?!--)[^\n]*+\n")
 
 _ENCODED_WORD = re.compile(r"=\?([^?\s*]{1,64})(?:\*[^?\s]{0,64})?\?([bBqQ])\?([^?]*+)\?=")
+_RAW_WORD = re.compile(rb"=\?[^?\s]{1,128}\?[qQ]\?[^?]*+\?=")
+_EIGHT_BIT = re.compile(rb"[\x80-\xff]")
 _PARAMETER = re.compile(r';\s*+([^\s=;"]++)\s*+=\s*+(?:"((?:[^"\\]++|\\.)*+)"?|([^;]*+))', re.DOTALL)
 _SECTION = re.compile(r"([^*]++)(?:\*([0-9]{1,4}))?(\*?)\Z")
 # Only these: senders on Windows write whole paths with bare backslashes.
@@ -33,17 +35,19 @@ class Headers(Struct, frozen=True):
 
     fields: Mapping[str, list[bytes]]
 
-    def text(self, name: str) -> str:
+    def text(self, name: str, label: str = charset.UNDECLARED) -> str:
         """The first value, unfolded, encoded words not yet decoded; "" if absent."""
         values = self.fields.get(name)
-        return unfold(values[0]) if values else ""
+        return unfold(values[0], label) if values else ""
 
-    def joined(self, name: str) -> str:
+    def joined(self, name: str, label: str = charset.UNDECLARED) -> str:
         """All values as one list: a repeated To field counts as one."""
         values = self.fields.get(name)
         if not values:
             return ""
-        return unfold(values[0]) if len(values) == 1 else ", ".join(map(unfold, values))[:MAX_VALUE_BYTES]
+        if len(values) == 1:
+            return unfold(values[0], label)
+        return ", ".join(unfold(value, label) for value in values)[:MAX_VALUE_BYTES]
 
     def count(self, name: str) -> int:
         return len(self.fields.get(name, ()))
@@ -82,11 +86,17 @@ def _body_start(raw: bytes, position: int) -> int:
     return blank.end() if blank else position
 
 
-def unfold(value: bytes) -> str:
-    """One line of text (RFC 5322 section 2.2.3); 8-bit bytes are UTF-8 (RFC 6532) or else Windows-1252."""
+def unfold(value: bytes, label: str = charset.UNDECLARED) -> str:
+    """One line (RFC 5322 section 2.2.3); 8-bit bytes are UTF-8 (RFC 6532) or else of the given charset."""
     line = value[:MAX_VALUE_BYTES].translate(None, b"\r\n\0")
-    text = line.decode("ascii") if line.isascii() else charset.decode(line, charset.UNDECLARED)
-    return text.strip()
+    if line.isascii() and b"\x1b" not in line:
+        return line.decode("ascii").strip()
+    return charset.decode_unlabelled(_RAW_WORD.sub(_with_bytes_encoded, line), label).strip()
+
+
+def _with_bytes_encoded(word: re.Match[bytes]) -> bytes:
+    """An encoded word whose raw 8-bit bytes are encoded like the others: they are of its charset."""
+    return _EIGHT_BIT.sub(lambda byte: b"=%02X" % byte[0][0], word[0])
 
 
 def decode_words(value: str) -> str:

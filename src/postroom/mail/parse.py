@@ -59,6 +59,7 @@ class _Content(Struct, frozen=True):
     htmls: tuple[str, ...] = ()
     attachments: tuple[ParsedAttachment, ...] = ()
     notes: tuple[str, ...] = ()
+    charset_label: str = charset.UNDECLARED
 
 
 def parse_mail(raw: bytes) -> ParsedMail:
@@ -77,17 +78,20 @@ def parse_mail(raw: bytes) -> ParsedMail:
 
 
 def _assembled(fields: Headers, content: _Content) -> ParsedMail:
-    senders = address.parse_list(fields.text("from"))
-    to = address.parse_list(fields.joined("to"))
+    label = content.charset_label
+    senders = address.parse_list(fields.text("from", label))
+    to = address.parse_list(fields.joined("to", label))
     return ParsedMail(
         message_id=_message_id(fields.text("message-id")),
         in_reply_to=headers.message_ids(fields.text("in-reply-to"), MAX_IN_REPLY_TO),
         references=headers.message_ids(fields.text("references"), MAX_REFERENCES),
-        subject=_shown(fields.text("subject"))[:MAX_SUBJECT_LENGTH],
-        from_addr=str(senders[0]) if senders else _shown(fields.text("from"))[: address.MAX_NAME_LENGTH],
+        subject=_shown(fields.text("subject", label))[:MAX_SUBJECT_LENGTH],
+        from_addr=str(senders[0])
+        if senders
+        else _shown(fields.text("from", label))[: address.MAX_NAME_LENGTH],
         from_address=address.normalize(senders[0].address) if senders else "",
         to=to,
-        cc=address.parse_list(fields.joined("cc")),
+        cc=address.parse_list(fields.joined("cc", label)),
         header_to=", ".join(map(str, to)),
         body_text=_joined(content.texts),
         body_html=_joined(content.htmls),
@@ -163,6 +167,7 @@ def _content_of(part: Part, parent_type: str) -> _Content:
         htmls=pick([content.htmls for content in contents]),
         attachments=tuple(chain.from_iterable(content.attachments for content in contents)),
         notes=tuple(chain.from_iterable(content.notes for content in contents)),
+        charset_label=next((content.charset_label for content in contents if content.charset_label), ""),
     )
 
 
@@ -183,9 +188,11 @@ def _leaf(part: Part, parent_type: str) -> _Content:
     notes = ("a part with damaged encoding",) if decoded.is_damaged else ()
     if kind == "attachment" or not _is_body(part.content_type, name, parent_type):
         return _Content(attachments=(_attachment(part, kind, name, decoded.content),), notes=notes)
+    label = _charset_label(part, decoded.content)
     if part.content_type == "text/html":
-        return _Content(htmls=(_html(part, decoded.content),), notes=notes)
-    return _Content(texts=(_text(part, decoded.content),), notes=notes)
+        html = _unix_lines(charset.decode(decoded.content, label))
+        return _Content(htmls=(html,), notes=notes, charset_label=label)
+    return _Content(texts=(_text(part, decoded.content, label),), notes=notes, charset_label=label)
 
 
 def _is_body(content_type: str, name: str, parent_type: str) -> bool:
@@ -210,18 +217,18 @@ def _filename(part: Part, disposition: str) -> str:
     return filenames.clean(headers.decode_words(given)) if given else ""
 
 
-def _text(part: Part, content: bytes) -> str:
-    text = _unix_lines(charset.decode(content, part.parameters.get("charset", charset.UNDECLARED)))
+def _text(part: Part, content: bytes, label: str) -> str:
+    text = _unix_lines(charset.decode(content, label))
     if part.parameters.get("format", "").lower() != "flowed":
         return text
     return flowed.unwrap(text, deletes_space=part.parameters.get("delsp", "").lower() == "yes")
 
 
-def _html(part: Part, content: bytes) -> str:
+def _charset_label(part: Part, content: bytes) -> str:
     label = part.parameters.get("charset", charset.UNDECLARED)
-    if not label and (meta := _META_CHARSET.search(content, 0, 2_048)):
-        label = meta[1].decode("ascii", "replace")
-    return _unix_lines(charset.decode(content, label))
+    if not label and part.content_type == "text/html" and (meta := _META_CHARSET.search(content, 0, 2_048)):
+        return meta[1].decode("ascii", "replace")
+    return label
 
 
 def _unix_lines(text: str) -> str:

@@ -1,145 +1,275 @@
 """The new words of a reply: its text without quotes, the heads above them, and signatures.
 
-Read line by line in one pass; nothing here looks further than a few lines around.
+Read line by line in one pass; nothing here looks further than a few lines around. What was forwarded is new
+to the reader, and stays.
 """
 
 import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
-from postroom.mail.phrases import (
-    DEVICE_LINES,
-    FIRST_FIELDS,
-    FORWARD_HEADS,
-    HEAD_ENDS,
-    HEAD_FIELDS,
-    HEAD_STARTS,
-    RULED_WORDS,
-    one_of,
-)
+from postroom.mail import reply_heads
+from postroom.mail.alternation import one_of
 
 MAX_REPLY_CHARS = 100_000
 MAX_HEAD_CHARS = 400
 MAX_HEAD_LINES = 4
 MAX_BLOCK_LINES = 8
 MAX_DEVICE_LINE_CHARS = 80
+# Real mail has a handful of lines that need a closer look; behind so many, only quotes are left out.
+MAX_LOOKS = 150
 
+Lines = tuple[int, int]
 
+_FIELDS = {
+    **dict.fromkeys(reply_heads.SUBJECT, "subject"),
+    **dict.fromkeys(reply_heads.TO, "to"),
+    **dict.fromkeys(reply_heads.DATE, "date"),
+    **dict.fromkeys(reply_heads.SENT, "sent"),
+    **dict.fromkeys(reply_heads.FROM, "from"),
+}
 _BLANK_RUN = re.compile(r"\n{3,}")
-# How every line begins that may quote or end something, in lower case. Most lines do not, and need no look.
+_BLANK_START = re.compile(r"(?:[^\S\n]*+\n)*+")
+_INVISIBLE = r"\u200e\u200f\u202a-\u202e\u2066-\u2069"
+# Quoted lines, and how every line begins that may end the reply, in lower case. Most lines need no look.
 _NOTABLE = re.compile(
-    r"\n(?:[^\S\n]|\*)*+(?:[\d>\uff1e_=—-]|\|>|"
-    + one_of((*HEAD_STARTS, *DEVICE_LINES, *FORWARD_HEADS), "")
+    rf"\n(?:[^\S\n]|[*{_INVISIBLE}])*+(?!\n)(?:"
+    r"(?P<quoted>(?:\|?>|\uff1e)[^\n]*+(?:\n[ \t\u00a0]*+(?:\|?>|\uff1e)[^\n]*+)*+)|[_=—#~-]{2}|—|"
+    + one_of((*reply_heads.DEVICE_LINES, *reply_heads.FORWARD_HEADS, *reply_heads.LIST_LINES))
     + "|"
-    + one_of(FIRST_FIELDS, r"[ \t\u00a0*]*+[:\uff1a]")
-    + ")"
+    + one_of(_FIELDS)
+    + r"[ \t\u00a0*]*+[:\uff1a])"
 )
+# How a line ends that may be the end of an "On ... wrote:" head.
+_HEAD_END = re.compile(rf"(?:[:\uff1a]|---)[ \t\u00a0*{_INVISIBLE}]*+(?=\n)")
+_DIRECTIONS = re.compile(f"[{_INVISIBLE}]")
+_CLOCK = re.compile(r"\d{1,2}[:.h\uff1a]\s?\d\d|\d{1,2}[時时點点시]|(?:19|20)\d\d")
+_MOMENT = re.compile(r"(?:19|20)\d\d.{1,40}\d[:.]\d\d|\d[:.]\d\d.{1,40}(?:19|20)\d\d")
+_RULE = "-_=—#~*"
 
 
-def reply_text(body_text: str) -> str:
+def reply_text(body_text: str, subject: str = "") -> str:
     """Only what is new. When nothing is left, the text without quotes; empty when all of it is quoted."""
     text = body_text[:MAX_REPLY_CHARS]
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    lines, notable = text.split("\n"), _notable_lines(text)
-    if not notable:
-        return _joined(lines)
-    return _joined(_new_lines(lines, notable)) or _joined(_unquoted_lines(lines))
+    lines = text.split("\n")
+    kept = _kept(text, lines, subject)
+    span = _span(lines, kept)
+    return _joined(lines, kept) if span is None else text[span[0] : span[1]]
 
 
-def _notable_lines(text: str) -> set[int]:
-    lowered = f"\n{text}".lower()
-    found: set[int] = set()
-    place, line = 0, 0
-    for match in _NOTABLE.finditer(lowered):
-        line += lowered.count("\n", place, match.start())
-        place = match.start()
-        found.add(line)
-    return found
+def reply_span(body_text: str, subject: str = "") -> tuple[int, int] | None:
+    """Where the reply text stands in the body, if it stands there in one piece: `body_text[start:end]`."""
+    text = body_text[:MAX_REPLY_CHARS]
+    if "\r" in text:
+        return None
+    lines = text.split("\n")
+    return _span(lines, _kept(text, lines, subject))
 
 
-def _joined(lines: list[str]) -> str:
-    text = "\n".join(map(str.rstrip, lines))
+def _span(lines: list[str], kept: list[Lines]) -> tuple[int, int] | None:
+    if len(kept) != 1:
+        return None if kept else (0, 0)
+    first, behind = kept[0]
+    start = sum(map(len, lines[:first])) + first
+    text = "\n".join(lines[first:behind])
+    blank = _BLANK_START.match(text)
+    return start + (blank.end() if blank else 0), start + len(text.rstrip())
+
+
+def _joined(lines: list[str], kept: list[Lines]) -> str:
+    text = "\n".join(line.rstrip() for first, behind in kept for line in lines[first:behind])
     return (_BLANK_RUN.sub("\n\n", text) if "\n\n\n" in text else text).strip("\n")
 
 
-def _new_lines(lines: list[str], notable: set[int]) -> list[str]:
-    kept: list[str] = []
-    place = 0
-    while place < len(lines):
-        if place not in notable:
-            kept.append(lines[place])
-            place += 1
+def _kept(text: str, lines: list[str], subject: str) -> list[Lines]:
+    """The runs of lines that are new, each with a word in it."""
+    notable = _Notable(text, lines)
+    if not notable.places:
+        return _filled(lines, [(0, len(lines))])
+    is_forward = subject.strip().lower().startswith(reply_heads.FORWARD_SUBJECTS)
+    return _filled(lines, _new_lines(lines, notable, is_forward)) or _filled(
+        lines, _unquoted_lines(lines, notable)
+    )
+
+
+def _filled(lines: list[str], runs: Iterable[Lines]) -> list[Lines]:
+    """Those with a word in them; neighbours are one."""
+    joined: list[Lines] = []
+    for first, behind in runs:
+        if joined and joined[-1][1] == first:
+            joined[-1] = (joined[-1][0], behind)
+        else:
+            joined.append((first, behind))
+    return [run for run in joined if any(map(str.strip, lines[run[0] : run[1]]))]
+
+
+class _Notable:
+    """The places that may end the reply, and how many lines each quote and each head above a quote takes."""
+
+    def __init__(self, text: str, lines: list[str]) -> None:
+        lowered = f"\n{text}\n".lower()
+        self.quotes: dict[int, int] = {}
+        self.heads: dict[int, int] = {}
+        looked_at: list[int] = []
+        for line, match in _with_lines(lowered, _NOTABLE):
+            if match.lastgroup == "quoted":
+                self.quotes[line] = match.group().count("\n")
+            elif len(looked_at) < MAX_LOOKS:
+                looked_at.append(line)
+        for line, _ in islice(_with_lines(lowered, _HEAD_END), MAX_LOOKS):
+            start = _head_start(lines, line - 1)
+            if start is not None:
+                self.heads[start] = line - start
+        self.places = sorted({*looked_at, *self.quotes, *self.heads})
+
+
+def _with_lines(lowered: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
+    """The matches, each with the number of line breaks before it."""
+    place, line = 0, 0
+    for match in pattern.finditer(lowered):
+        line += lowered.count("\n", place, match.start())
+        place = match.start()
+        yield line, match
+
+
+def _head_start(lines: list[str], end: int) -> int | None:
+    """Where a head that ends on this line begins: mail programs wrap it. None: there is no head."""
+    joined = _folded(lines[end])
+    if _is_quoted(lines[end]) or not joined:
+        return None
+    if _is_quote_head(joined):
+        return end
+    for start in range(end - 1, max(-1, end - MAX_HEAD_LINES), -1):
+        folded = _folded(lines[start])
+        if not folded or _is_quoted(lines[start]):
+            return None
+        joined = f"{folded} {joined}"
+        is_first = start == 0 or not lines[start - 1].strip()
+        if (is_first or _begins_as_head(folded)) and _is_quote_head(joined):
+            return start
+    return None
+
+
+def _new_lines(lines: list[str], notable: _Notable, is_forward: bool) -> Iterator[Lines]:
+    read_to = 0
+    for place in notable.places:
+        if place < read_to:
             continue
-        folded = _folded(lines[place])
-        if _ends_the_reply(lines, place, folded):
-            break
-        head = _quote_head_lines(lines, place, folded)
-        if head and not _quote_follows(lines, place + head):
-            break
-        if not head and not _is_quoted(lines[place]):
-            kept.append(lines[place])
-        place += head or 1
-    return kept
+        left_out = notable.quotes.get(place, 0)
+        folded = "" if left_out else _folded(lines[place])
+        if not left_out and (_is_forward_mark(folded) or (is_forward and _is_copied_head(lines, place))):
+            yield read_to, len(lines)
+            return
+        if not left_out and _is_signature(lines, place, folded):
+            yield read_to, place
+            yield _forwarded_below(lines, place + 1, notable)
+            return
+        head = notable.heads.get(place, 0)
+        if (head and not _quote_follows(lines, place + head)) or (
+            folded and _is_above_a_quote(lines, place, folded)
+        ):
+            yield read_to, place
+            return
+        if left_out or head:
+            yield read_to, place
+            read_to = place + (left_out or head)
+    yield read_to, len(lines)
 
 
-def _unquoted_lines(lines: list[str]) -> list[str]:
-    kept: list[str] = []
-    place = 0
-    while place < len(lines):
-        head = _quote_head_lines(lines, place, _folded(lines[place]))
-        if not head and not _is_quoted(lines[place]):
-            kept.append(lines[place])
-        place += head or 1
-    return kept
+def _forwarded_below(lines: list[str], start: int, notable: _Notable) -> Lines:
+    """A forward stands below the signature of the one who forwards."""
+    places = (place for place in notable.places if place >= start and place not in notable.quotes)
+    return next((place for place in places if _is_forward_mark(_folded(lines[place]))), len(lines)), len(
+        lines
+    )
+
+
+def _unquoted_lines(lines: list[str], notable: _Notable) -> Iterator[Lines]:
+    read_to = 0
+    for place in notable.places:
+        left_out = notable.quotes.get(place) or notable.heads.get(place, 0)
+        if left_out and place >= read_to:
+            yield read_to, place
+            read_to = place + left_out
+    yield read_to, len(lines)
 
 
 def _is_quoted(line: str) -> bool:
     return line.lstrip(" \t\u00a0").startswith((">", "|>", "\uff1e"))
 
 
-def _ends_the_reply(lines: list[str], place: int, folded: str) -> bool:
+def _folded(line: str) -> str:
+    line = line[:MAX_HEAD_CHARS]
+    if not line.isascii():
+        line = _DIRECTIONS.sub("", line)
+    return line.strip().strip("*").strip().lower()
+
+
+def _is_forward_mark(folded: str) -> bool:
+    return folded in reply_heads.FORWARD_HEADS or _is_ruled(folded, reply_heads.FORWARD_WORDS)
+
+
+def _is_signature(lines: list[str], place: int, folded: str) -> bool:
     if lines[place] in ("-- ", "--", "--\u00a0"):
         return True
-    return bool(folded) and (
-        _is_ruled(folded)
-        or folded in FORWARD_HEADS
-        or _is_device_line(folded)
+    if not folded:
+        return False
+    is_device_line = len(folded) <= MAX_DEVICE_LINE_CHARS and folded.startswith(reply_heads.DEVICE_LINES)
+    return (
+        is_device_line or folded.startswith(reply_heads.LIST_LINES) or _is_list_footer(lines, place, folded)
+    )
+
+
+def _is_list_footer(lines: list[str], place: int, folded: str) -> bool:
+    """A long rule, and words of a mailing list below it."""
+    if len(folded) < 10 or folded[0] not in _RULE or folded.strip(f"{_RULE}+>/\\ "):
+        return False
+    below = " ".join(line[:200] for line in lines[place + 1 : place + 4]).lower()
+    return any(word in below for word in reply_heads.LIST_WORDS)
+
+
+def _is_above_a_quote(lines: list[str], place: int, folded: str) -> bool:
+    return (
+        _is_ruled(folded, reply_heads.ORIGINAL_WORDS)
         or _is_copied_head(lines, place)
         or (_is_rule(folded) and _is_copied_head(lines, _next_filled(lines, place)))
     )
 
 
-def _folded(line: str) -> str:
-    return line[:MAX_HEAD_CHARS].strip().strip("*").lower()
-
-
-def _is_ruled(folded: str) -> bool:
+def _is_ruled(folded: str, words: tuple[str, ...]) -> bool:
     """Words between dashes, such as `-----Original Message-----`."""
-    if not folded.startswith(("--", "__", "==", "—")):
+    if not folded.startswith(("--", "__", "==", "—", "**")):
         return False
-    return folded.strip("-_=—* :").startswith(RULED_WORDS)
+    return folded.strip("-_=—* :").startswith(words)
 
 
 def _is_rule(folded: str) -> bool:
     return folded[0] in "-_=—" and len(folded) >= 3 and not folded.strip("-_=—")
 
 
-def _is_device_line(folded: str) -> bool:
-    return len(folded) <= MAX_DEVICE_LINE_CHARS and folded.startswith(DEVICE_LINES)
-
-
 def _is_copied_head(lines: list[str], place: int) -> bool:
-    """`From:` and at least two more header lines below it, as Outlook writes them above a quoted mail."""
-    if place >= len(lines) or _field_of(lines[place]) not in FIRST_FIELDS:
+    """`From:` and header lines around it, as Outlook writes them above a quote; some begin with `Date:`."""
+    if place >= len(lines) or not _field_of(lines[place]):
         return False
-    block = lines[place : place + MAX_BLOCK_LINES]
-    return sum(_field_of(line) in HEAD_FIELDS for line in block) >= 3
+    block = [line[:MAX_HEAD_CHARS] for line in lines[place : place + MAX_BLOCK_LINES]]
+    fields = {field for line in block if (field := _field_of(line))}
+    if "from" not in fields or len(fields) < 3:
+        return False
+    has_address = any("@" in line for line in block)
+    if _field_of(lines[place]) != "from":
+        return has_address or len(fields) >= 4
+    # A journey, too, has a From, a To and a Date.
+    return has_address or "subject" in fields or "sent" in fields
 
 
 def _field_of(line: str) -> str:
     start = line[:40]
     if ":" not in start and "\uff1a" not in start:
         return ""
-    return start.replace("\uff1a", ":").partition(":")[0].strip(" \t\u00a0*").lower()
+    name = start.replace("\uff1a", ":").partition(":")[0].strip(" \t\u00a0*\u200e\u200f\u202b\u202c")
+    return _FIELDS.get(name.lower(), "")
 
 
 def _next_filled(lines: list[str], place: int) -> int:
@@ -149,26 +279,28 @@ def _next_filled(lines: list[str], place: int) -> int:
     return len(lines)
 
 
-def _quote_head_lines(lines: list[str], place: int, start: str) -> int:
-    """How many lines an "On ... wrote:" head takes here; mail programs wrap it. 0: there is none."""
-    if not start or not (start.startswith(HEAD_STARTS) or start[0].isdigit()):
-        return 0
-    joined = ""
-    for count, line in enumerate(lines[place : place + MAX_HEAD_LINES], 1):
-        folded = _folded(line)
-        if not folded:
-            return 0
-        joined = f"{joined} {folded}".lstrip()
-        if _is_quote_head(joined):
-            return count
-    return 0
-
-
 def _is_quote_head(joined: str) -> bool:
     if len(joined) > MAX_HEAD_CHARS:
         return False
-    ends_as_head = joined.endswith(HEAD_ENDS) or (joined.endswith((">:", "> :", ">\uff1a")) and "@" in joined)
-    return ends_as_head and any(letter.isdigit() for letter in joined)
+    said = joined.rstrip(" :\uff1a\u00a0").endswith(reply_heads.WROTE)
+    if said and "<" in joined and "@" in joined:
+        return True
+    if joined.startswith("--") and joined.strip("-— :").endswith(reply_heads.WROTE):
+        return True
+    if not any(letter.isdigit() for letter in joined):
+        return False
+    is_dated_address = "@" in joined and _CLOCK.search(joined) is not None
+    if said:
+        return is_dated_address or _begins_as_head(joined) or _MOMENT.search(joined) is not None
+    if is_dated_address and joined.endswith((">:", "> :", ">\uff1a", "):", ") :", "]:")):
+        return True
+    if not is_dated_address and not _begins_as_head(joined):
+        return False
+    return any(word in joined for word in reply_heads.WROTE_BEFORE_NAME)
+
+
+def _begins_as_head(joined: str) -> bool:
+    return joined.startswith(reply_heads.HEAD_STARTS) or joined[0].isdigit()
 
 
 def _quote_follows(lines: list[str], place: int) -> bool:

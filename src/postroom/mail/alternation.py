@@ -1,0 +1,45 @@
+"""One regular expression for many words, which looks at each letter of a text about once."""
+
+import re
+from collections.abc import Iterable
+
+_Tree = dict[str, "_Tree"]
+
+
+def one_of(words: Iterable[str]) -> str:
+    """Matches the longest of the words; a space in a word stands for any short run of white space."""
+    tree: _Tree = {}
+    for word in words:
+        branch = tree
+        for letter in word:
+            branch = branch.setdefault(letter, {})
+        branch[""] = {}
+    return _pattern(tree)
+
+
+def by_first_letter(words: Iterable[str], outside: str = "") -> str:
+    """The same as branches that each begin with a letter, which lets a search skip all other letters.
+
+    With `outside`, a pattern of one letter, words inside longer words do not count.
+    """
+    endings: dict[str, list[str]] = {}
+    for word in words:
+        endings.setdefault(word[0], []).append(word[1:])
+    return "|".join(_branch(re.escape(first), one_of(rest), outside) for first, rest in endings.items())
+
+
+def _branch(first: str, rest: str, outside: str) -> str:
+    return rf"{first}(?<!{outside}{first}){rest}(?!{outside})" if outside else first + rest
+
+
+def _pattern(tree: _Tree) -> str:
+    """Words with the same beginning share it, so that no place is tried once a word."""
+    branches = [_letter(letter) + _pattern(rest) for letter, rest in tree.items() if letter]
+    if not branches:
+        return ""
+    joined = f"(?:{'|'.join(branches)})" if len(branches) > 1 or "" in tree else branches[0]
+    return joined + "?" if "" in tree else joined
+
+
+def _letter(letter: str) -> str:
+    return r"\s{1,3}" if letter == " " else re.escape(letter)

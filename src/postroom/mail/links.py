@@ -1,0 +1,204 @@
+"""The web addresses that a mail links to, and what each is for, by its label, its URL and its sentence."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from postroom.mail import link_words
+from postroom.mail.alternation import one_of
+from postroom.mail.markup import RAW, Open, Text, tokens
+
+MAX_LINKS = 100
+MAX_LINK_CHARS = 2_000
+MAX_MENTIONS = 2
+MAX_LABEL_CHARS = 200
+REACH_BEFORE = 160
+REACH_BEHIND = 80
+
+Purpose = Literal["verify", "signin", "unsubscribe", "other"]
+
+_URL = re.compile(r"[hH][tT]{2}[pP][sS]?://[^\s<>\"\x00-\x20\x7f\\^`{|}]+")
+_IGNORED_IN_URL = re.compile(r"[\t\r\n]")
+_NOT_IN_URL = re.compile(r"[\x00-\x20\x7f-\xa0\ud800-\udfff]")
+_SPOKEN: tuple[tuple[Purpose, re.Pattern[str]], ...] = (
+    ("unsubscribe", re.compile(one_of(link_words.UNSUBSCRIBING))),
+    ("verify", re.compile(one_of(link_words.VERIFYING))),
+    ("signin", re.compile(one_of(link_words.SIGNING_IN))),
+)
+_ADDRESS_OR_ACCOUNT = re.compile(one_of(link_words.ADDRESS_OR_ACCOUNT))
+_URL_WORD = re.compile(r"[a-z]+")
+_URL_PURPOSES: tuple[tuple[Purpose, frozenset[str]], ...] = (
+    ("unsubscribe", link_words.URLS_TO_UNSUBSCRIBE),
+    ("verify", link_words.URLS_TO_VERIFY),
+    ("signin", link_words.URLS_TO_SIGN_IN),
+)
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|[\u3002\uff01\uff1f\u0964]|\n\s*\n")
+# Labels that leave it to the sentence: "here", "click here", "this link".
+_POINTING = re.compile(
+    rf"(?<!\w)(?:{one_of(link_words.POINTING)})(?!\w)|{one_of(link_words.POINTING_JOINED)}"
+)
+_SHORT_LABEL = 40
+_WRITTEN_URL = re.compile(r"https?://|www\.|\S+\.\S+/")
+
+
+class LinkDetail(Struct, frozen=True):
+    url: str
+    purpose: Purpose
+
+
+@dataclass(slots=True)
+class _Mention:
+    """A link as it stands in the mail: its target, its label, and the words around it."""
+
+    url: str
+    label: str = ""
+    before: str = ""
+    behind: str = ""
+
+
+def links(text: str, html: str) -> tuple[str, ...]:
+    """Web addresses that the mail links to, first those of the HTML, in order and without repeats."""
+    return tuple(_by_url(text, html))
+
+
+def link_details(text: str, html: str, list_unsubscribe: Iterable[str] = ()) -> list[LinkDetail]:
+    """The same addresses in the same order, each with its purpose."""
+    leaving = frozenset(list_unsubscribe)
+    return [
+        LinkDetail(url, "unsubscribe" if url in leaving else _purpose_of(mentions))
+        for url, mentions in _by_url(text, html).items()
+    ]
+
+
+def unsubscribe_targets(field: str) -> tuple[str, ...]:
+    """The addresses in a List-Unsubscribe field (RFC 2369)."""
+    return tuple(part.partition(">")[0].strip() for part in field.split("<", MAX_LINKS)[1:])
+
+
+def _by_url(text: str, html: str) -> dict[str, list[_Mention]]:
+    found: dict[str, list[_Mention]] = {}
+    if not html and "://" not in text:
+        return found
+    for mentions in (_in_html(html) if "href" in html.lower() else (), _in_text(text)):
+        for mention in mentions:
+            url = _IGNORED_IN_URL.sub("", mention.url[: 2 * MAX_LINK_CHARS]).strip()
+            known = found.get(url)
+            if known is not None:
+                if len(known) < MAX_MENTIONS:
+                    known.append(mention)
+            elif len(found) < MAX_LINKS and len(url) <= MAX_LINK_CHARS and _is_web_address(url):
+                found[url] = [mention]
+    return found
+
+
+def _in_html(html: str) -> Iterator[_Mention]:
+    mention: _Mention | None = None
+    is_inside, is_raw, before = False, False, ""
+    for piece in tokens(html):
+        if isinstance(piece, Text):
+            if is_raw or not piece.data:
+                continue
+            if mention is None or len(mention.behind) >= REACH_BEHIND:
+                before = f"{before}{piece.data}"[-REACH_BEFORE:]
+            elif is_inside:
+                mention.label = f"{mention.label}{piece.data}"[:MAX_LABEL_CHARS]
+            else:
+                mention.behind = f"{mention.behind}{piece.data[:REACH_BEHIND]}"
+                before = f"{before}{piece.data}"[-REACH_BEFORE:]
+        elif isinstance(piece, Open):
+            is_raw = piece.name in RAW
+            if piece.name in ("a", "area") and "href" in piece.attributes:
+                if mention is not None:
+                    yield mention
+                mention = _Mention(piece.attributes["href"], piece.attributes.get("title", ""), before)
+                is_inside, before = piece.name == "a", ""
+            elif piece.name == "img" and is_inside and mention is not None:
+                mention.label = f"{mention.label} {piece.attributes.get('alt', '')}"[:MAX_LABEL_CHARS]
+        else:
+            is_raw = False
+            if piece.name == "a":
+                is_inside = False
+    if mention is not None:
+        yield mention
+
+
+def _in_text(text: str) -> Iterator[_Mention]:
+    read_to = 0
+    for match in _URL.finditer(text):
+        before = text[max(read_to, match.start() - REACH_BEFORE) : match.start()]
+        behind = text[match.end() : match.end() + REACH_BEHIND].partition("://")[0]
+        yield _Mention(_without_punctuation(match.group()), "", before, behind)
+        read_to = match.end()
+
+
+def _without_punctuation(url: str) -> str:
+    """A link in running text without the stop, or the bracket, of its sentence."""
+    url = url[: MAX_LINK_CHARS + 1].rstrip(".,;:!?'*_~…")
+    if url.endswith(")") and url.count("(") < url.count(")"):
+        return url[:-1].rstrip(".,;:!?'")
+    return url[:-1] if url.endswith("]") and "[" not in url else url
+
+
+def _is_web_address(url: str) -> bool:
+    if not url[:8].lower().startswith(("http://", "https://")) or _NOT_IN_URL.search(url):
+        return False
+    try:
+        return bool(urlsplit(url).hostname)
+    except ValueError:
+        return False
+
+
+def _purpose_of(mentions: list[_Mention]) -> Purpose:
+    judged = map(_judged, mentions)
+    return next((purpose for purpose in judged if purpose != "other"), "other")
+
+
+def _judged(mention: _Mention) -> Purpose:
+    label = " ".join(mention.label.lower().split())
+    if label in link_words.LABELS_TO_VERIFY:
+        around = f"{mention.before} {mention.behind} {mention.url}".lower()
+        return "verify" if _ADDRESS_OR_ACCOUNT.search(around) else "other"
+    if label and (spoken := _spoken(label)):
+        return spoken
+    if named := _named_by_url(mention.url):
+        return named
+    if _says_nothing(label):
+        return _spoken(_sentence(mention.before, label, mention.behind)) or "other"
+    return "other"
+
+
+def _says_nothing(label: str) -> bool:
+    if not label or _WRITTEN_URL.match(label):
+        return True
+    return len(label) <= _SHORT_LABEL and _POINTING.search(label) is not None
+
+
+def _spoken(words: str) -> Purpose | None:
+    return next((purpose for purpose, pattern in _SPOKEN if pattern.search(words)), None)
+
+
+def _sentence(before: str, label: str, behind: str) -> str:
+    """The sentence that the link stands in; the one before it, when it stands alone below."""
+    start = [end.end() for end in _SENTENCE_END.finditer(before.rstrip())]
+    own = (
+        before[start[-1] :]
+        if start and before[start[-1] :].strip()
+        else before[start[-2] if len(start) > 1 else 0 :]
+    )
+    end = _SENTENCE_END.search(behind)
+    return f"{own} {label} {behind[: end.start()] if end else behind}".lower()
+
+
+def _named_by_url(url: str) -> Purpose | None:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    words = f"{parts.path[:200]} {parts.query[:200]} {parts.fragment[:100]}".lower()
+    said = {*_URL_WORD.findall(words), *_URL_WORD.findall(words.replace("-", "").replace("_", ""))}
+    found = next((purpose for purpose, names in _URL_PURPOSES if said & names), None)
+    return None if found == "verify" and said & link_words.URLS_OF_OTHER_MATTERS else found
