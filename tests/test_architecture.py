@@ -16,7 +16,7 @@ LAYERS: list[list[str]] = [
     ["storage"],
     ["resources"],
     ["accounts", "mailbox", "queue", "events", "inward", "outward"],
-    ["upkeep", "first_start"],
+    ["upkeep", "conversion", "first_start"],
     ["extraction", "smtp", "web", "couriers"],
     ["assembly"],
     ["__main__"],

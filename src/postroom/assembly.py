@@ -10,6 +10,7 @@ from functools import partial
 from postroom.accounts import secret_values
 from postroom.clock import Clock, SystemClock
 from postroom.config import Config, ConfigError, Endpoint, allows_private_targets
+from postroom.conversion import convert_old_rows
 from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.relay import parse_outbound
 from postroom.couriers.webhook import HttpCourier
@@ -84,6 +85,7 @@ async def serving(
         look_at = partial(examine.examine_message, resources, extractor, lookup)
         run(stack, work_through(resources, EXAMINATIONS, look_at))
         run(stack, keep_up(resources))
+        run(stack, convert_old_rows(resources))
 
         return_path_secret = await db.read(secret_values.get, RETURN_PATH)
         courier = mail_courier(resources)

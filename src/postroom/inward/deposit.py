@@ -150,9 +150,8 @@ def in_parts(taken: list[Handover]) -> Iterator[list[Handover]]:
 
 
 def row_size(read: ReadMail) -> int:
-    """In bytes or characters; the text stands in the message and in the event."""
-    texts = len(read.body_text) + len(read.reply_text)
-    return len(read.kept or b"") + 2 * texts + len(read.mail.body_html)
+    """In bytes or characters."""
+    return len(read.kept or b"") + len(read.body_text) + len(read.mail.body_html)
 
 
 def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox]) -> list[Copy]:
