@@ -17,7 +17,8 @@ LAYERS: list[list[str]] = [
     ["resources"],
     ["accounts", "mailbox", "queue", "events", "inward", "outward"],
     ["upkeep", "conversion", "first_start"],
-    ["extraction", "smtp", "web", "couriers"],
+    ["processes", "extraction", "smtp", "web", "couriers"],
+    ["workers"],
     ["assembly"],
     ["__main__"],
 ]
