@@ -27,6 +27,10 @@ class Running:
         for pid in workers_of(self.process.pid):
             os.kill(pid, signal.SIGKILL)
 
+    def kill_all(self) -> None:
+        self.kill_workers()
+        self.kill()
+
 
 @contextlib.contextmanager
 def serving_process(folder: Path, database_url: str = "", workers: int = 1) -> Iterator[Running]:

@@ -24,10 +24,10 @@ from tests.end_to_end.process import TOKEN, Running, command_of, serving_process
 from tests.letters import letter, letter_with_files
 
 KILLS = {"sqlite": 4, "postgres": 2}
-VICTIMS: dict[str, Callable[[Running], None]] = {
-    "main": lambda server: server.kill(),
-    "worker": lambda server: server.kill_workers(),
-    "both": lambda server: (server.kill_workers(), server.kill())[1],
+KILL: dict[str, Callable[[Running], None]] = {
+    "main": Running.kill,
+    "worker": Running.kill_workers,
+    "both": Running.kill_all,
 }
 SENDERS = 4
 LONGEST_LIFE_SECONDS = 0.4
@@ -160,14 +160,14 @@ def assert_nothing_is_lost_or_doubled(kept: Kept, post: Post) -> None:
     assert kept.threads == len(kept.subjects)
 
 
-@pytest.mark.parametrize("victim", VICTIMS)
+@pytest.mark.parametrize("victim", KILL)
 async def test_nothing_that_got_250_is_lost_or_doubled_by_kills_at_random_moments(
     database_url: str, tmp_path: Path, victim: str
 ) -> None:
     engine = "postgres" if database_url else "sqlite"
     chance, post, folder = random.Random(20261114), Post(), tmp_path / "data"
     for _ in range(int(os.environ.get("POSTROOM_KILLS", KILLS[engine]))):
-        await asyncio.to_thread(live_and_die, folder, database_url, post, chance, VICTIMS[victim])
+        await asyncio.to_thread(live_and_die, folder, database_url, post, chance, KILL[victim])
     with serving_process(folder, database_url):
         kept = await wait_for_checks(folder, database_url)
     assert_nothing_is_lost_or_doubled(kept, post)

@@ -10,7 +10,8 @@ from postroom.processes.frames import LENGTH, FrameTooLarge, Unframer, framed
 
 @given(st.lists(st.binary(max_size=300), max_size=20), st.lists(st.integers(1, 50), min_size=1))
 def test_frames_come_out_whole_however_they_are_cut(messages: list[bytes], cuts: list[int]) -> None:
-    stream, unframer, found = b"".join(map(framed, messages)), Unframer(1_000), []
+    stream, unframer = b"".join(map(framed, messages)), Unframer(1_000)
+    found: list[bytes] = []
     position = number = 0
     while position < len(stream):
         size = cuts[number % len(cuts)]
