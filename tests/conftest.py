@@ -157,6 +157,7 @@ def settings(folder: Path, **values: str) -> Config:
         "DATA_DIR": str(folder),
         "HTTP": "127.0.0.1:0",
         "SMTP": "127.0.0.1:0",
+        "WORKERS": "0",  # where a test does not say otherwise, it sees everything in one process
         "OUTBOUND": "smtp://127.0.0.1:9",  # nobody listens: mail to elsewhere waits in the queue
     }
     return configuration.load({f"POSTROOM_{name}": value for name, value in {**defaults, **values}.items()})

@@ -16,8 +16,9 @@ LAYERS: list[list[str]] = [
     ["storage"],
     ["resources"],
     ["accounts", "mailbox", "queue", "events", "inward", "outward"],
-    ["upkeep", "first_start"],
-    ["extraction", "smtp", "web", "couriers"],
+    ["upkeep", "conversion", "first_start"],
+    ["processes", "extraction", "smtp", "web", "couriers"],
+    ["workers"],
     ["assembly"],
     ["__main__"],
 ]

@@ -3,19 +3,21 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine
-from dataclasses import replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from dataclasses import dataclass, replace
 from functools import partial
 
 from postroom.accounts import secret_values
 from postroom.clock import Clock, SystemClock
 from postroom.config import Config, ConfigError, Endpoint, allows_private_targets
+from postroom.conversion import convert_old_rows
 from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.relay import parse_outbound
 from postroom.couriers.webhook import HttpCourier
 from postroom.extraction.pool import ExtractionPool
 from postroom.first_start import RETURN_PATH, make_first_account, make_service_key
 from postroom.inward import examine
+from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader
 from postroom.mail import dkim
 from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.target import ForbiddenTarget, check_url
@@ -26,8 +28,9 @@ from postroom.outward.watch_holds import watch_holds
 from postroom.queue import deliveries
 from postroom.queue.work import Queue, work_through
 from postroom.resources import Resources
+from postroom.smtp.memory import RememberingDirectory, whenever_an_inbox_goes
 from postroom.smtp.policy import Policy
-from postroom.smtp.reception import Reception
+from postroom.smtp.reception import Reception, Residents
 from postroom.smtp.server import Server as SmtpServer
 from postroom.smtp.tls import server_context
 from postroom.storage.blobs import LocalBlobs
@@ -37,6 +40,8 @@ from postroom.upkeep import keep_up
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
 from postroom.web.stream import Streams
+from postroom.workers.foreman import Foreman
+from postroom.workers.foreman import listen as foreman_sockets
 
 KEY_USE_SECONDS = 5.0
 EXAMINATIONS = Queue(examine.BELL, examine.claim_due, examine.renew, at_once=8)
@@ -84,22 +89,17 @@ async def serving(
         look_at = partial(examine.examine_message, resources, extractor, lookup)
         run(stack, work_through(resources, EXAMINATIONS, look_at))
         run(stack, keep_up(resources))
+        run(stack, convert_old_rows(resources))
 
         return_path_secret = await db.read(secret_values.get, RETURN_PATH)
+        door_for_mail = await take_mail_in(stack, resources, return_path_secret)
         courier = mail_courier(resources)
         stack.push_async_callback(courier.close)
         signers = Signers()
         stack.callback(signers.close)
-        run(stack, send_out(resources, Outbound(courier, signers, return_path_secret), make_key))
-
+        outbound = Outbound(courier, signers, return_path_secret, door_for_mail.reader)
+        run(stack, send_out(resources, outbound, make_key))
         run(stack, watch_holds(resources))
-        reception = Reception(resources, return_path_secret)
-        tls = await asyncio.to_thread(server_context, config.data_dir / "tls", config.domain)
-        smtp = SmtpServer(
-            reception, reception, Policy(hostname=config.domain), config.data_dir / "spool", tls
-        )
-        await start_smtp(smtp, config.smtp)
-        stack.push_async_callback(smtp.stop)
 
         webhook_courier = HttpCourier(resolver, allow_private=allows_private_targets(config))
         stack.push_async_callback(webhook_courier.close)
@@ -116,7 +116,8 @@ async def serving(
         stack.push_async_callback(streams.close)
         stack.callback(stopping.set)
 
-        yield Postroom(resources, first_token, smtp.port)
+        await door_for_mail.wait_until_open()
+        yield Postroom(resources, first_token, door_for_mail.port)
 
 
 async def open_database(config: Config, now: int) -> Database:
@@ -173,6 +174,35 @@ async def send_out(resources: Resources, outbound: Outbound, make_key: Callable[
     """Nothing leaves before there is a key to sign it with; making one takes a moment, once."""
     await make_service_key(resources.db, resources.config.domain, make_key)
     await work_through(resources, MAIL, partial(deliver_mail, resources, outbound))
+
+
+@dataclass(frozen=True, slots=True)
+class MailDoor:
+    """Where mail comes in, and who reads it: workers, or this process."""
+
+    port: int
+    reader: Reader
+    wait_until_open: Callable[[], Awaitable[object]]
+
+
+async def take_mail_in(
+    stack: contextlib.AsyncExitStack, resources: Resources, return_path_secret: bytes
+) -> MailDoor:
+    config = resources.config
+    tls = await asyncio.to_thread(server_context, config.data_dir / "tls", config.domain)
+    residents = Residents(resources, return_path_secret)
+    if config.workers:
+        foreman = Foreman(resources, residents, foreman_sockets(config.smtp, config.workers))
+        foreman.start()
+        stack.push_async_callback(foreman.stop)
+        return MailDoor(foreman.port, foreman, foreman.wait_until_ready)
+    reader, directory = OwnReader(AT_ONCE_BYTES), RememberingDirectory(residents)
+    run(stack, whenever_an_inbox_goes(resources, directory.forget))
+    policy, spool = Policy(hostname=config.domain), config.data_dir / "spool"
+    smtp = SmtpServer(directory, Reception(resources, reader), policy, spool, tls)
+    await start_smtp(smtp, config.smtp)
+    stack.push_async_callback(smtp.stop)
+    return MailDoor(smtp.port, reader, partial(asyncio.sleep, 0))
 
 
 async def start_smtp(smtp: SmtpServer, endpoint: Endpoint) -> None:

@@ -1,5 +1,6 @@
 """One frozen Config, read from the environment; a wrong value is a ConfigError that names its setting."""
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from urllib.parse import urlsplit
 
 Plan = Literal["free", "developer", "business"]
 PLANS: tuple[Plan, ...] = get_args(Plan)
+MAX_WORKERS = 64
 
 SWITCH: dict[str, bool | None] = {
     "": None,
@@ -53,6 +55,7 @@ class Config:
     webhook_url: str  # "" sets none
     webhook_secret: str  # "" makes a random one
     allow_private: bool | None  # None: only while base_url is loopback
+    workers: int  # processes that take mail in; 0: this one does
 
     def __repr__(self) -> str:
         return f"Config(data_dir={self.data_dir}, http={self.http}, smtp={self.smtp})"  # no key, no password
@@ -139,6 +142,14 @@ def _plan(name: str, value: str) -> Plan:
     raise ConfigError(name, f"must be one of {', '.join(PLANS)}, not '{value}'")
 
 
+def _workers(name: str, value: str) -> int:
+    if not value:
+        return 1 if (os.cpu_count() or 1) > 1 else 0
+    if not value.isascii() or not value.isdigit() or int(value) > MAX_WORKERS:
+        raise ConfigError(name, f"must be a number from 0 to {MAX_WORKERS}, not '{value}'")
+    return int(value)
+
+
 def _text(name: str, value: str) -> str:
     return value
 
@@ -169,6 +180,7 @@ SETTINGS = (
     Setting("POSTROOM_WEBHOOK_URL", "webhook_url", "", _text, "First account's webhook."),
     Setting("POSTROOM_WEBHOOK_SECRET", "webhook_secret", "", _webhook_secret, "Its secret."),
     Setting("POSTROOM_ALLOW_PRIVATE_WEBHOOKS", "allow_private", "", _switch, "on or off: private targets."),
+    Setting("POSTROOM_WORKERS", "workers", "", _workers, "Processes that take mail in; 0: none of its own."),
     Setting("POSTROOM_API_KEY", "api_key", "", _api_key, "Key of the first account."),
     Setting("POSTROOM_PLAN", "plan", "free", _plan, "Plan of the first account."),
 )

@@ -1,7 +1,7 @@
 """What every door is given: the settings, the storage, the time and the names of the network."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from postroom.clock import Clock
 from postroom.config import Config
@@ -12,6 +12,15 @@ from postroom.storage.database import Database, Tx
 __all__ = ["Resources", "Tx"]
 
 
+@dataclass(slots=True)
+class Workforce:
+    """The workers that take mail in: how many there should be and are, and how often one was replaced."""
+
+    expected: int = 0
+    running: int = 0
+    restarts: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Resources:
     config: Config
@@ -20,6 +29,7 @@ class Resources:
     clock: Clock
     resolver: Resolver
     stopping: asyncio.Event  # set when the server begins to stop: whoever only waits ends
+    workforce: Workforce = field(default_factory=Workforce)
 
     def now(self) -> int:
         return self.clock.now()

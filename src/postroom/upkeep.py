@@ -4,6 +4,7 @@ import asyncio
 
 from postroom import log
 from postroom.clock import DAY
+from postroom.events import events
 from postroom.mailbox import raw_mails
 from postroom.queue import idempotency
 from postroom.resources import Resources
@@ -108,6 +109,7 @@ def _remove_message(tx: Tx, message_id: str) -> str | None:
     )
     for table in ("raw_mails", "attachments", "checks", "deliveries"):
         tx.run(f"delete from {table} where message_id = :id", id=message_id)
+    events.forget_texts(tx, message_id)
     tx.run("delete from messages where id = :id", id=message_id)
     blob: str | None = None if row is None else row["blob"]
     if blob is None or tx.one("select 1 as found from raw_mails where blob = :blob limit 1", blob=blob):

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from postroom.accounts.reach import Reach
+from postroom.events.events import Filter, list_after
 from postroom.resources import Tx
 from tests.conftest import Server
 from tests.letters import assert_is_message, assert_is_payload
@@ -52,7 +54,9 @@ async def wait_for_events(server: Server, count: int) -> list[bytes]:
 
 
 def stored_payloads(tx: Tx) -> list[bytes]:
-    return [bytes(row["payload"]) for row in tx.all("select payload from events order by position")]
+    account = tx.one("select id from accounts")
+    assert account is not None
+    return [event.payload for event in list_after(tx, Filter(Reach(account["id"])), 0, 100_000)]
 
 
 def message_ids(tx: Tx) -> list[str]:

@@ -1,9 +1,10 @@
-"""Events: the log of what happened, each kept as the very bytes to be sent."""
+"""Events: the log of what happened. A row holds a stub, its message the texts: together the bytes to send."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import msgspec
 from msgspec import Struct
 
 from postroom import ids
@@ -11,6 +12,8 @@ from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import NotFound
 from postroom.events import payload
 from postroom.events.payload import News
+from postroom.mailbox import attachments, documents
+from postroom.mailbox.attachments import Attachment
 from postroom.storage.database import Row, Tx, one_of
 
 
@@ -25,58 +28,47 @@ class Event(Struct, frozen=True):
     created_at: int
     pod_id: str
 
-    @classmethod
-    def from_row(cls, row: Row) -> "Event":
-        return cls(
-            row["id"],
-            row["account_id"],
-            row["position"],
-            row["inbox_id"],
-            row["kind"],
-            bytes(row["payload"]),
-            row["message_id"],
-            row["created_at"],
-            row["pod_id"] or default_pod(row["account_id"]),
-        )
+
+class NewEvent(Struct, frozen=True):
+    """An event to be stored. `payload` is its stub, without the texts of the message."""
+
+    id: str
+    account_id: str
+    position: int
+    inbox_id: str
+    kind: str
+    payload: bytes
+    message_id: str
+    created_at: int
+    pod_id: str
+    text_files: str
 
 
-def record_all(tx: Tx, told: Sequence[News], base_url: str) -> list[Event]:
+def record_all(tx: Tx, told: Sequence[News], base_url: str) -> list[NewEvent]:
     """In their order."""
     positions = _take_positions(tx, Counter(news.account_id for news in told))
-    recorded = [_to_event(news, next(positions[news.account_id]), base_url) for news in told]
+    recorded = [_to_new_event(news, next(positions[news.account_id]), base_url) for news in told]
     tx.many(
         "insert into events (id, account_id, position, inbox_id, kind, payload, message_id, created_at,"
-        " pod_id) values :rows",
-        [
-            (
-                event.id,
-                event.account_id,
-                event.position,
-                event.inbox_id,
-                event.kind,
-                event.payload,
-                event.message_id,
-                event.created_at,
-                event.pod_id,
-            )
-            for event in recorded
-        ],
+        " pod_id, text_files) values :rows",
+        [msgspec.structs.astuple(event) for event in recorded],
     )
     return recorded
 
 
-def _to_event(news: News, position: int, base_url: str) -> Event:
+def _to_new_event(news: News, position: int, base_url: str) -> NewEvent:
     document, event_id = news.document, ids.new(ids.EVENT, news.occurred_at)
-    return Event(
+    return NewEvent(
         id=event_id,
         account_id=news.account_id,
         position=position,
         inbox_id=document.inbox_id,
         kind=news.kind,
-        payload=payload.encode(news, event_id, base_url),
+        payload=payload.to_stub(news, event_id, base_url),
         message_id=document.id,
         created_at=news.occurred_at,
         pod_id=news.pod_id,
+        text_files=_join(payload.files_with_text(news.files)),
     )
 
 
@@ -135,9 +127,16 @@ def position_of_message(tx: Tx, account_id: str, inbox_id: str, message_id: str)
     return int(row["position"])
 
 
+_COLUMNS = (
+    "events.id, events.account_id, position, events.inbox_id, kind, payload, events.message_id,"
+    f" events.created_at, events.pod_id, text_files, {documents.COLUMNS}"
+)
+_TABLES = "events left join messages on messages.id = events.message_id"
+
+
 def find(tx: Tx, event_id: str) -> Event | None:
-    row = tx.one("select * from events where id = :id", id=event_id)
-    return None if row is None else Event.from_row(row)
+    found = _with_texts(tx, tx.all(f"select {_COLUMNS} from {_TABLES} where events.id = :id", id=event_id))
+    return found[0] if found else None
 
 
 def last_position(tx: Tx, account_id: str) -> int:
@@ -152,11 +151,11 @@ def list_after(tx: Tx, wanted: Filter, position: int, limit: int) -> list[Event]
         inbox_ids = (inbox_ids or frozenset({wanted.reach.inbox_id})) & {wanted.reach.inbox_id}
         if not inbox_ids:
             return []
-    inbox_clause, inbox_params = one_of("inbox_id", sorted(inbox_ids))
+    inbox_clause, inbox_params = one_of("events.inbox_id", sorted(inbox_ids))
     kind_clause, kind_params = one_of("kind", sorted(wanted.kinds))
-    pod_clause, pod_params = one_of("pod_id", pods_of(wanted.reach))
+    pod_clause, pod_params = one_of("events.pod_id", pods_of(wanted.reach))
     rows = tx.all(
-        "select * from events where account_id = :account_id and position > :position"
+        f"select {_COLUMNS} from {_TABLES} where events.account_id = :account_id and position > :position"
         f"{f' and {inbox_clause}' if inbox_ids else ''}"
         f"{f' and {pod_clause}' if pod_params else ''}"
         f"{f' and {kind_clause}' if wanted.kinds else ''} order by position limit :limit",
@@ -167,7 +166,7 @@ def list_after(tx: Tx, wanted: Filter, position: int, limit: int) -> list[Event]
         **kind_params,
         **pod_params,
     )
-    return [Event.from_row(row) for row in rows]
+    return _with_texts(tx, rows)
 
 
 def pods_of(reach: Reach) -> list[str]:
@@ -175,3 +174,83 @@ def pods_of(reach: Reach) -> list[str]:
     if reach.pod_id is None:
         return []
     return [reach.pod_id, ""] if reach.pod_id == default_pod(reach.account_id) else [reach.pod_id]
+
+
+def _with_texts(tx: Tx, rows: Sequence[Row]) -> list[Event]:
+    files = attachments.list_of_messages(tx, sorted({row["message_id"] for row in rows if row["text_files"]}))
+    return [
+        Event(
+            row["id"],
+            row["account_id"],
+            row["position"],
+            row["inbox_id"],
+            row["kind"],
+            _payload(row, files.get(row["message_id"], ())),
+            row["message_id"],
+            row["created_at"],
+            row["pod_id"] or default_pod(row["account_id"]),
+        )
+        for row in rows
+    ]
+
+
+def _payload(row: Row, files: Sequence[Attachment]) -> bytes:
+    stored, numbers = bytes(row["payload"]), row["text_files"]
+    if numbers is None:
+        return stored
+    if row["document"] is None:
+        return payload.without_message(stored)
+    return payload.complete(stored, documents.texts(row), _texts_of(files, numbers))
+
+
+def _texts_of(files: Sequence[Attachment], numbers: str) -> list[bytes]:
+    return [msgspec.json.encode(files[int(number)].parsed_text)[1:-1] for number in numbers.split()]
+
+
+def _join(numbers: Sequence[int]) -> str:
+    return " ".join(map(str, numbers))
+
+
+def forget_texts(tx: Tx, message_id: str) -> None:
+    """To be called when a message is removed: events that were stored whole keep none of its words."""
+    rows = tx.all(
+        "select id, payload from events where message_id = :message_id and text_files is null",
+        message_id=message_id,
+    )
+    for row in rows:
+        _set_stub(tx, row["id"], *payload.split(bytes(row["payload"])))
+
+
+def convert_after(tx: Tx, event_id: str, limit: int) -> str | None:
+    """Events of earlier versions become stubs, where that leaves their bytes as they are.
+
+    Gives the last one seen.
+    """
+    rows = tx.all(
+        f"select {_COLUMNS} from {_TABLES} where events.id > :id order by events.id limit :limit",
+        id=event_id,
+        limit=limit,
+    )
+    whole = [row for row in rows if row["text_files"] is None and row["document"] is not None]
+    files = attachments.list_of_messages(tx, sorted({row["message_id"] for row in whole}))
+    for row in whole:
+        _convert(tx, row, files.get(row["message_id"], ()))
+    return rows[-1]["id"] if rows else None
+
+
+def _convert(tx: Tx, row: Row, files: Sequence[Attachment]) -> None:
+    before = bytes(row["payload"])
+    stub, numbers = payload.split(before)
+    if not set(numbers) <= set(payload.files_with_text(files)):
+        return
+    if payload.complete(stub, documents.texts(row), _texts_of(files, _join(numbers))) == before:
+        _set_stub(tx, row["id"], stub, numbers)
+
+
+def _set_stub(tx: Tx, event_id: str, stub: bytes, numbers: Sequence[int]) -> None:
+    tx.run(
+        "update events set payload = :stub, text_files = :text_files where id = :id",
+        stub=stub,
+        text_files=_join(numbers),
+        id=event_id,
+    )

@@ -49,7 +49,10 @@ class Arrival(Struct, frozen=True):
 
 
 class ReadMail(Struct, frozen=True):
-    """All that is known of a mail before it is put into an inbox. Its bytes are `kept`, or in a blob."""
+    """All that is known of a mail before it is put into an inbox.
+
+    Its bytes are `kept`, and nowhere else, until those of a large one are in a blob.
+    """
 
     arrival: Arrival
     mail: ParsedMail
@@ -63,7 +66,7 @@ class ReadMail(Struct, frozen=True):
     content_hash: str
     needs_examination: bool
     report: Report | None  # of a bounce or a complaint
-    kept: bytes | None = None
+    kept: bytes
     blob: str | None = None
     base_url: str = ""
     now: int = 0  # when it was taken over
@@ -150,9 +153,8 @@ def in_parts(taken: list[Handover]) -> Iterator[list[Handover]]:
 
 
 def row_size(read: ReadMail) -> int:
-    """In bytes or characters; the text stands in the message and in the event."""
-    texts = len(read.body_text) + len(read.reply_text)
-    return len(read.kept or b"") + 2 * texts + len(read.mail.body_html)
+    """In bytes or characters."""
+    return len(read.kept) + len(read.body_text) + len(read.mail.body_html)
 
 
 def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox]) -> list[Copy]:
@@ -218,7 +220,7 @@ def to_new_message(copy: Copy) -> NewMessage:
         status=RECEIVED,
         from_address=read.mail.from_address,
         has_attachments=bool(read.attachments),
-        raw=read.kept,
+        raw=None if read.blob else read.kept,
         blob=read.blob,
         created_at=read.now,
         trace_bytes=len(read.arrival.trace),

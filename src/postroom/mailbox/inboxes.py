@@ -19,6 +19,9 @@ RESERVED_NAMES = {
 _mailbox_name = re.compile(MAILBOX_NAME[1:-1])
 
 
+GONE = "inboxes-gone"  # a bell that rings when one was deleted
+
+
 @dataclass(frozen=True, slots=True)
 class Inbox:
     id: str

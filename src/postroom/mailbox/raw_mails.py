@@ -7,7 +7,7 @@ from postroom.errors import NotFound
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
-IN_ROW_BYTES = 64 * 1024
+IN_ROW_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from postroom.events import kinds
 from postroom.events.announce import announce
 from postroom.events.payload import Fate, News
 from postroom.inward.deposit import Arrival, Destination
-from postroom.inward.receive import TooManyHops, receive_mail
+from postroom.inward.receive import Reader, TooManyHops, receive_mail
 from postroom.mail import bounce, return_path
 from postroom.mail.address import mailbox_of
 from postroom.mail.content_hash import content_hash
@@ -33,11 +33,13 @@ REPLY_MAX_CHARACTERS = 500
 
 @dataclass(frozen=True, slots=True)
 class Outbound:
-    """What it takes to send mail: the way out, who signs, and the secret that signs return paths."""
+    """What it takes to send mail: the way out, who signs, the secret that signs return paths, and who reads
+    a mail that stays inside."""
 
     courier: MailCourier
     signers: Signers
     return_path_secret: bytes
+    reader: Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,7 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJo
         raw = await read_raw(resources, job.outgoing)
         await require_unchanged(job, raw)
         if job.is_local:
-            return await deliver_inside(resources, job, raw)
+            return await deliver_inside(resources, outbound.reader, job, raw)
         return await outbound.courier.deliver(await address_and_sign(resources, outbound, job, raw))
     except DeliveryError as error:
         return error
@@ -196,7 +198,7 @@ async def address_and_sign(
     return OutgoingMail(f"{path}@{job.sender_domain}", job.delivery.target, raw, job.domain)
 
 
-async def deliver_inside(resources: Resources, job: MailJob, raw: bytes) -> Receipt:
+async def deliver_inside(resources: Resources, reader: Reader, job: MailJob, raw: bytes) -> Receipt:
     """Through the same receive path as any mail; nothing crosses the network."""
     inbox = await resources.db.read(inboxes.find_by_address, mailbox_of(job.delivery.target))
     if inbox is None:
@@ -212,7 +214,7 @@ async def deliver_inside(resources: Resources, job: MailJob, raw: bytes) -> Rece
         mail_from=job.outgoing.sender,
     )
     try:
-        await receive_mail(resources, arrival)
+        await receive_mail(resources, reader, arrival)
     except TooManyHops:
         reason = "5.4.6 Mail has passed too many servers."
         raise DeliveryError(reason, permanent=True, code=554, enhanced="5.4.6") from None

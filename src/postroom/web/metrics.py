@@ -10,6 +10,8 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import generate_latest
 
+from postroom.resources import Workforce
+
 
 class Metrics:
     def __init__(self) -> None:
@@ -33,6 +35,13 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._workers = Gauge(
+            "postroom_workers", "Processes that take mail in.", ("state",), registry=self._registry
+        )
+        self._worker_restarts = Gauge(
+            "postroom_worker_restarts", "Workers replaced since the start.", registry=self._registry
+        )
+
     def count_request(self, route: str, status: int, seconds: float) -> None:
         meters = self._meters.get((route, status))
         if meters is None:
@@ -45,6 +54,11 @@ class Metrics:
     def note_state(self, disk_free_bytes: int, queue_oldest_seconds: float) -> None:
         self._disk_free.set(disk_free_bytes)
         self._queue_oldest.set(queue_oldest_seconds)
+
+    def note_workers(self, workforce: Workforce) -> None:
+        self._workers.labels("expected").set(workforce.expected)
+        self._workers.labels("running").set(workforce.running)
+        self._worker_restarts.set(workforce.restarts)
 
     def render(self) -> bytes:
         return generate_latest(self._registry)

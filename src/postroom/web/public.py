@@ -40,15 +40,20 @@ async def health(site: Site) -> shapes.Health:
     return shapes.Health()
 
 
-async def ready(site: Site) -> shapes.Health:
-    """Can it do its work: database and blobs answer"""
+async def ready(site: Site) -> shapes.Readiness:
+    """Can it do its work: database and blobs answer, and mail is taken in"""
     try:
         async with asyncio.timeout(5):
             await site.resources.db.read(accounts.is_any)
             await asyncio.to_thread(site.resources.blobs.check)
     except Exception as error:
         raise Unavailable("The database or the blob store does not answer.", retry_after=5) from error
-    return shapes.Health()
+    workforce = site.resources.workforce
+    if workforce.expected and not workforce.running:
+        raise Unavailable("No worker takes mail in. One is being started.", retry_after=5)
+    return shapes.Readiness(
+        shapes.Workers(workforce.expected, workforce.running, workforce.restarts),
+    )
 
 
 async def metrics(site: Site) -> Response:
@@ -57,6 +62,7 @@ async def metrics(site: Site) -> Response:
     oldest = await site.resources.db.read(deliveries.oldest_due_at, now)
     free = shutil.disk_usage(site.resources.config.data_dir).free
     site.metrics.note_state(free, (now - oldest) / SECOND)
+    site.metrics.note_workers(site.resources.workforce)
     return Response(site.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

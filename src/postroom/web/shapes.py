@@ -383,6 +383,17 @@ class Health(Struct, rename="camel", frozen=True):
     status: Literal["ok"] = "ok"
 
 
+class Workers(Struct, rename="camel", frozen=True):
+    expected: int
+    running: int
+    restarts: int
+
+
+class Readiness(Struct, rename="camel", frozen=True):
+    workers: Workers
+    status: Literal["ok"] = "ok"
+
+
 class Error(Struct, rename="camel", frozen=True, omit_defaults=True):
     error: str
     message: str
