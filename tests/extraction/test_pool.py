@@ -15,8 +15,8 @@ from tests.mail import files
 
 # Nothing but empty elements: minutes of work, and not a word.
 SLOW = files.docx("<w:x/>" * 9_000_000)
-# Two cells in the far corners of a sheet: its reader makes room for all between them.
-LARGE = files.xls("a", 1, row=65_535, column=255)
+# One element of 60 MB: its reader waits for the end of it.
+LARGE = files.docx('<w:x a="' + "b" * 60_000_000 + '"/>')
 HELLO = Extraction("text", "hello")
 
 needs_proc = pytest.mark.needs("/proc")

@@ -16,8 +16,8 @@ from postroom.extraction.confinement import (
     die_with_parent,
     peak_memory_bytes,
 )
+from postroom.extraction.extract import extract
 from postroom.extraction.frames import LENGTH, MAX_JOB_BYTES, ReadingJob, framed
-from postroom.mail.extract import extract
 from postroom.mail.extraction import Extraction
 
 

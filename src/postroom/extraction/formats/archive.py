@@ -8,10 +8,15 @@ from typing import NamedTuple
 
 from defusedxml.ElementTree import DefusedXMLParser
 
+from postroom.extraction.formats.outcome import Encrypted
+
 MAX_ENTRIES = 10_000
 MAX_UNPACKED_BYTES = 64 * 1024 * 1024
+MAX_FILES = 200
 CHUNK_BYTES = 64 * 1024
 KNOWN_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+MAGIC = b"PK\x03\x04"
+PASSWORD_FLAG = 1
 
 
 class UnreadableArchive(Exception):
@@ -31,32 +36,55 @@ Event = Start | End | str
 
 
 @dataclass(slots=True)
+class Budget:
+    """What a file may cost, together with all the files inside it."""
+
+    bytes_left: int = MAX_UNPACKED_BYTES
+    files_left: int = MAX_FILES
+
+
+@dataclass(slots=True)
 class Archive:
     """Members as XML events. When the budget is used up, members just end: what was read so far counts."""
 
     file: zipfile.ZipFile
     members: dict[str, zipfile.ZipInfo]
-    bytes_left: int = MAX_UNPACKED_BYTES
+    budget: Budget
 
     @classmethod
-    def open(cls, content: bytes) -> "Archive":
+    def open(cls, content: bytes, budget: Budget) -> "Archive":
         file = zipfile.ZipFile(io.BytesIO(content))
         if len(file.filelist) > MAX_ENTRIES:
             raise UnreadableArchive("too many entries")
-        return cls(file, {member.filename: member for member in file.filelist})
+        return cls(file, {member.filename: member for member in file.filelist}, budget)
 
     def __contains__(self, name: str) -> bool:
         return name in self.members
+
+    def is_encrypted(self, name: str) -> bool:
+        return bool(self.members[name].flag_bits & PASSWORD_FLAG)
+
+    def content(self, name: str, most: int) -> bytes:
+        """The first bytes of a member; none when there is no such member."""
+        content = bytearray()
+        for chunk in self.chunks(name):
+            content += chunk
+            if len(content) >= most:
+                break
+        return bytes(content[:most])
 
     def chunks(self, name: str) -> Iterator[bytes]:
         member = self.members.get(name)
         if member is None:
             return
+        if self.is_encrypted(name):
+            raise Encrypted
         if member.compress_type not in KNOWN_COMPRESSIONS:
             raise UnreadableArchive("unusual compression")
         with self.file.open(member) as stream:
-            while self.bytes_left > 0 and (chunk := stream.read(min(CHUNK_BYTES, self.bytes_left))):
-                self.bytes_left -= len(chunk)
+            left = self.budget
+            while left.bytes_left > 0 and (chunk := stream.read(min(CHUNK_BYTES, left.bytes_left))):
+                left.bytes_left -= len(chunk)
                 yield chunk
 
     def events(self, name: str) -> Iterator[Event]:
