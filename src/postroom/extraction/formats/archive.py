@@ -13,6 +13,7 @@ from postroom.extraction.formats.outcome import Encrypted
 MAX_ENTRIES = 10_000
 MAX_UNPACKED_BYTES = 64 * 1024 * 1024
 MAX_FILES = 200
+MAX_TAG_BYTES = 2 * 1024 * 1024
 CHUNK_BYTES = 64 * 1024
 KNOWN_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 MAGIC = b"PK\x03\x04"
@@ -91,8 +92,13 @@ class Archive:
         """The XML of a member, names without namespace. A document type, hence any entity, is refused."""
         target = _Recorder()
         parser = DefusedXMLParser(target=target, forbid_dtd=True)
+        quiet_bytes = 0
         for chunk in self.chunks(name):
             parser.feed(chunk)
+            quiet_bytes = 0 if target.events else quiet_bytes + len(chunk)
+            # The parser begins anew at the start of an unfinished tag with every chunk.
+            if quiet_bytes > MAX_TAG_BYTES:
+                raise UnreadableArchive("a tag without end")
             yield from target.taken()
 
 

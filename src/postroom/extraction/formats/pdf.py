@@ -1,6 +1,7 @@
 """Text of PDF files: the words of each page, then what was filled in and noted on it."""
 
 import ctypes
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +12,9 @@ MAX_PAGES = 5_000
 MAX_ANNOTATIONS = 2_000
 MAX_VALUE_BYTES = 20_000
 PASSWORD_FIELD = 1 << 13
+
+# Fonts of symbols put their letters here, and some programs use such a font for words.
+_SYMBOL_WORDS = re.compile(r"[\uf020-\uf0ff]{3,}")
 
 # The size of what there is to read, once told where to put at most how many bytes.
 Fetch = Callable[[Any, int], int]
@@ -48,7 +52,7 @@ def _words(page: Any) -> str:
     words = page.get_textpage()
     text: str = words.get_text_range(0, min(words.count_chars(), MAX_TEXT_CHARS))
     words.close()
-    return text + "\n"
+    return _SYMBOL_WORDS.sub(lambda run: "".join(chr(ord(c) - 0xF000) for c in run[0]), text) + "\n"
 
 
 def _annotation_lines(pdfium: Any, forms: Any, page: Any, most: int) -> Iterator[str]:

@@ -9,6 +9,7 @@ from postroom.extraction.formats.archive import Archive, End, Start
 from postroom.extraction.formats.office import relation_targets
 
 MAX_STRING_CHARS = 5_000_000
+MAX_STRINGS = 1_000_000
 MAX_EMPTY_CELLS = 50
 FIRST_DAY = datetime(1899, 12, 30)  # noqa: DTZ001 (a cell has no time zone)
 # Number formats every workbook knows without naming them (ECMA-376 part 1, 18.8.30).
@@ -54,7 +55,7 @@ def _shared_strings(archive: Archive) -> list[str]:
         elif event.name == "si" and isinstance(event, End):
             strings.append("".join(parts))
             parts.clear()
-        if chars > MAX_STRING_CHARS:
+        if chars > MAX_STRING_CHARS or len(strings) > MAX_STRINGS:
             break
     return strings
 

@@ -10,12 +10,12 @@ from postroom.extraction.formats.workbook import (
     DATE_FORMATS,
     MAX_EMPTY_CELLS,
     MAX_STRING_CHARS,
+    MAX_STRINGS,
     date_text,
     in_one_line,
     is_date_pattern,
 )
 
-MAX_STRINGS = 1_000_000
 MAX_SHEETS = 1_000
 BEGIN, END, CONTINUE, PASSWORD = 0x0809, 0x000A, 0x003C, 0x002F
 SHEET, STRINGS, FORMAT, STYLE, CODEPAGE = 0x0085, 0x00FC, 0x041E, 0x00E0, 0x0042
