@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 Tree = dict[str, "bytes | Tree"]
 
-END, FREE, TABLE = 0xFFFFFFFE, 0xFFFFFFFF, 0xFFFFFFFD
+END, FREE, TABLE, EXTENSION = 0xFFFFFFFE, 0xFFFFFFFF, 0xFFFFFFFD, 0xFFFFFFFC
 SECTOR, SMALL_SECTOR, SMALL_LIMIT = 512, 64, 4096
 
 
@@ -63,21 +63,28 @@ def compound_file(tree: Tree) -> bytes:
     writer.entries[0][4:] = [writer.put(bytes(writer.small)), len(writer.small)]
     small_table = writer.put(struct.pack(f"<{len(writer.small_chain)}I", *writer.small_chain))
     folder = writer.put(b"".join(_entry(*entry) for entry in writer.entries))  # type: ignore[arg-type]
-    count = len(writer.sectors) // 127 + 1
+    count = len(writer.sectors) // 126 + 1
     start = len(writer.sectors)
-    chain = writer.chain + [TABLE] * count
+    extension = [*range(start + 109, start + count)]
+    chain = writer.chain + [TABLE] * count + ([EXTENSION] if extension else [])
     chain += [FREE] * (count * 128 - len(chain))
     table = struct.pack(f"<{len(chain)}I", *chain)
-    return _header(count, start, folder, small_table) + b"".join(writer.sectors) + table
+    if extension:
+        table += struct.pack("<128I", *extension, *[FREE] * (127 - len(extension)), END)
+    header = _header(count, start, folder, small_table, start + count if extension else END)
+    return header + b"".join(writer.sectors) + table
 
 
-def _header(count: int, start: int, folder: int, small_table: int) -> bytes:
+def _header(count: int, start: int, folder: int, small_table: int, extension: int) -> bytes:
     header = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16) + struct.pack("<HHHHH", 0x3E, 3, 0xFFFE, 9, 6)
-    header += bytes(6) + struct.pack(
-        "<IIIIIIIII", 0, count, folder, 0, SMALL_LIMIT, small_table, 0 if small_table == END else 1, END, 0
+    counts = (0, count, folder, 0, SMALL_LIMIT, small_table, 1, extension, int(extension != END))
+    places = [*range(start, start + count)][:109]
+    return (
+        header
+        + bytes(6)
+        + struct.pack("<9I", *counts)
+        + struct.pack("<109I", *places, *[FREE] * (109 - len(places)))
     )
-    places = [*range(start, start + count)]
-    return header + struct.pack("<109I", *places, *[FREE] * (109 - count))
 
 
 def _entry(name: str, kind: int, left: int, child: int, start: int, size: int) -> bytes:

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.extraction.extract import extract
-from postroom.extraction.formats.compound import MAX_READ_BYTES, CompoundFile
+from postroom.extraction.formats.compound import MAX_READ_BYTES, MAX_VISITS, CompoundFile
 from postroom.extraction.formats.compressed_rtf import unpacked_rtf
+from postroom.extraction.formats.outlook import outlook_text
 from postroom.mail.extraction import MAX_TEXT_CHARS, METHODS, REASONS, Extraction
 from tests.extraction.compound_files import attachment, compound_file, message, recipient
 from tests.mail import files
@@ -191,6 +192,14 @@ def test_a_compound_file_of_another_kind_has_no_text_for_us() -> None:
     assert read(compound_file({"Other": b"x"}), "a.doc") == Extraction("unsupported", None)
 
 
+def test_the_table_of_a_large_file_goes_on_in_an_extension() -> None:
+    content = bytes(range(256)) * 36_000
+    file = CompoundFile.open(compound_file({"small": b"words", "large": content}))
+    assert file.stream("LARGE") == content
+    assert file.stream("small") == b"words"
+    assert file.stream("other") == b""
+
+
 def test_chains_that_run_in_a_circle_end() -> None:
     content = bytearray(compound_file({"WordDocument": b"x" * 5_000}))
     table = content.rfind(struct.pack("<I", 0xFFFFFFFD)) // 512 * 512
@@ -220,6 +229,21 @@ def test_folders_that_hold_themselves_end() -> None:
     name = "__substg1.0_3701000D".encode("utf-16-le")
     struct.pack_into("<I", content, content.find(name) + 76, 1)
     assert "words" in (read(bytes(content)).text or "")
+
+
+def test_mails_that_hold_each_other_without_end_stop() -> None:
+    """Each of a hundred attachments is the very folder that holds them all."""
+    attachments = {f"__attach_version1.0_#{number:08}": attachment("x", {}) for number in range(100)}
+    content = bytearray(compound_file(message({"1000": ""}, {}, {}, dict(attachments))))
+    name = "__substg1.0_3701000D".encode("utf-16-le")
+    place = content.find(name)
+    first = CompoundFile.open(bytes(content)).entries[0].child
+    while place >= 0:
+        struct.pack_into("<I", content, place + 76, first)
+        place = content.find(name, place + 1)
+    file = CompoundFile.open(bytes(content))
+    assert len(list(outlook_text(file, lambda *inner: iter(())))) < MAX_VISITS
+    assert file.visits_left == 0
 
 
 def test_pieces_that_name_the_same_bytes_stop_at_the_limit() -> None:

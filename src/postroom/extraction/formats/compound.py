@@ -9,6 +9,8 @@ from typing import NamedTuple
 MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 # Streams may share sectors, so that together they can be far longer than the file.
 MAX_READ_BYTES = 64 * 1024 * 1024
+# Folders may share what is in them, or hold each other.
+MAX_VISITS = 500_000
 STORAGE, STREAM, ROOT = 1, 2, 5
 
 _HEADER = struct.Struct("<24xHHHHH6xIIIIIIIII")
@@ -42,6 +44,7 @@ class CompoundFile:
     entries: list[Entry] = field(default_factory=list)
     small_stream: bytes = b""
     bytes_left: int = MAX_READ_BYTES
+    visits_left: int = MAX_VISITS
 
     @classmethod
     def open(cls, content: bytes) -> "CompoundFile":
@@ -95,7 +98,8 @@ class CompoundFile:
         found: dict[str, int] = {}
         seen: set[int] = set()
         waiting = [self.entries[folder].child]
-        while waiting:
+        while waiting and self.visits_left > 0:
+            self.visits_left -= 1
             place = waiting.pop()
             if place < len(self.entries) and place not in seen:
                 seen.add(place)
