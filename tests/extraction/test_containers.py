@@ -150,6 +150,12 @@ def test_very_many_files_inside_are_read_up_to_a_number() -> None:
     assert (found.text or "").count(".txt:\n") == archive.MAX_FILES
 
 
+def test_when_the_time_is_used_up_files_inside_are_named_only() -> None:
+    opener = extraction._Opener(None, budget=archive.Budget(ends_at=0))
+    _, pieces = opener.open("", "a.zip", files.zipped({"a.txt": "words", "b.txt": "words"}))
+    assert "".join(pieces) == "a.txt\nb.txt\n"
+
+
 def test_members_of_one_name_and_names_of_paths_do_no_harm() -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file, warnings.catch_warnings():

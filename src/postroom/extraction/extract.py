@@ -145,9 +145,8 @@ class _Opener:
 
     def read_inside(self, content_type: str, filename: str, content: bytes) -> Iterator[str]:
         """The text of a file inside, if it has one; whatever is wrong with it is its own affair."""
-        if not content or self.depth >= MAX_DEPTH or self.budget.files_left <= 0:
+        if not content or self.depth >= MAX_DEPTH or not self.budget.takes_one_more():
             return
-        self.budget.files_left -= 1
         try:
             # Letters in pictures take seconds each, and one file may hold hundreds.
             inner = replace(self, depth=self.depth + 1, read_picture=None)

@@ -1,6 +1,7 @@
 """Documents that are zip files of XML, read as a stream under one budget of unpacked bytes."""
 
 import io
+import time
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from postroom.extraction.formats.outcome import Encrypted
 MAX_ENTRIES = 10_000
 MAX_UNPACKED_BYTES = 64 * 1024 * 1024
 MAX_FILES = 200
+# Of the processor; after that, files inside are named only. The child itself is ended much later.
+MAX_SECONDS = 4.0
 MAX_TAG_BYTES = 2 * 1024 * 1024
 CHUNK_BYTES = 64 * 1024
 KNOWN_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -42,6 +45,12 @@ class Budget:
 
     bytes_left: int = MAX_UNPACKED_BYTES
     files_left: int = MAX_FILES
+    ends_at: float = field(default_factory=lambda: time.process_time() + MAX_SECONDS)
+
+    def takes_one_more(self) -> bool:
+        """Whether one more file inside may be opened, which is counted then."""
+        self.files_left -= 1
+        return self.files_left >= 0 and time.process_time() < self.ends_at
 
 
 @dataclass(slots=True)

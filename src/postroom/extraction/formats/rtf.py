@@ -9,7 +9,7 @@ from postroom.mail.markup import names
 
 START = b"{\\rtf"
 MAX_DEPTH = 500
-MAX_TOKENS = 3_000_000
+MAX_TOKENS = 1_000_000
 # Charsets of fonts (Rich Text Format 1.9.1, "Font Table") that are not the document's.
 FONT_CHARSETS = {
     77: "mac_roman",
