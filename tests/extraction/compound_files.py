@@ -104,12 +104,20 @@ def message(
     tree: Tree = {f"__substg1.0_{number}001F": text.encode("utf-16-le") for number, text in texts.items()}
     tree |= {f"__substg1.0_{number}0102": content for number, content in binaries.items()}
     fixed = b"".join(struct.pack("<HHIQ", 3, number, 6, value) for number, value in numbers.items())
+    fixed += b"".join(_listed(name, content) for name, content in tree.items() if isinstance(content, bytes))
     return tree | {"__properties_version1.0": bytes(head_bytes) + fixed} | inner
 
 
+def _listed(name: str, content: bytes) -> bytes:
+    """The entry of a property that has a stream of its own."""
+    number, kind = int(name[12:16], 16), int(name[16:20], 16)
+    return struct.pack("<HHIII", kind, number, 6, len(content) + 2 * (kind == 0x1F), 0)
+
+
 def attachment(name: str, content: "bytes | Tree") -> Tree:
-    data: Tree = {"__substg1.0_3701000D" if isinstance(content, dict) else "__substg1.0_37010102": content}
-    return {"__substg1.0_3707001F": name.encode("utf-16-le"), "__properties_version1.0": bytes(8)} | data
+    if isinstance(content, bytes):
+        return message({"3707": name}, {"3701": content}, {}, {}, head_bytes=8)
+    return message({"3707": name}, {}, {}, {"__substg1.0_3701000D": content}, head_bytes=8)
 
 
 def recipient(name: str, address: str, kind: int) -> Tree:

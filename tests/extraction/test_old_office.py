@@ -116,6 +116,23 @@ def test_strings_of_a_workbook_go_on_in_the_next_record() -> None:
     assert found == Extraction("office", "S\nabc日本語\txy\n7\n\t\t\ttext\nTRUE")
 
 
+def test_a_workbook_of_excel_95_is_read_in_its_code_page() -> None:
+    def record(kind: int, body: bytes) -> bytes:
+        return struct.pack("<HH", kind, len(body)) + body
+
+    begin = record(0x0809, struct.pack("<HHHH", 0x0500, 5, 0, 0)) + record(0x0042, struct.pack("<H", 1250))
+    name, word = "Łódź".encode("cp1250"), "Zażółć".encode("cp1250")
+    place = len(begin) + 4 + 7 + len(name) + 4
+    sheet = record(0x0085, struct.pack("<IHB", place, 0, len(name)) + name) + record(0x000A, b"")
+    cells = (
+        record(0x0809, struct.pack("<HHHH", 0x0500, 16, 0, 0))
+        + record(0x0204, struct.pack("<HHHH", 0, 0, 0, len(word)) + word)
+        + record(0x027E, struct.pack("<HHHI", 0, 1, 0, (-7 << 2) & 0xFFFFFFFF | 2))
+        + record(0x000A, b"")
+    )
+    assert read(compound_file({"Book": begin + sheet + cells})) == Extraction("office", "Łódź\nZażółć\t-7")
+
+
 def test_a_mail_of_outlook_gives_its_head_its_words_and_what_is_inside() -> None:
     text = (
         "From: Ann Example <ann@postroom.example>\nTo: Bob <bob@postroom.example>\n"

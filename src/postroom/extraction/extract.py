@@ -58,7 +58,7 @@ _BLANK_RUN = re.compile(r"\n{3,}")
 # Reads the letters of a picture. Given by the caller, since it needs a program of its own.
 PictureReader = Callable[[bytes], str]
 # The method, and the pieces of text to come.
-Found = tuple[str, Iterator[str]]
+Readable = tuple[str, Iterator[str]]
 
 
 def extract(
@@ -125,7 +125,7 @@ class _Opener:
     depth: int = 0
     budget: Budget = field(default_factory=Budget)
 
-    def open(self, content_type: str, filename: str, content: bytes) -> Found:
+    def open(self, content_type: str, filename: str, content: bytes) -> Readable:
         """What the bytes say outweighs the name and the type."""
         content_type, ending = content_type.lower(), _ending(filename)
         kind = content_type.partition(";")[0].strip()
@@ -157,7 +157,7 @@ class _Opener:
             if not _is_panic(error):
                 raise
 
-    def _zip(self, content: bytes) -> Found:
+    def _zip(self, content: bytes) -> Readable:
         opened = Archive.open(content, self.budget)
         if office.is_word_document(opened):
             return "office", office.word_text(opened, self.read_inside)
@@ -191,7 +191,7 @@ class _Opener:
             raise Unsupported
         return iter([self.read_picture(content)])
 
-    def _text(self, kind: str, content_type: str, ending: str, content: bytes) -> Found:
+    def _text(self, kind: str, content_type: str, ending: str, content: bytes) -> Readable:
         if kind in MAIL_TYPES or ending == "eml":
             return "text", letter.letter_text(content, self.read_inside)
         if kind in PAGE_TYPES or ending in ("mht", "mhtml"):

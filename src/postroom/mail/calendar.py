@@ -72,7 +72,7 @@ class _File:
 
     @classmethod
     def read(cls, raw: bytes) -> "_File":
-        file, reader = cls(), _Reader()
+        file, reader = cls(), _CalendarReader()
         for line in content_lines(raw):
             if line.name == "BEGIN":
                 reader.begin(file, line.value.strip().upper())
@@ -84,7 +84,7 @@ class _File:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _CalendarReader:
     """Where in the file we are. Parts of an appointment, such as alarms, are passed over."""
 
     event: "_Event | None" = None

@@ -36,7 +36,7 @@ class End(NamedTuple):
     name: str
 
 
-Event = Start | End | str
+XmlEvent = Start | End | str
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ class Archive:
                 left.bytes_left -= len(chunk)
                 yield chunk
 
-    def events(self, name: str) -> Iterator[Event]:
+    def events(self, name: str) -> Iterator[XmlEvent]:
         """The XML of a member, names without namespace. A document type, hence any entity, is refused."""
         target = _Recorder()
         parser = DefusedXMLParser(target=target, forbid_dtd=True)
@@ -115,7 +115,7 @@ class Archive:
 class _Recorder:
     """A parser target that keeps no tree, only what happened since it was last asked."""
 
-    events: list[Event] = field(default_factory=list)
+    events: list[XmlEvent] = field(default_factory=list)
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         local = {_local(name): value for name, value in attributes.items()}
@@ -130,7 +130,7 @@ class _Recorder:
     def close(self) -> None:
         self.events.clear()
 
-    def taken(self) -> list[Event]:
+    def taken(self) -> list[XmlEvent]:
         events, self.events = self.events, []
         return events
 

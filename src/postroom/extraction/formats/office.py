@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from postroom.extraction.formats.archive import Archive, End, Event, Start
+from postroom.extraction.formats.archive import Archive, End, Start, XmlEvent
 from postroom.extraction.formats.outcome import Encrypted, ReadInside
 from postroom.mail.extraction import MAX_CONTENT_BYTES
 
@@ -95,12 +95,12 @@ def open_document_text(archive: Archive) -> Iterator[str]:
     yield from flow(archive.events("content.xml"), grammar)
 
 
-def _is_start(event: Event, name: str) -> bool:
+def _is_start(event: XmlEvent, name: str) -> bool:
     return isinstance(event, Start) and event.name == name
 
 
 def flow(
-    events: Iterable[Event], grammar: Grammar, embedded: Callable[[str], Iterator[str]] | None = None
+    events: Iterable[XmlEvent], grammar: Grammar, embedded: Callable[[str], Iterator[str]] | None = None
 ) -> Iterator[str]:
     """Paragraphs as lines; in a table, cells with tabs between them and rows as lines."""
     layout = _Layout(grammar)

@@ -70,7 +70,7 @@ def is_rtf(content: bytes) -> bool:
 
 
 def rtf_text(content: bytes) -> Iterator[str]:
-    reader = _Reader()
+    reader = _RtfReader()
     place = 0
     for _ in range(MAX_TOKENS):
         token = _TOKEN.match(content, place)
@@ -97,7 +97,7 @@ class _Group:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _RtfReader:
     group: _Group = field(default_factory=_Group)
     outer: list[_Group] = field(default_factory=list)
     overflow: int = 0

@@ -23,7 +23,7 @@ def is_slides(names: dict[str, int]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SlideRecord:
     kind: int
     instance: int
     body: bytes
@@ -69,7 +69,7 @@ def _persisted(stream: bytes, edit: int) -> tuple[dict[int, int], int]:
     return places, document
 
 
-def _directory(record: Record) -> Iterator[tuple[int, int]]:
+def _directory(record: SlideRecord) -> Iterator[tuple[int, int]]:
     numbers = struct.unpack(f"<{len(record.body) // 4}I", record.body[: len(record.body) // 4 * 4])
     at = 0
     while record.kind == PERSIST_DIRECTORY and at < len(numbers):
@@ -97,7 +97,7 @@ def _listed_slides(stream: bytes, document: int) -> Iterator[tuple[int, list[str
             yield number, texts
 
 
-def _slide_text(slide: Record, outline: list[str]) -> Iterator[str]:
+def _slide_text(slide: SlideRecord, outline: list[str]) -> Iterator[str]:
     if slide.kind != SLIDE:
         return
     records = list(_tree(slide.body))
@@ -111,24 +111,24 @@ def _slide_text(slide: Record, outline: list[str]) -> Iterator[str]:
             yield f"{text}\n"
 
 
-def _is_hidden(record: Record) -> bool:
+def _is_hidden(record: SlideRecord) -> bool:
     return len(record.body) >= 12 and bool(struct.unpack_from("<H", record.body, 10)[0] & HIDDEN)
 
 
-def _text(record: Record) -> str:
+def _text(record: SlideRecord) -> str:
     if record.kind == TEXT_WIDE:
         return record.body.decode("utf-16-le", "replace")
     return record.body.decode("latin-1") if record.kind == TEXT_NARROW else ""
 
 
-def _record_at(stream: bytes, place: int) -> Record:
+def _record_at(stream: bytes, place: int) -> SlideRecord:
     if place + _RECORD.size > len(stream):
-        return Record(0, 0, b"")
+        return SlideRecord(0, 0, b"")
     head, kind, size = _RECORD.unpack_from(stream, place)
-    return Record(kind, head >> 4, stream[place + 8 : place + 8 + size])
+    return SlideRecord(kind, head >> 4, stream[place + 8 : place + 8 + size])
 
 
-def _records(body: bytes) -> Iterator[Record]:
+def _records(body: bytes) -> Iterator[SlideRecord]:
     place = 0
     while place + _RECORD.size <= len(body):
         record = _record_at(body, place)
@@ -136,12 +136,12 @@ def _records(body: bytes) -> Iterator[Record]:
         place += _RECORD.size + len(record.body)
 
 
-def _tree(body: bytes) -> Iterator[Record]:
+def _tree(body: bytes) -> Iterator[SlideRecord]:
     """Every record inside, in the order of the stream; of a container, what is in it."""
     place = 0
     while place + _RECORD.size <= len(body):
         head, kind, size = _RECORD.unpack_from(body, place)
         place += _RECORD.size
         if head & 0x0F != CONTAINER:
-            yield Record(kind, head >> 4, body[place : place + size])
+            yield SlideRecord(kind, head >> 4, body[place : place + size])
             place += size

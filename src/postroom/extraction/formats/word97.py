@@ -26,7 +26,7 @@ FIELD_START, FIELD_RESULT, FIELD_END = "\x13", "\x14", "\x15"
 _SHOWN = str.maketrans({"\x0b": "\n", "\x0c": "\n", "\r": "\n", "\x1e": "-", "\x1f": None, "\x07": "\t"})
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """Characters first to last of the text, at a place in the stream, of one or two bytes each."""
 
     first: int
@@ -85,7 +85,7 @@ def _block(stream: bytes, table: bytes, place: int) -> bytes:
     return table[start : start + length]
 
 
-def _pieces(block: bytes) -> Iterator[Piece]:
+def _pieces(block: bytes) -> Iterator[TextPiece]:
     place = 0
     while block[place : place + 1] == b"\x01":
         place += 3 + struct.unpack_from("<H", block, place + 1)[0]
@@ -101,7 +101,7 @@ def _pieces(block: bytes) -> Iterator[Piece]:
         (where,) = struct.unpack_from("<I", body, (count + 1) * 4 + number * 8 + 2)
         is_narrow = bool(where & 0x40000000)
         where &= 0x3FFFFFFF
-        yield Piece(bounds[number], bounds[number + 1], where // 2 if is_narrow else where, 2 - is_narrow)
+        yield TextPiece(bounds[number], bounds[number + 1], where // 2 if is_narrow else where, 2 - is_narrow)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ ERRORS = {
     0x2A: "#N/A",
 }
 
-Record = tuple[int, bytes]
+BookRecord = tuple[int, bytes]
 # Row, column, and what is shown there.
 Cell = tuple[int, int, str]
 
@@ -129,7 +129,7 @@ def _decoded(raw: bytes, codec: str) -> str:
         return raw.decode("cp1252", "replace")
 
 
-def _records(stream: bytes, place: int) -> Iterator[Record]:
+def _records(stream: bytes, place: int) -> Iterator[BookRecord]:
     while place + 4 <= len(stream):
         kind, size = struct.unpack_from("<HH", stream, place)
         yield kind, stream[place + 4 : place + 4 + size]
