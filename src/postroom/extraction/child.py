@@ -11,7 +11,7 @@ import msgspec
 
 from postroom.extraction import ocr
 from postroom.extraction.frames import MAX_JOB_BYTES, ReadingJob
-from postroom.mail.extract import extract
+from postroom.extraction.extract import extract
 from postroom.mail.extraction import Extraction
 from postroom.processes.confinement import (
     allow_processor_seconds,
