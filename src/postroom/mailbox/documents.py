@@ -37,6 +37,7 @@ class Document(Struct, rename="camel", frozen=True):
     codes: list[str]
     links: list[str]
     parse_error: str | UnsetType = UNSET
+    metadata: dict[str, str] | UnsetType = UNSET  # of the sender's, never sent
 
 
 def encode(document: Document) -> bytes:
