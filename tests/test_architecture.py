@@ -45,7 +45,18 @@ ROOMS: dict[str, list[str]] = {
     "events": ["kinds", "payload", "events", "webhooks", "webhook_log", "announce"],
     "inward": ["bounces", "examine", "deposit", "receive"],
     "outward": [
-        *("courier", "states", "orders", "rules", "hold_back", "submit", "send", "decide", "signing"),
+        *(
+            "courier",
+            "states",
+            "orders",
+            "rules",
+            "hold_back",
+            "complete",
+            "submit",
+            "send",
+            "decide",
+            "signing",
+        ),
         *("deliver_mail", "deliver_webhook", "watch_holds"),
     ],
 }

@@ -44,6 +44,7 @@ class EventMessage(Struct, frozen=True):
     reply_text: str
     automated: bool
     auth: Verdicts | None
+    metadata: dict[str, str] | UnsetType = UNSET
 
 
 class EventHold(Struct, frozen=True):
@@ -162,6 +163,7 @@ def _to_message(document: Document, files: Sequence[Attachment], base_url: str) 
         reply_text="",
         automated=document.automated,
         auth=document.auth,
+        metadata=document.metadata,
     )
 
 

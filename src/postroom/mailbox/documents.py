@@ -47,6 +47,7 @@ class Document(Struct, rename="camel", frozen=True):
     codes: list[str]
     links: list[str]
     parse_error: str | UnsetType = UNSET
+    metadata: dict[str, str] | UnsetType = UNSET  # of the sender's, never sent
 
 
 class _Texts(Struct, rename="camel", frozen=True):

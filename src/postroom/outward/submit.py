@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 import msgspec
+from msgspec import UNSET
 
 from postroom import ids
 from postroom.accounts import limits
@@ -257,4 +258,5 @@ def to_document(inbox: Inbox, thread: Thread, order: Order, letter: Letter, now:
         new_participant=False,
         codes=[],
         links=[],
+        metadata=order.metadata or UNSET,
     )

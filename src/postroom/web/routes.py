@@ -17,7 +17,8 @@ from postroom.web.api import (
     webhooks,
 )
 from postroom.web.routing import ACCOUNT, POD, PUBLIC, SCOPED, Route
-from postroom.web.send_body import read_send, require_idempotency_key
+from postroom.web.send_body import require_idempotency_key
+from postroom.web.uploads import read_with_files
 
 NEW_INBOX = (errors.InvalidMailboxName, errors.InvalidDomain, errors.AddressTaken)
 NEW_KEY = (errors.ApiKeyLimitReached,)
@@ -80,7 +81,7 @@ ROUTES = (
     Route("GET", "/v1/events", events.list_events, SCOPED, READING, 200, MISSING),
     Route(
         *("POST", "/v1/inboxes/{inbox_id}/send", send.send_message, SCOPED, WRITING, 200, SEND),
-        read=read_send,
+        read=read_with_files,
         header="Idempotency-Key",
         before_body=require_idempotency_key,
     ),
