@@ -66,7 +66,7 @@ async def test_without_reply_to_or_with_one_that_is_this_inbox_the_sender_is_ans
     for number, field in enumerate((b"", b"Reply-To: bob@postroom.localhost\r\n")):
         raw = b"%sFrom: alice@example.com\r\nTo: bob@postroom.localhost\r\nSubject: %d\r\n\r\nHi\r\n"
         await server.deliver(raw % (field, number), "bob")
-        threads = []
+        threads: list[dict[str, Any]] = []
         while not threads:
             page = (await server.api.get(f"/v1/inboxes/{bob}/threads")).json()
             threads = [thread for thread in page["data"] if thread["subject"] == str(number)]

@@ -10,8 +10,8 @@ from typing import BinaryIO
 import msgspec
 
 from postroom.extraction import ocr
-from postroom.extraction.frames import MAX_JOB_BYTES, ReadingJob
 from postroom.extraction.extract import extract
+from postroom.extraction.frames import MAX_JOB_BYTES, ReadingJob
 from postroom.mail.extraction import Extraction
 from postroom.processes.confinement import (
     allow_processor_seconds,
