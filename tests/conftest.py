@@ -200,6 +200,15 @@ class Server:
 
         await asyncio.to_thread(hand_over)
 
+    async def deliver_to(self, raw: bytes, address: str, sender: str = "alice@example.com") -> None:
+        """To any address."""
+
+        def hand_over() -> None:
+            with smtplib.SMTP("127.0.0.1", self.smtp_port) as smtp:
+                smtp.sendmail(sender, [address], raw)
+
+        await asyncio.to_thread(hand_over)
+
     async def next_event(self, after: str | None = None) -> dict[str, Any]:
         """Waits for the event behind `after`."""
         query = {"wait": "60", "limit": "1"} | ({} if after is None else {"after": after})

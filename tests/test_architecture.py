@@ -43,7 +43,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "queue": ["schedule", "suppressions", "idempotency", "deliveries", "work"],
     "events": ["kinds", "payload", "events", "webhooks", "webhook_log", "announce"],
-    "inward": ["bounces", "examine", "deposit", "receive"],
+    "inward": ["bounces", "examine", "review_answers", "deposit", "receive"],
     "outward": [
         *(
             "courier",
@@ -57,7 +57,7 @@ ROOMS: dict[str, list[str]] = {
             "decide",
             "signing",
         ),
-        *("deliver_mail", "deliver_webhook", "watch_holds"),
+        *("deliver_mail", "deliver_webhook", "reviewers", "watch_holds"),
     ],
 }
 FILES_OF_A_ROOM = 14

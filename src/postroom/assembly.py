@@ -16,13 +16,14 @@ from postroom.couriers.relay import parse_outbound
 from postroom.couriers.webhook import HttpCourier
 from postroom.extraction.pool import ExtractionPool
 from postroom.first_start import RETURN_PATH, make_first_account, make_service_key
-from postroom.inward import examine
+from postroom.inward import examine, review_answers
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader
 from postroom.mail import dkim
 from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.target import ForbiddenTarget, check_url
 from postroom.outward.deliver_mail import Outbound, deliver_mail
 from postroom.outward.deliver_webhook import deliver_webhook
+from postroom.outward.reviewers import deliver_notice, weigh_answer
 from postroom.outward.signing import Signers
 from postroom.outward.watch_holds import watch_holds
 from postroom.queue import deliveries
@@ -47,6 +48,8 @@ KEY_USE_SECONDS = 5.0
 EXAMINATIONS = Queue(examine.BELL, examine.claim_due, examine.renew, at_once=8)
 WEBHOOKS = Queue(deliveries.WEBHOOK_BELL, deliveries.claim_webhooks, deliveries.renew, at_once=100)
 MAIL = Queue(deliveries.BELL, deliveries.claim_mail, deliveries.renew, at_once=64)
+NOTICES = Queue(deliveries.NOTICE_BELL, deliveries.claim_notices, deliveries.renew, at_once=8)
+ANSWERS = Queue(review_answers.BELL, review_answers.claim_due, review_answers.renew, at_once=8)
 
 
 class Postroom:
@@ -100,6 +103,8 @@ async def serving(
         outbound = Outbound(courier, signers, return_path_secret, door_for_mail.reader)
         run(stack, send_out(resources, outbound, make_key))
         run(stack, watch_holds(resources))
+        run(stack, work_through(resources, NOTICES, partial(deliver_notice, resources, outbound)))
+        run(stack, work_through(resources, ANSWERS, partial(weigh_answer, resources, lookup)))
 
         webhook_courier = HttpCourier(resolver, allow_private=allows_private_targets(config))
         stack.push_async_callback(webhook_courier.close)

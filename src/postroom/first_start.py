@@ -7,6 +7,7 @@ from postroom.accounts import accounts, domains, keys, secret_values
 from postroom.accounts.accounts import Account
 from postroom.config import Config
 from postroom.events import webhooks
+from postroom.inward.review_answers import REVIEW
 from postroom.mail import dkim
 from postroom.mailbox import attachments
 from postroom.storage.database import Database, Tx
@@ -17,7 +18,7 @@ RETURN_PATH = "return-path"
 
 def make_first_account(tx: Tx, config: Config, now: int) -> str | None:
     """On an empty database: an account and its key. The token is returned this once."""
-    secret_values.make_missing(tx, attachments.LINKS, RETURN_PATH)
+    secret_values.make_missing(tx, attachments.LINKS, RETURN_PATH, REVIEW)
     if accounts.is_any(tx):
         return None
     account: Account = accounts.add(tx, FIRST_ACCOUNT, config.plan, now)

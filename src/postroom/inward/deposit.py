@@ -10,9 +10,10 @@ from postroom.clock import to_iso
 from postroom.events.announce import announce_all
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
-from postroom.inward import examine
+from postroom.inward import examine, review_answers
 from postroom.inward.bounces import apply_report
 from postroom.inward.examine import Examination
+from postroom.inward.review_answers import ReviewAnswer, Reviewed
 from postroom.mail.address import Address, mailbox_of, normalize
 from postroom.mail.bounce import Report
 from postroom.mail.parse import ParsedMail
@@ -35,6 +36,7 @@ class Destination(Struct, frozen=True):
 
     inbox_id: str
     bounce_path: BouncePath | None = None
+    review: Reviewed | None = None  # the answer of a reviewer, which is put into no inbox
 
 
 class Arrival(Struct, frozen=True):
@@ -90,7 +92,7 @@ Handover = tuple[int, ReadMail, Destination]  # a mail for one inbox, with its n
 def deposit(tx: Tx, mails: list[ReadMail]) -> list[list[str]]:
     """Gives for each mail the bells to ring after the commit."""
     bells: list[list[str]] = [[] for _ in mails]
-    taken = take_over(tx, mails)
+    taken = set_answers_aside(tx, take_over(tx, mails), bells)
     owners = count_mails(tx, taken)
     for part in in_parts(taken):
         copies = store(tx, part, owners)
@@ -110,6 +112,33 @@ def take_over(tx: Tx, mails: list[ReadMail]) -> list[Handover]:
         tx, [(destination.inbox_id, read.content_hash, read.now) for _, read, destination in handed]
     )
     return [each for each, is_new in zip(handed, are_new, strict=True) if is_new]
+
+
+def set_answers_aside(tx: Tx, taken: list[Handover], bells: list[list[str]]) -> list[Handover]:
+    """Answers of reviewers wait until it is known who wrote them. Gives what goes into inboxes."""
+    answers = [(number, read, reviewed) for number, read, to in taken if (reviewed := to.review) is not None]
+    review_answers.add_all(tx, [to_answer(read, reviewed) for _, read, reviewed in answers])
+    for number, _, _ in answers:
+        bells[number].append(review_answers.BELL)
+    return [each for each in taken if each[2].review is None]
+
+
+def to_answer(read: ReadMail, reviewed: Reviewed) -> ReviewAnswer:
+    arrival = read.arrival
+    first_line = next((line for line in read.reply_text.splitlines() if line.strip()), "")
+    return ReviewAnswer(
+        id=review_answers.new_id(read.now),
+        message_id=reviewed.message_id,
+        reviewer=reviewed.reviewer,
+        from_address=read.mail.from_address,
+        first_line=first_line[:1000],
+        is_automated=read.automated,
+        peer_ip=arrival.peer_ip,
+        helo=arrival.helo,
+        mail_from=arrival.mail_from,
+        content=read.kept[len(arrival.trace) :],
+        due_at=read.now,
+    )
 
 
 def count_mails(tx: Tx, taken: list[Handover]) -> dict[str, Inbox]:

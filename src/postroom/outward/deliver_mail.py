@@ -12,9 +12,10 @@ from postroom.clock import DAY, SECOND
 from postroom.events import kinds
 from postroom.events.announce import announce
 from postroom.events.payload import Fate, News
+from postroom.inward import review_answers
 from postroom.inward.deposit import Arrival, Destination
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
-from postroom.mail import bounce, return_path
+from postroom.mail import bounce, return_path, review_path
 from postroom.mail.address import mailbox_of
 from postroom.mail.content_hash import content_hash
 from postroom.mailbox import attachments, documents, holds, inboxes, messages
@@ -200,13 +201,13 @@ async def address_and_sign(
 
 async def deliver_inside(resources: Resources, reader: Reader, job: MailJob, raw: bytes) -> Receipt:
     """Through the same receive path as any mail; nothing crosses the network."""
-    inbox = await resources.db.read(inboxes.find_by_address, mailbox_of(job.delivery.target))
-    if inbox is None:
+    destination = await resources.db.read(find_inside, job.delivery.target)
+    if destination is None:
         raise DeliveryError("5.1.1 No such inbox here.", permanent=True, code=550, enhanced="5.1.1")
     date = formatdate(resources.now() / SECOND, usegmt=True).replace("GMT", "+0000")
     trace = f"Received: by {resources.config.domain} id {job.delivery.id};\r\n\t{date}\r\n"
     arrival = Arrival(
-        destinations=(Destination(inbox.id),),
+        destinations=(destination,),
         raw=raw,
         trace=trace.encode(),
         peer_ip="",
@@ -219,6 +220,15 @@ async def deliver_inside(resources: Resources, reader: Reader, job: MailJob, raw
         reason = "5.4.6 Mail has passed too many servers."
         raise DeliveryError(reason, permanent=True, code=554, enhanced="5.4.6") from None
     return Receipt(250, "2.1.5 Stored in the inbox.")
+
+
+def find_inside(tx: Tx, address: str) -> Destination | None:
+    local_part = address.rpartition("@")[0]
+    if review_path.is_review_path(local_part):
+        reviewed = review_answers.find_reviewed(tx, local_part)
+        return None if reviewed is None else Destination(reviewed.inbox_id, review=reviewed)
+    inbox = inboxes.find_by_address(tx, mailbox_of(address))
+    return None if inbox is None else Destination(inbox.id)
 
 
 def record_outcome(

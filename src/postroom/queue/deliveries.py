@@ -9,12 +9,13 @@ from msgspec import Struct, structs
 from postroom.accounts.reach import Reach
 from postroom.mailbox import messages
 from postroom.queue import schedule
-from postroom.queue.schedule import MAIL, WEBHOOK
+from postroom.queue.schedule import MAIL, NOTICE, WEBHOOK
 from postroom.storage.database import Row, Tx, one_of
 
 BELL = "deliveries"
 WEBHOOK_BELL = "webhooks"
 HOLDS_BELL = "holds"
+NOTICE_BELL = "notices"
 PENDING, DONE, FAILED, CANCELLED, BOUNCED = "pending", "delivered", "failed", "cancelled", "bounced"
 HELD = "held"  # it waits for a person, a moment or the end of a pause
 
@@ -99,6 +100,10 @@ def add_all(tx: Tx, new: Sequence[NewDelivery]) -> None:
 
 def claim_mail(tx: Tx, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
     return _claim_due(tx, MAIL, running, limit, now)
+
+
+def claim_notices(tx: Tx, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
+    return _claim_due(tx, NOTICE, running, limit, now)
 
 
 def claim_webhooks(tx: Tx, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
@@ -226,9 +231,11 @@ def try_again_at(tx: Tx, delivery: Delivery, due_at: int, code: int | None, repl
     )
 
 
-def list_of_message(tx: Tx, message_id: str) -> list[Delivery]:
+def list_of_message(tx: Tx, message_id: str, kind: str = MAIL) -> list[Delivery]:
     rows = tx.all(
-        "select * from deliveries where message_id = :id and kind = 'mail' order by position", id=message_id
+        "select * from deliveries where message_id = :id and kind = :kind order by position",
+        id=message_id,
+        kind=kind,
     )
     return [Delivery.from_row(row) for row in rows]
 

@@ -7,9 +7,10 @@ from typing import cast
 from postroom import log
 from postroom.accounts import domains
 from postroom.clock import DAY, to_mail_date
+from postroom.inward import review_answers
 from postroom.inward.deposit import Arrival, Destination
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
-from postroom.mail import return_path
+from postroom.mail import return_path, review_path
 from postroom.mail.address import mailbox_of
 from postroom.mailbox import inboxes, messages
 from postroom.resources import Resources, Tx
@@ -39,6 +40,11 @@ class Residents:
         local_part = address.rpartition("@")[0]
         if return_path.is_return_path(local_part):
             return self._find_return_path(tx, local_part)
+        if review_path.is_review_path(local_part):
+            reviewed = review_answers.find_reviewed(tx, local_part)
+            if reviewed is None:
+                return Refused.UNKNOWN
+            return Accepted(Destination(reviewed.inbox_id, review=reviewed))
         inbox = inboxes.find_by_address(tx, mailbox)
         return Refused.UNKNOWN if inbox is None else Accepted(Destination(inbox.id))
 

@@ -24,6 +24,8 @@ from postroom.web.metrics import Metrics
 from postroom.web.public import Site
 from postroom.web.reading import read_query
 from postroom.web.request_limit import RequestLimit
+from postroom.web.review import PREFIX as REVIEW_PREFIX
+from postroom.web.review import answer_review
 from postroom.web.routes import ROUTES
 from postroom.web.routing import Found, Route, Router
 from postroom.web.stream import Streams
@@ -92,6 +94,9 @@ class Door:
         path = request.scope["path"]
         if is_signed_link(request):
             return await self._open_link(visit)
+        if path.startswith(REVIEW_PREFIX):
+            visit.route = f"{REVIEW_PREFIX}{{token}}"
+            return await answer_review(self._resources, request)
         if path == MCP_PATH:
             return await self._open_mcp(visit)
         found = self._router.find(request.method, path)
