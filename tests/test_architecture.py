@@ -39,7 +39,17 @@ ROOMS: dict[str, list[str]] = {
         *("keys", "limits", "domains"),
     ],
     "mailbox": [
-        *("inboxes", "attachments", "threads", "documents", "holds", "messages", "message_json", "raw_mails"),
+        *(
+            "inboxes",
+            "attachments",
+            "threads",
+            "documents",
+            "holds",
+            "messages",
+            "message_json",
+            "raw_mails",
+            "drafts",
+        ),
     ],
     "queue": ["schedule", "suppressions", "idempotency", "deliveries", "work"],
     "events": ["kinds", "payload", "events", "webhooks", "webhook_log", "announce"],

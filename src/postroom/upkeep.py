@@ -5,7 +5,7 @@ import asyncio
 from postroom import log
 from postroom.clock import DAY
 from postroom.events import events
-from postroom.mailbox import raw_mails
+from postroom.mailbox import drafts, raw_mails
 from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -46,15 +46,19 @@ async def one_round(resources: Resources) -> None:
 
 
 async def sweep_orphans(resources: Resources) -> None:
-    """Blobs that no mail names: their process died between the blob and its row."""
+    """Blobs that neither a mail nor a draft names: their process died between the blob and its row."""
     try:
         names = await asyncio.to_thread(lambda: list(resources.blobs.names(ORPHAN_AGE_SECONDS)))
         for name in names:
-            if not await resources.db.read(raw_mails.is_blob_used, name):
+            if not await resources.db.read(is_blob_used, name):
                 await asyncio.to_thread(resources.blobs.remove, name)
             await asyncio.sleep(0)
     except Exception as error:
         log.get().error("blobs were not swept", reason=str(error))
+
+
+def is_blob_used(tx: Tx, name: str) -> bool:
+    return raw_mails.is_blob_used(tx, name) or drafts.is_blob_used(tx, name)
 
 
 def expire_deliveries(tx: Tx, now: int) -> int:
@@ -97,6 +101,8 @@ def empty_removed_inbox(tx: Tx) -> list[str] | None:
     )
     if rows:
         return [blob for row in rows if (blob := _remove_message(tx, row["id"])) is not None]
+    if (blobs := drafts.remove_of_inbox(tx, inbox_id, STEP_ROWS)) is not None:
+        return blobs
     _remove_threads(tx, inbox_id)
     return []
 

@@ -20,6 +20,13 @@ SEND_AHEAD = 30 * DAY
 FILES_LIMIT_BYTES = 25 * 1024 * 1024
 
 
+class DraftVersion(Struct, frozen=True):
+    """The draft that an order was made from, as it was read."""
+
+    id: str
+    version: int
+
+
 class Order(Struct, frozen=True):
     """What the client wants sent; every value has been read and found valid by itself."""
 
@@ -43,6 +50,7 @@ class Order(Struct, frozen=True):
     forward_of: str | None = None
     headers: dict[str, str] = {}
     metadata: dict[str, str] = {}
+    draft: DraftVersion | None = None
 
 
 class Context(Struct, frozen=True):

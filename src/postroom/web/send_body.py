@@ -166,11 +166,16 @@ def read_subject(body: SendBody) -> str:
         return ""
     if body.forward_of is not None and not body.subject:
         return ""
-    if not body.subject or len(body.subject) > SUBJECT_LIMIT:
+    subject = body.subject or ""
+    require_subject(subject)
+    return subject
+
+
+def require_subject(subject: str) -> None:
+    if not subject or len(subject) > SUBJECT_LIMIT:
         raise BadRequest(f"subject must be 1 to {SUBJECT_LIMIT} characters.", field="subject")
-    if CONTROL.search(body.subject):
+    if CONTROL.search(subject):
         raise BadRequest("subject must not hold line breaks or control characters.", field="subject")
-    return body.subject
 
 
 def read_reply_to(value: str | None) -> str | None:
