@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from postroom import __version__
-from postroom.config import PLANS, SETTINGS, Config, ConfigError, Endpoint, Plan, Setting, load
+from postroom.config import CAPTURE, PLANS, SETTINGS, Config, ConfigError, Endpoint, Plan, Setting, load
 from postroom_client.cli import app
 from postroom_client.cli import domains as domain_commands
 from postroom_client.cli.command import command, group
@@ -125,6 +125,7 @@ def _welcome(postroom: "Postroom") -> str:
         f"  API docs  {config.base_url}/docs",
         f"  SMTP      {Endpoint(config.smtp.host, postroom.smtp_port)}",
         f"  Data      {place}",
+        f"  Mail out  {_way_out(config)}",
     ]
     if postroom.first_token is None:
         return "\n".join(
@@ -144,6 +145,13 @@ def _welcome(postroom: "Postroom") -> str:
             "",
         ]
     )
+
+
+def _way_out(config: Config) -> str:
+    """Without the password of a relay."""
+    if config.outbound == CAPTURE:
+        return "captured: mail for outside is kept and never sent (POSTROOM_OUTBOUND=mx sends it)"
+    return "straight to the recipients' servers" if config.outbound == "mx" else "through a relay"
 
 
 @app.command()

@@ -9,8 +9,9 @@ from functools import partial
 
 from postroom.accounts import secret_values
 from postroom.clock import Clock, SystemClock
-from postroom.config import Config, ConfigError, Endpoint, allows_private_targets
+from postroom.config import CAPTURE, Config, ConfigError, Endpoint, allows_private_targets
 from postroom.conversion import convert_old_rows
+from postroom.couriers.capture import CapturingCourier
 from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.relay import parse_outbound
 from postroom.couriers.webhook import HttpCourier
@@ -21,6 +22,7 @@ from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader
 from postroom.mail import dkim
 from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.target import ForbiddenTarget, check_url
+from postroom.outward.courier import MailCourier
 from postroom.outward.deliver_mail import Outbound, deliver_mail
 from postroom.outward.deliver_webhook import deliver_webhook
 from postroom.outward.reviewers import deliver_notice, weigh_answer
@@ -161,8 +163,10 @@ def require_webhook_url(config: Config) -> None:
         raise ConfigError("POSTROOM_WEBHOOK_URL", error.reason) from None
 
 
-def mail_courier(resources: Resources) -> SmtpCourier:
+def mail_courier(resources: Resources) -> MailCourier:
     config = resources.config
+    if config.outbound == CAPTURE:
+        return CapturingCourier()
     try:
         relay = parse_outbound(config.outbound)
     except ValueError as error:

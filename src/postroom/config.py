@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 Plan = Literal["free", "developer", "business"]
 PLANS: tuple[Plan, ...] = get_args(Plan)
 MAX_WORKERS = 64
+HOME_DOMAIN = "postroom.localhost"
+CAPTURE = "capture"
 
 SWITCH: dict[str, bool | None] = {
     "": None,
@@ -51,7 +53,7 @@ class Config:
     database_url: str  # "" is SQLite in the data folder
     api_key: str  # "" makes a random one
     plan: Plan
-    outbound: str
+    outbound: str  # capture, mx, or the URL of a relay
     webhook_url: str  # "" sets none
     webhook_secret: str  # "" makes a random one
     allow_private: bool | None  # None: only while base_url is loopback
@@ -70,12 +72,13 @@ def allows_private_targets(config: Config) -> bool:
 
 
 def load(environment: Mapping[str, str]) -> Config:
-    return Config(
-        **{
-            setting.field: setting.read(setting.name, environment.get(setting.name) or setting.default)
-            for setting in SETTINGS
-        }
-    )
+    values = {
+        setting.field: setting.read(setting.name, environment.get(setting.name) or setting.default)
+        for setting in SETTINGS
+    }
+    # At home nobody outside could answer, so nothing goes there by surprise.
+    values["outbound"] = values["outbound"] or (CAPTURE if values["domain"] == HOME_DOMAIN else "mx")
+    return Config(**values)
 
 
 def _folder(name: str, value: str) -> Path:
@@ -174,9 +177,9 @@ SETTINGS = (
     Setting("POSTROOM_HTTP", "http", "127.0.0.1:8025", _endpoint, "Address of the REST interface."),
     Setting("POSTROOM_SMTP", "smtp", "127.0.0.1:2525", _endpoint, "Address that takes mail in."),
     Setting("POSTROOM_BASE_URL", "base_url", "", _base_url, "The URL that clients use."),
-    Setting("POSTROOM_DOMAIN", "domain", "postroom.localhost", _domain, "Domain of the inboxes."),
+    Setting("POSTROOM_DOMAIN", "domain", HOME_DOMAIN, _domain, "Domain of the inboxes."),
     Setting("POSTROOM_DATABASE_URL", "database_url", "", _database_url, "postgresql://…"),
-    Setting("POSTROOM_OUTBOUND", "outbound", "mx", _text, "mx, or a relay: smtp://…"),
+    Setting("POSTROOM_OUTBOUND", "outbound", "", _text, "capture, mx, or a relay: smtp://…"),
     Setting("POSTROOM_WEBHOOK_URL", "webhook_url", "", _text, "First account's webhook."),
     Setting("POSTROOM_WEBHOOK_SECRET", "webhook_secret", "", _webhook_secret, "Its secret."),
     Setting("POSTROOM_ALLOW_PRIVATE_WEBHOOKS", "allow_private", "", _switch, "on or off: private targets."),

@@ -18,7 +18,7 @@ PENDING, SENT, RECEIVED, FAILED = "pending", "sent", "received", "failed"
 THREAD_IDS_LIMIT = 300
 
 COLUMNS = (
-    "messages.id, messages.inbox_id, messages.thread_id, status, has_attachments, has_hold,"
+    "messages.id, messages.inbox_id, messages.thread_id, status, has_attachments, has_hold, is_captured,"
     f" {documents.COLUMNS}"
 )
 
@@ -31,6 +31,7 @@ class Message:
     status: str
     has_attachments: bool
     has_hold: bool
+    is_captured: bool
     document: bytes
 
     @classmethod
@@ -42,6 +43,7 @@ class Message:
             row["status"],
             bool(row["has_attachments"]),
             bool(row["has_hold"]),
+            bool(row["is_captured"]),
             documents.from_row(row),
         )
 
@@ -203,6 +205,10 @@ def set_status(tx: Tx, message_id: str, status: str) -> bool:
         id=message_id,
     )
     return changed == 1
+
+
+def mark_captured(tx: Tx, message_id: str) -> None:
+    tx.run("update messages set is_captured = 1 where id = :id", id=message_id)
 
 
 def require_visible(tx: Tx, message_id: str) -> None:

@@ -14,7 +14,7 @@ from postroom.errors import NotFound, Unavailable
 from postroom.queue import deliveries
 from postroom.resources import Resources
 from postroom.web import openapi as description
-from postroom.web import shapes
+from postroom.web import server_shapes
 from postroom.web.metrics import Metrics
 from postroom.web.routing import Route
 
@@ -35,12 +35,12 @@ class Site:
     metrics: Metrics
 
 
-async def health(site: Site) -> shapes.Health:
+async def health(site: Site) -> server_shapes.Health:
     """Is the process alive"""
-    return shapes.Health()
+    return server_shapes.Health()
 
 
-async def ready(site: Site) -> shapes.Readiness:
+async def ready(site: Site) -> server_shapes.Readiness:
     """Can it do its work: database and blobs answer, and mail is taken in"""
     try:
         async with asyncio.timeout(5):
@@ -51,8 +51,8 @@ async def ready(site: Site) -> shapes.Readiness:
     workforce = site.resources.workforce
     if workforce.expected and not workforce.running:
         raise Unavailable("No worker takes mail in. One is being started.", retry_after=5)
-    return shapes.Readiness(
-        shapes.Workers(workforce.expected, workforce.running, workforce.restarts),
+    return server_shapes.Readiness(
+        server_shapes.Workers(workforce.expected, workforce.running, workforce.restarts),
     )
 
 

@@ -163,7 +163,9 @@ class ShownRecipient(Struct, rename="camel", frozen=True):
     """One recipient of a sent mail, and how far its delivery has come."""
 
     address: str
-    state: Annotated[str, Meta(description="pending, delivered, failed, cancelled or bounced")]
+    state: Annotated[
+        str, Meta(description="pending, held, delivered, captured, failed, cancelled or bounced")
+    ]
     attempts: int
     last_code: int | None
     last_reply: str
@@ -191,6 +193,7 @@ Message = msgspec.defstruct(
         ("attachments", list[ShownAttachment]),
         ("recipients", list[ShownRecipient] | UnsetType, UNSET),
         ("hold", ShownHold | UnsetType, UNSET),
+        ("captured", bool | UnsetType, UNSET),
     ],
     rename="camel",
     kw_only=True,
@@ -302,23 +305,3 @@ class DomainPage(Struct, rename="camel", frozen=True):
     total: int
 
 
-class Health(Struct, rename="camel", frozen=True):
-    status: Literal["ok"] = "ok"
-
-
-class Workers(Struct, rename="camel", frozen=True):
-    expected: int
-    running: int
-    restarts: int
-
-
-class Readiness(Struct, rename="camel", frozen=True):
-    workers: Workers
-    status: Literal["ok"] = "ok"
-
-
-class Error(Struct, rename="camel", frozen=True, omit_defaults=True):
-    error: str
-    message: str
-    field: str = ""
-    request_id: str = ""
