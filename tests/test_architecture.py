@@ -36,7 +36,7 @@ ROOMS: dict[str, list[str]] = {
             "accounts",
             "pods",
         ),
-        *("keys", "limits", "domains"),
+        *("keys", "sessions", "limits", "domains"),
     ],
     "mailbox": [
         *("inboxes", "attachments", "threads", "documents", "holds", "messages", "message_json", "raw_mails"),

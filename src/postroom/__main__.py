@@ -121,6 +121,7 @@ def _welcome(postroom: "Postroom") -> str:
     lines = [
         f"Postroom {__version__} is ready.",
         "",
+        f"  Pages     {config.base_url}/app",
         f"  API       {config.base_url}",
         f"  API docs  {config.base_url}/docs",
         f"  SMTP      {Endpoint(config.smtp.host, postroom.smtp_port)}",
@@ -134,6 +135,7 @@ def _welcome(postroom: "Postroom") -> str:
         [
             *lines,
             f"  API key   {postroom.first_token}   (shown only now: keep it)",
+            f"  Sign in   {_link_url(config, postroom.first_link or '')}   (works once)",
             "",
             "Create your first inbox:",
             "",
@@ -144,6 +146,23 @@ def _welcome(postroom: "Postroom") -> str:
             "",
         ]
     )
+
+
+def _link_url(config: Config, token: str) -> str:
+    return f"{config.base_url or f'http://{config.http}'}/app/sign-in?link={token}"
+
+
+@app.command("login-link")
+def login_link(
+    account: AccountOption = "default",
+    operator: Annotated[bool, typer.Option("--operator", help="With the operator's pages.")] = False,
+) -> None:
+    """Print a link that opens the pages of an account once (on the server's machine)."""
+    from postroom.accounts import sessions
+
+    token = sessions.new_token()
+    _write(lambda tx, now: sessions.add_link(tx, _require_account(tx, account).id, operator, token, now))
+    print(_link_url(load(os.environ), token))
 
 
 @app.command()

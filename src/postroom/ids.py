@@ -6,7 +6,7 @@ import secrets
 from threading import Lock
 
 ACCOUNT, KEY, INBOX, THREAD, MESSAGE, EVENT = "acc", "key", "inb", "thr", "msg", "evt"
-MAIL_DELIVERY, WEBHOOK_DELIVERY, DOMAIN = "mdl", "whd", "dom"
+MAIL_DELIVERY, WEBHOOK_DELIVERY, DOMAIN, SESSION = "mdl", "whd", "dom", "ses"
 
 _SHAPE = re.compile(r"([a-z]{3})_[0-9a-f]{32}")
 # Unique, not secret: whoever knows an id still needs a key. A system call for each would take much longer.
