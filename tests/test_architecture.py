@@ -19,7 +19,7 @@ LAYERS: list[list[str]] = [
     ["upkeep", "conversion", "first_start"],
     ["processes", "extraction", "smtp", "web", "couriers"],
     ["workers"],
-    ["assembly"],
+    ["assembly", "welcome"],
     ["__main__"],
 ]
 # Inside a room as well: a file imports only the files before it.
@@ -36,7 +36,7 @@ ROOMS: dict[str, list[str]] = {
             "accounts",
             "pods",
         ),
-        *("keys", "limits", "domains"),
+        *("keys", "sessions", "limits", "domains"),
     ],
     "mailbox": [
         *(

@@ -16,7 +16,7 @@ from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.relay import parse_outbound
 from postroom.couriers.webhook import HttpCourier
 from postroom.extraction.pool import ExtractionPool
-from postroom.first_start import RETURN_PATH, make_first_account, make_service_key
+from postroom.first_start import RETURN_PATH, FirstAccount, make_first_account, make_service_key
 from postroom.inward import examine, review_answers
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader
 from postroom.mail import dkim
@@ -57,9 +57,10 @@ ANSWERS = Queue(review_answers.BELL, review_answers.claim_due, review_answers.re
 class Postroom:
     """A running server."""
 
-    def __init__(self, resources: Resources, first_token: str | None, smtp_port: int) -> None:
+    def __init__(self, resources: Resources, first: FirstAccount | None, smtp_port: int) -> None:
         self.resources = resources
-        self.first_token = first_token  # set once: when this start made the first account
+        self.first_token = None if first is None else first.token  # when this start made the first account
+        self.first_link = None if first is None else first.link
         self.smtp_port = smtp_port
 
 
@@ -86,7 +87,7 @@ async def serving(
         resolver = resolver or Resolver()
         stack.push_async_callback(resolver.close)
         resources = Resources(config, db, LocalBlobs(config.data_dir / "blobs"), clock, resolver, stopping)
-        first_token = await db.write(make_first_account, config, clock.now())
+        first = await db.write(make_first_account, config, clock.now())
 
         extractor = ExtractionPool()
         stack.push_async_callback(extractor.close)
@@ -121,10 +122,11 @@ async def serving(
         await http.start()
         stack.push_async_callback(http.stop)
         stack.push_async_callback(streams.close)
+        stack.callback(door.live.close)
         stack.callback(stopping.set)
 
         await door_for_mail.wait_until_open()
-        yield Postroom(resources, first_token, door_for_mail.port)
+        yield Postroom(resources, first, door_for_mail.port)
 
 
 async def open_database(config: Config, now: int) -> Database:

@@ -144,6 +144,48 @@ def last_position(tx: Tx, account_id: str) -> int:
     return 0 if row is None else int(row["event_position"])
 
 
+def last_id(tx: Tx, account_id: str) -> str:
+    """Of the newest event; empty when there is none."""
+    row = tx.one("select id from events where account_id = :id order by position desc limit 1", id=account_id)
+    return "" if row is None else str(row["id"])
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """That something happened, and where; without what it was."""
+
+    event_id: str
+    position: int
+    pod_id: str
+    inbox_id: str
+    thread_id: str
+    kind: str
+
+
+def list_hints(tx: Tx, account_id: str, position: int, limit: int) -> list[Hint]:
+    """Oldest first; they cost little, however large the mails are."""
+    rows = tx.all(
+        "select events.id, events.position, events.pod_id, events.inbox_id, events.kind, messages.thread_id"
+        " from events left join messages on messages.id = events.message_id"
+        " where events.account_id = :account_id and events.position > :position"
+        " order by events.position limit :limit",
+        account_id=account_id,
+        position=position,
+        limit=limit,
+    )
+    return [
+        Hint(
+            row["id"],
+            row["position"],
+            row["pod_id"] or default_pod(account_id),
+            row["inbox_id"],
+            row["thread_id"] or "",
+            row["kind"],
+        )
+        for row in rows
+    ]
+
+
 def list_after(tx: Tx, wanted: Filter, position: int, limit: int) -> list[Event]:
     """Oldest first."""
     inbox_ids = wanted.inbox_ids

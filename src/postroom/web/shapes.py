@@ -303,5 +303,3 @@ class Domain(Struct, rename="camel", frozen=True):
 class DomainPage(Struct, rename="camel", frozen=True):
     data: list[Domain]
     total: int
-
-
