@@ -7,6 +7,7 @@ from threading import Lock
 
 ACCOUNT, KEY, INBOX, THREAD, MESSAGE, EVENT = "acc", "key", "inb", "thr", "msg", "evt"
 MAIL_DELIVERY, WEBHOOK_DELIVERY, DOMAIN = "mdl", "whd", "dom"
+POD, AUDIT, RULE = "pod", "aud", "rul"
 
 _SHAPE = re.compile(r"([a-z]{3})_[0-9a-f]{32}")
 # Unique, not secret: whoever knows an id still needs a key. A system call for each would take much longer.
