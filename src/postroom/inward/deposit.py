@@ -200,7 +200,13 @@ def put_outside(number: int, read: ReadMail, destination: Destination, inbox: In
 
 
 def to_names(mail: ParsedMail) -> Names:
-    return Names(list(mail.in_reply_to), list(mail.references), participants(mail), mail.from_address)
+    return Names(
+        list(mail.in_reply_to),
+        list(mail.references),
+        participants(mail),
+        mail.from_address,
+        list(mail.senders),
+    )
 
 
 def put_into_thread(tx: Tx, number: int, read: ReadMail, destination: Destination, inbox: Inbox) -> Copy:
