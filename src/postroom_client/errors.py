@@ -131,6 +131,14 @@ class LastKey(PostroomError):
     code, status = "last_key", 409
 
 
+class NotHeld(PostroomError):
+    code, status = "not_held", 409
+
+
+class ContentChanged(PostroomError):
+    code, status = "content_changed", 409
+
+
 class NothingToDo(PostroomError):
     code, status = "nothing_to_do", 409
 

@@ -103,6 +103,8 @@ def get(tx: Tx, reach: Reach, domain_id: str) -> Domain:
 
 
 def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Domain], int]:
+    if reach.inbox_id is not None:
+        return [], 0
     column = "account_id" if reach.pod_id is None else "pod_id"
     owner_id = reach.pod_id or reach.account_id
     rows = tx.all(

@@ -337,10 +337,13 @@ def remove(tx: Tx, key_id: str) -> None:
 
 def get_of(tx: Tx, within: Reach, key_id: str) -> Key:
     """One that reaches exactly this far."""
-    key = get(tx, within.account_id, key_id)
-    if key.reach != within:
+    wanted, params = _exactly(within)
+    row = ids.is_id(ids.KEY, key_id) and tx.one(
+        f"select * from keys where id = :key_id and {wanted}", key_id=key_id, **params
+    )
+    if not row:
         raise NotFound("No such key.")
-    return key
+    return Key.from_row(row)
 
 
 def remove_all_of_inbox(tx: Tx, inbox_id: str) -> None:
