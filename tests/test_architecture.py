@@ -16,7 +16,7 @@ LAYERS: list[list[str]] = [
     ["storage"],
     ["resources"],
     ["accounts", "mailbox", "queue", "events", "inward", "outward"],
-    ["upkeep", "conversion", "first_start"],
+    ["deletion", "upkeep", "conversion", "first_start"],
     ["processes", "extraction", "smtp", "web", "couriers"],
     ["workers"],
     ["assembly", "welcome"],
@@ -33,10 +33,11 @@ ROOMS: dict[str, list[str]] = {
             "actors",
             "approval",
             "pauses",
+            "audit",
             "accounts",
             "pods",
         ),
-        *("keys", "sessions", "limits", "domains"),
+        *("keys", "sessions", "limits", "domains", "policy"),
     ],
     "mailbox": [
         *(
@@ -53,7 +54,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "queue": ["schedule", "suppressions", "idempotency", "deliveries", "work"],
     "events": ["kinds", "payload", "events", "webhooks", "webhook_log", "announce"],
-    "inward": ["bounces", "examine", "review_answers", "deposit", "receive"],
+    "inward": ["bounces", "admit", "examine", "review_answers", "deposit", "receive"],
     "outward": [
         *(
             "courier",
@@ -70,7 +71,7 @@ ROOMS: dict[str, list[str]] = {
         *("deliver_mail", "deliver_webhook", "reviewers", "watch_holds"),
     ],
 }
-FILES_OF_A_ROOM = 14
+FILES_OF_A_ROOM = 15
 DOORS = {"smtp", "web", "couriers", "extraction"}
 PURE = {"mail", "errors", "config"}
 IMPURE_MODULES = {"asyncio", "socket", "subprocess", "threading", "sqlite3", "psycopg"}

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from postroom import log
+from postroom import deletion, log
+from postroom.accounts import audit
 from postroom.clock import DAY
-from postroom.events import events
 from postroom.mailbox import drafts, raw_mails
 from postroom.queue import idempotency
 from postroom.resources import Resources
@@ -24,6 +24,8 @@ EXPIRING = (
     ("idempotency_keys", "account_id, idempotency_key", "created_at", idempotency.LIFETIME),
     ("sessions", "id", "expires_at", 0),
     ("login_links", "token_hash", "expires_at", 0),
+    ("audit", "id", "created_at", audit.LIFETIME),
+    ("policy_audit", "id", "created_at", audit.LIFETIME),
 )
 
 
@@ -102,27 +104,11 @@ def empty_removed_inbox(tx: Tx) -> list[str] | None:
         "select id from messages where inbox_id = :inbox_id limit :rows", inbox_id=inbox_id, rows=STEP_ROWS
     )
     if rows:
-        return [blob for row in rows if (blob := _remove_message(tx, row["id"])) is not None]
+        return [blob for row in rows if (blob := deletion.erase(tx, row["id"])) is not None]
     if (blobs := drafts.remove_of_inbox(tx, inbox_id, STEP_ROWS)) is not None:
         return blobs
     _remove_threads(tx, inbox_id)
     return []
-
-
-def _remove_message(tx: Tx, message_id: str) -> str | None:
-    row = tx.one("select blob from raw_mails where message_id = :id", id=message_id)
-    tx.run(
-        "delete from attempts where delivery_id in (select id from deliveries where message_id = :id)",
-        id=message_id,
-    )
-    for table in ("raw_mails", "attachments", "checks", "deliveries"):
-        tx.run(f"delete from {table} where message_id = :id", id=message_id)
-    events.forget_texts(tx, message_id)
-    tx.run("delete from messages where id = :id", id=message_id)
-    blob: str | None = None if row is None else row["blob"]
-    if blob is None or tx.one("select 1 as found from raw_mails where blob = :blob limit 1", blob=blob):
-        return None
-    return blob
 
 
 def _remove_threads(tx: Tx, inbox_id: str) -> None:
@@ -137,4 +123,6 @@ def _remove_threads(tx: Tx, inbox_id: str) -> None:
         for table in ("handovers", "correspondents"):
             tx.run(f"delete from {table} where inbox_id = :inbox_id", inbox_id=inbox_id)
         tx.run("delete from webhooks where owner = :inbox_id", inbox_id=inbox_id)
+        for table in ("policies", "policy_rules", "pauses"):
+            tx.run(f"delete from {table} where scope_id = :inbox_id", inbox_id=inbox_id)
         tx.run("delete from removed_inboxes where inbox_id = :inbox_id", inbox_id=inbox_id)

@@ -45,6 +45,11 @@ async def test_the_description_lists_every_route_with_its_types(server: Server) 
         "createdAt",
         "webhookUrl",
         "webhookSecret",
+        "podId",
+        "approval",
+        "limits",
+        "metadata",
+        "retentionDays",
     }
 
 

@@ -16,6 +16,14 @@ class Reach(Struct, frozen=True):
             and self.inbox_id in (None, inbox_id)
         )
 
+    def includes(self, other: "Reach") -> bool:
+        """Whether all that the other reaches lies within."""
+        return (
+            self.account_id == other.account_id
+            and self.pod_id in (None, other.pod_id)
+            and self.inbox_id in (None, other.inbox_id)
+        )
+
     def covers_pod(self, pod_id: str) -> bool:
         return self.inbox_id is None and self.pod_id in (None, pod_id)
 

@@ -10,7 +10,8 @@ from postroom.clock import to_iso
 from postroom.events.announce import announce_all
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
-from postroom.inward import examine, review_answers
+from postroom.inward import admit, examine, review_answers
+from postroom.inward.admit import Names
 from postroom.inward.bounces import apply_report
 from postroom.inward.examine import Examination
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
@@ -84,6 +85,11 @@ class Copy(Struct, frozen=True):
     thread: Thread
     starts_thread: bool
     document: Document
+    is_kept_back: bool = False  # until its sender has been judged by a policy
+
+    @property
+    def needs_examination(self) -> bool:
+        return self.is_kept_back or self.read.needs_examination
 
 
 Handover = tuple[int, ReadMail, Destination]  # a mail for one inbox, with its number
@@ -93,9 +99,10 @@ def deposit(tx: Tx, mails: list[ReadMail]) -> list[list[str]]:
     """Gives for each mail the bells to ring after the commit."""
     bells: list[list[str]] = [[] for _ in mails]
     taken = set_answers_aside(tx, take_over(tx, mails), bells)
-    owners = count_mails(tx, taken)
+    kept_back = inboxes.find_guarded(tx, {destination.inbox_id for _, _, destination in taken})
+    owners = count_mails(tx, taken, kept_back)
     for part in in_parts(taken):
-        copies = store(tx, part, owners)
+        copies = store(tx, part, owners, kept_back)
         for number, rung in tell(tx, copies):
             bells[number] += rung
     return bells
@@ -141,18 +148,19 @@ def to_answer(read: ReadMail, reviewed: Reviewed) -> ReviewAnswer:
     )
 
 
-def count_mails(tx: Tx, taken: list[Handover]) -> dict[str, Inbox]:
+def count_mails(tx: Tx, taken: list[Handover], kept_back: frozenset[str]) -> dict[str, Inbox]:
     """Before anything else, and in the order of the ids: so nodes wait for each other in one order only.
 
-    A mail that names no other starts a thread for sure.
+    A mail that names no other starts a thread for sure. What is kept back is counted when it is let in.
     """
-    counts = Counter(destination.inbox_id for _, _, destination in taken)
-    started = Counter(destination.inbox_id for _, read, destination in taken if not names_others(read.mail))
+    let_in = [each for each in taken if each[2].inbox_id not in kept_back]
+    counts = Counter(destination.inbox_id for _, _, destination in let_in)
+    started = Counter(destination.inbox_id for _, read, destination in let_in if not names_others(read.mail))
     return {
         inbox_id: inboxes.count(
             tx, inbox_id, inbound=counts[inbox_id], new_threads=started[inbox_id], unread=started[inbox_id]
         )
-        for inbox_id in sorted(counts)
+        for inbox_id in sorted({destination.inbox_id for _, _, destination in taken})
     }
 
 
@@ -186,8 +194,13 @@ def row_size(read: ReadMail) -> int:
     return len(read.kept) + len(read.body_text) + len(read.mail.body_html)
 
 
-def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox]) -> list[Copy]:
-    copies = [put_into_thread(tx, *handed, owners[handed[2].inbox_id]) for handed in part]
+def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox], kept_back: frozenset[str]) -> list[Copy]:
+    copies = [
+        put_outside(*handed, owners[handed[2].inbox_id])
+        if handed[2].inbox_id in kept_back
+        else put_into_thread(tx, *handed, owners[handed[2].inbox_id])
+        for handed in part
+    ]
     count_late_starts(tx, copies)
     started = [copy for copy in copies if copy.starts_thread]
     threads.add_all(tx, [copy.thread for copy in started])
@@ -198,9 +211,31 @@ def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox]) -> list[Copy]:
     attachments.add_all(tx, [(copy.document.id, file) for copy in copies for file in copy.read.attachments])
     inboxes.add_correspondents(
         tx,
-        [(copy.inbox.id, copy.read.mail.from_address, not copy.read.needs_examination) for copy in copies],
+        [
+            (copy.inbox.id, copy.read.mail.from_address, not copy.read.needs_examination)
+            for copy in copies
+            if not copy.is_kept_back
+        ],
     )
+    admit.keep(tx, [(copy.document.id, to_names(copy.read.mail)) for copy in copies if copy.is_kept_back])
     return copies
+
+
+def put_outside(number: int, read: ReadMail, destination: Destination, inbox: Inbox) -> Copy:
+    """In no thread, until it is let in."""
+    nowhere = Thread("", inbox.id, read.mail.subject, False, 0, read.now, read.now)
+    document = to_document(inbox, nowhere, read, is_new_participant=False)
+    return Copy(number, read, destination.bounce_path, inbox, nowhere, False, document, is_kept_back=True)
+
+
+def to_names(mail: ParsedMail) -> Names:
+    return Names(
+        list(mail.in_reply_to),
+        list(mail.references),
+        participants(mail),
+        mail.from_address,
+        list(mail.senders),
+    )
 
 
 def put_into_thread(tx: Tx, number: int, read: ReadMail, destination: Destination, inbox: Inbox) -> Copy:
@@ -225,10 +260,10 @@ def count_late_starts(tx: Tx, copies: list[Copy]) -> None:
 
 def tell(tx: Tx, copies: list[Copy]) -> Iterator[tuple[int, list[str]]]:
     """The events, or the examinations that will record them. Gives numbers of mails with bells to ring."""
-    waiting = [copy for copy in copies if copy.read.needs_examination]
+    waiting = [copy for copy in copies if copy.needs_examination]
     examine.add_all(tx, [to_examination(copy) for copy in waiting])
     yield from ((copy.number, [examine.BELL]) for copy in waiting)
-    ready = [copy for copy in copies if not copy.read.needs_examination]
+    ready = [copy for copy in copies if not copy.needs_examination]
     told = announce_all(tx, [to_news(copy) for copy in ready], copies[0].read.base_url)
     yield from ((copy.number, rung) for copy, rung in zip(ready, told, strict=True))
     yield from ((copy.number, follow_report(tx, copy)) for copy in copies)
@@ -253,6 +288,7 @@ def to_new_message(copy: Copy) -> NewMessage:
         blob=read.blob,
         created_at=read.now,
         trace_bytes=len(read.arrival.trace),
+        is_blocked=copy.is_kept_back,
     )
 
 

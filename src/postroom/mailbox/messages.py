@@ -14,13 +14,16 @@ from postroom.mailbox.documents import Document, Verdicts
 from postroom.storage.database import Row, Tx
 
 INBOUND, OUTBOUND = "inbound", "outbound"
+BLOCKED = "blocked"  # in the place of the direction: it came in, and was not let in
 PENDING, SENT, RECEIVED, FAILED = "pending", "sent", "received", "failed"
 THREAD_IDS_LIMIT = 300
 
 COLUMNS = (
-    "messages.id, messages.inbox_id, messages.thread_id, status, has_attachments, has_hold, is_captured,"
-    f" {documents.COLUMNS}"
+    "messages.id, messages.inbox_id, messages.thread_id, direction, status, has_attachments, has_hold,"
+    f" is_captured, messages.created_at, {documents.COLUMNS}"
 )
+# Not those that were not let in; an index has no others.
+LISTED = "direction <> 'blocked'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class Message:
     has_hold: bool
     is_captured: bool
     document: bytes
+    created_at: int = 0
+    is_blocked: bool = False  # it came in, and was not let in
 
     @classmethod
     def from_row(cls, row: Row) -> "Message":
@@ -45,6 +50,8 @@ class Message:
             bool(row["has_hold"]),
             bool(row["is_captured"]),
             documents.from_row(row),
+            row["created_at"],
+            row["direction"] == BLOCKED,
         )
 
 
@@ -61,6 +68,7 @@ class NewMessage(Struct, frozen=True):
     trace_bytes: int = 0  # of our own trace field, before the mail as it came
     has_hold: bool = False
     key_id: str | None = None  # that sent it
+    is_blocked: bool = False
 
 
 def take_over(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
@@ -96,7 +104,7 @@ def _to_row(new: NewMessage) -> tuple[object, ...]:
         document.id,
         document.inbox_id,
         document.thread_id,
-        document.direction,
+        BLOCKED if new.is_blocked else document.direction,
         new.status,
         document.rfc_message_id,
         new.from_address,
@@ -120,6 +128,17 @@ def set_verdicts(tx: Tx, message: Message, verdicts: Verdicts | None) -> Documen
 
 def set_document(tx: Tx, document: Document) -> None:
     _set_columns(tx, document.id, documents.to_columns(document))
+
+
+def let_in(tx: Tx, document: Document, came_at: int) -> None:
+    set_document(tx, document)
+    tx.run(
+        "update messages set direction = 'inbound', thread_id = :thread_id, created_at = :came_at"
+        " where id = :id",
+        thread_id=document.thread_id,
+        came_at=came_at,
+        id=document.id,
+    )
 
 
 def _set_columns(tx: Tx, message_id: str, columns: documents.Columns) -> None:
@@ -234,25 +253,46 @@ def list_of_thread(tx: Tx, thread_id: str, limit: int, offset: int) -> list[Mess
 
 
 def list_of_inbox(
-    tx: Tx, inbox_id: str, direction: str | None, limit: int, offset: int
+    tx: Tx, inbox_id: str, direction: str | None, limit: int, offset: int, with_blocked: bool = False
 ) -> tuple[list[Message], int]:
-    filtered = "" if direction is None else " and direction = :direction"
+    """Newest first."""
+    filtered = LISTED if direction is None else "direction = :direction"
+    of_list = f"inbox_id = :inbox_id and {filtered}"
+    source = f"select {COLUMNS} from messages where {of_list}"
+    if with_blocked and direction != OUTBOUND:
+        source = _with_blocked(of_list)
     rows = tx.all(
-        f"select {COLUMNS} from messages where inbox_id = :inbox_id{filtered}"
-        " order by created_at desc, id desc limit :limit offset :offset",
+        f"{source} order by created_at desc, id desc limit :limit offset :offset",
         inbox_id=inbox_id,
         limit=limit,
         offset=offset,
         **({} if direction is None else {"direction": direction}),
+        **({"most": limit + offset} if ":most" in source else {}),
     )
-    return [Message.from_row(row) for row in rows], _total(tx, inbox_id, direction)
+    return [Message.from_row(row) for row in rows], _total(tx, inbox_id, direction, with_blocked)
 
 
-def _total(tx: Tx, inbox_id: str, direction: str | None) -> int:
-    row = tx.one("select inbound_count, outbound_count from inboxes where id = :id", id=inbox_id)
+def _with_blocked(of_list: str) -> str:
+    """Two lists, each read by its own index as far as the page reaches; what is not judged yet is in none."""
+    newest = "order by created_at desc, id desc limit :most"
+    is_judged = "not exists (select 1 from checks where message_id = messages.id)"
+    blocked = f"inbox_id = :inbox_id and direction = 'blocked' and {is_judged}"
+    return (
+        f"select * from (select * from (select {COLUMNS} from messages where {of_list} {newest}) as listed"
+        f" union all select * from (select {COLUMNS} from messages where {blocked} {newest}) as blocked)"
+        " as both_lists"
+    )
+
+
+def _total(tx: Tx, inbox_id: str, direction: str | None, with_blocked: bool) -> int:
+    row = tx.one(
+        "select inbound_count, outbound_count, blocked_count from inboxes where id = :id", id=inbox_id
+    )
     if row is None:
         return 0
     counts = {INBOUND: row["inbound_count"], OUTBOUND: row["outbound_count"]}
+    if with_blocked:
+        counts[INBOUND] += row["blocked_count"]
     return int(sum(counts.values()) if direction is None else counts[direction])
 
 

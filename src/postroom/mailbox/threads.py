@@ -22,6 +22,7 @@ class Thread:
     is_read: bool
     message_count: int
     last_message_at: int
+    created_at: int
 
     @classmethod
     def from_row(cls, row: Row) -> "Thread":
@@ -32,6 +33,7 @@ class Thread:
             bool(row["is_read"]),
             row["message_count"],
             row["last_message_at"],
+            row["created_at"],
         )
 
 
@@ -52,7 +54,7 @@ def resolve(tx: Tx, inbox_id: str, in_reply_to: Iterable[str], references: Itera
 
 def new(inbox_id: str, subject: str, is_read: bool, now: int) -> Thread:
     """A thread of one message that is not stored yet."""
-    return Thread(ids.new(ids.THREAD, now), inbox_id, subject, is_read, 1, now)
+    return Thread(ids.new(ids.THREAD, now), inbox_id, subject, is_read, 1, now, now)
 
 
 def add_all(tx: Tx, started: Sequence[Thread]) -> None:
@@ -68,17 +70,43 @@ def add_all(tx: Tx, started: Sequence[Thread]) -> None:
                 int(thread.is_read),
                 thread.message_count,
                 thread.last_message_at,
-                thread.last_message_at,
+                thread.created_at,
             )
             for thread in started
         ],
     )
 
 
+def take_away(tx: Tx, thread_id: str, count: int) -> None:
+    """Counts messages that were deleted; without any a thread is gone."""
+    row = tx.one(
+        "update threads set message_count = message_count - :count, last_message_at = coalesce("
+        "(select max(created_at) from messages where thread_id = :id), last_message_at)"
+        " where id = :id returning inbox_id, is_read",
+        count=count,
+        id=thread_id,
+    )
+    if row is None or not is_empty(tx, thread_id):
+        return
+    tx.run("delete from participants where thread_id = :id", id=thread_id)
+    tx.run("delete from threads where id = :id", id=thread_id)
+    tx.run(
+        "update inboxes set thread_count = thread_count - 1, unread_count = unread_count - :unread"
+        " where id = :inbox_id",
+        unread=1 - row["is_read"],
+        inbox_id=row["inbox_id"],
+    )
+
+
+def is_empty(tx: Tx, thread_id: str) -> bool:
+    return tx.one("select 1 as found from messages where thread_id = :id limit 1", id=thread_id) is None
+
+
 def add_message(tx: Tx, thread: Thread, is_read: bool, now: int) -> Thread:
     """Counts one more message and sets the read flag as the message demands."""
     tx.run(
-        "update threads set message_count = message_count + 1, last_message_at = :now where id = :id",
+        "update threads set message_count = message_count + 1, last_message_at ="
+        " case when last_message_at < :now then :now else last_message_at end where id = :id",
         now=now,
         id=thread.id,
     )

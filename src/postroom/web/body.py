@@ -4,9 +4,12 @@ import re
 from datetime import datetime
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from postroom.accounts import names
+from postroom.accounts import names, permissions, pods, policy
+from postroom.accounts.approval import Approval
+from postroom.accounts.limits import Budget
 from postroom.accounts.reach import Reach
 from postroom.clock import from_iso
 from postroom.errors import (
@@ -40,26 +43,70 @@ MailboxName = Annotated[
 ]
 
 
+Name = Annotated[
+    str,
+    Meta(
+        max_length=names.MAX_CHARACTERS, examples=["ci-runner"], extra_json_schema={"pattern": names.PATTERN}
+    ),
+]
+PodId = Annotated[str, Meta(description="The id of a pod, or its clientId.")]
+RetentionDays = Annotated[int, Meta(ge=1, le=3650, description="How long mail is kept.")]
+Permission = Annotated[str, Meta(extra_json_schema={"enum": list(permissions.ALL)})]
+Moment = Annotated[datetime, Meta(tz=True, examples=["2026-11-14T10:05:00Z"])]
+
+
 class NewInbox(Struct, rename="camel", frozen=True):
     mailbox_name: MailboxName
     display_name: DisplayName | None = None
     domain: Annotated[str, Meta(description="A verified domain of the account.")] | None = None
+    pod_id: PodId | None = None
+    webhook_url: Annotated[str, Meta(description="A webhook of its own.")] | None = None
 
 
 class InboxChange(Struct, rename="camel", frozen=True):
     display_name: DisplayName | UnsetType | None = UNSET
     webhook_url: str | UnsetType | None = UNSET
+    approval: Approval | UnsetType | None = UNSET
+    limits: Budget | UnsetType | None = UNSET
+    metadata: dict[str, str] | UnsetType | None = UNSET
+    retention_days: RetentionDays | UnsetType | None = UNSET
+
+
+class AccountChange(Struct, rename="camel", frozen=True):
+    name: Name | UnsetType = UNSET
+    approval: Approval | UnsetType | None = UNSET
+    retention_days: RetentionDays | UnsetType | None = UNSET
+
+
+class NewPod(Struct, rename="camel", frozen=True):
+    client_id: (
+        Annotated[
+            str,
+            Meta(description="An id of your own, unique.", extra_json_schema={"pattern": pods.CLIENT_ID}),
+        ]
+        | None
+    ) = None
+    name: Name | None = None
+
+
+class PodChange(Struct, rename="camel", frozen=True):
+    name: Name | UnsetType | None = UNSET
+    approval: Approval | UnsetType | None = UNSET
 
 
 class NewKey(Struct, rename="camel", frozen=True):
-    name: Annotated[
-        str,
-        Meta(
-            max_length=names.MAX_CHARACTERS,
-            examples=["ci-runner"],
-            extra_json_schema={"pattern": names.PATTERN},
-        ),
-    ] = ""
+    name: Name = ""
+    permissions: Annotated[list[Permission], Meta(min_length=1)] | None = None
+    expires_at: Moment | None = None
+
+
+class KeyChange(Struct, rename="camel", frozen=True):
+    name: Name | UnsetType = UNSET
+    permissions: (
+        Annotated[list[Permission], Meta(min_length=1, description="Fewer than it has.")] | UnsetType
+    ) = UNSET
+    approval: Approval | UnsetType | None = UNSET
+    limits: Budget | UnsetType | None = UNSET
 
 
 EventType = Annotated[str, Meta(extra_json_schema={"enum": list(kinds.KINDS)})]
@@ -84,6 +131,80 @@ class DeliveryQuery(Struct, rename="camel", frozen=True):
     offset: Offset = 0
 
 
+def to_moment(given: datetime | None) -> int | None:
+    """In milliseconds."""
+    return None if given is None else int(given.timestamp() * 1000)
+
+
+# In a query a number would be read as a moment as well.
+AskedMoment = Annotated[
+    str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-11-14T10:05:00Z"])
+]
+
+
+def read_asked(asked: str | None, field: str) -> int | None:
+    try:
+        return None if asked is None else to_moment(msgspec.convert(asked, Moment))
+    except msgspec.ValidationError:
+        raise BadRequest(
+            f"{field} must be a moment with its zone: 2026-11-14T10:05:00Z.", field=field
+        ) from None
+
+
+class AuditQuery(Struct, frozen=True):
+    since: AskedMoment | None = None
+    until: AskedMoment | None = None
+    actor: Annotated[str, Meta(description="The id of a key, a session or a reviewer.")] | None = None
+    action: Annotated[str, Meta(description="What was done, such as key.created.")] | None = None
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+Direction = Literal["inbound", "outbound"]
+Mode = Literal["none", "allowlist", "inherit"]
+
+
+class GivenRule(Struct, frozen=True):
+    type: Literal["allow", "block"]
+    value: Annotated[
+        str, Meta(max_length=320, examples=["alice@example.com", "example.com", "*.example.com"])
+    ]
+
+
+class GivenPolicy(Struct, frozen=True):
+    mode: Mode = "inherit"
+    rules: Annotated[list[GivenRule], Meta(max_length=policy.RULES_LIMIT)] = []
+
+
+class PolicyChange(Struct, frozen=True):
+    inbound: GivenPolicy | UnsetType = UNSET
+    outbound: GivenPolicy | UnsetType = UNSET
+
+
+class ModeChange(Struct, frozen=True):
+    mode: Mode
+    direction: Direction
+
+
+class NewRule(Struct, frozen=True):
+    type: Literal["allow", "block"]
+    value: Annotated[
+        str, Meta(max_length=320, examples=["alice@example.com", "example.com", "*.example.com"])
+    ]
+    direction: Direction
+
+
+class PolicyAuditQuery(Struct, rename="camel", frozen=True):
+    inbox_id: str | None = None
+    pod_id: PodId | None = None
+    action: Literal["blocked", "refused", "released"] | None = None
+    direction: Direction | None = None
+    since: AskedMoment | None = None
+    until: AskedMoment | None = None
+    limit: Limit = 50
+    offset: Offset = 0
+
+
 class RetryFailed(Struct, frozen=True):
     since: Annotated[datetime, Meta(tz=True, description="Deliveries made since this moment.")]
 
@@ -100,8 +221,9 @@ class NewSuppression(Struct, frozen=True):
     address: Annotated[str, Meta(examples=["someone@example.com"])]
 
 
-class NewDomain(Struct, frozen=True):
+class NewDomain(Struct, rename="camel", frozen=True):
     domain: Annotated[str, Meta(examples=["mail.example.com"])]
+    pod_id: PodId | None = None
 
 
 class ThreadQuery(Struct, frozen=True):
@@ -129,6 +251,7 @@ class ThreadChange(Struct, frozen=True):
 
 class MessageQuery(Struct, frozen=True):
     direction: Literal["inbound", "outbound"] | None = None
+    include: Annotated[Literal["blocked"], Meta(description="Also what a policy stopped.")] | None = None
     limit: Limit = 50
     offset: Offset = 0
 

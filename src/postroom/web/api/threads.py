@@ -1,8 +1,10 @@
 """Threads over REST."""
 
+from postroom import deletion
 from postroom.mailbox import inboxes, message_json, messages, threads
 from postroom.mailbox.threads import Thread
 from postroom.web import shapes
+from postroom.web.api.messages import remove_blobs
 from postroom.web.body import Page, ThreadChange, ThreadQuery
 from postroom.web.call import Call, Tx
 
@@ -28,6 +30,23 @@ async def change_thread(call: Call, thread_id: str, body: ThreadChange) -> shape
     """Set the read flag of a thread"""
     thread = await call.resources.db.write(threads.mark_read_by_id, call.reach, thread_id, body.flag)
     return shapes.ChangedThread.of(thread)
+
+
+async def delete_thread(call: Call, thread_id: str) -> None:
+    """Delete a thread and its messages for good"""
+
+    def work(tx: Tx) -> tuple[list[str], bool]:
+        thread = threads.get(tx, call.reach, thread_id)
+        blobs, is_gone = deletion.remove_some_of_thread(tx, call.reach, thread.id)
+        if is_gone:
+            where = inboxes.get(tx, call.reach, thread.inbox_id).reach
+            call.record(tx, "thread.deleted", thread.id, within=where, before={"subject": thread.subject})
+        return blobs, is_gone
+
+    is_gone = False
+    while not is_gone:
+        blobs, is_gone = await call.resources.db.write(work)
+        await remove_blobs(call, blobs)
 
 
 async def list_thread_messages(call: Call, thread_id: str, query: Page) -> shapes.ThreadMessages:
