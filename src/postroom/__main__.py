@@ -19,6 +19,7 @@ from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
     from postroom.accounts.accounts import Account
+    from postroom.accounts.keys import Key
     from postroom.assembly import Postroom
     from postroom.storage.database import Database, Tx
     from postroom_client.profiles import SavedProfile
@@ -145,14 +146,15 @@ def create_account(
     as_json: Json = False,
 ) -> None:
     """Create an account and print its key, once."""
-    from postroom.accounts import accounts, keys
+    from postroom.accounts import accounts, audit, keys
 
     token = keys.new_token()
     known_plan = _require_plan(plan)
 
     def create(tx: "Tx", now: int) -> "Account":
         account = accounts.add(tx, name, known_plan, now)
-        keys.add(tx, account.id, None, "first key", token, now)
+        key = keys.add(tx, account.id, None, "first key", token, now)
+        audit.record_command(tx, "key.created", key.id, account.id, now)
         return account
 
     account = _write(create)
@@ -186,10 +188,16 @@ def create_key(
     as_json: Json = False,
 ) -> None:
     """Create a key for a whole account and print it, once."""
-    from postroom.accounts import keys
+    from postroom.accounts import audit, keys
 
     token = keys.new_token()
-    key = _write(lambda tx, now: keys.add(tx, _require_account(tx, account).id, None, name, token, now))
+
+    def create(tx: "Tx", now: int) -> "Key":
+        key = keys.add(tx, _require_account(tx, account).id, None, name, token, now)
+        audit.record_command(tx, "key.created", key.id, key.account_id, now)
+        return key
+
+    key = _write(create)
     shown = {"id": key.id, "name": key.name, "key": token}
     _print_record(shown, as_json, note="The key is shown only now: keep it.")
 
@@ -217,9 +225,9 @@ def list_keys(account: AccountOption, as_json: Json = False) -> None:
 @keys_app.command("revoke")
 def revoke_key(key_id: Annotated[str, typer.Argument(help="Id of the key, key_…")]) -> None:
     """Revoke a key, at once, also on a running server."""
-    from postroom.accounts import keys
+    from postroom.accounts import audit, keys
 
-    _write(lambda tx, now: keys.remove(tx, key_id))
+    _write(lambda tx, now: audit.record_command(tx, "key.revoked", key_id, keys.remove(tx, key_id), now))
     print(f"{key_id} is revoked.")
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import msgspec
 
 from postroom import ids
-from postroom.accounts.actors import Actor
+from postroom.accounts.actors import THE_OPERATOR, Actor
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY, MINUTE
 from postroom.storage.database import Row, Tx
@@ -62,6 +62,11 @@ def record(
 ) -> None:
     """In the transaction of the change. `within` says where it happened: an account, a pod or an inbox."""
     _insert(tx, actor, action, target, within, now, address, _encode(before), _encode(after), None)
+
+
+def record_command(tx: Tx, action: str, target: str, account_id: str, now: int) -> None:
+    """A decision of the operator, by a command on the machine itself."""
+    record(tx, THE_OPERATOR, action, target, Reach(account_id), now)
 
 
 def record_refusal(

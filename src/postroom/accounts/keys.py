@@ -343,9 +343,14 @@ def require_room(tx: Tx, within: Reach) -> None:
         raise ApiKeyLimitReached(f"There are at most {most} keys of this kind. Delete one first.")
 
 
-def remove(tx: Tx, key_id: str) -> None:
-    if not ids.is_id(ids.KEY, key_id) or tx.run("delete from keys where id = :id", id=key_id) == 0:
+def remove(tx: Tx, key_id: str) -> str:
+    """Gives the account that it was of."""
+    row = ids.is_id(ids.KEY, key_id) and tx.one(
+        "delete from keys where id = :id returning account_id", id=key_id
+    )
+    if not row:
         raise NotFound("No such key.")
+    return str(row["account_id"])
 
 
 def get_of(tx: Tx, within: Reach, key_id: str) -> Key:
