@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import httpx2
 import msgspec
 
-from postroom_client import calls, sending, stream, waiting, wire
+from postroom_client import calls, deciding, drafting, sending, stream, waiting, wire
 from postroom_client.errors import Unauthorized
 from postroom_client.exchange import (
     Call,
@@ -133,6 +133,24 @@ class Client:
     delete_api_key = _blocking(calls.delete_api_key)
     send = _blocking(sending.send)
     reply = _blocking(sending.reply)
+    reply_all = _blocking(sending.reply_all)
+    forward = _blocking(sending.forward)
+    create_draft = _blocking(drafting.create_draft)
+    list_drafts = _blocking(drafting.list_drafts)
+    get_draft = _blocking(drafting.get_draft)
+    update_draft = _blocking(drafting.update_draft)
+    delete_draft = _blocking(drafting.delete_draft)
+    add_draft_files = _blocking(drafting.add_draft_files)
+    delete_draft_file = _blocking(drafting.delete_draft_file)
+    send_draft = _blocking(drafting.send_draft)
+    list_approvals = _blocking(deciding.list_approvals)
+    approve_message = _blocking(deciding.approve_message)
+    reject_message = _blocking(deciding.reject_message)
+    reschedule_message = _blocking(deciding.reschedule_message)
+    get_pause = _blocking(deciding.get_pause)
+    pause = _blocking(deciding.pause)
+    resume = _blocking(deciding.resume)
+    get_inbox_limits = _blocking(deciding.get_inbox_limits)
     list_threads = _blocking(calls.list_threads)
     get_thread = _blocking(calls.get_thread)
     mark_thread = _blocking(calls.mark_thread)
@@ -234,6 +252,24 @@ class AsyncClient:
     delete_api_key = _awaited(calls.delete_api_key)
     send = _awaited(sending.send)
     reply = _awaited(sending.reply)
+    reply_all = _awaited(sending.reply_all)
+    forward = _awaited(sending.forward)
+    create_draft = _awaited(drafting.create_draft)
+    list_drafts = _awaited(drafting.list_drafts)
+    get_draft = _awaited(drafting.get_draft)
+    update_draft = _awaited(drafting.update_draft)
+    delete_draft = _awaited(drafting.delete_draft)
+    add_draft_files = _awaited(drafting.add_draft_files)
+    delete_draft_file = _awaited(drafting.delete_draft_file)
+    send_draft = _awaited(drafting.send_draft)
+    list_approvals = _awaited(deciding.list_approvals)
+    approve_message = _awaited(deciding.approve_message)
+    reject_message = _awaited(deciding.reject_message)
+    reschedule_message = _awaited(deciding.reschedule_message)
+    get_pause = _awaited(deciding.get_pause)
+    pause = _awaited(deciding.pause)
+    resume = _awaited(deciding.resume)
+    get_inbox_limits = _awaited(deciding.get_inbox_limits)
     list_threads = _awaited(calls.list_threads)
     get_thread = _awaited(calls.get_thread)
     mark_thread = _awaited(calls.mark_thread)

@@ -131,6 +131,10 @@ class LastKey(PostroomError):
     code, status = "last_key", 409
 
 
+class NothingToDo(PostroomError):
+    code, status = "nothing_to_do", 409
+
+
 class NotHeld(PostroomError):
     code, status = "not_held", 409
 
@@ -139,8 +143,8 @@ class ContentChanged(PostroomError):
     code, status = "content_changed", 409
 
 
-class NothingToDo(PostroomError):
-    code, status = "nothing_to_do", 409
+class DraftChanged(PostroomError):
+    code, status = "draft_changed", 409
 
 
 class PayloadTooLarge(PostroomError):
@@ -153,6 +157,10 @@ class UnsupportedMediaType(PostroomError):
 
 class ApiKeyLimitReached(PostroomError):
     code, status = "api_key_limit_reached", 422
+
+
+class DraftLimitReached(PostroomError):
+    code, status = "draft_limit_reached", 422
 
 
 class IdempotencyKeyReused(PostroomError):

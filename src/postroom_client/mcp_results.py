@@ -25,8 +25,11 @@ class Identity:
     account_id: str
     account_name: str
     plan: str
-    scope: Annotated[str, Field(description="account, or inbox: the key reaches one inbox alone.")]
+    scope: Annotated[str, Field(description="account, pod, or inbox: the key reaches one inbox alone.")]
     inbox_id: Annotated[str | None, Field(description="The inbox that tools use when none is named.")]
+    permissions: Annotated[
+        list[str], Field(description="Without send, what you send is held until a person approves it.")
+    ]
 
 
 @dataclass(frozen=True)
@@ -41,14 +44,6 @@ class InboxSummary:
 class InboxPage:
     inboxes: list[InboxSummary]
     total: Total
-
-
-@dataclass(frozen=True)
-class SentMail:
-    message_id: str
-    thread_id: str
-    inbox_id: str
-    status: Annotated[str, Field(description="pending: accepted for good, and on its way.")]
 
 
 @dataclass(frozen=True)
@@ -123,15 +118,14 @@ class FileText:
 
 
 def identity(me: results.Me, default_inbox_id: str | None) -> Identity:
-    return Identity(me.account_id, me.account_name, me.plan, me.scope, me.inbox_id or default_inbox_id)
+    return Identity(
+        *(me.account_id, me.account_name, me.plan, me.scope, me.inbox_id or default_inbox_id),
+        permissions=me.permissions,
+    )
 
 
 def inbox(inbox: results.Inbox) -> InboxSummary:
     return InboxSummary(inbox.id, inbox.address, inbox.display_name, inbox.created_at)
-
-
-def sent_mail(sent: results.Sent) -> SentMail:
-    return SentMail(sent.id, sent.thread_id, sent.inbox_id, sent.status)
 
 
 def thread_page(page: results.Page[results.Thread]) -> ThreadPage:

@@ -6,6 +6,7 @@ from typing import Generic, Literal, TypeVar
 from msgspec import Struct, field
 
 T = TypeVar("T")
+EVERY_PERMISSION = ("read", "draft", "send", "approve", "manage")
 
 
 class Page(Struct, Generic[T], rename="camel", frozen=True):
@@ -20,6 +21,7 @@ class Me(Struct, rename="camel", frozen=True):
     key_id: str = ""
     scope: str = "account"
     inbox_id: str | None = None
+    permissions: list[str] = field(default_factory=lambda: list(EVERY_PERMISSION))
 
 
 class Inbox(Struct, rename="camel", frozen=True):
@@ -84,6 +86,27 @@ class Recipient(Struct, rename="camel", frozen=True):
     next_attempt_at: datetime | None = None
 
 
+class Actor(Struct, frozen=True):
+    """Who did something: a key, a session, a reviewer or the server."""
+
+    type: str = ""
+    id: str = ""
+    name: str = ""
+
+
+class Hold(Struct, rename="camel", frozen=True):
+    """Why a send waits or waited, and what was decided."""
+
+    state: str = ""
+    reasons: list[str] = []
+    content_hash: str = ""
+    expires_at: datetime | None = None
+    send_at: datetime | None = None
+    decided_at: datetime | None = None
+    decided_by: Actor | None = None
+    note: str | None = None
+
+
 class Message(Struct, rename="camel", frozen=True):
     id: str
     thread_id: str
@@ -109,6 +132,8 @@ class Message(Struct, rename="camel", frozen=True):
     links: list[str] = []
     recipients: list[Recipient] = []
     captured: bool = False
+    hold: Hold | None = None
+    metadata: dict[str, str] = {}
 
 
 class ThreadMessages(Struct, rename="camel", frozen=True):
@@ -129,6 +154,8 @@ class Sent(Struct, rename="camel", frozen=True):
     direction: str = "outbound"
     status: str = "pending"
     created_at: datetime | None = None
+    provider_message_id: str = ""
+    hold: Hold | None = None
 
 
 class AttachmentText(Struct, rename="camel", frozen=True):
@@ -151,6 +178,7 @@ class EventMessage(Struct, frozen=True):
     reply_text: str = ""
     automated: bool = False
     auth: Verdicts | None = None
+    metadata: dict[str, str] = {}
 
 
 class Event(Struct, frozen=True):
@@ -240,3 +268,55 @@ class Retried(Struct, frozen=True):
     """How many deliveries go again."""
 
     retried: int
+
+
+class Approval(Struct, rename="camel", frozen=True):
+    """A send that waits, or waited, for a decision."""
+
+    message: Message
+    hold: Hold
+
+
+class Pause(Struct, rename="camel", frozen=True):
+    paused: bool = False
+    since: datetime | None = None
+    by: Actor | None = None
+
+
+class Meter(Struct, rename="camel", frozen=True):
+    limit: int = 0
+    used: int = 0
+    resets_at: datetime | None = None
+
+
+class InboxLimits(Struct, rename="camel", frozen=True):
+    per_minute: Meter
+    per_day: Meter
+    cold_per_day: Meter
+
+
+class Draft(Struct, rename="camel", frozen=True):
+    """A mail that is not sent yet; what is missing is None or empty."""
+
+    id: str
+    inbox_id: str
+    to: list[str] = []
+    cc: list[str] = []
+    bcc: list[str] = []
+    subject: str | None = None
+    body: str | None = None
+    body_html: str | None = None
+    thread_id: str | None = None
+    include_quote: bool = True
+    reply_to: str | None = None
+    reply_all: bool = False
+    forward_of: str | None = None
+    automated: bool = False
+    headers: dict[str, str] = {}
+    metadata: dict[str, str] = {}
+    send_at: str | None = None
+    undo_seconds: int = 0
+    attachments: list[Attachment] = []
+    created_by: Actor | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None

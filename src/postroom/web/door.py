@@ -24,8 +24,9 @@ from postroom.web.dashboard.live import PATH as LIVE_PATH
 from postroom.web.dashboard.live import Live
 from postroom.web.dashboard.office import Office
 from postroom.web.key_use import KeyUse
+from postroom.web.mcp import INBOX_PREFIX as MCP_INBOX_PREFIX
+from postroom.web.mcp import NARROWING, McpDoor, Narrowing, narrowing_of
 from postroom.web.mcp import PATH as MCP_PATH
-from postroom.web.mcp import McpDoor
 from postroom.web.metrics import Metrics
 from postroom.web.public import Site
 from postroom.web.reading import read_query
@@ -110,8 +111,8 @@ class Door:
         if path.startswith(REVIEW_PREFIX):
             visit.route = f"{REVIEW_PREFIX}{{token}}"
             return await answer_review(self._resources, request)
-        if path == MCP_PATH:
-            return await self._open_mcp(visit)
+        if (narrowing := narrowing_of(path)) is not None:
+            return await self._open_mcp(visit, narrowing)
         if path == HOME or path.startswith(f"{HOME}/"):
             visit.route, page = await self._office.answer(request, visit.headers["X-Request-Id"])
             return page
@@ -131,6 +132,8 @@ class Door:
 
     async def _admit(self, visit: Visit, inbox_id: str | None = None) -> Call:
         caller, inbox = await identify(self._resources, bearer_token(visit.request), inbox_id)
+        if (narrowing := visit.request.scope.get(NARROWING)) is not None:
+            caller = narrowing.of(caller)
         now = self._resources.now()
         allowance = self._limit.count(caller.account_id, now)
         visit.headers.update(allowance.headers())
@@ -164,12 +167,15 @@ class Door:
             query.get("signature", ""),
         )
 
-    async def _open_mcp(self, visit: Visit) -> Response:
-        await self._admit(visit)
+    async def _open_mcp(self, visit: Visit, narrowing: Narrowing) -> Response:
+        call = await self._admit(visit)
         visit.route = f"POST {MCP_PATH}"
+        if narrowing.inbox_id is not None:
+            visit.route = f"POST {MCP_INBOX_PREFIX}{{inbox_id}}"
+            await self._resources.db.read(inboxes.get, call.reach, narrowing.inbox_id)
         came_from = CLIENT_ADDRESS.set(client_address(visit.request))
         try:
-            return await self._mcp.answer(visit.request)
+            return await self._mcp.answer(visit.request, narrowing.of(call.caller))
         finally:
             CLIENT_ADDRESS.reset(came_from)
 

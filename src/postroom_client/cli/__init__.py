@@ -5,15 +5,18 @@ from typing import Annotated
 import typer
 
 from postroom_client.cli import (
+    approvals,
     attachments,
     bridge,
     doctor,
     domains,
+    drafts,
     inbox,
     listen,
     login,
     mcp,
     messages,
+    pause,
     send,
     status,
     suppressions,
@@ -30,6 +33,9 @@ app = typer.Typer(
 )
 app.add_typer(inbox.app, name="inbox")
 send.add_to(app)
+app.add_typer(drafts.app, name="drafts")
+app.add_typer(approvals.app, name="approvals")
+pause.add_to(app)
 app.add_typer(threads.app, name="threads")
 app.add_typer(messages.app, name="messages")
 app.add_typer(attachments.app, name="attachments")
