@@ -368,6 +368,15 @@ def remove_all_of_inbox(tx: Tx, inbox_id: str) -> None:
     tx.run("delete from keys where inbox_id = :inbox_id", inbox_id=inbox_id)
 
 
+def is_any_used(tx: Tx, account_id: str) -> bool:
+    """Whether a program has ever called with a key of the account."""
+    row = tx.one(
+        "select 1 as found from keys where account_id = :id and last_used_at is not null limit 1",
+        id=account_id,
+    )
+    return row is not None
+
+
 def mark_used(tx: Tx, used_at: dict[str, int]) -> None:
     for key_id, moment in used_at.items():
         tx.run("update keys set last_used_at = :moment where id = :id", moment=moment, id=key_id)

@@ -211,6 +211,16 @@ def list_after(tx: Tx, wanted: Filter, position: int, limit: int) -> list[Event]
     return _with_texts(tx, rows)
 
 
+def list_of_message(tx: Tx, message_id: str, limit: int) -> list[Event]:
+    """Oldest first; whoever asks has seen that the message is within reach."""
+    rows = tx.all(
+        f"select {_COLUMNS} from {_TABLES} where events.message_id = :id order by position limit :limit",
+        id=message_id,
+        limit=limit,
+    )
+    return _with_texts(tx, rows)
+
+
 def pods_of(reach: Reach) -> list[str]:
     """As they stand in the rows; none for an account, whose pods are all of them."""
     if reach.pod_id is None:

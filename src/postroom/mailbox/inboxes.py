@@ -284,6 +284,11 @@ def count_unread(tx: Tx, inbox_ids: Sequence[str]) -> dict[str, int]:
     return {row["id"]: int(row["unread_count"]) for row in rows}
 
 
+def has_mail(tx: Tx, inbox_id: str) -> bool:
+    row = tx.one("select inbound_count from inboxes where id = :id", id=inbox_id)
+    return row is not None and row["inbound_count"] > 0
+
+
 def set_webhook_url(tx: Tx, inbox: Inbox, url: str | None) -> Inbox:
     tx.run("update inboxes set webhook_url = :url where id = :id", url=url, id=inbox.id)
     return replace(inbox, webhook_url=url)

@@ -11,7 +11,7 @@ from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
 from postroom.mailbox import documents
 from postroom.mailbox.documents import Document, Verdicts
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, one_of
 
 INBOUND, OUTBOUND = "inbound", "outbound"
 BLOCKED = "blocked"  # in the place of the direction: it came in, and was not let in
@@ -190,6 +190,20 @@ def find_last(tx: Tx, thread_id: str, direction: str | None = None) -> Document 
         **({} if direction is None else {"direction": direction}),
     )
     return None if row is None else documents.decode(documents.from_row(row))
+
+
+def list_last(tx: Tx, thread_ids: Sequence[str]) -> dict[str, Message]:
+    """The newest message of each thread."""
+    if not thread_ids:
+        return {}
+    is_wanted, wanted = one_of("threads.id", thread_ids)
+    rows = tx.all(
+        f"select {COLUMNS} from messages where messages.id in (select (select newest.id"
+        " from messages as newest where newest.thread_id = threads.id"
+        f" order by newest.created_at desc, newest.id desc limit 1) from threads where {is_wanted})",
+        **wanted,
+    )
+    return {row["thread_id"]: Message.from_row(row) for row in rows}
 
 
 def rfc_ids_of_thread(tx: Tx, thread_id: str) -> list[str]:
