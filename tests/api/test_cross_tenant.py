@@ -163,9 +163,9 @@ async def test_the_stream_and_mcp_tell_nothing_of_what_is_foreign(server: Server
                 key: unknown_like(value, chance) if "_" in value[:4] else value
                 for key, value in arguments.items()
             }
-            foreign = await call_tool(stranger, name, arguments)
-            assert foreign == await call_tool(stranger, name, others), name
-            assert MARK not in foreign
+            answer = await call_tool(stranger, name, arguments)
+            assert answer == await call_tool(stranger, name, others), name
+            assert MARK not in answer
 
 
 async def call_tool(client: AsyncClient, name: str, arguments: dict[str, str]) -> str:

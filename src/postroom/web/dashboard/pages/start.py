@@ -78,7 +78,7 @@ async def show_steps(desk: Desk, steps: Steps, token: str = "") -> Response:
 def read_steps(tx: Tx, desk: Desk) -> Steps:
     reach = desk.call.reach
     found, _ = inboxes.list_within(tx, reach, 1, 0)
-    named, _ = domains.list_of_account(tx, reach.account_id, 1, 0)
+    named, _ = domains.list_within(tx, reach, 1, 0)
     return Steps(
         inbox=found[0] if found else None,
         has_mail=any(inboxes.has_mail(tx, inbox.id) for inbox in found),
