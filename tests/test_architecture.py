@@ -52,7 +52,7 @@ ROOMS: dict[str, list[str]] = {
             "drafts",
         ),
     ],
-    "queue": ["schedule", "suppressions", "idempotency", "deliveries", "work"],
+    "queue": ["schedule", "suppressions", "idempotency", "deliveries", "outlook", "work"],
     "events": ["kinds", "payload", "events", "webhooks", "webhook_log", "announce"],
     "inward": ["bounces", "admit", "examine", "review_answers", "deposit", "receive"],
     "outward": [

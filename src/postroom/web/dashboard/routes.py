@@ -2,10 +2,23 @@
 
 from functools import partial
 
-from postroom.accounts.permissions import MANAGING, NOTHING, READING, SENDING, WRITING
+from postroom.accounts.permissions import APPROVING, MANAGING, NOTHING, READING, SENDING, WRITING
 from postroom.web.dashboard import sign_in
 from postroom.web.dashboard.forms import read_form
-from postroom.web.dashboard.pages import frame, mail, message, people, start, thread
+from postroom.web.dashboard.pages import (
+    approvals,
+    drafts,
+    event_log,
+    frame,
+    mail,
+    message,
+    operator,
+    people,
+    settings,
+    start,
+    thread,
+    webhooks,
+)
 from postroom.web.routing import ACCOUNT, POD, Route
 
 page = partial(Route, "GET")
@@ -32,4 +45,42 @@ PAGES = (
     change("/app/messages/{message_id}/suppress", message.suppress_sender, ACCOUNT, MANAGING),
     page("/app/sessions", people.list_sessions, POD, READING),
     change("/app/sessions/{session_id}/end", people.end_session, POD, MANAGING),
+    page("/app/approvals", approvals.show_approvals, POD, READING),
+    change("/app/approvals/several", approvals.approve_several, POD, APPROVING),
+    change("/app/approvals/{message_id}", approvals.decide, POD, APPROVING),
+    page("/app/drafts", drafts.show_drafts, POD, READING),
+    change("/app/drafts/{draft_id}/send", drafts.send_draft, POD, WRITING),
+    change("/app/drafts/{draft_id}/delete", drafts.delete_draft, POD, WRITING),
+    change("/app/scheduled/{message_id}", drafts.reschedule, POD, SENDING),
+    change("/app/scheduled/{message_id}/cancel", drafts.cancel_scheduled, POD, WRITING),
+    page("/app/events", event_log.show_events, POD, READING),
+    page("/app/webhooks", webhooks.show_webhooks, ACCOUNT, READING),
+    change("/app/webhooks", webhooks.set_webhook, ACCOUNT, MANAGING),
+    change("/app/webhooks/test", webhooks.test_webhook, ACCOUNT, MANAGING),
+    change("/app/webhooks/rotate", webhooks.rotate_secret, ACCOUNT, MANAGING),
+    change("/app/webhooks/remove", webhooks.remove_webhook, ACCOUNT, MANAGING),
+    change("/app/webhooks/again", webhooks.send_failed_again, ACCOUNT, MANAGING),
+    change("/app/webhooks/deliveries/{delivery_id}/again", webhooks.send_again, ACCOUNT, MANAGING),
+    page("/app/settings", settings.show_settings, POD, READING),
+    change("/app/settings/approval", settings.set_approval, ACCOUNT, MANAGING),
+    page("/app/settings/keys", settings.show_keys, ACCOUNT, READING),
+    change("/app/settings/keys", settings.create_key, ACCOUNT, MANAGING),
+    change("/app/settings/keys/{key_id}/revoke", settings.revoke_key, ACCOUNT, MANAGING),
+    page("/app/settings/pods", settings.show_pods, ACCOUNT, READING),
+    change("/app/settings/pods", settings.create_pod, ACCOUNT, MANAGING),
+    change("/app/settings/pods/{pod_id}/delete", settings.delete_pod, ACCOUNT, MANAGING),
+    page("/app/settings/policy", settings.show_policy, POD, READING),
+    change("/app/settings/policy/mode", settings.set_mode, POD, MANAGING),
+    change("/app/settings/policy/rules", settings.add_rule, POD, MANAGING),
+    change("/app/settings/policy/rules/{rule_id}/remove", settings.remove_rule, POD, MANAGING),
+    page("/app/settings/suppressions", settings.show_suppressions, ACCOUNT, READING),
+    change("/app/settings/suppressions", settings.suppress, ACCOUNT, MANAGING),
+    change("/app/settings/suppressions/remove", settings.unsuppress, ACCOUNT, MANAGING),
+    page("/app/settings/domains", settings.show_domains, POD, READING),
+    change("/app/settings/domains", settings.add_domain, POD, MANAGING),
+    change("/app/settings/domains/{domain_id}/check", settings.check_domain, POD, MANAGING),
+    page("/app/settings/audit", settings.show_audit, POD, MANAGING),
+    page("/app/operator", operator.show_operator, ACCOUNT, MANAGING),
+    change("/app/operator/again", operator.try_again, ACCOUNT, MANAGING),
+    change("/app/operator/accounts", operator.create_account, ACCOUNT, MANAGING),
 )
