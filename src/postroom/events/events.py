@@ -186,8 +186,18 @@ def list_hints(tx: Tx, account_id: str, position: int, limit: int) -> list[Hint]
     ]
 
 
+def list_before(tx: Tx, wanted: Filter, position: int | None, limit: int) -> list[Event]:
+    """Newest first, from the newest there is or from before a position."""
+    end = last_position(tx, wanted.reach.account_id) + 1 if position is None else position
+    return _list(tx, wanted, "position < :position", "position desc", end, limit)
+
+
 def list_after(tx: Tx, wanted: Filter, position: int, limit: int) -> list[Event]:
     """Oldest first."""
+    return _list(tx, wanted, "position > :position", "position", position, limit)
+
+
+def _list(tx: Tx, wanted: Filter, side: str, order: str, position: int, limit: int) -> list[Event]:
     inbox_ids = wanted.inbox_ids
     if wanted.reach.inbox_id is not None:
         inbox_ids = (inbox_ids or frozenset({wanted.reach.inbox_id})) & {wanted.reach.inbox_id}
@@ -197,10 +207,10 @@ def list_after(tx: Tx, wanted: Filter, position: int, limit: int) -> list[Event]
     kind_clause, kind_params = one_of("kind", sorted(wanted.kinds))
     pod_clause, pod_params = one_of("events.pod_id", pods_of(wanted.reach))
     rows = tx.all(
-        f"select {_COLUMNS} from {_TABLES} where events.account_id = :account_id and position > :position"
+        f"select {_COLUMNS} from {_TABLES} where events.account_id = :account_id and {side}"
         f"{f' and {inbox_clause}' if inbox_ids else ''}"
         f"{f' and {pod_clause}' if pod_params else ''}"
-        f"{f' and {kind_clause}' if wanted.kinds else ''} order by position limit :limit",
+        f"{f' and {kind_clause}' if wanted.kinds else ''} order by {order} limit :limit",
         account_id=wanted.reach.account_id,
         position=position,
         limit=limit,
