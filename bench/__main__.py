@@ -11,7 +11,7 @@ from bench.results import Result
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = _parse(arguments)
-    chosen = [catalogue.get(name) for name in options.names or catalogue.names()]
+    chosen = [catalogue.get(name, options.size) for name in options.names or catalogue.names()]
     if options.list:
         _print_descriptions(chosen)
         return
@@ -24,6 +24,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(catalogue.names())}")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     parser.add_argument("--list", action="store_true", help="only say what is measured")
+    parser.add_argument("--size", type=int, help="another size for those that have one, as search has")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in catalogue.names()]
     if unknown:

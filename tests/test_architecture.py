@@ -41,6 +41,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "mailbox": [
         *(
+            "usage",
             "inboxes",
             "attachments",
             "threads",
@@ -51,6 +52,7 @@ ROOMS: dict[str, list[str]] = {
             "raw_mails",
             "drafts",
         ),
+        *("labels", "indexing", "search"),
     ],
     "queue": ["schedule", "suppressions", "idempotency", "deliveries", "outlook", "work"],
     "events": ["kinds", "payload", "events", "webhooks", "webhook_log", "announce"],

@@ -38,7 +38,7 @@ LOAD = InboundLoad(
 
 
 def measure(load: InboundLoad = LOAD) -> list[Result]:
-    with scratch_folder() as folder, _postroom(folder) as ours, _postfix_if_there(folder) as peer:
+    with scratch_folder() as folder, receiving_postroom(folder) as ours, _postfix_if_there(folder) as peer:
         return [
             _compare("inbound mails of 5 kB", ours, peer, load, load.small_mails, SMALL_BYTES, 2.0),
             _compare("inbound mails of 100 kB", ours, peer, load, load.large_mails, LARGE_BYTES, None),
@@ -47,7 +47,7 @@ def measure(load: InboundLoad = LOAD) -> list[Result]:
 
 
 @contextlib.contextmanager
-def _postroom(folder: Path) -> Iterator[int]:
+def receiving_postroom(folder: Path) -> Iterator[int]:
     """Gives the SMTP port of a server with one inbox."""
     seed(folder / "postroom", account_count=1, inboxes_each=1)
     http_port, smtp_port = free_port(), free_port()

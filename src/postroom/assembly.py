@@ -20,6 +20,7 @@ from postroom.first_start import RETURN_PATH, FirstAccount, make_first_account, 
 from postroom.inward import examine, review_answers
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader
 from postroom.mail import dkim
+from postroom.mailbox.indexing import keep_indexed
 from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.target import ForbiddenTarget, check_url
 from postroom.outward.courier import MailCourier
@@ -96,6 +97,7 @@ async def serving(
         run(stack, work_through(resources, EXAMINATIONS, look_at))
         run(stack, keep_up(resources))
         run(stack, convert_old_rows(resources))
+        run(stack, keep_indexed(resources))
 
         return_path_secret = await db.read(secret_values.get, RETURN_PATH)
         door_for_mail = await take_mail_in(stack, resources, return_path_secret)

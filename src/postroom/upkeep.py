@@ -5,7 +5,7 @@ import asyncio
 from postroom import deletion, log
 from postroom.accounts import audit
 from postroom.clock import DAY
-from postroom.mailbox import drafts, raw_mails
+from postroom.mailbox import drafts, labels, raw_mails
 from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -116,6 +116,7 @@ def _remove_threads(tx: Tx, inbox_id: str) -> None:
     rows = tx.all(
         "select id from threads where inbox_id = :inbox_id limit :rows", inbox_id=inbox_id, rows=STEP_ROWS
     )
+    labels.remove_all_of_threads(tx, [row["id"] for row in rows])
     for row in rows:
         tx.run("delete from participants where thread_id = :id", id=row["id"])
         tx.run("delete from threads where id = :id", id=row["id"])

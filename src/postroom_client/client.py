@@ -4,7 +4,7 @@ import asyncio
 import functools
 import os
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import httpx2
 import msgspec
 
-from postroom_client import calls, deciding, drafting, sending, stream, waiting, wire
+from postroom_client import calls, deciding, drafting, paging, sending, stream, waiting, wire
 from postroom_client.errors import Unauthorized
 from postroom_client.exchange import (
     Call,
@@ -23,7 +23,7 @@ from postroom_client.exchange import (
     pause_before_next,
     require_success,
 )
-from postroom_client.results import Event
+from postroom_client.results import Event, Message, Page, SearchResult
 from postroom_client.settings import DEFAULT_BASE_URL, Flags, resolve
 from postroom_client.stream import OnPause, Subscription
 from postroom_client.wire import OnProgress
@@ -46,6 +46,24 @@ def _awaited(
     @functools.wraps(describe)
     async def method(self: "AsyncClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self.run(describe(*args, **kwargs))
+
+    return method
+
+
+def _each(describe: Callable[P, Call[Page[T]]]) -> "Callable[Concatenate[Client, P], Iterator[T]]":
+    @functools.wraps(describe)
+    def method(self: "Client", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        return paging.each(self.run, describe, args, kwargs)
+
+    return method
+
+
+def _async_each(
+    describe: Callable[P, Call[Page[T]]],
+) -> "Callable[Concatenate[AsyncClient, P], AsyncIterator[T]]":
+    @functools.wraps(describe)
+    def method(self: "AsyncClient", /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        return paging.async_each(self.run, describe, args, kwargs)
 
     return method
 
@@ -122,6 +140,26 @@ class Client:
         for frame in stream.frames(self.base_url, self.api_key, subscription, on_pause):
             yield msgspec.json.decode(frame.text, type=Event)
 
+    def search(
+        self, q: str, *, inbox_id: str | None = None, pod_id: str | None = None
+    ) -> Iterator[SearchResult]:
+        """All that a search finds, newest first; each page is asked for when it is wanted."""
+        return paging.each(self.run, calls.search_page, (q,), {"inbox_id": inbox_id, "pod_id": pod_id})
+
+    def iter_thread_messages(self, thread_id: str, *, order: calls.Order = "asc") -> Iterator[Message]:
+        return paging.each(self.run, calls.list_thread_messages, (thread_id,), {"order": order})
+
+    def iter_events(
+        self,
+        *,
+        after: str | None = None,
+        inbox_ids: Sequence[str] = (),
+        event_types: Sequence[str] = (),
+    ) -> Iterator[Event]:
+        """The log up to now, oldest first; `stream` goes on for ever."""
+        wanted = {"after": after, "inbox_ids": inbox_ids, "event_types": event_types}
+        return paging.each(self.run, calls.list_events, (), wanted)
+
     me = _blocking(calls.me)
     create_inbox = _blocking(calls.create_inbox)
     list_inboxes = _blocking(calls.list_inboxes)
@@ -154,6 +192,10 @@ class Client:
     list_threads = _blocking(calls.list_threads)
     get_thread = _blocking(calls.get_thread)
     mark_thread = _blocking(calls.mark_thread)
+    label_thread = _blocking(calls.label_thread)
+    list_all_threads = _blocking(calls.list_all_threads)
+    search_page = _blocking(calls.search_page)
+    get_usage = _blocking(calls.get_usage)
     list_thread_messages = _blocking(calls.list_thread_messages)
     list_messages = _blocking(calls.list_messages)
     get_message = _blocking(calls.get_message)
@@ -180,6 +222,14 @@ class Client:
     list_webhook_deliveries = _blocking(calls.list_webhook_deliveries)
     retry_webhook_delivery = _blocking(calls.retry_webhook_delivery)
     retry_failed_webhook_deliveries = _blocking(calls.retry_failed_webhook_deliveries)
+    iter_inboxes = _each(calls.list_inboxes)
+    iter_api_keys = _each(calls.list_api_keys)
+    iter_threads = _each(calls.list_threads)
+    iter_all_threads = _each(calls.list_all_threads)
+    iter_messages = _each(calls.list_messages)
+    iter_suppressions = _each(calls.list_suppressions)
+    iter_domains = _each(calls.list_domains)
+    iter_webhook_deliveries = _each(calls.list_webhook_deliveries)
 
 
 class AsyncClient:
@@ -241,6 +291,26 @@ class AsyncClient:
             async for frame in frames:
                 yield msgspec.json.decode(frame.text, type=Event)
 
+    def search(
+        self, q: str, *, inbox_id: str | None = None, pod_id: str | None = None
+    ) -> AsyncIterator[SearchResult]:
+        """All that a search finds, newest first; each page is asked for when it is wanted."""
+        return paging.async_each(self.run, calls.search_page, (q,), {"inbox_id": inbox_id, "pod_id": pod_id})
+
+    def iter_thread_messages(self, thread_id: str, *, order: calls.Order = "asc") -> AsyncIterator[Message]:
+        return paging.async_each(self.run, calls.list_thread_messages, (thread_id,), {"order": order})
+
+    def iter_events(
+        self,
+        *,
+        after: str | None = None,
+        inbox_ids: Sequence[str] = (),
+        event_types: Sequence[str] = (),
+    ) -> AsyncIterator[Event]:
+        """The log up to now, oldest first; `stream` goes on for ever."""
+        wanted = {"after": after, "inbox_ids": inbox_ids, "event_types": event_types}
+        return paging.async_each(self.run, calls.list_events, (), wanted)
+
     me = _awaited(calls.me)
     create_inbox = _awaited(calls.create_inbox)
     list_inboxes = _awaited(calls.list_inboxes)
@@ -273,6 +343,10 @@ class AsyncClient:
     list_threads = _awaited(calls.list_threads)
     get_thread = _awaited(calls.get_thread)
     mark_thread = _awaited(calls.mark_thread)
+    label_thread = _awaited(calls.label_thread)
+    list_all_threads = _awaited(calls.list_all_threads)
+    search_page = _awaited(calls.search_page)
+    get_usage = _awaited(calls.get_usage)
     list_thread_messages = _awaited(calls.list_thread_messages)
     list_messages = _awaited(calls.list_messages)
     get_message = _awaited(calls.get_message)
@@ -299,3 +373,11 @@ class AsyncClient:
     list_webhook_deliveries = _awaited(calls.list_webhook_deliveries)
     retry_webhook_delivery = _awaited(calls.retry_webhook_delivery)
     retry_failed_webhook_deliveries = _awaited(calls.retry_failed_webhook_deliveries)
+    iter_inboxes = _async_each(calls.list_inboxes)
+    iter_api_keys = _async_each(calls.list_api_keys)
+    iter_threads = _async_each(calls.list_threads)
+    iter_all_threads = _async_each(calls.list_all_threads)
+    iter_messages = _async_each(calls.list_messages)
+    iter_suppressions = _async_each(calls.list_suppressions)
+    iter_domains = _async_each(calls.list_domains)
+    iter_webhook_deliveries = _async_each(calls.list_webhook_deliveries)

@@ -110,6 +110,24 @@ class Arrival:
 
 
 @dataclass(frozen=True)
+class FoundMail:
+    message_id: str
+    thread_id: str
+    inbox_id: str
+    direction: Annotated[str, Field(description="inbound or outbound.")]
+    created_at: datetime | None
+    matched: Annotated[list[str], Field(description="Where: text, file, subject, filename, from, to.")]
+    content: Fenced
+
+
+@dataclass(frozen=True)
+class SearchResults:
+    notice: Notice
+    messages: Annotated[list[FoundMail], Field(description="Newest first, each with a piece of it.")]
+    next: Annotated[str | None, Field(description="The cursor of the page behind; null: there is none.")]
+
+
+@dataclass(frozen=True)
 class FileText:
     notice: Notice
     message_id: str
@@ -153,6 +171,25 @@ def thread_content(page: results.ThreadMessages) -> ThreadContent:
 def arrival(message: results.Message | None) -> Arrival:
     fence = Fence()
     return Arrival(fence.notice, None if message is None else mail(message, fence))
+
+
+def search_results(page: results.SearchPage) -> SearchResults:
+    fence = Fence()
+    return SearchResults(fence.notice, [_found(result, fence) for result in page.data], page.next)
+
+
+def _found(result: results.SearchResult, fence: Fence) -> FoundMail:
+    message = result.message
+    shown = f"From: {message.from_addr}\nTo: {message.header_to}\nSubject: {message.subject}"
+    return FoundMail(
+        message_id=message.id,
+        thread_id=message.thread_id,
+        inbox_id=message.inbox_id,
+        direction=message.direction,
+        created_at=message.created_at,
+        matched=result.matched,
+        content=fence.around(f"{shown}\n\n{result.snippet}"),
+    )
 
 
 def file_text(message_id: str, found: results.AttachmentText) -> FileText:

@@ -13,6 +13,7 @@ from postroom_client.mcp_results import (
     Identity,
     InboxPage,
     InboxSummary,
+    SearchResults,
     ThreadContent,
     ThreadMark,
     ThreadPage,
@@ -91,6 +92,26 @@ class Tools:
         """Mark a thread read, or unread. A reply marks it read by itself."""
         thread = await self._asker.ask(ctx, calls.mark_thread(thread_id, is_read=is_read))
         return ThreadMark(thread.id, thread.is_read)
+
+    async def search_messages(
+        self,
+        ctx: Ctx,
+        q: Annotated[
+            str,
+            Field(
+                description='Words (all must be there), "a phrase", -not, a OR b, word*, from: to: subject:'
+                " label: in: has:attachment is:unread is:sent before:YYYY-MM-DD after:YYYY-MM-DD",
+                min_length=1,
+                max_length=512,
+            ),
+        ],
+        inbox_id: Annotated[str, Field(description="Only in this inbox; empty: in all there are.")] = "",
+        limit: Limit = 10,
+        cursor: Annotated[str, Field(description="`next` of the page before.")] = "",
+    ) -> SearchResults:
+        """Find mail, in and out, by words in it or in its files, newest first. read_thread shows it all."""
+        call = calls.search_page(q, inbox_id=inbox_id or None, limit=limit, cursor=cursor or None)
+        return mcp_results.search_results(await self._asker.ask(ctx, call))
 
     async def wait_for_message(
         self,

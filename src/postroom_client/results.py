@@ -55,6 +55,7 @@ class Thread(Struct, rename="camel", frozen=True):
     last_message_at: datetime | None = None
     is_read: bool = False
     message_count: int = 0
+    labels: list[str] = []
 
 
 class Verdicts(Struct, frozen=True):
@@ -136,8 +137,43 @@ class Message(Struct, rename="camel", frozen=True):
     metadata: dict[str, str] = {}
 
 
+class SearchResult(Struct, rename="camel", frozen=True):
+    """A message that was found, the parts of it that matched, and a piece of the first of them."""
+
+    message: Message
+    matched: list[str] = []
+    snippet: str = ""
+
+
+class SearchPage(Struct, frozen=True):
+    """`next` is the cursor of the page behind."""
+
+    data: list[SearchResult]
+    next: str | None = None
+
+
+class UsageGroup(Struct, rename="camel", frozen=True):
+    """`group` is a day, or the id of an inbox or a pod; `stored_bytes` is what was kept at its end."""
+
+    group: str
+    received: int = 0
+    sent: int = 0
+    failed: int = 0
+    bounced: int = 0
+    complained: int = 0
+    held: int = 0
+    blocked: int = 0
+    stored_bytes: int = 0
+
+
+class Usage(Struct, frozen=True):
+    data: list[UsageGroup]
+    first: str = field(name="from", default="")
+    last: str = field(name="to", default="")
+
+
 class ThreadMessages(Struct, rename="camel", frozen=True):
-    """The messages of a thread, oldest first."""
+    """The messages of a thread, oldest first unless asked otherwise."""
 
     thread_id: str
     inbox_id: str

@@ -16,10 +16,10 @@ from postroom.events.announce import announce
 from postroom.events.events import Filter
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
-from postroom.mailbox import documents, holds, inboxes, messages, threads
+from postroom.mailbox import documents, holds, inboxes, messages, threads, usage
 from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import NewMessage
-from postroom.storage.database import Database, Row, Tx, Values
+from postroom.storage.database import Database, Row, Tx, Values, WordIndex
 from tests.doubles import FakeClock
 
 PROBES = int(os.environ.get("POSTROOM_TEST_PROBES", "20000"))
@@ -51,6 +51,10 @@ class Watched:
         self.statements.append(sql)
         return self._tx.many(sql, rows)
 
+    @property
+    def words(self) -> WordIndex:
+        return self._tx.words
+
 
 @dataclass(frozen=True)
 class Tenant:
@@ -63,10 +67,10 @@ class Tenant:
 
 def furnish(tx: Tx, account_id: str, pod_id: str, mark: str, now: int) -> Tenant:
     inbox = inboxes.add(tx, account_id, mark, None, f"of {mark}", DOMAIN, now, pod_id)
-    thread = threads.new(inbox.id, f"subject of {mark}", is_read=False, now=now)
+    thread = threads.new(inbox, f"subject of {mark}", is_read=False, now=now)
     threads.add_all(tx, [thread])
     document = to_document(inbox.id, thread.id, mark, now)
-    new = NewMessage(document, messages.RECEIVED, f"from-{mark}@example.com", False, b"raw", None, now)
+    new = NewMessage(document, messages.RECEIVED, f"from-{mark}@example.com", False, b"raw", None, now, 3)
     messages.add_all(tx, [new])
     inboxes.count(tx, inbox.id, inbound=1, new_threads=1, unread=1)
     announce(tx, News(account_id, pod_id, MESSAGE_RECEIVED, document, [], now), "http://x")
@@ -143,8 +147,8 @@ READS: list[tuple[str, Probe]] = [
 WRITING: list[tuple[str, Probe]] = [
     ("inbox", lambda tx, reach, it: inboxes.remove(tx, reach, it, 0)),
     ("thread", lambda tx, reach, it: threads.mark_read_by_id(tx, reach, it, True)),
-    ("thread", deletion.remove_some_of_thread),
-    ("message", deletion.remove_message),
+    ("thread", lambda tx, reach, it: deletion.remove_some_of_thread(tx, reach, it, 0)),
+    ("message", lambda tx, reach, it: deletion.remove_message(tx, reach, it, 0)),
     ("pod", pods.remove),
     ("domain", domains.remove),
     ("rule", policy.remove_rule),
@@ -158,6 +162,9 @@ LISTS: list[Callable[[Tx, Reach], object]] = [
     lambda tx, reach: audit.list_within(tx, reach, None, None, None, None, 100, 0),
     lambda tx, reach: policy.list_stops(tx, reach, None, None, None, None, 100, 0),
     lambda tx, reach: holds.list_within(tx, reach, holds.HELD, 100, 0),
+    lambda tx, reach: threads.list_within(tx, reach, None, None, 100, 0),
+    lambda tx, reach: threads.list_within(tx, reach, False, "label", 100, 0),
+    lambda tx, reach: usage.list_groups(tx, reach, "inbox", 0, 100_000),
 ]
 
 

@@ -42,6 +42,7 @@ async def test_a_reply_joins_the_thread_of_what_it_answers(server: Server) -> No
         "isRead": False,
         "messageCount": 3,
         "createdAt": "2026-11-14T10:00:00.001Z",
+        "labels": [],
     }
     assert (await server.api.get(f"/v1/threads/{first}")).json() == thread
 

@@ -37,6 +37,7 @@ TOOLS = {
     "list_unread_threads",
     "read_thread",
     "mark_thread_read",
+    "search_messages",
     "wait_for_message",
     "get_attachment_text",
 }
@@ -173,6 +174,12 @@ async def test_an_agent_does_its_whole_work_through_the_tools(
 
         answer = await agent.call("wait_for_message", inbox_id=made["inbox_id"], after=sent["message_id"])
         assert "Three." in unfenced(answer["message"]["content"])
+        while not (found := (await agent.call("search_messages", q="three is:sent", inbox_id=inbox.id)))[
+            "messages"
+        ]:
+            await asyncio.sleep(0.05)
+        assert found["messages"][0]["thread_id"] == thread_id
+        assert "Three." in unfenced(found["messages"][0]["content"])
         mark = await agent.call("mark_thread_read", thread_id=thread_id, is_read=False)
         assert mark == {"thread_id": thread_id, "is_read": False}
         assert API_KEY not in "".join(agent.said)

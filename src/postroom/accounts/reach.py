@@ -28,6 +28,13 @@ class Reach(Struct, frozen=True):
         return self.inbox_id is None and self.pod_id in (None, pod_id)
 
     @property
+    def owner(self) -> tuple[str, str]:
+        """The column that names what it reaches, and its id."""
+        if self.inbox_id is not None:
+            return "inbox_id", self.inbox_id
+        return ("account_id", self.account_id) if self.pod_id is None else ("pod_id", self.pod_id)
+
+    @property
     def is_account(self) -> bool:
         return self.pod_id is None and self.inbox_id is None
 

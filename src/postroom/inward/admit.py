@@ -10,7 +10,7 @@ from postroom.events.announce import announce
 from postroom.events.kinds import MESSAGE_BLOCKED, MESSAGE_RECEIVED
 from postroom.events.payload import News
 from postroom.mail.parse import MAX_SENDERS
-from postroom.mailbox import attachments, documents, inboxes, messages, threads
+from postroom.mailbox import attachments, documents, inboxes, indexing, messages, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
@@ -80,7 +80,7 @@ def let_in(
     joined = threads.resolve(tx, inbox.id, names.in_reply_to, names.references)
     is_new_participant = False
     if joined is None:
-        thread = threads.new(inbox.id, document.subject, is_read=False, now=came_at)
+        thread = threads.new(inbox, document.subject, is_read=False, now=came_at)
         threads.add_all(tx, [thread])
         inboxes.count(tx, inbox.id, new_threads=1, unread=1)
     else:
@@ -90,6 +90,7 @@ def let_in(
     inboxes.add_correspondents(tx, [(inbox.id, names.from_address, is_genuine(document))])
     threaded = msgspec.structs.replace(document, thread_id=thread.id, new_participant=is_new_participant)
     messages.let_in(tx, threaded, came_at)
+    indexing.enqueue_all(tx, [document.id])
     return tell(tx, inbox, MESSAGE_RECEIVED, threaded, base_url, now)
 
 

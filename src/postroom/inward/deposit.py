@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from msgspec import UNSET, Struct
 
@@ -19,7 +20,7 @@ from postroom.mail.address import Address, mailbox_of, normalize
 from postroom.mail.bounce import Report
 from postroom.mail.parse import ParsedMail
 from postroom.mail.return_path import BouncePath
-from postroom.mailbox import attachments, inboxes, messages, threads
+from postroom.mailbox import attachments, inboxes, indexing, messages, threads, usage
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.inboxes import Inbox
@@ -156,12 +157,24 @@ def count_mails(tx: Tx, taken: list[Handover], kept_back: frozenset[str]) -> dic
     let_in = [each for each in taken if each[2].inbox_id not in kept_back]
     counts = Counter(destination.inbox_id for _, _, destination in let_in)
     started = Counter(destination.inbox_id for _, read, destination in let_in if not names_others(read.mail))
+    sizes: Counter[str] = Counter()
+    for _, read, destination in taken:
+        sizes[destination.inbox_id] += stored_bytes(read)
     return {
         inbox_id: inboxes.count(
-            tx, inbox_id, inbound=counts[inbox_id], new_threads=started[inbox_id], unread=started[inbox_id]
+            tx,
+            inbox_id,
+            inbound=counts[inbox_id],
+            new_threads=started[inbox_id],
+            unread=started[inbox_id],
+            stored_bytes=sizes[inbox_id],
         )
         for inbox_id in sorted({destination.inbox_id for _, _, destination in taken})
     }
+
+
+def stored_bytes(read: ReadMail) -> int:
+    return len(read.arrival.trace) + len(read.arrival.raw)
 
 
 def names_others(mail: ParsedMail) -> bool:
@@ -218,12 +231,15 @@ def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox], kept_back: fro
         ],
     )
     admit.keep(tx, [(copy.document.id, to_names(copy.read.mail)) for copy in copies if copy.is_kept_back])
+    usage.count_all(tx, [copy.inbox.stores(stored_bytes(copy.read), copy.read.now) for copy in copies])
     return copies
 
 
 def put_outside(number: int, read: ReadMail, destination: Destination, inbox: Inbox) -> Copy:
     """In no thread, until it is let in."""
-    nowhere = Thread("", inbox.id, read.mail.subject, False, 0, read.now, read.now)
+    nowhere = replace(
+        threads.new(inbox, read.mail.subject, is_read=False, now=read.now), id="", message_count=0
+    )
     document = to_document(inbox, nowhere, read, is_new_participant=False)
     return Copy(number, read, destination.bounce_path, inbox, nowhere, False, document, is_kept_back=True)
 
@@ -242,7 +258,7 @@ def put_into_thread(tx: Tx, number: int, read: ReadMail, destination: Destinatio
     mail = read.mail
     joined = threads.resolve(tx, inbox.id, mail.in_reply_to, mail.references)
     if joined is None:
-        thread, is_new_participant = threads.new(inbox.id, mail.subject, is_read=False, now=read.now), False
+        thread, is_new_participant = threads.new(inbox, mail.subject, is_read=False, now=read.now), False
     else:
         is_new_participant = not threads.has_participant(tx, joined.id, mail.from_address)
         threads.add_participants(tx, [(joined.id, address) for address in participants(mail)])
@@ -264,6 +280,7 @@ def tell(tx: Tx, copies: list[Copy]) -> Iterator[tuple[int, list[str]]]:
     examine.add_all(tx, [to_examination(copy) for copy in waiting])
     yield from ((copy.number, [examine.BELL]) for copy in waiting)
     ready = [copy for copy in copies if not copy.needs_examination]
+    indexing.enqueue_all(tx, [copy.document.id for copy in ready])
     told = announce_all(tx, [to_news(copy) for copy in ready], copies[0].read.base_url)
     yield from ((copy.number, rung) for copy, rung in zip(ready, told, strict=True))
     yield from ((copy.number, follow_report(tx, copy)) for copy in copies)
@@ -289,6 +306,7 @@ def to_new_message(copy: Copy) -> NewMessage:
         created_at=read.now,
         trace_bytes=len(read.arrival.trace),
         is_blocked=copy.is_kept_back,
+        size_bytes=stored_bytes(read),
     )
 
 

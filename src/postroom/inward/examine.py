@@ -14,7 +14,7 @@ from postroom.mail.address import normalize, parse_list
 from postroom.mail.extraction import Extraction
 from postroom.mail.lookup import Lookup
 from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mailbox import attachments, inboxes, messages, raw_mails
+from postroom.mailbox import attachments, inboxes, indexing, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.messages import Message
@@ -194,6 +194,7 @@ def finish(tx: Tx, message: Message, found: Found, base_url: str, now: int) -> l
     for file in found.attachments:
         attachments.set_text(tx, message.id, file)
     document = messages.set_verdicts(tx, message, found.verdicts)
+    indexing.enqueue_all(tx, [message.id])
     if message.is_blocked:
         return admit.decide(tx, inbox, message, document, base_url, now)
     if document.auth is not None and document.auth.dmarc != "fail":

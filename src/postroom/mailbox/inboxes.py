@@ -10,6 +10,8 @@ from postroom import ids
 from postroom.accounts import accounts, domains, keys, limits, names, pods
 from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import AddressTaken, BadRequest, InvalidMailboxName, NotFound
+from postroom.mailbox import usage
+from postroom.mailbox.usage import Use
 from postroom.storage.database import Row, Tx, one_of
 
 MAILBOX_NAME = r"^(?!.*[.][.])[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$"
@@ -59,6 +61,9 @@ class Inbox:
             row["metadata"],
             row["retention_days"],
         )
+
+    def stores(self, size_bytes: int, now: int) -> Use:
+        return Use(self.id, self.account_id, self.pod_id, usage.STORED_BYTES, size_bytes, now)
 
 
 def require_mailbox_name(name: str) -> None:
@@ -213,6 +218,19 @@ def find_guarded(tx: Tx, inbox_ids: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+def narrow(tx: Tx, reach: Reach, inbox_id: str | None, pod_id: str | None) -> Reach | None:
+    """The part of a reach that a filter names. None when there is no such inbox or pod within."""
+    if pod_id is not None:
+        pod = pods.find(tx, reach, pod_id)
+        if pod is None:
+            return None
+        reach = Reach(reach.account_id, pod.id, reach.inbox_id)
+    if inbox_id is None and reach.inbox_id is None:
+        return reach
+    inbox = find(tx, inbox_id or reach.inbox_id or "")
+    return Reach(inbox.account_id, inbox.pod_id, inbox.id) if inbox and is_within(inbox, reach) else None
+
+
 def find(tx: Tx, inbox_id: str) -> Inbox | None:
     row = tx.one("select * from inboxes where id = :id", id=inbox_id)
     return None if row is None else Inbox.from_row(row)
@@ -256,18 +274,21 @@ def count(
     new_threads: int = 0,
     unread: int = 0,
     blocked: int = 0,
+    stored_bytes: int = 0,
 ) -> Inbox:
     """Counts what is about to be stored, and keeps the inbox from being deleted before it is."""
     row = tx.one(
         "update inboxes set inbound_count = inbound_count + :inbound,"
         " outbound_count = outbound_count + :outbound, thread_count = thread_count + :new_threads,"
-        " unread_count = unread_count + :unread, blocked_count = blocked_count + :blocked"
+        " unread_count = unread_count + :unread, blocked_count = blocked_count + :blocked,"
+        " stored_bytes = stored_bytes + :stored_bytes"
         " where id = :id returning *",
         inbound=inbound,
         outbound=outbound,
         new_threads=new_threads,
         unread=unread,
         blocked=blocked,
+        stored_bytes=stored_bytes,
         id=inbox_id,
     )
     if row is None:
@@ -300,7 +321,8 @@ def remove(tx: Tx, reach: Reach, inbox_id: str, now: int) -> Inbox:
     inbox = get(tx, reach, inbox_id)
     pods.change_inbox_count(tx, inbox.pod_id, -1)
     keys.remove_all_of_inbox(tx, inbox.id)
-    tx.run("delete from inboxes where id = :id", id=inbox.id)
+    row = tx.one("delete from inboxes where id = :id returning stored_bytes", id=inbox.id)
+    usage.count_all(tx, [inbox.stores(-int(row["stored_bytes"]), now)] if row else [])
     tx.run("insert into removed_inboxes (inbox_id, removed_at) values (:id, :now)", id=inbox.id, now=now)
     return inbox
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -65,6 +66,7 @@ class NewMessage(Struct, frozen=True):
     raw: bytes | None
     blob: str | None
     created_at: int
+    size_bytes: int
     trace_bytes: int = 0  # of our own trace field, before the mail as it came
     has_hold: bool = False
     key_id: str | None = None  # that sent it
@@ -93,8 +95,11 @@ def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
         [_to_row(message) for message in new],
     )
     tx.many(
-        "insert into raw_mails (message_id, content, blob, trace_bytes) values :rows",
-        [(message.document.id, message.raw, message.blob, message.trace_bytes) for message in new],
+        "insert into raw_mails (message_id, content, blob, trace_bytes, size_bytes) values :rows",
+        [
+            (message.document.id, message.raw, message.blob, message.trace_bytes, message.size_bytes)
+            for message in new
+        ],
     )
 
 
@@ -156,6 +161,16 @@ def _set_columns(tx: Tx, message_id: str, columns: documents.Columns) -> None:
 def find(tx: Tx, message_id: str) -> Message | None:
     row = tx.one(f"select {COLUMNS} from messages where id = :id", id=message_id)
     return None if row is None else Message.from_row(row)
+
+
+def list_by_ids(tx: Tx, message_ids: Sequence[str]) -> list[Message]:
+    """In the given order, those that are there."""
+    if not message_ids:
+        return []
+    is_wanted, wanted = one_of("id", message_ids)
+    rows = tx.all(f"select {COLUMNS} from messages where {is_wanted}", **wanted)
+    found = {row["id"]: Message.from_row(row) for row in rows}
+    return [found[message_id] for message_id in message_ids if message_id in found]
 
 
 def find_outbound(tx: Tx, inbox_id: str, rfc_message_id: str, since: int) -> Message | None:
@@ -255,10 +270,12 @@ def require_visible(tx: Tx, message_id: str) -> None:
         raise NotFound("No such message.")
 
 
-def list_of_thread(tx: Tx, thread_id: str, limit: int, offset: int) -> list[Message]:
+def list_of_thread(
+    tx: Tx, thread_id: str, limit: int, offset: int, order: Literal["asc", "desc"] = "asc"
+) -> list[Message]:
     rows = tx.all(
         f"select {COLUMNS} from messages where thread_id = :thread_id"
-        " order by created_at, id limit :limit offset :offset",
+        f" order by created_at {order}, id {order} limit :limit offset :offset",
         thread_id=thread_id,
         limit=limit,
         offset=offset,

@@ -3,16 +3,19 @@
 import asyncio
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from postroom import log
 from postroom.errors import Unavailable
 from postroom.storage.bells import BellEar, Bells
-from postroom.storage.database import Item, Row, StorageError, Tx, Values, in_parts
+from postroom.storage.database import Item, Overdue, Row, StorageError, Tx, Values, in_parts
 from postroom.storage.group_commit import WriteQueue
 from postroom.storage.migrate import migrate
+from postroom.storage.sqlite_words import SqliteWords
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,6 +25,8 @@ CACHE_KILOBYTES = 16_000
 # The log is copied into the database beside the writer. Where that falls behind, the writer does it itself.
 CHECKPOINT_SECONDS = 0.25
 LATEST_CHECKPOINT_PAGES = 32_000
+LONG_READERS = 2
+STEPS_BETWEEN_LOOKS = 2_000  # of SQLite's machine, between looks at the clock
 PRIMARY_CODE = 0xFF
 PASSING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY}  # the disk's trouble, not a bug
 
@@ -85,8 +90,14 @@ class SqliteTx:
             returned += execute(self._connection, statement, values).fetchall()
         return returned
 
+    @property
+    def words(self) -> SqliteWords:
+        return SqliteWords(self)
+
 
 class SqliteSession:
+    engine = "sqlite"
+
     def __init__(self, path: Path) -> None:
         self._connection = connect(path)
         self.tx: Tx = SqliteTx(self._connection)
@@ -142,11 +153,53 @@ class Checkpointer:
         self._connection.close()
 
 
+class LongReaders:
+    """Threads for reads that may take a while, each on its own connection."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._own = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+        self._threads = ThreadPoolExecutor(LONG_READERS, "long-reader")
+
+    async def run(self, function: Callable[[Tx], Any], seconds: float) -> Any:
+        ends = time.monotonic() + seconds  # waiting for a free thread counts
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, function, ends)
+
+    def _read(self, function: Callable[[Tx], Any], ends: float) -> Any:
+        connection = self._connection()
+        connection.set_progress_handler(lambda: time.monotonic() > ends, STEPS_BETWEEN_LOOKS)
+        try:
+            connection.execute("begin")
+            return function(SqliteTx(connection))
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & PRIMARY_CODE == sqlite3.SQLITE_INTERRUPT:
+                raise Overdue from error
+            raise
+        finally:
+            connection.set_progress_handler(None, 0)
+            if connection.in_transaction:
+                connection.execute("rollback")
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._own, "connection", None)
+        if connection is None:
+            connection = self._own.connection = connect(self._path)
+            self._connections.append(connection)
+        return connection
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=True)
+        for connection in self._connections:
+            connection.close()
+
+
 class SqliteDatabase:
     def __init__(self, path: Path) -> None:
         self._reader = connect(path)
         self._read_tx = SqliteTx(self._reader)
         self._writes = WriteQueue(lambda: SqliteSession(path), writers=1)
+        self._long_readers = LongReaders(path)
         self._checkpointer = Checkpointer(path)
         self._bells = Bells()
 
@@ -156,6 +209,12 @@ class SqliteDatabase:
             return fn(self._read_tx, *args, **kwargs)
         finally:
             self._reader.execute("rollback")
+
+    async def read_long(
+        self, fn: Callable[Concatenate[Tx, P], T], seconds: float, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        result: T = await self._long_readers.run(lambda tx: fn(tx, *args, **kwargs), seconds)
+        return result
 
     def look_up(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return fn(self._read_tx, *args, **kwargs)
@@ -176,6 +235,7 @@ class SqliteDatabase:
 
     async def close(self) -> None:
         await self._writes.close()
+        await asyncio.to_thread(self._long_readers.close)
         await asyncio.to_thread(self._checkpointer.close)
         self._reader.close()
 

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from postroom.accounts import accounts
 from postroom.clock import SECOND
 from postroom.errors import NotFound, Unavailable
+from postroom.mailbox import indexing
 from postroom.queue import deliveries
 from postroom.resources import Resources
 from postroom.web import openapi as description
@@ -46,6 +47,7 @@ async def ready(site: Site) -> server_shapes.Readiness:
         async with asyncio.timeout(5):
             await site.resources.db.read(accounts.is_any)
             await asyncio.to_thread(site.resources.blobs.check)
+            found = await site.resources.db.read(indexing.progress)
     except Exception as error:
         raise Unavailable("The database or the blob store does not answer.", retry_after=5) from error
     workforce = site.resources.workforce
@@ -53,6 +55,7 @@ async def ready(site: Site) -> server_shapes.Readiness:
         raise Unavailable("No worker takes mail in. One is being started.", retry_after=5)
     return server_shapes.Readiness(
         server_shapes.Workers(workforce.expected, workforce.running, workforce.restarts),
+        server_shapes.SearchProgress(found.waiting, found.earlier_percent),
     )
 
 

@@ -69,9 +69,10 @@ class Thread(Struct, rename="camel", frozen=True):
     is_read: bool
     message_count: int
     created_at: Timestamp
+    labels: list[str]
 
     @classmethod
-    def of(cls, thread: threads.Thread) -> "Thread":
+    def of(cls, thread: threads.Thread, labels: Sequence[str]) -> "Thread":
         return cls(
             id=thread.id,
             inbox_id=thread.inbox_id,
@@ -80,6 +81,7 @@ class Thread(Struct, rename="camel", frozen=True):
             is_read=thread.is_read,
             message_count=thread.message_count,
             created_at=to_iso(thread.created_at),
+            labels=list(labels),
         )
 
 
@@ -96,11 +98,12 @@ class ChangedThread(Struct, rename="camel", frozen=True):
     is_read: bool
     message_count: int
     created_at: Timestamp
+    labels: list[str]
     ok: bool = True
 
     @classmethod
-    def of(cls, thread: threads.Thread) -> "ChangedThread":
-        shown = Thread.of(thread)
+    def of(cls, thread: threads.Thread, labels: Sequence[str]) -> "ChangedThread":
+        shown = Thread.of(thread, labels)
         return cls(*(getattr(shown, name) for name in shown.__struct_fields__))
 
 

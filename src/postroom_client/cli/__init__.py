@@ -17,10 +17,12 @@ from postroom_client.cli import (
     mcp,
     messages,
     pause,
+    search,
     send,
     status,
     suppressions,
     threads,
+    usage,
     wait,
     webhook,
 )
@@ -39,11 +41,13 @@ pause.add_to(app)
 app.add_typer(threads.app, name="threads")
 app.add_typer(messages.app, name="messages")
 app.add_typer(attachments.app, name="attachments")
+search.add_to(app)
 wait.add_to(app)
 listen.add_to(app)
 app.add_typer(webhook.app, name="webhook")
 app.add_typer(suppressions.app, name="suppressions")
 app.add_typer(domains.app, name="domains")
+usage.add_to(app)
 status.add_to(app)
 doctor.add_to(app)
 login.add_to(app)

@@ -15,9 +15,17 @@ from postroom.web.call import Call, Tx
 async def list_events(call: Call, query: EventQuery) -> shapes.EventPage:
     """Read the log of events, oldest first; with `wait`, hold on until there is one"""
     wanted = query.wanted(call.reach)
+    if query.order == "desc":
+        found = await call.resources.db.read(newest_first, wanted, query)
+        return shapes.EventPage([Raw(event.payload) for event in found], found[-1].id if found else None)
     position = await call.resources.db.read(position_after, call.reach, query.after)
     found = await wait_for_events(call, wanted, position, query)
     return shapes.EventPage([Raw(event.payload) for event in found], found[-1].id if found else query.after)
+
+
+def newest_first(tx: Tx, wanted: Filter, query: EventQuery) -> list[Event]:
+    position = None if query.after is None else events.position_of(tx, wanted.reach, query.after)
+    return events.list_before(tx, wanted, position, query.limit)
 
 
 def position_after(tx: Tx, reach: Reach, event_id: str | None) -> int:

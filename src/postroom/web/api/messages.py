@@ -55,7 +55,7 @@ async def delete_message(call: Call, message_id: str) -> None:
         message = messages.get(tx, call.reach, message_id)
         where = inboxes.get(tx, call.reach, message.inbox_id).reach
         call.record(tx, "message.deleted", message.id, within=where)
-        return deletion.remove_message(tx, call.reach, message.id)
+        return deletion.remove_message(tx, call.reach, message.id, call.now())
 
     await remove_blobs(call, await call.resources.db.write(work))
 
