@@ -163,6 +163,7 @@ async def retry_webhook_delivery(call: Call, delivery_id: str) -> shapes.Webhook
 
     def work(tx: Tx) -> shapes.WebhookDelivery:
         webhook_log.send_again(tx, call.account_id, delivery_id, call.now())
+        call.record(tx, "webhook.sent_again", delivery_id)
         item = webhook_log.get(tx, call.account_id, delivery_id)
         return shapes.WebhookDelivery.of(item, webhook_log.list_attempts(tx, item.id))
 
@@ -174,6 +175,12 @@ async def retry_webhook_delivery(call: Call, delivery_id: str) -> shapes.Webhook
 async def retry_failed_deliveries(call: Call, body: RetryFailed) -> shapes.Retried:
     """Send again all that failed since a moment"""
     since = int(body.since.timestamp() * 1000)
-    count = await call.resources.db.write(webhook_log.send_failed_again, call.account_id, since, call.now())
+
+    def work(tx: Tx) -> int:
+        count = webhook_log.send_failed_again(tx, call.account_id, since, call.now())
+        call.record(tx, "webhook.sent_again", call.account_id, after={"deliveries": count})
+        return count
+
+    count = await call.resources.db.write(work)
     call.resources.db.ring(deliveries.WEBHOOK_BELL)
     return shapes.Retried(count)
