@@ -165,6 +165,7 @@ async def retry_webhook_delivery(call: Call, delivery_id: str) -> webhook_shapes
 
     def work(tx: Tx) -> webhook_shapes.WebhookDelivery:
         webhook_log.send_again(tx, call.account_id, delivery_id, call.now())
+        call.record(tx, "webhook.sent_again", delivery_id)
         item = webhook_log.get(tx, call.account_id, delivery_id)
         return webhook_shapes.WebhookDelivery.of(item, webhook_log.list_attempts(tx, item.id))
 
@@ -176,6 +177,12 @@ async def retry_webhook_delivery(call: Call, delivery_id: str) -> webhook_shapes
 async def retry_failed_deliveries(call: Call, body: RetryFailed) -> webhook_shapes.Retried:
     """Send again all that failed since a moment"""
     since = int(body.since.timestamp() * 1000)
-    count = await call.resources.db.write(webhook_log.send_failed_again, call.account_id, since, call.now())
+
+    def work(tx: Tx) -> int:
+        count = webhook_log.send_failed_again(tx, call.account_id, since, call.now())
+        call.record(tx, "webhook.sent_again", call.account_id, after={"deliveries": count})
+        return count
+
+    count = await call.resources.db.write(work)
     call.resources.db.ring(deliveries.WEBHOOK_BELL)
     return webhook_shapes.Retried(count)
