@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import httpx2
 import msgspec
 
-from postroom_client import calls, deciding, drafting, paging, sending, stream, waiting, wire
+from postroom_client import calls, deciding, drafting, paging, sending, stream, tenancy, waiting, wire
 from postroom_client.errors import Unauthorized
 from postroom_client.exchange import (
     Call,
@@ -189,6 +189,21 @@ class Client:
     pause = _blocking(deciding.pause)
     resume = _blocking(deciding.resume)
     get_inbox_limits = _blocking(deciding.get_inbox_limits)
+    create_pod = _blocking(tenancy.create_pod)
+    list_pods = _blocking(tenancy.list_pods)
+    get_pod = _blocking(tenancy.get_pod)
+    update_pod = _blocking(tenancy.update_pod)
+    delete_pod = _blocking(tenancy.delete_pod)
+    create_key = _blocking(tenancy.create_key)
+    list_keys = _blocking(tenancy.list_keys)
+    update_key = _blocking(tenancy.update_key)
+    delete_key = _blocking(tenancy.delete_key)
+    get_policy = _blocking(tenancy.get_policy)
+    set_policy_mode = _blocking(tenancy.set_policy_mode)
+    add_policy_rule = _blocking(tenancy.add_policy_rule)
+    delete_policy_rule = _blocking(tenancy.delete_policy_rule)
+    list_policy_audit = _blocking(tenancy.list_policy_audit)
+    list_audit = _blocking(tenancy.list_audit)
     list_threads = _blocking(calls.list_threads)
     get_thread = _blocking(calls.get_thread)
     mark_thread = _blocking(calls.mark_thread)
@@ -340,6 +355,21 @@ class AsyncClient:
     pause = _awaited(deciding.pause)
     resume = _awaited(deciding.resume)
     get_inbox_limits = _awaited(deciding.get_inbox_limits)
+    create_pod = _awaited(tenancy.create_pod)
+    list_pods = _awaited(tenancy.list_pods)
+    get_pod = _awaited(tenancy.get_pod)
+    update_pod = _awaited(tenancy.update_pod)
+    delete_pod = _awaited(tenancy.delete_pod)
+    create_key = _awaited(tenancy.create_key)
+    list_keys = _awaited(tenancy.list_keys)
+    update_key = _awaited(tenancy.update_key)
+    delete_key = _awaited(tenancy.delete_key)
+    get_policy = _awaited(tenancy.get_policy)
+    set_policy_mode = _awaited(tenancy.set_policy_mode)
+    add_policy_rule = _awaited(tenancy.add_policy_rule)
+    delete_policy_rule = _awaited(tenancy.delete_policy_rule)
+    list_policy_audit = _awaited(tenancy.list_policy_audit)
+    list_audit = _awaited(tenancy.list_audit)
     list_threads = _awaited(calls.list_threads)
     get_thread = _awaited(calls.get_thread)
     mark_thread = _awaited(calls.mark_thread)

@@ -1,7 +1,7 @@
 """What calls return. What a server leaves out is empty; what this client does not know is ignored."""
 
 from datetime import datetime
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct, field
 
@@ -33,6 +33,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     created_at: datetime | None = None
     webhook_url: str | None = None
     webhook_secret: str | None = None
+    pod_id: str | None = None
 
 
 class ApiKey(Struct, rename="camel", frozen=True):
@@ -46,6 +47,10 @@ class ApiKey(Struct, rename="camel", frozen=True):
     created_at: datetime | None = None
     last_used_at: datetime | None = None
     token: str | None = None
+    pod_id: str | None = None
+    permissions: list[str] = []
+    expires_at: datetime | None = None
+    created_by: str | None = None
 
 
 class Thread(Struct, rename="camel", frozen=True):
@@ -356,3 +361,54 @@ class Draft(Struct, rename="camel", frozen=True):
     created_by: Actor | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
+
+
+class Pod(Struct, rename="camel", frozen=True):
+    id: str
+    client_id: str | None = None
+    name: str | None = None
+    is_default: bool = False
+    created_at: datetime | None = None
+
+
+class PolicyRule(Struct, rename="camel", frozen=True):
+    id: str
+    type: str = ""
+    value: str = ""
+    created_at: datetime | None = None
+
+
+class DirectionPolicy(Struct, rename="camel", frozen=True):
+    mode: str = "inherit"
+    rules: list[PolicyRule] = []
+
+
+class Policy(Struct, rename="camel", frozen=True):
+    inbound: DirectionPolicy
+    outbound: DirectionPolicy
+
+
+class PolicyStop(Struct, rename="camel", frozen=True):
+    """What a policy stopped, or what was let in after all."""
+
+    at: datetime | None = None
+    action: str = ""
+    direction: str = ""
+    address: str = ""
+    rule: str | None = None
+    inbox_id: str = ""
+    message_id: str | None = None
+
+
+class AuditEntry(Struct, rename="camel", frozen=True):
+    id: str
+    at: datetime | None = None
+    actor: Actor | None = None
+    address: str = ""
+    action: str = ""
+    target: str = ""
+    before: Any = None
+    after: Any = None
+    count: int = 1
+    pod_id: str | None = None
+    inbox_id: str | None = None

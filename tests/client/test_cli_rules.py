@@ -48,6 +48,22 @@ CALLS: dict[str, tuple[str, ...]] = {
     "approvals reject": ("msg_1",),
     "pause": (),
     "resume": (),
+    "policy show": (),
+    "policy mode": ("outbound", "allowlist"),
+    "policy allow": ("outbound", "example.com"),
+    "policy block": ("inbound", "example.com"),
+    "policy remove": ("rul_1",),
+    "policy stops": (),
+    "pods create": ("--name", "x"),
+    "pods list": (),
+    "pods show": ("pod_1",),
+    "pods rename": ("pod_1", "x"),
+    "pods delete": ("pod_1", "--yes"),
+    "keys create": ("--name", "x"),
+    "keys list": (),
+    "keys change": ("key_1", "--name", "x"),
+    "keys revoke": ("key_1",),
+    "audit": (),
     "threads list": INBOX,
     "threads get": ("thr_1",),
     "threads read": ("thr_1",),
@@ -81,7 +97,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "login": (),
 }
 LOCAL = {"profiles list", "profiles use"}
-TESTED_ELSEWHERE = {"bridge", "mcp", "serve", "migrate", "accounts", "keys"}
+TESTED_ELSEWHERE = {"bridge", "mcp", "serve", "migrate", "accounts"}
 
 
 def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[str]:

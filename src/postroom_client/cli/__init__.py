@@ -7,16 +7,20 @@ import typer
 from postroom_client.cli import (
     approvals,
     attachments,
+    audit,
     bridge,
     doctor,
     domains,
     drafts,
     inbox,
+    keys,
     listen,
     login,
     mcp,
     messages,
     pause,
+    pods,
+    policy,
     search,
     send,
     status,
@@ -38,6 +42,10 @@ send.add_to(app)
 app.add_typer(drafts.app, name="drafts")
 app.add_typer(approvals.app, name="approvals")
 pause.add_to(app)
+app.add_typer(policy.app, name="policy")
+app.add_typer(pods.app, name="pods")
+app.add_typer(keys.app, name="keys")
+audit.add_to(app)
 app.add_typer(threads.app, name="threads")
 app.add_typer(messages.app, name="messages")
 app.add_typer(attachments.app, name="attachments")
