@@ -54,8 +54,8 @@ class Arrival(Struct, frozen=True):
 class ReadMail(Struct, frozen=True):
     """All that is known of a mail before it is put into an inbox.
 
-    Its bytes are `kept`, and nowhere else, until those of a large one are in a blob. Text and HTML are cut out
-    of them where they stand there as they are.
+    Its bytes are `kept`, and nowhere else, until those of a large one are in a blob. Text and HTML are cut
+    out of them where they stand there as they are.
     """
 
     arrival: Arrival

@@ -1,6 +1,6 @@
 """Raw mails: the bytes as they came or were written, in the row when small, in a blob when large.
 
-Text and HTML that stand in a small mail as in its document are left out of the row, and put back in when read.
+Text and HTML that stand in a small mail as in its document are left out of the row, and put in again.
 """
 
 import asyncio
