@@ -144,7 +144,7 @@ def to_answer(read: ReadMail, reviewed: Reviewed) -> ReviewAnswer:
         peer_ip=arrival.peer_ip,
         helo=arrival.helo,
         mail_from=arrival.mail_from,
-        content=read.kept[len(arrival.trace) :],
+        content=raw_mails.restore(read.kept, read.body_text, read.mail.body_html)[len(arrival.trace) :],
         due_at=read.now,
     )
 
