@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from bench import catalogue, report
 from bench.catalogue import Measurement
+from bench.consumption import Neighbours
 from bench.results import Result
 
 
@@ -15,8 +16,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.list:
         _print_descriptions(chosen)
         return
+    neighbours = Neighbours()
     results = [result for measurement in chosen for result in _run(measurement)]
-    print(report.as_json(results) if options.json else report.table(results))
+    others = neighbours.share()
+    print(
+        report.as_json(results, others)
+        if options.json
+        else f"{report.head(others)}\n\n{report.table(results)}"
+    )
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -197,10 +197,10 @@ def _measure_intake(folder: Path, load: SearchLoad) -> Result:
     for is_indexing in (False, True):
         own_folder = folder / f"intake-{is_indexing}"
         own_folder.mkdir()
-        with receiving_postroom(own_folder) as port:
+        with receiving_postroom(own_folder) as server:
             if not is_indexing:
                 _keep_from_indexing(own_folder / "postroom" / "postroom.db")
-            load_of_mail = SmtpLoad(port, f"bench-0-0@{DOMAIN}", 20, load.intake_mails, 5_000)
+            load_of_mail = SmtpLoad(server.port, f"bench-0-0@{DOMAIN}", 20, load.intake_mails, 5_000)
             rates[is_indexing] = run_smtp_load(load_of_mail).per_second
     peer = Peer("without indexing", rates[False], rates[True] / rates[False])
     return Result("intake while indexing", rates[True], "mails/s", at_least_times_peer(0.9), peer)

@@ -1,6 +1,7 @@
 """The operator's commands, added to the client's: serve, migrate, accounts, keys of any account."""
 
 import asyncio
+import gc
 import inspect
 import json
 import os
@@ -82,6 +83,7 @@ async def _serve(config: Config) -> None:
     async with serving(config) as postroom:
         print(welcome(postroom), flush=True)
         await _note_key(postroom)
+        gc.freeze()  # all that is here now stays: no collection needs to look at it again
         await stopping.wait()
 
 

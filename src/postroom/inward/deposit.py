@@ -20,7 +20,7 @@ from postroom.mail.address import Address, mailbox_of, normalize
 from postroom.mail.bounce import Report
 from postroom.mail.parse import ParsedMail
 from postroom.mail.return_path import BouncePath
-from postroom.mailbox import attachments, inboxes, indexing, messages, threads, usage
+from postroom.mailbox import attachments, inboxes, indexing, messages, raw_mails, threads, usage
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.inboxes import Inbox
@@ -55,7 +55,8 @@ class Arrival(Struct, frozen=True):
 class ReadMail(Struct, frozen=True):
     """All that is known of a mail before it is put into an inbox.
 
-    Its bytes are `kept`, and nowhere else, until those of a large one are in a blob.
+    Its bytes are `kept`, and nowhere else, until those of a large one are in a blob. Text and HTML are cut
+    out of them where they stand there as they are.
     """
 
     arrival: Arrival
@@ -70,7 +71,7 @@ class ReadMail(Struct, frozen=True):
     content_hash: str
     needs_examination: bool
     report: Report | None  # of a bounce or a complaint
-    kept: bytes
+    kept: raw_mails.Cut
     blob: str | None = None
     base_url: str = ""
     now: int = 0  # when it was taken over
@@ -144,7 +145,7 @@ def to_answer(read: ReadMail, reviewed: Reviewed) -> ReviewAnswer:
         peer_ip=arrival.peer_ip,
         helo=arrival.helo,
         mail_from=arrival.mail_from,
-        content=read.kept[len(arrival.trace) :],
+        content=raw_mails.restore(read.kept, read.body_text, read.mail.body_html)[len(arrival.trace) :],
         due_at=read.now,
     )
 
@@ -204,7 +205,7 @@ def in_parts(taken: list[Handover]) -> Iterator[list[Handover]]:
 
 def row_size(read: ReadMail) -> int:
     """In bytes or characters."""
-    return len(read.kept) + len(read.body_text) + len(read.mail.body_html)
+    return len(read.kept.content) + len(read.body_text) + len(read.mail.body_html)
 
 
 def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox], kept_back: frozenset[str]) -> list[Copy]:
@@ -301,7 +302,9 @@ def to_new_message(copy: Copy) -> NewMessage:
         status=RECEIVED,
         from_address=read.mail.from_address,
         has_attachments=bool(read.attachments),
-        raw=None if read.blob else read.kept,
+        raw=None if read.blob else read.kept.content,
+        text_at=read.kept.text_at,
+        html_at=read.kept.html_at,
         blob=read.blob,
         created_at=read.now,
         trace_bytes=len(read.arrival.trace),

@@ -68,6 +68,8 @@ class NewMessage(Struct, frozen=True):
     created_at: int
     size_bytes: int
     trace_bytes: int = 0  # of our own trace field, before the mail as it came
+    text_at: int | None = None  # where in `raw` the text belongs, which is left out there
+    html_at: int | None = None
     has_hold: bool = False
     key_id: str | None = None  # that sent it
     is_blocked: bool = False
@@ -95,10 +97,14 @@ def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
         [_to_row(message) for message in new],
     )
     tx.many(
-        "insert into raw_mails (message_id, content, blob, trace_bytes, size_bytes) values :rows",
+        "insert into raw_mails (message_id, content, blob, trace_bytes, text_at, html_at, size_bytes)"
+        " values :rows",
         [
-            (message.document.id, message.raw, message.blob, message.trace_bytes, message.size_bytes)
-            for message in new
+            (
+                *(each.document.id, each.raw, each.blob, each.trace_bytes, each.text_at, each.html_at),
+                each.size_bytes,
+            )
+            for each in new
         ],
     )
 
