@@ -12,7 +12,9 @@ from tests.conftest import Server
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "src/postroom/web/llms.txt").read_text()
 SKILL = (ROOT / "skills/postroom/SKILL.md").read_text()
-OUTSIDE_THE_TABLE = {("POST", "/mcp"), ("GET", "/v1/ws")}
+OUTSIDE_THE_TABLE = {
+    *(("POST", "/mcp"), ("POST", "/mcp/readonly"), ("POST", "/mcp/inbox/{inbox_id}"), ("GET", "/v1/ws")),
+}
 CALL = re.compile(r"`(GET|POST|PUT|PATCH|DELETE) (/[^`?\s]*)")
 BARE_PATH = re.compile(r"`(/[a-z0-9/._{}-]+)`|\{base_url\}(/[a-z.]+)")
 FIELD = re.compile(r"`([a-z]+(?:[A-Z][a-z]+)+)`")
