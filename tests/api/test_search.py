@@ -181,3 +181,38 @@ async def test_waiting_takes_a_question(server: Server, inboxes: dict[str, str])
     await server.deliver(letter("Your code again", "456", file="x"), "sales")
     assert (await waiting).json()["subject"] == "Your code again"
     assert (await wait('"')).status_code == 400
+
+
+async def test_blocked_mail_is_found_only_when_asked_for(server: Server, inboxes: dict[str, str]) -> None:
+    rule = {"type": "block", "value": "spam.example", "direction": "inbound"}
+    assert (await server.api.post("/v1/policy/rules", json=rule)).status_code == 201
+    await server.deliver(letter("Win", "a prize", sender="eve@spam.example"), "sales")
+    await server.deliver(letter("Prize", "a real prize"), "sales")
+    await settled(server)
+    assert await find(server, "prize") == ["Prize"]
+    assert await find(server, "prize is:blocked") == ["Win"]
+    assert await find(server, "prize -is:blocked") == ["Prize"]
+    (result,) = (await server.api.get("/v1/search", params={"q": "is:blocked"})).json()["data"]
+    assert (await server.api.post(f"/v1/messages/{result['message']['id']}/release")).status_code == 200
+    await settled(server)
+    assert sorted(await find(server, "prize")) == ["Prize", "Win"]
+    assert await find(server, "is:blocked") == []
+
+
+async def test_a_deleted_message_or_thread_leaves_nothing_in_the_index(
+    server: Server, inboxes: dict[str, str]
+) -> None:
+    for subject in ("One", "Two", "Three"):
+        await server.deliver(letter(subject, "numbers"), "sales")
+    await settled(server)
+    found = (await server.api.get("/v1/search", params={"q": "numbers"})).json()["data"]
+    assert (await server.api.delete(f"/v1/messages/{found[0]['message']['id']}")).status_code == 204
+    assert (await server.api.delete(f"/v1/threads/{found[1]['message']['threadId']}")).status_code == 204
+    assert await find(server, "numbers") == ["One"]
+    await settled(server)
+    rows = await server.resources.db.read(lambda tx: tx.all("select doc from search_documents"))
+    assert len(rows) == 1
+    today = (await server.api.get("/v1/usage")).json()["data"][-1]
+    sizes = await server.resources.db.read(lambda tx: tx.one("select sum(size_bytes) as s from raw_mails"))
+    assert sizes is not None
+    assert today["storedBytes"] == sizes["s"]

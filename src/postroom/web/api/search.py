@@ -10,8 +10,8 @@ from postroom.mailbox import inboxes, search
 from postroom.mailbox.search import Page
 from postroom.resources import Overdue
 from postroom.web import finding_shapes as shapes
-from postroom.web.body import SearchQuery
 from postroom.web.call import Call, Tx
+from postroom.web.finding_body import SearchQuery
 
 SECONDS = 2.0
 
