@@ -70,10 +70,10 @@ ROOMS: dict[str, list[str]] = {
             "decide",
             "signing",
         ),
-        *("deliver_mail", "deliver_webhook", "reviewers", "watch_holds"),
+        *("simulate", "deliver_mail", "deliver_webhook", "reviewers", "watch_holds"),
     ],
 }
-FILES_OF_A_ROOM = 15
+FILES_OF_A_ROOM = 16
 DOORS = {"smtp", "web", "couriers", "extraction"}
 PURE = {"mail", "errors", "config"}
 IMPURE_MODULES = {"asyncio", "socket", "subprocess", "threading", "sqlite3", "psycopg"}

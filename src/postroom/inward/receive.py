@@ -50,15 +50,20 @@ async def receive_mail(resources: Resources, reader: Reader, arrival: Arrival) -
 
 async def take_over(resources: Resources, read: ReadMail) -> None:
     """Durable on return."""
+    placed = await place(resources, read)
+    resources.db.ring(*await resources.db.write_together(deposit, placed))
+
+
+async def place(resources: Resources, read: ReadMail) -> ReadMail:
+    """Ready to be put into inboxes, now; the bytes of a large one are in a blob, durable."""
     blob = await raw_mails.put_if_large(resources, read.kept.content)
-    placed = replace(
+    return replace(
         read,
         kept=raw_mails.Cut(b"") if blob else read.kept,
         blob=blob,
         base_url=resources.config.base_url,
         now=resources.now(),
     )
-    resources.db.ring(*await resources.db.write_together(deposit, placed))
 
 
 def read_mail(arrival: Arrival) -> ReadMail:

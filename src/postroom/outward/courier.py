@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from postroom.inward.deposit import ReadMail
+
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMail:
@@ -48,12 +50,14 @@ class Receipt:
     """The answer to the final dot, and the server that gave it and took the mail over; "" is this one.
 
     `captured` is the signature of a mail that was kept instead of sent, None of one that was handed over.
+    `answers` come back from the simulator, with the receipt.
     """
 
     code: int
     text: str
     host: str = ""
     captured: bytes | None = field(default=None, repr=False)
+    answers: tuple[ReadMail, ...] = field(default=(), repr=False)
 
 
 class MailCourier(Protocol):

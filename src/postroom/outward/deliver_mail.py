@@ -13,9 +13,9 @@ from postroom.events import kinds
 from postroom.events.announce import announce
 from postroom.events.payload import Fate, News
 from postroom.inward import review_answers
-from postroom.inward.deposit import Arrival, Destination
+from postroom.inward.deposit import Arrival, Destination, deposit
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
-from postroom.mail import bounce, return_path, review_path
+from postroom.mail import bounce, return_path, review_path, simulator
 from postroom.mail.address import mailbox_of
 from postroom.mail.content_hash import content_hash
 from postroom.mailbox import attachments, documents, holds, inboxes, messages, raw_mails
@@ -24,6 +24,7 @@ from postroom.mailbox.messages import SENT, Message
 from postroom.outward import decide
 from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, Receipt
 from postroom.outward.signing import Signers, Unsigned
+from postroom.outward.simulate import simulate
 from postroom.queue import deliveries, schedule, suppressions
 from postroom.queue.deliveries import CAPTURED, DONE, Delivery
 from postroom.resources import Resources
@@ -64,6 +65,7 @@ class MailJob:
     delivery: Delivery
     outgoing: Outgoing
     is_local: bool
+    is_simulated: bool
     key: DkimKey | None
 
     @property
@@ -120,9 +122,15 @@ def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> MailJob | None:
     outgoing = find_outgoing(tx, delivery.message_id)
     if outgoing is None:
         return None
-    is_local = domains.is_served(tx, domain_of(delivery.target), service_domain)
-    key = None if is_local else domains.signing_key(tx, domain_of(outgoing.sender), service_domain)
-    return MailJob(delivery, outgoing, is_local, key)
+    target = domain_of(delivery.target)
+    is_simulated = target == simulator.domain_of(service_domain)
+    is_local = not is_simulated and domains.is_served(tx, target, service_domain)
+    key = (
+        None
+        if is_local or is_simulated
+        else domains.signing_key(tx, domain_of(outgoing.sender), service_domain)
+    )
+    return MailJob(delivery, outgoing, is_local, is_simulated, key)
 
 
 def find_outgoing(tx: Tx, message_id: str) -> Outgoing | None:
@@ -161,6 +169,9 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJo
     try:
         raw = await read_raw(resources, job.outgoing)
         await require_unchanged(job, raw)
+        if job.is_simulated:
+            sender = job.outgoing.sender
+            return await simulate(resources, outbound.reader, job.message, job.delivery, sender, raw)
         if job.is_local:
             return await deliver_inside(resources, outbound.reader, job, raw)
         return await outbound.courier.deliver(await address_and_sign(resources, outbound, job, raw))
@@ -256,12 +267,15 @@ def record_outcome(
 
 
 def record_success(tx: Tx, job: MailJob, receipt: Receipt, took: int, base_url: str, now: int) -> list[str]:
+    if receipt.answers:
+        inboxes.count(tx, job.message.inbox_id)  # locked first, as everywhere, since mail comes in below
     if receipt.captured is not None:
         messages.mark_captured(tx, job.message.id)
         raw_mails.keep_signature(tx, job.message.id, receipt.captured)
     finish = finish_only if job.outgoing.recipients == 1 else finish_one_of_several
     is_sent = finish(tx, job, receipt, took, now)
-    return tell(tx, job, kinds.MESSAGE_SENT, None, base_url, now) if is_sent else []
+    rung = tell(tx, job, kinds.MESSAGE_SENT, None, base_url, now) if is_sent else []
+    return rung + [bell for bells in deposit(tx, list(receipt.answers)) for bell in bells]
 
 
 def finish_only(tx: Tx, job: MailJob, receipt: Receipt, took: int, now: int) -> bool:

@@ -23,6 +23,7 @@ from postroom_client.cli import (
     policy,
     search,
     send,
+    simulate,
     status,
     suppressions,
     threads,
@@ -57,6 +58,7 @@ app.add_typer(suppressions.app, name="suppressions")
 app.add_typer(domains.app, name="domains")
 usage.add_to(app)
 status.add_to(app)
+simulate.add_to(app)
 doctor.add_to(app)
 login.add_to(app)
 app.add_typer(bridge.app, name="bridge")

@@ -1,0 +1,71 @@
+"""A mail that came to the simulator, and the letters that answer it."""
+
+from dataclasses import dataclass
+
+from postroom.mail.compose import Draft, DraftAttachment, compose, reply_subject
+from postroom.mail.parse import ParsedMail
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One mail for one character. `reference` makes the ids of the answers, the same at each attempt."""
+
+    mail: ParsedMail
+    sender: str
+    recipient: str
+    reference: str
+    at: int
+
+    @property
+    def domain(self) -> str:
+        return self.recipient.rpartition("@")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A mail that comes back: to the sender's address, or to the return path of the mail."""
+
+    raw: bytes
+    mail_from: str
+    is_to_return_path: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a character writes."""
+
+    name: str
+    text: str
+    html: str | None = None
+    files: tuple[DraftAttachment, ...] = ()
+    is_automatic: bool = False
+    headers: tuple[tuple[str, str], ...] = ()
+    sender: str = ""  # the recipient of the mail, unless somebody else answers
+    subject: str = ""
+
+
+def answer(sent: Sent, words: Words, number: int = 1) -> Answer:
+    """The answer with this number; each answers the one before it, the first the mail itself."""
+    earlier = [message_id(sent, before) for before in range(1, number)]
+    chain = [each for each in (*sent.mail.references, sent.mail.message_id, *earlier) if each]
+    sender = words.sender or sent.recipient
+    draft = Draft(
+        from_name=words.name,
+        from_address=sender,
+        to=(sent.sender,),
+        subject=words.subject or reply_subject(sent.mail.subject),
+        text=words.text,
+        message_id=message_id(sent, number),
+        date_at=sent.at,
+        html=words.html,
+        attachments=words.files,
+        in_reply_to=chain[-1] if chain else None,
+        references=tuple(chain),
+        automated=words.is_automatic,
+        headers=dict(words.headers),
+    )
+    return Answer(compose(draft), "" if words.is_automatic else sender)
+
+
+def message_id(sent: Sent, number: int) -> str:
+    return f"<{sent.reference}.{number}@{sent.domain}>"

@@ -1,0 +1,50 @@
+"""A mail for the simulator: what its character does with it, as a receipt or an error of delivery."""
+
+import asyncio
+from email.utils import formatdate
+
+from postroom.clock import DAY, SECOND
+from postroom.inward.deposit import Arrival, Destination, ReadMail
+from postroom.inward.receive import Reader, place
+from postroom.mail import simulator
+from postroom.mail.parse import parse_mail
+from postroom.mail.return_path import BouncePath
+from postroom.mail.simulator import Answer, Sent
+from postroom.mailbox.messages import Message
+from postroom.outward.courier import DeliveryError, Receipt
+from postroom.queue.deliveries import Delivery
+from postroom.resources import Resources
+
+
+async def simulate(
+    resources: Resources, reader: Reader, message: Message, delivery: Delivery, sender: str, raw: bytes
+) -> Receipt:
+    """The answers stand in the receipt: they are put into the inbox when it is recorded, or not at all."""
+    mail = await asyncio.to_thread(parse_mail, raw)
+    sent = Sent(mail, sender, delivery.target, delivery.id, delivery.created_at)
+    reaction = simulator.react(sent)
+    await asyncio.sleep(reaction.wait_seconds)
+    refusal = reaction.refusal
+    if refusal is not None:
+        raise DeliveryError(refusal.text, permanent=True, code=refusal.code, enhanced=refusal.enhanced)
+    path = BouncePath(message.id, delivery.position, resources.now() // DAY)
+    arrivals = [to_arrival(resources, message.inbox_id, path, answer) for answer in reaction.answers]
+    answers = [await read(resources, reader, arrival) for arrival in arrivals]
+    return Receipt(250, "2.0.0 Taken by the simulator.", answers=tuple(answers))
+
+
+async def read(resources: Resources, reader: Reader, arrival: Arrival) -> ReadMail:
+    return await place(resources, await reader.read(arrival))
+
+
+def to_arrival(resources: Resources, inbox_id: str, path: BouncePath, answer: Answer) -> Arrival:
+    date = formatdate(resources.now() / SECOND, usegmt=True).replace("GMT", "+0000")
+    trace = f"Received: by {resources.config.domain} from the simulator;\r\n\t{date}\r\n"
+    return Arrival(
+        destinations=(Destination(inbox_id, path if answer.is_to_return_path else None),),
+        raw=answer.raw,
+        trace=trace.encode(),
+        peer_ip="",
+        helo="",
+        mail_from=answer.mail_from,
+    )
