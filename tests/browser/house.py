@@ -29,6 +29,7 @@ class House:
         self.token = token
         self.clock = clock
         self.base_url = postroom.resources.config.base_url
+        self.smtp_port = postroom.smtp_port
         self.api = httpx2.Client(
             base_url=self.base_url, headers={"Authorization": f"Bearer {token}"}, timeout=120
         )
@@ -47,7 +48,7 @@ class House:
         return inbox_id
 
     def deliver(self, raw: bytes, *names: str, sender: str = "alice@example.com") -> None:
-        with smtplib.SMTP("127.0.0.1", self._postroom.smtp_port) as smtp:
+        with smtplib.SMTP("127.0.0.1", self.smtp_port) as smtp:
             smtp.sendmail(sender, [f"{name}@postroom.localhost" for name in names], raw)
 
     def login_link(self) -> str:

@@ -46,7 +46,7 @@ def sign_in(page: Page, running: House) -> None:
     page.goto(running.login_link())
     page.get_by_label("Your name").fill("Ann")
     page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url("**/app/**")
+    page.wait_for_selector("#rail")
 
 
 def take(browser: Browser, running: House, wanted: set[str]) -> None:

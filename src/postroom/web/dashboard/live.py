@@ -190,7 +190,7 @@ def admit(tx: Tx, token: str, after: str, now: int) -> tuple[Page, list[Hint]]:
     session, caller = found
     try:
         position = events.position_of(tx, caller.reach, after)
-    except NotFound:
-        position = events.last_position(tx, caller.account_id)
+    except NotFound:  # none had happened when the page was made, or it has been open for long
+        position = 0
     missed = events.list_hints(tx, caller.account_id, position, HINTS_READ)
     return Page(session, caller.reach), missed

@@ -123,7 +123,7 @@ function showConnection() {
 }
 document.addEventListener("htmx:ws:before:connection", (event) => {
   const url = new URL(event.detail.connection.url);
-  if (last) url.searchParams.set("after", last);
+  url.searchParams.set("after", last);
   event.detail.connection.url = url.href;
 });
 document.addEventListener("htmx:ws:after:connection", () => {

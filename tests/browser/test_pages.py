@@ -1,0 +1,210 @@
+"""The pages as a person uses them, in a real browser."""
+
+import contextlib
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from postroom.clock import DAY
+from tests.browser.conftest import PATIENCE, Open
+from tests.browser.house import House, house
+from tests.browser.screenshots import sign_in
+from tests.conftest import settings
+from tests.letters import letter
+
+pytestmark = pytest.mark.needs("chromium")
+expect.set_options(timeout=PATIENCE)
+
+
+def wait_until_live(page: Page) -> None:
+    page.wait_for_selector("body[data-live]")
+
+
+def path_of(page: Page) -> str:
+    return re.sub(r"^https?://[^/]+", "", page.url)
+
+
+def test_the_first_run_leads_from_a_link_to_a_mail_before_ones_eyes(
+    tmp_path: Path,
+    browser,
+    watch,  # type: ignore[no-untyped-def]
+) -> None:
+    with house(tmp_path) as new, contextlib.closing(browser.new_context()) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(new.base_url)
+        expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+        sign_in(page, new)
+        page.get_by_role("button", name="Create the inbox").click()
+        expect(page.get_by_text("hello@postroom.localhost takes mail now.")).to_be_visible()
+        page.get_by_role("button", name="Send me a test mail").click()
+        page.get_by_role("link", name=re.compile("Your first mail")).click()
+        expect(page.locator(".prose")).to_contain_text("this mail came the way every mail comes")
+        expect(page.locator(".found")).to_have_text("482913")
+        page.goto(f"{new.base_url}/app/start")
+        page.get_by_role("button", name="Make a key and fill it in").click()
+        token = page.locator(".key-once code").inner_text()
+        assert token in page.locator("details", has_text="curl").first.inner_text()
+        assert new.api.get("/v1/me", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+
+
+def test_a_mail_shows_up_in_the_open_list_and_counts_everywhere(running: House, open_page: Open) -> None:
+    inbox_id = running.new_inbox("live")
+    page = open_page(f"/app/mail?inboxId={inbox_id}")
+    expect(page.get_by_role("heading", name="No mail yet")).to_be_visible()
+    wait_until_live(page)
+    running.deliver(letter("Here I am", subject="Right now"), "live")
+    expect(page.get_by_role("link", name=re.compile("Right now"))).to_be_visible()
+    expect(page.locator("#rail [aria-current] .count")).to_be_visible()
+
+
+def test_new_rows_are_announced_while_somebody_reads_the_list(running: House, open_page: Open) -> None:
+    inbox_id = running.new_inbox("reading")
+    running.deliver(letter(subject="Old"), "reading")
+    page = open_page(f"/app/mail?inboxId={inbox_id}")
+    wait_until_live(page)
+    page.keyboard.press("j")
+    for number in range(2):
+        running.deliver(letter(subject=f"New {number}"), "reading")
+    button = page.get_by_role("button", name="2 new")
+    expect(button).to_be_visible()
+    expect(page.locator("[data-row]")).to_have_count(1)
+    button.click()
+    expect(page.locator("[data-row]")).to_have_count(3)
+
+
+def test_the_keyboard_is_enough(running: House, open_page: Open) -> None:
+    inbox_id = running.new_inbox("keys")
+    for number in range(3):
+        running.clock.turn(1000)
+        running.deliver(letter(f"Text {number}", subject=f"Letter {number}"), "keys")
+    page = open_page(f"/app/mail?inboxId={inbox_id}")
+    press = page.keyboard.press
+    press("j")
+    press("j")
+    press("u")
+    expect(page.locator("li.read")).to_have_count(1)
+    expect(page.locator("li.read a")).to_be_focused()  # the row that was left
+    press("x")
+    expect(page.locator("li.read input")).to_be_checked()
+    press("x")
+    press("j")
+    press("k")
+    press("Enter")
+    expect(page.get_by_role("heading", name="Letter 1")).to_be_visible()
+    press("Escape")
+    expect(page.locator("li.read a")).to_be_focused()
+    press("Enter")
+    expect(page.get_by_role("heading", name="Letter 1")).to_be_visible()
+    press("f")
+    expect(page.get_by_label("What to say before it")).to_be_visible()
+    press("Escape")
+    press("Escape")
+    press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    press("Escape")
+    press("/")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    press("Escape")
+    press("g")
+    press("m")
+    page.wait_for_url("**/app/mail")
+
+
+def test_a_person_answers_and_sees_how_far_the_answer_came(running: House, open_page: Open) -> None:
+    running.new_inbox("friend")
+    running.new_inbox("answering")
+    raw = letter("Are you there?", subject="Question", **{"from": "Friend <friend@postroom.localhost>"})
+    running.deliver(raw, "answering", sender="friend@postroom.localhost")
+    page = open_page("/app/mail")
+    page.get_by_role("link", name=re.compile("Question")).click()
+    wait_until_live(page)
+    page.get_by_label("Answer", exact=True).fill("Yes, I am.")
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_text("Yes, I am.")).to_be_visible()
+    expect(page.locator(".message.outbound .state")).to_have_text("sent")
+    page.locator(".message.outbound").get_by_role("link", name="Delivery").click()
+    expect(page.get_by_text("Stored in the inbox")).to_be_visible()
+
+
+def test_signing_out_leaves_nothing_behind(running: House, open_page: Open) -> None:
+    page = open_page("/app/sessions")
+    page.locator(".who summary").click()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+def test_an_expired_session_leads_to_the_sign_in_and_back_again(tmp_path: Path, browser) -> None:  # type: ignore[no-untyped-def]
+    with house(tmp_path) as old, contextlib.closing(browser.new_context()) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        sign_in(page, old)
+        page.goto(f"{old.base_url}/app/sessions")
+        wait_until_live(page)
+        old.clock.turn(14 * DAY)  # the open page notices by itself
+        expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+        page.get_by_label("API key").fill(old.token)
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("heading", name="Sessions")).to_be_visible()
+
+
+def test_an_open_page_survives_a_restart_and_shows_what_came_meanwhile(tmp_path: Path, browser) -> None:  # type: ignore[no-untyped-def]
+    with contextlib.closing(browser.new_context()) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        with house(tmp_path) as first:
+            first.new_inbox("hello")
+            port = first.base_url.rpartition(":")[2]
+            sign_in(page, first)
+            page.goto(f"{first.base_url}/app/mail")
+            wait_until_live(page)
+        expect(page.locator("#live")).to_contain_text("Not live since")
+        with house(tmp_path, config=settings(tmp_path, HTTP=f"127.0.0.1:{port}")) as second:
+            second.deliver(letter(subject="After the restart"), "hello")
+            expect(page.get_by_role("link", name=re.compile("After the restart"))).to_be_visible()
+            expect(page.locator("#live")).to_be_empty()
+
+
+def test_ten_tabs_are_all_live(running: House, open_page: Open) -> None:
+    inbox_id = running.new_inbox("tabs")
+    first = open_page(f"/app/mail?inboxId={inbox_id}")
+    tabs = [first, *(first.context.new_page() for _ in range(9))]
+    for tab in tabs[1:]:
+        tab.goto(first.url)
+    for tab in tabs:
+        wait_until_live(tab)
+    running.deliver(letter(subject="For all"), "tabs")
+    for tab in tabs:
+        expect(tab.get_by_role("link", name=re.compile("For all"))).to_have_count(1)
+
+
+def test_without_script_everything_is_read_and_every_form_works(running: House, open_page: Open) -> None:
+    inbox_id = running.new_inbox("plain")
+    running.deliver(letter("Plain words", subject="Without script"), "plain")
+    page = open_page(f"/app/mail?inboxId={inbox_id}", java_script_enabled=False)
+    page.get_by_role("button", name="Mark as read").click()
+    assert page.locator("li.read").count() == 1
+    page.get_by_role("link", name=re.compile("Without script")).click()
+    assert page.locator(".prose").inner_text() == "Plain words"
+    page.get_by_role("link", name="Headers").click()
+    assert "Subject: Without script" in page.locator("pre.plain").inner_text()
+    page.get_by_role("button", name="Pause sending").click()
+    assert page.get_by_text("Paused. Nothing leaves until you resume.").count() == 1
+    page.get_by_role("button", name="Resume sending").click()
+    assert page.get_by_text("Resumed.").count() == 1
+
+
+def test_at_360_pixels_nothing_is_wider_than_the_screen(running: House, open_page: Open) -> None:
+    inbox_id = running.new_inbox("narrow")
+    running.deliver(letter("word " * 300 + "x" * 500, subject="Long " * 40), "narrow")
+    page = open_page(f"/app/mail?inboxId={inbox_id}", viewport={"width": 360, "height": 720})
+    paths = ["/app/mail", path_of(page), "/app/start", "/app/sessions"]
+    page.get_by_role("link", name=re.compile("Long")).click()
+    paths += [path_of(page), f"{path_of(page)}&tab=headers", f"{path_of(page)}&tab=raw"]
+    for path in paths:
+        page.goto(running.base_url + path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
