@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from postroom import clock
-from postroom.accounts import names, permissions, pods, policy
+from postroom.accounts import names, permissions, pods
 from postroom.accounts.approval import Approval
 from postroom.accounts.limits import Budget
 from postroom.accounts.reach import Reach
@@ -153,60 +153,6 @@ def read_asked(asked: str | None, field: str) -> int | None:
         raise BadRequest(
             f"{field} must be a moment with its zone: 2026-11-14T10:05:00Z.", field=field
         ) from None
-
-
-class AuditQuery(Struct, frozen=True):
-    since: AskedMoment | None = None
-    until: AskedMoment | None = None
-    actor: Annotated[str, Meta(description="The id of a key, a session or a reviewer.")] | None = None
-    action: Annotated[str, Meta(description="What was done, such as key.created.")] | None = None
-    limit: Limit = 50
-    offset: Offset = 0
-
-
-Direction = Literal["inbound", "outbound"]
-Mode = Literal["none", "allowlist", "inherit"]
-
-
-class GivenRule(Struct, frozen=True):
-    type: Literal["allow", "block"]
-    value: Annotated[
-        str, Meta(max_length=320, examples=["alice@example.com", "example.com", "*.example.com"])
-    ]
-
-
-class GivenPolicy(Struct, frozen=True):
-    mode: Mode = "inherit"
-    rules: Annotated[list[GivenRule], Meta(max_length=policy.RULES_LIMIT)] = []
-
-
-class PolicyChange(Struct, frozen=True):
-    inbound: GivenPolicy | UnsetType = UNSET
-    outbound: GivenPolicy | UnsetType = UNSET
-
-
-class ModeChange(Struct, frozen=True):
-    mode: Mode
-    direction: Direction
-
-
-class NewRule(Struct, frozen=True):
-    type: Literal["allow", "block"]
-    value: Annotated[
-        str, Meta(max_length=320, examples=["alice@example.com", "example.com", "*.example.com"])
-    ]
-    direction: Direction
-
-
-class PolicyAuditQuery(Struct, rename="camel", frozen=True):
-    inbox_id: str | None = None
-    pod_id: PodId | None = None
-    action: Literal["blocked", "refused", "released"] | None = None
-    direction: Direction | None = None
-    since: AskedMoment | None = None
-    until: AskedMoment | None = None
-    limit: Limit = 50
-    offset: Offset = 0
 
 
 class RetryFailed(Struct, frozen=True):

@@ -5,8 +5,9 @@ from msgspec import UNSET
 from postroom.accounts import policy
 from postroom.accounts.reach import Reach
 from postroom.web.api.boundaries import required
-from postroom.web.body import Boundary, ModeChange, NewRule, PolicyAuditQuery, PolicyChange, read_asked
+from postroom.web.body import Boundary, read_asked
 from postroom.web.call import Call, Tx
+from postroom.web.tenant_body import ModeChange, NewRule, PolicyAuditQuery, PolicyChange
 from postroom.web.tenant_shapes import DirectionPolicy, PolicyStop, PolicyStopPage, ShownPolicy, ShownRule
 
 
