@@ -1,12 +1,13 @@
 """What requests carry: the types of bodies and queries."""
 
 import re
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from postroom import clock
 from postroom.accounts import names, permissions, pods
 from postroom.accounts.approval import Approval
 from postroom.accounts.limits import Budget
@@ -22,6 +23,9 @@ from postroom.outward.orders import require_ahead
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 OFFSET_LIMIT = 2**53
+USAGE_DAYS, USAGE_MAX_DAYS = 30, 366
+DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+FIRST_DAY = date(1970, 1, 1).toordinal()
 LISTED = r"^[\w.,-]*$"
 
 # Patterns are only described here: the nouns check them, and say in words what is wrong.
@@ -151,15 +155,6 @@ def read_asked(asked: str | None, field: str) -> int | None:
         ) from None
 
 
-class AuditQuery(Struct, frozen=True):
-    since: AskedMoment | None = None
-    until: AskedMoment | None = None
-    actor: Annotated[str, Meta(description="The id of a key, a session or a reviewer.")] | None = None
-    action: Annotated[str, Meta(description="What was done, such as key.created.")] | None = None
-    limit: Limit = 50
-    offset: Offset = 0
-
-
 class RetryFailed(Struct, frozen=True):
     since: Annotated[datetime, Meta(tz=True, description="Deliveries made since this moment.")]
 
@@ -237,6 +232,45 @@ class ThreadMessageQuery(Struct, frozen=True):
     order: Literal["asc", "desc"] = "asc"
     limit: Limit = 50
     offset: Offset = 0
+
+
+class SearchQuery(Struct, frozen=True):
+    q: Annotated[
+        str,
+        Meta(
+            description='Words, "phrases", -not, a OR b, beginnings*, from: to: subject: label: in: has: is:'
+            " before: after:",
+            examples=["invoice from:billing after:2026-01-01", '"purchase order" -draft has:attachment'],
+        ),
+    ]
+    inbox_id: InboxFilter | None = field(default=None, name="inboxId")
+    pod_id: PodFilter | None = field(default=None, name="podId")
+    limit: Limit = 20
+    cursor: Annotated[str, Meta(description="`next` of the page before.")] | None = None
+
+
+Day = Annotated[str, Meta(pattern=DAY, description="A day, UTC.", examples=["2026-01-31"])]
+
+
+class UsageQuery(Struct, frozen=True):
+    first: Day | None = field(default=None, name="from")
+    last: Day | None = field(default=None, name="to")
+    group_by: Literal["day", "inbox", "pod"] = "day"
+
+    def days(self, now: int) -> tuple[int, int]:
+        """Numbers of the first and the last day; without them, the last 30."""
+        last = now // clock.DAY if self.last is None else _day(self.last, "to")
+        first = last - USAGE_DAYS + 1 if self.first is None else _day(self.first, "from")
+        if not 0 <= last - first < USAGE_MAX_DAYS:
+            raise BadRequest(f"from is a day up to {USAGE_MAX_DAYS} days before to.", field="from")
+        return first, last
+
+
+def _day(value: str, name: str) -> int:
+    try:
+        return date.fromisoformat(value).toordinal() - FIRST_DAY
+    except ValueError:
+        raise BadRequest(f"{name} is a day such as 2026-01-31.", field=name) from None
 
 
 class MessageQuery(Struct, frozen=True):

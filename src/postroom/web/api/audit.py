@@ -2,8 +2,9 @@
 
 from postroom.accounts import audit
 from postroom.web import tenant_shapes
-from postroom.web.body import AuditQuery, read_asked
+from postroom.web.body import read_asked
 from postroom.web.call import Call
+from postroom.web.tenant_body import AuditQuery
 
 
 async def list_audit(call: Call, query: AuditQuery) -> tenant_shapes.AuditPage:

@@ -7,7 +7,7 @@ from postroom.accounts.reach import Reach
 from postroom.web.api.boundaries import required
 from postroom.web.body import Boundary, read_asked
 from postroom.web.call import Call, Tx
-from postroom.web.policy_body import ModeChange, NewRule, PolicyAuditQuery, PolicyChange
+from postroom.web.tenant_body import ModeChange, NewRule, PolicyAuditQuery, PolicyChange
 from postroom.web.tenant_shapes import DirectionPolicy, PolicyStop, PolicyStopPage, ShownPolicy, ShownRule
 
 

@@ -9,7 +9,7 @@ from postroom.accounts import approval
 from postroom.accounts.approval import Approval, OverPerDay
 from postroom.accounts.permissions import ALL
 from postroom.web import body as bodies
-from postroom.web import policy_body
+from postroom.web import tenant_body
 from postroom.web.api import audit as api_audit
 from postroom.web.api import domains as api_domains
 from postroom.web.api import keys as api_keys
@@ -139,7 +139,7 @@ def boundary(inbox_id: str) -> bodies.Boundary:
 
 async def show_policy(desk: Desk, query: PolicyQuery) -> Response:
     found = plain(await api_policy.get_policy(desk.call, boundary(query.inbox_id)))
-    asked = policy_body.PolicyAuditQuery(inbox_id=query.inbox_id or None, limit=20)
+    asked = tenant_body.PolicyAuditQuery(inbox_id=query.inbox_id or None, limit=20)
     stopped = plain(await api_policy.list_policy_audit(desk.call, asked))["data"]
     return await desk.show(
         "policy.html", "settings", title="Policy", policy=found, query=query, stopped=stopped
@@ -148,14 +148,14 @@ async def show_policy(desk: Desk, query: PolicyQuery) -> Response:
 
 async def set_mode(desk: Desk, body: ModeForm) -> Response:
     await api_policy.put_policy_mode(
-        desk.call, boundary(body.inbox_id), policy_body.ModeChange(body.mode, body.direction)
+        desk.call, boundary(body.inbox_id), tenant_body.ModeChange(body.mode, body.direction)
     )
     return back_to_policy(body.inbox_id, "The mode is set.")
 
 
 async def add_rule(desk: Desk, body: RuleForm) -> Response:
     await api_policy.add_policy_rule(
-        desk.call, boundary(body.inbox_id), policy_body.NewRule(body.type, body.value, body.direction)
+        desk.call, boundary(body.inbox_id), tenant_body.NewRule(body.type, body.value, body.direction)
     )
     return back_to_policy(body.inbox_id, "The rule holds from now on.")
 
@@ -215,7 +215,7 @@ async def check_domain(desk: Desk, domain_id: str) -> Response:
 
 
 async def show_audit(desk: Desk, query: Offset) -> Response:
-    page = plain(await api_audit.list_audit(desk.call, bodies.AuditQuery(offset=max(query.offset, 0))))
+    page = plain(await api_audit.list_audit(desk.call, tenant_body.AuditQuery(offset=max(query.offset, 0))))
     return await desk.show(
         "audit.html",
         "settings",

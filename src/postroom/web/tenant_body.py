@@ -1,4 +1,4 @@
-"""What requests about policies carry."""
+"""What requests about policies and the audit log carry."""
 
 from typing import Annotated, Literal
 
@@ -48,5 +48,14 @@ class PolicyAuditQuery(Struct, rename="camel", frozen=True):
     direction: Direction | None = None
     since: AskedMoment | None = None
     until: AskedMoment | None = None
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class AuditQuery(Struct, frozen=True):
+    since: AskedMoment | None = None
+    until: AskedMoment | None = None
+    actor: Annotated[str, Meta(description="The id of a key, a session or a reviewer.")] | None = None
+    action: Annotated[str, Meta(description="What was done, such as key.created.")] | None = None
     limit: Limit = 50
     offset: Offset = 0
