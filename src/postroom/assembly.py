@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
+from postroom import pools
 from postroom.accounts import secret_values
 from postroom.clock import Clock, SystemClock
 from postroom.config import Config, ConfigError, Endpoint, allows_private_targets
@@ -33,6 +34,7 @@ from postroom.smtp.tls import server_context
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Database
 from postroom.storage.folder import FolderLock, make_folder
+from postroom.supervision import Supervision
 from postroom.upkeep import keep_up
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
@@ -72,29 +74,31 @@ async def serving(
         clock = clock or SystemClock()
         db = await open_database(config, clock.now())
         stack.push_async_callback(db.close)
-        stopping = asyncio.Event()
+        stopping, loops = asyncio.Event(), Supervision(clock)
         resolver = resolver or Resolver()
         stack.push_async_callback(resolver.close)
-        resources = Resources(config, db, LocalBlobs(config.data_dir / "blobs"), clock, resolver, stopping)
+        blobs = LocalBlobs(config.data_dir / "blobs")
+        resources = Resources(config, db, blobs, clock, resolver, stopping, loops)
         first_token = await db.write(make_first_account, config, clock.now())
 
         extractor = ExtractionPool()
         stack.push_async_callback(extractor.close)
         lookup = ThreadResolver(resolver, asyncio.get_running_loop())
         look_at = partial(examine.examine_message, resources, extractor, lookup)
-        run(stack, work_through(resources, EXAMINATIONS, look_at))
-        run(stack, keep_up(resources))
+        run(stack, resources, "examinations", partial(work_through, resources, EXAMINATIONS, look_at))
+        run(stack, resources, "upkeep", partial(keep_up, resources))
 
         return_path_secret = await db.read(secret_values.get, RETURN_PATH)
         courier = mail_courier(resources)
         stack.push_async_callback(courier.close)
         signers = Signers()
         stack.callback(signers.close)
-        run(stack, send_out(resources, Outbound(courier, signers, return_path_secret), make_key))
+        outbound = Outbound(courier, signers, return_path_secret)
+        run(stack, resources, "mail", partial(send_out, resources, outbound, make_key))
 
         run(stack, watch_holds(resources))
         reception = Reception(resources, return_path_secret)
-        tls = await asyncio.to_thread(server_context, config.data_dir / "tls", config.domain)
+        tls = await pools.ONCE.run(server_context, config.data_dir / "tls", config.domain)
         smtp = SmtpServer(
             reception, reception, Policy(hostname=config.domain), config.data_dir / "spool", tls
         )
@@ -103,13 +107,14 @@ async def serving(
 
         webhook_courier = HttpCourier(resolver, allow_private=allows_private_targets(config))
         stack.push_async_callback(webhook_courier.close)
-        run(stack, work_through(resources, WEBHOOKS, partial(deliver_webhook, resources, webhook_courier)))
+        deliver = partial(deliver_webhook, resources, webhook_courier)
+        run(stack, resources, "webhooks", partial(work_through, resources, WEBHOOKS, deliver))
 
         streams = Streams(resources)
         door = Door(resources, webhook_courier, streams)
-        run(stack, streams.watch_keys())
+        run(stack, resources, "watch of keys", streams.watch_keys)
         stack.push_async_callback(door.key_use.save)
-        run(stack, save_key_use_now_and_then(door))
+        run(stack, resources, "saving of key use", partial(save_key_use_now_and_then, door))
         http = HttpServer(door, listener)
         await http.start()
         stack.push_async_callback(http.stop)
@@ -136,9 +141,11 @@ async def save_key_use_now_and_then(door: Door) -> None:
         await door.key_use.save()
 
 
-def run(stack: contextlib.AsyncExitStack, loop: Coroutine[None, None, None]) -> None:
+def run(
+    stack: contextlib.AsyncExitStack, resources: Resources, name: str, loop: Callable[[], Awaitable[None]]
+) -> None:
     """A loop that works until everything stops."""
-    stack.push_async_callback(stop, asyncio.create_task(loop))
+    stack.push_async_callback(stop, asyncio.create_task(resources.loops.supervise(name, loop)))
 
 
 async def stop(task: asyncio.Task[None]) -> None:

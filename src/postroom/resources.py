@@ -1,13 +1,14 @@
 """What every door is given: the settings, the storage, the time and the names of the network."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from postroom.clock import Clock
+from postroom.clock import Clock, SystemClock
 from postroom.config import Config
 from postroom.net.dns import Resolver
 from postroom.storage.blobs import Blobs
 from postroom.storage.database import Database, Tx
+from postroom.supervision import Supervision
 
 __all__ = ["Resources", "Tx"]
 
@@ -20,6 +21,7 @@ class Resources:
     clock: Clock
     resolver: Resolver
     stopping: asyncio.Event  # set when the server begins to stop: whoever only waits ends
+    loops: Supervision = field(default_factory=lambda: Supervision(SystemClock()))
 
     def now(self) -> int:
         return self.clock.now()

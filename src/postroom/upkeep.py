@@ -2,7 +2,7 @@
 
 import asyncio
 
-from postroom import log
+from postroom import pools
 from postroom.clock import DAY
 from postroom.mailbox import raw_mails
 from postroom.queue import idempotency
@@ -26,12 +26,9 @@ EXPIRING = (
 
 async def keep_up(resources: Resources) -> None:
     """Runs until cancelled."""
-    await sweep_orphans(resources)
     while True:
-        try:
-            await one_round(resources)
-        except Exception as error:
-            log.get().error("upkeep failed", reason=str(error))
+        await one_round(resources)
+        await sweep_orphans(resources)
         await asyncio.sleep(ROUND_SECONDS)
 
 
@@ -41,19 +38,16 @@ async def one_round(resources: Resources) -> None:
             pass
     while (blobs := await resources.db.write(empty_removed_inbox)) is not None:
         for blob in blobs:
-            await asyncio.to_thread(resources.blobs.remove, blob)
+            await pools.FILES.run(resources.blobs.remove, blob)
 
 
 async def sweep_orphans(resources: Resources) -> None:
     """Blobs that no mail names: their process died between the blob and its row."""
-    try:
-        names = await asyncio.to_thread(lambda: list(resources.blobs.names(ORPHAN_AGE_SECONDS)))
-        for name in names:
-            if not await resources.db.read(raw_mails.is_blob_used, name):
-                await asyncio.to_thread(resources.blobs.remove, name)
-            await asyncio.sleep(0)
-    except Exception as error:
-        log.get().error("blobs were not swept", reason=str(error))
+    names = await pools.FILES.run(lambda: list(resources.blobs.names(ORPHAN_AGE_SECONDS)))
+    for name in names:
+        if not await resources.db.read(raw_mails.is_blob_used, name):
+            await pools.FILES.run(resources.blobs.remove, name)
+        await asyncio.sleep(0)
 
 
 def expire_deliveries(tx: Tx, now: int) -> int:

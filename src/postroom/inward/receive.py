@@ -1,10 +1,10 @@
 """Raw mail to message, event and deliveries: read, then stored in one transaction for all its inboxes."""
 
-import asyncio
 import hashlib
 
 from msgspec.structs import replace
 
+from postroom import pools
 from postroom.inward.deposit import BODY_MAX_CHARACTERS, Arrival, ReadMail, deposit
 from postroom.inward.examine import has_to_be_judged, unjudged
 from postroom.mail import bounce, findings, reply, text
@@ -25,7 +25,7 @@ class TooManyHops(Exception):
 async def receive_mail(resources: Resources, arrival: Arrival) -> None:
     """Durable on return."""
     is_small = len(arrival.raw) <= READ_IN_LOOP_BYTES
-    read = read_mail(arrival) if is_small else await asyncio.to_thread(read_mail, arrival)
+    read = read_mail(arrival) if is_small else await pools.READING.run(read_mail, arrival)
     if read.mail.received_count > MAX_HOPS:
         raise TooManyHops
     kept = arrival.trace + arrival.raw

@@ -1,8 +1,8 @@
 """Raw mails: the bytes as they came or were written, in the row when small, in a blob when large."""
 
-import asyncio
 from dataclasses import dataclass
 
+from postroom import pools
 from postroom.errors import NotFound
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -35,7 +35,7 @@ async def put_if_large(resources: Resources, raw: bytes) -> str | None:
     """The blob that holds it, durable; None for what goes into the row."""
     if len(raw) <= IN_ROW_BYTES:
         return None
-    return await asyncio.to_thread(resources.blobs.put, raw)
+    return await pools.FILES.run(resources.blobs.put, raw)
 
 
 async def read(resources: Resources, message_id: str, with_trace: bool) -> bytes:
@@ -44,10 +44,10 @@ async def read(resources: Resources, message_id: str, with_trace: bool) -> bytes
     content = raw.content
     if content is None:
         assert raw.blob is not None
-        content = await asyncio.to_thread(resources.blobs.get, raw.blob)
+        content = await pools.FILES.run(resources.blobs.get, raw.blob)
     return content if with_trace else content[raw.trace_bytes :]
 
 
 async def remove_blob(resources: Resources, blob: str | None) -> None:
     if blob is not None:
-        await asyncio.to_thread(resources.blobs.remove, blob)
+        await pools.FILES.run(resources.blobs.remove, blob)

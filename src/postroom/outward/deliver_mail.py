@@ -1,10 +1,9 @@
 """A claimed delivery of mail: hand it to a courier, then record the outcome with all that follows from it."""
 
-import asyncio
 from dataclasses import dataclass
 from email.utils import formatdate
 
-from postroom import log
+from postroom import log, pools
 from postroom.accounts import domains
 from postroom.accounts.domains import DkimKey
 from postroom.accounts.pauses import IS_PAUSED
@@ -182,7 +181,7 @@ async def read_raw(resources: Resources, outgoing: Outgoing) -> bytes:
     if outgoing.content is not None:
         return outgoing.content
     assert outgoing.blob is not None
-    return await asyncio.to_thread(resources.blobs.get, outgoing.blob)
+    return await pools.FILES.run(resources.blobs.get, outgoing.blob)
 
 
 async def address_and_sign(

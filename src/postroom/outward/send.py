@@ -1,9 +1,9 @@
 """Request to mail: looked up, composed, then checked, stored and queued in one transaction."""
 
-import asyncio
 import secrets
 from collections.abc import Iterable
 
+from postroom import pools
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import from_iso
@@ -73,7 +73,7 @@ def look_up(tx: Tx, caller: Caller, order: Order, now: int) -> Context | SendAns
 async def write_letter(order: Order, around: Context, now: int) -> Letter:
     if is_small(order):
         return to_letter(order, around, now)
-    return await asyncio.to_thread(to_letter, order, around, now)
+    return await pools.COMPOSING.run(to_letter, order, around, now)
 
 
 def is_small(order: Order) -> bool:

@@ -10,12 +10,12 @@ import queue
 import re
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Concatenate, LiteralString, ParamSpec, TypeVar
 
 import psycopg
 from psycopg.rows import dict_row
 
+from postroom import log, pools
 from postroom.errors import Unavailable
 from postroom.storage.bells import BellEar, Bells
 from postroom.storage.database import Item, Row, StorageError, Tx, Values, in_parts
@@ -143,10 +143,10 @@ class Readers:
         self._url = url
         self._own = threading.local()
         self._connections: list[psycopg.Connection[dict[str, Any]]] = []
-        self._threads = ThreadPoolExecutor(READERS, "reader")
+        self._threads = pools.Pool("reader", READERS)
 
     async def run(self, function: Callable[[Tx], Any]) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, function)
+        return await self._threads.run(self._read, function)
 
     def _read(self, function: Callable[[Tx], Any]) -> Any:
         """A connection that broke while it was idle is worth one new try: reading twice harms nobody."""
@@ -166,7 +166,7 @@ class Readers:
         return connection
 
     def close(self) -> None:
-        self._threads.shutdown(wait=True)
+        self._threads.close()
         for connection in self._connections:
             connection.close()
 
@@ -205,7 +205,7 @@ class BellRelay:
         self._stopping.set()
         self._outgoing.put("closing")  # wakes both threads
         for thread in self._threads:
-            await asyncio.to_thread(thread.join)
+            await pools.ONCE.run(thread.join)
 
     def _repeat(self, work: Callable[[psycopg.Connection[dict[str, Any]]], None]) -> None:
         while not self._stopping.is_set():
@@ -213,6 +213,9 @@ class BellRelay:
                 with connect(self._url) as connection:
                     work(connection)
             except (psycopg.Error, Unavailable):
+                self._stopping.wait(RECONNECT_SECONDS)
+            except Exception:
+                log.get().exception("a carrier of bells failed")
                 self._stopping.wait(RECONNECT_SECONDS)
 
     def _send(self, connection: psycopg.Connection[dict[str, Any]]) -> None:
@@ -269,7 +272,7 @@ class PostgresDatabase:
 
     async def close(self) -> None:
         await self._writes.close()
-        await asyncio.to_thread(self._readers.close)
+        await pools.ONCE.run(self._readers.close)
         await self._relay.close()
 
 
@@ -281,7 +284,7 @@ async def _unless_busy(writing: Awaitable[Any]) -> Any:
 
 
 async def open_postgres(url: str, now: int) -> PostgresDatabase:
-    await asyncio.to_thread(_migrate, url, now)
+    await pools.ONCE.run(_migrate, url, now)
     return PostgresDatabase(url)
 
 

@@ -1,13 +1,12 @@
 """SQLite: one writer thread with group commit; short indexed reads run directly in the event loop."""
 
-import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
-from postroom import log
+from postroom import log, pools
 from postroom.errors import Unavailable
 from postroom.storage.bells import BellEar, Bells
 from postroom.storage.database import Item, Row, StorageError, Tx, Values, in_parts
@@ -133,7 +132,7 @@ class Checkpointer:
                 self._connection.execute("pragma wal_checkpoint(passive)").fetchall()
             except sqlite3.OperationalError:
                 pass  # no room: whoever writes next is told
-            except sqlite3.Error:
+            except Exception:
                 log.get().exception("the log of the database cannot be copied")
 
     def close(self) -> None:
@@ -176,7 +175,7 @@ class SqliteDatabase:
 
     async def close(self) -> None:
         await self._writes.close()
-        await asyncio.to_thread(self._checkpointer.close)
+        await pools.ONCE.run(self._checkpointer.close)
         self._reader.close()
 
 

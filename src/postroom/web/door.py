@@ -22,6 +22,7 @@ from postroom.web.mcp import PATH as MCP_PATH
 from postroom.web.mcp import McpDoor
 from postroom.web.metrics import Metrics
 from postroom.web.public import Site
+from postroom.web.readiness import Readiness
 from postroom.web.reading import read_query
 from postroom.web.request_limit import RequestLimit
 from postroom.web.routes import ROUTES
@@ -52,7 +53,7 @@ class Door:
         self._router = Router(ROUTES)
         self._limit = RequestLimit()
         self._metrics = Metrics()
-        self._site = Site(resources, ROUTES, self._metrics)
+        self._site = Site(resources, ROUTES, self._metrics, Readiness(resources))
         self._mcp = McpDoor(self, resources.config.base_url)
         self.key_use = KeyUse(resources)
 

@@ -14,6 +14,7 @@ from postroom.accounts.reach import Reach
 from postroom.events import events
 from postroom.events.events import Event, Filter
 from postroom.resources import Resources
+from postroom.supervision import ACCOUNT_MARK
 from postroom.web.frames import BROKEN, TOO_SLOW, StreamProtocol, text_frame
 
 MESSAGES_PER_WINDOW = 30
@@ -100,7 +101,9 @@ class Hub:
         self._resources = resources
         self._account_id = account_id
         self._ready = asyncio.Event()
-        self._pump = asyncio.create_task(self._run())
+        self._reading = f"events of a stream{ACCOUNT_MARK}{account_id}"
+        self._pumping = f"stream{ACCOUNT_MARK}{account_id}"
+        self._pump = asyncio.create_task(resources.loops.supervise(self._pumping, self._run))
 
     async def wait_until_ready(self) -> None:
         await self._ready.wait()
@@ -113,6 +116,8 @@ class Hub:
 
     def stop(self) -> None:
         self._pump.cancel()
+        for name in (self._reading, self._pumping):
+            self._resources.loops.forget(name)
 
     async def _run(self) -> None:
         ear = self._resources.db.listen(events.bell(self._account_id))
@@ -132,16 +137,18 @@ class Hub:
                 self.position = await self._resources.db.read(events.last_position, self._account_id)
                 self._ready.set()
             except Exception as error:
-                log.get().error("cannot read events", account=self._account_id, reason=str(error))
+                self._resources.loops.failed(self._reading, error)
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _read_page(self) -> list[Event]:
         wanted = Filter(Reach(self._account_id))
         try:
-            return await self._resources.db.read(events.list_after, wanted, self.position, PAGE)
+            page = await self._resources.db.read(events.list_after, wanted, self.position, PAGE)
         except Exception as error:
-            log.get().error("cannot read events", account=self._account_id, reason=str(error))
+            self._resources.loops.failed(self._reading, error)
             return []
+        self._resources.loops.works(self._reading)
+        return page
 
     async def _hand_out_all(self, page: list[Event]) -> None:
         """Several at a turn: what is written to a client in one turn leaves in one call to the system."""
@@ -173,8 +180,8 @@ class Hub:
         """Without a pause between the last page and going live: nothing falls between the two."""
         try:
             has_caught_up = await self._send_missed(stream)
-        except Exception as error:
-            log.get().error("cannot replay events", account=self._account_id, reason=str(error))
+        except Exception:
+            log.get().exception("cannot replay events", account=self._account_id)
             stream.close(BROKEN, "something went wrong: reconnect with last_event_id")
             return
         if has_caught_up:

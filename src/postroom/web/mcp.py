@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message
 
+from postroom import pools
 from postroom.errors import Forbidden, MethodNotAllowed
 from postroom.web.authentication import bearer_token
 from postroom.web.reading import read_bytes
@@ -49,7 +50,7 @@ class McpDoor:
     async def _load(self) -> "MCPServer":
         async with self._loading:
             if self._server is None:
-                self._server = await asyncio.to_thread(build, self._app, self._base_url)
+                self._server = await pools.ONCE.run(build, self._app, self._base_url)
         return self._server
 
 

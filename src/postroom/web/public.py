@@ -1,6 +1,5 @@
 """What anybody may ask for: health, metrics and the description of the interface."""
 
-import asyncio
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,14 +7,14 @@ from importlib.resources import files
 
 from starlette.responses import Response
 
-from postroom.accounts import accounts
 from postroom.clock import SECOND
-from postroom.errors import NotFound, Unavailable
+from postroom.errors import NotFound
 from postroom.queue import deliveries
 from postroom.resources import Resources
 from postroom.web import openapi as description
 from postroom.web import shapes
 from postroom.web.metrics import Metrics
+from postroom.web.readiness import Readiness
 from postroom.web.routing import Route
 
 DOCS_FILES = {
@@ -33,6 +32,7 @@ class Site:
     resources: Resources
     routes: Sequence[Route]
     metrics: Metrics
+    readiness: Readiness
 
 
 async def health(site: Site) -> shapes.Health:
@@ -41,13 +41,8 @@ async def health(site: Site) -> shapes.Health:
 
 
 async def ready(site: Site) -> shapes.Health:
-    """Can it do its work: database and blobs answer"""
-    try:
-        async with asyncio.timeout(5):
-            await site.resources.db.read(accounts.is_any)
-            await asyncio.to_thread(site.resources.blobs.check)
-    except Exception as error:
-        raise Unavailable("The database or the blob store does not answer.", retry_after=5) from error
+    """Can it do its work: database and blobs take what is stored, and every loop goes on"""
+    await site.readiness.require()
     return shapes.Health()
 
 
@@ -57,6 +52,7 @@ async def metrics(site: Site) -> Response:
     oldest = await site.resources.db.read(deliveries.oldest_due_at, now)
     free = shutil.disk_usage(site.resources.config.data_dir).free
     site.metrics.note_state(free, (now - oldest) / SECOND)
+    site.metrics.note_loops(site.resources.loops)
     return Response(site.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

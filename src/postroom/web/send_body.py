@@ -12,6 +12,7 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
+from postroom import pools
 from postroom.errors import BadRequest, PayloadTooLarge, RequestTimeout
 from postroom.mail.address import Address, parse_list, validate
 from postroom.mail.compose import CONTROL, DraftAttachment
@@ -130,7 +131,7 @@ async def to_order(inbox_id: str, key: str, body: SendBody) -> Order:
     to, cc, bcc = (read_addresses(name, getattr(body, name)) for name in LISTS)
     require_recipients(to, cc, bcc)
     is_small = not body.attachments
-    hashed = hash_body(inbox_id, body) if is_small else await asyncio.to_thread(hash_body, inbox_id, body)
+    hashed = hash_body(inbox_id, body) if is_small else await pools.COMPOSING.run(hash_body, inbox_id, body)
     return Order(
         inbox_id=inbox_id,
         idempotency_key=key,

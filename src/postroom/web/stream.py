@@ -72,8 +72,8 @@ class Streams:
         hub.streams.add(stream)
         try:
             await self._listen(hub, stream, receive)
-        except Exception as error:
-            log.get().error("a stream failed", account=account_id, reason=str(error))
+        except Exception:
+            log.get().exception("a stream failed", account=account_id)
             stream.close(BROKEN, "something went wrong: reconnect with last_event_id")
         finally:
             self._leave(hub, stream)
@@ -179,18 +179,14 @@ class Streams:
         while True:
             await asyncio.sleep(KEY_WATCH_SECONDS)
             streams = [stream for hub in self._hubs.values() for stream in hub.streams]
-            try:
-                valid = await self._resources.db.read(
-                    keys.find_valid,
-                    sorted({stream.caller.key_id for stream in streams}),
-                    self._resources.now(),
-                )
-            except Exception as error:
-                log.get().error("cannot look at keys", reason=str(error))
-                continue
-            for stream in streams:
-                if stream.caller.key_id not in valid:
-                    stream.close(REVOKED, "the key was revoked")
+            await self._close_revoked(streams)
+
+    async def _close_revoked(self, streams: list[Stream]) -> None:
+        asked = sorted({stream.caller.key_id for stream in streams})
+        valid = await self._resources.db.read(keys.find_valid, asked, self._resources.now())
+        for stream in streams:
+            if stream.caller.key_id not in valid:
+                stream.close(REVOKED, "the key was revoked")
 
     async def close(self) -> None:
         for hub in list(self._hubs.values()):

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from postroom import pools
 from postroom.accounts import domains
 from postroom.accounts.domains import DkimKey, DnsRecord, Domain
 from postroom.errors import InvalidDomain
@@ -18,7 +19,7 @@ async def create_domain(call: Call, body: NewDomain) -> shapes.Domain:
     name = body.domain.lower()
     if not DOMAIN_NAME.fullmatch(name) or name == call.resources.config.domain:
         raise InvalidDomain("domain must be a name such as mail.example.com, and not this service's own.")
-    private_key = await asyncio.to_thread(dkim.generate_key)
+    private_key = await pools.KEYS.run(dkim.generate_key)
     domain = await call.resources.db.write(domains.add, call.account_id, name, private_key, call.now())
     return shapes.Domain.of(domain, records_of(call, domain, DkimKey(domains.SELECTOR, private_key)))
 

@@ -1,12 +1,12 @@
 """Messages and their attachments over REST."""
 
-import asyncio
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Raw
 from starlette.responses import Response
 
+from postroom import pools
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import attachments, inboxes, message_json, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
@@ -84,7 +84,7 @@ async def get_attachment_text(call: Call, message_id: str, filename: str) -> sha
 
 async def send_file(resources: Resources, message_id: str, file: Attachment) -> Response:
     raw = await raw_mails.read(resources, message_id, with_trace=False)
-    mail = await asyncio.to_thread(parse_mail, raw)
+    mail = await pools.READING.run(parse_mail, raw)
     disposition = f"attachment; filename*=UTF-8''{quote(file.filename, safe='')}"
     headers = {**SAFE_FILE_HEADERS, "Content-Disposition": disposition, "Content-Type": file.content_type}
     return Response(mail.attachments[file.position].content, headers=headers)

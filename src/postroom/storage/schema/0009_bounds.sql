@@ -1,0 +1,19 @@
+-- Every question has an index that leads straight to its rows, and what one node does for all has a holder.
+
+create index events_by_kind on events (account_id, kind, position);
+
+create index events_by_inbox_and_kind on events (inbox_id, kind, position);
+
+create index deliveries_by_state on deliveries (account_id, kind, state, created_at, id);
+
+-- With the lane, so that what waits in a full lane is passed over without a look at its row.
+drop index deliveries_by_due;
+
+create index deliveries_by_due on deliveries (kind, due_at, lane, id) where state = 'pending';
+
+-- Duties of the whole house, each held by one node for a while. /ready writes its own row, to see that it can.
+create table duties (
+    name text primary key,
+    holder text not null,
+    held_until bigint not null
+);
