@@ -9,9 +9,12 @@ from msgspec import Struct
 from postroom import ids
 from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import NotFound
-from postroom.events import payload
+from postroom.events import kinds, payload
 from postroom.events.payload import News
+from postroom.storage import pages
 from postroom.storage.database import Row, Tx, one_of
+
+COLUMNS_BESIDE_PAYLOAD = "id, account_id, position, inbox_id, kind, message_id, created_at, pod_id"
 
 
 class Event(Struct, frozen=True):
@@ -26,14 +29,14 @@ class Event(Struct, frozen=True):
     pod_id: str
 
     @classmethod
-    def from_row(cls, row: Row) -> "Event":
+    def from_row(cls, row: Row, content: bytes | None = None) -> "Event":
         return cls(
             row["id"],
             row["account_id"],
             row["position"],
             row["inbox_id"],
             row["kind"],
-            bytes(row["payload"]),
+            bytes(row["payload"]) if content is None else content,
             row["message_id"],
             row["created_at"],
             row["pod_id"] or default_pod(row["account_id"]),
@@ -123,16 +126,14 @@ def position_of(tx: Tx, reach: Reach, event_id: str) -> int:
 
 
 def position_of_message(tx: Tx, account_id: str, inbox_id: str, message_id: str) -> int:
-    row = tx.one(
-        "select min(position) as position from events where message_id = :message_id"
-        " and account_id = :account_id and inbox_id = :inbox_id",
-        message_id=message_id,
-        account_id=account_id,
-        inbox_id=inbox_id,
+    rows = ids.is_id(ids.MESSAGE, message_id) and tx.all(
+        "select account_id, inbox_id, position from events where message_id = :id", id=message_id
     )
-    if row is None or row["position"] is None:
+    owner = (account_id, inbox_id)
+    positions = [row["position"] for row in rows or () if (row["account_id"], row["inbox_id"]) == owner]
+    if not positions:
         raise NotFound("No such message, or its event is older than 30 days.")
-    return int(row["position"])
+    return int(min(positions))
 
 
 def find(tx: Tx, event_id: str) -> Event | None:
@@ -145,29 +146,100 @@ def last_position(tx: Tx, account_id: str) -> int:
     return 0 if row is None else int(row["event_position"])
 
 
-def list_after(tx: Tx, wanted: Filter, position: int, limit: int) -> list[Event]:
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Events of the log. With more behind it, what follows its last one was not looked at."""
+
+    events: list[Event]
+    has_more: bool
+    is_cut: bool = False  # what was asked for did not fit into a page
+
+    @property
+    def last_position(self) -> int:
+        return self.events[-1].position
+
+
+def list_after(tx: Tx, wanted: Filter, position: int, limit: int) -> Slice:
     """Oldest first."""
-    inbox_ids = wanted.inbox_ids
-    if wanted.reach.inbox_id is not None:
-        inbox_ids = (inbox_ids or frozenset({wanted.reach.inbox_id})) & {wanted.reach.inbox_id}
-        if not inbox_ids:
-            return []
-    inbox_clause, inbox_params = one_of("inbox_id", sorted(inbox_ids))
-    kind_clause, kind_params = one_of("kind", sorted(wanted.kinds))
-    pod_clause, pod_params = one_of("pod_id", pods_of(wanted.reach))
+    if wanted.inbox_ids or wanted.kinds or not wanted.reach.is_account:
+        rows = _at_positions(tx, wanted.reach, _find_positions(tx, wanted, position, limit), limit)
+    else:
+        rows = tx.all(
+            f"select {_listed(limit)} from events where account_id = :account_id and position > :position"
+            " order by position limit :limit",
+            account_id=wanted.reach.account_id,
+            position=position,
+            limit=limit,
+        )
+    taken = pages.fitting(rows, "payload", lambda row: _payload(tx, row["id"]))
+    found = [Event.from_row(row, content) for row, content in taken]
+    is_cut = len(found) < len(rows)
+    return Slice(found, has_more=is_cut or len(rows) == limit, is_cut=is_cut)
+
+
+def _listed(limit: int) -> str:
+    return f"{COLUMNS_BESIDE_PAYLOAD}, {pages.content('payload', limit)}"
+
+
+def _find_positions(tx: Tx, wanted: Filter, position: int, limit: int) -> list[int]:
+    """One look into an index for each place and kind: a filter over the log would walk through all of it."""
+    found: list[int] = []
+    for place in _places(tx, wanted):
+        for kind in sorted(wanted.kinds) or kinds.KINDS:
+            found += _positions_of(tx, place, kind, position, limit)
+    return sorted(found)[:limit]
+
+
+def _places(tx: Tx, wanted: Filter) -> list[dict[str, str]]:
+    """Columns and their values: inboxes that are asked for and within reach, or a pod, or the account."""
+    reach = wanted.reach
+    if reach.inbox_id is not None and not wanted.inbox_ids:
+        return [{"inbox_id": reach.inbox_id}]
+    if wanted.inbox_ids:
+        return [{"inbox_id": each} for each in sorted(wanted.inbox_ids) if _is_within(tx, each, reach)]
+    pods = pods_of(reach)
+    return [{"account_id": reach.account_id, "pod_id": pod} for pod in pods] or [
+        {"account_id": reach.account_id}
+    ]
+
+
+def _is_within(tx: Tx, inbox_id: str, reach: Reach) -> bool:
+    """An inbox has one owner, whom any of its events names, also when it is gone."""
+    row = tx.one("select account_id, pod_id from events where inbox_id = :id limit 1", id=inbox_id)
+    if row is None:
+        return False
+    return reach.covers(row["account_id"], row["pod_id"] or default_pod(row["account_id"]), inbox_id)
+
+
+def _positions_of(tx: Tx, place: dict[str, str], kind: str, position: int, limit: int) -> list[int]:
+    where = " and ".join(f"{column} = :{column}" for column in place)
     rows = tx.all(
-        "select * from events where account_id = :account_id and position > :position"
-        f"{f' and {inbox_clause}' if inbox_ids else ''}"
-        f"{f' and {pod_clause}' if pod_params else ''}"
-        f"{f' and {kind_clause}' if wanted.kinds else ''} order by position limit :limit",
-        account_id=wanted.reach.account_id,
+        f"select position from events where {where} and kind = :kind and position > :position"
+        " order by position limit :limit",
+        kind=kind,
         position=position,
         limit=limit,
-        **inbox_params,
-        **kind_params,
-        **pod_params,
+        **place,
     )
-    return [Event.from_row(row) for row in rows]
+    return [row["position"] for row in rows]
+
+
+def _at_positions(tx: Tx, reach: Reach, positions: Sequence[int], limit: int) -> list[Row]:
+    if not positions:
+        return []
+    is_wanted, params = one_of("position", positions)
+    rows = tx.all(
+        f"select {_listed(limit)} from events where account_id = :account_id and {is_wanted}",
+        account_id=reach.account_id,
+        **params,
+    )
+    return sorted(rows, key=lambda row: int(row["position"]))
+
+
+def _payload(tx: Tx, event_id: str) -> bytes:
+    row = tx.one("select payload from events where id = :id", id=event_id)
+    assert row is not None
+    return bytes(row["payload"])
 
 
 def pods_of(reach: Reach) -> list[str]:

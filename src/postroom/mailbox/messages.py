@@ -11,13 +11,17 @@ from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
 from postroom.mailbox import documents
 from postroom.mailbox.documents import Document, Verdicts
+from postroom.storage import pages
 from postroom.storage.database import Row, Tx
 
 INBOUND, OUTBOUND = "inbound", "outbound"
 PENDING, SENT, RECEIVED, FAILED = "pending", "sent", "received", "failed"
 THREAD_IDS_LIMIT = 300
 
-COLUMNS = "messages.id, messages.inbox_id, messages.thread_id, status, has_attachments, has_hold, document"
+COLUMNS_BESIDE_DOCUMENT = (
+    "messages.id, messages.inbox_id, messages.thread_id, status, has_attachments, has_hold"
+)
+COLUMNS = f"{COLUMNS_BESIDE_DOCUMENT}, document"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Message:
     document: bytes
 
     @classmethod
-    def from_row(cls, row: Row) -> "Message":
+    def from_row(cls, row: Row, document: bytes | None = None) -> "Message":
         return cls(
             row["id"],
             row["inbox_id"],
@@ -39,8 +43,16 @@ class Message:
             row["status"],
             bool(row["has_attachments"]),
             bool(row["has_hold"]),
-            bytes(row["document"]),
+            bytes(row["document"]) if document is None else document,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Messages of a list. When it is cut, what was asked for did not fit into a page."""
+
+    messages: list[Message]
+    is_cut: bool
 
 
 class NewMessage(Struct, frozen=True):
@@ -201,30 +213,44 @@ def require_visible(tx: Tx, message_id: str) -> None:
         raise NotFound("No such message.")
 
 
-def list_of_thread(tx: Tx, thread_id: str, limit: int, offset: int) -> list[Message]:
+def list_of_thread(tx: Tx, thread_id: str, limit: int, offset: int) -> Slice:
     rows = tx.all(
-        f"select {COLUMNS} from messages where thread_id = :thread_id"
+        f"select {_listed(limit)} from messages where thread_id = :thread_id"
         " order by created_at, id limit :limit offset :offset",
         thread_id=thread_id,
         limit=limit,
         offset=offset,
     )
-    return [Message.from_row(row) for row in rows]
+    return _fitting(tx, rows)
 
 
-def list_of_inbox(
-    tx: Tx, inbox_id: str, direction: str | None, limit: int, offset: int
-) -> tuple[list[Message], int]:
+def list_of_inbox(tx: Tx, inbox_id: str, direction: str | None, limit: int, offset: int) -> tuple[Slice, int]:
     filtered = "" if direction is None else " and direction = :direction"
     rows = tx.all(
-        f"select {COLUMNS} from messages where inbox_id = :inbox_id{filtered}"
+        f"select {_listed(limit)} from messages where inbox_id = :inbox_id{filtered}"
         " order by created_at desc, id desc limit :limit offset :offset",
         inbox_id=inbox_id,
         limit=limit,
         offset=offset,
         **({} if direction is None else {"direction": direction}),
     )
-    return [Message.from_row(row) for row in rows], _total(tx, inbox_id, direction)
+    return _fitting(tx, rows), _total(tx, inbox_id, direction)
+
+
+def _listed(limit: int) -> str:
+    return f"{COLUMNS_BESIDE_DOCUMENT}, {pages.content('document', limit)}"
+
+
+def _fitting(tx: Tx, rows: Sequence[Row]) -> Slice:
+    taken = pages.fitting(rows, "document", lambda row: _document(tx, row["id"]))
+    found = [Message.from_row(row, document) for row, document in taken]
+    return Slice(found, is_cut=len(found) < len(rows))
+
+
+def _document(tx: Tx, message_id: str) -> bytes:
+    row = tx.one("select document from messages where id = :id", id=message_id)
+    assert row is not None
+    return bytes(row["document"])
 
 
 def _total(tx: Tx, inbox_id: str, direction: str | None) -> int:

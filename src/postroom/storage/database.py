@@ -31,6 +31,10 @@ class Tx(Protocol):
         ...
 
 
+# A pair is looked for by joining `(values :rows) as asked`, whose columns both databases call column1 and
+# column2: to SQLite `(a, b) in (values …)` is a walk through the whole table. `cross join` keeps the order.
+
+
 def one_of(column: str, values: Sequence[object]) -> tuple[str, dict[str, object]]:
     """`column in (…)` for values that are given, and its parameters."""
     params = {f"{column.rpartition('.')[2]}_{number}": value for number, value in enumerate(values)}
@@ -47,6 +51,10 @@ class Ear(Protocol):
 
 class Database(Protocol):
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+    async def read_aside(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """A read that may take long, such as a page far into a list: nobody else waits for it."""
+        ...
 
     def look_up(
         self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs

@@ -28,6 +28,7 @@ T = TypeVar("T")
 # One a node: side by side, batches of one node would wait for each other's rows. Nodes write side by side.
 WRITERS = 1
 READERS = 8
+ASIDE_READERS = 2
 CONNECT_SECONDS = 5
 WAIT_FOR_EVER = 0
 # Batches that lock the same rows in another order would wait a second for PostgreSQL to see the deadlock; so
@@ -139,11 +140,11 @@ class PostgresSession:
 class Readers:
     """Threads that read, each on its own connection."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, threads: int) -> None:
         self._url = url
         self._own = threading.local()
         self._connections: list[psycopg.Connection[dict[str, Any]]] = []
-        self._threads = pools.Pool("reader", READERS)
+        self._threads = pools.Pool("reader", threads)
 
     async def run(self, function: Callable[[Tx], Any]) -> Any:
         return await self._threads.run(self._read, function)
@@ -245,11 +246,16 @@ class PostgresDatabase:
     def __init__(self, url: str) -> None:
         self._bells = Bells()
         self._relay = BellRelay(url, self._bells)
-        self._readers = Readers(url)
+        self._readers = Readers(url, READERS)
+        self._asides = Readers(url, ASIDE_READERS)
         self._writes = WriteQueue(lambda: PostgresSession(url, BATCH_LOCK_MILLISECONDS), writers=WRITERS)
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         result: T = await self._readers.run_in_snapshot(lambda tx: fn(tx, *args, **kwargs))
+        return result
+
+    async def read_aside(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = await self._asides.run_in_snapshot(lambda tx: fn(tx, *args, **kwargs))
         return result
 
     def look_up(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
@@ -273,6 +279,7 @@ class PostgresDatabase:
     async def close(self) -> None:
         await self._writes.close()
         await pools.ONCE.run(self._readers.close)
+        await pools.ONCE.run(self._asides.close)
         await self._relay.close()
 
 

@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
@@ -21,6 +22,9 @@ CACHE_KILOBYTES = 16_000
 # The log is copied into the database beside the writer. Where that falls behind, the writer does it itself.
 CHECKPOINT_SECONDS = 0.25
 LATEST_CHECKPOINT_PAGES = 32_000
+# The planner's statistics, from a sample of each index: so that they are made in milliseconds.
+ANALYZE_SECONDS = 600.0
+ANALYZED_ROWS = 400
 PRIMARY_CODE = 0xFF
 PASSING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY}  # the disk's trouble, not a bug
 
@@ -118,18 +122,23 @@ class SqliteSession:
 
 
 class Checkpointer:
-    """Copies the log into the database every now and then, while the writer goes on."""
+    """Copies the log into the database every now and then, while the writer goes on; keeps statistics."""
 
     def __init__(self, path: Path) -> None:
         self._connection = connect(path)
+        self._connection.execute(f"pragma analysis_limit = {ANALYZED_ROWS}")
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="checkpointer", daemon=True)
         self._thread.start()
 
     def _serve(self) -> None:
+        analyze_at = time.monotonic() + ANALYZE_SECONDS
         while not self._stopping.wait(CHECKPOINT_SECONDS):
             try:
                 self._connection.execute("pragma wal_checkpoint(passive)").fetchall()
+                if time.monotonic() >= analyze_at:
+                    analyze_at = time.monotonic() + ANALYZE_SECONDS
+                    self._connection.execute("pragma optimize").fetchall()
             except sqlite3.OperationalError:
                 pass  # no room: whoever writes next is told
             except Exception:
@@ -141,12 +150,39 @@ class Checkpointer:
         self._connection.close()
 
 
+class AsideReader:
+    """One thread with a connection of its own, for reads that would hold up the event loop."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._thread = pools.Pool("aside", 1)
+        self._connection: sqlite3.Connection | None = None
+
+    async def run(self, fn: Callable[[Tx], T]) -> T:
+        return await self._thread.run(self._read, fn)
+
+    def _read(self, fn: Callable[[Tx], T]) -> T:
+        if self._connection is None:
+            self._connection = connect(self._path)
+        self._connection.execute("begin")
+        try:
+            return fn(SqliteTx(self._connection))
+        finally:
+            self._connection.execute("rollback")
+
+    def close(self) -> None:
+        self._thread.close()
+        if self._connection is not None:
+            self._connection.close()
+
+
 class SqliteDatabase:
     def __init__(self, path: Path) -> None:
         self._reader = connect(path)
         self._read_tx = SqliteTx(self._reader)
         self._writes = WriteQueue(lambda: SqliteSession(path), writers=1)
         self._checkpointer = Checkpointer(path)
+        self._aside = AsideReader(path)
         self._bells = Bells()
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -155,6 +191,9 @@ class SqliteDatabase:
             return fn(self._read_tx, *args, **kwargs)
         finally:
             self._reader.execute("rollback")
+
+    async def read_aside(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._aside.run(lambda tx: fn(tx, *args, **kwargs))
 
     def look_up(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return fn(self._read_tx, *args, **kwargs)
@@ -176,6 +215,7 @@ class SqliteDatabase:
     async def close(self) -> None:
         await self._writes.close()
         await pools.ONCE.run(self._checkpointer.close)
+        await pools.ONCE.run(self._aside.close)
         self._reader.close()
 
 

@@ -21,6 +21,7 @@ OFFSET_LIMIT = 2**53
 SEND_AHEAD = 30 * DAY
 FutureMoment = Annotated[datetime, Meta(tz=True)]
 LISTED = r"^[\w.,-]*$"
+INBOXES_OF_A_FILTER = 50
 
 # Patterns are only described here: the nouns check them, and say in words what is wrong.
 DisplayName = Annotated[
@@ -149,6 +150,8 @@ class EventQuery(Struct, frozen=True):
         asked = frozenset(self.inbox_ids.split(",")) - {""}
         types = frozenset(self.event_types.split(",")) - {""}
         kinds.require_known(types, "event_types")
+        if len(asked) > INBOXES_OF_A_FILTER:
+            raise BadRequest(f"inbox_ids can name {INBOXES_OF_A_FILTER} inboxes.", field="inbox_ids")
         return Filter(reach, asked, types)
 
 

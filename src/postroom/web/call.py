@@ -1,6 +1,8 @@
 """One authenticated request, as a handler sees it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from starlette.requests import Request
 
@@ -15,6 +17,11 @@ from postroom.resources import Resources, Tx
 from postroom.web.routing import ACCOUNT, POD
 
 __all__ = ["Call", "Tx", "require_owned", "require_scope"]
+
+
+T = TypeVar("T")
+
+SHALLOW_OFFSET = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,11 @@ class Call:
 
     def now(self) -> int:
         return self.resources.now()
+
+    async def read_page(self, offset: int, work: Callable[[Tx], T]) -> T:
+        """Rows that are skipped are walked over: deep in a list that takes long, and is done aside."""
+        db = self.resources.db
+        return await (db.read(work) if offset <= SHALLOW_OFFSET else db.read_aside(work))
 
     async def is_over(self) -> bool:
         """Nobody waits for the answer any more, or the server stops."""

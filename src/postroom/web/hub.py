@@ -12,7 +12,7 @@ from postroom import log
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.events import events
-from postroom.events.events import Event, Filter
+from postroom.events.events import Event, Filter, Slice
 from postroom.resources import Resources
 from postroom.supervision import ACCOUNT_MARK
 from postroom.web.frames import BROKEN, TOO_SLOW, StreamProtocol, text_frame
@@ -125,8 +125,8 @@ class Hub:
             await self._find_position()
             while True:
                 page = await self._read_page()
-                await self._hand_out_all(page)
-                if len(page) < PAGE:
+                await self._hand_out_all(page.events)
+                if not page.has_more:
                     await ear.wait(RETRY_SECONDS)
         finally:
             ear.close()
@@ -140,13 +140,13 @@ class Hub:
                 self._resources.loops.failed(self._reading, error)
                 await asyncio.sleep(RETRY_SECONDS)
 
-    async def _read_page(self) -> list[Event]:
+    async def _read_page(self) -> Slice:
         wanted = Filter(Reach(self._account_id))
         try:
             page = await self._resources.db.read(events.list_after, wanted, self.position, PAGE)
         except Exception as error:
             self._resources.loops.failed(self._reading, error)
-            return []
+            return Slice([], has_more=False)
         self._resources.loops.works(self._reading)
         return page
 
@@ -194,11 +194,11 @@ class Hub:
         while stream.cursor < self.position:
             announced = self.position
             page = await self._resources.db.read(events.list_after, wanted, stream.cursor, PAGE)
-            for event in page:
+            for event in page.events:
                 if stream.wants(event) and not await stream.write(text_frame(event.payload)):
                     return False
                 stream.cursor = event.position
-            if len(page) < PAGE:
+            if not page.has_more:
                 stream.cursor = max(stream.cursor, announced)  # up to there nothing more is for this key
             else:
                 await asyncio.sleep(0)  # a long log of which nothing is wanted holds up nobody

@@ -1,10 +1,19 @@
 -- Every question has an index that leads straight to its rows, and what one node does for all has a holder.
 
+-- Kinds are few: who wants all of them looks once for each.
 create index events_by_kind on events (account_id, kind, position);
+
+drop index events_by_inbox;
 
 create index events_by_inbox_and_kind on events (inbox_id, kind, position);
 
+drop index events_by_pod;
+
+create index events_by_pod_and_kind on events (account_id, pod_id, kind, position);
+
 create index deliveries_by_state on deliveries (account_id, kind, state, created_at, id);
+
+create index domains_by_name on domains (name);
 
 -- With the lane, so that what waits in a full lane is passed over without a look at its row.
 drop index deliveries_by_due;

@@ -31,7 +31,7 @@ async def list_domains(call: Call, query: Page) -> shapes.DomainPage:
         found, total = domains.list_of_account(tx, call.account_id, query.limit, query.offset)
         return [show(tx, call, domain) for domain in found], total
 
-    return shapes.DomainPage(*await call.resources.db.read(work))
+    return shapes.DomainPage(*await call.read_page(query.offset, work))
 
 
 async def get_domain(call: Call, domain_id: str) -> shapes.Domain:

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from postroom.accounts.reach import Reach
 from postroom.events import events
-from postroom.events.events import Event, Filter
+from postroom.events.events import Filter, Slice
 from postroom.web import shapes
 from postroom.web.body import EventQuery
 from postroom.web.call import Call, Tx
@@ -17,14 +17,19 @@ async def list_events(call: Call, query: EventQuery) -> shapes.EventPage:
     wanted = query.wanted(call.reach)
     position = await call.resources.db.read(position_after, call.reach, query.after)
     found = await wait_for_events(call, wanted, position, query)
-    return shapes.EventPage([Raw(event.payload) for event in found], found[-1].id if found else query.after)
+    given = found.events
+    return shapes.EventPage(
+        [Raw(event.payload) for event in given],
+        given[-1].id if given else query.after,
+        found.is_cut or UNSET,
+    )
 
 
 def position_after(tx: Tx, reach: Reach, event_id: str | None) -> int:
     return 0 if event_id is None else events.position_of(tx, reach, event_id)
 
 
-async def wait_for_events(call: Call, wanted: Filter, position: int, query: EventQuery) -> list[Event]:
+async def wait_for_events(call: Call, wanted: Filter, position: int, query: EventQuery) -> Slice:
     """Listens before it looks, so that no event falls between the two."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.wait
@@ -33,7 +38,7 @@ async def wait_for_events(call: Call, wanted: Filter, position: int, query: Even
         while True:
             found = await call.resources.db.read(events.list_after, wanted, position, query.limit)
             left = ends - loop.time()
-            if found or left <= 0 or await call.is_over():
+            if found.events or left <= 0 or await call.is_over():
                 return found
             await ear.wait(min(left, 1.0))
     finally:

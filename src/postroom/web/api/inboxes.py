@@ -33,7 +33,9 @@ async def create_inbox(call: Call, body: NewInbox) -> shapes.Inbox:
 
 async def list_inboxes(call: Call, query: Page) -> shapes.InboxPage:
     """List inboxes, newest first"""
-    found, total = await call.resources.db.read(inboxes.list_within, call.reach, query.limit, query.offset)
+    found, total = await call.read_page(
+        query.offset, lambda tx: inboxes.list_within(tx, call.reach, query.limit, query.offset)
+    )
     return shapes.InboxPage([shapes.Inbox.of(inbox) for inbox in found], total)
 
 

@@ -3,7 +3,7 @@
 from urllib.parse import quote
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 from starlette.responses import Response
 
 from postroom import pools
@@ -22,13 +22,13 @@ SAFE_FILE_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Poli
 async def list_inbox_messages(call: Call, inbox_id: str, query: MessageQuery) -> shapes.MessagePage:
     """List the messages of an inbox across all threads, newest first"""
 
-    def work(tx: Tx) -> tuple[list[bytes], int]:
+    def work(tx: Tx) -> tuple[list[bytes], bool, int]:
         inbox = inboxes.get(tx, call.reach, inbox_id)
         found, total = messages.list_of_inbox(tx, inbox.id, query.direction, query.limit, query.offset)
-        return message_json.to_json(tx, found, call.links(tx)), total
+        return *message_json.to_page(tx, found, call.links(tx)), total
 
-    documents, total = await call.resources.db.read(work)
-    return shapes.MessagePage([Raw(document) for document in documents], total)
+    documents, is_cut, total = await call.read_page(query.offset, work)
+    return shapes.MessagePage([Raw(document) for document in documents], total, is_cut or UNSET)
 
 
 async def get_message(call: Call, message_id: str) -> shapes.RawMessage:

@@ -14,7 +14,7 @@ async def list_threads(call: Call, inbox_id: str, query: ThreadQuery) -> shapes.
         inbox = inboxes.get(tx, call.reach, inbox_id)
         return threads.list_of_inbox(tx, inbox.id, query.flag, query.limit, query.offset)
 
-    found, total = await call.resources.db.read(work)
+    found, total = await call.read_page(query.offset, work)
     return shapes.ThreadPage([shapes.Thread.of(thread) for thread in found], total)
 
 
@@ -33,10 +33,10 @@ async def change_thread(call: Call, thread_id: str, body: ThreadChange) -> shape
 async def list_thread_messages(call: Call, thread_id: str, query: Page) -> shapes.ThreadMessages:
     """List the messages of a thread, oldest first"""
 
-    def work(tx: Tx) -> tuple[Thread, list[bytes]]:
+    def work(tx: Tx) -> tuple[Thread, list[bytes], bool]:
         thread = threads.get(tx, call.reach, thread_id)
         found = messages.list_of_thread(tx, thread.id, query.limit, query.offset)
-        return thread, message_json.to_json(tx, found, call.links(tx))
+        return thread, *message_json.to_page(tx, found, call.links(tx))
 
-    thread, documents = await call.resources.db.read(work)
-    return shapes.ThreadMessages.of(thread, documents)
+    thread, documents, is_cut = await call.read_page(query.offset, work)
+    return shapes.ThreadMessages.of(thread, documents, is_cut)

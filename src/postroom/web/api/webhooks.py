@@ -106,7 +106,7 @@ async def list_webhook_deliveries(call: Call, query: DeliveryQuery) -> shapes.We
         )
         return [(item, webhook_log.list_attempts(tx, item.id)) for item in found], total
 
-    found, total = await call.resources.db.read(work)
+    found, total = await call.read_page(query.offset, work)
     return shapes.WebhookDeliveryPage([shapes.WebhookDelivery.of(*pair) for pair in found], total)
 
 
@@ -126,6 +126,10 @@ async def retry_webhook_delivery(call: Call, delivery_id: str) -> shapes.Webhook
 async def retry_failed_deliveries(call: Call, body: RetryFailed) -> shapes.Retried:
     """Send again all that failed since a moment"""
     since = int(body.since.timestamp() * 1000)
-    count = await call.resources.db.write(webhook_log.send_failed_again, call.account_id, since, call.now())
+    count = 0
+    while changed := await call.resources.db.write(
+        webhook_log.send_failed_again, call.account_id, since, call.now()
+    ):
+        count += changed
     call.resources.db.ring(deliveries.WEBHOOK_BELL)
     return shapes.Retried(count)
