@@ -275,6 +275,6 @@ async def test_mail_in_walks_no_table(
         await receive_mail(watched, arrival)
     due = await watched.db.write(examine.claim_due, [], 8, server.clock.now())
     await watched.db.write(examine.renew, due, server.clock.now())
-    await watched.db.read(keys.find_valid, [f"key_{'0' * 32}"])
+    await watched.db.read(keys.find_valid, [f"key_{'0' * 32}"], server.clock.now())
     assert await watched.db.write(duties.take, "upkeep", "me", server.clock.now() + 1, server.clock.now())
     require_short(work, database_url)
