@@ -14,12 +14,25 @@ from postroom.clock import to_iso
 _PLAIN = re.compile(r"[!#-<>-~]+")
 
 
+SELDOM_SECONDS = 10.0
+
+
 class Logger:
+    def __init__(self) -> None:
+        self._seldom: dict[str, float] = {}
+
     def info(self, event: str, **facts: object) -> None:
         _write("info", event, facts)
 
     def error(self, event: str, **facts: object) -> None:
         _write("error", event, facts)
+
+    def seldom(self, event: str, **facts: object) -> None:
+        """What comes with every mail while a fault lasts: it must not fill a disk that is full already."""
+        now = time.monotonic()
+        if now - self._seldom.get(event, -SELDOM_SECONDS) >= SELDOM_SECONDS:
+            self._seldom[event] = now
+            _write("error", event, facts)
 
     def exception(self, event: str, **facts: object) -> None:
         """Inside an except block: with the traceback."""

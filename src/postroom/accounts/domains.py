@@ -133,7 +133,8 @@ def remove(tx: Tx, account_id: str, domain_id: str) -> None:
 def require_usable(tx: Tx, account_id: str, name: str | None, service_domain: str) -> str:
     """The domain for a new inbox: the service's, or one that the account has proved."""
     wanted = service_domain if name is None else name.lower()
-    if wanted == service_domain or find_owner(tx, wanted) == account_id:
+    can_exist = len(wanted) <= 253 and wanted.isprintable()
+    if wanted == service_domain or (can_exist and find_owner(tx, wanted) == account_id):
         return wanted
     raise InvalidDomain(
         f"'{wanted[:253]}' is not a verified domain of this account. Leave it out to use {service_domain}."

@@ -10,8 +10,10 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
+import httpcore2
 import httpx2
 
+from postroom.couriers.bounded_network import BoundedNetwork
 from postroom.couriers.faults import describe
 from postroom.couriers.lanes import Lanes
 from postroom.net.dns import DnsTemporary, Resolver
@@ -57,10 +59,14 @@ class HttpCourier:
     def _transport(self) -> httpx2.AsyncHTTPTransport:
         """A kept connection would be found by its address alone, and so be lent to another host behind the
         same one without a look at that host's certificate."""
-        return httpx2.AsyncHTTPTransport(
-            verify=self._trusted or machine_authorities(),
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
+        transport = httpx2.AsyncHTTPTransport()
+        transport._pool = httpcore2.AsyncConnectionPool(  # httpx2 has no argument for the network below it
+            ssl_context=self._trusted or machine_authorities(),
+            max_connections=None,
+            max_keepalive_connections=0,
+            network_backend=BoundedNetwork(),
         )
+        return transport
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> WebhookAnswer:
         """Raises DeliveryError when there is no answer. The deadline runs from the moment there is room."""

@@ -37,7 +37,10 @@ async def receive_mail(resources: Resources, arrival: Arrival) -> None:
         base_url=resources.config.base_url,
         now=resources.now(),
     )
-    resources.db.ring(*await resources.db.write_together(deposit, placed))
+    bells = await resources.db.write_together(deposit, placed)
+    if not bells:  # all its inboxes have it already: a mail that is stored rings
+        await raw_mails.remove_blob(resources, blob)
+    resources.db.ring(*bells)
 
 
 def read_mail(arrival: Arrival) -> ReadMail:
@@ -55,10 +58,17 @@ def read_mail(arrival: Arrival) -> ReadMail:
         attachments=files,
         automated=mail.automated or (arrival.mail_from == "" and arrival.peer_ip != ""),
         verdicts=unjudged(mail, arrival.peer_ip),
-        content_hash=hashlib.sha256(arrival.raw).hexdigest(),
+        content_hash=content_hash(arrival) if mail.message_id else "",
         needs_examination=has_to_be_judged(mail, arrival.peer_ip) or any(map(is_unread, files)),
         report=bounce.read_report(arrival.raw) if mail.report_type or arrival.mail_from == "" else None,
     )
+
+
+def content_hash(arrival: Arrival) -> str:
+    """What two handovers of the same mail share: sender and content."""
+    hashed = hashlib.sha256(arrival.mail_from.encode(errors="surrogateescape") + b"\0")
+    hashed.update(arrival.raw)
+    return hashed.hexdigest()
 
 
 def _describe(position: int, file: ParsedAttachment) -> Attachment:

@@ -1,11 +1,12 @@
 """Raw mails: the bytes as they came or were written, in the row when small, in a blob when large."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from postroom import pools
 from postroom.errors import NotFound
 from postroom.resources import Resources
-from postroom.storage.database import Tx
+from postroom.storage.database import Tx, one_of
 
 IN_ROW_BYTES = 64 * 1024
 
@@ -27,8 +28,12 @@ def get(tx: Tx, message_id: str) -> RawMail:
     return RawMail(content, row["blob"], row["trace_bytes"])
 
 
-def is_blob_used(tx: Tx, blob: str) -> bool:
-    return tx.one("select 1 as found from raw_mails where blob = :blob limit 1", blob=blob) is not None
+def find_used_blobs(tx: Tx, blobs: Sequence[str]) -> set[str]:
+    """Those of which some mail has its bytes."""
+    if not blobs:
+        return set()
+    is_asked, asked = one_of("blob", blobs)
+    return {row["blob"] for row in tx.all(f"select blob from raw_mails where {is_asked}", **asked)}
 
 
 async def put_if_large(resources: Resources, raw: bytes) -> str | None:

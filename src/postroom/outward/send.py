@@ -85,7 +85,10 @@ def to_letter(order: Order, around: Context, now: int) -> Letter:
     own_text, own_html = both_forms(order)
     whole_text, whole_html = with_quote(order, around, own_text, own_html)
     cc = with_auto_cc(order, around)
-    names = filenames.unique([filenames.clean(file.filename) for file in order.files])
+    names = filenames.unique(
+        filenames.clean(file.filename) or filenames.default(number, compose.media_type(file.content_type))
+        for number, file in enumerate(order.files, 1)
+    )
     files = tuple(
         DraftAttachment(name, file.content_type, file.content)
         for name, file in zip(names, order.files, strict=True)

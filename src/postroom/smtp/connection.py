@@ -303,8 +303,11 @@ class SmtpConnection(asyncio.Protocol):
         except MailLoops:
             return NotStored.LOOPS
         except Exception as error:
-            log.get().exception("a mail was not taken over")
-            return NotStored.STORAGE_FULL if _is_storage_full(error) else NotStored.TRY_LATER
+            if not _is_storage_full(error):
+                log.get().exception("a mail was not taken over")
+                return NotStored.TRY_LATER
+            log.get().seldom("no room for mail", reason=str(error.__cause__ or error)[:200])
+            return NotStored.STORAGE_FULL
         finally:
             spool.discard()
 

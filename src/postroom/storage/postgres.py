@@ -16,7 +16,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from postroom import log, pools
-from postroom.errors import Unavailable
+from postroom.errors import BadRequest, Unavailable
 from postroom.storage.bells import BellEar, Bells
 from postroom.storage.database import Item, Row, StorageError, Tx, Values, in_parts
 from postroom.storage.group_commit import WriteQueue
@@ -95,6 +95,11 @@ class PostgresTx:
         except psycopg.OperationalError as error:
             if self._connection.closed:
                 raise Unavailable("The database does not answer. Try again.", retry_after=5) from error
+            raise
+        except psycopg.DataError as error:
+            given = params.values() if isinstance(params, dict) else params
+            if any(isinstance(value, str) and "\0" in value for value in given):
+                raise BadRequest("A NUL character cannot be stored or looked for.") from error
             raise
 
 
@@ -303,6 +308,7 @@ def _migrate(url: str, now: int) -> None:
             f"POSTROOM_DATABASE_URL: PostgreSQL cannot be reached: {_in_one_line(error.__cause__)}"
         ) from error
     try:
+        _require_unicode(session.tx)
         session.tx.run("select pg_advisory_lock(:lock)", lock=MIGRATION_LOCK)  # closing lets go of it
         migrate(session, now)
     except psycopg.Error as error:
@@ -311,6 +317,16 @@ def _migrate(url: str, now: int) -> None:
         ) from error
     finally:
         session.close()
+
+
+def _require_unicode(tx: Tx) -> None:
+    row = tx.one("select current_setting('server_encoding') as name")
+    if row is None or row["name"] != "UTF8":
+        found = "unknown" if row is None else row["name"]
+        raise StorageError(
+            f"POSTROOM_DATABASE_URL: the database has the encoding {found}, and mail needs UTF8."
+            " Make one with: create database postroom encoding 'UTF8' template template0"
+        )
 
 
 def _in_one_line(error: BaseException | None) -> str:

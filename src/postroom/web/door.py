@@ -81,7 +81,8 @@ class Door:
         except ApiError as error:
             if error.status >= 500:
                 reason = f"{error.message} {error.__cause__ or ''}".rstrip()
-                log.get().error("request failed", request_id=request_id, reason=reason)
+                tell = log.get().seldom if error.status == 503 else log.get().error
+                tell("request failed", request_id=request_id, reason=reason)
             return error_response(error)
         except Exception:
             log.get().exception("unexpected error", request_id=request_id, route=visit.route)

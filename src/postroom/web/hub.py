@@ -2,7 +2,6 @@
 reads the log by itself, and one that takes nothing is closed."""
 
 import asyncio
-from collections import deque
 from typing import Any
 
 import msgspec
@@ -17,8 +16,6 @@ from postroom.resources import Resources
 from postroom.supervision import ACCOUNT_MARK
 from postroom.web.frames import BROKEN, TOO_SLOW, StreamProtocol, text_frame
 
-MESSAGES_PER_WINDOW = 30
-WINDOW_SECONDS = 10.0
 PAGE = 50
 RETRY_SECONDS = 1.0
 WRITES_PER_TURN = 1000
@@ -46,13 +43,9 @@ class Stream:
         self.cursor = 0
         self.replay: asyncio.Task[None] | None = None
         self._protocol = protocol
-        self._heard_at: deque[float] = deque(maxlen=MESSAGES_PER_WINDOW)
 
-    def is_flooding(self, now: float) -> bool:
-        is_full = len(self._heard_at) == MESSAGES_PER_WINDOW
-        is_early = is_full and now - self._heard_at[0] < WINDOW_SECONDS
-        self._heard_at.append(now)
-        return is_early
+    def is_flooding(self) -> bool:
+        return self._protocol.is_flooding()
 
     def wants(self, event: Event) -> bool:
         if not self._reaches_all and not self.caller.reach.covers(

@@ -27,12 +27,14 @@ JSON_LIMIT_BYTES = FILES_LIMIT_BYTES * 4 // 3 + 4 * 1024 * 1024
 UPLOAD_SECONDS = 600.0
 FILES_LIMIT = 100
 SUBJECT_LIMIT = 998
+LIST_LIMIT_CHARACTERS = 50_000
 LISTS = ("to", "cc", "bcc")
 
 Addresses = Annotated[
     str | list[str], Meta(description="Addresses, or `Name <address>`; separated by commas, or as an array.")
 ]
 
+_COMMENT = re.compile(r"\([^()]*\)")
 _entry = re.compile(r'(?:"(?:[^"\\]|\\.)*"|<[^>]*>|[^,"<])+')
 
 
@@ -158,7 +160,10 @@ def hash_body(inbox_id: str, body: SendBody) -> str:
 
 def read_addresses(field: str, value: str | list[str]) -> tuple[Address, ...]:
     found = []
-    for item in [value] if isinstance(value, str) else value:
+    items = [value] if isinstance(value, str) else value
+    if sum(map(len, items)) > LIST_LIMIT_CHARACTERS or len(items) > LIST_LIMIT_CHARACTERS:
+        raise BadRequest(f"{field} is too long.", field=field)
+    for item in items:
         if CONTROL.search(item):
             raise BadRequest(f"{field} must not hold control characters.", field=field)
         found += [read_address(field, entry) for entry in _entry.findall(item) if entry.strip()]
@@ -168,11 +173,16 @@ def read_addresses(field: str, value: str | list[str]) -> tuple[Address, ...]:
 def read_address(field: str, entry: str) -> Address:
     parsed = parse_list(entry)
     try:
-        if len(parsed) != 1:
+        if len(parsed) != 1 or _is_loose(entry):
             raise ValueError("It is not an email address.")
         return Address(parsed[0].name, validate(parsed[0].address))
     except ValueError as error:
         raise BadRequest(f"{field}: '{entry.strip()[:100]}' cannot be used. {error}", field=field) from None
+
+
+def _is_loose(entry: str) -> bool:
+    """Words beside an address without angle brackets: a reader of mail guesses there, a sender must not."""
+    return "<" not in entry and len(_COMMENT.sub("", entry).split()) > 1
 
 
 def require_recipients(to: Sequence[Address], cc: Sequence[Address], bcc: Sequence[Address]) -> None:

@@ -20,6 +20,13 @@ drop index deliveries_by_due;
 
 create index deliveries_by_due on deliveries (kind, due_at, lane, id) where state = 'pending';
 
+-- What has expired, without the mail that stays.
+drop index deliveries_by_end;
+
+create index deliveries_by_end on deliveries (kind, finished_at) where finished_at is not null;
+
+create index inbox_creations_by_age on inbox_creations (created_at);
+
 -- Duties of the whole house, each held by one node for a while. /ready writes its own row, to see that it can.
 create table duties (
     name text primary key,
