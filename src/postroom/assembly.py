@@ -96,7 +96,7 @@ async def serving(
         outbound = Outbound(courier, signers, return_path_secret)
         run(stack, resources, "mail", partial(send_out, resources, outbound, make_key))
 
-        run(stack, watch_holds(resources))
+        run(stack, resources, "holds", partial(watch_holds, resources))
         reception = Reception(resources, return_path_secret)
         tls = await pools.ONCE.run(server_context, config.data_dir / "tls", config.domain)
         smtp = SmtpServer(

@@ -172,7 +172,7 @@ async def require_unchanged(job: MailJob, raw: bytes) -> None:
     hold = job.outgoing.hold
     if hold is None or not hold.content_hash:
         return
-    if await asyncio.to_thread(content_hash, raw, hold.bcc) != hold.content_hash:
+    if await pools.COMPOSING.run(content_hash, raw, hold.bcc) != hold.content_hash:
         reason = "5.7.0 The mail is not what was approved: it was changed since."
         raise DeliveryError(reason, permanent=True, enhanced="5.7.0")
 
