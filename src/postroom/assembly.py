@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
-from postroom import pools
+from postroom import descriptors, pools
 from postroom.accounts import secret_values
 from postroom.clock import Clock, SystemClock
 from postroom.config import Config, ConfigError, Endpoint, allows_private_targets
@@ -64,6 +64,7 @@ async def serving(
 ) -> AsyncIterator[Postroom]:
     """Everything is up inside the block, and has finished its work after it."""
     async with contextlib.AsyncExitStack() as stack:
+        caps = descriptors.caps(descriptors.raise_limit())
         lock = FolderLock(config.data_dir)
         stack.callback(lock.release)
         listener = listen("POSTROOM_HTTP", config.http)
@@ -100,7 +101,11 @@ async def serving(
         reception = Reception(resources, return_path_secret)
         tls = await pools.ONCE.run(server_context, config.data_dir / "tls", config.domain)
         smtp = SmtpServer(
-            reception, reception, Policy(hostname=config.domain), config.data_dir / "spool", tls
+            reception,
+            reception,
+            Policy(hostname=config.domain, max_connections=caps.smtp),
+            config.data_dir / "spool",
+            tls,
         )
         await start_smtp(smtp, config.smtp)
         stack.push_async_callback(smtp.stop)
@@ -115,7 +120,7 @@ async def serving(
         run(stack, resources, "watch of keys", streams.watch_keys)
         stack.push_async_callback(door.key_use.save)
         run(stack, resources, "saving of key use", partial(save_key_use_now_and_then, door))
-        http = HttpServer(door, listener)
+        http = HttpServer(door, listener, most_connections=caps.http)
         await http.start()
         stack.push_async_callback(http.stop)
         stack.push_async_callback(streams.close)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -25,7 +26,9 @@ class Running:
 
 
 @contextlib.contextmanager
-def serving_process(folder: Path, database_url: str = "") -> Iterator[Running]:
+def serving_process(
+    folder: Path, database_url: str = "", descriptors: int | None = None, **more: str
+) -> Iterator[Running]:
     """Ready inside the block; its log is in the folder above."""
     http_port, smtp_port = free_port(), free_port()
     settings = {
@@ -34,7 +37,13 @@ def serving_process(folder: Path, database_url: str = "") -> Iterator[Running]:
         "POSTROOM_SMTP": f"127.0.0.1:{smtp_port}",
         "POSTROOM_API_KEY": TOKEN,
         "POSTROOM_DATABASE_URL": database_url,
+        **{f"POSTROOM_{name}": value for name, value in more.items()},
     }
+
+    def limit() -> None:
+        if descriptors is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+
     with log_path(folder).open("a") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "postroom", "serve"],
@@ -42,6 +51,7 @@ def serving_process(folder: Path, database_url: str = "") -> Iterator[Running]:
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
+            preexec_fn=limit,
         )
     assert process.stdout is not None
     try:

@@ -7,14 +7,13 @@ from msgspec.structs import replace
 from postroom import pools
 from postroom.inward.deposit import BODY_MAX_CHARACTERS, Arrival, ReadMail, deposit
 from postroom.inward.examine import has_to_be_judged, unjudged
-from postroom.mail import bounce, findings, reply, text
+from postroom.mail import bounce, effort, findings, reply, text
 from postroom.mail.extraction import MAX_CONTENT_BYTES
 from postroom.mail.parse import ParsedAttachment, parse_mail
 from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.resources import Resources
 
-READ_IN_LOOP_BYTES = 32 * 1024
 MAX_HOPS = 50
 
 
@@ -24,8 +23,8 @@ class TooManyHops(Exception):
 
 async def receive_mail(resources: Resources, arrival: Arrival) -> None:
     """Durable on return."""
-    is_small = len(arrival.raw) <= READ_IN_LOOP_BYTES
-    read = read_mail(arrival) if is_small else await pools.READING.run(read_mail, arrival)
+    is_little = effort.is_little(arrival.raw)
+    read = read_mail(arrival) if is_little else await pools.READING.run(read_mail, arrival)
     if read.mail.received_count > MAX_HOPS:
         raise TooManyHops
     kept = arrival.trace + arrival.raw

@@ -8,11 +8,12 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import from_iso
 from postroom.errors import ApiError
-from postroom.mail import compose, filenames, quote, text
+from postroom.mail import compose, effort, filenames, quote, text
 from postroom.mail.address import Address, mailbox_of, parse_list, validate
 from postroom.mail.compose import Draft, DraftAttachment
 from postroom.mailbox import inboxes, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND
 from postroom.outward.orders import Context, Letter, Order, SendAnswer, Submission
@@ -21,7 +22,6 @@ from postroom.queue import deliveries, idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
-COMPOSE_IN_LOOP_BYTES = 32 * 1024
 RECIPIENTS_LIMIT = 50
 
 
@@ -30,7 +30,7 @@ async def send_mail(
 ) -> SendAnswer:
     """Accepted means durable. `inbox` is the one that sends, if the caller has read it already."""
     now = resources.now()
-    if inbox is not None and order.thread_id is None and is_small(order):
+    if inbox is not None and order.thread_id is None and is_little(order):
         found: Context | SendAnswer = Context(inbox)  # composed sooner than its key is looked for
     else:
         found = await resources.db.read(look_up, caller, order, now)
@@ -71,14 +71,19 @@ def look_up(tx: Tx, caller: Caller, order: Order, now: int) -> Context | SendAns
 
 
 async def write_letter(order: Order, around: Context, now: int) -> Letter:
-    if is_small(order):
+    if is_little(order, around.previous):
         return to_letter(order, around, now)
     return await pools.COMPOSING.run(to_letter, order, around, now)
 
 
-def is_small(order: Order) -> bool:
-    size = len(order.body) + len(order.body_html or "") + sum(len(file.content) for file in order.files)
-    return size <= COMPOSE_IN_LOOP_BYTES
+def is_little(order: Order, previous: Document | None = None) -> bool:
+    """With what will be quoted: a reply of a word may carry a mail of a megabyte."""
+    quoted = previous.body_text if previous is not None and order.include_quote else ""
+    size = len(order.body) + len(order.body_html or "") + len(quoted)
+    if size > effort.MOST_BYTES:
+        return False
+    texts = (order.body.encode(), (order.body_html or "").encode(), quoted.encode(errors="replace"))
+    return effort.is_little(*texts, *(file.content for file in order.files))
 
 
 def to_letter(order: Order, around: Context, now: int) -> Letter:

@@ -73,6 +73,7 @@ class SmtpConnection(asyncio.Protocol):
         self._has_ended_input = False
         self._closing_since: float | None = None
         self._deadline = self._loop.time() + self._policy.command_timeout_seconds
+        self._heard_at = self._loop.time()
         self._unsent: list[bytes] = []
         self._spool: Spool | None = None
         self._mail_began_at = 0.0
@@ -93,6 +94,7 @@ class SmtpConnection(asyncio.Protocol):
         self._loop.call_later(self._policy.greeting_delay_seconds, self._greet)
 
     def data_received(self, data: bytes) -> None:
+        self._heard_at = self._loop.time()
         if self._closing_since is not None:
             return
         if self._first_words_over_tls is not None:
@@ -134,6 +136,11 @@ class SmtpConnection(asyncio.Protocol):
     def hang_up(self, farewell: bytes) -> None:
         if self._closing_since is None:
             self._carry_out(self._session.hang_up(farewell))
+
+    @property
+    def idle_since(self) -> float | None:
+        is_busy = self._session.is_in_data or self._session.is_asking
+        return None if is_busy else self._heard_at
 
     def abort(self) -> None:
         if self._transport is not None:

@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import socket
+from functools import partial
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from postroom import log
-from postroom.web.connection import BoundedConnection
+from postroom.web.connection import MOST_CONNECTIONS, BoundedConnection
 from postroom.web.frames import StreamProtocol
 
 STOP_SECONDS = 8
@@ -22,13 +23,17 @@ PONG_SECONDS = 10
 
 class HttpServer:
     def __init__(
-        self, app: ASGIApp, listener: socket.socket, connection: type[BoundedConnection] = BoundedConnection
+        self,
+        app: ASGIApp,
+        listener: socket.socket,
+        connection: type[BoundedConnection] = BoundedConnection,
+        most_connections: int = MOST_CONNECTIONS,
     ) -> None:
         self._listener = listener
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http=connection,
+                http=partial(connection, most_connections=most_connections),  # type: ignore[arg-type]
                 ws=StreamProtocol,
                 ws_max_size=CLIENT_MESSAGE_BYTES,
                 ws_ping_interval=PING_SECONDS,
