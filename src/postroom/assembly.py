@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from functools import partial
 
@@ -41,7 +41,7 @@ from postroom.web.server import HttpServer
 from postroom.web.stream import Streams
 
 KEY_USE_SECONDS = 5.0
-EXAMINATIONS = Queue(examine.BELL, examine.claim_due, examine.renew, at_once=8)
+EXAMINATIONS = Queue(examine.BELL, examine.claim_due, examine.renew, at_once=16)
 WEBHOOKS = Queue(deliveries.WEBHOOK_BELL, deliveries.claim_webhooks, deliveries.renew, at_once=100)
 MAIL = Queue(deliveries.BELL, deliveries.claim_mail, deliveries.renew, at_once=64)
 
@@ -147,7 +147,10 @@ async def save_key_use_now_and_then(door: Door) -> None:
 
 
 def run(
-    stack: contextlib.AsyncExitStack, resources: Resources, name: str, loop: Callable[[], Awaitable[None]]
+    stack: contextlib.AsyncExitStack,
+    resources: Resources,
+    name: str,
+    loop: Callable[[], Coroutine[None, None, None]],
 ) -> None:
     """A loop that works until everything stops."""
     stack.push_async_callback(stop, asyncio.create_task(resources.loops.supervise(name, loop)))

@@ -3,6 +3,7 @@
 A line is `key=value` pairs (logfmt). Our own, because structlog brings Rich into every start of the server.
 """
 
+import contextlib
 import functools
 import re
 import sys
@@ -50,8 +51,9 @@ def get() -> Logger:
 def _write(level: str, event: str, facts: dict[str, object]) -> None:
     at = to_iso(time.time_ns() // 1_000_000)
     line = "".join([f" {name}={_quoted(str(value))}" for name, value in facts.items()])
-    sys.stderr.write(f"at={at} level={level} event={_quoted_event(event)}{line}\n")
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):  # a log that cannot be written must not stop what it tells of
+        sys.stderr.write(f"at={at} level={level} event={_quoted_event(event)}{line}\n")
+        sys.stderr.flush()
 
 
 def _quoted(value: str) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 
 from postroom import log
@@ -13,6 +13,8 @@ LONGEST_PAUSE_SECONDS = 30.0
 # A loop that works for so long has recovered; one that fails for so long makes the server not ready.
 STEADY_SECONDS = 5.0
 PATIENCE = 15 * SECOND
+TASK = "loop"
+Loop = Callable[[], Coroutine[None, None, None]]
 ACCOUNT_MARK = ":"  # what stands behind it in a loop's name is for the log alone
 
 
@@ -30,13 +32,12 @@ class Supervision:
         self._troubles: dict[str, Trouble] = {}
         self.failures: Counter[str] = Counter()
 
-    async def supervise(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
+    async def supervise(self, name: str, loop: Loop) -> None:
         """Runs the loop until cancelled. A loop that merely ends has failed too."""
         while True:
             recovery = asyncio.get_running_loop().call_later(STEADY_SECONDS, self.works, name)
             try:
-                await loop()
-                raise RuntimeError(f"the loop {name} came to an end")
+                await _run(name, loop)
             except Exception as error:
                 pause = self.failed(name, error)
             finally:
@@ -79,6 +80,19 @@ class Supervision:
             for name, trouble in sorted(self._troubles.items())
             if trouble.since <= limit
         ]
+
+
+async def _run(name: str, loop: Loop) -> None:
+    """In a task of its own, so that whatever ends it, also a cancellation, does not end the supervision."""
+    task = asyncio.create_task(loop(), name=f"{TASK} {name}")
+    try:
+        await asyncio.wait({task})
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    if not task.cancelled():
+        task.result()
+    raise RuntimeError(f"the loop {name} came to an end")
 
 
 def public_name(name: str) -> str:

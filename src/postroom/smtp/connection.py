@@ -40,7 +40,7 @@ from postroom.smtp.protocol import SmtpDialogue
 from postroom.smtp.spool import Content, Spool
 from postroom.smtp.visitors import Visitors
 
-_FULL_DISK = {errno.ENOSPC, errno.EDQUOT}
+_FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @dataclass(frozen=True, slots=True)

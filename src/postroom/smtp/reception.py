@@ -17,7 +17,7 @@ from postroom.smtp.policy import Accepted, MailLoops, RecipientVerdict, Refused,
 
 READ_IN_LOOP_BYTES = 1024 * 1024
 BOUNCE_MAX_AGE_DAYS = 10
-OUT_OF_SPACE = ("disk is full", "no space left", "quota exceeded")
+OUT_OF_SPACE = ("disk is full", "no space left", "quota exceeded", "file too large")
 
 
 class Reception:
