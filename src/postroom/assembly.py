@@ -34,7 +34,7 @@ from postroom.smtp.tls import server_context
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Database
 from postroom.storage.folder import FolderLock, make_folder
-from postroom.supervision import Supervision
+from postroom.supervision import Loop, Supervision
 from postroom.upkeep import keep_up
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
@@ -150,7 +150,7 @@ def run(
     stack: contextlib.AsyncExitStack,
     resources: Resources,
     name: str,
-    loop: Callable[[], Coroutine[None, None, None]],
+    loop: Loop,
 ) -> None:
     """A loop that works until everything stops."""
     stack.push_async_callback(stop, asyncio.create_task(resources.loops.supervise(name, loop)))

@@ -10,10 +10,9 @@ import httpcore2
 from httpcore2 import AsyncNetworkBackend, AsyncNetworkStream
 
 # Of the head: 100 Continue and its kin may come before the answer, but not for ever (RFC 9110 section 15.2).
-BEFORE_ANSWER_BYTES = 16 * 1024
-READ_BYTES = (
-    4 * 1024
-)  # small answers by the thousand are read in small pieces, with a turn of the loop for others
+BEFORE_ANSWER_BYTES = 4 * 1024
+ANSWER_BYTES = 96 * 1024  # as it comes over the wire: chunks of a byte are six times their content
+READ_BYTES = 1024  # a thousand small answers are read in pieces, and others have their turn
 
 _FINAL_STATUS = re.compile(rb"HTTP/1\.[01] [2-9]")
 _LONGEST_STATUS = 10
@@ -22,13 +21,16 @@ _LONGEST_STATUS = 10
 class BoundedStream(AsyncNetworkStream):
     def __init__(self, stream: AsyncNetworkStream) -> None:
         self._stream = stream
-        self._unanswered = 0
+        self._taken = 0
         self._tail = b""
         self._is_answered = False
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         data = await self._stream.read(min(max_bytes, READ_BYTES), timeout)
         await asyncio.sleep(0)
+        self._taken += len(data)
+        if self._taken > ANSWER_BYTES:
+            raise httpcore2.ReadError("the answer is too long")
         if not self._is_answered:
             self._look_for_answer(data)
         return data
@@ -37,8 +39,7 @@ class BoundedStream(AsyncNetworkStream):
         seen = self._tail + data
         self._is_answered = _FINAL_STATUS.search(seen) is not None
         self._tail = seen[-_LONGEST_STATUS:]
-        self._unanswered += len(data)
-        if not self._is_answered and self._unanswered > BEFORE_ANSWER_BYTES:
+        if not self._is_answered and self._taken > BEFORE_ANSWER_BYTES:
             raise httpcore2.RemoteProtocolError("only interim answers came")
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
