@@ -88,7 +88,7 @@ def _running(folder: Path) -> Iterator[Watched]:
         yield Watched(process, port, int(smtp_port), token)
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
 
 
 async def _attack_all(server: Watched, seconds: float, most_shapes: int | None) -> Seen:
