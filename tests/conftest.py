@@ -157,6 +157,7 @@ def settings(folder: Path, **values: str) -> Config:
         "DATA_DIR": str(folder),
         "HTTP": "127.0.0.1:0",
         "SMTP": "127.0.0.1:0",
+        "WORKERS": "0",  # where a test does not say otherwise, it sees everything in one process
         "OUTBOUND": "smtp://127.0.0.1:9",  # nobody listens: mail to elsewhere waits in the queue
     }
     return configuration.load({f"POSTROOM_{name}": value for name, value in {**defaults, **values}.items()})
@@ -196,6 +197,15 @@ class Server:
         def hand_over() -> None:
             with smtplib.SMTP("127.0.0.1", self.smtp_port) as smtp:
                 smtp.sendmail(sender, [f"{name}@postroom.localhost" for name in recipients], raw)
+
+        await asyncio.to_thread(hand_over)
+
+    async def deliver_to(self, raw: bytes, address: str, sender: str = "alice@example.com") -> None:
+        """To any address."""
+
+        def hand_over() -> None:
+            with smtplib.SMTP("127.0.0.1", self.smtp_port) as smtp:
+                smtp.sendmail(sender, [address], raw)
 
         await asyncio.to_thread(hand_over)
 

@@ -60,9 +60,10 @@ async def running(
     outbound: str,
     resolver: Resolver | None = None,
     token: str | None = None,
+    workers: int = 0,
 ) -> AsyncIterator[Server]:
     """`token` is that of an earlier start on the same folder."""
-    config = settings(folder, DATABASE_URL=database_url, OUTBOUND=outbound)
+    config = settings(folder, DATABASE_URL=database_url, OUTBOUND=outbound, WORKERS=str(workers))
     async with serving(config, clock, resolver, signing_key) as postroom:
         key = postroom.first_token or token
         assert key is not None

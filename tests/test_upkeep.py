@@ -24,7 +24,7 @@ async def test_a_blob_that_no_mail_names_is_removed_after_a_while_and_no_other(
     server: Server, tmp_path: Path
 ) -> None:
     await server.new_inbox("hello")
-    await server.deliver(mail(1) + b"x" * 100_000, "hello")
+    await server.deliver(mail(1) + b"x" * 300_000, "hello")
     event = await server.next_event()
     orphan = server.resources.blobs.put(b"nobody names me")
     await sweep_orphans(server.resources)

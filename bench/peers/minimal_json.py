@@ -10,7 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from postroom.web.shapes import Health, InboxPage
+from postroom.web.server_shapes import Health
+from postroom.web.shapes import InboxPage
 
 NAME = "bare Starlette + msgspec"
 

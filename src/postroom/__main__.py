@@ -4,7 +4,6 @@ import asyncio
 import inspect
 import json
 import os
-import shlex
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
@@ -12,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from postroom import __version__
-from postroom.config import PLANS, SETTINGS, Config, ConfigError, Endpoint, Plan, Setting, load
+from postroom.config import PLANS, SETTINGS, Config, ConfigError, Plan, Setting, load
 from postroom_client.cli import app
 from postroom_client.cli import domains as domain_commands
 from postroom_client.cli.command import command, group
@@ -71,12 +69,13 @@ def serve(**flags: str | None) -> None:
 
 async def _serve(config: Config) -> None:
     from postroom.assembly import serving
+    from postroom.welcome import welcome
 
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     async with serving(config) as postroom:
-        print(_welcome(postroom), flush=True)
+        print(welcome(postroom), flush=True)
         await _note_key(postroom)
         await stopping.wait()
 
@@ -115,35 +114,18 @@ def _say_which_profile(saved: "SavedProfile") -> None:
     )
 
 
-def _welcome(postroom: "Postroom") -> str:
-    config = postroom.resources.config
-    place = "PostgreSQL" if config.database_url else str(config.data_dir)
-    lines = [
-        f"Postroom {__version__} is ready.",
-        "",
-        f"  API       {config.base_url}",
-        f"  API docs  {config.base_url}/docs",
-        f"  SMTP      {Endpoint(config.smtp.host, postroom.smtp_port)}",
-        f"  Data      {place}",
-    ]
-    if postroom.first_token is None:
-        return "\n".join(
-            [*lines, "", "A new API key: postroom keys create --account default --name NAME", ""]
-        )
-    return "\n".join(
-        [
-            *lines,
-            f"  API key   {postroom.first_token}   (shown only now: keep it)",
-            "",
-            "Create your first inbox:",
-            "",
-            f"  curl -X POST {config.base_url}/v1/inboxes \\",
-            f"    -H {shlex.quote(f'Authorization: Bearer {postroom.first_token}')} \\",
-            "    -H 'Content-Type: application/json' \\",
-            """    -d '{"mailboxName": "hello", "displayName": "My first agent"}'""",
-            "",
-        ]
-    )
+@app.command("login-link")
+def login_link(
+    account: AccountOption = "default",
+    operator: Annotated[bool, typer.Option("--operator", help="With the operator's pages.")] = False,
+) -> None:
+    """Print a link that opens the pages of an account once (on the server's machine)."""
+    from postroom.accounts import sessions
+    from postroom.welcome import link_url
+
+    token = sessions.new_token()
+    _write(lambda tx, now: sessions.add_link(tx, _require_account(tx, account).id, operator, token, now))
+    print(link_url(load(os.environ), token))
 
 
 @app.command()

@@ -3,32 +3,38 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
 from functools import partial
 
 from postroom import descriptors, pools
 from postroom.accounts import secret_values
 from postroom.clock import Clock, SystemClock
-from postroom.config import Config, ConfigError, Endpoint, allows_private_targets
+from postroom.config import CAPTURE, Config, ConfigError, Endpoint, allows_private_targets
+from postroom.conversion import convert_old_rows
+from postroom.couriers.capture import CapturingCourier
 from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.relay import parse_outbound
 from postroom.couriers.webhook import HttpCourier
 from postroom.extraction.pool import ExtractionPool
-from postroom.first_start import RETURN_PATH, make_first_account, make_service_key
-from postroom.inward import examine
+from postroom.first_start import RETURN_PATH, FirstAccount, make_first_account, make_service_key
+from postroom.inward import examine, review_answers
+from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader
 from postroom.mail import dkim
 from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.target import ForbiddenTarget, check_url
+from postroom.outward.courier import MailCourier
 from postroom.outward.deliver_mail import Outbound, deliver_mail
 from postroom.outward.deliver_webhook import deliver_webhook
+from postroom.outward.reviewers import deliver_notice, weigh_answer
 from postroom.outward.signing import Signers
 from postroom.outward.watch_holds import watch_holds
 from postroom.queue import deliveries
 from postroom.queue.work import Queue, work_through
 from postroom.resources import Resources
+from postroom.smtp.memory import RememberingDirectory, whenever_an_inbox_goes
 from postroom.smtp.policy import Policy
-from postroom.smtp.reception import Reception
+from postroom.smtp.reception import Reception, Residents
 from postroom.smtp.server import Server as SmtpServer
 from postroom.smtp.tls import server_context
 from postroom.storage.blobs import LocalBlobs
@@ -39,19 +45,24 @@ from postroom.upkeep import keep_up
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
 from postroom.web.stream import Streams
+from postroom.workers.foreman import Foreman
+from postroom.workers.foreman import listen as foreman_sockets
 
 KEY_USE_SECONDS = 5.0
 EXAMINATIONS = Queue(examine.BELL, examine.claim_due, examine.renew, at_once=16)
 WEBHOOKS = Queue(deliveries.WEBHOOK_BELL, deliveries.claim_webhooks, deliveries.renew, at_once=100)
 MAIL = Queue(deliveries.BELL, deliveries.claim_mail, deliveries.renew, at_once=64)
+NOTICES = Queue(deliveries.NOTICE_BELL, deliveries.claim_notices, deliveries.renew, at_once=8)
+ANSWERS = Queue(review_answers.BELL, review_answers.claim_due, review_answers.renew, at_once=8)
 
 
 class Postroom:
     """A running server."""
 
-    def __init__(self, resources: Resources, first_token: str | None, smtp_port: int) -> None:
+    def __init__(self, resources: Resources, first: FirstAccount | None, smtp_port: int) -> None:
         self.resources = resources
-        self.first_token = first_token  # set once: when this start made the first account
+        self.first_token = None if first is None else first.token  # when this start made the first account
+        self.first_link = None if first is None else first.link
         self.smtp_port = smtp_port
 
 
@@ -79,8 +90,8 @@ async def serving(
         resolver = resolver or Resolver()
         stack.push_async_callback(resolver.close)
         blobs = LocalBlobs(config.data_dir / "blobs")
-        resources = Resources(config, db, blobs, clock, resolver, stopping, loops)
-        first_token = await db.write(make_first_account, config, clock.now())
+        resources = Resources(config, db, blobs, clock, resolver, stopping, loops=loops)
+        first = await db.write(make_first_account, config, clock.now())
 
         extractor = ExtractionPool()
         stack.push_async_callback(extractor.close)
@@ -88,27 +99,21 @@ async def serving(
         look_at = partial(examine.examine_message, resources, extractor, lookup)
         run(stack, resources, "examinations", partial(work_through, resources, EXAMINATIONS, look_at))
         run(stack, resources, "upkeep", partial(keep_up, resources))
+        stack.push_async_callback(stop, asyncio.create_task(convert_old_rows(resources)))
 
         return_path_secret = await db.read(secret_values.get, RETURN_PATH)
+        door_for_mail = await take_mail_in(stack, resources, return_path_secret, caps.smtp)
         courier = mail_courier(resources)
         stack.push_async_callback(courier.close)
         signers = Signers()
         stack.callback(signers.close)
-        outbound = Outbound(courier, signers, return_path_secret)
+        outbound = Outbound(courier, signers, return_path_secret, door_for_mail.reader)
         run(stack, resources, "mail", partial(send_out, resources, outbound, make_key))
-
         run(stack, resources, "holds", partial(watch_holds, resources))
-        reception = Reception(resources, return_path_secret)
-        tls = await pools.ONCE.run(server_context, config.data_dir / "tls", config.domain)
-        smtp = SmtpServer(
-            reception,
-            reception,
-            Policy(hostname=config.domain, max_connections=caps.smtp),
-            config.data_dir / "spool",
-            tls,
-        )
-        await start_smtp(smtp, config.smtp)
-        stack.push_async_callback(smtp.stop)
+        tell_reviewers = partial(deliver_notice, resources, outbound)
+        run(stack, resources, "notices", partial(work_through, resources, NOTICES, tell_reviewers))
+        hear_reviewers = partial(weigh_answer, resources, lookup)
+        run(stack, resources, "answers", partial(work_through, resources, ANSWERS, hear_reviewers))
 
         webhook_courier = HttpCourier(resolver, allow_private=allows_private_targets(config))
         stack.push_async_callback(webhook_courier.close)
@@ -124,9 +129,11 @@ async def serving(
         await http.start()
         stack.push_async_callback(http.stop)
         stack.push_async_callback(streams.close)
+        stack.callback(door.live.close)
         stack.callback(stopping.set)
 
-        yield Postroom(resources, first_token, smtp.port)
+        await door_for_mail.wait_until_open()
+        yield Postroom(resources, first, door_for_mail.port)
 
 
 async def open_database(config: Config, now: int) -> Database:
@@ -170,8 +177,10 @@ def require_webhook_url(config: Config) -> None:
         raise ConfigError("POSTROOM_WEBHOOK_URL", error.reason) from None
 
 
-def mail_courier(resources: Resources) -> SmtpCourier:
+def mail_courier(resources: Resources) -> MailCourier:
     config = resources.config
+    if config.outbound == CAPTURE:
+        return CapturingCourier()
     try:
         relay = parse_outbound(config.outbound)
     except ValueError as error:
@@ -188,6 +197,36 @@ async def send_out(resources: Resources, outbound: Outbound, make_key: Callable[
     """Nothing leaves before there is a key to sign it with; making one takes a moment, once."""
     await make_service_key(resources.db, resources.config.domain, make_key)
     await work_through(resources, MAIL, partial(deliver_mail, resources, outbound))
+
+
+@dataclass(frozen=True, slots=True)
+class MailDoor:
+    """Where mail comes in, and who reads it: workers, or this process."""
+
+    port: int
+    reader: Reader
+    wait_until_open: Callable[[], Awaitable[object]]
+
+
+async def take_mail_in(
+    stack: contextlib.AsyncExitStack, resources: Resources, return_path_secret: bytes, most_connections: int
+) -> MailDoor:
+    config = resources.config
+    tls = await pools.ONCE.run(server_context, config.data_dir / "tls", config.domain)
+    residents = Residents(resources, return_path_secret)
+    if config.workers:
+        foreman = Foreman(resources, residents, foreman_sockets(config.smtp, config.workers))
+        foreman.start()
+        stack.push_async_callback(foreman.stop)
+        return MailDoor(foreman.port, foreman, foreman.wait_until_ready)
+    reader, directory = OwnReader(AT_ONCE_BYTES), RememberingDirectory(residents)
+    run(stack, resources, "memory of the door", partial(whenever_an_inbox_goes, resources, directory.forget))
+    policy = Policy(hostname=config.domain, max_connections=most_connections)
+    spool = config.data_dir / "spool"
+    smtp = SmtpServer(directory, Reception(resources, reader), policy, spool, tls)
+    await start_smtp(smtp, config.smtp)
+    stack.push_async_callback(smtp.stop)
+    return MailDoor(smtp.port, reader, partial(asyncio.sleep, 0))
 
 
 async def start_smtp(smtp: SmtpServer, endpoint: Endpoint) -> None:

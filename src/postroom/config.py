@@ -1,5 +1,6 @@
 """One frozen Config, read from the environment; a wrong value is a ConfigError that names its setting."""
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,6 +10,9 @@ from urllib.parse import urlsplit
 
 Plan = Literal["free", "developer", "business"]
 PLANS: tuple[Plan, ...] = get_args(Plan)
+MAX_WORKERS = 64
+HOME_DOMAIN = "postroom.localhost"
+CAPTURE = "capture"
 
 SWITCH: dict[str, bool | None] = {
     "": None,
@@ -49,10 +53,11 @@ class Config:
     database_url: str  # "" is SQLite in the data folder
     api_key: str  # "" makes a random one
     plan: Plan
-    outbound: str
+    outbound: str  # capture, mx, or the URL of a relay
     webhook_url: str  # "" sets none
     webhook_secret: str  # "" makes a random one
     allow_private: bool | None  # None: only while base_url is loopback
+    workers: int  # processes that take mail in; 0: this one does
 
     def __repr__(self) -> str:
         return f"Config(data_dir={self.data_dir}, http={self.http}, smtp={self.smtp})"  # no key, no password
@@ -67,12 +72,13 @@ def allows_private_targets(config: Config) -> bool:
 
 
 def load(environment: Mapping[str, str]) -> Config:
-    return Config(
-        **{
-            setting.field: setting.read(setting.name, environment.get(setting.name) or setting.default)
-            for setting in SETTINGS
-        }
-    )
+    values = {
+        setting.field: setting.read(setting.name, environment.get(setting.name) or setting.default)
+        for setting in SETTINGS
+    }
+    # At home nobody outside could answer, so nothing goes there by surprise.
+    values["outbound"] = values["outbound"] or (CAPTURE if values["domain"] == HOME_DOMAIN else "mx")
+    return Config(**values)
 
 
 def _folder(name: str, value: str) -> Path:
@@ -139,6 +145,14 @@ def _plan(name: str, value: str) -> Plan:
     raise ConfigError(name, f"must be one of {', '.join(PLANS)}, not '{value}'")
 
 
+def _workers(name: str, value: str) -> int:
+    if not value:
+        return 1 if (os.cpu_count() or 1) > 1 else 0
+    if not value.isascii() or not value.isdigit() or int(value) > MAX_WORKERS:
+        raise ConfigError(name, f"must be a number from 0 to {MAX_WORKERS}, not '{value}'")
+    return int(value)
+
+
 def _text(name: str, value: str) -> str:
     return value
 
@@ -163,12 +177,13 @@ SETTINGS = (
     Setting("POSTROOM_HTTP", "http", "127.0.0.1:8025", _endpoint, "Address of the REST interface."),
     Setting("POSTROOM_SMTP", "smtp", "127.0.0.1:2525", _endpoint, "Address that takes mail in."),
     Setting("POSTROOM_BASE_URL", "base_url", "", _base_url, "The URL that clients use."),
-    Setting("POSTROOM_DOMAIN", "domain", "postroom.localhost", _domain, "Domain of the inboxes."),
+    Setting("POSTROOM_DOMAIN", "domain", HOME_DOMAIN, _domain, "Domain of the inboxes."),
     Setting("POSTROOM_DATABASE_URL", "database_url", "", _database_url, "postgresql://…"),
-    Setting("POSTROOM_OUTBOUND", "outbound", "mx", _text, "mx, or a relay: smtp://…"),
+    Setting("POSTROOM_OUTBOUND", "outbound", "", _text, "capture, mx, or a relay: smtp://…"),
     Setting("POSTROOM_WEBHOOK_URL", "webhook_url", "", _text, "First account's webhook."),
     Setting("POSTROOM_WEBHOOK_SECRET", "webhook_secret", "", _webhook_secret, "Its secret."),
     Setting("POSTROOM_ALLOW_PRIVATE_WEBHOOKS", "allow_private", "", _switch, "on or off: private targets."),
+    Setting("POSTROOM_WORKERS", "workers", "", _workers, "Processes that take mail in; 0: none of its own."),
     Setting("POSTROOM_API_KEY", "api_key", "", _api_key, "Key of the first account."),
     Setting("POSTROOM_PLAN", "plan", "free", _plan, "Plan of the first account."),
 )

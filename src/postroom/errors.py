@@ -91,6 +91,10 @@ class ContentChanged(ApiError):
     status, code = 409, "content_changed"
 
 
+class DraftChanged(ApiError):
+    status, code = 409, "draft_changed"
+
+
 class PayloadTooLarge(ApiError):
     status, code = 413, "payload_too_large"
 
@@ -105,6 +109,10 @@ class InvalidWebhookUrl(ApiError):
 
 class ApiKeyLimitReached(ApiError):
     status, code = 422, "api_key_limit_reached"
+
+
+class DraftLimitReached(ApiError):
+    status, code = 422, "draft_limit_reached"
 
 
 class NoText(ApiError):

@@ -1,12 +1,14 @@
 """What the first start makes: secrets of the server, an account with its key, the key that signs mail."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from postroom import pools
-from postroom.accounts import accounts, domains, keys, secret_values
+from postroom.accounts import accounts, domains, keys, secret_values, sessions
 from postroom.accounts.accounts import Account
 from postroom.config import Config
 from postroom.events import webhooks
+from postroom.inward.review_answers import REVIEW
 from postroom.mail import dkim
 from postroom.mailbox import attachments
 from postroom.storage.database import Database, Tx
@@ -15,9 +17,17 @@ FIRST_ACCOUNT = "default"
 RETURN_PATH = "return-path"
 
 
-def make_first_account(tx: Tx, config: Config, now: int) -> str | None:
-    """On an empty database: an account and its key. The token is returned this once."""
-    secret_values.make_missing(tx, attachments.LINKS, RETURN_PATH)
+@dataclass(frozen=True, slots=True)
+class FirstAccount:
+    """What opens the first account: shown this once."""
+
+    token: str
+    link: str  # of the front office
+
+
+def make_first_account(tx: Tx, config: Config, now: int) -> FirstAccount | None:
+    """On an empty database: an account, its key and a link for its owner."""
+    secret_values.make_missing(tx, attachments.LINKS, RETURN_PATH, REVIEW)
     if accounts.is_any(tx):
         return None
     account: Account = accounts.add(tx, FIRST_ACCOUNT, config.plan, now)
@@ -26,7 +36,9 @@ def make_first_account(tx: Tx, config: Config, now: int) -> str | None:
     if config.webhook_url:
         secret = config.webhook_secret or None
         webhooks.put(tx, account.id, account.id, config.webhook_url, None, secret, now)
-    return token
+    link = sessions.new_token()
+    sessions.add_link(tx, account.id, True, link, now)
+    return FirstAccount(token, link)
 
 
 async def make_service_key(

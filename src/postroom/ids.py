@@ -6,7 +6,9 @@ import secrets
 from threading import Lock
 
 ACCOUNT, KEY, INBOX, THREAD, MESSAGE, EVENT = "acc", "key", "inb", "thr", "msg", "evt"
-MAIL_DELIVERY, WEBHOOK_DELIVERY, DOMAIN = "mdl", "whd", "dom"
+MAIL_DELIVERY, WEBHOOK_DELIVERY, NOTICE_DELIVERY, DOMAIN = "mdl", "whd", "ndl", "dom"
+REVIEW_ANSWER = "rva"
+DRAFT, SESSION = "drf", "ses"
 
 _SHAPE = re.compile(r"([a-z]{3})_[0-9a-f]{32}")
 # Unique, not secret: whoever knows an id still needs a key. A system call for each would take much longer.

@@ -13,6 +13,15 @@ from postroom.supervision import Supervision
 __all__ = ["Resources", "Tx"]
 
 
+@dataclass(slots=True)
+class Workforce:
+    """The workers that take mail in: how many there should be and are, and how often one was replaced."""
+
+    expected: int = 0
+    running: int = 0
+    restarts: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Resources:
     config: Config
@@ -22,6 +31,7 @@ class Resources:
     resolver: Resolver
     stopping: asyncio.Event  # set when the server begins to stop: whoever only waits ends
     loops: Supervision = field(default_factory=lambda: Supervision(SystemClock()))
+    workforce: Workforce = field(default_factory=Workforce)
 
     def now(self) -> int:
         return self.clock.now()

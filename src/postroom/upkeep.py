@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from postroom import ids, pools
 from postroom.clock import DAY, SECOND
-from postroom.mailbox import raw_mails
+from postroom.events import events
+from postroom.mailbox import drafts, raw_mails
 from postroom.queue import duties, idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx, one_of
@@ -35,6 +36,8 @@ EXPIRING = (
     ("inbox_creations", "inbox_id", "created_at", CREATION_LIFETIME),
     ("handovers", "inbox_id, content_hash", "received_at", HANDOVER_LIFETIME),
     ("idempotency_keys", "account_id, idempotency_key", "created_at", idempotency.LIFETIME),
+    ("sessions", "id", "expires_at", 0),
+    ("login_links", "token_hash", "expires_at", 0),
 )
 # What a deleted inbox leaves: with each message, with each thread, and by itself, with the key of the table.
 OF_A_MESSAGE = ("raw_mails", "attachments", "checks", "deliveries")
@@ -113,7 +116,7 @@ class Sweep:
         if not names:
             self._names = None
             return True
-        used = await self._resources.db.read(raw_mails.find_used_blobs, names)
+        used = await self._resources.db.read(find_used_blobs, names)
         await remove_blobs(self._resources, [name for name in names if name not in used])
         return False
 
@@ -121,6 +124,11 @@ class Sweep:
         if self._names is None:
             self._names = iter(self._resources.blobs.names(ORPHAN_AGE_SECONDS))
         return list(islice(self._names, SWEPT_AT_ONCE))
+
+
+def find_used_blobs(tx: Tx, names: Sequence[str]) -> set[str]:
+    """Those that a mail or a draft names."""
+    return raw_mails.find_used_blobs(tx, names) | drafts.find_used_blobs(tx, names)
 
 
 async def remove_blobs(resources: Resources, names: Sequence[str]) -> None:
@@ -174,6 +182,8 @@ def empty_removed_inbox(tx: Tx, now: int, rows: int) -> list[str] | None:
     )
     if found:
         return _remove_messages(tx, [row["id"] for row in found])
+    if (blobs := drafts.remove_of_inbox(tx, inbox_id, rows)) is not None:
+        return blobs
     if not _remove_threads(tx, inbox_id, rows) and not _remove_rest(tx, inbox_id, rows):
         tx.run("delete from webhooks where owner = :inbox_id", inbox_id=inbox_id)
         tx.run("delete from removed_inboxes where inbox_id = :inbox_id", inbox_id=inbox_id)
@@ -190,8 +200,10 @@ def _remove_messages(tx: Tx, message_ids: Sequence[str]) -> list[str]:
     delete_all(tx, "attempts", "delivery_id", [row["id"] for row in sent])
     for table in OF_A_MESSAGE:
         delete_all(tx, table, "message_id", message_ids)
+    for message_id in message_ids:
+        events.forget_texts(tx, message_id)
     delete_all(tx, "messages", "id", message_ids)
-    used = raw_mails.find_used_blobs(tx, blobs)
+    used = find_used_blobs(tx, blobs)
     return [blob for blob in blobs if blob not in used]
 
 

@@ -108,6 +108,7 @@ class Message(Struct, rename="camel", frozen=True):
     codes: list[str] = []
     links: list[str] = []
     recipients: list[Recipient] = []
+    captured: bool = False
 
 
 class ThreadMessages(Struct, rename="camel", frozen=True):

@@ -3,6 +3,7 @@
 import pytest
 
 from postroom.accounts import limits
+from postroom.accounts.limits import Budget
 from postroom.clock import DAY, HOUR, MINUTE
 from postroom.errors import ApiError, ColdOutreachLimit, LoopDetected, RateLimitExceeded
 from postroom.mailbox.inboxes import Inbox
@@ -34,13 +35,13 @@ def retry_after(error: ApiError) -> object:
 
 async def test_ten_sends_fit_into_any_minute(db: Database, inbox: Inbox) -> None:
     await db.write(add_sends, inbox, [START + number for number in range(9)])
-    await db.read(limits.require_sends, inbox.id, 1, START + 100)
+    await db.read(limits.require_sends, "inbox_id", inbox.id, Budget(), 1, START + 100)
     with pytest.raises(RateLimitExceeded) as refusal:
-        await db.read(limits.require_sends, inbox.id, 2, START + 1_000)
+        await db.read(limits.require_sends, "inbox_id", inbox.id, Budget(), 2, START + 1_000)
     assert retry_after(refusal.value) == 59
-    await db.read(limits.require_sends, inbox.id, 2, START + MINUTE)
+    await db.read(limits.require_sends, "inbox_id", inbox.id, Budget(), 2, START + MINUTE)
     with pytest.raises(RateLimitExceeded):
-        await db.read(limits.require_sends, inbox.id, 11, START + DAY)
+        await db.read(limits.require_sends, "inbox_id", inbox.id, Budget(), 11, START + DAY)
 
 
 async def test_two_hundred_sends_fit_into_a_day_and_midnight_begins_another(
@@ -50,11 +51,11 @@ async def test_two_hundred_sends_fit_into_a_day_and_midnight_begins_another(
     await db.write(add_sends, inbox, moments)
     evening = MIDNIGHT + DAY - HOUR
     with pytest.raises(RateLimitExceeded) as refusal:
-        await db.read(limits.require_sends, inbox.id, 1, evening)
+        await db.read(limits.require_sends, "inbox_id", inbox.id, Budget(), 1, evening)
     assert retry_after(refusal.value) == 3600
-    await db.read(limits.require_sends, inbox.id, 1, MIDNIGHT + DAY)
+    await db.read(limits.require_sends, "inbox_id", inbox.id, Budget(), 1, MIDNIGHT + DAY)
     await db.write(lambda tx: tx.run("delete from messages where created_at = :at", at=moments[0]))
-    await db.read(limits.require_sends, inbox.id, 1, evening)
+    await db.read(limits.require_sends, "inbox_id", inbox.id, Budget(), 1, evening)
 
 
 async def test_a_young_inbox_writes_to_twenty_strangers_a_day(db: Database, inbox: Inbox) -> None:
@@ -68,7 +69,7 @@ async def test_a_young_inbox_writes_to_twenty_strangers_a_day(db: Database, inbo
     await db.write(meet)
 
     async def ask(*cold: str, now: int = MIDNIGHT + HOUR) -> None:
-        await db.read(limits.require_warmth, inbox.id, START, cold, now)
+        await db.read(limits.require_warmth, inbox.id, START, Budget(), cold, now)
 
     await ask("new@x.example")
     await ask("new@x.example", "0@x.example")

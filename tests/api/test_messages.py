@@ -106,7 +106,7 @@ async def test_lists_show_a_message_as_it_is_shown_alone(server: Server) -> None
 
 async def test_the_mail_is_given_back_as_it_came_behind_our_trace(server: Server) -> None:
     await server.new_inbox("hello")
-    mails = [letter("dots\r\n..\r\n.x"), letter("x" * 100_000), b"no header, just words\r\n"]
+    mails = [letter("dots\r\n..\r\n.x"), letter("x" * 300_000), b"no header, just words\r\n"]
     for mail in mails:
         await server.deliver(mail, "hello")
     events = (await server.api.get("/v1/events")).json()["data"]
@@ -182,7 +182,7 @@ async def test_totals_follow_every_change(server: Server) -> None:
 async def test_a_deleted_inbox_is_gone_at_once_and_swept_away_soon(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     kept = await server.new_inbox("kept")
-    large = letter_with_files(("a.csv", "text/csv", b"a,b\n" * 30_000))
+    large = letter_with_files(("a.csv", "text/csv", b"a,b\n" * 60_000))
     await server.deliver(large, "hello")
     event = await server.next_event()
     message = (await server.api.get(f"/v1/messages/{event['message']['id']}")).json()
@@ -222,12 +222,12 @@ async def test_a_deleted_inbox_is_gone_at_once_and_swept_away_soon(server: Serve
 async def test_a_large_mail_of_two_inboxes_outlives_one_of_them(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     await server.new_inbox("kept")
-    await server.deliver(letter("x" * 200_000), "hello", "kept")
+    await server.deliver(letter("x" * 300_000), "hello", "kept")
     await server.api.delete(f"/v1/inboxes/{inbox_id}")
     await one_round(server.resources)
     events = (await server.api.get("/v1/events")).json()["data"]
     [left] = [event["message"]["id"] for event in events if event["inbox_id"] != inbox_id]
-    assert len((await server.api.get(f"/v1/messages/{left}/raw")).content) > 200_000
+    assert len((await server.api.get(f"/v1/messages/{left}/raw")).content) > 300_000
 
 
 async def refusal(server: Server, raw: bytes) -> int:

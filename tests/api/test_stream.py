@@ -11,6 +11,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from postroom import ids
 from postroom.assembly import serving
+from postroom.events import events
 from postroom.storage.database import Tx
 from tests.conftest import Server, settings, signing_key
 
@@ -32,10 +33,15 @@ async def say(stream: ClientConnection, **message: Any) -> None:
     await stream.send(json.dumps(message))
 
 
-async def hear(stream: ClientConnection, seconds: float = 120) -> dict[str, Any]:
+async def hear_bytes(stream: ClientConnection, seconds: float = 120) -> bytes:
     async with asyncio.timeout(seconds):
-        heard: dict[str, Any] = json.loads(await stream.recv())
-        return heard
+        heard = await stream.recv()
+    return heard.encode() if isinstance(heard, str) else heard
+
+
+async def hear(stream: ClientConnection, seconds: float = 120) -> dict[str, Any]:
+    heard: dict[str, Any] = json.loads(await hear_bytes(stream, seconds))
+    return heard
 
 
 async def subscribe(stream: ClientConnection, **fields: Any) -> dict[str, Any]:
@@ -66,14 +72,12 @@ async def test_an_event_comes_as_the_stored_bytes_after_the_first_subscribe(serv
         assert await hears_nothing(stream)
         assert await subscribe(stream) == {"type": "subscribed", "inbox_ids": [], "event_types": []}
         await server.deliver(mail(2), "hello")
-        async with asyncio.timeout(120):
-            text = await stream.recv()
+        text = await hear_bytes(stream)
     event = json.loads(text)
     assert (event["inbox_id"], event["message"]["subject"]) == (inbox_id, "Mail 2")
-    rows = await server.resources.db.read(
-        lambda tx: tx.all("select payload from events where id = :id", id=event["event_id"])
-    )
-    assert bytes(rows[0]["payload"]) == (text.encode() if isinstance(text, str) else text)
+    stored = await server.resources.db.read(events.find, event["event_id"])
+    assert stored is not None
+    assert stored.payload == text
 
 
 async def test_a_wrong_key_is_refused_at_the_upgrade_with_the_json_error(server: Server) -> None:
@@ -229,9 +233,9 @@ def repeat_last_event(tx: Tx, now: int) -> str:
     event_id = ids.new(ids.EVENT, now)
     tx.run("update accounts set event_position = event_position + 1")
     tx.run(
-        "insert into events (id, account_id, position, inbox_id, kind, payload, message_id, created_at)"
-        " select :new, account_id, position + 1, inbox_id, kind, :payload, message_id, created_at"
-        " from events where id = :id",
+        "insert into events (id, account_id, position, inbox_id, kind, payload, message_id, created_at,"
+        " text_files) select :new, account_id, position + 1, inbox_id, kind, :payload, message_id,"
+        " created_at, text_files from events where id = :id",
         new=event_id,
         payload=bytes(last["payload"]).replace(last["id"].encode(), event_id.encode()),
         id=last["id"],

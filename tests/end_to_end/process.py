@@ -24,10 +24,18 @@ class Running:
         """As a power cut would: nothing is finished, nothing is said."""
         os.kill(self.process.pid, signal.SIGKILL)
 
+    def kill_workers(self) -> None:
+        for pid in workers_of(self.process.pid):
+            os.kill(pid, signal.SIGKILL)
+
+    def kill_all(self) -> None:
+        self.kill_workers()
+        self.kill()
+
 
 @contextlib.contextmanager
 def serving_process(
-    folder: Path, database_url: str = "", descriptors: int | None = None, **more: str
+    folder: Path, database_url: str = "", workers: int = 1, descriptors: int | None = None
 ) -> Iterator[Running]:
     """Ready inside the block; its log is in the folder above."""
     http_port, smtp_port = free_port(), free_port()
@@ -37,7 +45,7 @@ def serving_process(
         "POSTROOM_SMTP": f"127.0.0.1:{smtp_port}",
         "POSTROOM_API_KEY": TOKEN,
         "POSTROOM_DATABASE_URL": database_url,
-        **{f"POSTROOM_{name}": value for name, value in more.items()},
+        "POSTROOM_WORKERS": str(workers),
     }
 
     def limit() -> None:
@@ -61,6 +69,20 @@ def serving_process(
         process.terminate()
         process.wait(timeout=120)
         process.stdout.close()
+
+
+def workers_of(pid: int) -> list[int]:
+    """The processes that take mail in for a server."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children if b"postroom.workers" in command_of(int(child))]
+
+
+def command_of(pid: int) -> bytes:
+    """Nothing for a process that is gone, or dead and not collected yet."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except FileNotFoundError:
+        return b""
 
 
 def log_path(folder: Path) -> Path:

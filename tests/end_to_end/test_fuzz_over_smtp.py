@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from postroom.accounts.reach import Reach
+from postroom.events.events import Filter, list_after
 from postroom.resources import Tx
 from tests.conftest import Server
 from tests.letters import assert_is_message, assert_is_payload
@@ -52,7 +54,14 @@ async def wait_for_events(server: Server, count: int) -> list[bytes]:
 
 
 def stored_payloads(tx: Tx) -> list[bytes]:
-    return [bytes(row["payload"]) for row in tx.all("select payload from events order by position")]
+    account = tx.one("select id from accounts")
+    assert account is not None
+    found, wanted = [], Filter(Reach(account["id"]))
+    page = list_after(tx, wanted, 0, 1000)
+    while page.events:
+        found += page.events
+        page = list_after(tx, wanted, page.last_position, 1000)
+    return [event.payload for event in found]
 
 
 def message_ids(tx: Tx) -> list[str]:

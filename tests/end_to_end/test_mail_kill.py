@@ -7,21 +7,28 @@ import smtplib
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx2
 import msgspec
+import pytest
 
 from postroom.assembly import open_database
 from postroom.resources import Tx
 from postroom.storage.blobs import LocalBlobs
 from tests.conftest import settings
 from tests.doubles import START
-from tests.end_to_end.process import TOKEN, Running, serving_process
+from tests.end_to_end.process import TOKEN, Running, command_of, serving_process, workers_of
 from tests.letters import letter, letter_with_files
 
-KILLS = {"sqlite": 8, "postgres": 3}
+KILLS = {"sqlite": 4, "postgres": 2}
+KILL: dict[str, Callable[[Running], None]] = {
+    "main": Running.kill,
+    "worker": Running.kill_workers,
+    "both": Running.kill_all,
+}
 SENDERS = 4
 LONGEST_LIFE_SECONDS = 0.4
 PATIENCE_SECONDS = 180
@@ -57,7 +64,7 @@ def compose(number: int, subject: str) -> bytes:
     """Every tenth waits for the text of a file, every tenth is too large for a row."""
     if number % 10 == 3:
         return letter_with_files(("a.csv", "text/csv", b"a,b"), subject=subject)
-    return letter("x" * 80_000 if number % 10 == 7 else "Hello", subject=subject)
+    return letter("x" * 300_000 if number % 10 == 7 else "Hello", subject=subject)
 
 
 def send_until_killed(port: int, post: Post) -> None:
@@ -73,7 +80,9 @@ def send_until_killed(port: int, post: Post) -> None:
         post.note_loss(subject, raw)
 
 
-def live_and_die(folder: Path, database_url: str, post: Post, chance: random.Random) -> None:
+def live_and_die(
+    folder: Path, database_url: str, post: Post, chance: random.Random, kill: Callable[[Running], None]
+) -> None:
     post.first_answer.clear()
     with serving_process(folder, database_url) as server:
         make_inbox(server)
@@ -84,7 +93,7 @@ def live_and_die(folder: Path, database_url: str, post: Post, chance: random.Ran
             sender.start()
         post.first_answer.wait(PATIENCE_SECONDS)
         time.sleep(chance.uniform(0, LONGEST_LIFE_SECONDS))
-        server.kill()
+        kill(server)
         for sender in senders:
             sender.join()
 
@@ -151,13 +160,14 @@ def assert_nothing_is_lost_or_doubled(kept: Kept, post: Post) -> None:
     assert kept.threads == len(kept.subjects)
 
 
+@pytest.mark.parametrize("victim", KILL)
 async def test_nothing_that_got_250_is_lost_or_doubled_by_kills_at_random_moments(
-    database_url: str, tmp_path: Path
+    database_url: str, tmp_path: Path, victim: str
 ) -> None:
     engine = "postgres" if database_url else "sqlite"
     chance, post, folder = random.Random(20261114), Post(), tmp_path / "data"
     for _ in range(int(os.environ.get("POSTROOM_KILLS", KILLS[engine]))):
-        await asyncio.to_thread(live_and_die, folder, database_url, post, chance)
+        await asyncio.to_thread(live_and_die, folder, database_url, post, chance, KILL[victim])
     with serving_process(folder, database_url):
         kept = await wait_for_checks(folder, database_url)
     assert_nothing_is_lost_or_doubled(kept, post)
@@ -194,3 +204,13 @@ async def test_a_mail_whose_answer_dies_between_commit_and_250_is_there_once_aft
             smtp.quit()
             post.accepted.add(subject)
     assert_nothing_is_lost_or_doubled(await look_at(folder, database_url), post)
+
+
+async def test_a_worker_dies_with_its_server_however_that_ends(tmp_path: Path) -> None:
+    with serving_process(tmp_path / "data", workers=2) as server:
+        workers = workers_of(server.process.pid)
+        assert len(workers) == 2
+        server.kill()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while any(command_of(worker) for worker in workers):
+                await asyncio.sleep(0.02)

@@ -11,12 +11,13 @@ import pytest
 
 from postroom.extraction.pool import ExtractionPool, Limits
 from postroom.mail.extraction import MAX_CONTENT_BYTES, Extraction
+from tests.extraction import pdf_files
 from tests.mail import files
 
 # Nothing but empty elements: minutes of work, and not a word.
 SLOW = files.docx("<w:x/>" * 9_000_000)
-# Two cells in the far corners of a sheet: its reader makes room for all between them.
-LARGE = files.xls("a", 1, row=65_535, column=255)
+# A page of 300 MB, which its reader unpacks as a whole.
+LARGE = pdf_files.document(b"(a)" + b" " * 300_000_000, is_packed=True)
 HELLO = Extraction("text", "hello")
 
 needs_proc = pytest.mark.needs("/proc")

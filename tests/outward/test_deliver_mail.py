@@ -269,8 +269,8 @@ async def test_a_cancelled_mail_is_not_tried_again(sender: Server, peer: SmtpPee
     await asyncio.sleep(0.2)
     assert peer.stages["RCPT"] == 1
     del peer.behaviour["RCPT"]
-    assert (await sender.api.post(f"/v1/messages/{message_id}/retry")).status_code == 200
-    assert (await settled(sender, message_id))["status"] == "sent"
+    assert (await sender.api.post(f"/v1/messages/{message_id}/retry")).status_code == 409
+    assert (await message_of(sender, message_id))["hold"]["state"] == "cancelled"
 
 
 async def test_what_was_accepted_in_the_moment_of_a_cancel_is_shown_as_it_is(
@@ -383,7 +383,13 @@ def name_blob(tx: Tx, message_id: str, blob: str) -> None:
 
 async def test_a_fault_on_our_side_waits_like_any_other(sender: Server, peer: SmtpPeer) -> None:
     peer.behaviour["RCPT"] = [b"451 4.2.1 later"]
-    message_id = await send(sender, await sender.new_inbox("bob"), "carol@there.example", body="x" * 90_000)
+    message_id = await send(
+        sender,
+        await sender.new_inbox("bob"),
+        "carol@there.example",
+        body="x" * 90_000,
+        bodyHtml="y" * 400_000,
+    )
     await answered(sender, message_id)
     blob = (await sender.resources.db.read(raw_mails.get, message_id)).blob
     assert blob is not None

@@ -108,7 +108,7 @@ async def test_the_hash_is_that_of_the_contract(sender: Server, agent: tuple[str
     message = await held(
         sender, inbox_id, "Carol <carol@there.example>", body="Grüße", cc=["dan@there.example"]
     )
-    content = {
+    content: dict[str, Any] = {
         "attachments": [],
         "bcc": [],
         "bodyHtml": "",

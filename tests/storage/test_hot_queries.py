@@ -2,7 +2,7 @@
 
 import dataclasses
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 
 import httpx2
 import pytest
@@ -11,12 +11,12 @@ from postroom.accounts import keys
 from postroom.events import kinds
 from postroom.inward import examine
 from postroom.inward.deposit import Arrival, Destination
-from postroom.inward.receive import receive_mail
+from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
 from postroom.outward import deliver_mail
 from postroom.outward.courier import DeliveryError, Receipt, WebhookAnswer
 from postroom.queue import deliveries, duties
 from postroom.resources import Resources
-from postroom.smtp.reception import Reception
+from postroom.smtp.reception import Residents
 from postroom.storage.database import Tx
 from postroom.web.door import Door
 from postroom.web.stream import Streams
@@ -262,17 +262,18 @@ async def test_mail_in_walks_no_table(
     server: Server, watched: Resources, work: Work, database_url: str
 ) -> None:
     hello = (await server.api.get("/v1/inboxes?limit=100")).json()["data"][0]["id"]
-    reception = Reception(watched, b"secret")
+    residents = Residents(watched, b"secret")
     for address in ("hello@postroom.localhost", "nobody@postroom.localhost", "x@elsewhere.example"):
-        verdict = reception.check_recipient(address)
-        await verdict  # type: ignore[misc]
+        verdict = residents.check_recipient(address)
+        assert isinstance(verdict, Awaitable)
+        await verdict
     for number in range(2):
         raw = (
             f"From: bob{number}@x.example\r\nTo: hello@postroom.localhost\r\nMessage-ID: <n{number}@x>\r\n"
             "In-Reply-To: <5@x>\r\nReferences: <none@x> <7@x>\r\nSubject: Re: Hello\r\n\r\nHello\r\n"
         ).encode()
         arrival = Arrival((Destination(hello),), raw, b"", "127.0.0.1", "x", "bob@x.example")
-        await receive_mail(watched, arrival)
+        await receive_mail(watched, OwnReader(AT_ONCE_BYTES), arrival)
     due = await watched.db.write(examine.claim_due, [], 8, server.clock.now())
     await watched.db.write(examine.renew, due, server.clock.now())
     await watched.db.read(keys.find_valid, [f"key_{'0' * 32}"], server.clock.now())

@@ -9,12 +9,11 @@ import pytest
 import postroom
 from postroom.assembly import open_database
 from postroom.storage.database import StorageError, Tx
-from postroom.storage.group_commit import WriteSession
 from postroom.storage.migrate import all_migrations, current_version, migrate
-from postroom.storage.postgres import PostgresSession
 from postroom.storage.sqlite import SqliteSession, connect
 from tests.conftest import new_postgres_database, settings
 from tests.doubles import START
+from tests.storage.earlier_version import open_session
 
 LATEST = all_migrations()[-1].number
 
@@ -24,10 +23,6 @@ def postgres_url() -> Iterator[str]:
     """An empty database."""
     with new_postgres_database("template1") as url:
         yield url
-
-
-def open_session(database_url: str, folder: Path) -> WriteSession:
-    return PostgresSession(database_url) if database_url else SqliteSession(folder / "postroom.db")
 
 
 def test_migrations_are_numbered_without_gaps() -> None:

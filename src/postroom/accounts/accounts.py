@@ -62,3 +62,9 @@ def is_any(tx: Tx) -> bool:
 def change_inbox_count(tx: Tx, account_id: str, by: int) -> None:
     """Also makes changes to one account's inboxes wait for each other, so that limits are exact."""
     tx.run("update accounts set inbox_count = inbox_count + :by where id = :id", by=by, id=account_id)
+
+
+def is_first(tx: Tx, account_id: str) -> bool:
+    """Whether it is the account that the first start made, or the oldest that is left."""
+    row = tx.one("select id from accounts order by id limit 1")
+    return row is not None and row["id"] == account_id

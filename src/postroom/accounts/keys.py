@@ -141,17 +141,30 @@ def add(
     return key
 
 
+WITH_ACCOUNT = (
+    "select keys.id, keys.account_id, keys.pod_id, keys.inbox_id, keys.token_hash, keys.permissions,"
+    " keys.expires_at, keys.name as key_name, keys.lineage, keys.approval, keys.limits,"
+    " accounts.name, accounts.plan"
+    " from keys join accounts on accounts.id = keys.account_id"
+)
+
+
 def find_caller(tx: Tx, token: str, now: int) -> Caller | None:
     token_hash = _hash(token)
-    row = tx.one(
-        "select keys.id, keys.account_id, keys.pod_id, keys.inbox_id, keys.token_hash, keys.permissions,"
-        " keys.expires_at, keys.name as key_name, keys.lineage, keys.approval, keys.limits,"
-        " accounts.name, accounts.plan"
-        " from keys join accounts on accounts.id = keys.account_id where keys.token_hash = :token_hash",
-        token_hash=token_hash,
-    )
+    row = tx.one(f"{WITH_ACCOUNT} where keys.token_hash = :token_hash", token_hash=token_hash)
     if row is None or not hmac.compare_digest(row["token_hash"], token_hash):
         return None
+    return _to_caller(row, now)
+
+
+def find_caller_by_id(tx: Tx, key_id: str, now: int) -> Caller | None:
+    """For a person who proved before that the key is his."""
+    row = tx.one(f"{WITH_ACCOUNT} where keys.id = :id", id=key_id)
+    return None if row is None else _to_caller(row, now)
+
+
+def _to_caller(row: Row, now: int) -> Caller | None:
+    """None when it has expired."""
     if row["expires_at"] is not None and row["expires_at"] <= now:
         return None
     reach = Reach(row["account_id"], row["pod_id"], row["inbox_id"])

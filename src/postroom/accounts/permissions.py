@@ -10,6 +10,7 @@ OF_AN_INBOX = (READ, DRAFT, SEND)  # an inbox key has these at most
 
 NOTHING: tuple[str, ...] = ()
 READING = (READ,)
+DRAFTING = (DRAFT,)
 WRITING = (DRAFT, SEND)  # either will do
 SENDING = (SEND,)
 APPROVING = (APPROVE,)

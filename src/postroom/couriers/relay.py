@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from urllib.parse import SplitResult, unquote, urlsplit
 
-_FORM = "must be mx, smtp://host:port or smtps://user:password@host:port"
+_FORM = "must be capture, mx, smtp://host:port or smtps://user:password@host:port"
 _DEFAULT_PORTS = {"smtp": 25, "smtps": 465}
 _SUBMISSION_PORT = 587
 

@@ -1,9 +1,11 @@
-"""Events: the log of what happened, each kept as the very bytes to be sent."""
+"""Events: the log of what happened. A row holds a stub, its message the texts: together the bytes to send."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from postroom import ids
@@ -11,10 +13,10 @@ from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import NotFound
 from postroom.events import kinds, payload
 from postroom.events.payload import News
+from postroom.mailbox import attachments, documents
+from postroom.mailbox.attachments import Attachment
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, one_of
-
-COLUMNS_BESIDE_PAYLOAD = "id, account_id, position, inbox_id, kind, message_id, created_at, pod_id"
 
 
 class Event(Struct, frozen=True):
@@ -28,58 +30,47 @@ class Event(Struct, frozen=True):
     created_at: int
     pod_id: str
 
-    @classmethod
-    def from_row(cls, row: Row, content: bytes | None = None) -> "Event":
-        return cls(
-            row["id"],
-            row["account_id"],
-            row["position"],
-            row["inbox_id"],
-            row["kind"],
-            bytes(row["payload"]) if content is None else content,
-            row["message_id"],
-            row["created_at"],
-            row["pod_id"] or default_pod(row["account_id"]),
-        )
+
+class NewEvent(Struct, frozen=True):
+    """An event to be stored. `payload` is its stub, without the texts of the message."""
+
+    id: str
+    account_id: str
+    position: int
+    inbox_id: str
+    kind: str
+    payload: bytes
+    message_id: str
+    created_at: int
+    pod_id: str
+    text_files: str
 
 
-def record_all(tx: Tx, told: Sequence[News], base_url: str) -> list[Event]:
+def record_all(tx: Tx, told: Sequence[News], base_url: str) -> list[NewEvent]:
     """In their order."""
     positions = _take_positions(tx, Counter(news.account_id for news in told))
-    recorded = [_to_event(news, next(positions[news.account_id]), base_url) for news in told]
+    recorded = [_to_new_event(news, next(positions[news.account_id]), base_url) for news in told]
     tx.many(
         "insert into events (id, account_id, position, inbox_id, kind, payload, message_id, created_at,"
-        " pod_id) values :rows",
-        [
-            (
-                event.id,
-                event.account_id,
-                event.position,
-                event.inbox_id,
-                event.kind,
-                event.payload,
-                event.message_id,
-                event.created_at,
-                event.pod_id,
-            )
-            for event in recorded
-        ],
+        " pod_id, text_files) values :rows",
+        [msgspec.structs.astuple(event) for event in recorded],
     )
     return recorded
 
 
-def _to_event(news: News, position: int, base_url: str) -> Event:
+def _to_new_event(news: News, position: int, base_url: str) -> NewEvent:
     document, event_id = news.document, ids.new(ids.EVENT, news.occurred_at)
-    return Event(
+    return NewEvent(
         id=event_id,
         account_id=news.account_id,
         position=position,
         inbox_id=document.inbox_id,
         kind=news.kind,
-        payload=payload.encode(news, event_id, base_url),
+        payload=payload.to_stub(news, event_id, base_url),
         message_id=document.id,
         created_at=news.occurred_at,
         pod_id=news.pod_id,
+        text_files=_join(payload.files_with_text(news.files)),
     )
 
 
@@ -136,14 +127,63 @@ def position_of_message(tx: Tx, account_id: str, inbox_id: str, message_id: str)
     return int(min(positions))
 
 
+_COLUMNS = (
+    "events.id, events.account_id, position, events.inbox_id, kind, payload, events.message_id,"
+    f" events.created_at, events.pod_id, text_files, {documents.COLUMNS}"
+)
+_TABLES = "events left join messages on messages.id = events.message_id"
+
+
 def find(tx: Tx, event_id: str) -> Event | None:
-    row = tx.one("select * from events where id = :id", id=event_id)
-    return None if row is None else Event.from_row(row)
+    found = _with_texts(tx, tx.all(f"select {_COLUMNS} from {_TABLES} where events.id = :id", id=event_id))
+    return found[0] if found else None
 
 
 def last_position(tx: Tx, account_id: str) -> int:
     row = tx.one("select event_position from accounts where id = :id", id=account_id)
     return 0 if row is None else int(row["event_position"])
+
+
+def last_id(tx: Tx, account_id: str) -> str:
+    """Of the newest event; empty when there is none."""
+    row = tx.one("select id from events where account_id = :id order by position desc limit 1", id=account_id)
+    return "" if row is None else str(row["id"])
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """That something happened, and where; without what it was."""
+
+    event_id: str
+    position: int
+    pod_id: str
+    inbox_id: str
+    thread_id: str
+    kind: str
+
+
+def list_hints(tx: Tx, account_id: str, position: int, limit: int) -> list[Hint]:
+    """Oldest first; they cost little, however large the mails are."""
+    rows = tx.all(
+        "select events.id, events.position, events.pod_id, events.inbox_id, events.kind, messages.thread_id"
+        " from events left join messages on messages.id = events.message_id"
+        " where events.account_id = :account_id and events.position > :position"
+        " order by events.position limit :limit",
+        account_id=account_id,
+        position=position,
+        limit=limit,
+    )
+    return [
+        Hint(
+            row["id"],
+            row["position"],
+            row["pod_id"] or default_pod(account_id),
+            row["inbox_id"],
+            row["thread_id"] or "",
+            row["kind"],
+        )
+        for row in rows
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,25 +200,39 @@ class Slice:
 
 
 def list_after(tx: Tx, wanted: Filter, position: int, limit: int) -> Slice:
-    """Oldest first."""
+    """Oldest first. First the sizes, so that what does not fit into a page is never read."""
     if wanted.inbox_ids or wanted.kinds or not wanted.reach.is_account:
-        rows = _at_positions(tx, wanted.reach, _find_positions(tx, wanted, position, limit), limit)
+        positions = _find_positions(tx, wanted, position, limit)
+        is_wanted, params = one_of("position", positions)
+        sized = _sizes(tx, wanted.reach, is_wanted, params) if positions else []
     else:
-        rows = tx.all(
-            f"select {_listed(limit)} from events where account_id = :account_id and position > :position"
-            " order by position limit :limit",
-            account_id=wanted.reach.account_id,
-            position=position,
-            limit=limit,
-        )
-    taken = pages.fitting(rows, "payload", lambda row: _payload(tx, row["id"]))
-    found = [Event.from_row(row, content) for row, content in taken]
-    is_cut = len(found) < len(rows)
-    return Slice(found, has_more=is_cut or len(rows) == limit, is_cut=is_cut)
+        beyond = {"position": position, "limit": limit}
+        sized = _sizes(tx, wanted.reach, "position > :position", beyond, " order by position limit :limit")
+    found = _at_positions(tx, wanted.reach, [row["position"] for row in pages.fitting(sized)])
+    is_cut = len(found) < len(sized)
+    return Slice(found, has_more=is_cut or len(sized) == limit, is_cut=is_cut)
 
 
-def _listed(limit: int) -> str:
-    return f"{COLUMNS_BESIDE_PAYLOAD}, {pages.content('payload', limit)}"
+def _sizes(tx: Tx, reach: Reach, where: str, params: dict[str, Any], ending: str = "") -> list[Row]:
+    rows = tx.all(
+        f"select position, length(payload) + coalesce(length(document), 0) as {pages.SIZE}"
+        f" from {_TABLES} where events.account_id = :account_id and {where}{ending}",
+        account_id=reach.account_id,
+        **params,
+    )
+    return sorted(rows, key=lambda row: int(row["position"]))
+
+
+def _at_positions(tx: Tx, reach: Reach, positions: Sequence[int]) -> list[Event]:
+    if not positions:
+        return []
+    is_wanted, params = one_of("position", positions)
+    rows = tx.all(
+        f"select {_COLUMNS} from {_TABLES} where events.account_id = :account_id and {is_wanted}",
+        account_id=reach.account_id,
+        **params,
+    )
+    return _with_texts(tx, sorted(rows, key=lambda row: int(row["position"])))
 
 
 def _find_positions(tx: Tx, wanted: Filter, position: int, limit: int) -> list[int]:
@@ -227,26 +281,88 @@ def _positions_of(tx: Tx, place: dict[str, str], kind: str, position: int, limit
     return [row["position"] for row in rows]
 
 
-def _at_positions(tx: Tx, reach: Reach, positions: Sequence[int], limit: int) -> list[Row]:
-    if not positions:
-        return []
-    is_wanted, params = one_of("position", positions)
-    rows = tx.all(
-        f"select {_listed(limit)} from events where account_id = :account_id and {is_wanted}",
-        account_id=reach.account_id,
-        **params,
-    )
-    return sorted(rows, key=lambda row: int(row["position"]))
-
-
-def _payload(tx: Tx, event_id: str) -> bytes:
-    row = tx.one("select payload from events where id = :id", id=event_id)
-    assert row is not None
-    return bytes(row["payload"])
-
-
 def pods_of(reach: Reach) -> list[str]:
     """As they stand in the rows; none for an account, whose pods are all of them."""
     if reach.pod_id is None:
         return []
     return [reach.pod_id, ""] if reach.pod_id == default_pod(reach.account_id) else [reach.pod_id]
+
+
+def _with_texts(tx: Tx, rows: Sequence[Row]) -> list[Event]:
+    files = attachments.list_of_messages(tx, sorted({row["message_id"] for row in rows if row["text_files"]}))
+    return [
+        Event(
+            row["id"],
+            row["account_id"],
+            row["position"],
+            row["inbox_id"],
+            row["kind"],
+            _payload(row, files.get(row["message_id"], ())),
+            row["message_id"],
+            row["created_at"],
+            row["pod_id"] or default_pod(row["account_id"]),
+        )
+        for row in rows
+    ]
+
+
+def _payload(row: Row, files: Sequence[Attachment]) -> bytes:
+    stored, numbers = bytes(row["payload"]), row["text_files"]
+    if numbers is None:
+        return stored
+    if row["document"] is None:
+        return payload.without_message(stored)
+    return payload.complete(stored, documents.texts(row), _texts_of(files, numbers))
+
+
+def _texts_of(files: Sequence[Attachment], numbers: str) -> list[bytes]:
+    return [msgspec.json.encode(files[int(number)].parsed_text)[1:-1] for number in numbers.split()]
+
+
+def _join(numbers: Sequence[int]) -> str:
+    return " ".join(map(str, numbers))
+
+
+def forget_texts(tx: Tx, message_id: str) -> None:
+    """To be called when a message is removed: events that were stored whole keep none of its words."""
+    rows = tx.all(
+        "select id, payload from events where message_id = :message_id and text_files is null",
+        message_id=message_id,
+    )
+    for row in rows:
+        _set_stub(tx, row["id"], *payload.split(bytes(row["payload"])))
+
+
+def convert_after(tx: Tx, event_id: str, limit: int) -> str | None:
+    """Events of earlier versions become stubs, where that leaves their bytes as they are.
+
+    Gives the last one seen.
+    """
+    rows = tx.all(
+        f"select {_COLUMNS} from {_TABLES} where events.id > :id order by events.id limit :limit",
+        id=event_id,
+        limit=limit,
+    )
+    whole = [row for row in rows if row["text_files"] is None and row["document"] is not None]
+    files = attachments.list_of_messages(tx, sorted({row["message_id"] for row in whole}))
+    for row in whole:
+        _convert(tx, row, files.get(row["message_id"], ()))
+    return rows[-1]["id"] if rows else None
+
+
+def _convert(tx: Tx, row: Row, files: Sequence[Attachment]) -> None:
+    before = bytes(row["payload"])
+    stub, numbers = payload.split(before)
+    if not set(numbers) <= set(payload.files_with_text(files)):
+        return
+    if payload.complete(stub, documents.texts(row), _texts_of(files, _join(numbers))) == before:
+        _set_stub(tx, row["id"], stub, numbers)
+
+
+def _set_stub(tx: Tx, event_id: str, stub: bytes, numbers: Sequence[int]) -> None:
+    tx.run(
+        "update events set payload = :stub, text_files = :text_files where id = :id",
+        stub=stub,
+        text_files=_join(numbers),
+        id=event_id,
+    )

@@ -1,4 +1,7 @@
-"""The JSON of an event, the same on the stream, in webhooks and in the log: built here, as bytes, once."""
+"""The JSON of an event, the same on the stream, in webhooks and in the log.
+
+A stub is built once, as bytes: all but the texts, which are put in from the message whenever it is read.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +13,11 @@ from postroom.accounts.actors import Actor
 from postroom.clock import to_iso
 from postroom.mailbox import attachments, holds
 from postroom.mailbox.attachments import Attachment
-from postroom.mailbox.documents import Document, Verdicts
+from postroom.mailbox.documents import Document, Texts, Verdicts
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import INBOUND
+
+BODY, FILE, REPLY = b'"body_text":"', b'"parsedText":"', b'"reply_text":"'
 
 
 class EventAttachment(Struct, rename="camel", frozen=True, kw_only=True):
@@ -25,6 +30,8 @@ class EventAttachment(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class EventMessage(Struct, frozen=True):
+    """A new field stands behind `reply_text`, so that nothing from outside names a field before the texts."""
+
     id: str
     sender: str = field(name="from")
     to: str
@@ -37,6 +44,7 @@ class EventMessage(Struct, frozen=True):
     reply_text: str
     automated: bool
     auth: Verdicts | None
+    metadata: dict[str, str] | UnsetType = UNSET
 
 
 class EventHold(Struct, frozen=True):
@@ -60,6 +68,7 @@ class Payload(Struct, frozen=True):
     hold: EventHold | UnsetType = UNSET
     actor: Actor | UnsetType = UNSET
     note: str | UnsetType | None = UNSET
+    deleted: bool | UnsetType = UNSET  # the message is gone, and its texts with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +93,7 @@ class News(Struct, frozen=True):
     actor: Actor | None = None
 
 
-def encode(news: News, event_id: str, base_url: str) -> bytes:
+def to_stub(news: News, event_id: str, base_url: str) -> bytes:
     document = news.document
     return msgspec.json.encode(
         Payload(
@@ -108,6 +117,37 @@ def _to_hold(hold: Hold) -> EventHold:
     return EventHold(shown.state, shown.reasons, shown.content_hash, shown.expires_at)
 
 
+def complete(stub: bytes, texts: Texts, file_texts: Sequence[bytes]) -> bytes:
+    """Texts as they stand in JSON. No string of a stub has an unescaped quote, so a key is found for sure."""
+    pieces: list[bytes] = []
+    end = 0
+    keyed = [(BODY, texts.body), *((FILE, text) for text in file_texts), (REPLY, texts.reply)]
+    for key, text in keyed:
+        begin, end = end, stub.index(key, end) + len(key)
+        pieces += (stub[begin:end], text)
+    return b"".join((*pieces, stub[end:]))
+
+
+def without_message(stub: bytes) -> bytes:
+    return stub[:-1] + b',"deleted":true}'
+
+
+def files_with_text(files: Sequence[Attachment]) -> list[int]:
+    """Numbers of files, in their order."""
+    return [number for number, file in enumerate(files) if file.parsed_text is not None]
+
+
+def split(whole: bytes) -> tuple[bytes, list[int]]:
+    """The stub of an event that was stored whole, and the numbers of the files whose texts it had."""
+    said = msgspec.json.decode(whole)
+    message = said["message"]
+    message["body_text"] = message["reply_text"] = ""
+    numbers = [number for number, file in enumerate(message["attachments"]) if "parsedText" in file]
+    for number in numbers:
+        message["attachments"][number]["parsedText"] = ""
+    return msgspec.json.encode(said), numbers
+
+
 def _to_message(document: Document, files: Sequence[Attachment], base_url: str) -> EventMessage:
     """`to` is the inbox for mail that came in, and whom it was addressed to for mail that went out."""
     return EventMessage(
@@ -115,14 +155,15 @@ def _to_message(document: Document, files: Sequence[Attachment], base_url: str) 
         sender=document.from_addr,
         to=document.to_addr if document.direction == INBOUND else document.header_to,
         subject=document.subject,
-        body_text=document.body_text,
+        body_text="",
         attachments=[_describe(document.id, file, base_url) for file in files],
         received_at=document.created_at,
         cc=document.cc,
         rfc_message_id=document.rfc_message_id,
-        reply_text=document.reply_text,
+        reply_text="",
         automated=document.automated,
         auth=document.auth,
+        metadata=document.metadata,
     )
 
 
@@ -132,6 +173,6 @@ def _describe(message_id: str, file: Attachment, base_url: str) -> EventAttachme
         content_type=file.content_type,
         size_bytes=file.size_bytes,
         url=base_url + attachments.path(message_id, file.filename),
-        parsed_text=UNSET if file.parsed_text is None else file.parsed_text,
+        parsed_text=UNSET if file.parsed_text is None else "",
         extraction_method=file.extraction_method or "unsupported",
     )

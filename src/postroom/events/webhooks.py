@@ -9,7 +9,7 @@ from postroom import ids
 from postroom.clock import DAY
 from postroom.errors import NotFound
 from postroom.events import kinds
-from postroom.events.events import Event
+from postroom.events.events import NewEvent
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.queue import deliveries, schedule
 from postroom.storage.database import Row, Tx
@@ -155,7 +155,7 @@ def rotate_secret(tx: Tx, owner: str, now: int) -> Webhook:
     return renewed
 
 
-def enqueue_all(tx: Tx, recorded: Sequence[Event]) -> set[str]:
+def enqueue_all(tx: Tx, recorded: Sequence[NewEvent]) -> set[str]:
     """For the inbox's own webhook, else for the account's. Gives the ids of those that somebody wants."""
     owners = {event.inbox_id: event.account_id for event in recorded}
     found = {inbox_id: find_for_inbox(tx, inbox_id, account_id) for inbox_id, account_id in owners.items()}
@@ -168,7 +168,7 @@ def enqueue_all(tx: Tx, recorded: Sequence[Event]) -> set[str]:
     return {event.id for event, _, _ in wanted}
 
 
-def _enqueue(tx: Tx, wanted: Iterable[tuple[Event, str, str]]) -> None:
+def _enqueue(tx: Tx, wanted: Iterable[tuple[NewEvent, str, str]]) -> None:
     """Each event with the owner and the URL of the webhook that wants it."""
     deliveries.add_all(
         tx,

@@ -10,15 +10,16 @@ from typing import BinaryIO
 import msgspec
 
 from postroom.extraction import ocr
-from postroom.extraction.confinement import (
+from postroom.extraction.extract import extract
+from postroom.extraction.frames import MAX_JOB_BYTES, ReadingJob
+from postroom.mail.extraction import Extraction
+from postroom.processes.confinement import (
     allow_processor_seconds,
     confine,
     die_with_parent,
     peak_memory_bytes,
 )
-from postroom.extraction.frames import LENGTH, MAX_JOB_BYTES, ReadingJob, framed
-from postroom.mail.extract import extract
-from postroom.mail.extraction import Extraction
+from postroom.processes.frames import LENGTH, framed
 
 
 def main(memory_bytes: int, cpu_seconds: int, parent_pid: int) -> None:

@@ -1,12 +1,10 @@
-"""What passes between the pool and a child: a length of four bytes, then a message."""
-
-import struct
+"""What passes between the pool and a child, and how large it may be."""
 
 import msgspec
 
 from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS
+from postroom.processes.frames import framed
 
-LENGTH = struct.Struct(">I")
 MAX_NAME_CHARS = 1_000
 MAX_JOB_BYTES = MAX_CONTENT_BYTES + 20 * MAX_NAME_CHARS
 # A character takes at most four bytes. A child that says more has been taken over.
@@ -21,11 +19,6 @@ class ReadingJob(msgspec.Struct, frozen=True, array_like=True):
 
 def job_frame(content_type: str, filename: str, content: bytes) -> bytes:
     return framed(ReadingJob(_encodable(content_type), _encodable(filename), content))
-
-
-def framed(message: object) -> bytes:
-    body = msgspec.msgpack.encode(message)
-    return LENGTH.pack(len(body)) + body
 
 
 def _encodable(name: str) -> str:

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from postroom.extraction.frames import LENGTH, MAX_ANSWER_BYTES, job_frame
+from postroom.extraction.frames import MAX_ANSWER_BYTES, job_frame
 from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, METHODS, REASONS, Extraction
-
-# Nothing else of the environment is for the child: it holds keys and secrets.
-PASSED_VARIABLES = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TESSDATA_PREFIX")
+from postroom.processes import environment
+from postroom.processes.frames import LENGTH
 
 TOO_LARGE = Extraction("skipped_too_large", None)
 TIMED_OUT = Extraction("timed_out", None)
@@ -133,7 +132,7 @@ class _Child:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            env={name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ},
+            env=environment.for_child(),
             start_new_session=True,
         )
         return cls(process)

@@ -10,9 +10,10 @@ from postroom.clock import to_iso
 from postroom.events.announce import announce_all
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
-from postroom.inward import examine
+from postroom.inward import examine, review_answers
 from postroom.inward.bounces import apply_report
 from postroom.inward.examine import Examination
+from postroom.inward.review_answers import ReviewAnswer, Reviewed
 from postroom.mail.address import Address, mailbox_of, normalize
 from postroom.mail.bounce import Report
 from postroom.mail.parse import ParsedMail
@@ -35,6 +36,7 @@ class Destination(Struct, frozen=True):
 
     inbox_id: str
     bounce_path: BouncePath | None = None
+    review: Reviewed | None = None  # the answer of a reviewer, which is put into no inbox
 
 
 class Arrival(Struct, frozen=True):
@@ -49,7 +51,10 @@ class Arrival(Struct, frozen=True):
 
 
 class ReadMail(Struct, frozen=True):
-    """All that is known of a mail before it is put into an inbox. Its bytes are `kept`, or in a blob."""
+    """All that is known of a mail before it is put into an inbox.
+
+    Its bytes are `kept`, and nowhere else, until those of a large one are in a blob.
+    """
 
     arrival: Arrival
     mail: ParsedMail
@@ -63,7 +68,7 @@ class ReadMail(Struct, frozen=True):
     content_hash: str  # "" for a mail without a Message-ID
     needs_examination: bool
     report: Report | None  # of a bounce or a complaint
-    kept: bytes | None = None
+    kept: bytes
     blob: str | None = None
     base_url: str = ""
     now: int = 0  # when it was taken over
@@ -87,7 +92,7 @@ Handover = tuple[int, ReadMail, Destination]  # a mail for one inbox, with its n
 def deposit(tx: Tx, mails: list[ReadMail]) -> list[list[str]]:
     """Gives for each mail the bells to ring after the commit."""
     bells: list[list[str]] = [[] for _ in mails]
-    taken = take_over(tx, mails)
+    taken = set_answers_aside(tx, take_over(tx, mails), bells)
     owners = count_mails(tx, taken)
     for part in in_parts(taken):
         copies = store(tx, part, owners)
@@ -112,6 +117,33 @@ def take_over(tx: Tx, mails: list[ReadMail]) -> list[Handover]:
     )
     known = {id(each) for each, is_new in zip(hashed, are_new, strict=True) if not is_new}
     return [each for each in handed if id(each) not in known]
+
+
+def set_answers_aside(tx: Tx, taken: list[Handover], bells: list[list[str]]) -> list[Handover]:
+    """Answers of reviewers wait until it is known who wrote them. Gives what goes into inboxes."""
+    answers = [(number, read, reviewed) for number, read, to in taken if (reviewed := to.review) is not None]
+    review_answers.add_all(tx, [to_answer(read, reviewed) for _, read, reviewed in answers])
+    for number, _, _ in answers:
+        bells[number].append(review_answers.BELL)
+    return [each for each in taken if each[2].review is None]
+
+
+def to_answer(read: ReadMail, reviewed: Reviewed) -> ReviewAnswer:
+    arrival = read.arrival
+    first_line = next((line for line in read.reply_text.splitlines() if line.strip()), "")
+    return ReviewAnswer(
+        id=review_answers.new_id(read.now),
+        message_id=reviewed.message_id,
+        reviewer=reviewed.reviewer,
+        from_address=read.mail.from_address,
+        first_line=first_line[:1000],
+        is_automated=read.automated,
+        peer_ip=arrival.peer_ip,
+        helo=arrival.helo,
+        mail_from=arrival.mail_from,
+        content=read.kept[len(arrival.trace) :],
+        due_at=read.now,
+    )
 
 
 def count_mails(tx: Tx, taken: list[Handover]) -> dict[str, Inbox]:
@@ -155,9 +187,8 @@ def in_parts(taken: list[Handover]) -> Iterator[list[Handover]]:
 
 
 def row_size(read: ReadMail) -> int:
-    """In bytes or characters; the text stands in the message and in the event."""
-    texts = len(read.body_text) + len(read.reply_text)
-    return len(read.kept or b"") + 2 * texts + len(read.mail.body_html)
+    """In bytes or characters."""
+    return len(read.kept) + len(read.body_text) + len(read.mail.body_html)
 
 
 def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox]) -> list[Copy]:
@@ -223,7 +254,7 @@ def to_new_message(copy: Copy) -> NewMessage:
         status=RECEIVED,
         from_address=read.mail.from_address,
         has_attachments=bool(read.attachments),
-        raw=read.kept,
+        raw=None if read.blob else read.kept,
         blob=read.blob,
         created_at=read.now,
         trace_bytes=len(read.arrival.trace),

@@ -1,6 +1,7 @@
 """Raw mail to message, event and deliveries: read, then stored in one transaction for all its inboxes."""
 
 import hashlib
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -14,6 +15,8 @@ from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.resources import Resources
 
+AT_ONCE_BYTES = 32 * 1024  # beside all else that a process does
+AT_ONCE_IN_WORKER_BYTES = 256 * 1024
 MAX_HOPS = 50
 
 
@@ -21,17 +24,36 @@ class TooManyHops(Exception):
     """The mail has passed so many servers that it must be going in circles (RFC 5321 section 6.3)."""
 
 
-async def receive_mail(resources: Resources, arrival: Arrival) -> None:
+class Reader(Protocol):
+    """Finds out all that a mail says."""
+
+    async def read(self, arrival: Arrival) -> ReadMail:
+        """Raises TooManyHops."""
+        ...
+
+
+class OwnReader:
+    """Reads in this process: what is little work at once, what is much beside the loop."""
+
+    def __init__(self, at_once_bytes: int) -> None:
+        self._at_once_bytes = at_once_bytes
+
+    async def read(self, arrival: Arrival) -> ReadMail:
+        is_little = effort.is_little(arrival.raw, most_bytes=self._at_once_bytes)
+        return read_mail(arrival) if is_little else await pools.READING.run(read_mail, arrival)
+
+
+async def receive_mail(resources: Resources, reader: Reader, arrival: Arrival) -> None:
     """Durable on return."""
-    is_little = effort.is_little(arrival.raw)
-    read = read_mail(arrival) if is_little else await pools.READING.run(read_mail, arrival)
-    if read.mail.received_count > MAX_HOPS:
-        raise TooManyHops
-    kept = arrival.trace + arrival.raw
-    blob = await raw_mails.put_if_large(resources, kept)
+    await take_over(resources, await reader.read(arrival))
+
+
+async def take_over(resources: Resources, read: ReadMail) -> None:
+    """Durable on return."""
+    blob = await raw_mails.put_if_large(resources, read.kept)
     placed = replace(
         read,
-        kept=None if blob else kept,
+        kept=b"" if blob else read.kept,
         blob=blob,
         base_url=resources.config.base_url,
         now=resources.now(),
@@ -43,13 +65,15 @@ async def receive_mail(resources: Resources, arrival: Arrival) -> None:
 
 
 def read_mail(arrival: Arrival) -> ReadMail:
-    """What the mail says; where its bytes are kept is not known yet."""
+    """What the mail says; raises TooManyHops."""
     mail = parse_mail(arrival.raw)
+    if mail.received_count > MAX_HOPS:
+        raise TooManyHops
     body_text = text.visible(mail.body_text or text.html_to_text(mail.body_html))[:BODY_MAX_CHARACTERS]
     files = tuple(_describe(position, file) for position, file in enumerate(mail.attachments))
     return ReadMail(
-        arrival=arrival,
-        mail=mail,
+        arrival=replace(arrival, raw=b""),
+        mail=replace(mail, body_text="", attachments=()),  # as they stand below, and no second time
         body_text=body_text,
         reply_text=reply.reply_text(body_text),
         codes=list(findings.codes(body_text)),
@@ -60,6 +84,7 @@ def read_mail(arrival: Arrival) -> ReadMail:
         content_hash=content_hash(arrival) if mail.message_id else "",
         needs_examination=has_to_be_judged(mail, arrival.peer_ip) or any(map(is_unread, files)),
         report=bounce.read_report(arrival.raw) if mail.report_type or arrival.mail_from == "" else None,
+        kept=arrival.trace + arrival.raw,
     )
 
 

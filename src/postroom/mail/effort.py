@@ -11,9 +11,9 @@ _PLAIN = (string.ascii_letters + string.digits + " ").encode()
 _ASCII = bytes(range(128))
 
 
-def is_little(*contents: bytes) -> bool:
+def is_little(*contents: bytes, most_bytes: int = MOST_BYTES) -> bool:
     """Whether all of it can be read at once, without others noticing."""
-    if sum(map(len, contents)) > MOST_BYTES:
+    if sum(map(len, contents)) > most_bytes:
         return False
     return sum(map(_marks, contents)) <= MOST_MARKS
 

@@ -8,7 +8,7 @@ from postroom import ids
 from postroom.accounts import accounts, domains, keys, limits, names, pods
 from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, one_of
 
 MAILBOX_NAME = r"^(?!.*[.][.])[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$"
 RESERVED_NAMES = {
@@ -17,6 +17,9 @@ RESERVED_NAMES = {
 }
 
 _mailbox_name = re.compile(MAILBOX_NAME[1:-1])
+
+
+GONE = "inboxes-gone"  # a bell that rings when one was deleted
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +207,15 @@ def count(
     if row is None:
         raise NotFound("No such inbox.")
     return Inbox.from_row(row)
+
+
+def count_unread(tx: Tx, inbox_ids: Sequence[str]) -> dict[str, int]:
+    """How many threads of each are unread."""
+    if not inbox_ids:
+        return {}
+    is_wanted, wanted = one_of("id", inbox_ids)
+    rows = tx.all(f"select id, unread_count from inboxes where {is_wanted}", **wanted)
+    return {row["id"]: int(row["unread_count"]) for row in rows}
 
 
 def set_webhook_url(tx: Tx, inbox: Inbox, url: str | None) -> Inbox:

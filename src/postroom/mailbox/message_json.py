@@ -60,6 +60,7 @@ def to_json(tx: Tx, found: Sequence[Message], links: Links) -> list[bytes]:
 def _complete(message: Message, files: Sequence[Attachment], hold: Hold | None, links: Links) -> bytes:
     shown = msgspec.json.encode([_show(message.id, file, links) for file in files])
     why = b"" if hold is None else b',"hold":%s' % msgspec.json.encode(holds.show(hold))
+    why += b',"captured":true' if message.is_captured else b""
     return b'%s,"status":"%s"%s,"attachments":%s}' % (
         *(message.document[:-1], message.status.encode(), why, shown),
     )

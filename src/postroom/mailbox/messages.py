@@ -19,9 +19,9 @@ PENDING, SENT, RECEIVED, FAILED = "pending", "sent", "received", "failed"
 THREAD_IDS_LIMIT = 300
 
 COLUMNS_BESIDE_DOCUMENT = (
-    "messages.id, messages.inbox_id, messages.thread_id, status, has_attachments, has_hold"
+    "messages.id, messages.inbox_id, messages.thread_id, status, has_attachments, has_hold, is_captured"
 )
-COLUMNS = f"{COLUMNS_BESIDE_DOCUMENT}, document"
+COLUMNS = f"{COLUMNS_BESIDE_DOCUMENT}, {documents.COLUMNS}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Message:
     status: str
     has_attachments: bool
     has_hold: bool
+    is_captured: bool
     document: bytes
 
     @classmethod
@@ -43,7 +44,8 @@ class Message:
             row["status"],
             bool(row["has_attachments"]),
             bool(row["has_hold"]),
-            bytes(row["document"]) if document is None else document,
+            bool(row["is_captured"]),
+            documents.from_row(row) if document is None else document,
         )
 
 
@@ -88,7 +90,7 @@ def take_over(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
 def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
     tx.many(
         "insert into messages (id, inbox_id, thread_id, direction, status, rfc_message_id, from_address,"
-        " has_attachments, document, created_at, has_hold, key_id) values :rows",
+        f" has_attachments, created_at, has_hold, key_id, {documents.COLUMNS}) values :rows",
         [_to_row(message) for message in new],
     )
     tx.many(
@@ -108,10 +110,10 @@ def _to_row(new: NewMessage) -> tuple[object, ...]:
         document.rfc_message_id,
         new.from_address,
         int(new.has_attachments),
-        documents.encode(document),
         new.created_at,
         int(new.has_hold),
         new.key_id,
+        *documents.to_columns(document),
     )
 
 
@@ -121,12 +123,24 @@ def set_verdicts(tx: Tx, message: Message, verdicts: Verdicts | None) -> Documen
     if verdicts is None:
         return document
     judged = msgspec.structs.replace(document, auth=verdicts)
-    tx.run(
-        "update messages set document = :document where id = :id",
-        document=documents.encode(judged),
-        id=message.id,
-    )
+    set_document(tx, judged)
     return judged
+
+
+def set_document(tx: Tx, document: Document) -> None:
+    _set_columns(tx, document.id, documents.to_columns(document))
+
+
+def _set_columns(tx: Tx, message_id: str, columns: documents.Columns) -> None:
+    document, reply_at, reply_bytes = columns
+    tx.run(
+        "update messages set document = :document, reply_at = :reply_at, reply_bytes = :reply_bytes"
+        " where id = :id",
+        document=document,
+        reply_at=reply_at,
+        reply_bytes=reply_bytes,
+        id=message_id,
+    )
 
 
 def find(tx: Tx, message_id: str) -> Message | None:
@@ -160,12 +174,12 @@ def find_last(tx: Tx, thread_id: str, direction: str | None = None) -> Document 
     """The newest message of a thread, or the newest of one direction."""
     filtered = "" if direction is None else " and direction = :direction"
     row = tx.one(
-        f"select document from messages where thread_id = :thread_id{filtered}"
+        f"select {documents.COLUMNS} from messages where thread_id = :thread_id{filtered}"
         " order by created_at desc, id desc limit 1",
         thread_id=thread_id,
         **({} if direction is None else {"direction": direction}),
     )
-    return None if row is None else documents.decode(bytes(row["document"]))
+    return None if row is None else documents.decode(documents.from_row(row))
 
 
 def rfc_ids_of_thread(tx: Tx, thread_id: str) -> list[str]:
@@ -200,6 +214,10 @@ def set_status(tx: Tx, message_id: str, status: str) -> bool:
         id=message_id,
     )
     return changed == 1
+
+
+def mark_captured(tx: Tx, message_id: str) -> None:
+    tx.run("update messages set is_captured = 1 where id = :id", id=message_id)
 
 
 def require_visible(tx: Tx, message_id: str) -> None:
@@ -238,19 +256,20 @@ def list_of_inbox(tx: Tx, inbox_id: str, direction: str | None, limit: int, offs
 
 
 def _listed(limit: int) -> str:
-    return f"{COLUMNS_BESIDE_DOCUMENT}, {pages.content('document', limit)}"
+    return f"{COLUMNS_BESIDE_DOCUMENT}, {pages.content('document', limit)}, reply_at, reply_bytes"
 
 
 def _fitting(tx: Tx, rows: Sequence[Row]) -> Slice:
-    taken = pages.fitting(rows, "document", lambda row: _document(tx, row["id"]))
-    found = [Message.from_row(row, document) for row, document in taken]
+    found = [Message.from_row(row, _document(tx, row)) for row in pages.fitting(rows)]
     return Slice(found, is_cut=len(found) < len(rows))
 
 
-def _document(tx: Tx, message_id: str) -> bytes:
-    row = tx.one("select document from messages where id = :id", id=message_id)
-    assert row is not None
-    return bytes(row["document"])
+def _document(tx: Tx, row: Row) -> bytes:
+    if row["document"] is not None:
+        return documents.from_row(row)
+    large = tx.one(f"select {documents.COLUMNS} from messages where id = :id", id=row["id"])
+    assert large is not None
+    return documents.from_row(large)
 
 
 def _total(tx: Tx, inbox_id: str, direction: str | None) -> int:
@@ -259,3 +278,18 @@ def _total(tx: Tx, inbox_id: str, direction: str | None) -> int:
         return 0
     counts = {INBOUND: row["inbound_count"], OUTBOUND: row["outbound_count"]}
     return int(sum(counts.values()) if direction is None else counts[direction])
+
+
+def convert_after(tx: Tx, message_id: str, limit: int) -> str | None:
+    """Documents of earlier versions lose their second copy of the reply text. Gives the last one seen."""
+    rows = tx.all(
+        f"select id, {documents.COLUMNS} from messages where id > :id order by id limit :limit",
+        id=message_id,
+        limit=limit,
+    )
+    for row in rows:
+        if row["reply_at"] is None:
+            columns = documents.without_reply(bytes(row["document"]))
+            if columns[1] is not None:
+                _set_columns(tx, row["id"], columns)
+    return rows[-1]["id"] if rows else None

@@ -8,24 +8,38 @@ from postroom.errors import NotFound
 from postroom.resources import Resources
 from postroom.storage.database import Tx, one_of
 
-IN_ROW_BYTES = 64 * 1024
+IN_ROW_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class RawMail:
-    """The bytes, or the name of the blob that holds them; how many of them are our own trace field."""
+    """The bytes, or the name of the blob that holds them; how many of them are our own trace field.
+
+    `signature` stood before them when they would have left, of a mail that was captured.
+    """
 
     content: bytes | None
     blob: str | None
     trace_bytes: int
+    signature: bytes
 
 
 def get(tx: Tx, message_id: str) -> RawMail:
-    row = tx.one("select content, blob, trace_bytes from raw_mails where message_id = :id", id=message_id)
+    row = tx.one(
+        "select content, blob, trace_bytes, signature from raw_mails where message_id = :id", id=message_id
+    )
     if row is None:
         raise NotFound("No such message.")
     content = None if row["content"] is None else bytes(row["content"])
-    return RawMail(content, row["blob"], row["trace_bytes"])
+    return RawMail(content, row["blob"], row["trace_bytes"], bytes(row["signature"] or b""))
+
+
+def keep_signature(tx: Tx, message_id: str, signature: bytes) -> None:
+    tx.run(
+        "update raw_mails set signature = :signature where message_id = :id",
+        signature=signature,
+        id=message_id,
+    )
 
 
 def find_used_blobs(tx: Tx, blobs: Sequence[str]) -> set[str]:
@@ -50,7 +64,7 @@ async def read(resources: Resources, message_id: str, with_trace: bool) -> bytes
     if content is None:
         assert raw.blob is not None
         content = await pools.FILES.run(resources.blobs.get, raw.blob)
-    return content if with_trace else content[raw.trace_bytes :]
+    return raw.signature + content if with_trace else content[raw.trace_bytes :]
 
 
 async def remove_blob(resources: Resources, blob: str | None) -> None:

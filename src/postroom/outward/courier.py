@@ -13,6 +13,7 @@ class OutgoingMail:
     recipient: str
     raw: bytes = field(repr=False)
     domain: str
+    signature_bytes: int = 0  # how many of the first bytes are our signature
 
 
 class DeliveryError(Exception):
@@ -44,15 +45,21 @@ class DeliveryError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The answer to the final dot, and the server that gave it and took the mail over; "" is this one."""
+    """The answer to the final dot, and the server that gave it and took the mail over; "" is this one.
+
+    `captured` is the signature of a mail that was kept instead of sent, None of one that was handed over.
+    """
 
     code: int
     text: str
     host: str = ""
+    captured: bytes | None = field(default=None, repr=False)
 
 
 class MailCourier(Protocol):
     async def deliver(self, mail: OutgoingMail) -> Receipt: ...
+
+    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ def approve(
     base_url: str,
     now: int,
 ) -> list[str]:
-    message, hold = _lock(tx, messages.get(tx, reach, message_id))
+    message, hold = lock(tx, messages.get(tx, reach, message_id))
     require_other(caller, hold)
     return approve_as(tx, message, hold, caller.actor, content_hash, note, base_url, now)
 
@@ -65,7 +65,7 @@ def approve_as(
 def reject(
     tx: Tx, reach: Reach, caller: Caller, message_id: str, note: str | None, base_url: str, now: int
 ) -> list[str]:
-    message, hold = _lock(tx, messages.get(tx, reach, message_id))
+    message, hold = lock(tx, messages.get(tx, reach, message_id))
     require_other(caller, hold)
     return reject_as(tx, message, hold, caller.actor, note, base_url, now)
 
@@ -89,7 +89,7 @@ def require_other(caller: Caller, hold: Hold | None) -> None:
 
 
 def cancel(tx: Tx, reach: Reach, caller: Caller, message_id: str, base_url: str, now: int) -> list[str]:
-    message, hold = _lock(tx, messages.get(tx, reach, message_id))
+    message, hold = lock(tx, messages.get(tx, reach, message_id))
     states.require(Move.CANCEL, states.state_of(message.status, hold))
     known = hold or _never_held(tx, message, now)
     return _end(
@@ -154,7 +154,7 @@ def _end(
 
 def retry(tx: Tx, reach: Reach, message_id: str, now: int) -> list[str]:
     """Gives the addresses that are tried again. It releases no hold, and revives nothing that was ended."""
-    message, hold = _lock(tx, messages.get(tx, reach, message_id))
+    message, hold = lock(tx, messages.get(tx, reach, message_id))
     states.require(Move.RETRY, states.state_of(message.status, hold))
     addresses = deliveries.start_again(tx, message.id, now)
     deliveries.settle(tx, message.id)
@@ -164,7 +164,7 @@ def retry(tx: Tx, reach: Reach, message_id: str, now: int) -> list[str]:
 def reschedule(
     tx: Tx, reach: Reach, caller: Caller, message_id: str, send_at: int, base_url: str, now: int
 ) -> list[str]:
-    message, hold = _lock(tx, messages.get(tx, reach, message_id))
+    message, hold = lock(tx, messages.get(tx, reach, message_id))
     states.require(Move.RESCHEDULE, states.state_of(message.status, hold))
     assert hold is not None
     moved = holds.put(tx, replace(hold, send_at=send_at, due_at=send_at))
@@ -209,7 +209,7 @@ def look_at(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]:
     if message is None:
         tx.run("delete from holds where message_id = :id", id=message_id)
         return []
-    message, hold = _lock(tx, message)
+    message, hold = lock(tx, message)
     if hold is None or hold.due_at is None or hold.due_at > now:
         return []
     state = states.state_of(message.status, hold)
@@ -241,7 +241,7 @@ def pause_message(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]
     message = messages.find(tx, message_id)
     if message is None:
         return []
-    message, hold = _lock(tx, message)
+    message, hold = lock(tx, message)
     if not states.may(Move.PAUSE, states.state_of(message.status, hold)):
         return []
     if hold is not None and hold.is_paused:
@@ -274,7 +274,7 @@ def end_pause(tx: Tx, reach: Reach, now: int) -> None:
         holds.wake_paused(tx, reach, now)
 
 
-def _lock(tx: Tx, message: Message) -> tuple[Message, Hold | None]:
+def lock(tx: Tx, message: Message) -> tuple[Message, Hold | None]:
     """As it is now, with everybody else kept off until the transaction ends."""
     messages.lock(tx, message.id)
     current = messages.find(tx, message.id)

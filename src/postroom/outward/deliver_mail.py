@@ -11,19 +11,20 @@ from postroom.clock import DAY, SECOND
 from postroom.events import kinds
 from postroom.events.announce import announce
 from postroom.events.payload import Fate, News
+from postroom.inward import review_answers
 from postroom.inward.deposit import Arrival, Destination
-from postroom.inward.receive import TooManyHops, receive_mail
-from postroom.mail import bounce, return_path
+from postroom.inward.receive import Reader, TooManyHops, receive_mail
+from postroom.mail import bounce, return_path, review_path
 from postroom.mail.address import mailbox_of
 from postroom.mail.content_hash import content_hash
-from postroom.mailbox import attachments, documents, holds, inboxes, messages
+from postroom.mailbox import attachments, documents, holds, inboxes, messages, raw_mails
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import SENT, Message
 from postroom.outward import decide
 from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, Receipt
 from postroom.outward.signing import Signers, Unsigned
 from postroom.queue import deliveries, schedule, suppressions
-from postroom.queue.deliveries import DONE, Delivery
+from postroom.queue.deliveries import CAPTURED, DONE, Delivery
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
@@ -32,11 +33,13 @@ REPLY_MAX_CHARACTERS = 500
 
 @dataclass(frozen=True, slots=True)
 class Outbound:
-    """What it takes to send mail: the way out, who signs, and the secret that signs return paths."""
+    """What it takes to send mail: the way out, who signs, the secret that signs return paths, and who reads
+    a mail that stays inside."""
 
     courier: MailCourier
     signers: Signers
     return_path_secret: bytes
+    reader: Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +161,7 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJo
         raw = await read_raw(resources, job.outgoing)
         await require_unchanged(job, raw)
         if job.is_local:
-            return await deliver_inside(resources, job, raw)
+            return await deliver_inside(resources, outbound.reader, job, raw)
         return await outbound.courier.deliver(await address_and_sign(resources, outbound, job, raw))
     except DeliveryError as error:
         return error
@@ -189,21 +192,28 @@ async def address_and_sign(
 ) -> OutgoingMail:
     today = resources.now() // DAY
     path = return_path.encode(outbound.return_path_secret, job.message.id, job.delivery.position, today)
+    signature = b""
     if job.key is not None:
         unsigned = Unsigned(job.message.id, raw, job.sender_domain, job.key, resources.now())
-        raw = await outbound.signers.sign(unsigned) + raw
-    return OutgoingMail(f"{path}@{job.sender_domain}", job.delivery.target, raw, job.domain)
+        signature = await outbound.signers.sign(unsigned)
+    return OutgoingMail(
+        mail_from=f"{path}@{job.sender_domain}",
+        recipient=job.delivery.target,
+        raw=signature + raw,
+        domain=job.domain,
+        signature_bytes=len(signature),
+    )
 
 
-async def deliver_inside(resources: Resources, job: MailJob, raw: bytes) -> Receipt:
+async def deliver_inside(resources: Resources, reader: Reader, job: MailJob, raw: bytes) -> Receipt:
     """Through the same receive path as any mail; nothing crosses the network."""
-    inbox = await resources.db.read(inboxes.find_by_address, mailbox_of(job.delivery.target))
-    if inbox is None:
+    destination = await resources.db.read(find_inside, job.delivery.target)
+    if destination is None:
         raise DeliveryError("5.1.1 No such inbox here.", permanent=True, code=550, enhanced="5.1.1")
     date = formatdate(resources.now() / SECOND, usegmt=True).replace("GMT", "+0000")
     trace = f"Received: by {resources.config.domain} id {job.delivery.id};\r\n\t{date}\r\n"
     arrival = Arrival(
-        destinations=(Destination(inbox.id),),
+        destinations=(destination,),
         raw=raw,
         trace=trace.encode(),
         peer_ip="",
@@ -211,11 +221,20 @@ async def deliver_inside(resources: Resources, job: MailJob, raw: bytes) -> Rece
         mail_from=job.outgoing.sender,
     )
     try:
-        await receive_mail(resources, arrival)
+        await receive_mail(resources, reader, arrival)
     except TooManyHops:
         reason = "5.4.6 Mail has passed too many servers."
         raise DeliveryError(reason, permanent=True, code=554, enhanced="5.4.6") from None
     return Receipt(250, "2.1.5 Stored in the inbox.")
+
+
+def find_inside(tx: Tx, address: str) -> Destination | None:
+    local_part = address.rpartition("@")[0]
+    if review_path.is_review_path(local_part):
+        reviewed = review_answers.find_reviewed(tx, local_part)
+        return None if reviewed is None else Destination(reviewed.inbox_id, review=reviewed)
+    inbox = inboxes.find_by_address(tx, mailbox_of(address))
+    return None if inbox is None else Destination(inbox.id)
 
 
 def record_outcome(
@@ -224,8 +243,7 @@ def record_outcome(
     """Attempt, state, status, suppression and event in one transaction. Gives the bells to ring."""
     took = now - started_at
     if not isinstance(outcome, DeliveryError):
-        reply = outcome.text[:REPLY_MAX_CHARACTERS]
-        return record_success(tx, job, outcome.code, reply, took, base_url, now)
+        return record_success(tx, job, outcome, took, base_url, now)
     reply = outcome.reason[:REPLY_MAX_CHARACTERS]
     messages.lock(tx, job.message.id)
     deliveries.note_answer(tx, job.delivery, outcome.code, reply, took)
@@ -236,30 +254,37 @@ def record_outcome(
     return []
 
 
-def record_success(
-    tx: Tx, job: MailJob, code: int, reply: str, took: int, base_url: str, now: int
-) -> list[str]:
+def record_success(tx: Tx, job: MailJob, receipt: Receipt, took: int, base_url: str, now: int) -> list[str]:
+    if receipt.captured is not None:
+        messages.mark_captured(tx, job.message.id)
+        raw_mails.keep_signature(tx, job.message.id, receipt.captured)
     finish = finish_only if job.outgoing.recipients == 1 else finish_one_of_several
-    is_sent = finish(tx, job, code, reply, took, now)
+    is_sent = finish(tx, job, receipt, took, now)
     return tell(tx, job, kinds.MESSAGE_SENT, None, base_url, now) if is_sent else []
 
 
-def finish_only(tx: Tx, job: MailJob, code: int, reply: str, took: int, now: int) -> bool:
+def finish_only(tx: Tx, job: MailJob, receipt: Receipt, took: int, now: int) -> bool:
     """True when the message is sent by it. The status is set first, which also holds the message."""
     is_sent = messages.set_status(tx, job.message.id, SENT)
-    deliveries.note_answer(tx, job.delivery, code, reply, took)
-    if deliveries.finish(tx, job.delivery, DONE, code, reply, now):
+    if finish_delivery(tx, job.delivery, receipt, took, now):
         return is_sent
     deliveries.settle(tx, job.message.id)  # it was given up meanwhile
     return False
 
 
-def finish_one_of_several(tx: Tx, job: MailJob, code: int, reply: str, took: int, now: int) -> bool:
+def finish_one_of_several(tx: Tx, job: MailJob, receipt: Receipt, took: int, now: int) -> bool:
     """True when the message is sent by it, the last one."""
     messages.lock(tx, job.message.id)
-    deliveries.note_answer(tx, job.delivery, code, reply, took)
-    is_finished = deliveries.finish(tx, job.delivery, DONE, code, reply, now)
+    is_finished = finish_delivery(tx, job.delivery, receipt, took, now)
     return deliveries.settle(tx, job.message.id) == SENT and is_finished
+
+
+def finish_delivery(tx: Tx, delivery: Delivery, receipt: Receipt, took: int, now: int) -> bool:
+    """False when it was finished otherwise meanwhile."""
+    reply = receipt.text[:REPLY_MAX_CHARACTERS]
+    deliveries.note_answer(tx, delivery, receipt.code, reply, took)
+    state = DONE if receipt.captured is None else CAPTURED
+    return deliveries.finish(tx, delivery, state, receipt.code, reply, now)
 
 
 def record_failure(

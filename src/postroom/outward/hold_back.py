@@ -3,10 +3,12 @@
 import msgspec
 from msgspec import UNSET
 
+from postroom import ids
 from postroom.clock import HOUR, SECOND
 from postroom.events import kinds
 from postroom.events.announce import announce_all
 from postroom.events.payload import News
+from postroom.mail.address import mailbox_of
 from postroom.mail.content_hash import content_hash
 from postroom.mailbox import holds
 from postroom.mailbox.documents import Document
@@ -15,7 +17,8 @@ from postroom.mailbox.messages import PENDING
 from postroom.outward import rules
 from postroom.outward.orders import Ready, SendReceipt, Submission
 from postroom.outward.rules import InboxRules, Sending
-from postroom.queue import idempotency
+from postroom.queue import deliveries, idempotency, schedule
+from postroom.queue.deliveries import NewDelivery
 from postroom.storage.database import Tx
 
 
@@ -85,18 +88,43 @@ def answer_of(ready: Ready, waiting: dict[str, Hold]) -> bytes:
 
 
 def tell(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> tuple[str, ...]:
-    """Events of what waits. Gives the bells to ring; what leaves at once tells of itself when it has left."""
+    """Events of what waits, and notices to its reviewers. Gives the bells to ring."""
     held = [(each, waiting[each.document.id]) for each in new if each.document.id in waiting]
+    if not held:
+        return ()
     for each, _ in held:
-        idempotency.set_answer(
-            tx, each.account_id, each.submission.order.idempotency_key, answer_of(each, waiting)
+        key = each.submission.order.idempotency_key
+        idempotency.set_answer(tx, each.account_id, key, answer_of(each, waiting))
+    notices = [notice for each, hold in held for notice in to_notices(tx, each, hold)]
+    deliveries.add_all(tx, notices)
+    told = announce_all(tx, [to_news(each, hold) for each, hold in held], held[0][0].submission.base_url)
+    rung = [deliveries.HOLDS_BELL, *([deliveries.NOTICE_BELL] if notices else [])]
+    return tuple(dict.fromkeys([*rung, *(bell for bells in told for bell in bells)]))
+
+
+def to_notices(tx: Tx, ready: Ready, hold: Hold) -> list[NewDelivery]:
+    """To each reviewer of what waits for a person, but never to the inbox that sends."""
+    if not hold.needs_approval:
+        return []
+    above = rules.read_all(tx, {ready.inbox_id})[ready.inbox_id]
+    reviewers = rules.conditions(above, ready.submission.caller).reviewers
+    own = ready.submission.around.inbox.address
+    return [
+        NewDelivery(
+            id=ids.new(ids.NOTICE_DELIVERY, hold.created_at),
+            account_id=hold.account_id,
+            inbox_id=hold.inbox_id,
+            kind=schedule.NOTICE,
+            message_id=hold.message_id,
+            target=reviewer,
+            lane=reviewer.rpartition("@")[2],
+            position=position,
+            due_at=hold.created_at,
+            created_at=hold.created_at,
         )
-    told = (
-        announce_all(tx, [to_news(each, hold) for each, hold in held], held[0][0].submission.base_url)
-        if held
-        else []
-    )
-    return tuple(dict.fromkeys(bell for rung in told for bell in rung))
+        for position, reviewer in enumerate(reviewers)
+        if mailbox_of(reviewer) != own
+    ]
 
 
 def to_news(ready: Ready, hold: Hold) -> News:

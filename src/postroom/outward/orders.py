@@ -1,8 +1,12 @@
 """What a mail is on its way out: the order of a client, the letter written from it, what is stored of it."""
 
+from collections.abc import Iterable
+
 from msgspec import UNSET, Struct, UnsetType
 
 from postroom.accounts.keys import Caller
+from postroom.clock import DAY
+from postroom.errors import BadRequest, PayloadTooLarge
 from postroom.mail.address import Address
 from postroom.mail.compose import Draft, DraftAttachment
 from postroom.mailbox.attachments import Attachment
@@ -10,6 +14,17 @@ from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import ShownHold
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.threads import Thread
+
+RECIPIENTS_LIMIT = 50
+SEND_AHEAD = 30 * DAY
+FILES_LIMIT_BYTES = 25 * 1024 * 1024
+
+
+class DraftVersion(Struct, frozen=True):
+    """The draft that an order was made from, as it was read."""
+
+    id: str
+    version: int
 
 
 class Order(Struct, frozen=True):
@@ -31,6 +46,11 @@ class Order(Struct, frozen=True):
     files: tuple[DraftAttachment, ...]
     send_at: int | None = None
     undo_seconds: int = 0
+    reply_all: bool = False
+    forward_of: str | None = None
+    headers: dict[str, str] = {}
+    metadata: dict[str, str] = {}
+    draft: DraftVersion | None = None
 
 
 class Context(Struct, frozen=True):
@@ -41,6 +61,7 @@ class Context(Struct, frozen=True):
     previous: Document | None = None
     last_inbound: Document | None = None
     rfc_ids: tuple[str, ...] = ()
+    forwarded: Document | None = None
 
 
 class Letter(Struct, frozen=True):
@@ -104,3 +125,14 @@ class Ready(Struct, frozen=True):
     @property
     def starts_thread(self) -> bool:
         return self.submission.around.thread is None
+
+
+def require_files_fit(sizes: Iterable[int]) -> None:
+    if sum(sizes) > FILES_LIMIT_BYTES:
+        raise PayloadTooLarge("Attachments can have 25 MB in total.")
+
+
+def require_ahead(send_at: int, now: int) -> None:
+    """Never taken for "now"."""
+    if not now < send_at <= now + SEND_AHEAD:
+        raise BadRequest("sendAt must lie in the future, at most 30 days ahead.", field="sendAt")

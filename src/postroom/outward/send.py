@@ -1,28 +1,34 @@
 """Request to mail: looked up, composed, then checked, stored and queued in one transaction."""
 
 import secrets
-from collections.abc import Iterable
 
 from postroom import pools
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import from_iso
 from postroom.errors import ApiError
-from postroom.mail import compose, effort, filenames, quote, text
-from postroom.mail.address import Address, mailbox_of, parse_list, validate
+from postroom.mail import compose, effort, filenames, forward, quote, text
+from postroom.mail.address import Address, mailbox_of
 from postroom.mail.compose import Draft, DraftAttachment
-from postroom.mailbox import inboxes, messages, raw_mails, threads
+from postroom.mailbox import documents, inboxes, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND
-from postroom.outward.orders import Context, Letter, Order, SendAnswer, Submission
+from postroom.outward import complete
+from postroom.outward.orders import (
+    RECIPIENTS_LIMIT,
+    Context,
+    Letter,
+    Order,
+    SendAnswer,
+    Submission,
+    require_ahead,
+)
 from postroom.outward.submit import submit
 from postroom.queue import deliveries, idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
-
-RECIPIENTS_LIMIT = 50
 
 
 async def send_mail(
@@ -30,12 +36,13 @@ async def send_mail(
 ) -> SendAnswer:
     """Accepted means durable. `inbox` is the one that sends, if the caller has read it already."""
     now = resources.now()
-    if inbox is not None and order.thread_id is None and is_little(order):
-        found: Context | SendAnswer = Context(inbox)  # composed sooner than its key is looked for
+    if inbox is not None and is_plain(order):
+        found: Context | SendAnswer = Context(inbox)
     else:
         found = await resources.db.read(look_up, caller, order, now)
     if isinstance(found, SendAnswer):
         return found
+    order = await complete.from_mail(resources, order, found)
     letter = await write_letter(order, found, now)
     blob = await raw_mails.put_if_large(resources, letter.raw)
     try:
@@ -58,16 +65,25 @@ def look_up(tx: Tx, caller: Caller, order: Order, now: int) -> Context | SendAns
     known = idempotency.find_answer(tx, caller.account_id, order.idempotency_key, order.request_hash, now)
     if known is not None:
         return SendAnswer(known, is_replay=True)
+    if order.send_at is not None:  # behind the key: a repeated request is answered also after its moment
+        require_ahead(order.send_at, now)
+    here = Reach(caller.account_id, None, inbox.id)
+    forwarded = None if order.forward_of is None else find_forwarded(tx, here, order.forward_of)
     if order.thread_id is None:
-        return Context(inbox)
-    thread = threads.get(tx, Reach(caller.account_id, None, inbox.id), order.thread_id)
+        return Context(inbox, forwarded=forwarded)
+    thread = threads.get(tx, here, order.thread_id)
     return Context(
         inbox=inbox,
         thread=thread,
         previous=messages.find_last(tx, thread.id),
         last_inbound=messages.find_last(tx, thread.id, INBOUND),
         rfc_ids=tuple(filter(compose.is_message_id, messages.rfc_ids_of_thread(tx, thread.id))),
+        forwarded=forwarded,
     )
+
+
+def find_forwarded(tx: Tx, here: Reach, message_id: str) -> Document:
+    return documents.decode(messages.get(tx, here, message_id).document)
 
 
 async def write_letter(order: Order, around: Context, now: int) -> Letter:
@@ -76,14 +92,19 @@ async def write_letter(order: Order, around: Context, now: int) -> Letter:
     return await pools.COMPOSING.run(to_letter, order, around, now)
 
 
-def is_little(order: Order, previous: Document | None = None) -> bool:
+def is_plain(order: Order) -> bool:
+    """Needs nothing of the mailbox, and is composed sooner than its key is looked for."""
+    return order.thread_id is None and order.forward_of is None and order.send_at is None and is_little(order)
+
+
+def is_little(order: Order, *quoted: Document | None) -> bool:
     """With what will be quoted: a reply of a word may carry a mail of a megabyte."""
-    quoted = previous.body_text if previous is not None and order.include_quote else ""
-    size = len(order.body) + len(order.body_html or "") + len(quoted)
-    if size > effort.MOST_BYTES:
+    texts = [order.body, order.body_html or "", *(each.body_text for each in quoted if each is not None)]
+    if sum(map(len, texts)) > effort.MOST_BYTES:
         return False
-    texts = (order.body.encode(), (order.body_html or "").encode(), quoted.encode(errors="replace"))
-    return effort.is_little(*texts, *(file.content for file in order.files))
+    return effort.is_little(
+        *(each.encode(errors="replace") for each in texts), *(file.content for file in order.files)
+    )
 
 
 def to_letter(order: Order, around: Context, now: int) -> Letter:
@@ -104,7 +125,7 @@ def to_letter(order: Order, around: Context, now: int) -> Letter:
         to=tuple(str(address) for address in order.to),
         cc=tuple(str(address) for address in cc),
         reply_to=order.reply_to,
-        subject=order.subject if around.thread is None else compose.reply_subject(around.thread.subject),
+        subject=subject_of(order, around),
         text=whole_text,
         html=whole_html,
         attachments=files,
@@ -113,12 +134,19 @@ def to_letter(order: Order, around: Context, now: int) -> Letter:
         references=around.rfc_ids,
         date_at=now,
         automated=order.is_automated,
+        headers=order.headers,
     )
     described = tuple(
         Attachment(file.filename, position, compose.media_type(file.content_type), len(file.content))
         for position, file in enumerate(files)
     )
     return Letter(draft, cc, own_text, own_html, compose.compose(draft), described)
+
+
+def subject_of(order: Order, around: Context) -> str:
+    if around.forwarded is not None:
+        return order.subject or forward.forward_subject(around.forwarded.subject)
+    return order.subject if around.thread is None else compose.reply_subject(around.thread.subject)
 
 
 def both_forms(order: Order) -> tuple[str, str | None]:
@@ -131,11 +159,28 @@ def both_forms(order: Order) -> tuple[str, str | None]:
 
 
 def with_quote(order: Order, around: Context, own_text: str, own_html: str | None) -> tuple[str, str | None]:
+    if not order.include_quote:
+        return own_text, own_html
+    if around.forwarded is not None:
+        passed_on = to_forwarded(around.forwarded)
+        html = None if own_html is None else forward.forward_html(own_html, passed_on)
+        return forward.forward_text(own_text, passed_on), html
     previous = around.previous
-    if previous is None or not order.include_quote:
+    if previous is None:
         return own_text, own_html
     said = (previous.body_text, previous.from_addr, from_iso(previous.created_at))
     return quote.quote_text(own_text, *said), None if own_html is None else quote.quote_html(own_html, *said)
+
+
+def to_forwarded(document: Document) -> forward.Forwarded:
+    return forward.Forwarded(
+        sender=document.from_addr,
+        sent_at=from_iso(document.created_at),
+        subject=document.subject,
+        to=document.header_to,
+        cc=", ".join(document.cc),
+        text=document.body_text,
+    )
 
 
 def with_auto_cc(order: Order, around: Context) -> tuple[Address, ...]:
@@ -146,16 +191,7 @@ def with_auto_cc(order: Order, around: Context) -> tuple[Address, ...]:
     known = {mailbox_of(address.address) for address in (*order.to, *order.cc)} | {around.inbox.address}
     senders = [
         sender
-        for sender in writable_senders(around.last_inbound.from_addr)
+        for sender in complete.writable(around.last_inbound.from_addr)[:1]
         if mailbox_of(sender.address) not in known
     ]
     return (*order.cc, *senders)
-
-
-def writable_senders(from_addr: str) -> Iterable[Address]:
-    """A stranger chose these; what cannot be written to is left out."""
-    for sender in parse_list(from_addr)[:1]:
-        try:
-            yield Address(sender.name, validate(sender.address))
-        except ValueError:
-            continue

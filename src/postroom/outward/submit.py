@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 import msgspec
+from msgspec import UNSET
 
 from postroom import ids
 from postroom.accounts import limits
@@ -11,7 +12,7 @@ from postroom.accounts.keys import Caller
 from postroom.clock import to_iso
 from postroom.errors import FeatureRequiresPaidPlan
 from postroom.mail.address import Address, mailbox_of, normalize, parse_list
-from postroom.mailbox import attachments, holds, inboxes, messages, threads
+from postroom.mailbox import attachments, drafts, holds, inboxes, messages, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.inboxes import Inbox
@@ -61,6 +62,9 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
     ready = [make_ready(submission) for submission in submissions]
     known = idempotency.claim_all(tx, [to_claim(each) for each in ready])
     new = [each for each, answer in zip(ready, known, strict=True) if answer is None]
+    for each in new:
+        if (draft := each.submission.order.draft) is not None:
+            drafts.take(tx, draft.id, draft.version)
     owners = count_in_inboxes(tx, new)
     for each in new:
         require_allowed_reply_to(tx, each.submission.caller, each.submission.order.reply_to)
@@ -257,4 +261,5 @@ def to_document(inbox: Inbox, thread: Thread, order: Order, letter: Letter, now:
         new_participant=False,
         codes=[],
         links=[],
+        metadata=order.metadata or UNSET,
     )

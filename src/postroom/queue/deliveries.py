@@ -9,13 +9,15 @@ from msgspec import Struct, structs
 from postroom.accounts.reach import Reach
 from postroom.mailbox import messages
 from postroom.queue import schedule
-from postroom.queue.schedule import MAIL, WEBHOOK
+from postroom.queue.schedule import MAIL, NOTICE, WEBHOOK
 from postroom.storage.database import Row, Tx, one_of
 
 BELL = "deliveries"
 WEBHOOK_BELL = "webhooks"
 HOLDS_BELL = "holds"
+NOTICE_BELL = "notices"
 PENDING, DONE, FAILED, CANCELLED, BOUNCED = "pending", "delivered", "failed", "cancelled", "bounced"
+CAPTURED = "captured"  # kept here instead of sent
 HELD = "held"  # it waits for a person, a moment or the end of a pause
 
 LANE_WIDTH = 4  # how many of one lane go at once; the couriers take no more
@@ -99,6 +101,10 @@ def add_all(tx: Tx, new: Sequence[NewDelivery]) -> None:
 
 def claim_mail(tx: Tx, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
     return _claim_due(tx, MAIL, running, limit, now)
+
+
+def claim_notices(tx: Tx, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
+    return _claim_due(tx, NOTICE, running, limit, now)
 
 
 def claim_webhooks(tx: Tx, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
@@ -202,7 +208,7 @@ def note_answer(tx: Tx, delivery: Delivery, code: int | None, answer: str, milli
 
 def finish(tx: Tx, delivery: Delivery, state: str, code: int | None, reply: str, now: int) -> bool:
     """False when it was finished or cancelled meanwhile; but what was accepted cannot be called back."""
-    open_states = "('pending', 'held', 'cancelled')" if state == DONE else "('pending', 'held')"
+    open_states = "('pending', 'held', 'cancelled')" if state in (DONE, CAPTURED) else "('pending', 'held')"
     changed = tx.run(
         "update deliveries set state = :state, last_code = :code, last_reply = :reply, finished_at = :now"
         f" where id = :id and state in {open_states}",
@@ -226,9 +232,11 @@ def try_again_at(tx: Tx, delivery: Delivery, due_at: int, code: int | None, repl
     )
 
 
-def list_of_message(tx: Tx, message_id: str) -> list[Delivery]:
+def list_of_message(tx: Tx, message_id: str, kind: str = MAIL) -> list[Delivery]:
     rows = tx.all(
-        "select * from deliveries where message_id = :id and kind = 'mail' order by position", id=message_id
+        "select * from deliveries where message_id = :id and kind = :kind order by position",
+        id=message_id,
+        kind=kind,
     )
     return [Delivery.from_row(row) for row in rows]
 
@@ -303,8 +311,8 @@ def mark_bounced(tx: Tx, delivery: Delivery, reason: str, now: int) -> bool:
 def settle(tx: Tx, message_id: str) -> str | None:
     """Sets the message's status as the states of its recipients demand. Gives it when it is new."""
     states = {delivery.state for delivery in list_of_message(tx, message_id)}
-    if states - {PENDING, HELD, DONE}:
+    if states - {PENDING, HELD, DONE, CAPTURED}:
         status = messages.FAILED
     else:
-        status = messages.SENT if states <= {DONE} else messages.PENDING
+        status = messages.SENT if states <= {DONE, CAPTURED} else messages.PENDING
     return status if messages.set_status(tx, message_id, status) else None

@@ -4,7 +4,7 @@ import random
 
 from postroom.clock import HOUR, MINUTE, SECOND
 
-MAIL, WEBHOOK = "mail", "webhook"
+MAIL, WEBHOOK, NOTICE = "mail", "webhook", "notice"
 
 # Renewed while the work goes on; a node that died holds a claim no longer.
 DELIVERY_LEASE = 15 * SECOND
@@ -21,7 +21,7 @@ WEBHOOK_WAITS = (
     *(5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE),
     *(2 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR),
 )
-WAITS = {MAIL: MAIL_WAITS, WEBHOOK: WEBHOOK_WAITS}
+WAITS = {MAIL: MAIL_WAITS, WEBHOOK: WEBHOOK_WAITS, NOTICE: MAIL_WAITS}
 SPREAD = 0.2  # waits differ by this part, so that what failed together does not come back together
 
 

@@ -38,7 +38,7 @@ from postroom.smtp.policy import (
 )
 from postroom.smtp.protocol import SmtpDialogue
 from postroom.smtp.spool import Content, Spool
-from postroom.smtp.visitors import Visitors
+from postroom.smtp.visitors import Guestbook
 
 _FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -52,7 +52,7 @@ class Premises:
     policy: Policy
     spool_folder: Path
     tls: ssl.SSLContext | None
-    visitors: Visitors
+    visitors: Guestbook
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
 
@@ -85,13 +85,11 @@ class SmtpConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
         self._peer = peer[0] if isinstance(peer, tuple) else "unknown"
-        refusal = self._around.visitors.admit(self, self._peer)
-        if refusal is not None:
-            self._closing_since = self._loop.time()
-            self._transport.write(refusal)
-            self._transport.close()
-            return
-        self._loop.call_later(self._policy.greeting_delay_seconds, self._greet)
+        admission = self._around.visitors.admit(self, self._peer)
+        if isinstance(admission, Awaitable):
+            self._start(self._hear_admission(admission))
+        else:
+            self._enter(admission)
 
     def data_received(self, data: bytes) -> None:
         self._heard_at = self._loop.time()
@@ -160,6 +158,24 @@ class SmtpConnection(asyncio.Protocol):
         return is_transfer_too_slow(self._policy, now - self._mail_began_at, self._mail_bytes)
 
     # What the session wants
+
+    async def _hear_admission(self, admission: Awaitable[bytes | None]) -> None:
+        try:
+            self._enter(await admission)
+        except Exception:
+            log.get().exception("a connection was not admitted")
+            self.abort()
+
+    def _enter(self, refusal: bytes | None) -> None:
+        transport = self._open_transport()
+        if transport is None:
+            return
+        if refusal is None:
+            self._loop.call_later(self._policy.greeting_delay_seconds, self._greet)
+            return
+        self._closing_since = self._loop.time()
+        transport.write(refusal)
+        transport.close()
 
     def _greet(self) -> None:
         if self._transport is not None and self._closing_since is None:

@@ -6,9 +6,10 @@ from typing import cast
 from postroom import log, pools
 from postroom.accounts import domains
 from postroom.clock import DAY, to_mail_date
+from postroom.inward import review_answers
 from postroom.inward.deposit import Arrival, Destination
-from postroom.inward.receive import TooManyHops, receive_mail
-from postroom.mail import return_path
+from postroom.inward.receive import Reader, TooManyHops, receive_mail
+from postroom.mail import return_path, review_path
 from postroom.mail.address import mailbox_of
 from postroom.mailbox import inboxes, messages
 from postroom.resources import Resources, Tx
@@ -20,8 +21,8 @@ BOUNCE_MAX_AGE_DAYS = 10
 OUT_OF_SPACE = ("disk is full", "no space left", "quota exceeded", "file too large")
 
 
-class Reception:
-    """The directory and the mailroom of the SMTP server."""
+class Residents:
+    """The directory of the SMTP server: who can receive here."""
 
     def __init__(self, resources: Resources, return_path_secret: bytes) -> None:
         self._resources = resources
@@ -38,6 +39,11 @@ class Reception:
         local_part = address.rpartition("@")[0]
         if return_path.is_return_path(local_part):
             return self._find_return_path(tx, local_part)
+        if review_path.is_review_path(local_part):
+            reviewed = review_answers.find_reviewed(tx, local_part)
+            if reviewed is None:
+                return Refused.UNKNOWN
+            return Accepted(Destination(reviewed.inbox_id, review=reviewed))
         inbox = inboxes.find_by_address(tx, mailbox)
         return Refused.UNKNOWN if inbox is None else Accepted(Destination(inbox.id))
 
@@ -50,32 +56,46 @@ class Reception:
             return Refused.UNKNOWN
         return Accepted(Destination(message.inbox_id, path))
 
+
+class Reception:
+    """The mailroom of the SMTP server: takes a mail over for good."""
+
+    def __init__(self, resources: Resources, reader: Reader) -> None:
+        self._resources = resources
+        self._reader = reader
+
     async def accept(self, envelope: Envelope) -> None:
-        arrival = Arrival(
-            destinations=tuple(cast(Destination, recipient.destination) for recipient in envelope.recipients),
-            raw=await read_content(envelope),
-            trace=envelope.received_header(
-                self._resources.config.domain, to_mail_date(self._resources.now())
-            ),
-            peer_ip=envelope.peer,
-            helo=envelope.helo,
-            mail_from=envelope.mail_from,
-        )
+        arrival = await to_arrival(envelope, self._resources.config.domain, self._resources.now())
         try:
-            await receive_mail(self._resources, arrival)
+            await receive_mail(self._resources, self._reader, arrival)
         except TooManyHops as error:
             raise MailLoops from error
         except Exception as error:
             if is_out_of_space(error):
                 raise StorageFull from error
             raise
-        log.get().info(
-            "mail received",
-            id=envelope.id,
-            peer=envelope.peer,
-            size=envelope.size_bytes,
-            inboxes=len(arrival.destinations),
-        )
+        note(envelope)
+
+
+async def to_arrival(envelope: Envelope, hostname: str, now: int) -> Arrival:
+    return Arrival(
+        destinations=tuple(cast(Destination, recipient.destination) for recipient in envelope.recipients),
+        raw=await read_content(envelope),
+        trace=envelope.received_header(hostname, to_mail_date(now)),
+        peer_ip=envelope.peer,
+        helo=envelope.helo,
+        mail_from=envelope.mail_from,
+    )
+
+
+def note(envelope: Envelope) -> None:
+    log.get().info(
+        "mail received",
+        id=envelope.id,
+        peer=envelope.peer,
+        size=envelope.size_bytes,
+        inboxes=len(envelope.recipients),
+    )
 
 
 def is_out_of_space(error: BaseException) -> bool:

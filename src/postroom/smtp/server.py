@@ -1,7 +1,9 @@
 """The SMTP server: listens, watches the clock for every connection, and stops without losing a mail."""
 
 import asyncio
+import socket
 import ssl
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,7 +11,7 @@ from postroom import log
 from postroom.smtp import replies
 from postroom.smtp.connection import Premises, SmtpConnection
 from postroom.smtp.policy import Directory, Mailroom, Policy
-from postroom.smtp.visitors import Visitor, Visitors
+from postroom.smtp.visitors import Guestbook, Visitor, Visitors
 
 _BACKLOG = 512
 _LONGEST_WATCH_SECONDS = 1.0
@@ -29,31 +31,45 @@ class Server:
         policy: Policy,
         spool_folder: Path,
         tls: ssl.SSLContext | None = None,
+        visitors: Guestbook | None = None,
     ) -> None:
         self._policy = policy
-        self._visitors = Visitors(policy)
+        self._visitors = visitors or Visitors(policy)
         self._surroundings = Premises(directory, mailroom, policy, spool_folder, tls, self._visitors)
-        self._listener: asyncio.Server | None = None
+        self._listeners: list[asyncio.Server] = []
         self._watch: asyncio.Task[None] | None = None
 
     @property
     def port(self) -> int:
         """The port in use, also when the system chose it."""
-        assert self._listener is not None, "the server is not started"
-        port: int = self._listener.sockets[0].getsockname()[1]
+        assert self._listeners, "the server is not started"
+        port: int = self._listeners[0].sockets[0].getsockname()[1]
         return port
 
     async def start(self, host: str, port: int) -> None:
-        self._surroundings.spool_folder.mkdir(parents=True, exist_ok=True)
+        """On a port of its own."""
         loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(self._connection, host, port, backlog=_BACKLOG)
+        self._listeners = [await loop.create_server(self._connection, host, port, backlog=_BACKLOG)]
+        self._begin(loop)
+
+    async def start_on(self, sockets: Sequence[socket.socket]) -> None:
+        """On sockets that somebody else has bound."""
+        loop = asyncio.get_running_loop()
+        self._listeners = [
+            await loop.create_server(self._connection, sock=each, backlog=_BACKLOG) for each in sockets
+        ]
+        self._begin(loop)
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._surroundings.spool_folder.mkdir(parents=True, exist_ok=True)
         self._watch = loop.create_task(self._watch_clock())
 
     async def stop(self) -> None:
         """Ends every session with 421; a mail that is being taken over gets its answer first."""
-        if self._listener is None or self._watch is None:
+        if self._watch is None:
             return
-        self._listener.close()
+        for listener in self._listeners:
+            listener.close()
         self._visitors.close()
         for visitor in self._visitors.present():
             visitor.hang_up(replies.SHUTTING_DOWN)

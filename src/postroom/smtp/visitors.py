@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Awaitable
 from typing import Protocol
 
 from postroom import log
@@ -14,10 +15,23 @@ class Visitor(Protocol):
 
     @property
     def idle_since(self) -> float | None: ...
-
     def hang_up(self, farewell: bytes) -> None: ...
     def abort(self) -> None: ...
     def check_time(self, now: float) -> None: ...
+
+
+class Guestbook(Protocol):
+    """Knows who is there. `all_left` is set while nobody is."""
+
+    all_left: asyncio.Event
+
+    def admit(self, visitor: Visitor, address: str) -> bytes | Awaitable[bytes | None] | None:
+        """Counts the visitor in, or gives the reply that turns it away."""
+        ...
+
+    def leave(self, visitor: Visitor) -> None: ...
+    def close(self) -> None: ...
+    def present(self) -> list[Visitor]: ...
 
 
 class Visitors:

@@ -1,6 +1,6 @@
 """Pages with a bound in bytes: large contents end a page early, and the next page begins with them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from postroom.storage.database import Row
 
@@ -17,12 +17,11 @@ def content(column: str, limit: int) -> str:
     )
 
 
-def fitting(rows: Sequence[Row], column: str, fetch: Callable[[Row], bytes]) -> Iterator[tuple[Row, bytes]]:
-    """The rows that fit into a page, with their content; at least one."""
+def fitting(rows: Sequence[Row]) -> Iterator[Row]:
+    """The rows whose contents fit into a page; at least one."""
     given = 0
     for row in rows:
         given += row[SIZE]
         if PAGE_BYTES < given != row[SIZE]:
             return
-        found = row[column]
-        yield row, fetch(row) if found is None else bytes(found)
+        yield row

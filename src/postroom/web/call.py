@@ -9,7 +9,7 @@ from starlette.requests import Request
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.errors import Forbidden, NotFound
-from postroom.mailbox import attachments, inboxes, threads
+from postroom.mailbox import attachments, drafts, inboxes, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.outward.courier import WebhookCourier
@@ -68,5 +68,7 @@ async def require_owned(call: Call, values: dict[str, str]) -> None:
     """The inbox or thread that a path names belongs to the caller."""
     if "inbox_id" in values and (call.inbox is None or not inboxes.is_within(call.inbox, call.reach)):
         raise NotFound("No such inbox.")
+    if "draft_id" in values:
+        await call.resources.db.read(drafts.get, call.reach, values["draft_id"])
     if "thread_id" in values:
         await call.resources.db.read(threads.get, call.reach, values["thread_id"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from postroom import ids, log
@@ -17,6 +17,10 @@ from postroom.resources import Resources
 from postroom.web.api.messages import get_attachment_by_link
 from postroom.web.authentication import bearer_token, identify
 from postroom.web.call import Call, require_owned, require_scope
+from postroom.web.dashboard.forms import HOME
+from postroom.web.dashboard.live import PATH as LIVE_PATH
+from postroom.web.dashboard.live import Live
+from postroom.web.dashboard.office import Office
 from postroom.web.key_use import KeyUse
 from postroom.web.mcp import PATH as MCP_PATH
 from postroom.web.mcp import McpDoor
@@ -25,6 +29,8 @@ from postroom.web.public import Site
 from postroom.web.readiness import Readiness
 from postroom.web.reading import read_query
 from postroom.web.request_limit import RequestLimit
+from postroom.web.review import PREFIX as REVIEW_PREFIX
+from postroom.web.review import answer_review
 from postroom.web.routes import ROUTES
 from postroom.web.routing import Found, Route, Router
 from postroom.web.stream import Streams
@@ -48,6 +54,8 @@ class Visit:
 class Door:
     def __init__(self, resources: Resources, webhook_courier: WebhookCourier, streams: Streams) -> None:
         self._streams = streams
+        self.live = Live(resources)
+        self._office = Office(resources, webhook_courier)
         self._resources = resources
         self._webhook_courier = webhook_courier
         self._router = Router(ROUTES)
@@ -59,7 +67,8 @@ class Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
-            await self._streams.serve(scope, receive, send)
+            door = self.live if scope["path"] == LIVE_PATH else self._streams
+            await door.serve(scope, receive, send)
             return
         visit = Visit(Request(scope, receive), {"X-Request-Id": f"req_{ids.trace()}"})
         try:
@@ -94,8 +103,16 @@ class Door:
         path = request.scope["path"]
         if is_signed_link(request):
             return await self._open_link(visit)
+        if path.startswith(REVIEW_PREFIX):
+            visit.route = f"{REVIEW_PREFIX}{{token}}"
+            return await answer_review(self._resources, request)
         if path == MCP_PATH:
             return await self._open_mcp(visit)
+        if path == HOME or path.startswith(f"{HOME}/"):
+            visit.route, page = await self._office.answer(request, visit.headers["X-Request-Id"])
+            return page
+        if path == "/" and is_browser(request):
+            return RedirectResponse(HOME, 303)
         found = self._router.find(request.method, path)
         call = await self._admit(visit, inbox_of_body(found)) if path.startswith(API_PREFIX) else None
         if isinstance(found, ApiError):
@@ -159,6 +176,10 @@ def is_signed_link(request: Request) -> bool:
         and "signature" in request.query_params
         and "authorization" not in request.headers
     )
+
+
+def is_browser(request: Request) -> bool:
+    return request.method in ("GET", "HEAD") and "text/html" in request.headers.get("accept", "")
 
 
 def inbox_of_body(found: Found | ApiError) -> str | None:

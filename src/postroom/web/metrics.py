@@ -10,6 +10,7 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import generate_latest
 
+from postroom.resources import Workforce
 from postroom.supervision import Supervision
 
 
@@ -47,6 +48,13 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._workers = Gauge(
+            "postroom_workers", "Processes that take mail in.", ("state",), registry=self._registry
+        )
+        self._worker_restarts = Gauge(
+            "postroom_worker_restarts", "Workers replaced since the start.", registry=self._registry
+        )
+
     def count_request(self, route: str, status: int, seconds: float) -> None:
         meters = self._meters.get((route, status))
         if meters is None:
@@ -66,6 +74,11 @@ class Metrics:
             self._loops_down.labels(name).set(count)
         for name, count in loops.failures.items():
             self._loop_failures.labels(name).set(count)
+
+    def note_workers(self, workforce: Workforce) -> None:
+        self._workers.labels("expected").set(workforce.expected)
+        self._workers.labels("running").set(workforce.running)
+        self._worker_restarts.set(workforce.restarts)
 
     def render(self) -> bytes:
         return generate_latest(self._registry)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from postroom import errors
 from postroom.errors import ApiError
 from postroom.events.payload import Payload
-from postroom.web import shapes
+from postroom.web import server_shapes, shapes
 from postroom.web.routing import PUBLIC, SCOPED, Route
 
 VERSION = "1.0.0"
@@ -142,7 +142,7 @@ def _ref(kind: Any) -> Json:
 
 def _schemas(routes: Sequence[Route]) -> Json:
     kinds: set[Any] = {kind for route in routes for kind in (route.body, route.answer) if _is_struct(kind)}
-    kinds |= {shapes.Error, shapes.Message, Payload}
+    kinds |= {server_shapes.Error, shapes.Message, Payload}
     ordered = sorted(kinds, key=lambda kind: str(kind.__name__))
     return msgspec.json.schema_components(ordered, ref_template=REF)[1]
 

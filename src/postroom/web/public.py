@@ -8,11 +8,11 @@ from importlib.resources import files
 from starlette.responses import Response
 
 from postroom.clock import SECOND
-from postroom.errors import NotFound
+from postroom.errors import NotFound, Unavailable
 from postroom.queue import deliveries
 from postroom.resources import Resources
 from postroom.web import openapi as description
-from postroom.web import shapes
+from postroom.web import server_shapes
 from postroom.web.metrics import Metrics
 from postroom.web.readiness import Readiness
 from postroom.web.routing import Route
@@ -35,15 +35,20 @@ class Site:
     readiness: Readiness
 
 
-async def health(site: Site) -> shapes.Health:
+async def health(site: Site) -> server_shapes.Health:
     """Is the process alive"""
-    return shapes.Health()
+    return server_shapes.Health()
 
 
-async def ready(site: Site) -> shapes.Health:
-    """Can it do its work: database and blobs take what is stored, and every loop goes on"""
+async def ready(site: Site) -> server_shapes.Readiness:
+    """Can it do its work: what is stored is kept, mail is taken in, and every loop goes on"""
     await site.readiness.require()
-    return shapes.Health()
+    workforce = site.resources.workforce
+    if workforce.expected and not workforce.running:
+        raise Unavailable("No worker takes mail in. One is being started.", retry_after=5)
+    return server_shapes.Readiness(
+        server_shapes.Workers(workforce.expected, workforce.running, workforce.restarts),
+    )
 
 
 async def metrics(site: Site) -> Response:
@@ -53,6 +58,7 @@ async def metrics(site: Site) -> Response:
     free = shutil.disk_usage(site.resources.config.data_dir).free
     site.metrics.note_state(free, (now - oldest) / SECOND)
     site.metrics.note_loops(site.resources.loops)
+    site.metrics.note_workers(site.resources.workforce)
     return Response(site.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

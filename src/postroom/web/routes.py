@@ -1,11 +1,12 @@
 """The route table: a row names which keys a route takes, and the permission that they need."""
 
 from postroom import errors
-from postroom.accounts.permissions import APPROVING, MANAGING, NOTHING, READING, SENDING, WRITING
+from postroom.accounts.permissions import APPROVING, DRAFTING, MANAGING, NOTHING, READING, SENDING, WRITING
 from postroom.web import public
 from postroom.web.api import (
     approvals,
     domains,
+    drafts,
     events,
     inboxes,
     messages,
@@ -17,7 +18,8 @@ from postroom.web.api import (
     webhooks,
 )
 from postroom.web.routing import ACCOUNT, POD, PUBLIC, SCOPED, Route
-from postroom.web.send_body import read_send, require_idempotency_key
+from postroom.web.send_body import require_idempotency_key
+from postroom.web.uploads import read_with_files
 
 NEW_INBOX = (errors.InvalidMailboxName, errors.InvalidDomain, errors.AddressTaken)
 NEW_KEY = (errors.ApiKeyLimitReached,)
@@ -27,6 +29,8 @@ SEND = (
     *(errors.MissingIdempotencyKey, errors.FeatureRequiresPaidPlan, errors.IdempotencyKeyReused),
     *(errors.RecipientSuppressed, errors.ColdOutreachLimit, errors.LoopDetected),
 )
+NEW_DRAFT = (errors.DraftLimitReached,)
+SEND_DRAFT = (*SEND, errors.BadRequest, errors.DraftChanged, errors.PayloadTooLarge)
 WEBHOOK_TEST = (errors.NoWebhookUrl, errors.WebhookFailed)
 MISSING = (errors.NotFound,)
 AGAIN = (errors.NothingToDo, errors.RecipientSuppressed)
@@ -80,9 +84,29 @@ ROUTES = (
     Route("GET", "/v1/events", events.list_events, SCOPED, READING, 200, MISSING),
     Route(
         *("POST", "/v1/inboxes/{inbox_id}/send", send.send_message, SCOPED, WRITING, 200, SEND),
-        read=read_send,
+        read=read_with_files,
         header="Idempotency-Key",
         before_body=require_idempotency_key,
+    ),
+    Route(
+        *("POST", "/v1/inboxes/{inbox_id}/drafts", drafts.create_draft, SCOPED, DRAFTING, 201, NEW_DRAFT),
+        read=read_with_files,
+    ),
+    Route("GET", "/v1/inboxes/{inbox_id}/drafts", drafts.list_drafts, SCOPED, READING),
+    Route("GET", "/v1/drafts/{draft_id}", drafts.get_draft, SCOPED, READING),
+    Route("PATCH", "/v1/drafts/{draft_id}", drafts.change_draft, SCOPED, DRAFTING, read=read_with_files),
+    Route("DELETE", "/v1/drafts/{draft_id}", drafts.delete_draft, SCOPED, DRAFTING, 204),
+    Route(
+        *("POST", "/v1/drafts/{draft_id}/attachments", drafts.add_draft_files, SCOPED, DRAFTING, 201),
+        read=read_with_files,
+    ),
+    Route(
+        *("DELETE", "/v1/drafts/{draft_id}/attachments/{filename}", drafts.delete_draft_file),
+        *(SCOPED, DRAFTING, 204),
+    ),
+    Route(
+        *("POST", "/v1/drafts/{draft_id}/send", drafts.send_draft, SCOPED, WRITING, 200, SEND_DRAFT),
+        header="Idempotency-Key",
     ),
     Route("POST", "/v1/messages/{message_id}/retry", send.retry_message, SCOPED, SENDING, 200, AGAIN),
     Route("POST", "/v1/messages/{message_id}/cancel", send.cancel_message, SCOPED, WRITING, 200, CANCEL),

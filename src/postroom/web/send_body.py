@@ -1,56 +1,78 @@
-"""The body of a send request, JSON or multipart, read into an order that is valid by itself."""
+"""The body of a send request, read into an order that is valid by itself."""
 
-import asyncio
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
-from starlette.datastructures import FormData, UploadFile
-from starlette.formparsers import MultiPartException
 from starlette.requests import Request
-from starlette.types import Message, Receive
 
 from postroom import pools
-from postroom.errors import BadRequest, PayloadTooLarge, RequestTimeout
+from postroom.errors import BadRequest
 from postroom.mail.address import Address, parse_list, validate
 from postroom.mail.compose import CONTROL, DraftAttachment
-from postroom.outward.orders import Order
-from postroom.outward.send import RECIPIENTS_LIMIT
+from postroom.outward.orders import RECIPIENTS_LIMIT, Order, require_files_fit
 from postroom.queue import idempotency
-from postroom.web.reading import explain, read_json
+from postroom.web.body import parse_moment
+from postroom.web.uploads import LISTS, SentFile
 
-FILES_LIMIT_BYTES = 25 * 1024 * 1024
-MULTIPART_LIMIT_BYTES = FILES_LIMIT_BYTES + 4 * 1024 * 1024
-JSON_LIMIT_BYTES = FILES_LIMIT_BYTES * 4 // 3 + 4 * 1024 * 1024
-UPLOAD_SECONDS = 600.0
-FILES_LIMIT = 100
 SUBJECT_LIMIT = 998
 LIST_LIMIT_CHARACTERS = 50_000
-LISTS = ("to", "cc", "bcc")
+HEADERS_LIMIT = 20
+HEADER_LIMIT = 998
+METADATA_LIMIT = 20
+UNDO_SECONDS_LIMIT = 120
 
 Addresses = Annotated[
     str | list[str], Meta(description="Addresses, or `Name <address>`; separated by commas, or as an array.")
 ]
 
 _COMMENT = re.compile(r"\([^()]*\)")
+Body = Annotated[
+    str, Meta(min_length=1, max_length=100_000, description="Plain text, or HTML, which is detected.")
+]
+BodyHtml = Annotated[str, Meta(max_length=500_000)]
+OwnHeaders = Annotated[
+    dict[str, str],
+    Meta(
+        max_length=HEADERS_LIMIT,
+        description="Header fields of your own: names that begin with X-.",
+        examples=[{"X-Order": "7"}],
+    ),
+]
+Metadata = Annotated[
+    dict[
+        Annotated[str, Meta(min_length=1, max_length=100)],
+        Annotated[str, Meta(max_length=1000)],
+    ],
+    Meta(max_length=METADATA_LIMIT, description="Kept with the message and shown in its events; never sent."),
+]
+SendAt = Annotated[
+    str,
+    Meta(
+        max_length=64,
+        description="Not before this moment, at most 30 days ahead, with its time zone.",
+        examples=["2026-11-14T10:05:00Z"],
+        extra_json_schema={"format": "date-time"},
+    ),
+]
+UndoSeconds = Annotated[
+    int, Meta(ge=0, le=UNDO_SECONDS_LIMIT, description="How long it can still be cancelled before it leaves.")
+]
+
+_own_header = re.compile(r"[Xx]-[!-9;-~]{1,70}")
 _entry = re.compile(r'(?:"(?:[^"\\]|\\.)*"|<[^>]*>|[^,"<])+')
 
 
-class SentFile(Struct, rename="camel", frozen=True):
-    filename: str
-    data: Annotated[bytes, Meta(description="The content in base64.")]
-    content_type: str = "application/octet-stream"
-
-
-class SendBody(Struct, rename="camel", frozen=True):
-    to: Addresses
-    body: Annotated[
-        str, Meta(min_length=1, max_length=100_000, description="Plain text, or HTML, which is detected.")
-    ]
-    subject: Annotated[str, Meta(description="Required without threadId, ignored with it.")] | None = None
-    body_html: Annotated[str, Meta(max_length=500_000)] | None = None
+class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
+    body: Body
+    to: Annotated[Addresses, Meta(description="May be absent with replyAll.")] = ""
+    subject: (
+        Annotated[str, Meta(description="Required without threadId and forwardOf; ignored in a reply.")]
+        | None
+    ) = None
+    body_html: BodyHtml | None = None
     thread_id: str | None = None
     include_quote: bool = True
     reply_to: str | None = None
@@ -58,86 +80,34 @@ class SendBody(Struct, rename="camel", frozen=True):
     bcc: Addresses = ""
     attachments: list[SentFile] = []
     automated: Annotated[bool, Meta(description="No person wrote this: says so in Auto-Submitted.")] = False
+    reply_all: Annotated[
+        bool, Meta(description="With threadId: to all of the last message that came in.")
+    ] = False
+    forward_of: Annotated[str, Meta(description="A message of this inbox, with its files.")] | None = None
+    headers: OwnHeaders = {}
+    metadata: Metadata = {}
+    send_at: SendAt | None = None
+    undo_seconds: UndoSeconds = 0
 
 
 def require_idempotency_key(request: Request) -> str:
     return idempotency.require_key(request.headers.get("idempotency-key"))
 
 
-async def read_send(request: Request, kind: type[SendBody]) -> SendBody:
-    if request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        try:
-            async with asyncio.timeout(UPLOAD_SECONDS):
-                return await read_multipart(request, kind)
-        except TimeoutError:
-            raise RequestTimeout("The form did not arrive in time.") from None
-    body: SendBody = await read_json(request, kind, JSON_LIMIT_BYTES, UPLOAD_SECONDS)
-    return body
-
-
-async def read_multipart(request: Request, kind: type[SendBody]) -> SendBody:
-    """Files go to disk while they come in; what is too large is not read to its end."""
-    counted = Request(request.scope, counting(request.receive, MULTIPART_LIMIT_BYTES))
-    try:
-        async with counted.form(max_files=FILES_LIMIT, max_part_size=4 * 1024 * 1024) as form:
-            files = [file for file in form.getlist("attachments") if isinstance(file, UploadFile)]
-            require_size(file.size or 0 for file in files)
-            return to_body(form, [await read_file(file) for file in files], kind)
-    except MultiPartException as error:
-        raise BadRequest(f"The form could not be read: {error.message}") from None
-
-
-def counting(receive: Receive, limit: int) -> Receive:
-    seen = 0
-
-    async def receive_and_count() -> Message:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > limit:
-            raise too_large()
-        return message
-
-    return receive_and_count
-
-
-async def read_file(file: UploadFile) -> SentFile:
-    content = await file.read()
-    return SentFile(file.filename or "", content, file.content_type or "application/octet-stream")
-
-
-def to_body(form: FormData, files: Sequence[SentFile], kind: type[SendBody]) -> SendBody:
-    fields: dict[str, Any] = {}
-    for name in form:
-        values = [value for value in form.getlist(name) if isinstance(value, str)]
-        if values and name != "attachments":
-            fields[name] = values if name in LISTS else values[-1]
-    try:
-        body = msgspec.convert(fields, kind, strict=False)
-    except msgspec.ValidationError as error:
-        raise explain(error) from None
-    return msgspec.structs.replace(body, attachments=list(files))
-
-
-def too_large() -> PayloadTooLarge:
-    return PayloadTooLarge("Attachments can have 25 MB in total.")
-
-
-def require_size(sizes: Any) -> None:
-    if sum(sizes) > FILES_LIMIT_BYTES:
-        raise too_large()
-
-
 async def to_order(inbox_id: str, key: str, body: SendBody) -> Order:
-    require_size(len(file.data) for file in body.attachments)
-    to, cc, bcc = (read_addresses(name, getattr(body, name)) for name in LISTS)
-    require_recipients(to, cc, bcc)
     is_small = not body.attachments
     hashed = hash_body(inbox_id, body) if is_small else await pools.COMPOSING.run(hash_body, inbox_id, body)
+    return read_order(inbox_id, key, hashed, body)
+
+
+def read_order(inbox_id: str, key: str, request_hash: str, body: SendBody) -> Order:
+    require_files_fit(len(file.data) for file in body.attachments)
+    to, cc, bcc = (read_addresses(name, getattr(body, name)) for name in LISTS)
+    require_recipients(body, to, cc, bcc)
     return Order(
         inbox_id=inbox_id,
         idempotency_key=key,
-        request_hash=hashed,
+        request_hash=request_hash,
         to=to,
         cc=cc,
         bcc=bcc,
@@ -151,6 +121,12 @@ async def to_order(inbox_id: str, key: str, body: SendBody) -> Order:
         files=tuple(
             DraftAttachment(file.filename, file.content_type, file.data) for file in body.attachments
         ),
+        send_at=None if body.send_at is None else parse_moment(body.send_at),
+        undo_seconds=body.undo_seconds,
+        reply_all=read_reply_all(body),
+        forward_of=body.forward_of,
+        headers=read_headers(body.headers),
+        metadata=body.metadata,
     )
 
 
@@ -185,21 +161,31 @@ def _is_loose(entry: str) -> bool:
     return "<" not in entry and len(_COMMENT.sub("", entry).split()) > 1
 
 
-def require_recipients(to: Sequence[Address], cc: Sequence[Address], bcc: Sequence[Address]) -> None:
-    if not to:
+def require_recipients(
+    body: SendBody, to: Sequence[Address], cc: Sequence[Address], bcc: Sequence[Address]
+) -> None:
+    if not to and not body.reply_all:
         raise BadRequest("to names no recipient.", field="to")
     if len(to) + len(cc) + len(bcc) > RECIPIENTS_LIMIT:
         raise BadRequest(f"A mail can have {RECIPIENTS_LIMIT} recipients.", field="to")
 
 
 def read_subject(body: SendBody) -> str:
-    if body.thread_id is not None:
+    """Empty: made from the thread, or from the mail that is forwarded."""
+    if body.forward_of is None and body.thread_id is not None:
         return ""
-    if not body.subject or len(body.subject) > SUBJECT_LIMIT:
+    if body.forward_of is not None and not body.subject:
+        return ""
+    subject = body.subject or ""
+    require_subject(subject)
+    return subject
+
+
+def require_subject(subject: str) -> None:
+    if not subject or len(subject) > SUBJECT_LIMIT:
         raise BadRequest(f"subject must be 1 to {SUBJECT_LIMIT} characters.", field="subject")
-    if CONTROL.search(body.subject):
+    if CONTROL.search(subject):
         raise BadRequest("subject must not hold line breaks or control characters.", field="subject")
-    return body.subject
 
 
 def read_reply_to(value: str | None) -> str | None:
@@ -209,3 +195,27 @@ def read_reply_to(value: str | None) -> str | None:
     if address is None:
         raise BadRequest("replyTo is not an email address.", field="replyTo")
     return str(address)
+
+
+def read_reply_all(body: SendBody) -> bool:
+    if body.reply_all and body.thread_id is None:
+        raise BadRequest("replyAll answers a thread: give its threadId.", field="threadId")
+    if body.reply_all and body.forward_of is not None:
+        raise BadRequest("A mail is either an answer to all or a forward.", field="forwardOf")
+    return body.reply_all
+
+
+def read_headers(given: dict[str, str]) -> dict[str, str]:
+    """No two that differ in case alone: readers would take the one or the other."""
+    if len({name.lower() for name in given}) < len(given):
+        raise BadRequest("headers must not name a field twice.", field="headers")
+    for name, value in given.items():
+        if not _own_header.fullmatch(name):
+            raise BadRequest("headers can have names that begin with X-, without spaces.", field="headers")
+        if CONTROL.search(value) or not value.strip() or len(value) > HEADER_LIMIT:
+            raise BadRequest(
+                f"The values of headers are 1 to {HEADER_LIMIT} characters without line breaks or control"
+                " characters.",
+                field="headers",
+            )
+    return given

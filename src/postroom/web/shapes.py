@@ -10,7 +10,6 @@ from starlette.responses import Response
 from postroom.accounts import domains, keys
 from postroom.clock import to_iso
 from postroom.config import Plan
-from postroom.events import webhook_log, webhooks
 from postroom.mailbox import attachments, inboxes, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import ShownHold
@@ -164,7 +163,9 @@ class ShownRecipient(Struct, rename="camel", frozen=True):
     """One recipient of a sent mail, and how far its delivery has come."""
 
     address: str
-    state: Annotated[str, Meta(description="pending, delivered, failed, cancelled or bounced")]
+    state: Annotated[
+        str, Meta(description="pending, held, delivered, captured, failed, cancelled or bounced")
+    ]
     attempts: int
     last_code: int | None
     last_reply: str
@@ -192,6 +193,7 @@ Message = msgspec.defstruct(
         ("attachments", list[ShownAttachment]),
         ("recipients", list[ShownRecipient] | UnsetType, UNSET),
         ("hold", ShownHold | UnsetType, UNSET),
+        ("captured", bool | UnsetType, UNSET),
     ],
     rename="camel",
     kw_only=True,
@@ -308,90 +310,3 @@ class Domain(Struct, rename="camel", frozen=True):
 class DomainPage(Struct, rename="camel", frozen=True):
     data: list[Domain]
     total: int
-
-
-class Webhook(Struct, rename="camel", frozen=True):
-    """`secret` is there only when it was made just then."""
-
-    url: str
-    event_types: list[str]
-    enabled: bool
-    created_at: Timestamp
-    disabled_reason: str | None
-    secret: str | UnsetType = UNSET
-
-    @classmethod
-    def of(cls, webhook: webhooks.Webhook, secret: str | UnsetType = UNSET) -> "Webhook":
-        return cls(
-            url=webhook.url,
-            event_types=list(webhook.event_types),
-            enabled=webhook.enabled,
-            created_at=to_iso(webhook.created_at),
-            disabled_reason=webhook.disabled_reason,
-            secret=secret,
-        )
-
-
-class WebhookSecret(Struct, frozen=True):
-    secret: str
-
-
-class WebhookTest(Struct, frozen=True):
-    ok: bool
-    status: int
-    milliseconds: int
-
-
-class ShownAttempt(Struct, rename="camel", frozen=True):
-    at: Timestamp
-    status: int | None
-    milliseconds: int | None
-    answer: str | None
-
-    @classmethod
-    def of(cls, attempt: webhook_log.Attempt) -> "ShownAttempt":
-        return cls(to_iso(attempt.started_at), attempt.code, attempt.milliseconds, attempt.answer)
-
-
-class WebhookDelivery(Struct, rename="camel", frozen=True):
-    id: str
-    event_id: str
-    inbox_id: str
-    url: str
-    state: str
-    created_at: Timestamp
-    next_attempt_at: Timestamp | None
-    attempts: list[ShownAttempt]
-
-    @classmethod
-    def of(cls, item: deliveries.Delivery, attempts: list[webhook_log.Attempt]) -> "WebhookDelivery":
-        return cls(
-            id=item.id,
-            event_id=item.event_id or "",
-            inbox_id=item.inbox_id,
-            url=item.target,
-            state=item.state,
-            created_at=to_iso(item.created_at),
-            next_attempt_at=to_iso(item.due_at) if item.state == deliveries.PENDING else None,
-            attempts=[ShownAttempt.of(attempt) for attempt in attempts],
-        )
-
-
-class WebhookDeliveryPage(Struct, rename="camel", frozen=True):
-    data: list[WebhookDelivery]
-    total: int
-
-
-class Retried(Struct, frozen=True):
-    retried: int
-
-
-class Health(Struct, rename="camel", frozen=True):
-    status: Literal["ok"] = "ok"
-
-
-class Error(Struct, rename="camel", frozen=True, omit_defaults=True):
-    error: str
-    message: str
-    field: str = ""
-    request_id: str = ""

@@ -73,6 +73,7 @@ def change_webhook(tx: Tx, inbox: Inbox, url: str | None, now: int) -> tuple[Inb
 async def delete_inbox(call: Call, inbox_id: str) -> None:
     """Delete an inbox and all it holds"""
     await call.resources.db.write(inboxes.remove, call.reach, inbox_id, call.now())
+    call.resources.db.ring(inboxes.GONE)
 
 
 async def create_inbox_key(call: Call, inbox_id: str, body: NewKey) -> shapes.CreatedApiKey:

@@ -5,6 +5,7 @@ from starlette.responses import Response
 from postroom.errors import BadRequest, NothingToDo
 from postroom.mail.compose import DraftError
 from postroom.outward import decide
+from postroom.outward.orders import Order, SendAnswer
 from postroom.outward.send import send_mail
 from postroom.queue import deliveries, suppressions
 from postroom.web import shapes
@@ -16,10 +17,17 @@ from postroom.web.send_body import SendBody, require_idempotency_key, to_order
 async def send_message(call: Call, inbox_id: str, body: SendBody) -> shapes.RawReceipt:
     """Send a mail, or reply inside a thread"""
     order = await to_order(inbox_id, require_idempotency_key(call.request), body)
+    return to_response(await accept_order(call, order))
+
+
+async def accept_order(call: Call, order: Order) -> SendAnswer:
     try:
-        answer = await send_mail(call.resources, call.caller, order, call.inbox)
+        return await send_mail(call.resources, call.caller, order, call.inbox)
     except DraftError as error:
         raise BadRequest(f"This cannot be written into a mail: {error}", field=error.field) from None
+
+
+def to_response(answer: SendAnswer) -> Response:
     headers = {"Idempotent-Replayed": "true"} if answer.is_replay else None
     return Response(answer.content, media_type="application/json", headers=headers)
 

@@ -17,7 +17,7 @@ from postroom.outward.deliver_webhook import post
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
 from postroom.resources import Resources
-from postroom.web import shapes
+from postroom.web import webhook_shapes
 from postroom.web.body import DeliveryQuery, NewWebhook, RetryFailed
 from postroom.web.call import Call, Tx
 
@@ -34,19 +34,19 @@ async def require_allowed(resources: Resources, url: str) -> None:
         raise InvalidWebhookUrl(f"This URL cannot be used: {error.reason}") from None
 
 
-async def get_webhook(call: Call) -> shapes.Webhook:
+async def get_webhook(call: Call) -> webhook_shapes.Webhook:
     """Get the account's webhook"""
-    return shapes.Webhook.of(await call.resources.db.read(webhooks.get, call.account_id))
+    return webhook_shapes.Webhook.of(await call.resources.db.read(webhooks.get, call.account_id))
 
 
-async def put_webhook(call: Call, body: NewWebhook) -> shapes.Webhook:
+async def put_webhook(call: Call, body: NewWebhook) -> webhook_shapes.Webhook:
     """Set the account's webhook; a disabled one is enabled again"""
     await require_allowed(call.resources, body.url)
     types = None if body.event_types is None else tuple(body.event_types)
     webhook, is_new = await call.resources.db.write(
         webhooks.put, call.account_id, call.account_id, body.url, types, body.secret, call.now()
     )
-    return shapes.Webhook.of(webhook, webhook.secret if is_new else UNSET)
+    return webhook_shapes.Webhook.of(webhook, webhook.secret if is_new else UNSET)
 
 
 async def delete_webhook(call: Call) -> None:
@@ -55,13 +55,13 @@ async def delete_webhook(call: Call) -> None:
         raise NotFound("No webhook is set.")
 
 
-async def rotate_webhook_secret(call: Call) -> shapes.WebhookSecret:
+async def rotate_webhook_secret(call: Call) -> webhook_shapes.WebhookSecret:
     """Make a new secret; the old one stays valid for 24 hours"""
     webhook = await call.resources.db.write(webhooks.rotate_secret, call.account_id, call.now())
-    return shapes.WebhookSecret(webhook.secret)
+    return webhook_shapes.WebhookSecret(webhook.secret)
 
 
-async def test_webhook(call: Call) -> shapes.WebhookTest:
+async def test_webhook(call: Call) -> webhook_shapes.WebhookTest:
     """Post a signed test event now"""
     webhook = await call.resources.db.read(webhooks.find, call.account_id)
     if webhook is None:
@@ -73,7 +73,7 @@ async def test_webhook(call: Call) -> shapes.WebhookTest:
             status=outcome.code,
             milliseconds=outcome.milliseconds,
         )
-    return shapes.WebhookTest(ok=True, status=outcome.code or 0, milliseconds=outcome.milliseconds)
+    return webhook_shapes.WebhookTest(ok=True, status=outcome.code or 0, milliseconds=outcome.milliseconds)
 
 
 def example_event(call: Call) -> Event:
@@ -97,7 +97,7 @@ def example_event(call: Call) -> Event:
     return Event(event_id, call.account_id, 0, "", TEST_KIND, msgspec.json.encode(payload), "", now, "")
 
 
-async def list_webhook_deliveries(call: Call, query: DeliveryQuery) -> shapes.WebhookDeliveryPage:
+async def list_webhook_deliveries(call: Call, query: DeliveryQuery) -> webhook_shapes.WebhookDeliveryPage:
     """List webhook deliveries with every attempt, newest first"""
 
     def work(tx: Tx) -> tuple[list[tuple[Delivery, list[Attempt]]], int]:
@@ -107,23 +107,25 @@ async def list_webhook_deliveries(call: Call, query: DeliveryQuery) -> shapes.We
         return [(item, webhook_log.list_attempts(tx, item.id)) for item in found], total
 
     found, total = await call.read_page(query.offset, work)
-    return shapes.WebhookDeliveryPage([shapes.WebhookDelivery.of(*pair) for pair in found], total)
+    return webhook_shapes.WebhookDeliveryPage(
+        [webhook_shapes.WebhookDelivery.of(*pair) for pair in found], total
+    )
 
 
-async def retry_webhook_delivery(call: Call, delivery_id: str) -> shapes.WebhookDelivery:
+async def retry_webhook_delivery(call: Call, delivery_id: str) -> webhook_shapes.WebhookDelivery:
     """Send a delivery again, whatever became of it"""
 
-    def work(tx: Tx) -> shapes.WebhookDelivery:
+    def work(tx: Tx) -> webhook_shapes.WebhookDelivery:
         webhook_log.send_again(tx, call.account_id, delivery_id, call.now())
         item = webhook_log.get(tx, call.account_id, delivery_id)
-        return shapes.WebhookDelivery.of(item, webhook_log.list_attempts(tx, item.id))
+        return webhook_shapes.WebhookDelivery.of(item, webhook_log.list_attempts(tx, item.id))
 
     shown = await call.resources.db.write(work)
     call.resources.db.ring(deliveries.WEBHOOK_BELL)
     return shown
 
 
-async def retry_failed_deliveries(call: Call, body: RetryFailed) -> shapes.Retried:
+async def retry_failed_deliveries(call: Call, body: RetryFailed) -> webhook_shapes.Retried:
     """Send again all that failed since a moment"""
     since = int(body.since.timestamp() * 1000)
     count = 0
@@ -132,4 +134,4 @@ async def retry_failed_deliveries(call: Call, body: RetryFailed) -> shapes.Retri
     ):
         count += changed
     call.resources.db.ring(deliveries.WEBHOOK_BELL)
-    return shapes.Retried(count)
+    return webhook_shapes.Retried(count)

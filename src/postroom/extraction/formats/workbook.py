@@ -1,14 +1,15 @@
-"""Text of spreadsheets: xlsx as a stream of XML, and the older xls through calamine."""
+"""Text of workbooks (xlsx), read as a stream, so that a cell far out costs no more than another."""
 
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from postroom.mail.archive import Archive, End, Start
+from postroom.extraction.formats.archive import Archive, End, Start
+from postroom.extraction.formats.office import relation_targets
 
 MAX_STRING_CHARS = 5_000_000
+MAX_STRINGS = 1_000_000
 MAX_EMPTY_CELLS = 50
 FIRST_DAY = datetime(1899, 12, 30)  # noqa: DTZ001 (a cell has no time zone)
 # Number formats every workbook knows without naming them (ECMA-376 part 1, 18.8.30).
@@ -32,20 +33,12 @@ def workbook_text(archive: Archive) -> Iterator[str]:
 
 
 def _visible_sheets(archive: Archive) -> Iterator[tuple[str, str]]:
-    targets = {
-        event.attributes.get("Id", ""): event.attributes.get("Target", "")
-        for event in archive.events("xl/_rels/workbook.xml.rels")
-        if isinstance(event, Start) and event.name == "Relationship"
-    }
+    targets = relation_targets(archive, "xl/_rels/workbook.xml.rels", "xl")
     for event in archive.events("xl/workbook.xml"):
         if isinstance(event, Start) and event.name == "sheet":
             target = targets.get(event.attributes.get("id", ""), "")
             if target and event.attributes.get("state", "visible") == "visible":
-                yield event.attributes.get("name", ""), _member_name(target)
-
-
-def _member_name(target: str) -> str:
-    return target[1:] if target.startswith("/") else f"xl/{target}"
+                yield event.attributes.get("name", ""), target
 
 
 def _shared_strings(archive: Archive) -> list[str]:
@@ -62,7 +55,7 @@ def _shared_strings(archive: Archive) -> list[str]:
         elif event.name == "si" and isinstance(event, End):
             strings.append("".join(parts))
             parts.clear()
-        if chars > MAX_STRING_CHARS:
+        if chars > MAX_STRING_CHARS or len(strings) > MAX_STRINGS:
             break
     return strings
 
@@ -87,7 +80,11 @@ def _date_styles(archive: Archive) -> frozenset[int]:
 
 
 def _is_date_format(attributes: dict[str, str]) -> bool:
-    pattern = _NOT_A_PATTERN.sub("", attributes.get("formatCode", "")[:255]).lower()
+    return is_date_pattern(attributes.get("formatCode", ""))
+
+
+def is_date_pattern(written: str) -> bool:
+    pattern = _NOT_A_PATTERN.sub("", written[:255]).lower()
     return any(letter in pattern for letter in "ydh") and "general" not in pattern
 
 
@@ -156,42 +153,22 @@ def _cell_text(cell: _Cell, strings: list[str], dates: frozenset[int]) -> str:
     written = "".join(cell.parts)
     if cell.kind == "s":
         place = _number(written)
-        return _in_one_line(strings[place]) if 0 <= place < len(strings) else ""
+        return in_one_line(strings[place]) if 0 <= place < len(strings) else ""
     if cell.kind == "b":
         return "TRUE" if written == "1" else "FALSE"
     if cell.kind == "n" and cell.style in dates:
-        return _date_text(written)
-    return _in_one_line(written)
+        return date_text(written)
+    return in_one_line(written)
 
 
-def _in_one_line(text: str) -> str:
+def in_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _date_text(written: str) -> str:
+def date_text(written: str) -> str:
     try:
         moment = FIRST_DAY + timedelta(days=float(written))
     except (ValueError, OverflowError):
         return written
     moment += timedelta(microseconds=500_000)
     return moment.strftime("%Y-%m-%d" if float(written).is_integer() else "%Y-%m-%d %H:%M:%S")
-
-
-def old_workbook_text(content: bytes) -> Iterator[str]:
-    import python_calamine  # only the extraction child pays for it
-
-    workbook = python_calamine.load_workbook(io.BytesIO(content))
-    for sheet in workbook.sheets_metadata:
-        if sheet.visible == python_calamine.SheetVisibleEnum.Visible:
-            yield f"{sheet.name}\n"
-            for row in workbook.get_sheet_by_name(sheet.name).iter_rows():
-                yield "\t".join(_in_one_line(_value_text(value)) for value in row).rstrip() + "\n"
-            yield "\n"
-
-
-def _value_text(value: object) -> str:
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, bool):
-        return str(value).upper()
-    return str(value)

@@ -1,10 +1,12 @@
 """Text of word processor files and slides (OOXML, OpenDocument), in reading order, piece by piece."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from postroom.mail.archive import Archive, End, Event, Start
+from postroom.extraction.formats.archive import Archive, End, Start, XmlEvent
+from postroom.extraction.formats.outcome import Encrypted, ReadInside
+from postroom.mail.extraction import MAX_CONTENT_BYTES
 
 MAX_REPEATED_SPACES = 100
 MAX_EMPTY_CELLS = 50
@@ -52,9 +54,30 @@ def is_open_document(archive: Archive) -> bool:
     return "content.xml" in archive and "mimetype" in archive
 
 
-def word_text(archive: Archive) -> Iterator[str]:
-    for part in ("word/document.xml", "word/footnotes.xml", "word/endnotes.xml"):
+def word_text(archive: Archive, read_inside: ReadInside) -> Iterator[str]:
+    def embedded(relation: str) -> Iterator[str]:
+        member = targets.get(relation, "")
+        yield from read_inside("", member, archive.content(member, MAX_CONTENT_BYTES))
+        yield "\n"
+
+    targets = relation_targets(archive, "word/_rels/document.xml.rels", "word")
+    yield from flow(archive.events("word/document.xml"), OOXML, embedded)
+    for part in ("word/footnotes.xml", "word/endnotes.xml"):
         yield from flow(archive.events(part), OOXML)
+
+
+def relation_targets(archive: Archive, member: str, folder: str) -> dict[str, str]:
+    """The members that a part refers to, by the ids of the references."""
+    relations = (
+        event.attributes
+        for event in archive.events(member)
+        if isinstance(event, Start) and event.name == "Relationship"
+    )
+    return {
+        relation.get("Id", ""): target[1:] if target.startswith("/") else f"{folder}/{target}"
+        for relation in relations
+        if (target := relation.get("Target", "")) and relation.get("TargetMode") != "External"
+    }
 
 
 def presentation_text(archive: Archive) -> Iterator[str]:
@@ -65,15 +88,25 @@ def presentation_text(archive: Archive) -> Iterator[str]:
 
 
 def open_document_text(archive: Archive) -> Iterator[str]:
-    kind = next(archive.chunks("mimetype"), b"")
-    grammar = replace(OPEN_DOCUMENT, is_spreadsheet=b"spreadsheet" in kind[:100])
+    if any(_is_start(event, "encryption-data") for event in archive.events("META-INF/manifest.xml")):
+        raise Encrypted
+    kind = archive.content("mimetype", 100)
+    grammar = replace(OPEN_DOCUMENT, is_spreadsheet=b"spreadsheet" in kind)
     yield from flow(archive.events("content.xml"), grammar)
 
 
-def flow(events: Iterable[Event], grammar: Grammar) -> Iterator[str]:
+def _is_start(event: XmlEvent, name: str) -> bool:
+    return isinstance(event, Start) and event.name == name
+
+
+def flow(
+    events: Iterable[XmlEvent], grammar: Grammar, embedded: Callable[[str], Iterator[str]] | None = None
+) -> Iterator[str]:
     """Paragraphs as lines; in a table, cells with tabs between them and rows as lines."""
     layout = _Layout(grammar)
     for event in events:
+        if embedded and isinstance(event, Start) and event.name == "altChunk" and not layout.skipped:
+            yield from embedded(event.attributes.get("id", ""))
         if isinstance(event, Start):
             piece = layout.start(event.name, event.attributes)
         elif isinstance(event, End):

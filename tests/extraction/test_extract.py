@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail import archive
-from postroom.mail.extract import extract
+from postroom.extraction.extract import extract
+from postroom.extraction.formats.archive import Archive, Budget
 from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, METHODS, REASONS, Extraction
 from tests.mail import files
 
@@ -153,10 +153,7 @@ def test_a_mail_gives_its_main_headers_and_its_words() -> None:
     ("content", "filename"),
     [
         (b"\x00\x01\x02" * 100, "a.txt"),
-        (b"{\\rtf1 words}", "a.rtf"),
-        (files.zipped({"a.txt": "words"}), "a.zip"),
         (files.png("HELP"), "a.png"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "a.doc"),
         (b"\xff\xfb\x90\x44" * 50, "a.mp3"),
         (b"<svg/>", "a.bin"),
     ],
@@ -199,11 +196,10 @@ def test_text_holds_no_nul_surrogate_control_or_invisible_character() -> None:
 
 def test_a_zip_bomb_stops_at_the_budget() -> None:
     bomb = files.docx(PARAGRAPH.format("seen") + "<w:x/>" * 8_000_000)
-    opened = archive.Archive.open(bomb)
-    opened.bytes_left = 1_000_000
+    opened = Archive.open(bomb, Budget(bytes_left=1_000_000))
     events = sum(1 for _ in opened.events("word/document.xml"))
     assert 0 < events < 400_000
-    assert opened.bytes_left == 0
+    assert opened.budget.bytes_left == 0
 
 
 def test_too_many_entries_are_refused() -> None:

@@ -1,6 +1,7 @@
 """Documents that are zip files of XML, read as a stream under one budget of unpacked bytes."""
 
 import io
+import time
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -8,10 +9,18 @@ from typing import NamedTuple
 
 from defusedxml.ElementTree import DefusedXMLParser
 
+from postroom.extraction.formats.outcome import Encrypted
+
 MAX_ENTRIES = 10_000
 MAX_UNPACKED_BYTES = 64 * 1024 * 1024
+MAX_FILES = 200
+# Of the processor; after that, files inside are named only. The child itself is ended much later.
+MAX_SECONDS = 4.0
+MAX_TAG_BYTES = 2 * 1024 * 1024
 CHUNK_BYTES = 64 * 1024
 KNOWN_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+MAGIC = b"PK\x03\x04"
+PASSWORD_FLAG = 1
 
 
 class UnreadableArchive(Exception):
@@ -27,7 +36,21 @@ class End(NamedTuple):
     name: str
 
 
-Event = Start | End | str
+XmlEvent = Start | End | str
+
+
+@dataclass(slots=True)
+class Budget:
+    """What a file may cost, together with all the files inside it."""
+
+    bytes_left: int = MAX_UNPACKED_BYTES
+    files_left: int = MAX_FILES
+    ends_at: float = field(default_factory=lambda: time.process_time() + MAX_SECONDS)
+
+    def takes_one_more(self) -> bool:
+        """Whether one more file inside may be opened, which is counted then."""
+        self.files_left -= 1
+        return self.files_left >= 0 and time.process_time() < self.ends_at
 
 
 @dataclass(slots=True)
@@ -36,35 +59,55 @@ class Archive:
 
     file: zipfile.ZipFile
     members: dict[str, zipfile.ZipInfo]
-    bytes_left: int = MAX_UNPACKED_BYTES
+    budget: Budget
 
     @classmethod
-    def open(cls, content: bytes) -> "Archive":
+    def open(cls, content: bytes, budget: Budget) -> "Archive":
         file = zipfile.ZipFile(io.BytesIO(content))
         if len(file.filelist) > MAX_ENTRIES:
             raise UnreadableArchive("too many entries")
-        return cls(file, {member.filename: member for member in file.filelist})
+        return cls(file, {member.filename: member for member in file.filelist}, budget)
 
     def __contains__(self, name: str) -> bool:
         return name in self.members
+
+    def is_encrypted(self, name: str) -> bool:
+        return bool(self.members[name].flag_bits & PASSWORD_FLAG)
+
+    def content(self, name: str, most: int) -> bytes:
+        """The first bytes of a member; none when there is no such member."""
+        content = bytearray()
+        for chunk in self.chunks(name):
+            content += chunk
+            if len(content) >= most:
+                break
+        return bytes(content[:most])
 
     def chunks(self, name: str) -> Iterator[bytes]:
         member = self.members.get(name)
         if member is None:
             return
+        if self.is_encrypted(name):
+            raise Encrypted
         if member.compress_type not in KNOWN_COMPRESSIONS:
             raise UnreadableArchive("unusual compression")
         with self.file.open(member) as stream:
-            while self.bytes_left > 0 and (chunk := stream.read(min(CHUNK_BYTES, self.bytes_left))):
-                self.bytes_left -= len(chunk)
+            left = self.budget
+            while left.bytes_left > 0 and (chunk := stream.read(min(CHUNK_BYTES, left.bytes_left))):
+                left.bytes_left -= len(chunk)
                 yield chunk
 
-    def events(self, name: str) -> Iterator[Event]:
+    def events(self, name: str) -> Iterator[XmlEvent]:
         """The XML of a member, names without namespace. A document type, hence any entity, is refused."""
         target = _Recorder()
         parser = DefusedXMLParser(target=target, forbid_dtd=True)
+        quiet_bytes = 0
         for chunk in self.chunks(name):
             parser.feed(chunk)
+            quiet_bytes = 0 if target.events else quiet_bytes + len(chunk)
+            # The parser begins anew at the start of an unfinished tag with every chunk.
+            if quiet_bytes > MAX_TAG_BYTES:
+                raise UnreadableArchive("a tag without end")
             yield from target.taken()
 
 
@@ -72,7 +115,7 @@ class Archive:
 class _Recorder:
     """A parser target that keeps no tree, only what happened since it was last asked."""
 
-    events: list[Event] = field(default_factory=list)
+    events: list[XmlEvent] = field(default_factory=list)
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         local = {_local(name): value for name, value in attributes.items()}
@@ -87,7 +130,7 @@ class _Recorder:
     def close(self) -> None:
         self.events.clear()
 
-    def taken(self) -> list[Event]:
+    def taken(self) -> list[XmlEvent]:
         events, self.events = self.events, []
         return events
 

@@ -1,0 +1,198 @@
+"""Sessions: a person at the front office, signed in with a key or a link that works once."""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from postroom import ids
+from postroom.accounts import keys, names, permissions
+from postroom.accounts.keys import Caller, Key
+from postroom.accounts.reach import Reach
+from postroom.clock import DAY, MINUTE
+from postroom.errors import NotFound
+from postroom.storage.database import Row, Tx, one_of
+
+LIFETIME = 14 * DAY
+LINK_LIFETIME = DAY
+USE_NOTED_AFTER = MINUTE
+SHOWN_AGENT_CHARACTERS = 200
+SESSIONS_LISTED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    id: str
+    account_id: str
+    key_id: str
+    name: str
+    is_operator: bool
+    address: str
+    user_agent: str
+    created_at: int
+    last_used_at: int
+    expires_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Session":
+        return cls(
+            row["id"],
+            row["account_id"],
+            row["key_id"],
+            row["name"],
+            bool(row["is_operator"]),
+            row["address"],
+            row["user_agent"],
+            row["created_at"],
+            row["last_used_at"],
+            row["expires_at"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Where somebody signs in from, as far as it is known."""
+
+    address: str
+    user_agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoginLink:
+    account_id: str
+    key_id: str
+    is_operator: bool
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def add(tx: Tx, link: LoginLink, name: str, visitor: Visitor, token: str, now: int) -> Session:
+    """For whoever proved to hold the key, or the link made for it."""
+    names.require_clean(name, "name")
+    session = Session(
+        id=ids.new(ids.SESSION, now),
+        account_id=link.account_id,
+        key_id=link.key_id,
+        name=name,
+        is_operator=link.is_operator,
+        address=visitor.address,
+        user_agent=visitor.user_agent[:SHOWN_AGENT_CHARACTERS],
+        created_at=now,
+        last_used_at=now,
+        expires_at=now + LIFETIME,
+    )
+    tx.run(
+        "insert into sessions (id, token_hash, account_id, key_id, name, is_operator, address, user_agent,"
+        " created_at, last_used_at, expires_at) values (:id, :token_hash, :account_id, :key_id, :name,"
+        " :is_operator, :address, :user_agent, :now, :now, :expires_at)",
+        id=session.id,
+        token_hash=_hash(token),
+        account_id=session.account_id,
+        key_id=session.key_id,
+        name=name,
+        is_operator=int(session.is_operator),
+        address=session.address,
+        user_agent=session.user_agent,
+        now=now,
+        expires_at=session.expires_at,
+    )
+    return session
+
+
+def find(tx: Tx, token: str, now: int) -> tuple[Session, Caller] | None:
+    """A session ends with its key, and speaks with the permissions that the key has now."""
+    row = tx.one("select * from sessions where token_hash = :token_hash", token_hash=_hash(token))
+    if row is None or row["expires_at"] <= now:
+        return None
+    session = Session.from_row(row)
+    caller = keys.find_caller_by_id(tx, session.key_id, now)
+    if caller is None:
+        return None
+    return session, replace(caller, session_id=session.id, session_name=session.name)
+
+
+def mark_used(tx: Tx, session_id: str, now: int) -> None:
+    tx.run("update sessions set last_used_at = :now where id = :id", now=now, id=session_id)
+
+
+def find_valid(tx: Tx, session_ids: Sequence[str], now: int) -> set[str]:
+    """Those that have neither been ended nor have expired, and whose key is still good."""
+    if not session_ids:
+        return set()
+    is_wanted, wanted = one_of("sessions.id", session_ids)
+    rows = tx.all(
+        "select sessions.id from sessions join keys on keys.id = sessions.key_id"
+        f" where {is_wanted} and sessions.expires_at > :now"
+        " and (keys.expires_at is null or keys.expires_at > :now)",
+        now=now,
+        **wanted,
+    )
+    return {row["id"] for row in rows}
+
+
+def list_within(tx: Tx, reach: Reach, now: int) -> list[Session]:
+    """Newest first. A person of one pod sees those of the same pod."""
+    rows = tx.all(
+        "select sessions.*, keys.pod_id from sessions join keys on keys.id = sessions.key_id"
+        " where sessions.account_id = :account_id and sessions.expires_at > :now"
+        " order by sessions.created_at desc limit :limit",
+        account_id=reach.account_id,
+        now=now,
+        limit=SESSIONS_LISTED,
+    )
+    return [Session.from_row(row) for row in rows if reach.pod_id in (None, row["pod_id"])]
+
+
+def remove(tx: Tx, reach: Reach, session_id: str) -> None:
+    row = ids.is_id(ids.SESSION, session_id) and tx.one(
+        "select sessions.account_id, keys.pod_id from sessions left join keys on keys.id = sessions.key_id"
+        " where sessions.id = :id",
+        id=session_id,
+    )
+    if not row or row["account_id"] != reach.account_id or reach.pod_id not in (None, row["pod_id"]):
+        raise NotFound("No such session.")
+    tx.run("delete from sessions where id = :id", id=session_id)
+
+
+def add_link(tx: Tx, account_id: str, is_operator: bool, token: str, now: int) -> None:
+    """For the oldest key of the account that may do everything."""
+    key = _find_full_key(tx, account_id, now)
+    if key is None:
+        raise NotFound("This account has no key of its own that may do everything. Make one first.")
+    tx.run(
+        "insert into login_links (token_hash, account_id, key_id, is_operator, created_at, expires_at)"
+        " values (:token_hash, :account_id, :key_id, :is_operator, :now, :expires_at)",
+        token_hash=_hash(token),
+        account_id=account_id,
+        key_id=key.id,
+        is_operator=int(is_operator),
+        now=now,
+        expires_at=now + LINK_LIFETIME,
+    )
+
+
+def _find_full_key(tx: Tx, account_id: str, now: int) -> Key | None:
+    for key in keys.list_of_account(tx, account_id):
+        is_whole = key.inbox_id is None and key.pod_id is None and key.permissions == permissions.ALL
+        if is_whole and (key.expires_at is None or key.expires_at > now):
+            return key
+    return None
+
+
+def take_link(tx: Tx, token: str, now: int) -> LoginLink | None:
+    """It works once: whoever takes it, nobody else does."""
+    row = tx.one(
+        "delete from login_links where token_hash = :token_hash"
+        " returning account_id, key_id, is_operator, expires_at",
+        token_hash=_hash(token),
+    )
+    if row is None or row["expires_at"] <= now or keys.find_caller_by_id(tx, row["key_id"], now) is None:
+        return None
+    return LoginLink(row["account_id"], row["key_id"], bool(row["is_operator"]))
+
+
+def _hash(token: str) -> str:
+    """The token is 256 random bits, so a fast hash is as strong as a slow one."""
+    return hashlib.sha256(token.encode()).hexdigest()

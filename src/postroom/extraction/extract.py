@@ -1,0 +1,220 @@
+"""Text of an attachment, whatever it claims to be. Meant for a child process: hostile files may be slow."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from postroom.extraction.formats import (
+    archive,
+    calendar,
+    compound,
+    epub,
+    letter,
+    office,
+    outlook,
+    pdf,
+    plain,
+    rtf,
+    slides97,
+    vcard,
+    word97,
+    workbook,
+    workbook97,
+    zipped,
+)
+from postroom.extraction.formats.archive import Archive, Budget
+from postroom.extraction.formats.compound import CompoundFile
+from postroom.extraction.formats.outcome import Encrypted, Unsupported
+from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, Extraction
+from postroom.mail.markup import names
+from postroom.mail.text import html_to_text, visible
+
+# A zip in a zip, a mail in a mail: deeper ones are named but not opened.
+MAX_DEPTH = 3
+
+CSV_TYPES = frozenset({"text/csv", "text/tab-separated-values", "application/csv"})
+CSV_ENDINGS = frozenset({"csv", "tsv", "tab"})
+HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+HTML_ENDINGS = frozenset({"html", "htm", "xhtml"})
+MAIL_TYPES = frozenset({"message/rfc822", "message/global"})
+PAGE_TYPES = frozenset({"multipart/related", "application/x-mimearchive"})
+TEXT_TYPES = frozenset(
+    f"application/{name}" for name in names("json xml yaml x-yaml toml ics javascript sql x-ndjson x-sh")
+)
+TEXT_ENDINGS = names(
+    "txt text md markdown rst log json jsonl ndjson xml yaml yml toml ini cfg conf ics vcf srt tex sql "
+    "py js ts sh diff patch"
+)
+UNKNOWN_TYPES = frozenset({"", "application/octet-stream", "application/x-unknown", "binary/octet-stream"})
+
+_PICTURE = re.compile(
+    rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|II\*\x00|MM\x00\*|BM.{4}\x00{4}|RIFF.{4}WEBP", re.DOTALL
+)
+_HTML_START = re.compile(rb"\s*(?:<!doctype html|<html[\s>])", re.IGNORECASE)
+_LINE_END = re.compile(r"\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_BLANK_RUN = re.compile(r"\n{3,}")
+
+# Reads the letters of a picture. Given by the caller, since it needs a program of its own.
+PictureReader = Callable[[bytes], str]
+# The method, and the pieces of text to come.
+Readable = tuple[str, Iterator[str]]
+
+
+def extract(
+    content_type: str, filename: str, content: bytes, read_picture: PictureReader | None = None
+) -> Extraction:
+    if len(content) > MAX_CONTENT_BYTES:
+        return Extraction("skipped_too_large", None)
+    try:
+        method, pieces = _Opener(read_picture).open(content_type, filename, content)
+        return Extraction(method, _gathered(pieces))
+    except Unsupported:
+        return Extraction("unsupported", None)
+    except Encrypted:
+        return Extraction("encrypted", None)
+    except Exception:
+        # Readers of a dozen formats fail in as many ways on broken files; each means the same here.
+        return Extraction("failed", None)
+    except BaseException as error:
+        if not _is_panic(error):
+            raise
+        return Extraction("failed", None)
+
+
+def _is_panic(error: BaseException) -> bool:
+    """Rust code that gives up raises an exception that is no Exception, and cannot be imported."""
+    return type(error).__name__ == "PanicException"
+
+
+def _gathered(pieces: Iterator[str]) -> str:
+    """Clean text up to the limit. What a broken file gave before it broke is kept."""
+    parts: list[str] = []
+    room = MAX_TEXT_CHARS
+    try:
+        for piece in pieces:
+            parts.append(clean(piece)[:room])
+            room -= len(parts[-1])
+            if room <= 0:
+                break
+    except Exception:
+        if room == MAX_TEXT_CHARS:
+            raise
+    return _tidy("".join(parts))
+
+
+def clean(text: str) -> str:
+    """Text without NUL, control characters, lone surrogates, or characters that show nothing."""
+    return visible(_UNPRINTABLE.sub("", _LINE_END.sub("\n", text)))
+
+
+def _tidy(text: str) -> str:
+    lines = "\n".join(line.rstrip(" \t") for line in text.split("\n"))
+    return _BLANK_RUN.sub("\n\n", lines).strip("\n")
+
+
+def _ending(filename: str) -> str:
+    return filename.rpartition(".")[2].lower() if "." in filename else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Opener:
+    """Opens a file, and the files inside it, which share one budget."""
+
+    read_picture: PictureReader | None
+    depth: int = 0
+    budget: Budget = field(default_factory=Budget)
+
+    def open(self, content_type: str, filename: str, content: bytes) -> Readable:
+        """What the bytes say outweighs the name and the type."""
+        content_type, ending = content_type.lower(), _ending(filename)
+        kind = content_type.partition(";")[0].strip()
+        if content.startswith(b"%PDF-") or ("pdf" in (ending, kind[-3:]) and b"%PDF-" in content[:1024]):
+            return "pdf", pdf.pdf_text(content)
+        if content.startswith(archive.MAGIC):
+            return self._zip(content)
+        if content.startswith(compound.MAGIC):
+            return "office", self._compound(content)
+        if _PICTURE.match(content):
+            return "ocr", self._picture(content)
+        if rtf.is_rtf(content):
+            return "office", rtf.rtf_text(content)
+        if plain.is_binary(content):
+            raise Unsupported
+        return self._text(kind, content_type, ending, content)
+
+    def read_inside(self, content_type: str, filename: str, content: bytes) -> Iterator[str]:
+        """The text of a file inside, if it has one; whatever is wrong with it is its own affair."""
+        if not content or self.depth >= MAX_DEPTH or not self.budget.takes_one_more():
+            return
+        try:
+            # Letters in pictures take seconds each, and one file may hold hundreds.
+            inner = replace(self, depth=self.depth + 1, read_picture=None)
+            yield from inner.open(content_type, filename, content)[1]
+        except Exception:
+            return
+        except BaseException as error:
+            if not _is_panic(error):
+                raise
+
+    def _zip(self, content: bytes) -> Readable:
+        opened = Archive.open(content, self.budget)
+        if office.is_word_document(opened):
+            return "office", office.word_text(opened, self.read_inside)
+        if workbook.is_workbook(opened):
+            return "office", workbook.workbook_text(opened)
+        if office.is_presentation(opened):
+            return "office", office.presentation_text(opened)
+        if epub.is_book(opened):
+            return "office", epub.book_text(opened)
+        if office.is_open_document(opened):
+            return "office", office.open_document_text(opened)
+        return "archive", zipped.zip_text(opened, self.read_inside)
+
+    def _compound(self, content: bytes) -> Iterator[str]:
+        file = CompoundFile.open(content)
+        streams = file.items()
+        if "encryptedpackage" in streams:
+            raise Encrypted
+        if word97.is_word(streams):
+            return word97.word97_text(file)
+        if workbook97.is_old_workbook(streams):
+            return workbook97.workbook97_text(file)
+        if slides97.is_slides(streams):
+            return slides97.slides97_text(file)
+        if outlook.is_outlook(streams):
+            return outlook.outlook_text(file, self.read_inside)
+        raise Unsupported
+
+    def _picture(self, content: bytes) -> Iterator[str]:
+        if self.read_picture is None:
+            raise Unsupported
+        return iter([self.read_picture(content)])
+
+    def _text(self, kind: str, content_type: str, ending: str, content: bytes) -> Readable:
+        if kind in MAIL_TYPES or ending == "eml":
+            return "text", letter.letter_text(content, self.read_inside)
+        if kind in PAGE_TYPES or ending in ("mht", "mhtml"):
+            return "html", letter.saved_page_text(content)
+        if calendar.is_calendar(content):
+            return "text", calendar.calendar_text(content)
+        if vcard.is_card(content):
+            return "text", vcard.card_text(content)
+        text = plain.decode(content, content_type)
+        if kind in CSV_TYPES or ending in CSV_ENDINGS:
+            return "csv", plain.table_text(text, has_tabs=ending in ("tsv", "tab") or "tab-" in kind)
+        if kind in HTML_TYPES or ending in HTML_ENDINGS or _HTML_START.match(content):
+            return "html", iter([html_to_text(text)])
+        if (
+            _is_text_kind(kind)
+            or ending in TEXT_ENDINGS
+            or (kind in UNKNOWN_TYPES and plain.is_utf8(content))
+        ):
+            return "text", iter([text])
+        raise Unsupported
+
+
+def _is_text_kind(kind: str) -> bool:
+    if kind in ("text/rtf", "image/svg+xml"):
+        return False
+    return kind.startswith("text/") or kind in TEXT_TYPES or kind.endswith(("+json", "+xml", "+yaml"))

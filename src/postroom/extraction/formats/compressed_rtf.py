@@ -1,0 +1,51 @@
+"""Rich text as Outlook keeps it in a msg file, packed by references into a window of 4 kB (MS-OXRTFCP)."""
+
+import struct
+
+MAX_UNPACKED_BYTES = 4_000_000
+PACKED, PLAIN = 0x75465A4C, 0x414C454D
+WINDOW = 4096
+# What the window holds at the start, word for word as the format says.
+START = (
+    b"{\\rtf1\\ansi\\mac\\deff0\\deftab720{\\fonttbl;}{\\f0\\fnil \\froman \\fswiss \\fmodern \\fscript "
+    b"\\fdecor MS Sans SerifSymbolArialTimes New RomanCourier{\\colortbl\\red0\\green0\\blue0\r\n\\par "
+    b"\\pard\\plain\\f0\\fs20\\b\\i\\u\\tab\\tx"
+)
+
+
+def unpacked_rtf(content: bytes) -> bytes:
+    if len(content) < 16:
+        return b""
+    (kind,) = struct.unpack_from("<I", content, 8)
+    if kind == PLAIN:
+        return content[16:]
+    return _unpacked(content[16:]) if kind == PACKED else b""
+
+
+def _unpacked(packed: bytes) -> bytes:
+    out = bytearray(START)
+    place = 0
+    while place < len(packed) and len(out) < MAX_UNPACKED_BYTES:
+        flags = packed[place]
+        place += 1
+        for bit in range(8):
+            if not flags >> bit & 1:
+                out += packed[place : place + 1]
+                place += 1
+            elif place + 2 > len(packed) or not _repeat(out, *packed[place : place + 2]):
+                return bytes(out[len(START) :])
+            else:
+                place += 2
+    return bytes(out[len(START) :])
+
+
+def _repeat(out: bytearray, high: int, low: int) -> bool:
+    """Write again what stands at a place of the window; False at the mark of the end."""
+    where, length = high << 4 | low >> 4, (low & 0x0F) + 2
+    now = len(out) % WINDOW
+    if where == now:
+        return False
+    back = (now - where) % WINDOW
+    for _ in range(length):
+        out.append(out[-back] if back <= len(out) else 0x20)
+    return True

@@ -1,0 +1,39 @@
+"""Text of books: the pages that the package names, in reading order."""
+
+import posixpath
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from postroom.extraction.formats.archive import Archive, Start
+from postroom.mail.charset import decode
+from postroom.mail.text import html_to_text
+
+MAX_PAGE_BYTES = 2_000_000
+CONTAINER = "META-INF/container.xml"
+
+
+def is_book(archive: Archive) -> bool:
+    return CONTAINER in archive and b"epub" in archive.content("mimetype", 100)
+
+
+def book_text(archive: Archive) -> Iterator[str]:
+    for package in _elements(archive, CONTAINER, "rootfile"):
+        for page in _pages(archive, package.get("full-path", "")):
+            yield html_to_text(decode(archive.content(page, MAX_PAGE_BYTES), "utf-8")) + "\n\n"
+
+
+def _pages(archive: Archive, package: str) -> Iterator[str]:
+    folder = posixpath.dirname(package)
+    items = {item.get("id", ""): item.get("href", "") for item in _elements(archive, package, "item")}
+    read: set[str] = set()
+    for reference in list(_elements(archive, package, "itemref")):
+        href = items.get(reference.get("idref", ""), "")
+        if href and href not in read and reference.get("linear") != "no":
+            read.add(href)
+            yield posixpath.normpath(posixpath.join(folder, unquote(href)))
+
+
+def _elements(archive: Archive, member: str, name: str) -> Iterator[dict[str, str]]:
+    for event in archive.events(member):
+        if isinstance(event, Start) and event.name == name:
+            yield event.attributes

@@ -1,0 +1,117 @@
+"""Text of PDF files: the words of each page, then what was filled in and noted on it."""
+
+import ctypes
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from postroom.extraction.formats.outcome import Encrypted
+from postroom.mail.extraction import MAX_TEXT_CHARS
+
+MAX_PAGES = 5_000
+MAX_ANNOTATIONS = 2_000
+MAX_VALUE_BYTES = 20_000
+PASSWORD_FIELD = 1 << 13
+
+# Fonts of symbols put their letters here, and some programs use such a font for words.
+_SYMBOL_WORDS = re.compile(r"[\uf020-\uf0ff]{3,}")
+
+# The size of what there is to read, once told where to put at most how many bytes.
+Fetch = Callable[[Any, int], int]
+
+
+def pdf_text(content: bytes) -> Iterator[str]:
+    import pypdfium2  # only the extraction child pays for it
+
+    document = _opened(pypdfium2, content)
+    try:
+        document.init_forms()
+        left = MAX_ANNOTATIONS
+        for number in range(min(len(document), MAX_PAGES)):
+            page = document[number]
+            yield _words(page)
+            lines = list(_annotation_lines(pypdfium2.raw, document.formenv, page, left))
+            left -= len(lines)
+            # The same field may stand in several places of a page.
+            yield "".join(dict.fromkeys(lines)) + "\n"
+            page.close()
+    finally:
+        document.close()
+
+
+def _opened(pypdfium2: Any, content: bytes) -> Any:
+    try:
+        return pypdfium2.PdfDocument(content)
+    except pypdfium2.PdfiumError as error:
+        if error.err_code == pypdfium2.raw.FPDF_ERR_PASSWORD:
+            raise Encrypted from error
+        raise
+
+
+def _words(page: Any) -> str:
+    words = page.get_textpage()
+    text: str = words.get_text_range(0, min(words.count_chars(), MAX_TEXT_CHARS))
+    words.close()
+    return _SYMBOL_WORDS.sub(lambda run: "".join(chr(ord(c) - 0xF000) for c in run[0]), text) + "\n"
+
+
+def _annotation_lines(pdfium: Any, forms: Any, page: Any, most: int) -> Iterator[str]:
+    for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), most)):
+        annotation = pdfium.FPDFPage_GetAnnot(page, number)
+        if annotation:
+            yield _annotation_line(pdfium, forms, annotation)
+            pdfium.FPDFPage_CloseAnnot(annotation)
+
+
+def _annotation_line(pdfium: Any, forms: Any, annotation: Any) -> str:
+    unseen = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
+    if pdfium.FPDFAnnot_GetFlags(annotation) & unseen:
+        return ""
+    kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+    if kind == pdfium.FPDF_ANNOT_WIDGET:
+        return _field_line(pdfium, forms, annotation) if forms else ""
+    if kind in (pdfium.FPDF_ANNOT_POPUP, pdfium.FPDF_ANNOT_LINK):
+        return ""
+    return _labelled(_entry(pdfium, annotation, b"T"), _entry(pdfium, annotation, b"Contents"))
+
+
+def _entry(pdfium: Any, annotation: Any, key: bytes) -> str:
+    return _text(lambda buffer, size: pdfium.FPDFAnnot_GetStringValue(annotation, key, buffer, size))
+
+
+def _field_line(pdfium: Any, forms: Any, annotation: Any) -> str:
+    kind = pdfium.FPDFAnnot_GetFormFieldType(forms, annotation)
+    if kind in (pdfium.FPDF_FORMFIELD_PUSHBUTTON, pdfium.FPDF_FORMFIELD_SIGNATURE):
+        return ""
+    if kind == pdfium.FPDF_FORMFIELD_TEXTFIELD and (
+        pdfium.FPDFAnnot_GetFormFieldFlags(forms, annotation) & PASSWORD_FIELD
+    ):
+        return ""
+    is_box = kind in (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON)
+    if is_box and not pdfium.FPDFAnnot_IsChecked(forms, annotation):
+        return ""
+    ask = pdfium.FPDFAnnot_GetFormFieldExportValue if is_box else pdfium.FPDFAnnot_GetFormFieldValue
+    value = _text(lambda buffer, size: ask(forms, annotation, buffer, size))
+    return _labelled(_field_name(pdfium, forms, annotation), value)
+
+
+def _field_name(pdfium: Any, forms: Any, annotation: Any) -> str:
+    """What the form shows beside the field, if it says so, else its inner name."""
+    shown = _text(lambda b, n: pdfium.FPDFAnnot_GetFormFieldAlternateName(forms, annotation, b, n))
+    return shown or _text(lambda b, n: pdfium.FPDFAnnot_GetFormFieldName(forms, annotation, b, n))
+
+
+def _labelled(name: str, value: str) -> str:
+    name, value = " ".join(name.split()), value.strip()
+    return (f"{name}: {value}\n" if name else f"{value}\n") if value else ""
+
+
+def _text(fetch: Fetch) -> str:
+    size = min(fetch(None, 0), MAX_VALUE_BYTES)
+    if size < 4:
+        return ""
+    buffer = (ctypes.c_ushort * (size // 2 + 1))()
+    # Nothing is written when there is less room than needed.
+    if fetch(buffer, size) > size:
+        return ""
+    return bytes(buffer)[: size - 2].decode("utf-16-le", "replace")

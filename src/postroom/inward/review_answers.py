@@ -1,0 +1,131 @@
+"""Answers of reviewers that came by mail, kept until it is known who wrote them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from msgspec import Struct
+
+from postroom import ids
+from postroom.accounts import secret_values
+from postroom.mail import review_path
+from postroom.mail.review_path import ReviewPath
+from postroom.mailbox import messages
+from postroom.queue import deliveries, schedule
+from postroom.queue.schedule import EXAMINATION_LEASE
+from postroom.storage.database import Row, Tx
+
+BELL = "review answers"
+REVIEW = "review"  # the name of the secret
+
+
+class Reviewed(Struct, frozen=True):
+    """The held message that a reviewer was asked about."""
+
+    inbox_id: str
+    message_id: str
+    reviewer: str
+
+
+def find_reviewed(tx: Tx, local_part: str) -> Reviewed | None:
+    """What an answer to this address is about, if the address is one that we signed."""
+    path = review_path.decode(secret_values.get(tx, REVIEW), local_part[len(review_path.PREFIX) :])
+    message = None if path is None else messages.find(tx, path.message_id)
+    reviewer = None if path is None else find_reviewer(tx, path)
+    if message is None or reviewer is None:
+        return None
+    return Reviewed(message.inbox_id, message.id, reviewer)
+
+
+def find_reviewer(tx: Tx, path: ReviewPath) -> str | None:
+    """Who was told of the message and is meant by the path."""
+    told = deliveries.list_of_message(tx, path.message_id, schedule.NOTICE)
+    return next((delivery.target for delivery in told if path.is_of(delivery.target)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewAnswer:
+    id: str
+    message_id: str
+    reviewer: str
+    from_address: str
+    first_line: str
+    is_automated: bool
+    peer_ip: str
+    helo: str
+    mail_from: str
+    content: bytes
+    due_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "ReviewAnswer":
+        return cls(
+            row["id"],
+            row["message_id"],
+            row["reviewer"],
+            row["from_address"],
+            row["first_line"],
+            bool(row["is_automated"]),
+            row["peer_ip"],
+            row["helo"],
+            row["mail_from"],
+            bytes(row["content"]),
+            row["due_at"],
+        )
+
+
+def new_id(now: int) -> str:
+    return ids.new(ids.REVIEW_ANSWER, now)
+
+
+def add_all(tx: Tx, new: Iterable[ReviewAnswer]) -> None:
+    tx.many(
+        "insert into review_answers (id, message_id, reviewer, from_address, first_line, is_automated,"
+        " peer_ip, helo, mail_from, content, due_at) values :rows",
+        [
+            (
+                each.id,
+                each.message_id,
+                each.reviewer,
+                each.from_address,
+                each.first_line,
+                int(each.is_automated),
+                each.peer_ip,
+                each.helo,
+                each.mail_from,
+                each.content,
+                each.due_at,
+            )
+            for each in new
+        ],
+    )
+
+
+def claim_due(tx: Tx, running: Sequence[ReviewAnswer], limit: int, now: int) -> list[ReviewAnswer]:
+    rows = tx.all(
+        "select * from review_answers where due_at <= :now order by due_at limit :limit", now=now, limit=limit
+    )
+    return [answer for row in rows if _is_claimed(tx, answer := ReviewAnswer.from_row(row), now)]
+
+
+def _is_claimed(tx: Tx, answer: ReviewAnswer, now: int) -> bool:
+    claimed = tx.run(
+        "update review_answers set due_at = :lease_ends where id = :id and due_at = :due_at",
+        lease_ends=now + EXAMINATION_LEASE,
+        id=answer.id,
+        due_at=answer.due_at,
+    )
+    return claimed == 1
+
+
+def renew(tx: Tx, running: Sequence[ReviewAnswer], now: int) -> None:
+    for answer in running:
+        tx.run(
+            "update review_answers set due_at = :lease_ends where id = :id",
+            lease_ends=now + EXAMINATION_LEASE,
+            id=answer.id,
+        )
+
+
+def remove(tx: Tx, answer_id: str) -> bool:
+    """False when another node was first."""
+    return tx.run("delete from review_answers where id = :id", id=answer_id) == 1

@@ -1,0 +1,296 @@
+"""The appointment in a calendar file (RFC 5545, RFC 5546): what, when, where, and is an answer expected."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+
+from msgspec import Struct
+
+from postroom.mail.charset import clean, clean_line
+from postroom.mail.content_lines import ContentLine, content_lines, unescaped
+from postroom.mail.time_zones import MAX_ONSETS, Observance, Rules, utc_offset
+
+MAX_EVENTS = 200
+MAX_ATTENDEES = 1_000
+MAX_NAMED_ATTENDEES = 50
+MAX_ZONES = 100
+MAX_OBSERVANCES = 200
+MAX_LINE_CHARS = 1_000
+MAX_DESCRIPTION_CHARS = 20_000
+APPOINTMENTS = frozenset({"VEVENT", "VTODO"})
+OBSERVANCES = frozenset({"STANDARD", "DAYLIGHT"})
+
+_MOMENT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)?(Z)?)?", re.ASCII)
+_DURATION = re.compile(
+    r"([+-])?P(?:(\d{1,6})W)?(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9})S)?)?", re.ASCII
+)
+_OFFSET = re.compile(r"([+-])(\d\d)(\d\d)(\d\d)?", re.ASCII)
+
+
+class Calendar(Struct, frozen=True):
+    """An appointment. `start` and `end` are as written (ISO 8601); the moments are UTC, where known."""
+
+    method: str
+    uid: str
+    summary: str
+    start: str
+    end: str
+    start_at: int | None
+    end_at: int | None
+    all_day: bool
+    time_zone: str
+    location: str
+    organizer: str
+    attendees: tuple[str, ...]
+    attendee_count: int
+    answer_expected: bool
+    recurrence: str
+    status: str
+    description: str
+
+
+def read_calendar(raw: bytes) -> Calendar | None:
+    """The appointment a calendar is about: the first that is no exception to a series. Never raises."""
+    file = _File.read(raw)
+    draft = next((event for event in file.events if not event.is_exception), None)
+    draft = draft or next(iter(file.events), None)
+    return draft.finished(file) if draft else None
+
+
+def read_events(raw: bytes) -> Iterator[Calendar]:
+    """Every appointment of a calendar, up to a bound."""
+    file = _File.read(raw)
+    return (event.finished(file) for event in file.events)
+
+
+@dataclass(slots=True)
+class _File:
+    method: str = ""
+    events: list["_Event"] = field(default_factory=list)
+    rules: Rules = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, raw: bytes) -> "_File":
+        file, reader = cls(), _CalendarReader()
+        for line in content_lines(raw):
+            if line.name == "BEGIN":
+                reader.begin(file, line.value.strip().upper())
+            elif line.name == "END":
+                reader.end(file, line.value.strip().upper())
+            else:
+                reader.take(file, line)
+        return file
+
+
+@dataclass(slots=True)
+class _CalendarReader:
+    """Where in the file we are. Parts of an appointment, such as alarms, are passed over."""
+
+    event: "_Event | None" = None
+    observance: Observance | None = None
+    zone: str | None = None
+    zone_observances: list[Observance] = field(default_factory=list)
+    inner: int = 0
+
+    def begin(self, file: _File, name: str) -> None:
+        if self.event is not None:
+            self.inner += 1
+        elif name in APPOINTMENTS:
+            self.event = _Event()
+        elif name == "VTIMEZONE":
+            self.zone, self.zone_observances = "", []
+        elif name in OBSERVANCES and self.zone is not None:
+            self.observance = Observance()
+
+    def end(self, file: _File, name: str) -> None:
+        if self.event is not None:
+            self._end_inside_event(file)
+        elif name in OBSERVANCES and self.observance is not None:
+            if len(self.zone_observances) < MAX_OBSERVANCES:
+                self.zone_observances.append(self.observance)
+            self.observance = None
+        elif name == "VTIMEZONE":
+            if self.zone and len(file.rules) < MAX_ZONES:
+                file.rules[self.zone] = self.zone_observances
+            self.zone = None
+
+    def _end_inside_event(self, file: _File) -> None:
+        if self.inner:
+            self.inner -= 1
+            return
+        if self.event is not None and len(file.events) < MAX_EVENTS:
+            file.events.append(self.event)
+        self.event = None
+
+    def take(self, file: _File, line: ContentLine) -> None:
+        if self.event is not None:
+            if not self.inner:
+                self.event.take(line)
+        elif self.observance is not None:
+            _observe(self.observance, line)
+        elif self.zone is not None:
+            if line.name == "TZID":
+                self.zone = line.value.strip()[:200]
+        elif line.name == "METHOD" and not file.method:
+            file.method = _line(line.value).upper()
+
+
+def _observe(observance: Observance, line: ContentLine) -> None:
+    if line.name == "TZOFFSETTO":
+        observance.offset = _offset(line.value)
+    elif line.name == "TZOFFSETFROM":
+        observance.offset_before = _offset(line.value)
+    elif line.name == "RRULE":
+        pairs = (part.partition("=") for part in line.value[:MAX_LINE_CHARS].upper().split(";"))
+        observance.rule = {name: value for name, _, value in pairs}
+    elif line.name in ("DTSTART", "RDATE") and len(observance.onsets) < MAX_ONSETS:
+        written = (_Moment.read(value, "") for value in line.value.split(",")[:MAX_ONSETS])
+        observance.onsets += (moment.local for moment in written if moment is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    local: datetime
+    is_day: bool
+    zone: str
+
+    @classmethod
+    def read(cls, value: str, zone: str) -> "_Moment | None":
+        match = _MOMENT.match(value.strip())
+        if match is None:
+            return None
+        year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
+        try:
+            # A leap second is no time that Python knows.
+            local = datetime(year, month, day, hour, minute, min(second, 59))  # noqa: DTZ001 (zone is apart)
+        except ValueError:
+            return None
+        return cls(local, match[4] is None, "UTC" if match[7] else zone.strip()[:200])
+
+    def after(self, duration: timedelta) -> "_Moment | None":
+        try:
+            return _Moment(self.local + duration, self.is_day and not duration.seconds, self.zone)
+        except OverflowError:
+            return None
+
+    def written(self) -> str:
+        return self.local.date().isoformat() if self.is_day else self.local.isoformat()
+
+    def at(self, rules: Rules) -> int | None:
+        """Milliseconds UTC; a day, and a time that floats with its reader, are no moment."""
+        offset = None if self.is_day else utc_offset(self.local, self.zone, rules)
+        if offset is None:
+            return None
+        since = self.local.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC) - offset
+        return since // timedelta(milliseconds=1)
+
+
+@dataclass(slots=True)
+class _Event:
+    values: dict[str, ContentLine] = field(default_factory=dict)
+    attendees: list[str] = field(default_factory=list)
+    attendee_count: int = 0
+    is_answer_asked: bool = False
+
+    @property
+    def is_exception(self) -> bool:
+        return "RECURRENCE-ID" in self.values
+
+    def take(self, line: ContentLine) -> None:
+        if line.name == "ATTENDEE":
+            self._attend(line)
+        else:
+            self.values.setdefault(line.name, line)
+
+    def _attend(self, line: ContentLine) -> None:
+        if self.attendee_count >= MAX_ATTENDEES:
+            return
+        self.attendee_count += 1
+        asked = line.parameters.get("RSVP", "").upper()
+        waits = line.parameters.get("PARTSTAT", "").upper() == "NEEDS-ACTION"
+        self.is_answer_asked |= asked == "TRUE" or (not asked and waits)
+        if len(self.attendees) < MAX_NAMED_ATTENDEES:
+            self.attendees.append(_person(line))
+
+    def finished(self, file: _File) -> Calendar:
+        start = self._moment("DTSTART")
+        end = self._end(start)
+        status = self._line("STATUS").upper()
+        is_open = file.method == "REQUEST" and status != "CANCELLED"
+        return Calendar(
+            method=file.method,
+            uid=self._line("UID"),
+            summary=self._line("SUMMARY"),
+            start=start.written() if start else "",
+            end=end.written() if end else "",
+            start_at=start.at(file.rules) if start else None,
+            end_at=end.at(file.rules) if end else None,
+            all_day=start.is_day if start else False,
+            time_zone=clean_line(start.zone) if start else "",
+            location=self._line("LOCATION"),
+            organizer=_person(self.values["ORGANIZER"]) if "ORGANIZER" in self.values else "",
+            attendees=tuple(self.attendees),
+            attendee_count=self.attendee_count,
+            answer_expected=is_open and self.is_answer_asked,
+            recurrence=self._line("RRULE"),
+            status=status,
+            description=self._text("DESCRIPTION"),
+        )
+
+    def _line(self, name: str) -> str:
+        return _line(unescaped(self.values[name].value[: 2 * MAX_LINE_CHARS])) if name in self.values else ""
+
+    def _text(self, name: str) -> str:
+        written = self.values[name].value[: 2 * MAX_DESCRIPTION_CHARS] if name in self.values else ""
+        return clean(unescaped(written))[:MAX_DESCRIPTION_CHARS].strip()
+
+    def _moment(self, name: str) -> _Moment | None:
+        line = self.values.get(name)
+        return _Moment.read(line.value, line.parameters.get("TZID", "")) if line else None
+
+    def _end(self, start: _Moment | None) -> _Moment | None:
+        """RFC 5545, 3.6.1: the end as written, else by the duration, else the day itself."""
+        if (end := self._moment("DTEND") or self._moment("DUE")) is not None or start is None:
+            return end
+        if "DURATION" in self.values:
+            duration = _duration(self.values["DURATION"].value)
+            return start.after(duration) if duration is not None else None
+        return start.after(timedelta(days=1)) if start.is_day else start
+
+
+def _line(text: str) -> str:
+    return clean_line(text[:MAX_LINE_CHARS])
+
+
+def _person(line: ContentLine) -> str:
+    """The address with the name before it, if there is one."""
+    address = _line(line.value)
+    address = address[7:] if address[:7].lower() == "mailto:" else address
+    name = _line(line.parameters.get("CN", ""))
+    return f"{name} <{address}>" if name and name != address else address
+
+
+def _duration(written: str) -> timedelta | None:
+    match = _DURATION.fullmatch(written.strip())
+    if match is None:
+        return None
+    weeks, days, hours, minutes, seconds = (int(part or 0) for part in match.groups()[1:])
+    length = timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
+    return -length if match[1] == "-" else length
+
+
+def _offset(written: str) -> timedelta | None:
+    match = _OFFSET.match(written.strip())
+    if match is None:
+        return None
+    offset = timedelta(hours=int(match[2]), minutes=int(match[3]), seconds=int(match[4] or 0))
+    return -offset if match[1] == "-" else offset
+
+
+def last_day(calendar: Calendar) -> str:
+    """The last day of an appointment of whole days, whose `end` is the day after it (RFC 5545, 3.6.1)."""
+    try:
+        return (date.fromisoformat(calendar.end) - timedelta(days=1)).isoformat()
+    except (ValueError, OverflowError):
+        return calendar.end

@@ -1,0 +1,55 @@
+"""The address and the link by which one reviewer decides about one mail, signed."""
+
+import base64
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass
+
+PREFIX = "review+"
+CONTEXT = b"postroom review\x00"  # the same secret signs nothing else with this text before it
+REVIEWER_BYTES = 4
+PAYLOAD_BYTES = 16 + REVIEWER_BYTES
+SIGNATURE_BYTES = 15  # 35 bytes are 56 letters, without padding; with the prefix they fit a local part
+MESSAGE_ID = re.compile(r"msg_([0-9a-f]{32})")
+TOKEN = re.compile(r"[a-z2-7]{56}", re.I | re.A)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewPath:
+    message_id: str
+    reviewer_hash: bytes
+
+    def is_of(self, reviewer: str) -> bool:
+        return hmac.compare_digest(self.reviewer_hash, hash_of(reviewer))
+
+
+def encode(secret: bytes, message_id: str, reviewer: str) -> str:
+    """The token. Servers may change its case on the way."""
+    match = MESSAGE_ID.fullmatch(message_id)
+    if not match:
+        raise ValueError("not a message id")
+    payload = bytes.fromhex(match[1]) + hash_of(reviewer)
+    return base64.b32encode(payload + _sign(secret, payload)).decode().lower()
+
+
+def is_review_path(local_part: str) -> bool:
+    return local_part.lower().startswith(PREFIX) and TOKEN.fullmatch(local_part[len(PREFIX) :]) is not None
+
+
+def decode(secret: bytes, token: str) -> ReviewPath | None:
+    if TOKEN.fullmatch(token) is None:
+        return None
+    raw = base64.b32decode(token.upper())
+    payload, given = raw[:PAYLOAD_BYTES], raw[PAYLOAD_BYTES:]
+    if not hmac.compare_digest(given, _sign(secret, payload)):
+        return None
+    return ReviewPath(f"msg_{payload[:16].hex()}", payload[16:])
+
+
+def hash_of(reviewer: str) -> bytes:
+    return hashlib.sha256(reviewer.encode()).digest()[:REVIEWER_BYTES]
+
+
+def _sign(secret: bytes, payload: bytes) -> bytes:
+    return hmac.digest(secret, CONTEXT + payload, hashlib.sha256)[:SIGNATURE_BYTES]

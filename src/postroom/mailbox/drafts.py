@@ -1,0 +1,227 @@
+"""Drafts: mails that are not sent yet, any field of which may be missing, with their files."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec import Struct
+
+from postroom import ids
+from postroom.accounts import actors
+from postroom.accounts.actors import Actor
+from postroom.accounts.reach import Reach
+from postroom.errors import BadRequest, DraftChanged, DraftLimitReached, NotFound
+from postroom.mail import filenames
+from postroom.mailbox.raw_mails import IN_ROW_BYTES
+from postroom.storage.database import Row, Tx, one_of
+
+DRAFTS_OF_AN_INBOX = 1000
+FILES_OF_A_DRAFT = 100
+
+FILE_COLUMNS = "draft_id, filename, position, content_type, size_bytes, blob"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptDraft:
+    id: str
+    inbox_id: str
+    fields: bytes  # JSON, in the words of the interface
+    actor: Actor  # who wrote it
+    version: int
+    created_at: int
+    updated_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "KeptDraft":
+        actor = actors.decode(row["actor"])
+        assert actor is not None
+        return cls(
+            row["id"],
+            row["inbox_id"],
+            bytes(row["fields"]),
+            actor,
+            row["version"],
+            row["created_at"],
+            row["updated_at"],
+        )
+
+
+class KeptFile(Struct, frozen=True):
+    """What a draft carries: the bytes when they are small, else the blob that holds them."""
+
+    filename: str
+    content_type: str
+    size_bytes: int
+    content: bytes | None = None
+    blob: str | None = None
+
+
+def add(tx: Tx, inbox_id: str, fields: bytes, files: Sequence[KeptFile], actor: Actor, now: int) -> KeptDraft:
+    _require_room(tx, inbox_id)
+    draft = KeptDraft(ids.new(ids.DRAFT, now), inbox_id, fields, actor, 1, now, now)
+    tx.run(
+        "insert into drafts (id, inbox_id, fields, actor, version, created_at, updated_at)"
+        " values (:id, :inbox_id, :fields, :actor, 1, :now, :now)",
+        id=draft.id,
+        inbox_id=inbox_id,
+        fields=fields,
+        actor=actors.encode(actor),
+        now=now,
+    )
+    add_files(tx, draft.id, files)
+    return draft
+
+
+def _require_room(tx: Tx, inbox_id: str) -> None:
+    if count_of_inbox(tx, inbox_id) >= DRAFTS_OF_AN_INBOX:
+        raise DraftLimitReached(f"An inbox has at most {DRAFTS_OF_AN_INBOX} drafts. Delete one first.")
+
+
+def count_of_inbox(tx: Tx, inbox_id: str) -> int:
+    """Bounded by the room that an inbox has for them."""
+    row = tx.one("select count(*) as drafts from drafts where inbox_id = :id", id=inbox_id)
+    return int(row["drafts"]) if row else 0
+
+
+def find(tx: Tx, reach: Reach, draft_id: str) -> KeptDraft | None:
+    row = ids.is_id(ids.DRAFT, draft_id) and tx.one(
+        "select drafts.*, inboxes.account_id, inboxes.pod_id from drafts"
+        " join inboxes on inboxes.id = drafts.inbox_id where drafts.id = :id",
+        id=draft_id,
+    )
+    if not row or not reach.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
+        return None
+    return KeptDraft.from_row(row)
+
+
+def get(tx: Tx, reach: Reach, draft_id: str) -> KeptDraft:
+    draft = find(tx, reach, draft_id)
+    if draft is None:
+        raise NotFound("No such draft.")
+    return draft
+
+
+def get_for_change(tx: Tx, reach: Reach, draft_id: str, now: int) -> KeptDraft:
+    """Keeps other transactions off it until this one ends; whoever read it before reads an old version."""
+    get(tx, reach, draft_id)
+    tx.run("update drafts set version = version + 1, updated_at = :now where id = :id", now=now, id=draft_id)
+    return get(tx, reach, draft_id)
+
+
+def list_of_inbox(tx: Tx, inbox_id: str, limit: int, offset: int) -> tuple[list[KeptDraft], int]:
+    rows = tx.all(
+        "select * from drafts where inbox_id = :inbox_id"
+        " order by created_at desc, id desc limit :limit offset :offset",
+        inbox_id=inbox_id,
+        limit=limit,
+        offset=offset,
+    )
+    return [KeptDraft.from_row(row) for row in rows], count_of_inbox(tx, inbox_id)
+
+
+def set_fields(tx: Tx, draft_id: str, fields: bytes) -> None:
+    tx.run("update drafts set fields = :fields where id = :id", fields=fields, id=draft_id)
+
+
+def remove(tx: Tx, draft_id: str) -> list[str]:
+    """Gives the blobs that nobody needs any more."""
+    blobs = remove_files(tx, draft_id)
+    tx.run("delete from drafts where id = :id", id=draft_id)
+    return blobs
+
+
+def take(tx: Tx, draft_id: str, version: int) -> None:
+    """Removes what is being sent, if it is still what was read. Of two that send it one finds it gone."""
+    taken = tx.run("delete from drafts where id = :id and version = :version", id=draft_id, version=version)
+    if not taken:
+        if tx.one("select 1 as found from drafts where id = :id", id=draft_id):
+            raise DraftChanged("The draft was changed while it was being sent. Send it again.")
+        raise NotFound("No such draft.")
+    tx.run("delete from draft_files where draft_id = :id", id=draft_id)
+
+
+def remove_of_inbox(tx: Tx, inbox_id: str, limit: int) -> list[str] | None:
+    """Some of them, with the blobs that nobody needs any more; None when none are left."""
+    rows = tx.all("select id from drafts where inbox_id = :id limit :limit", id=inbox_id, limit=limit)
+    return [blob for row in rows for blob in remove(tx, row["id"])] if rows else None
+
+
+# --- files
+
+
+def list_files(tx: Tx, draft_ids: Sequence[str]) -> dict[str, list[KeptFile]]:
+    """Those of a whole page, in one query and without their bytes."""
+    found: dict[str, list[KeptFile]] = {draft_id: [] for draft_id in draft_ids}
+    if not draft_ids:
+        return found
+    is_wanted, wanted = one_of("draft_id", draft_ids)
+    for row in tx.all(
+        f"select {FILE_COLUMNS} from draft_files where {is_wanted} order by draft_id, position", **wanted
+    ):
+        found[row["draft_id"]].append(_to_file(row))
+    return found
+
+
+def read_files(tx: Tx, draft_id: str) -> list[KeptFile]:
+    """With the bytes that are in their rows."""
+    rows = tx.all("select * from draft_files where draft_id = :id order by position", id=draft_id)
+    return [_to_file(row, None if row["content"] is None else bytes(row["content"])) for row in rows]
+
+
+def _to_file(row: Row, content: bytes | None = None) -> KeptFile:
+    return KeptFile(row["filename"], row["content_type"], row["size_bytes"], content, row["blob"])
+
+
+def add_files(tx: Tx, draft_id: str, files: Sequence[KeptFile]) -> None:
+    """Behind those that are there, whose names they do not take."""
+    row = tx.one("select max(position) as last from draft_files where draft_id = :id", id=draft_id)
+    first = 0 if row is None or row["last"] is None else row["last"] + 1
+    there = [file.filename for file in list_files(tx, [draft_id])[draft_id]]
+    if len(there) + len(files) > FILES_OF_A_DRAFT:
+        raise BadRequest(f"A draft can have {FILES_OF_A_DRAFT} files.", field="attachments")
+    cleaned = [filenames.clean(file.filename) for file in files]
+    names = filenames.unique([*there, *cleaned])[len(there) :]
+    tx.many(
+        "insert into draft_files (draft_id, filename, position, content_type, size_bytes, content, blob)"
+        " values :rows",
+        [
+            (draft_id, name, first + place, file.content_type, file.size_bytes, file.content, file.blob)
+            for place, (name, file) in enumerate(zip(names, files, strict=True))
+        ],
+    )
+
+
+def remove_file(tx: Tx, draft_id: str, filename: str) -> list[str]:
+    row = tx.one(
+        f"select {FILE_COLUMNS} from draft_files where draft_id = :id and filename = :filename",
+        id=draft_id,
+        filename=filename,
+    )
+    if row is None:
+        raise NotFound("No such attachment.")
+    tx.run(
+        "delete from draft_files where draft_id = :id and filename = :filename",
+        id=draft_id,
+        filename=filename,
+    )
+    return [] if row["blob"] is None else [row["blob"]]
+
+
+def remove_files(tx: Tx, draft_id: str) -> list[str]:
+    blobs = [file.blob for file in list_files(tx, [draft_id])[draft_id] if file.blob is not None]
+    tx.run("delete from draft_files where draft_id = :id", id=draft_id)
+    return blobs
+
+
+def is_blob_used(tx: Tx, blob: str) -> bool:
+    return bool(find_used_blobs(tx, [blob]))
+
+
+def find_used_blobs(tx: Tx, blobs: Sequence[str]) -> set[str]:
+    if not blobs:
+        return set()
+    is_asked, asked = one_of("blob", blobs)
+    return {row["blob"] for row in tx.all(f"select blob from draft_files where {is_asked}", **asked)}
+
+
+def is_small(content: bytes) -> bool:
+    return len(content) <= IN_ROW_BYTES

@@ -1,0 +1,94 @@
+"""Orders that speak of a mail, made whole from it: everybody whom it named, or the files that it brought."""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import structs
+
+from postroom import pools
+from postroom.errors import BadRequest
+from postroom.mail import headers
+from postroom.mail.address import Address, mailbox_of, parse_list, validate
+from postroom.mail.compose import DraftAttachment
+from postroom.mail.parse import parse_mail
+from postroom.mailbox import raw_mails
+from postroom.mailbox.documents import Document
+from postroom.outward.orders import RECIPIENTS_LIMIT, Context, Order, require_files_fit
+from postroom.resources import Resources
+
+
+async def from_mail(resources: Resources, order: Order, around: Context) -> Order:
+    if order.reply_all:
+        return await to_all(resources, order, around)
+    if around.forwarded is not None:
+        return await with_files(resources, order, around.forwarded.id)
+    return order
+
+
+async def to_all(resources: Resources, order: Order, around: Context) -> Order:
+    answered = around.last_inbound
+    if answered is None:
+        raise BadRequest("Nothing has come in here that replyAll could answer.", field="replyAll")
+    raw = await raw_mails.read(resources, answered.id, with_trace=False)
+    reply_to = await pools.READING.run(read_reply_to, raw)
+    return add_everybody(order, answered, reply_to, around.inbox.address)
+
+
+def read_reply_to(raw: bytes) -> str:
+    return headers.split(raw, 0).headers.joined("reply-to")
+
+
+def add_everybody(order: Order, answered: Document, reply_to: str, inbox_address: str) -> Order:
+    """To whoever asks for the answer, with copies to all others that the mail named."""
+    known = {mailbox_of(address.address) for address in order.bcc} | {inbox_address}
+    to = (*unknown(order.to, known), *unknown(who_answers(answered, reply_to, inbox_address), known))
+    others = writable(", ".join((answered.header_to, *answered.cc)))
+    cc = (*unknown(order.cc, known), *unknown(others, known))
+    if not to:
+        raise BadRequest("The last message names nobody who could be answered.", field="replyAll")
+    if len(to) + len(cc) + len(order.bcc) > RECIPIENTS_LIMIT:
+        raise BadRequest(
+            f"A mail can have {RECIPIENTS_LIMIT} recipients, and the last message names more.",
+            field="replyAll",
+        )
+    return structs.replace(order, to=to, cc=cc)
+
+
+def who_answers(answered: Document, reply_to: str, inbox_address: str) -> list[Address]:
+    """Reply-To, unless it names nobody but this inbox; then the sender."""
+    asked = [each for each in writable(reply_to) if mailbox_of(each.address) != inbox_address]
+    return asked or writable(answered.from_addr)[:1]
+
+
+def unknown(addresses: Iterable[Address], known: set[str]) -> Iterator[Address]:
+    """Each mailbox once, whoever named it; those that are given are known from then on."""
+    for each in addresses:
+        mailbox = mailbox_of(each.address)
+        if mailbox not in known:
+            known.add(mailbox)
+            yield each
+
+
+def writable(addresses: str) -> list[Address]:
+    """A stranger chose these; what cannot be written to is left out."""
+    found = []
+    for each in parse_list(addresses):
+        try:
+            found.append(Address(each.name, validate(each.address)))
+        except ValueError:
+            continue
+    return found
+
+
+async def with_files(resources: Resources, order: Order, message_id: str) -> Order:
+    raw = await raw_mails.read(resources, message_id, with_trace=False)
+    files = (*order.files, *await pools.READING.run(read_files, raw))
+    require_files_fit(len(file.content) for file in files)
+    return structs.replace(order, files=files)
+
+
+def read_files(raw: bytes) -> list[DraftAttachment]:
+    """As they came."""
+    return [
+        DraftAttachment(file.filename, file.content_type, file.content)
+        for file in parse_mail(raw).attachments
+    ]

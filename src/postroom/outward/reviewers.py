@@ -1,0 +1,260 @@
+"""Reviewers: people who decide by mail or by a link about one held mail, without an account here."""
+
+import re
+import secrets
+from dataclasses import dataclass
+
+from postroom import log, pools
+from postroom.accounts import actors, domains, secret_values
+from postroom.accounts.actors import Actor
+from postroom.accounts.domains import DkimKey
+from postroom.clock import to_iso
+from postroom.errors import ApiError, NotFound
+from postroom.inward import examine, review_answers
+from postroom.inward.deposit import Arrival, Destination
+from postroom.inward.examine import Examination
+from postroom.inward.receive import receive_mail
+from postroom.inward.review_answers import REVIEW, ReviewAnswer
+from postroom.mail import compose, review_path
+from postroom.mail.address import mailbox_of, normalize
+from postroom.mail.compose import Draft, DraftAttachment
+from postroom.mail.lookup import Lookup
+from postroom.mail.parse import parse_mail
+from postroom.mail.review_path import ReviewPath
+from postroom.mailbox import attachments, documents, holds, inboxes, messages, raw_mails
+from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.documents import Document
+from postroom.mailbox.holds import Hold
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.messages import Message
+from postroom.outward import decide
+from postroom.outward.courier import DeliveryError, OutgoingMail
+from postroom.outward.deliver_mail import Outbound, domain_of
+from postroom.outward.signing import Unsigned
+from postroom.queue import deliveries, schedule
+from postroom.queue.deliveries import Delivery
+from postroom.resources import Resources
+from postroom.storage.database import Tx
+
+NOTICE_NAME = "approvals"
+SHOWN_TEXT_CHARACTERS = 50_000
+NOTE_CHARACTERS = 1000
+ANSWER = re.compile(r"(?i)\s*(approve|reject)\b[\s.!:,-]*(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What a reviewer is shown."""
+
+    reviewer: str
+    message: Message
+    hold: Hold
+    document: Document
+    files: list[Attachment]
+    recipients: list[str]
+
+
+def find_review(tx: Tx, token: str) -> Review:
+    """By the token of a link or an address. Raises NotFound for whatever is not there or not signed."""
+    path = review_path.decode(secret_values.get(tx, REVIEW), token)
+    review = None if path is None else _look_up(tx, path)
+    if review is None:
+        raise NotFound("There is nothing to decide behind this link.")
+    return review
+
+
+def _look_up(tx: Tx, path: ReviewPath) -> Review | None:
+    message, hold = messages.find(tx, path.message_id), holds.find(tx, path.message_id)
+    reviewer = review_answers.find_reviewer(tx, path)
+    if message is None or hold is None or reviewer is None or inboxes.find(tx, message.inbox_id) is None:
+        return None
+    return Review(
+        reviewer=reviewer,
+        message=message,
+        hold=hold,
+        document=documents.decode(message.document),
+        files=attachments.list_of_messages(tx, [message.id]).get(message.id, []),
+        recipients=[delivery.target for delivery in deliveries.list_of_message(tx, message.id)],
+    )
+
+
+def decide_by_link(
+    tx: Tx, token: str, word: str, content_hash: str, note: str | None, base_url: str, now: int
+) -> list[str]:
+    """Gives the bells to ring."""
+    review = find_review(tx, token)
+    return _decide(tx, review, word, content_hash, note, base_url, now)
+
+
+def _decide(
+    tx: Tx, review: Review, word: str, content_hash: str, note: str | None, base_url: str, now: int
+) -> list[str]:
+    actor = Actor(actors.REVIEWER, review.reviewer, review.reviewer)
+    message, hold = decide.lock(tx, review.message)
+    if word == "approve":
+        return decide.approve_as(tx, message, hold, actor, content_hash, note, base_url, now)
+    return decide.reject_as(tx, message, hold, actor, note, base_url, now)
+
+
+# --- notices
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeJob:
+    review: Review
+    inbox: Inbox
+    token: str
+    is_local: bool
+    key: DkimKey | None
+
+
+async def deliver_notice(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
+    """Passes limits, policy and pause: it is the server's own mail."""
+    config = resources.config
+    job = await resources.db.read(look_up_notice, delivery, config.domain)
+    if job is None or job.review.hold.state != holds.HELD:
+        await resources.db.write(_finish, delivery, deliveries.CANCELLED, None, "", resources.now())
+        return
+    started_at = resources.now()
+    try:
+        raw = await raw_mails.read(resources, job.review.message.id, with_trace=False)
+        notice = await pools.READING.run(write_notice, job, raw, config.domain, config.base_url, started_at)
+        await hand_over(resources, outbound, job, notice)
+    except DeliveryError as error:
+        await resources.db.write(
+            _note_failure, delivery, error, resources.now() - started_at, resources.now()
+        )
+    else:
+        await resources.db.write(_finish, delivery, deliveries.DONE, 250, "2.0.0 Told.", resources.now())
+
+
+def look_up_notice(tx: Tx, delivery: Delivery, service_domain: str) -> NoticeJob | None:
+    token = review_path.encode(secret_values.get(tx, REVIEW), delivery.message_id, delivery.target)
+    path = review_path.decode(secret_values.get(tx, REVIEW), token)
+    review = None if path is None else _look_up(tx, path)
+    if review is None:
+        return None
+    inbox = inboxes.find(tx, review.message.inbox_id)
+    if inbox is None:
+        return None
+    is_local = domains.is_served(tx, domain_of(delivery.target), service_domain)
+    key = None if is_local else domains.signing_key(tx, service_domain, service_domain)
+    return NoticeJob(review, inbox, token, is_local, key)
+
+
+def write_notice(job: NoticeJob, raw: bytes, domain: str, base_url: str, now: int) -> bytes:
+    review = job.review
+    subject = " ".join(compose.CONTROL.sub(" ", review.document.subject).split())
+    return compose.compose(
+        Draft(
+            from_name="Postroom",
+            from_address=f"{NOTICE_NAME}@{domain}",
+            to=(review.reviewer,),
+            reply_to=f"{review_path.PREFIX}{job.token}@{domain}",
+            subject=f"To approve: {subject}"[:200],
+            text=notice_text(review, f"{base_url}/review/{job.token}"),
+            attachments=(DraftAttachment("mail.eml", "application/octet-stream", raw),),
+            message_id=compose.new_message_id(domain, secrets.token_bytes(16)),
+            date_at=now,
+            automated=True,
+        )
+    )
+
+
+def notice_text(review: Review, link: str) -> str:
+    document, hold = review.document, review.hold
+    files = ", ".join(f"{file.filename} ({file.size_bytes} bytes)" for file in review.files) or "none"
+    until = "" if hold.expires_at is None else f"\nIt expires at {to_iso(hold.expires_at)}.\n"
+    quoted = "\n".join(f"| {line}" for line in document.body_text[:SHOWN_TEXT_CHARACTERS].split("\n"))
+    return (
+        f"A mail waits for you to decide. Why it waits: {', '.join(hold.reasons)}.\n{until}\n"
+        f"From:       {document.from_addr}\nRecipients: {', '.join(review.recipients)}\n"
+        f"Subject:    {document.subject}\nFiles:      {files}\n"
+        f"Content:    {hold.content_hash}\n\n{quoted}\n\n"
+        "The whole mail is attached. To decide, answer this mail with one word in its first line,\n"
+        "approve or reject (with a reason behind it, if you like), or open this page, which only shows\n"
+        f"the mail until you press a button:\n\n{link}\n"
+    )
+
+
+async def hand_over(resources: Resources, outbound: Outbound, job: NoticeJob, notice: bytes) -> None:
+    if job.is_local:
+        await deliver_inside(resources, outbound, job, notice)
+        return
+    if job.key is not None:
+        domain, now = resources.config.domain, resources.now()
+        unsigned = Unsigned(f"notice {job.token}", notice, domain, job.key, now)
+        notice = await outbound.signers.sign(unsigned) + notice
+    reviewer = job.review.reviewer
+    await outbound.courier.deliver(OutgoingMail("", reviewer, notice, domain_of(reviewer)))
+
+
+async def deliver_inside(resources: Resources, outbound: Outbound, job: NoticeJob, notice: bytes) -> None:
+    """Never to the inbox that sent the mail: who reads that one could decide about its own sends."""
+    inbox = await resources.db.read(inboxes.find_by_address, mailbox_of(job.review.reviewer))
+    if inbox is None or inbox.id == job.inbox.id:
+        raise DeliveryError("5.1.1 No such reviewer here.", permanent=True, code=550)
+    arrival = Arrival(
+        destinations=(Destination(inbox.id),),
+        raw=notice,
+        trace=f"Received: by {resources.config.domain}\r\n".encode(),
+        peer_ip="",
+        helo="",
+        mail_from="",
+    )
+    await receive_mail(resources, outbound.reader, arrival)
+
+
+def _finish(tx: Tx, delivery: Delivery, state: str, code: int | None, reply: str, now: int) -> None:
+    deliveries.note_answer(tx, delivery, code, reply, 0)
+    deliveries.finish(tx, delivery, state, code, reply, now)
+
+
+def _note_failure(tx: Tx, delivery: Delivery, error: DeliveryError, took: int, now: int) -> None:
+    deliveries.note_answer(tx, delivery, error.code, error.reason, took)
+    wait = None if error.permanent else schedule.wait_after(delivery.kind, delivery.waits_used)
+    if wait is None:
+        deliveries.finish(tx, delivery, deliveries.FAILED, error.code, error.reason, now)
+    else:
+        deliveries.try_again_at(tx, delivery, now + wait, error.code, error.reason)
+
+
+# --- answers
+
+
+async def weigh_answer(resources: Resources, lookup: Lookup, answer: ReviewAnswer) -> None:
+    """Counts when its first new line says so and it is proved to come from that reviewer."""
+    is_his = await is_from_reviewer(resources, lookup, answer)
+    bells = await resources.db.write(apply_answer, answer, is_his, resources.config.base_url, resources.now())
+    resources.db.ring(*bells)
+
+
+async def is_from_reviewer(resources: Resources, lookup: Lookup, answer: ReviewAnswer) -> bool:
+    if answer.is_automated or normalize(answer.from_address) != answer.reviewer:
+        return False
+    if answer.peer_ip == "":  # it never left this server, where From is the inbox that sent it
+        return mailbox_of(answer.mail_from) == mailbox_of(answer.reviewer)
+    mail = await pools.READING.run(parse_mail, answer.content)
+    asked = Examination(answer.message_id, answer.peer_ip, answer.helo, answer.mail_from, 0)
+    verdicts = await examine.judge(answer.content, mail, asked, lookup)
+    return verdicts.dmarc == "pass"
+
+
+def apply_answer(tx: Tx, answer: ReviewAnswer, is_his: bool, base_url: str, now: int) -> list[str]:
+    """The answer is gone with the decision, so that it counts once."""
+    said = ANSWER.fullmatch(answer.first_line)
+    if not review_answers.remove(tx, answer.id):
+        return []
+    if not is_his or said is None or (said[1].lower() == "approve" and said[2].strip()):
+        log.get().info("an answer of a reviewer does not count", message=answer.message_id)
+        return []
+    path = ReviewPath(answer.message_id, review_path.hash_of(answer.reviewer))
+    review = _look_up(tx, path)
+    if review is None:
+        return []
+    note = said[2].strip()[:NOTE_CHARACTERS] or None
+    try:
+        return _decide(tx, review, said[1].lower(), review.hold.content_hash, note, base_url, now)
+    except ApiError as error:
+        log.get().info("a reviewer decided too late", message=answer.message_id, reason=error.message)
+        return []

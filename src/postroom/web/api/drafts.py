@@ -1,0 +1,223 @@
+"""Drafts over REST: written in steps, by whoever may not send as well, and sent as a whole."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import structs
+
+from postroom import pools
+from postroom.accounts.reach import Reach
+from postroom.errors import ApiError, BadRequest, DraftChanged, NotFound
+from postroom.mail.compose import DraftAttachment
+from postroom.mailbox import drafts, inboxes, messages, threads
+from postroom.mailbox.drafts import KeptDraft, KeptFile
+from postroom.outward.orders import DraftVersion, Order, SendAnswer, SendReceipt, require_files_fit
+from postroom.queue import idempotency
+from postroom.resources import Resources
+from postroom.web import draft_body, shapes
+from postroom.web.api.send import accept_order, to_response
+from postroom.web.body import Page
+from postroom.web.call import Call, Tx
+from postroom.web.draft_body import DraftBody, DraftPage, NewFiles, ShownDraft
+from postroom.web.send_body import read_order, require_idempotency_key
+from postroom.web.uploads import SentFile
+
+T = TypeVar("T")
+SEND_ATTEMPTS = 3
+
+
+async def create_draft(call: Call, inbox_id: str, body: DraftBody) -> ShownDraft:
+    """Begin a mail: any field of a send may still be missing"""
+    given = draft_body.read_fields(body)
+    fields = draft_body.merge(b"{}", given)
+
+    def work(tx: Tx, files: list[KeptFile]) -> ShownDraft:
+        inbox = inboxes.get(tx, call.reach, inbox_id)
+        require_named(tx, call.account_id, inbox.id, given)
+        draft = drafts.add(tx, inbox.id, fields, files, call.caller.actor, call.now())
+        return show(tx, [draft])[0]
+
+    return await write_with_files(call.resources, body.attachments or [], work)
+
+
+async def list_drafts(call: Call, inbox_id: str, query: Page) -> DraftPage:
+    """List the drafts of an inbox, newest first"""
+
+    def work(tx: Tx) -> DraftPage:
+        inbox = inboxes.get(tx, call.reach, inbox_id)
+        found, total = drafts.list_of_inbox(tx, inbox.id, query.limit, query.offset)
+        return DraftPage(show(tx, found), total)
+
+    return await call.resources.db.read(work)
+
+
+async def get_draft(call: Call, draft_id: str) -> ShownDraft:
+    """Get a draft"""
+    return await call.resources.db.read(lambda tx: show(tx, [drafts.get(tx, call.reach, draft_id)])[0])
+
+
+async def change_draft(call: Call, draft_id: str, body: DraftBody) -> ShownDraft:
+    """Change a draft: what is not named stays, null clears, attachments stand in for those that were there"""
+    given = draft_body.read_fields(body)
+    unneeded: list[str] = []
+
+    def work(tx: Tx, files: list[KeptFile]) -> ShownDraft:
+        draft = drafts.get_for_change(tx, call.reach, draft_id, call.now())
+        require_named(tx, call.account_id, draft.inbox_id, given)
+        drafts.set_fields(tx, draft.id, draft_body.merge(draft.fields, given))
+        if body.attachments is not msgspec.UNSET:
+            unneeded[:] = drafts.remove_files(tx, draft.id)
+            drafts.add_files(tx, draft.id, files)
+        return show(tx, [drafts.get(tx, call.reach, draft_id)])[0]
+
+    shown = await write_with_files(call.resources, body.attachments or [], work)
+    await remove_blobs(call.resources, unneeded)
+    return shown
+
+
+async def delete_draft(call: Call, draft_id: str) -> None:
+    """Throw a draft away"""
+
+    def work(tx: Tx) -> list[str]:
+        return drafts.remove(tx, drafts.get_for_change(tx, call.reach, draft_id, call.now()).id)
+
+    await remove_blobs(call.resources, await call.resources.db.write(work))
+
+
+async def add_draft_files(call: Call, draft_id: str, body: NewFiles) -> ShownDraft:
+    """Attach files to a draft"""
+    if not body.attachments:
+        raise BadRequest("attachments holds no file.", field="attachments")
+
+    def work(tx: Tx, files: list[KeptFile]) -> ShownDraft:
+        draft = drafts.get_for_change(tx, call.reach, draft_id, call.now())
+        there = drafts.list_files(tx, [draft.id])[draft.id]
+        require_files_fit(file.size_bytes for file in (*there, *files))
+        drafts.add_files(tx, draft.id, files)
+        return show(tx, [draft])[0]
+
+    return await write_with_files(call.resources, body.attachments, work)
+
+
+async def delete_draft_file(call: Call, draft_id: str, filename: str) -> None:
+    """Take a file off a draft"""
+
+    def work(tx: Tx) -> list[str]:
+        draft = drafts.get_for_change(tx, call.reach, draft_id, call.now())
+        return drafts.remove_file(tx, draft.id, filename)
+
+    await remove_blobs(call.resources, await call.resources.db.write(work))
+
+
+async def send_draft(call: Call, draft_id: str) -> shapes.RawReceipt:
+    """Send a draft, which is gone once it is accepted"""
+    for attempt in range(SEND_ATTEMPTS):
+        try:
+            return await send_once(call, draft_id)
+        except DraftChanged:  # between our reading it and its acceptance
+            if attempt == SEND_ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+async def send_once(call: Call, draft_id: str) -> shapes.RawReceipt:
+    found = await call.resources.db.read(look_up, call, draft_id)
+    if isinstance(found, SendAnswer):
+        return to_response(found)
+    draft, files = found
+    order = await to_order(call, draft, files)
+    answer = await accept_order(call, order)
+    if not answer.is_replay:
+        await remove_blobs(call.resources, [file.blob for file in files])
+    return to_response(answer)
+
+
+def look_up(tx: Tx, call: Call, draft_id: str) -> SendAnswer | tuple[KeptDraft, list[KeptFile]]:
+    """The draft first: if it went with this very key, the key is seen after it. A known key is answered
+    although its draft is gone."""
+    draft = drafts.find(tx, call.reach, draft_id)
+    if draft is None and "idempotency-key" not in call.request.headers:
+        raise NotFound("No such draft.")
+    key = require_idempotency_key(call.request)
+    known = idempotency.find_answer(tx, call.account_id, key, hash_of(draft_id), call.now())
+    if known is not None:
+        inboxes.get(tx, call.reach, msgspec.json.decode(known, type=SendReceipt).inbox_id)
+        return SendAnswer(known, is_replay=True)
+    if draft is None:
+        raise NotFound("No such draft.")
+    return draft, drafts.read_files(tx, draft.id)
+
+
+def hash_of(draft_id: str) -> str:
+    return idempotency.hash_request(b"draft", draft_id.encode())
+
+
+async def to_order(call: Call, draft: KeptDraft, files: Sequence[KeptFile]) -> Order:
+    body = draft_body.to_send_body(draft)
+    key = require_idempotency_key(call.request)
+    order = read_order(draft.inbox_id, key, hash_of(draft.id), body)
+    return structs.replace(
+        order,
+        files=await pools.FILES.run(read_files, call.resources, files),
+        draft=DraftVersion(draft.id, draft.version),
+    )
+
+
+def read_files(resources: Resources, files: Iterable[KeptFile]) -> tuple[DraftAttachment, ...]:
+    try:
+        return tuple(
+            DraftAttachment(file.filename, file.content_type, read_content(resources, file)) for file in files
+        )
+    except FileNotFoundError:  # somebody else has just sent, changed or deleted it
+        raise DraftChanged("The draft was changed while it was being sent. Send it again.") from None
+
+
+def read_content(resources: Resources, file: KeptFile) -> bytes:
+    if file.content is not None:
+        return file.content
+    assert file.blob is not None
+    return resources.blobs.get(file.blob)
+
+
+def require_named(tx: Tx, account_id: str, inbox_id: str, given: dict[str, Any]) -> None:
+    """The thread and the message that a draft speaks of are of its inbox."""
+    here = Reach(account_id, None, inbox_id)
+    if given.get("threadId") is not None:
+        threads.get(tx, here, given["threadId"])
+    if given.get("forwardOf") is not None:
+        messages.get(tx, here, given["forwardOf"])
+
+
+def show(tx: Tx, found: Sequence[KeptDraft]) -> list[ShownDraft]:
+    files = drafts.list_files(tx, [draft.id for draft in found])
+    return [draft_body.show(draft, files[draft.id]) for draft in found]
+
+
+async def write_with_files(
+    resources: Resources, sent: Sequence[SentFile], work: Callable[[Tx, list[KeptFile]], T]
+) -> T:
+    """Blobs are durable before the rows that name them."""
+    require_files_fit(len(file.data) for file in sent)
+    files = await pools.FILES.run(put_files, resources, sent) if sent else []
+    try:
+        return await resources.db.write(work, files)
+    except ApiError as error:
+        if error.status < 500:  # of a fault nobody knows whether it came before the commit or after it
+            await remove_blobs(resources, [file.blob for file in files])
+        raise
+
+
+def put_files(resources: Resources, sent: Iterable[SentFile]) -> list[KeptFile]:
+    return [
+        KeptFile(file.filename, file.content_type, len(file.data), content=file.data)
+        if drafts.is_small(file.data)
+        else KeptFile(file.filename, file.content_type, len(file.data), blob=resources.blobs.put(file.data))
+        for file in sent
+    ]
+
+
+async def remove_blobs(resources: Resources, blobs: Iterable[str | None]) -> None:
+    for blob in blobs:
+        if blob is not None:
+            await pools.FILES.run(resources.blobs.remove, blob)

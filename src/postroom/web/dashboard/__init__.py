@@ -1,0 +1,1 @@
+"""The front office: pages for the person who answers for the agents."""

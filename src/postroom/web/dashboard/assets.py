@@ -1,0 +1,56 @@
+"""What a page loads from the server: each file has its hash in its name, and is kept by the browser."""
+
+import gzip
+import hashlib
+from dataclasses import dataclass
+from importlib.resources import files
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from postroom.errors import NotFound
+
+PATH = "/app/static"
+KEPT = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff"}
+# The name on the page, and the files that it is made of.
+MADE_OF = {
+    "office.css": ("tokens.css", "office.css"),
+    "office.js": ("office.js",),
+    "htmx.js": ("htmx.min.js", "hx-ws.min.js"),
+    "favicon.svg": ("favicon.svg",),
+    "waiting.svg": ("waiting.svg",),
+}
+TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    url: str
+    content: bytes
+    packed: bytes
+    media_type: str
+
+
+def load() -> dict[str, Asset]:
+    """By the name that templates use."""
+    folder = files("postroom.web.dashboard").joinpath("static")
+    return {
+        name: _make(name, b"\n".join(folder.joinpath(part).read_bytes() for part in parts))
+        for name, parts in MADE_OF.items()
+    }
+
+
+def _make(name: str, content: bytes) -> Asset:
+    stem, _, suffix = name.rpartition(".")
+    digest = hashlib.sha256(content).hexdigest()[:12]
+    return Asset(f"{PATH}/{stem}-{digest}.{suffix}", content, gzip.compress(content, mtime=0), TYPES[suffix])
+
+
+def answer(request: Request, by_url: dict[str, Asset]) -> Response:
+    asset = by_url.get(request.scope["path"])
+    if asset is None:
+        raise NotFound("No such file.")
+    headers = {**KEPT, "Vary": "Accept-Encoding", "Content-Type": asset.media_type}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(asset.packed, headers={**headers, "Content-Encoding": "gzip"})
+    return Response(asset.content, headers=headers)

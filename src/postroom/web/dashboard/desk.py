@@ -1,0 +1,111 @@
+"""One request of a signed-in person, as a page sees it."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from postroom.accounts import accounts, pauses
+from postroom.accounts.pauses import Pause
+from postroom.accounts.permissions import MANAGE
+from postroom.accounts.sessions import Session
+from postroom.events import events
+from postroom.mailbox import holds, inboxes
+from postroom.mailbox.inboxes import Inbox
+from postroom.web.call import Call, Tx
+from postroom.web.dashboard.forms import own_page
+from postroom.web.dashboard.rendering import HEADERS, Renderer
+
+NOTICE = "postroom_notice"
+NOTICE_SECONDS = 20
+INBOXES_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands around every page."""
+
+    inboxes: list[Inbox]
+    inbox_total: int
+    unread: dict[str, int]
+    held: int
+    pause: Pause | None
+    last_event_id: str
+    is_operator: bool
+
+    @property
+    def unread_total(self) -> int:
+        return sum(self.unread.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    call: Call
+    session: Session
+    renderer: Renderer
+
+    async def show(self, template: str, here: str, status: int = 200, **values: Any) -> Response:
+        """`here` is the word of the rail that the page belongs to."""
+        frame = await self.call.resources.db.read(read_frame, self)
+        request = self.call.request
+        notice = unquote(request.cookies.get(NOTICE, ""))
+        response = self.renderer.page(
+            template,
+            status,
+            desk=self,
+            caller=self.call.caller,
+            session=self.session,
+            frame=frame,
+            here=here,
+            address=address_of(request),
+            notice=notice,
+            **values,
+        )
+        if notice:
+            response.delete_cookie(NOTICE, path="/app")
+        return response
+
+    def may(self, permission: str) -> bool:
+        return permission in self.call.caller.permissions
+
+
+def go(path: str, notice: str = "") -> Response:
+    """To another page, which says what was done."""
+    response = RedirectResponse(path, 303, headers=HEADERS)
+    if notice:
+        response.set_cookie(
+            NOTICE, quote(notice), max_age=NOTICE_SECONDS, path="/app", httponly=True, samesite="lax"
+        )
+    return response
+
+
+def read_frame(tx: Tx, desk: Desk) -> Frame:
+    reach = desk.call.reach
+    shown, total = inboxes.list_within(tx, reach, INBOXES_SHOWN, 0)
+    return Frame(
+        inboxes=shown,
+        inbox_total=total,
+        unread=inboxes.count_unread(tx, [inbox.id for inbox in shown]),
+        held=holds.count_within(tx, reach, holds.HELD),
+        pause=pauses.find(tx, pauses.scope_of(reach)),
+        last_event_id=events.last_id(tx, reach.account_id),
+        is_operator=is_operator(tx, desk),
+    )
+
+
+def is_operator(tx: Tx, desk: Desk) -> bool:
+    """By a link made on the server's machine, or with a key that manages the whole first account."""
+    if desk.session.is_operator:
+        return True
+    is_managing = desk.call.reach.is_account and desk.may(MANAGE)
+    return is_managing and accounts.is_first(tx, desk.call.account_id)
+
+
+def address_of(request: Request) -> str:
+    """The page that is open, to come back to; a part of a page belongs to the whole that asks for it."""
+    if "hx-current-url" in request.headers:
+        return own_page(request.headers["hx-current-url"])
+    query = request.url.query
+    return f"{request.url.path}?{query}" if query else request.url.path

@@ -1,0 +1,73 @@
+"""Forms that a page sends: read into the same kind of types as the bodies of the interface."""
+
+import re
+from typing import Any, get_origin, get_type_hints
+from urllib.parse import parse_qsl
+
+import msgspec
+from msgspec import NODEFAULT, Struct
+from starlette.requests import Request
+
+from postroom.errors import BadRequest, Forbidden, UnsupportedMediaType
+from postroom.web.reading import explain, read_bytes
+
+FORM_LIMIT_BYTES = 2 * 1024 * 1024
+FIELDS_LIMIT = 1000
+HOME = "/app"
+FORM = "application/x-www-form-urlencoded"
+
+_OWN_PATH = re.compile(r"/app(/[\w./~%-]*)?(\?[\w./~%&=+:@,*-]*)?", re.ASCII)
+
+
+async def read_form(request: Request, kind: type[Struct]) -> Any:
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type != FORM:
+        raise UnsupportedMediaType("This is for the forms of the pages.")
+    raw = await read_bytes(request, FORM_LIMIT_BYTES)
+    try:
+        pairs = parse_qsl(raw.decode(), keep_blank_values=True, max_num_fields=FIELDS_LIMIT)
+    except ValueError:
+        raise BadRequest("The form could not be read.") from None
+    try:
+        return msgspec.convert(_to_values(pairs, kind), kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise explain(error) from None
+
+
+def _to_values(pairs: list[tuple[str, str]], kind: type[Struct]) -> dict[str, Any]:
+    """What was left empty is as if it were not there, unless it has to be."""
+    hints = get_type_hints(kind)
+    values: dict[str, Any] = {}
+    for field in msgspec.structs.fields(kind):
+        given = [value.replace("\r\n", "\n") for name, value in pairs if name == field.encode_name]
+        if get_origin(hints[field.name]) is list:
+            values[field.encode_name] = given
+        elif given and (given[-1] != "" or field.default is NODEFAULT):
+            values[field.encode_name] = given[-1]
+    return values
+
+
+def require_own_page(request: Request, base_url: str) -> None:
+    """A change is asked for by one of our pages: the browser says so itself."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        is_own = site == "same-origin"
+    else:
+        is_own = is_own_origin(request.headers.get("origin"), request.headers.get("host"), base_url)
+    if not is_own:
+        raise Forbidden("This was asked for by a page of another site. Open Postroom itself and try again.")
+
+
+def is_own_origin(origin: str | None, host: str | None, base_url: str) -> bool:
+    scheme = base_url.partition("://")[0]
+    return origin is not None and origin in (base_url, f"{scheme}://{host}")
+
+
+def own_path(wanted: str) -> str:
+    """One of our own pages, or else the first: nobody is sent elsewhere."""
+    return wanted if _OWN_PATH.fullmatch(wanted) and "//" not in wanted else HOME
+
+
+def own_page(url: str) -> str:
+    """The same of a whole URL, as browsers name the page that somebody comes from."""
+    return own_path("/" + url.partition("://")[2].partition("/")[2])

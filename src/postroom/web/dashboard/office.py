@@ -1,0 +1,113 @@
+"""The door of the front office: session, route, permission, then the page; the order of the interface."""
+
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import RedirectResponse, Response
+
+from postroom import log
+from postroom.accounts import sessions
+from postroom.accounts.keys import Caller
+from postroom.accounts.permissions import require_any
+from postroom.accounts.sessions import USE_NOTED_AFTER, Session
+from postroom.errors import ApiError, InternalError, MethodNotAllowed
+from postroom.outward.courier import WebhookCourier
+from postroom.resources import Resources
+from postroom.web.call import Call, require_scope
+from postroom.web.dashboard import assets, sign_in
+from postroom.web.dashboard.desk import Desk
+from postroom.web.dashboard.forms import HOME, own_page, require_own_page
+from postroom.web.dashboard.rendering import HEADERS, Renderer
+from postroom.web.dashboard.routes import PAGES
+from postroom.web.reading import read_query
+from postroom.web.request_limit import RequestLimit
+from postroom.web.routing import Route, Router
+
+
+class Office:
+    def __init__(self, resources: Resources, webhook_courier: WebhookCourier) -> None:
+        self._resources = resources
+        self._webhook_courier = webhook_courier
+        self._renderer = Renderer(resources.config.base_url)
+        self._sign_in = sign_in.SignInDesk(resources, self._renderer)
+        self._router = Router(PAGES)
+        self._limit = RequestLimit()
+
+    async def answer(self, request: Request, request_id: str) -> tuple[str, Response]:
+        """The name of the route, and its page. What goes wrong is a page as well."""
+        try:
+            return await self._answer(request)
+        except ClientDisconnect:
+            raise
+        except ApiError as error:
+            if error.status >= 500:
+                log.get().error("request failed", request_id=request_id, reason=error.message)
+            return "error", self._error(request, error)
+        except Exception:
+            log.get().exception("unexpected error", request_id=request_id, route=request.url.path)
+            fault = InternalError("Something went wrong on our side.", request_id=request_id)
+            return "error", self._error(request, fault)
+
+    async def _answer(self, request: Request) -> tuple[str, Response]:
+        path = request.scope["path"]
+        if path.startswith(f"{assets.PATH}/"):
+            return "static", assets.answer(request, self._renderer.by_url)
+        if path == sign_in.PATH:
+            require_method(request, "GET", "HEAD", "POST")
+            return "sign-in", await self._sign_in.answer(request)
+        if path == f"{HOME}/":
+            return HOME, RedirectResponse(HOME, 303, headers=HEADERS)
+        found = await self._find_session(request)
+        if found is None:
+            return "sign-in", sign_in.to_sign_in(request)
+        return await self._open_page(request, *found)
+
+    async def _find_session(self, request: Request) -> tuple[Session, Caller] | None:
+        token = request.cookies.get(sign_in.COOKIE)
+        if not token:
+            return None
+        db, now = self._resources.db, self._resources.now()
+        found = await db.read(sessions.find, token, now)
+        if found is not None and found[0].last_used_at < now - USE_NOTED_AFTER:
+            await db.write(sessions.mark_used, found[0].id, now)
+        return found
+
+    async def _open_page(self, request: Request, session: Session, caller: Caller) -> tuple[str, Response]:
+        """A person's clicks are counted apart from the requests of the account's agents."""
+        self._limit.count(session.id, self._resources.now()).require()
+        found = self._router.find(request.method, request.scope["path"])
+        if isinstance(found, ApiError):
+            raise found
+        route, values = found
+        require_scope(caller, route.scope)
+        require_any(caller.permissions, route.permissions)
+        call = Call(self._resources, caller, request, self._webhook_courier, None)
+        return f"{route.method} {route.path}", await handle(
+            route, Desk(call, session, self._renderer), values
+        )
+
+    def _error(self, request: Request, error: ApiError) -> Response:
+        response = self._renderer.page(
+            "error.html", error.status, error=error, back=own_page(request.headers.get("referer", ""))
+        )
+        if error.retry_after is not None:
+            response.headers["Retry-After"] = str(error.retry_after)
+        return response
+
+
+async def handle(route: Route, desk: Desk, values: dict[str, str]) -> Response:
+    arguments: dict[str, Any] = dict(values)
+    request = desk.call.request
+    if route.query is not None:
+        arguments["query"] = read_query(request, route.query)
+    if route.method != "GET":
+        require_own_page(request, desk.call.resources.config.base_url)
+    if route.body is not None:
+        arguments["body"] = await route.read(request, route.body)
+    response: Response = await route.handler(desk, **arguments)
+    return response
+
+
+def require_method(request: Request, *allowed: str) -> None:
+    if request.method not in allowed:
+        raise MethodNotAllowed(f"This page takes {', '.join(allowed)}.", allow=allowed)

@@ -1,0 +1,1 @@
+"""Every page beside its template."""

@@ -1,0 +1,34 @@
+"""What stands around every page: the rail with its counts, and the button that stops everything."""
+
+from typing import Literal
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from postroom.web.api import pauses
+from postroom.web.body import Boundary
+from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.forms import own_path
+
+
+class RailQuery(Struct, frozen=True):
+    here: str = ""
+
+
+class PauseForm(Struct, frozen=True):
+    action: Literal["pause", "resume"]
+    back: str = ""
+
+
+async def show_rail(desk: Desk, query: RailQuery) -> Response:
+    """The rail alone, with counts of now."""
+    return await desk.show("rail.html", query.here)
+
+
+async def change_pause(desk: Desk, body: PauseForm) -> Response:
+    """Everything within the person's reach."""
+    if body.action == "pause":
+        await pauses.put_pause(desk.call, Boundary())
+        return go(own_path(body.back), "Paused. Nothing leaves until you resume.")
+    await pauses.delete_pause(desk.call, Boundary())
+    return go(own_path(body.back), "Resumed. What nothing else holds goes now.")

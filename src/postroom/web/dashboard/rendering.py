@@ -1,0 +1,84 @@
+"""From values to HTML: templates beside their pages, everything escaped, the same headers on every page."""
+
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import jinja2
+from markupsafe import Markup
+from starlette.responses import Response
+
+from postroom.clock import from_iso, to_iso
+from postroom.web.dashboard import assets
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+    " form-action 'self'; frame-src 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+SIZES = ("bytes", "kB", "MB", "GB")
+
+
+class Renderer:
+    """Templates are read once, at their first use."""
+
+    def __init__(self, base_url: str) -> None:
+        self.assets = assets.load()
+        self.by_url = {asset.url: asset for asset in self.assets.values()}
+        folders = ["", "pages"]
+        self._environment = jinja2.Environment(
+            loader=jinja2.ChoiceLoader(
+                [jinja2.PackageLoader("postroom.web.dashboard", folder) for folder in folders]
+            ),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        self._environment.globals.update(
+            asset=lambda name: self.assets[name].url, base_url=base_url, link=link, moment=moment
+        )
+        self._environment.filters.update(size=size, count=count, path=path_part)
+
+    def page(self, template: str, status: int = 200, **values: Any) -> Response:
+        html = self._environment.get_template(template).render(values)
+        return Response(html, status, media_type="text/html", headers=HEADERS)
+
+
+def moment(at: int | str | None) -> Markup:
+    """A moment in UTC, that the script shows in the reader's zone; the exact one is its title."""
+    if at is None:
+        return Markup("<span class=muted>never</span>")
+    milliseconds = from_iso(at) if isinstance(at, str) else at
+    exact = to_iso(milliseconds)
+    shown = datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%d %b %H:%M")
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(exact, exact, shown)
+
+
+def size(number: float) -> str:
+    power = 0
+    while number >= 1000 and power < len(SIZES) - 1:
+        number, power = number / 1000, power + 1
+    return f"{number:.0f} {SIZES[power]}" if power == 0 or number >= 10 else f"{number:.1f} {SIZES[power]}"
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """`1 message`, `2 messages`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def path_part(value: str) -> str:
+    return quote(value, safe="")
+
+
+def link(path: str, **query: object) -> str:
+    """A path with what is given of its query."""
+    given = {name: value for name, value in query.items() if value not in (None, "", False)}
+    return f"{path}?{urlencode(given)}" if given else path

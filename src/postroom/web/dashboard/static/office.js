@@ -1,0 +1,176 @@
+"use strict";
+// All of it is comfort: every page can be read, and every form sent, without it.
+const $ = (selector, within = document) => within.querySelector(selector);
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+// Times in the reader's zone; the exact one stays in the title.
+const sameDay = new Intl.DateTimeFormat(undefined, {hour: "2-digit", minute: "2-digit"});
+const sameYear = new Intl.DateTimeFormat(undefined, {day: "numeric", month: "short", hour: "2-digit", minute: "2-digit"});
+const longAgo = new Intl.DateTimeFormat(undefined, {dateStyle: "medium"});
+function showTimes(within) {
+  const now = new Date();
+  for (const element of all("time[datetime]", within)) {
+    const at = new Date(element.dateTime);
+    const form = at.toDateString() === now.toDateString() ? sameDay
+      : at.getFullYear() === now.getFullYear() ? sameYear : longAgo;
+    element.textContent = form.format(at);
+  }
+}
+
+function refresh(within) {
+  showTimes(within);
+  const rail = $("#rail");
+  if (!rail) return;
+  const held = Number(rail.dataset.held);
+  document.title = (held ? `(${held}) ` : "") + document.title.replace(/^\(\d+\) /, "");
+  const icon = $("#favicon");
+  const wanted = held ? icon.dataset.waiting : icon.dataset.idle;
+  if (icon.getAttribute("href") !== wanted) icon.setAttribute("href", wanted);
+}
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (button) {
+    await navigator.clipboard.writeText(button.dataset.copy);
+    button.classList.add("fresh");
+    say("Copied.");
+  } else if (event.target.closest("[data-help]")) {
+    $("#help").showModal();
+  }
+});
+
+document.addEventListener("submit", (event) => {
+  const question = event.submitter?.dataset.confirm || event.target.dataset.confirm;
+  if (question && !window.confirm(question)) event.preventDefault();
+});
+
+// A list: j and k move through its rows, Enter opens, and Esc comes back to the row that was left.
+const rows = () => all("[data-row]");
+const place = (path) => `row:${path}`;
+function moveBy(step) {
+  const list = rows();
+  if (!list.length) return;
+  const at = list.findIndex((row) => row.contains(document.activeElement));
+  const next = list[Math.min(Math.max(at + step, 0), list.length - 1)];
+  focusRow(next);
+}
+function focusRow(row) {
+  const target = row.matches("a, [tabindex]") ? row : $("a", row);
+  target.focus();
+  target.scrollIntoView({block: "nearest"});
+}
+function rowOf(element) { return element?.closest?.("[data-row]") }
+
+addEventListener("pagehide", () => {
+  const row = rowOf(document.activeElement);
+  if (row) sessionStorage.setItem(place(location.pathname), row.dataset.row);
+});
+function restoreRow() {
+  const left = sessionStorage.getItem(place(location.pathname));
+  const row = left && rows().find((each) => each.dataset.row === left);
+  if (row && document.activeElement === document.body) focusRow(row);
+}
+
+let waitsForPlace = 0;
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  const isTyping = event.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]");
+  if (event.key === "Escape") {
+    if ($("dialog[open]")) return;
+    if (isTyping) return void event.target.blur();
+    const back = $("[data-back]");
+    if (back) back.click();
+    return;
+  }
+  if (isTyping || $("dialog[open]")) return;
+  const used = event.key === "g" ? (waitsForPlace = Date.now() + 1500)
+    : Date.now() < waitsForPlace ? goTo(event.key) : act(event.key);
+  if (used) event.preventDefault();
+});
+function goTo(key) {
+  waitsForPlace = 0;
+  const link = $(`#rail a[data-go="${CSS.escape(key)}"]`);
+  link?.click();
+  return link;
+}
+function act(key) {
+  if (key === "/") return $("#q")?.focus() || $("#q");
+  if (key === "?") return $("#help").showModal() || true;
+  if (key === "j" || key === "k") return moveBy(key === "j" ? 1 : -1) || true;
+  // A page names its keys: data-key on what the key presses, in the row that has the focus first.
+  const row = rowOf(document.activeElement);
+  const name = `[data-key="${CSS.escape(key)}"]`;
+  const target = (row && $(name, row)) || $(name);
+  if (!target) return false;
+  if (target.matches("textarea, input:not([type=checkbox])")) target.focus();
+  else target.click();
+  return true;
+}
+
+// Live: the server says that something happened and where; what wants to know asks for it.
+let last = document.body.dataset.last;
+let brokenAt = null;
+function say(text) {
+  const line = $("#live");
+  if (!line) return;
+  line.textContent = text;
+  clearTimeout(say.timer);
+  if (text) say.timer = setTimeout(showConnection, 2500);
+}
+function showConnection() {
+  const since = brokenAt && sameDay.format(brokenAt);
+  $("#live").textContent = since ? `Not live since ${since}. Trying again…` : "";
+}
+document.addEventListener("htmx:ws:before:connection", (event) => {
+  const url = new URL(event.detail.connection.url);
+  if (last) url.searchParams.set("after", last);
+  event.detail.connection.url = url.href;
+});
+document.addEventListener("htmx:ws:after:connection", () => {
+  brokenAt = null;
+  showConnection();
+  document.body.dataset.live = "yes";
+});
+document.addEventListener("htmx:ws:close", (event) => {
+  delete document.body.dataset.live;
+  if (event.detail.code === 4001) return void location.reload();
+  if (document.hidden) return;
+  brokenAt ??= new Date();
+  setTimeout(() => brokenAt && showConnection(), 1500);
+});
+document.addEventListener("htmx:ws:after:message:incoming", async (event) => {
+  const news = await event.detail.message.json();
+  last = news.last || last;
+  const tell = (name) => document.body.dispatchEvent(new CustomEvent(name, {detail: news}));
+  tell("live");
+  for (const kind of Object.keys(news.counts)) tell(`live-${kind.replace("message.", "")}`);
+  for (const where of news.places) if (where) tell(`live-${where}`);
+  announce(news);
+});
+
+// New rows come by themselves only where nobody is reading; else a button says how many there are.
+let newRows = 0;
+function announce(news) {
+  const button = $("#news");
+  if (!button) return;
+  const counts = Object.entries(news.counts);
+  newRows += counts.reduce((sum, [kind, count]) => sum + (kind === "message.received" ? count : 0), 0);
+  const isReading = scrollY > 8 || rowOf(document.activeElement) || all("[data-row] input:checked").length;
+  if (!isReading) return takeNews();
+  if (newRows) {
+    button.hidden = false;
+    button.textContent = `${newRows} new`;
+  }
+}
+function takeNews() {
+  newRows = 0;
+  $("#news").hidden = true;
+  document.body.dispatchEvent(new CustomEvent("rows"));
+}
+document.addEventListener("click", (event) => {
+  if (event.target.closest("#news")) { scrollTo(0, 0); takeNews() }
+});
+
+document.addEventListener("htmx:after:swap", () => refresh(document));
+refresh(document);
+restoreRow();

@@ -1,0 +1,144 @@
+"""The body of a draft: the fields of a send, any of which may be missing, each valid by itself."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from postroom.accounts.actors import Actor
+from postroom.clock import to_iso
+from postroom.errors import BadRequest
+from postroom.mailbox.drafts import KeptDraft, KeptFile
+from postroom.outward.orders import RECIPIENTS_LIMIT
+from postroom.web.body import parse_moment
+from postroom.web.reading import explain
+from postroom.web.send_body import (
+    Addresses,
+    Body,
+    BodyHtml,
+    Metadata,
+    OwnHeaders,
+    SendAt,
+    SendBody,
+    UndoSeconds,
+    read_addresses,
+    read_headers,
+    read_reply_to,
+    require_subject,
+)
+from postroom.web.shapes import Timestamp
+from postroom.web.uploads import LISTS, SentFile
+
+Id = Annotated[str, Meta(max_length=100)]
+
+
+class DraftBody(Struct, rename="camel", frozen=True):
+    """In a change null clears, and attachments that are given stand in for all that were there."""
+
+    to: Addresses | UnsetType | None = UNSET
+    body: Body | UnsetType | None = UNSET
+    subject: str | UnsetType | None = UNSET
+    body_html: BodyHtml | UnsetType | None = UNSET
+    thread_id: Id | UnsetType | None = UNSET
+    include_quote: bool | UnsetType | None = UNSET
+    reply_to: str | UnsetType | None = UNSET
+    cc: Addresses | UnsetType | None = UNSET
+    bcc: Addresses | UnsetType | None = UNSET
+    attachments: list[SentFile] | UnsetType | None = UNSET
+    automated: bool | UnsetType | None = UNSET
+    reply_all: bool | UnsetType | None = UNSET
+    forward_of: Id | UnsetType | None = UNSET
+    headers: OwnHeaders | UnsetType | None = UNSET
+    metadata: Metadata | UnsetType | None = UNSET
+    send_at: SendAt | UnsetType | None = UNSET
+    undo_seconds: UndoSeconds | UnsetType | None = UNSET
+
+
+class NewFiles(Struct, rename="camel", frozen=True):
+    attachments: Annotated[list[SentFile], Meta(min_length=1, max_length=100)] = []
+
+
+class ShownFile(Struct, rename="camel", frozen=True):
+    filename: str
+    content_type: str
+    size_bytes: int
+
+
+class ShownDraft(Struct, rename="camel", frozen=True, kw_only=True):
+    """What is missing is null or empty."""
+
+    id: str
+    inbox_id: str
+    to: list[str] = []
+    cc: list[str] = []
+    bcc: list[str] = []
+    subject: str | None = None
+    body: str | None = None
+    body_html: str | None = None
+    thread_id: str | None = None
+    include_quote: bool = True
+    reply_to: str | None = None
+    reply_all: bool = False
+    forward_of: str | None = None
+    automated: bool = False
+    headers: dict[str, str] = {}
+    metadata: dict[str, str] = {}
+    send_at: str | None = None
+    undo_seconds: int = 0
+    attachments: list[ShownFile]
+    created_by: Actor
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class DraftPage(Struct, rename="camel", frozen=True):
+    data: list[ShownDraft]
+    total: int
+
+
+def read_fields(body: DraftBody) -> dict[str, Any]:
+    """What the body names, in the words of the interface; None is to be cleared."""
+    given: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(body, attachments=UNSET))
+    for name in LISTS:
+        if given.get(name) is not None:
+            given[name] = [str(address) for address in read_addresses(name, given[name])]
+            if len(given[name]) > RECIPIENTS_LIMIT:
+                raise BadRequest(f"A mail can have {RECIPIENTS_LIMIT} recipients.", field=name)
+    if given.get("subject") is not None:
+        require_subject(given["subject"])
+    if given.get("sendAt") is not None:
+        parse_moment(given["sendAt"])
+    read_reply_to(given.get("replyTo"))
+    read_headers(given.get("headers") or {})
+    return given
+
+
+def merge(fields: bytes, given: dict[str, Any]) -> bytes:
+    merged = {**msgspec.json.decode(fields), **given}
+    return msgspec.json.encode({name: value for name, value in merged.items() if value is not None})
+
+
+def to_send_body(draft: KeptDraft) -> SendBody:
+    """Complete, or the error that names what is missing; its files come by themselves."""
+    try:
+        return msgspec.json.decode(draft.fields, type=SendBody)
+    except msgspec.ValidationError as error:
+        raise explain(error) from None
+
+
+def show(draft: KeptDraft, files: list[KeptFile]) -> ShownDraft:
+    return msgspec.convert(
+        {
+            **msgspec.json.decode(draft.fields),
+            "id": draft.id,
+            "inboxId": draft.inbox_id,
+            "attachments": [
+                {"filename": file.filename, "contentType": file.content_type, "sizeBytes": file.size_bytes}
+                for file in files
+            ],
+            "createdBy": msgspec.to_builtins(draft.actor),
+            "createdAt": to_iso(draft.created_at),
+            "updatedAt": to_iso(draft.updated_at),
+        },
+        ShownDraft,
+    )

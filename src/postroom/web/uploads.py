@@ -1,0 +1,99 @@
+"""Bodies that may carry files: JSON with base64, or multipart, read within limits of size and time."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException
+from starlette.requests import Request
+from starlette.types import Message, Receive
+
+from postroom.errors import BadRequest, PayloadTooLarge, RequestTimeout
+from postroom.outward.orders import FILES_LIMIT_BYTES, require_files_fit
+from postroom.web.reading import explain, read_json
+
+T = TypeVar("T", bound=Struct)
+
+MULTIPART_LIMIT_BYTES = FILES_LIMIT_BYTES + 4 * 1024 * 1024
+JSON_LIMIT_BYTES = FILES_LIMIT_BYTES * 4 // 3 + 4 * 1024 * 1024
+UPLOAD_SECONDS = 600.0
+FILES_LIMIT = 100
+LISTS = ("to", "cc", "bcc")
+OBJECTS = ("headers", "metadata")
+
+
+class SentFile(Struct, rename="camel", frozen=True):
+    filename: str
+    data: Annotated[bytes, Meta(description="The content in base64.")]
+    content_type: str = "application/octet-stream"
+
+
+async def read_with_files(request: Request, kind: type[T]) -> T:
+    """`kind` has a field `attachments`, a list of files."""
+    if request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        try:
+            async with asyncio.timeout(UPLOAD_SECONDS):
+                return await read_multipart(request, kind)
+        except TimeoutError:
+            raise RequestTimeout("The form did not arrive in time.") from None
+    body: T = await read_json(request, kind, JSON_LIMIT_BYTES, UPLOAD_SECONDS)
+    return body
+
+
+async def read_multipart(request: Request, kind: type[T]) -> T:
+    """Files go to disk while they come in; what is too large is not read to its end."""
+    counted = Request(request.scope, counting(request.receive, MULTIPART_LIMIT_BYTES))
+    try:
+        async with counted.form(max_files=FILES_LIMIT, max_part_size=4 * 1024 * 1024) as form:
+            files = [file for file in form.getlist("attachments") if isinstance(file, UploadFile)]
+            require_files_fit(file.size or 0 for file in files)
+            return to_body(form, [await read_file(file) for file in files], kind)
+    except MultiPartException as error:
+        raise BadRequest(f"The form could not be read: {error.message}") from None
+
+
+def counting(receive: Receive, limit: int) -> Receive:
+    seen = 0
+
+    async def receive_and_count() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > limit:
+            raise PayloadTooLarge("Attachments can have 25 MB in total.")
+        return message
+
+    return receive_and_count
+
+
+async def read_file(file: UploadFile) -> SentFile:
+    content = await file.read()
+    return SentFile(file.filename or "", content, file.content_type or "application/octet-stream")
+
+
+def to_body(form: FormData, files: Sequence[SentFile], kind: type[T]) -> T:
+    fields: dict[str, Any] = {}
+    for name in form:
+        values = [value for value in form.getlist(name) if isinstance(value, str)]
+        if values and name != "attachments":
+            fields[name] = read_values(name, values)
+    try:
+        body = msgspec.convert(fields, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise explain(error) from None
+    return msgspec.structs.replace(body, attachments=list(files)) if files else body
+
+
+def read_values(name: str, values: list[str]) -> Any:
+    """Addresses may be repeated, headers and metadata are JSON objects, of all else the last one counts."""
+    if name in LISTS:
+        return values
+    if name not in OBJECTS:
+        return values[-1]
+    try:
+        return msgspec.json.decode(values[-1], type=dict[str, str])
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        raise BadRequest(f"{name} must be a JSON object of strings.", field=name) from None

@@ -1,0 +1,52 @@
+"""What a start says: where everything is, and how to begin."""
+
+import shlex
+
+from postroom import __version__
+from postroom.assembly import Postroom
+from postroom.config import CAPTURE, Config, Endpoint
+
+
+def welcome(postroom: Postroom) -> str:
+    config = postroom.resources.config
+    place = "PostgreSQL" if config.database_url else str(config.data_dir)
+    lines = [
+        f"Postroom {__version__} is ready.",
+        "",
+        f"  Pages     {config.base_url}/app",
+        f"  API       {config.base_url}",
+        f"  API docs  {config.base_url}/docs",
+        f"  SMTP      {Endpoint(config.smtp.host, postroom.smtp_port)}",
+        f"  Data      {place}",
+        f"  Mail out  {way_out(config)}",
+    ]
+    if postroom.first_token is None:
+        return "\n".join(
+            [*lines, "", "A new API key: postroom keys create --account default --name NAME", ""]
+        )
+    return "\n".join(
+        [
+            *lines,
+            f"  API key   {postroom.first_token}   (shown only now: keep it)",
+            f"  Sign in   {link_url(config, postroom.first_link or '')}   (works once)",
+            "",
+            "Create your first inbox:",
+            "",
+            f"  curl -X POST {config.base_url}/v1/inboxes \\",
+            f"    -H {shlex.quote(f'Authorization: Bearer {postroom.first_token}')} \\",
+            "    -H 'Content-Type: application/json' \\",
+            """    -d '{"mailboxName": "hello", "displayName": "My first agent"}'""",
+            "",
+        ]
+    )
+
+
+def link_url(config: Config, token: str) -> str:
+    return f"{config.base_url or f'http://{config.http}'}/app/sign-in?link={token}"
+
+
+def way_out(config: Config) -> str:
+    """Without the password of a relay."""
+    if config.outbound == CAPTURE:
+        return "captured: mail for outside is kept and never sent (POSTROOM_OUTBOUND=mx sends it)"
+    return "straight to the recipients' servers" if config.outbound == "mx" else "through a relay"

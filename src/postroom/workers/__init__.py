@@ -1,0 +1,1 @@
+"""Mail in, read in processes of its own: the worker, its foreman, and the line between them."""

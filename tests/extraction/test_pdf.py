@@ -1,0 +1,133 @@
+"""PDF files: pages in any encoding, what was filled in, what was noted, and passwords."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postroom.extraction.extract import extract
+from postroom.mail.extraction import MAX_TEXT_CHARS, METHODS, REASONS, Extraction
+from tests.extraction.pdf_files import cid_font, document, to_unicode
+
+LOCKED = Path(__file__).parent / "samples" / "locked.pdf.gz"
+FORM = "/AcroForm << /Fields [6 0 R 7 0 R 8 0 R 9 0 R 10 0 R 11 0 R] >>"
+PLACE = "/Subtype /Widget /Rect [10 10 90 30]"
+# A hand-drawn look for a box, without which it is neither on nor off.
+LOOK = "/AP << /N << /Paid << >> /Off << >> >> >>"
+
+
+def read(content: bytes) -> Extraction:
+    return extract("application/pdf", "a.pdf", content)
+
+
+def field(entries: str) -> bytes:
+    return f"<< /Type /Annot {PLACE} {entries} >>".encode()
+
+
+def form(*fields: bytes) -> bytes:
+    places = " ".join(f"{number} 0 R" for number in range(6, 6 + len(fields)))
+    return document(b"(A form)", more=fields, annotations=places, catalog=FORM)
+
+
+def named_by_glyphs(names: str) -> bytes:
+    return (
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Odd "
+        f"/Encoding << /Type /Encoding /Differences [1 {names}] >> >>"
+    ).encode()
+
+
+def hexed(text: str, codec: str) -> bytes:
+    return b"<%s>" % text.encode(codec).hex().encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (document(rb"(\001\002\003)", named_by_glyphs("/H /eacute /uni20AC")), "Hé€"),
+        (
+            document(
+                rb"(caf\216)",
+                b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /MacRomanEncoding >>",
+            ),
+            "café",
+        ),
+        (document(hexed("日本語", "cp932"), cid_font("90ms-RKSJ-H", "Japan1")), "日本語"),
+        (document(hexed("日本", "utf-16-be"), cid_font("UniJIS-UCS2-H", "Japan1")), "日本"),
+        (document(hexed("中文", "gbk"), cid_font("GBK-EUC-H", "GB1")), "中文"),
+        (document(hexed("中文", "big5"), cid_font("ETen-B5-H", "CNS1")), "中文"),
+        (document(hexed("한국", "cp949"), cid_font("KSCms-UHC-H", "Korea1")), "한국"),
+        (
+            document(
+                b"<000100020003>",
+                cid_font("Identity-H", "Identity", "/ToUnicode 6 0 R"),
+                (to_unicode({1: "fi", 2: "😀", 3: "я"}),),
+            ),
+            "fi😀я",
+        ),
+        (
+            document(
+                b"<000100020003>",
+                cid_font("Identity-H", "Identity", "/ToUnicode 6 0 R"),
+                (to_unicode({1: "\uf041", 2: "\uf042", 3: "\uf0e9"}),),
+            ),
+            "ABé",
+        ),
+        (b"some bytes of a broken sender\n" + document(b"(words)"), "words"),
+    ],
+)
+def test_words_in_odd_encodings_are_read(content: bytes, text: str) -> None:
+    assert read(content) == Extraction("pdf", text)
+
+
+def test_what_was_filled_in_is_told_with_the_name_of_its_field() -> None:
+    content = form(
+        field("/FT /Tx /T (name) /TU (Your name) /V <FEFF004A00FC0072>"),
+        field("/FT /Tx /T (notes) /V (two\rlines)"),
+        field("/FT /Ch /Ff 131072 /T (size) /Opt [(S) (M)] /V (M)"),
+        field(f"/FT /Btn /T (state) /V /Paid /AS /Paid {LOOK}"),
+        field("/FT /Tx /T (empty)"),
+        field("/FT /Tx /Ff 8192 /T (pin) /V (1234)"),
+    )
+    assert read(content) == Extraction(
+        "pdf", "A form\nYour name: Jür\nnotes: two\nlines\nsize: M\nstate: Paid"
+    )
+
+
+def test_boxes_left_empty_and_hidden_fields_are_not_told() -> None:
+    content = form(
+        field(f"/FT /Btn /T (state) /V /Off /AS /Off {LOOK}"),
+        field("/FT /Tx /F 2 /T (hidden) /V (secret)"),
+        field("/FT /Tx /F 32 /T (unseen) /V (secret)"),
+    )
+    assert read(content) == Extraction("pdf", "A form")
+
+
+def test_notes_on_a_page_are_told_with_their_writer() -> None:
+    notes = (
+        "<< /Type /Annot /Subtype /Text /Rect [0 0 9 9] /T (Ann) /Contents (Please check) >>"
+        "<< /Type /Annot /Subtype /FreeText /Rect [0 0 9 9] /Contents <FEFF0416> >>"
+        "<< /Type /Annot /Subtype /Popup /Rect [0 0 9 9] /Contents (no) >>"
+        "<< /Type /Annot /Subtype /Text /F 2 /Rect [0 0 9 9] /Contents (hidden) >>"
+    )
+    assert read(document(b"(A page)", annotations=notes)) == Extraction("pdf", "A page\nAnn: Please check\nЖ")
+
+
+def test_a_password_is_its_own_reason() -> None:
+    assert read(gzip.decompress(LOCKED.read_bytes())) == Extraction("encrypted", None)
+
+
+def test_very_many_notes_stop_at_the_limit() -> None:
+    note = "<< /Type /Annot /Subtype /Text /Rect [0 0 9 9] /Contents (%d %s) >>"
+    notes = "".join(note % (number, "word " * 100) for number in range(3_000))
+    assert len(read(document(b"(A page)", annotations=notes)).text or "") <= MAX_TEXT_CHARS
+
+
+@given(st.data())
+def test_any_flipped_bytes_end_in_a_text_or_a_reason(data: st.DataObject) -> None:
+    content = bytearray(form(field("/FT /Tx /T (a) /V (b)"), field(f"/FT /Btn /T (c) /AS /Paid {LOOK}")))
+    for _ in range(data.draw(st.integers(1, 5))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    found = read(bytes(content))
+    assert found.method in (REASONS if found.text is None else METHODS)

@@ -1,0 +1,278 @@
+"""An appointment is read from a calendar file, whoever wrote it; any bytes give an answer."""
+
+from datetime import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postroom.mail.calendar import MAX_ATTENDEES, MAX_EVENTS, Calendar, read_calendar, read_events
+from tests.mail.soundness import assert_strings_can_be_stored
+
+ZONE = """BEGIN:VTIMEZONE
+TZID:{name}
+BEGIN:STANDARD
+DTSTART:16011028T030000
+RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10
+TZOFFSETFROM:+0200
+TZOFFSETTO:+0100
+END:STANDARD
+BEGIN:DAYLIGHT
+DTSTART:16010325T020000
+RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3
+TZOFFSETFROM:+0100
+TZOFFSETTO:+0200
+END:DAYLIGHT
+END:VTIMEZONE
+"""
+INVITATION = """UID:7@postroom.example
+SUMMARY:Plan\\, part 2\\; and
+  more
+DTSTART;TZID=Europe/Berlin:20261120T100000
+DTEND;TZID=Europe/Berlin:20261120T113000
+LOCATION:Room 7\\nsecond floor
+ORGANIZER;CN="Ann, Example":mailto:ann@postroom.example
+ATTENDEE;CN=Bob;RSVP=TRUE;PARTSTAT=NEEDS-ACTION:mailto:bob@postroom.example
+ATTENDEE:MAILTO:cleo@postroom.example
+RRULE:FREQ=WEEKLY;COUNT=4
+DESCRIPTION:Bring\\nthe plan
+BEGIN:VALARM
+SUMMARY:not this
+DTSTART:20000101T000000Z
+END:VALARM
+"""
+
+
+def calendar(event: str, method: str = "REQUEST", zone: str = "", kind: str = "VEVENT") -> bytes:
+    lines = f"BEGIN:VCALENDAR\nMETHOD:{method}\n{zone}BEGIN:{kind}\n{event}\nEND:{kind}\nEND:VCALENDAR\n"
+    return lines.replace("\n", "\r\n").encode()
+
+
+def read(event: str, method: str = "REQUEST", zone: str = "", kind: str = "VEVENT") -> Calendar:
+    found = read_calendar(calendar(event, method, zone, kind))
+    assert found is not None
+    return found
+
+
+def at(written: str) -> int:
+    return int(datetime.fromisoformat(written).timestamp() * 1000)
+
+
+def test_an_invitation_tells_what_when_where_and_who() -> None:
+    assert read(INVITATION) == Calendar(
+        method="REQUEST",
+        uid="7@postroom.example",
+        summary="Plan, part 2; and more",
+        start="2026-11-20T10:00:00",
+        end="2026-11-20T11:30:00",
+        start_at=at("2026-11-20T09:00Z"),
+        end_at=at("2026-11-20T10:30Z"),
+        all_day=False,
+        time_zone="Europe/Berlin",
+        location="Room 7 second floor",
+        organizer="Ann, Example <ann@postroom.example>",
+        attendees=("Bob <bob@postroom.example>", "cleo@postroom.example"),
+        attendee_count=2,
+        answer_expected=True,
+        recurrence="FREQ=WEEKLY;COUNT=4",
+        status="",
+        description="Bring\nthe plan",
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "more", "is_expected"),
+    [
+        ("REQUEST", "ATTENDEE;RSVP=TRUE:mailto:a@x.example", True),
+        ("request", "ATTENDEE;RSVP=true:mailto:a@x.example", True),
+        ("REQUEST", "ATTENDEE;PARTSTAT=NEEDS-ACTION:mailto:a@x.example", True),
+        ("REQUEST", "ATTENDEE;RSVP=FALSE;PARTSTAT=NEEDS-ACTION:mailto:a@x.example", False),
+        ("REQUEST", "ATTENDEE;PARTSTAT=ACCEPTED:mailto:a@x.example", False),
+        ("REQUEST", "STATUS:CANCELLED\nATTENDEE;RSVP=TRUE:mailto:a@x.example", False),
+        ("CANCEL", "ATTENDEE;RSVP=TRUE:mailto:a@x.example", False),
+        ("REPLY", "ATTENDEE;RSVP=TRUE:mailto:a@x.example", False),
+        ("PUBLISH", "ATTENDEE;RSVP=TRUE:mailto:a@x.example", False),
+        ("REQUEST", "SUMMARY:alone", False),
+    ],
+)
+def test_an_answer_is_expected_of_an_open_request_that_asks_for_one(
+    method: str, more: str, is_expected: bool
+) -> None:
+    assert read(more, method).answer_expected is is_expected
+
+
+@pytest.mark.parametrize(
+    ("times", "start", "end", "start_at", "end_at"),
+    [
+        ("DTSTART:20261120T100000Z", "2026-11-20T10:00:00", "2026-11-20T10:00:00", "10:00", "10:00"),
+        (
+            "DTSTART:20261120T100000Z\nDURATION:PT1H30M",
+            "2026-11-20T10:00:00",
+            "2026-11-20T11:30:00",
+            "10:00",
+            "11:30",
+        ),
+        ("DTSTART:20261120T100000", "2026-11-20T10:00:00", "2026-11-20T10:00:00", None, None),
+        ("DTSTART;TZID=Nowhere:20261120T1000", "2026-11-20T10:00:00", "2026-11-20T10:00:00", None, None),
+        ("DTSTART;VALUE=DATE:20261120", "2026-11-20", "2026-11-21", None, None),
+        ("DTSTART;VALUE=DATE:20261120\nDURATION:P1W", "2026-11-20", "2026-11-27", None, None),
+        ("DTSTART:20261320T100000Z", "", "", None, None),
+        ("DTSTART:20261120T100060Z", "2026-11-20T10:00:59", "2026-11-20T10:00:59", "10:00:59", "10:00:59"),
+        ("DTSTART:99991231T235959Z\nDURATION:P999999D", "9999-12-31T23:59:59", "", None, None),
+    ],
+)
+def test_times_are_read_as_they_are_written(
+    times: str, start: str, end: str, start_at: str | None, end_at: str | None
+) -> None:
+    found = read(times)
+    assert (found.start, found.end, found.all_day) == (start, end, len(start) == 10)
+    if not start.startswith("9999"):
+        assert found.start_at == (start_at and at(f"2026-11-20T{start_at}Z"))
+        assert found.end_at == (end_at and at(f"2026-11-20T{end_at}Z"))
+
+
+@pytest.mark.parametrize(
+    ("name", "zone", "summer", "winter"),
+    [
+        ("America/New_York", "", "14:00", "15:00"),
+        ("/mozilla.org/20050126_1/America/New_York", "", "14:00", "15:00"),
+        ("Pacific Standard Time", "", "17:00", "18:00"),
+        ("Our own zone", ZONE, "08:00", "09:00"),
+        ("(UTC+01:00) Amsterdam, Berlin, Rome", ZONE, "08:00", "09:00"),
+    ],
+)
+def test_local_times_become_utc_by_name_or_by_the_rules_that_came_along(
+    name: str, zone: str, summer: str, winter: str
+) -> None:
+    for day, utc in (("20260720", summer), ("20261120", winter)):
+        found = read(f'DTSTART;TZID="{name}":{day}T100000', zone=zone.format(name=name))
+        assert found.start_at == at(f"{day[:4]}-{day[4:6]}-{day[6:]}T{utc}Z")
+        assert found.time_zone == name
+
+
+def test_rules_change_on_the_very_day_they_name() -> None:
+    zone = ZONE.format(name="Z")
+    for moment, utc in (
+        ("20260329T015900", "2026-03-29T00:59Z"),
+        ("20260329T030000", "2026-03-29T01:00Z"),
+        ("20261025T023000", "2026-10-25T00:30Z"),
+        ("20261025T030000", "2026-10-25T02:00Z"),
+    ):
+        assert read(f"DTSTART;TZID=Z:{moment}", zone=zone).start_at == at(utc)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "RRULE:FREQ=YEARLY;BYMONTH=99;BYDAY=9XX",
+        "RRULE:FREQ=SECONDLY",
+        "RRULE:;;==;FREQ=YEARLY;UNTIL=0001",
+        "RDATE:x,20260101T000000,,",
+        "TZOFFSETTO:+9999",
+        "TZOFFSETTO:nonsense",
+        "DTSTART:00010101T000000",
+    ],
+)
+def test_nonsense_in_the_rules_of_a_zone_gives_an_answer(rule: str) -> None:
+    observance = f"BEGIN:STANDARD\nDTSTART:20200229T000000\n{rule}\nEND:STANDARD\n"
+    zone = f"BEGIN:VTIMEZONE\nTZID:Z\n{observance}END:VTIMEZONE\n"
+    for moment in ("20260720T100000", "00010101T000000", "99991231T235959"):
+        assert read(f"DTSTART;TZID=Z:{moment}", zone=zone).time_zone == "Z"
+
+
+def test_of_a_series_with_exceptions_the_series_is_told() -> None:
+    raw = (
+        b"BEGIN:VCALENDAR\nBEGIN:VEVENT\nRECURRENCE-ID:20260101\nSUMMARY:exception\nEND:VEVENT\n"
+        b"BEGIN:VEVENT\nSUMMARY:series\nEND:VEVENT\nEND:VCALENDAR"
+    )
+    found = read_calendar(raw)
+    assert found is not None
+    assert found.summary == "series"
+    assert [event.summary for event in read_events(raw)] == ["exception", "series"]
+
+
+def test_a_task_is_read_with_its_due_time() -> None:
+    assert read("SUMMARY:Pay\nDUE:20261120T100000Z", kind="VTODO").end_at == at("2026-11-20T10:00Z")
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"words", b"BEGIN:VCALENDAR", b"BEGIN:VCALENDAR\nEND:VCALENDAR", b"\xff\xfe\0"]
+)
+def test_a_file_without_an_appointment_has_none(raw: bytes) -> None:
+    assert read_calendar(raw) is None
+
+
+def test_folded_letters_and_old_charsets_are_read() -> None:
+    letter = "ü".encode()
+    raw = calendar("SUMMARY:Gr@").replace(b"@", letter[:1] + b"\r\n " + letter[1:])
+    assert (found := read_calendar(raw)) is not None
+    assert found.summary == "Grü"
+    assert (found := read_calendar(calendar("SUMMARY:Gr@").replace(b"@", b"\xfc"))) is not None
+    assert found.summary == "Grü"
+
+
+def test_very_many_of_anything_stop_at_the_bound() -> None:
+    found = read("ATTENDEE;RSVP=TRUE:mailto:a@x.example\n" * 5_000)
+    assert found.attendee_count == MAX_ATTENDEES
+    events = b"BEGIN:VCALENDAR\n" + b"BEGIN:VEVENT\nEND:VEVENT\n" * 5_000
+    assert len(list(read_events(events))) == MAX_EVENTS
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        b"BEGIN:VEVENT\n",
+        b"BEGIN:VTIMEZONE\nTZID:Z\nBEGIN:STANDARD\n",
+        b"\n ",
+        b"ATTENDEE" + b';A="',
+        b"SUMMARY;X=y",
+        b"SUMMARY:\\\\\\",
+        b"RDATE:20200101T000000,",
+        b"-",
+        b";=",
+        b'"',
+    ],
+)
+def test_long_hostile_calendars_are_read_in_one_pass(unit: bytes) -> None:
+    raw = b"BEGIN:VCALENDAR\nBEGIN:VEVENT\n" + unit * (2_000_000 // len(unit)) + b"\nEND:VEVENT"
+    found = read_calendar(raw)
+    assert found is None or found.method == ""
+
+
+PIECES = st.sampled_from(
+    [
+        *("BEGIN:VEVENT", "END:VEVENT", "BEGIN:VTIMEZONE", "END:VTIMEZONE", "BEGIN:STANDARD", "END:STANDARD"),
+        *(
+            "TZID:Z",
+            "DTSTART;TZID=Z:20260101T000000",
+            "DTSTART:20261120",
+            "DTEND:19991120T1",
+            "DURATION:-P9D",
+        ),
+        *("RRULE:FREQ=YEARLY;BYDAY=-5SU;BYMONTH=2", "TZOFFSETTO:-2359", "RDATE:20260101", "METHOD:REQUEST"),
+        *(
+            "ATTENDEE;RSVP=TRUE;CN=\ud800:x",
+            "ORGANIZER:\0",
+            "SUMMARY:\\",
+            " folded",
+            "",
+            "\r",
+            ";",
+            ":",
+            "DUE:",
+        ),
+    ]
+)
+
+
+@given(st.lists(st.one_of(PIECES, st.text(max_size=30)), max_size=30))
+def test_any_lines_give_an_answer(lines: list[str]) -> None:
+    found = read_calendar("\r\n".join(["BEGIN:VCALENDAR", *lines]).encode("utf-8", "surrogatepass"))
+    if found is not None:
+        for name in found.__struct_fields__:
+            assert_strings_can_be_stored(getattr(found, name))
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_give_an_answer(raw: bytes) -> None:
+    assert list(read_events(b"BEGIN:VCALENDAR\nBEGIN:VEVENT\n" + raw + b"\nEND:VEVENT"))[:1] is not None

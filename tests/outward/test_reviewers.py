@@ -1,0 +1,195 @@
+"""Reviewers: only the right person decides, by a link or by an answer, and only once."""
+
+import asyncio
+import re
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+
+from postroom.accounts import approval
+from postroom.accounts.approval import Approval
+from postroom.inward import review_answers
+from postroom.inward.review_answers import ReviewAnswer
+from postroom.outward import reviewers
+from postroom.storage.database import Tx
+from tests.conftest import Server
+from tests.couriers.smtp_peer import SmtpPeer
+from tests.outbound import message_of, message_when, send, settled, until
+
+REVIEWER = "boss@there.example"
+
+
+def set_reviewers(tx: Tx, inbox_id: str, *addresses: str) -> None:
+    stored = approval.encode(approval.require_valid(Approval(["always"], reviewers=list(addresses))))
+    tx.run("update inboxes set approval = :it where id = :id", it=stored, id=inbox_id)
+
+
+@pytest.fixture
+async def asked(sender: Server, peer: SmtpPeer) -> tuple[str, EmailMessage]:
+    """A held message, and the notice that its reviewer got."""
+    inbox_id = await sender.new_inbox("bob")
+    await sender.resources.db.write(set_reviewers, inbox_id, REVIEWER)
+    message_id = await send(sender, inbox_id, "carol@elsewhere.example", body="Buy at https://evil.example/x")
+    await until(lambda: len(peer.mails) == 1, "the reviewer is told")
+    notice = message_from_bytes(peer.mails[0].raw, policy=policy.default)
+    assert isinstance(notice, EmailMessage)
+    return message_id, notice
+
+
+def link_of(notice: EmailMessage) -> str:
+    body = notice.get_body(("plain",))
+    assert body is not None
+    found = re.search(r"http://\S+/review/\S+", body.get_content())
+    assert found is not None
+    return urlsplit(found[0]).path
+
+
+async def visit(server: Server, method: str, path: str, **form: str) -> httpx2.Response:
+    async with httpx2.AsyncClient(base_url=server.base_url, timeout=60) as anybody:
+        return await anybody.request(method, path, data=form or None)
+
+
+async def hash_of(server: Server, message_id: str) -> str:
+    found: str = (await message_of(server, message_id))["hold"]["contentHash"]
+    return found
+
+
+async def state(server: Server, message_id: str) -> str:
+    found: str = (await message_of(server, message_id))["hold"]["state"]
+    return found
+
+
+async def test_the_notice_tells_the_whole_mail_and_why_it_waits(
+    sender: Server, asked: tuple[str, EmailMessage]
+) -> None:
+    _, notice = asked
+    body = notice.get_body(("plain",))
+    assert body is not None
+    text = body.get_content()
+    assert "always" in text
+    assert "| Buy at https://evil.example/x" in text
+    assert notice["To"] == REVIEWER
+    assert notice["Reply-To"].startswith("review+")
+    assert [part.get_filename() for part in notice.iter_attachments()] == ["mail.eml"]
+
+
+async def test_opening_the_page_decides_nothing_and_its_button_does(
+    sender: Server, asked: tuple[str, EmailMessage]
+) -> None:
+    message_id, notice = asked
+    path = link_of(notice)
+    for method in ("GET", "HEAD", "GET"):
+        answer = await visit(sender, method, path)
+        assert answer.status_code == 200
+    assert "https://evil.example/x" in answer.text
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    assert await state(sender, message_id) == "held"
+    seen = await hash_of(sender, message_id)
+    done = await visit(sender, "POST", path, decision="approve", content_hash=seen, note="go")
+    assert done.status_code == 200
+    message = await settled(sender, message_id)
+    assert message["hold"]["decidedBy"] == {"type": "reviewer", "id": REVIEWER, "name": REVIEWER}
+    again = await visit(sender, "POST", path, decision="reject", content_hash=seen)
+    assert again.status_code == 409
+    assert (await message_of(sender, message_id))["hold"]["state"] == "approved"
+
+
+async def test_a_link_that_was_not_signed_or_a_hash_not_seen_decides_nothing(
+    sender: Server, asked: tuple[str, EmailMessage]
+) -> None:
+    message_id, notice = asked
+    path = link_of(notice)
+    flipped = path[:-1] + ("a" if path[-1] != "a" else "b")
+    seen = await hash_of(sender, message_id)
+    assert (await visit(sender, "POST", flipped, decision="approve", content_hash=seen)).status_code == 404
+    assert (await visit(sender, "GET", "/review/nothing")).status_code == 404
+    assert (await visit(sender, "POST", path, decision="approve", content_hash="0" * 64)).status_code == 409
+    assert (await visit(sender, "POST", path, decision="", content_hash=seen)).status_code == 400
+    assert await state(sender, message_id) == "held"
+
+
+def answer_to(message_id: str, line: str, **fields: Any) -> ReviewAnswer:
+    given = {
+        "id": "rva_1",
+        "reviewer": REVIEWER,
+        "from_address": REVIEWER,
+        "is_automated": False,
+        "due_at": 0,
+        "peer_ip": "192.0.2.1",
+        "helo": "x",
+        "mail_from": REVIEWER,
+        "content": b"",
+    }
+    return ReviewAnswer(message_id=message_id, first_line=line, **{**given, **fields})
+
+
+@pytest.mark.parametrize(
+    ("line", "outcome"),
+    [
+        ("approve", "approved"),
+        ("APPROVE.", "approved"),
+        ("Reject, too expensive", "rejected"),
+        ("reject", "rejected"),
+        ("I approve", "held"),
+        ("approve this later please", "held"),
+        ("> approve", "held"),
+        ("genehmigt", "held"),
+        ("", "held"),
+    ],
+)
+async def test_the_first_new_line_decides(
+    sender: Server, asked: tuple[str, EmailMessage], line: str, outcome: str
+) -> None:
+    message_id, _ = asked
+    answer = answer_to(message_id, line)
+    now = sender.clock.now()
+
+    def apply(tx: Tx) -> list[str]:
+        review_answers.add_all(tx, [answer])
+        first = reviewers.apply_answer(tx, answer, True, "http://x", now)
+        assert reviewers.apply_answer(tx, answer, True, "http://x", now) == []
+        return first
+
+    await sender.resources.db.write(apply)
+    assert await state(sender, message_id) == outcome
+
+
+async def test_an_answer_of_somebody_else_does_not_count(
+    sender: Server, asked: tuple[str, EmailMessage]
+) -> None:
+    message_id, notice = asked
+    address = str(notice["Reply-To"])
+    mail = f"From: {REVIEWER}\r\nTo: {address}\r\nSubject: Re\r\nMessage-ID: <f@x>\r\n\r\napprove\r\n"
+    await sender.deliver_to(mail.encode(), address)
+
+    def waiting(tx: Tx) -> int:
+        row = tx.one("select count(*) as total from review_answers")
+        return int(row["total"]) if row else 0
+
+    while await sender.resources.db.read(waiting):
+        await asyncio.sleep(0.02)
+    assert await state(sender, message_id) == "held"
+    inbox_id = (await message_of(sender, message_id))["inboxId"]
+    listed = (await sender.api.get(f"/v1/inboxes/{inbox_id}/messages?direction=inbound")).json()
+    assert listed["total"] == 0
+
+
+async def test_a_reviewer_inside_answers_by_mail(sender: Server, peer: SmtpPeer) -> None:
+    inbox_id, boss = await sender.new_inbox("bob"), await sender.new_inbox("boss")
+    await sender.resources.db.write(
+        set_reviewers, inbox_id, "boss@postroom.localhost", "bob@postroom.localhost"
+    )
+    message_id = await send(sender, inbox_id, "carol@elsewhere.example")
+    event = await sender.next_event()
+    while event["event"] != "message.received":
+        event = await sender.next_event(event["event_id"])
+    assert event["inbox_id"] == boss
+    raw = (await sender.api.get(f"/v1/messages/{event['message']['id']}/raw")).content
+    address = str(message_from_bytes(raw, policy=policy.default)["Reply-To"])
+    await send(sender, boss, address, body="Approve")
+    done = await message_when(sender, message_id, lambda found: found["hold"]["state"] == "approved")
+    assert done["hold"]["decidedBy"]["id"] == "boss@postroom.localhost"

@@ -1,0 +1,211 @@
+"""Workers: they take mail in, are replaced when they die or hang, and keep every count together."""
+
+import asyncio
+import os
+import signal
+import smtplib
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from postroom.config import ConfigError, Endpoint
+from postroom.inward.deposit import Arrival, Destination
+from postroom.inward.receive import MAX_HOPS, TooManyHops
+from postroom.smtp.reception import Residents
+from postroom.workers.foreman import Foreman, Patience, listen
+from tests.conftest import Server, running_server, settings
+from tests.doubles import FakeClock
+from tests.end_to_end.process import workers_of
+from tests.letters import letter
+from tests.outbound import send
+
+PATIENCE_SECONDS = 30
+CONNECTIONS_PER_ADDRESS = 50
+SHORT = Patience(look=0.05, silence=40, first_pause=0.01)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not condition():
+            await asyncio.sleep(0.02)
+
+
+async def in_thread(port: int, talk: Callable[[smtplib.SMTP], object]) -> object:
+    def work() -> object:
+        with smtplib.SMTP("127.0.0.1", port, timeout=PATIENCE_SECONDS) as smtp:
+            smtp.ehlo()
+            return talk(smtp)
+
+    return await asyncio.to_thread(work)
+
+
+async def reply_to_rcpt(server: Server, name: str) -> object:
+    def talk(smtp: smtplib.SMTP) -> int:
+        smtp.mail("alice@example.com")
+        return smtp.rcpt(f"{name}@postroom.localhost")[0]
+
+    return await in_thread(server.smtp_port, talk)
+
+
+@pytest.fixture
+async def one_engine(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
+    async with running_server(settings(tmp_path, WORKERS="2"), clock) as server:
+        yield server
+
+
+@asynccontextmanager
+async def own_foreman(server: Server, workers: int = 1) -> AsyncIterator[Foreman]:
+    """Beside a server that works without workers: with little patience."""
+    residents = Residents(server.resources, b"secret")
+    foreman = Foreman(server.resources, residents, listen(Endpoint("127.0.0.1", 0), workers), SHORT)
+    foreman.start()
+    try:
+        await until(lambda: server.resources.workforce.running == workers)
+        yield foreman
+    finally:
+        await foreman.stop()
+
+
+async def test_mail_over_tls_is_read_by_a_worker(one_engine: Server) -> None:
+    await one_engine.new_inbox("hello")
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+
+    def talk(smtp: smtplib.SMTP) -> object:
+        smtp.starttls(context=trusting)
+        return smtp.sendmail("alice@example.com", ["hello@postroom.localhost"], letter("Hello"))
+
+    await in_thread(one_engine.smtp_port, talk)
+    event = await one_engine.next_event()
+    raw = (await one_engine.api.get(f"/v1/messages/{event['message']['id']}/raw")).content
+    assert b" with ESMTPS id " in raw
+
+
+async def test_who_was_not_found_is_asked_for_again_and_who_is_gone_is_forgotten_at_once(
+    server: Server,
+) -> None:
+    for _ in range(3):
+        assert await reply_to_rcpt(server, "hello") == 550
+        inbox_id = await server.new_inbox("hello")
+        assert [await reply_to_rcpt(server, "hello") for _ in range(4)] == [250] * 4
+        assert (await server.api.delete(f"/v1/inboxes/{inbox_id}")).status_code == 204
+        assert [await reply_to_rcpt(server, "hello") for _ in range(4)] == [550] * 4
+
+
+async def test_a_worker_that_dies_is_replaced_and_shown(one_engine: Server) -> None:
+    await one_engine.new_inbox("hello")
+    assert (await one_engine.api.get("/ready")).json()["workers"] == {
+        "expected": 2,
+        "running": 2,
+        "restarts": 0,
+    }
+    workers = workers_of(os.getpid())
+    for worker in workers:
+        os.kill(worker, signal.SIGKILL)
+    await until(lambda: one_engine.resources.workforce.restarts == 2)
+    await one_engine.deliver(letter("After that"), "hello")
+    assert (await one_engine.next_event())["message"]["body_text"] == "After that\n"
+    await until(lambda: one_engine.resources.workforce.running == 2)
+    assert not set(workers) & set(workers_of(os.getpid()))
+    ready = (await one_engine.api.get("/ready")).json()
+    assert ready["workers"] == {"expected": 2, "running": 2, "restarts": 2}
+    metrics = (await one_engine.api.get("/metrics")).text
+    assert "postroom_worker_restarts 2.0" in metrics
+    assert 'postroom_workers{state="running"} 2.0' in metrics
+
+
+async def test_a_server_without_a_worker_is_not_ready(tmp_path: Path, clock: FakeClock) -> None:
+    async with running_server(settings(tmp_path), clock) as server:
+        server.resources.workforce.expected = 1
+        answer = await server.api.get("/ready")
+        assert (answer.status_code, answer.json()["error"]) == (503, "unavailable")
+
+
+async def test_a_worker_that_hangs_is_ended_and_replaced(tmp_path: Path, clock: FakeClock) -> None:
+    async with running_server(settings(tmp_path), clock) as server, own_foreman(server) as foreman:
+        await server.new_inbox("hello")
+        [worker] = workers_of(os.getpid())
+        os.kill(worker, signal.SIGSTOP)
+        await until(lambda: worker not in workers_of(os.getpid()))
+        await until(lambda: server.resources.workforce.running == 1)
+        assert server.resources.workforce.restarts == 1
+        sent = await in_thread(
+            foreman.port,
+            lambda smtp: smtp.sendmail("a@example.com", ["hello@postroom.localhost"], letter()),
+        )
+        assert sent == {}
+
+
+async def test_the_cap_per_address_holds_over_all_workers_and_counts_only_who_is_there(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with running_server(settings(tmp_path), clock) as server, own_foreman(server, 2) as foreman:
+        guests = [await connect(foreman.port) for _ in range(CONNECTIONS_PER_ADDRESS)]
+        assert {line[:3] for _, _, line in guests} == {b"220"}
+        _, writer, line = await connect(foreman.port)
+        assert line.startswith(b"421")
+        writer.close()
+        os.kill(workers_of(os.getpid())[0], signal.SIGKILL)  # takes its guests with it
+        await until(lambda: server.resources.workforce.restarts == 1)
+        await until(lambda: server.resources.workforce.running == 2)
+        for _, writer, _ in guests[:5]:
+            writer.close()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not line.startswith(b"220"):
+                _, writer, line = await connect(foreman.port)
+                writer.close()
+        for _, writer, _ in guests:
+            writer.close()
+
+
+async def connect(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        return reader, writer, await reader.readline()
+
+
+async def test_mail_that_stays_inside_is_read_by_a_worker(server: Server) -> None:
+    alice = await server.new_inbox("alice")
+    await server.new_inbox("bob")
+    await send(server, alice, to="bob@postroom.localhost", body="Between us")
+    event = await server.next_event()
+    assert (event["event"], event["message"]["body_text"]) == ("message.received", "Between us\n")
+
+
+async def test_a_mail_in_circles_is_refused_by_a_worker(tmp_path: Path, clock: FakeClock) -> None:
+    looping = b"Received: from a by b; now\r\n" * (MAX_HOPS + 1) + letter()
+    async with running_server(settings(tmp_path), clock) as server, own_foreman(server) as foreman:
+        inbox_id = await server.new_inbox("hello")
+        arrival = Arrival((Destination(inbox_id),), looping, b"", "", "", "a@example.com")
+        with pytest.raises(TooManyHops):
+            await foreman.read(arrival)
+        with pytest.raises(smtplib.SMTPDataError, match=r"5\.4\.6"):
+            await in_thread(
+                foreman.port,
+                lambda smtp: smtp.sendmail("a@example.com", ["hello@postroom.localhost"], looping),
+            )
+
+
+def test_a_port_that_another_server_has_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0), reuse_port=True) as other:
+        taken = Endpoint("127.0.0.1", other.getsockname()[1])
+        with pytest.raises(ConfigError, match="POSTROOM_SMTP: cannot listen"):
+            listen(taken, 2)
+
+
+def test_every_worker_has_a_socket_of_its_own_on_the_same_port() -> None:
+    shares = listen(Endpoint("127.0.0.1", 0), 3)
+    assert len({sockets[0].getsockname() for sockets in shares}) == 1
+    for sockets in shares:
+        for each in sockets:
+            each.close()
+
+
+@pytest.mark.parametrize("value", ["-1", "65", "two", "1.5", "²"])
+def test_a_wrong_number_of_workers_is_refused(value: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="POSTROOM_WORKERS"):
+        settings(tmp_path, WORKERS=value)
