@@ -13,7 +13,7 @@ from postroom import descriptors
 from tests.end_to_end.process import Running, log_path, serving_process
 
 DESCRIPTORS = 512
-FLOOD = 700
+FLOOD = 200
 PATIENCE_SECONDS = 30
 
 
@@ -48,7 +48,7 @@ def hand_over(running: Running) -> int:
 async def test_a_crowd_at_the_web_door_keeps_nobody_out(
     tmp_path: Path, database_url: str, first_words: bytes
 ) -> None:
-    with serving_process(tmp_path / "data", database_url, DESCRIPTORS) as running:
+    with serving_process(tmp_path / "data", database_url, descriptors=DESCRIPTORS) as running:
         async with crowd(running.http_port, first_words):
             for _ in range(5):
                 assert await asyncio.to_thread(health, running) == 200
@@ -62,7 +62,7 @@ async def test_a_crowd_at_the_web_door_keeps_nobody_out(
 async def test_a_crowd_at_the_mail_door_keeps_nobody_out(
     tmp_path: Path, database_url: str, first_words: bytes
 ) -> None:
-    with serving_process(tmp_path / "data", database_url, DESCRIPTORS) as running:
+    with serving_process(tmp_path / "data", database_url, descriptors=DESCRIPTORS) as running:
         async with crowd(running.smtp_port, first_words):
             for _ in range(5):
                 assert await asyncio.to_thread(hand_over, running) == 250

@@ -214,8 +214,9 @@ def list_after(tx: Tx, wanted: Filter, position: int, limit: int) -> Slice:
 
 
 def _sizes(tx: Tx, reach: Reach, where: str, params: dict[str, Any], ending: str = "") -> list[Row]:
+    """An event has the text and the reply text, which the document mostly has once."""
     rows = tx.all(
-        f"select position, length(payload) + coalesce(length(document), 0) as {pages.SIZE}"
+        f"select position, length(payload) + 2 * coalesce(length(document), 0) as {pages.SIZE}"
         f" from {_TABLES} where events.account_id = :account_id and {where}{ending}",
         account_id=reach.account_id,
         **params,
