@@ -9,10 +9,10 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_NO_CONFIG := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help run test setup check bench lock clean
+.PHONY: help run test setup check bench screenshots lock clean
 
 help:  ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
 
 run: $(VENV)/.server  ## Set up and start Postroom on SQLite and local files
 	@exec $(BIN)/postroom serve
@@ -29,6 +29,9 @@ check: $(VENV)/.dev  ## Format, lint and type check
 
 bench: $(VENV)/.dev  ## Measure this checkout and its peers side by side
 	@$(BIN)/python -m bench $(BENCH_ARGS)
+
+screenshots: $(VENV)/.dev  ## Take pictures of the pages into docs/images (needs chromium)
+	@$(BIN)/python -m tests.browser.screenshots $(PAGES)
 
 lock: $(UV)  ## Compile the hashed requirements anew (LOCK_ARGS=--upgrade for newer versions)
 	@sh requirements/lock.sh $(LOCK_ARGS)

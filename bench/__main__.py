@@ -6,17 +6,24 @@ from collections.abc import Sequence
 
 from bench import catalogue, report
 from bench.catalogue import Measurement
+from bench.consumption import Neighbours
 from bench.results import Result
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = _parse(arguments)
-    chosen = [catalogue.get(name) for name in options.names or catalogue.names()]
+    chosen = [catalogue.get(name, options.size) for name in options.names or catalogue.names()]
     if options.list:
         _print_descriptions(chosen)
         return
+    neighbours = Neighbours()
     results = [result for measurement in chosen for result in _run(measurement)]
-    print(report.as_json(results) if options.json else report.table(results))
+    others = neighbours.share()
+    print(
+        report.as_json(results, others)
+        if options.json
+        else f"{report.head(others)}\n\n{report.table(results)}"
+    )
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -24,6 +31,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(catalogue.names())}")
     parser.add_argument("--json", action="store_true", help="print JSON for programs")
     parser.add_argument("--list", action="store_true", help="only say what is measured")
+    parser.add_argument("--size", type=int, help="another size for those that have one, as search has")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in catalogue.names()]
     if unknown:

@@ -7,15 +7,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import IO
 
 HOST = "127.0.0.1"
 CHECKOUT = Path(__file__).parent.parent  # where `python -m` finds this package
 POLL_SECONDS = 0.002
 START_DEADLINE_SECONDS = 30.0
-HEALTH_REQUEST = b"GET /health HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n"
+REQUEST = b"GET %s HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Server:
     pid: int
     port: int
     start_seconds: float  # from the start of the process to its first healthy answer
+    smtp_port: int = 0
 
 
 @contextlib.contextmanager
@@ -33,49 +35,92 @@ def scratch_folder() -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def running_postroom(folder: Path) -> Iterator[Server]:
-    port = free_port()
+def running_postroom(folder: Path, **more: str) -> Iterator[Server]:
+    """Its log goes into a file beside the folder: a line a mail, as in production."""
+    port, smtp_port = free_port(), free_port()
     settings = {
         "POSTROOM_DATA_DIR": str(folder),
         "POSTROOM_HTTP": f"{HOST}:{port}",
-        "POSTROOM_SMTP": f"{HOST}:{free_port()}",
+        "POSTROOM_SMTP": f"{HOST}:{smtp_port}",
+        **more,
     }
-    with running("postroom", ["serve"], port, settings) as server:
-        yield server
+    with (
+        Path(f"{folder}.log").open("w") as log,
+        running("postroom", ["serve"], port, settings, log) as server,
+    ):
+        yield replace(server, smtp_port=smtp_port)
 
 
 @contextlib.contextmanager
 def running(
-    module: str, arguments: list[str], port: int, settings: Mapping[str, str] | None = None
+    module: str,
+    arguments: list[str],
+    port: int,
+    settings: Mapping[str, str] | None = None,
+    log: IO[str] | None = None,
 ) -> Iterator[Server]:
+    began = time.perf_counter()
+    with started(module, arguments, settings, log) as process:
+        wait_until_healthy(process, port)
+        yield Server(process.pid, port, time.perf_counter() - began)
+
+
+@contextlib.contextmanager
+def started(
+    module: str, arguments: list[str], settings: Mapping[str, str] | None = None, log: IO[str] | None = None
+) -> Iterator["subprocess.Popen[bytes]"]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("POSTROOM_")}
-    started = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         cwd=CHECKOUT,
         env=environment | dict(settings or {}),
         stdout=subprocess.DEVNULL,
+        stderr=log,
     )
     try:
-        wait_until_healthy(process, port)
-        yield Server(process.pid, port, time.perf_counter() - started)
+        yield process
     finally:
         process.terminate()
         process.wait()
 
 
 def wait_until_healthy(process: "subprocess.Popen[bytes]", port: int) -> None:
+    _wait_until(process, lambda: is_healthy(port))
+
+
+def listening(process: "subprocess.Popen[bytes]", port: int) -> None:
+    _wait_until(process, lambda: is_open(port))
+
+
+def is_open(port: int) -> bool:
+    try:
+        with socket.create_connection((HOST, port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def _wait_until(process: "subprocess.Popen[bytes]", condition: Callable[[], bool]) -> None:
     deadline = time.perf_counter() + START_DEADLINE_SECONDS
-    while not is_healthy(port):
+    while not condition():
         if process.poll() is not None or time.perf_counter() > deadline:
             raise RuntimeError(f"{process.args!r} did not start")
         time.sleep(POLL_SECONDS)
 
 
-def is_healthy(port: int) -> bool:
+def wait_until_ready(port: int) -> None:
+    """Its workers take mail in as well."""
+    deadline = time.perf_counter() + START_DEADLINE_SECONDS
+    while not is_healthy(port, b"/ready"):
+        if time.perf_counter() > deadline:
+            raise RuntimeError("the server never became ready")
+        time.sleep(POLL_SECONDS)
+
+
+def is_healthy(port: int, path: bytes = b"/health") -> bool:
     try:
         with socket.create_connection((HOST, port), timeout=1) as connection:
-            connection.sendall(HEALTH_REQUEST)
+            connection.sendall(REQUEST % path)
             return connection.recv(100).startswith(b"HTTP/1.1 200 ")
     except OSError:
         return False

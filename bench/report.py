@@ -4,10 +4,12 @@ import json
 import os
 import platform
 import sqlite3
+import sysconfig
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from bench.consumption import BUSY_SHARE
 from bench.results import Result
 
 HEADINGS = ("measurement", "value", "unit", "aim", "met", "peer in the same run", "peer's value", "ratio")
@@ -20,8 +22,14 @@ def table(results: Sequence[Result]) -> str:
     return "\n".join(_line(row, widths) for row in rows)
 
 
-def as_json(results: Sequence[Result]) -> str:
-    return json.dumps({"machine": machine(), "results": [_record(result) for result in results]}, indent=2)
+def as_json(results: Sequence[Result], share_of_others: float) -> str:
+    about = machine() | {"taken_by_others": round(share_of_others, 2)}
+    return json.dumps({"machine": about, "results": [_record(result) for result in results]}, indent=2)
+
+
+def head(share_of_others: float) -> str:
+    about = ", ".join(f"{name} {value}" for name, value in machine().items())
+    return "\n".join([about, *warnings(share_of_others)])
 
 
 def machine() -> dict[str, Any]:
@@ -29,9 +37,22 @@ def machine() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 2),
-        "python": platform.python_version(),
+        "python": python(),
         "sqlite": sqlite3.sqlite_version,
     }
+
+
+def python() -> str:
+    """With how it was built: one without optimisation takes about 15 % longer for everything."""
+    build = sysconfig.get_config_var("CONFIG_ARGS") or ""
+    optimised = "with optimisation" if "--enable-optimizations" in build else "WITHOUT OPTIMISATION"
+    return f"{platform.python_implementation()} {platform.python_version()}, built {optimised}"
+
+
+def warnings(share_of_others: float) -> list[str]:
+    if share_of_others < BUSY_SHARE:
+        return []
+    return [f"The machine was busy: others took {share_of_others:.0%} of it. Rates are of little use."]
 
 
 def number(value: float) -> str:

@@ -1,6 +1,6 @@
 """Rounds against the noise of a machine: ours and the peer's take turns, and medians are compared."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import TypeVar
@@ -36,6 +36,17 @@ def alternate(rounds: int, ours: Callable[[], T], peer: Callable[[], T]) -> list
             peer_result = peer()
             pairs.append((ours(), peer_result))
     return pairs
+
+
+def in_turn(rounds: int, runs: Mapping[str, Callable[[], T]]) -> dict[str, list[T]]:
+    """What each found in each round, one after the other within it; who goes first changes."""
+    found: dict[str, list[T]] = {name: [] for name in runs}
+    names = list(runs)
+    for number in range(rounds):
+        first = number % len(names)
+        for name in names[first:] + names[:first]:
+            found[name].append(runs[name]())
+    return found
 
 
 def compare(pairs: list[tuple[T, T]], value: Callable[[T], float]) -> Comparison:

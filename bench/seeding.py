@@ -12,14 +12,14 @@ from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
 
 
-def seed(folder: Path, account_count: int, inboxes_each: int) -> list[str]:
+def seed(folder: Path, account_count: int, inboxes_each: int, database_url: str = "") -> list[str]:
     """Gives a key of each account. Each may make 1,000 requests a minute, so load needs many."""
-    return uvloop.run(_seed(folder, account_count, inboxes_each))
+    return uvloop.run(_seed(folder, account_count, inboxes_each, database_url))
 
 
-async def _seed(folder: Path, account_count: int, inboxes_each: int) -> list[str]:
+async def _seed(folder: Path, account_count: int, inboxes_each: int, database_url: str) -> list[str]:
     now = SystemClock().now()
-    settings = config.load({"POSTROOM_DATA_DIR": str(folder)})
+    settings = config.load({"POSTROOM_DATA_DIR": str(folder), "POSTROOM_DATABASE_URL": database_url})
     db = await open_database(settings, now)
     try:
         return await db.write(_add_accounts, settings.domain, account_count, inboxes_each, now)

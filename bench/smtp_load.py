@@ -4,6 +4,8 @@ Each connection pipelines MAIL, RCPT and DATA, and begins its next mail when the
 """
 
 import asyncio
+import functools
+import random
 import subprocess
 import sys
 import time
@@ -16,7 +18,8 @@ import uvloop
 from bench.processes import CHECKOUT, HOST
 
 DEADLINE_SECONDS = 300
-LINE = b"The quick brown fox jumps over the lazy dog, and the post arrives in time.\r\n"
+WORDS_OF_A_LINE = 12
+WORDS = 2_000  # that the mails are made of
 
 
 class SmtpLoad(msgspec.Struct, frozen=True):
@@ -79,6 +82,18 @@ class _Run:
         return now if self.load.per_second is None else self.started + self.sent / self.load.per_second
 
 
+@functools.cache
+def lines(size_bytes: int) -> bytes:
+    """Words at random, the same in every run, so that nothing is gained by what repeats itself."""
+    chance = random.Random(20261115)
+    letters = "etaoinshrdlucmfwypvbgkjqxz"
+    words = ["".join(chance.choices(letters, k=chance.randint(2, 9))) for _ in range(WORDS)]
+    text = bytearray()
+    while len(text) < size_bytes:
+        text += " ".join(chance.choices(words, k=WORDS_OF_A_LINE)).encode() + b"\r\n"
+    return bytes(text)
+
+
 def compose(load: SmtpLoad, number: int) -> bytes:
     head = (
         f"From: Sender {number} <sender-{number % 50}@example.com>\r\nTo: {load.recipient}\r\n"
@@ -86,7 +101,11 @@ def compose(load: SmtpLoad, number: int) -> bytes:
         "Date: Sat, 14 Nov 2026 10:00:00 +0000\r\nMIME-Version: 1.0\r\n"
         "Content-Type: text/plain; charset=utf-8\r\n\r\n"
     ).encode()
-    return head + LINE * ((load.size_bytes - len(head)) // len(LINE)) + b".\r\n"
+    wanted = load.size_bytes - len(head)
+    text = lines(2 * load.size_bytes)
+    begin = text.index(b"\n", number * 7_919 % load.size_bytes) + 1  # each mail has words of its own
+    body = text[begin : text.rindex(b"\n", begin, begin + wanted) + 1]
+    return head + body + b".\r\n"
 
 
 class _Connection(asyncio.Protocol):

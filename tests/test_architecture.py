@@ -11,12 +11,12 @@ CLIENT = SOURCE.parent / "postroom_client"
 
 # A room may import the rooms and files of the lines above it, and those before it in its own line.
 LAYERS: list[list[str]] = [
-    ["ids", "clock", "errors", "config", "log", "pools", "descriptors", "supervision"],
+    ["ids", "clock", "errors", "config", "log", "tables", "pools", "descriptors", "supervision"],
     ["mail", "net"],
     ["storage"],
     ["resources"],
     ["accounts", "mailbox", "queue", "events", "inward", "outward"],
-    ["upkeep", "conversion", "first_start"],
+    ["deletion", "upkeep", "conversion", "first_start"],
     ["processes", "extraction", "smtp", "web", "couriers"],
     ["workers"],
     ["assembly", "welcome"],
@@ -33,13 +33,15 @@ ROOMS: dict[str, list[str]] = {
             "actors",
             "approval",
             "pauses",
+            "audit",
             "accounts",
             "pods",
         ),
-        *("keys", "sessions", "limits", "domains"),
+        *("keys", "sessions", "limits", "domains", "policy"),
     ],
     "mailbox": [
         *(
+            "usage",
             "inboxes",
             "attachments",
             "threads",
@@ -50,10 +52,11 @@ ROOMS: dict[str, list[str]] = {
             "raw_mails",
             "drafts",
         ),
+        *("labels", "indexing", "search"),
     ],
-    "queue": ["schedule", "duties", "suppressions", "idempotency", "deliveries", "work"],
+    "queue": ["schedule", "duties", "suppressions", "idempotency", "deliveries", "outlook", "work"],
     "events": ["kinds", "payload", "events", "webhooks", "webhook_log", "announce"],
-    "inward": ["bounces", "examine", "review_answers", "deposit", "receive"],
+    "inward": ["bounces", "admit", "examine", "review_answers", "deposit", "receive"],
     "outward": [
         *(
             "courier",
@@ -70,7 +73,7 @@ ROOMS: dict[str, list[str]] = {
         *("deliver_mail", "deliver_webhook", "reviewers", "watch_holds"),
     ],
 }
-FILES_OF_A_ROOM = 14
+FILES_OF_A_ROOM = 15
 DOORS = {"smtp", "web", "couriers", "extraction"}
 PURE = {"mail", "errors", "config"}
 IMPURE_MODULES = {"asyncio", "socket", "subprocess", "threading", "sqlite3", "psycopg"}

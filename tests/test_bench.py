@@ -94,7 +94,7 @@ def test_the_table_and_the_json_show_value_aim_and_peer() -> None:
     assert heading.startswith("measurement")
     assert first.split() == ["start", "0.512", "s", "<=", "1", "yes"]
     assert second.split() == ["rate", "31,234", "/s", ">=", "5", "x", "peer", "NO", "slow", "10,000", "3.12"]
-    assert json.loads(report.as_json(results))["results"][1] == {
+    assert json.loads(report.as_json(results, 0.5))["results"][1] == {
         "name": "rate",
         "value": 31_234.5,
         "unit": "/s",

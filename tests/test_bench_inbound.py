@@ -1,21 +1,57 @@
 """The measurements of inbound mail and of large inboxes run, with tiny sizes."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
-from bench.measurements import inbound, large_inbox
+from bench import consumption, report
+from bench.measurements import inbound, inbound_postgres, large_inbox, message_list
 from bench.measurements.inbound import InboundLoad
+from bench.measurements.inbound_postgres import PostgresLoad
 from bench.measurements.large_inbox import LargeInboxLoad
-from bench.peers import postfix
+from bench.measurements.message_list import ListLoad
+from bench.peers import postfix, stdlib_mail
 from bench.processes import free_port, scratch_folder
 from bench.smtp_load import SmtpLoad, compose, run_smtp_load
 
 
 def test_inbound_gives_the_rates_of_both_sizes_and_the_time_at_a_pace() -> None:
     load = InboundLoad(2, small_mails=10, large_mails=4, rounds=1, paced_mails=10, paced_per_second=100)
-    small, large, paced = inbound.measure(load)
-    assert (small.unit, large.unit, paced.unit) == ("mails/s", "mails/s", "ms")
-    assert small.value > 0 < large.value
-    assert (small.peer is not None) is inbound.can_run_postfix()
+    results = inbound.measure(load)
+    assert {result.unit for result in results} == {"mails/s", "ms", "kB"}
+    assert all(result.value >= 0 for result in results)
+    rates = [result for result in results if result.unit == "mails/s"]
+    assert all(result.value > 0 for result in rates)
+    peers = {result.peer.name for result in rates if result.peer is not None}
+    assert peers >= {stdlib_mail.NAME}
+    assert (postfix.NAME in peers) is inbound.can_run_postfix()
+
+
+def test_a_list_of_messages_is_compared_with_stored_json() -> None:
+    [result] = message_list.measure(ListLoad(connections=2, requests=10, rounds=1))
+    assert result.peer is not None
+    assert result.value > 0 < result.peer.value
+
+
+def test_the_cost_of_a_mail_on_postgresql_is_measured(postgres_url: str) -> None:
+    with scratch_folder() as folder:
+        results = inbound_postgres.measure_at(postgres_url, folder, PostgresLoad(2, warm_up=2, mails=10))
+    assert [result.unit for result in results] == ["mails/s", "ms", "kB", "kB"]
+    assert results[1].value > 0 < results[3].value
+
+
+def test_the_use_of_a_process_counts_its_children() -> None:
+    before = consumption.of_family(os.getpid())
+    subprocess.run([sys.executable, "-c", "sum(range(3_000_000))"], check=True)
+    assert consumption.of_family(os.getpid()).cpu_seconds > before.cpu_seconds
+
+
+def test_a_busy_machine_is_told_of() -> None:
+    assert report.warnings(0.01) == []
+    assert "50%" in report.warnings(0.5)[0]
+    assert "optimisation" in report.python().lower()
 
 
 def test_a_large_inbox_is_compared_with_a_small_one() -> None:

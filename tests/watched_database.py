@@ -97,8 +97,8 @@ class WatchedDatabase:
     async def read(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return await self._db.read(lambda tx: fn(WatchedTx(tx, self._work), *args, **kwargs))
 
-    async def read_aside(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return await self._db.read_aside(fn, *args, **kwargs)  # may take as long as it needs
+    async def read_long(self, fn: Callable[..., Any], seconds: float, *args: Any, **kwargs: Any) -> Any:
+        return await self._db.read_long(fn, seconds, *args, **kwargs)
 
     def look_up(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Awaitable[Any]:
         return self.read(fn, *args, **kwargs)

@@ -51,6 +51,10 @@ smtp unix - - n - - smtp
 """
 
 
+def master_pid(folder: Path) -> int:
+    return int((folder / "queue" / "pid" / "master.pid").read_text())
+
+
 @contextlib.contextmanager
 def running_postfix(folder: Path, domain: str) -> Iterator[int]:
     """Gives the port. Needs root: Postfix changes users by itself."""

@@ -1,6 +1,7 @@
-"""The operator's commands, added to the client's: serve, migrate, accounts, keys. Heavy imports wait."""
+"""The operator's commands, added to the client's: serve, migrate, accounts, keys of any account."""
 
 import asyncio
+import gc
 import inspect
 import json
 import os
@@ -11,14 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from postroom import tables
 from postroom.config import PLANS, SETTINGS, Config, ConfigError, Plan, Setting, load
 from postroom_client.cli import app
 from postroom_client.cli import domains as domain_commands
-from postroom_client.cli.command import command, group
+from postroom_client.cli import keys as key_commands
+from postroom_client.cli.command import Limit, Offset, command, group
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
     from postroom.accounts.accounts import Account
+    from postroom.accounts.keys import Key
     from postroom.assembly import Postroom
     from postroom.storage.database import Database, Tx
     from postroom_client.profiles import SavedProfile
@@ -29,12 +33,14 @@ T = TypeVar("T")
 SWITCH_SECONDS = 0.0005
 
 accounts_app = group("Accounts own inboxes and keys (on the server's machine).")
-keys_app = group("API keys of an account (on the server's machine).")
 app.add_typer(accounts_app, name="accounts")
-app.add_typer(keys_app, name="keys")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-AccountOption = Annotated[str, typer.Option("--account", help="Id or name of the account.")]
+OneAccount = Annotated[str, typer.Option("--account", help="Id or name of the account.")]
+AccountOption = Annotated[
+    str | None,
+    typer.Option("--account", help="Id or name of an account: on the server's machine, without a key."),
+]
 
 
 def with_a_flag_for_each_setting(serve: Callable[..., None]) -> Callable[..., None]:
@@ -77,6 +83,7 @@ async def _serve(config: Config) -> None:
     async with serving(config) as postroom:
         print(welcome(postroom), flush=True)
         await _note_key(postroom)
+        gc.freeze()  # all that is here now stays: no collection needs to look at it again
         await stopping.wait()
 
 
@@ -116,7 +123,7 @@ def _say_which_profile(saved: "SavedProfile") -> None:
 
 @app.command("login-link")
 def login_link(
-    account: AccountOption = "default",
+    account: OneAccount = "default",
     operator: Annotated[bool, typer.Option("--operator", help="With the operator's pages.")] = False,
 ) -> None:
     """Print a link that opens the pages of an account once (on the server's machine)."""
@@ -145,19 +152,20 @@ def create_account(
     as_json: Json = False,
 ) -> None:
     """Create an account and print its key, once."""
-    from postroom.accounts import accounts, keys
+    from postroom.accounts import accounts, audit, keys
 
     token = keys.new_token()
     known_plan = _require_plan(plan)
 
     def create(tx: "Tx", now: int) -> "Account":
         account = accounts.add(tx, name, known_plan, now)
-        keys.add(tx, account.id, None, "first key", token, now)
+        key = keys.add(tx, account.id, None, "first key", token, now)
+        audit.record_command(tx, "key.created", key.id, account.id, now)
         return account
 
     account = _write(create)
     shown = {"id": account.id, "name": account.name, "plan": account.plan, "key": token}
-    _print_record(shown, as_json, note="The key is shown only now: keep it.")
+    tables.print_record(shown, as_json, note="The key is shown only now: keep it.")
 
 
 @accounts_app.command("list")
@@ -176,27 +184,48 @@ def list_accounts(as_json: Json = False) -> None:
         }
         for account in _read(accounts.list_all)
     ]
-    _print_table(rows, as_json, empty="No account yet: postroom accounts create --name NAME")
+    tables.print_table(rows, as_json, empty="No account yet: postroom accounts create --name NAME")
 
 
-@keys_app.command("create")
+@command(key_commands.app, "create")
 def create_key(
-    account: AccountOption,
-    name: Annotated[str, typer.Option(help="What the key is for.")],
-    as_json: Json = False,
+    desk: Desk,
+    name: key_commands.KeyName = "",
+    pod_id: key_commands.OfPod = None,
+    permission: key_commands.Permission = None,
+    expires_at: key_commands.ExpiresAt = None,
+    account: AccountOption = None,
 ) -> None:
-    """Create a key for a whole account and print it, once."""
-    from postroom.accounts import keys
+    """Create a key of the account, or of a pod, and show it once."""
+    if account is None:
+        key_commands.create(desk, name, pod_id, permission, expires_at)
+        return
+    from postroom.accounts import audit, keys
 
     token = keys.new_token()
-    key = _write(lambda tx, now: keys.add(tx, _require_account(tx, account).id, None, name, token, now))
+
+    def create(tx: "Tx", now: int) -> "Key":
+        key = keys.add(tx, _require_account(tx, account).id, None, name, token, now)
+        audit.record_command(tx, "key.created", key.id, key.account_id, now)
+        return key
+
+    key = _write(create)
     shown = {"id": key.id, "name": key.name, "key": token}
-    _print_record(shown, as_json, note="The key is shown only now: keep it.")
+    tables.print_record(shown, desk.wants_json, note="The key is shown only now: keep it.")
 
 
-@keys_app.command("list")
-def list_keys(account: AccountOption, as_json: Json = False) -> None:
-    """List the keys of an account, oldest first."""
+@command(key_commands.app, "list")
+def list_keys(
+    desk: Desk,
+    pod_id: key_commands.OfPod = None,
+    limit: Limit = 50,
+    offset: Offset = 0,
+    account: AccountOption = None,
+) -> None:
+    """List the keys of the account, or of a pod, oldest first."""
+    if account is None:
+        key_commands.list_all(desk, pod_id, limit, offset)
+        return
     from postroom.accounts import keys
     from postroom.clock import to_iso
 
@@ -211,15 +240,27 @@ def list_keys(account: AccountOption, as_json: Json = False) -> None:
         }
         for key in _read(lambda tx: keys.list_of_account(tx, _require_account(tx, account).id))
     ]
-    _print_table(rows, as_json, empty="No key: postroom keys create --account ACCOUNT --name NAME")
+    tables.print_table(
+        rows, desk.wants_json, empty="No key: postroom keys create --account ACCOUNT --name NAME"
+    )
 
 
-@keys_app.command("revoke")
-def revoke_key(key_id: Annotated[str, typer.Argument(help="Id of the key, key_…")]) -> None:
-    """Revoke a key, at once, also on a running server."""
-    from postroom.accounts import keys
+@command(key_commands.app, "revoke")
+def revoke_key(desk: Desk, key_id: key_commands.KeyArgument, account: AccountOption = None) -> None:
+    """Revoke a key, at once, also on open streams."""
+    if account is None:
+        key_commands.revoke(desk, key_id)
+        return
+    from postroom.accounts import audit, keys
+    from postroom.errors import NotFound
 
-    _write(lambda tx, now: keys.remove(tx, key_id))
+    def revoke(tx: "Tx", now: int) -> None:
+        own = keys.list_of_account(tx, _require_account(tx, account).id)
+        if key_id not in {key.id for key in own}:
+            raise NotFound("No such key.")
+        audit.record_command(tx, "key.revoked", key_id, keys.remove(tx, key_id), now)
+
+    _write(revoke)
     print(f"{key_id} is revoked.")
 
 
@@ -335,27 +376,6 @@ def _run_in_loop(main: Coroutine[Any, Any, T]) -> T:
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(main)
-
-
-def _print_record(record: dict[str, str], as_json: bool, note: str) -> None:
-    if as_json:
-        print(json.dumps(record))
-        return
-    width = max(map(len, record))
-    for name, value in record.items():
-        print(f"{name:<{width}}  {value}")
-    print(note, file=sys.stderr)
-
-
-def _print_table(rows: list[dict[str, Any]], as_json: bool, empty: str) -> None:
-    if as_json:
-        print(json.dumps(rows))
-    elif not rows:
-        print(empty, file=sys.stderr)
-    else:
-        widths = {name: max(len(name), *(len(str(row[name])) for row in rows)) for name in rows[0]}
-        for row in [{name: name for name in rows[0]}, *rows]:
-            print("  ".join(f"{row[name]!s:<{width}}" for name, width in widths.items()).rstrip())
 
 
 def main(arguments: list[str] | None = None) -> None:

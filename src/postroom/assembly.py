@@ -21,6 +21,7 @@ from postroom.first_start import RETURN_PATH, FirstAccount, make_first_account, 
 from postroom.inward import examine, review_answers
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader
 from postroom.mail import dkim
+from postroom.mailbox.indexing import keep_indexed
 from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.target import ForbiddenTarget, check_url
 from postroom.outward.courier import MailCourier
@@ -99,6 +100,7 @@ async def serving(
         look_at = partial(examine.examine_message, resources, extractor, lookup)
         run(stack, resources, "examinations", partial(work_through, resources, EXAMINATIONS, look_at))
         run(stack, resources, "upkeep", partial(keep_up, resources))
+        run(stack, resources, "search index", partial(keep_indexed, resources))
         stack.push_async_callback(stop, asyncio.create_task(convert_old_rows(resources)))
 
         return_path_secret = await db.read(secret_values.get, RETURN_PATH)

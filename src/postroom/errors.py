@@ -59,6 +59,10 @@ class InvalidSignature(ApiError):
     status, code = 403, "invalid_signature"
 
 
+class RecipientNotAllowed(ApiError):
+    status, code = 403, "recipient_not_allowed"
+
+
 class NotFound(ApiError):
     status, code = 404, "not_found"
 
@@ -77,6 +81,26 @@ class AddressTaken(ApiError):
 
 class DomainTaken(ApiError):
     status, code = 409, "domain_taken"
+
+
+class ClientIdTaken(ApiError):
+    status, code = 409, "client_id_taken"
+
+
+class PodNotEmpty(ApiError):
+    status, code = 409, "pod_not_empty"
+
+
+class PodHasDomains(ApiError):
+    status, code = 409, "pod_has_domains"
+
+
+class DefaultPod(ApiError):
+    status, code = 409, "default_pod"
+
+
+class LastKey(ApiError):
+    status, code = 409, "last_key"
 
 
 class NothingToDo(ApiError):

@@ -7,10 +7,10 @@ from postroom.clock import Clock, SystemClock
 from postroom.config import Config
 from postroom.net.dns import Resolver
 from postroom.storage.blobs import Blobs
-from postroom.storage.database import Database, Tx
+from postroom.storage.database import Database, Overdue, Tx
 from postroom.supervision import Supervision
 
-__all__ = ["Resources", "Tx"]
+__all__ = ["Overdue", "Resources", "Tx"]
 
 
 @dataclass(slots=True)

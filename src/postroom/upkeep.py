@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
-from postroom import ids, pools
+from postroom import deletion, ids, pools
+from postroom.accounts import audit
 from postroom.clock import DAY, SECOND
-from postroom.events import events
-from postroom.mailbox import drafts, raw_mails
+from postroom.mailbox import drafts, labels, raw_mails
 from postroom.queue import duties, idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx, one_of
@@ -38,10 +38,11 @@ EXPIRING = (
     ("idempotency_keys", "account_id, idempotency_key", "created_at", idempotency.LIFETIME),
     ("sessions", "id", "expires_at", 0),
     ("login_links", "token_hash", "expires_at", 0),
+    ("audit", "id", "created_at", audit.LIFETIME),
+    ("policy_audit", "id", "created_at", audit.LIFETIME),
 )
-# What a deleted inbox leaves: with each message, with each thread, and by itself, with the key of the table.
-OF_A_MESSAGE = ("raw_mails", "attachments", "checks", "deliveries")
-OF_A_THREAD = ("participants",)
+# What a deleted inbox leaves beside its mail, with the key of the table.
+OF_A_SCOPE = ("policies", "policy_rules", "pauses")
 OF_AN_INBOX = (("handovers", "content_hash"), ("correspondents", "address"))
 
 
@@ -181,30 +182,15 @@ def empty_removed_inbox(tx: Tx, now: int, rows: int) -> list[str] | None:
         "select id from messages where inbox_id = :inbox_id limit :rows", inbox_id=inbox_id, rows=rows
     )
     if found:
-        return _remove_messages(tx, [row["id"] for row in found])
+        return [blob for row in found if (blob := deletion.erase(tx, row["id"])) is not None]
     if (blobs := drafts.remove_of_inbox(tx, inbox_id, rows)) is not None:
         return blobs
     if not _remove_threads(tx, inbox_id, rows) and not _remove_rest(tx, inbox_id, rows):
         tx.run("delete from webhooks where owner = :inbox_id", inbox_id=inbox_id)
+        for table in OF_A_SCOPE:
+            tx.run(f"delete from {table} where scope_id = :inbox_id", inbox_id=inbox_id)
         tx.run("delete from removed_inboxes where inbox_id = :inbox_id", inbox_id=inbox_id)
     return []
-
-
-def _remove_messages(tx: Tx, message_ids: Sequence[str]) -> list[str]:
-    are_theirs, theirs = one_of("message_id", message_ids)
-    blobs = [
-        row["blob"]
-        for row in tx.all(f"select blob from raw_mails where {are_theirs} and blob is not null", **theirs)
-    ]
-    sent = tx.all(f"select id from deliveries where {are_theirs}", **theirs)
-    delete_all(tx, "attempts", "delivery_id", [row["id"] for row in sent])
-    for table in OF_A_MESSAGE:
-        delete_all(tx, table, "message_id", message_ids)
-    for message_id in message_ids:
-        events.forget_texts(tx, message_id)
-    delete_all(tx, "messages", "id", message_ids)
-    used = find_used_blobs(tx, blobs)
-    return [blob for blob in blobs if blob not in used]
 
 
 def _remove_threads(tx: Tx, inbox_id: str, rows: int) -> int:
@@ -212,8 +198,8 @@ def _remove_threads(tx: Tx, inbox_id: str, rows: int) -> int:
         "select id from threads where inbox_id = :inbox_id limit :rows", inbox_id=inbox_id, rows=rows
     )
     thread_ids = [row["id"] for row in found]
-    for table in OF_A_THREAD:
-        delete_all(tx, table, "thread_id", thread_ids)
+    labels.remove_all_of_threads(tx, thread_ids)
+    delete_all(tx, "participants", "thread_id", thread_ids)
     return delete_all(tx, "threads", "id", thread_ids)
 
 

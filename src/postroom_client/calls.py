@@ -1,7 +1,7 @@
 """Every call of the interface but sending: method, path, what it carries and what it returns."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType
@@ -17,15 +17,19 @@ from postroom_client.results import (
     Message,
     Page,
     Retried,
+    SearchPage,
     Suppression,
     Thread,
     ThreadMessages,
+    Usage,
     Webhook,
     WebhookDelivery,
     WebhookSecret,
     WebhookTest,
 )
 
+Order = Literal["asc", "desc"]
+UsageGrouping = Literal["day", "inbox", "pod"]
 Direction = Literal["inbound", "outbound"]
 DeliveryState = Literal["pending", "delivered", "failed"]
 ANSWER_MARGIN_SECONDS = 15
@@ -92,11 +96,31 @@ def delete_api_key(inbox_id: str, key_id: str) -> Call[None]:
 # threads and messages
 
 
+def list_all_threads(
+    *,
+    inbox_id: str | None = None,
+    pod_id: str | None = None,
+    is_read: bool | None = None,
+    label: str | None = None,
+    limit: int = 50,
+    offset: int = 0,
+) -> Call[Page[Thread]]:
+    """Threads across inboxes, newest first; the total stops counting 1,000 behind the page."""
+    where = {"inboxId": inbox_id, "podId": pod_id}
+    query = present(**where, is_read=is_read, label=label, limit=limit, offset=offset)
+    return Call("GET", "/v1/threads", decoded(Page[Thread]), query=query)
+
+
 def list_threads(
-    inbox_id: str, *, is_read: bool | None = None, limit: int = 50, offset: int = 0
+    inbox_id: str,
+    *,
+    is_read: bool | None = None,
+    label: str | None = None,
+    limit: int = 50,
+    offset: int = 0,
 ) -> Call[Page[Thread]]:
     """Threads, newest first; `is_read=False` gives the work not yet done."""
-    query = present(is_read=is_read, limit=limit, offset=offset)
+    query = present(is_read=is_read, label=label, limit=limit, offset=offset)
     return Call("GET", path("v1", "inboxes", inbox_id, "threads"), decoded(Page[Thread]), query=query)
 
 
@@ -109,9 +133,38 @@ def mark_thread(thread_id: str, *, is_read: bool) -> Call[Thread]:
     return Call("PATCH", path("v1", "threads", thread_id), decoded(Thread), json={"is_read": is_read})
 
 
-def list_thread_messages(thread_id: str, *, limit: int = 50, offset: int = 0) -> Call[ThreadMessages]:
-    """The messages of a thread, oldest first."""
-    query = present(limit=limit, offset=offset)
+def label_thread(thread_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Call[Thread]:
+    """Add labels to a thread, and remove some."""
+    body = {"addLabels": list(add), "removeLabels": list(remove)}
+    return Call("PATCH", path("v1", "threads", thread_id), decoded(Thread), json=body)
+
+
+def search_page(
+    q: str,
+    *,
+    inbox_id: str | None = None,
+    pod_id: str | None = None,
+    limit: int = 20,
+    cursor: str | None = None,
+) -> Call[SearchPage]:
+    """One page of what a search finds, newest first; `search` gives all of them."""
+    query = present(q=q, inboxId=inbox_id, podId=pod_id, limit=limit, cursor=cursor)
+    return Call("GET", "/v1/search", decoded(SearchPage), query=query)
+
+
+def get_usage(
+    *, first: date | None = None, last: date | None = None, group_by: UsageGrouping = "day"
+) -> Call[Usage]:
+    """What was received, sent and kept; without days, in the last 30."""
+    days = {"from": first and first.isoformat(), "to": last and last.isoformat()}
+    return Call("GET", "/v1/usage", decoded(Usage), query=present(**days, group_by=group_by))
+
+
+def list_thread_messages(
+    thread_id: str, *, order: Order = "asc", limit: int = 50, offset: int = 0
+) -> Call[ThreadMessages]:
+    """The messages of a thread, oldest first unless asked otherwise."""
+    query = present(order=None if order == "asc" else order, limit=limit, offset=offset)
     return Call("GET", path("v1", "threads", thread_id, "messages"), decoded(ThreadMessages), query=query)
 
 

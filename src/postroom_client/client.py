@@ -4,7 +4,7 @@ import asyncio
 import functools
 import os
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import httpx2
 import msgspec
 
-from postroom_client import calls, sending, stream, waiting, wire
+from postroom_client import calls, deciding, drafting, paging, sending, stream, tenancy, waiting, wire
 from postroom_client.errors import Unauthorized
 from postroom_client.exchange import (
     Call,
@@ -23,7 +23,7 @@ from postroom_client.exchange import (
     pause_before_next,
     require_success,
 )
-from postroom_client.results import Event
+from postroom_client.results import Event, Message, Page, SearchResult
 from postroom_client.settings import DEFAULT_BASE_URL, Flags, resolve
 from postroom_client.stream import OnPause, Subscription
 from postroom_client.wire import OnProgress
@@ -46,6 +46,24 @@ def _awaited(
     @functools.wraps(describe)
     async def method(self: "AsyncClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self.run(describe(*args, **kwargs))
+
+    return method
+
+
+def _each(describe: Callable[P, Call[Page[T]]]) -> "Callable[Concatenate[Client, P], Iterator[T]]":
+    @functools.wraps(describe)
+    def method(self: "Client", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        return paging.each(self.run, describe, args, kwargs)
+
+    return method
+
+
+def _async_each(
+    describe: Callable[P, Call[Page[T]]],
+) -> "Callable[Concatenate[AsyncClient, P], AsyncIterator[T]]":
+    @functools.wraps(describe)
+    def method(self: "AsyncClient", /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        return paging.async_each(self.run, describe, args, kwargs)
 
     return method
 
@@ -122,6 +140,26 @@ class Client:
         for frame in stream.frames(self.base_url, self.api_key, subscription, on_pause):
             yield msgspec.json.decode(frame.text, type=Event)
 
+    def search(
+        self, q: str, *, inbox_id: str | None = None, pod_id: str | None = None
+    ) -> Iterator[SearchResult]:
+        """All that a search finds, newest first; each page is asked for when it is wanted."""
+        return paging.each(self.run, calls.search_page, (q,), {"inbox_id": inbox_id, "pod_id": pod_id})
+
+    def iter_thread_messages(self, thread_id: str, *, order: calls.Order = "asc") -> Iterator[Message]:
+        return paging.each(self.run, calls.list_thread_messages, (thread_id,), {"order": order})
+
+    def iter_events(
+        self,
+        *,
+        after: str | None = None,
+        inbox_ids: Sequence[str] = (),
+        event_types: Sequence[str] = (),
+    ) -> Iterator[Event]:
+        """The log up to now, oldest first; `stream` goes on for ever."""
+        wanted = {"after": after, "inbox_ids": inbox_ids, "event_types": event_types}
+        return paging.each(self.run, calls.list_events, (), wanted)
+
     me = _blocking(calls.me)
     create_inbox = _blocking(calls.create_inbox)
     list_inboxes = _blocking(calls.list_inboxes)
@@ -133,9 +171,46 @@ class Client:
     delete_api_key = _blocking(calls.delete_api_key)
     send = _blocking(sending.send)
     reply = _blocking(sending.reply)
+    reply_all = _blocking(sending.reply_all)
+    forward = _blocking(sending.forward)
+    create_draft = _blocking(drafting.create_draft)
+    list_drafts = _blocking(drafting.list_drafts)
+    get_draft = _blocking(drafting.get_draft)
+    update_draft = _blocking(drafting.update_draft)
+    delete_draft = _blocking(drafting.delete_draft)
+    add_draft_files = _blocking(drafting.add_draft_files)
+    delete_draft_file = _blocking(drafting.delete_draft_file)
+    send_draft = _blocking(drafting.send_draft)
+    list_approvals = _blocking(deciding.list_approvals)
+    approve_message = _blocking(deciding.approve_message)
+    reject_message = _blocking(deciding.reject_message)
+    reschedule_message = _blocking(deciding.reschedule_message)
+    get_pause = _blocking(deciding.get_pause)
+    pause = _blocking(deciding.pause)
+    resume = _blocking(deciding.resume)
+    get_inbox_limits = _blocking(deciding.get_inbox_limits)
+    create_pod = _blocking(tenancy.create_pod)
+    list_pods = _blocking(tenancy.list_pods)
+    get_pod = _blocking(tenancy.get_pod)
+    update_pod = _blocking(tenancy.update_pod)
+    delete_pod = _blocking(tenancy.delete_pod)
+    create_key = _blocking(tenancy.create_key)
+    list_keys = _blocking(tenancy.list_keys)
+    update_key = _blocking(tenancy.update_key)
+    delete_key = _blocking(tenancy.delete_key)
+    get_policy = _blocking(tenancy.get_policy)
+    set_policy_mode = _blocking(tenancy.set_policy_mode)
+    add_policy_rule = _blocking(tenancy.add_policy_rule)
+    delete_policy_rule = _blocking(tenancy.delete_policy_rule)
+    list_policy_audit = _blocking(tenancy.list_policy_audit)
+    list_audit = _blocking(tenancy.list_audit)
     list_threads = _blocking(calls.list_threads)
     get_thread = _blocking(calls.get_thread)
     mark_thread = _blocking(calls.mark_thread)
+    label_thread = _blocking(calls.label_thread)
+    list_all_threads = _blocking(calls.list_all_threads)
+    search_page = _blocking(calls.search_page)
+    get_usage = _blocking(calls.get_usage)
     list_thread_messages = _blocking(calls.list_thread_messages)
     list_messages = _blocking(calls.list_messages)
     get_message = _blocking(calls.get_message)
@@ -162,6 +237,14 @@ class Client:
     list_webhook_deliveries = _blocking(calls.list_webhook_deliveries)
     retry_webhook_delivery = _blocking(calls.retry_webhook_delivery)
     retry_failed_webhook_deliveries = _blocking(calls.retry_failed_webhook_deliveries)
+    iter_inboxes = _each(calls.list_inboxes)
+    iter_api_keys = _each(calls.list_api_keys)
+    iter_threads = _each(calls.list_threads)
+    iter_all_threads = _each(calls.list_all_threads)
+    iter_messages = _each(calls.list_messages)
+    iter_suppressions = _each(calls.list_suppressions)
+    iter_domains = _each(calls.list_domains)
+    iter_webhook_deliveries = _each(calls.list_webhook_deliveries)
 
 
 class AsyncClient:
@@ -223,6 +306,26 @@ class AsyncClient:
             async for frame in frames:
                 yield msgspec.json.decode(frame.text, type=Event)
 
+    def search(
+        self, q: str, *, inbox_id: str | None = None, pod_id: str | None = None
+    ) -> AsyncIterator[SearchResult]:
+        """All that a search finds, newest first; each page is asked for when it is wanted."""
+        return paging.async_each(self.run, calls.search_page, (q,), {"inbox_id": inbox_id, "pod_id": pod_id})
+
+    def iter_thread_messages(self, thread_id: str, *, order: calls.Order = "asc") -> AsyncIterator[Message]:
+        return paging.async_each(self.run, calls.list_thread_messages, (thread_id,), {"order": order})
+
+    def iter_events(
+        self,
+        *,
+        after: str | None = None,
+        inbox_ids: Sequence[str] = (),
+        event_types: Sequence[str] = (),
+    ) -> AsyncIterator[Event]:
+        """The log up to now, oldest first; `stream` goes on for ever."""
+        wanted = {"after": after, "inbox_ids": inbox_ids, "event_types": event_types}
+        return paging.async_each(self.run, calls.list_events, (), wanted)
+
     me = _awaited(calls.me)
     create_inbox = _awaited(calls.create_inbox)
     list_inboxes = _awaited(calls.list_inboxes)
@@ -234,9 +337,46 @@ class AsyncClient:
     delete_api_key = _awaited(calls.delete_api_key)
     send = _awaited(sending.send)
     reply = _awaited(sending.reply)
+    reply_all = _awaited(sending.reply_all)
+    forward = _awaited(sending.forward)
+    create_draft = _awaited(drafting.create_draft)
+    list_drafts = _awaited(drafting.list_drafts)
+    get_draft = _awaited(drafting.get_draft)
+    update_draft = _awaited(drafting.update_draft)
+    delete_draft = _awaited(drafting.delete_draft)
+    add_draft_files = _awaited(drafting.add_draft_files)
+    delete_draft_file = _awaited(drafting.delete_draft_file)
+    send_draft = _awaited(drafting.send_draft)
+    list_approvals = _awaited(deciding.list_approvals)
+    approve_message = _awaited(deciding.approve_message)
+    reject_message = _awaited(deciding.reject_message)
+    reschedule_message = _awaited(deciding.reschedule_message)
+    get_pause = _awaited(deciding.get_pause)
+    pause = _awaited(deciding.pause)
+    resume = _awaited(deciding.resume)
+    get_inbox_limits = _awaited(deciding.get_inbox_limits)
+    create_pod = _awaited(tenancy.create_pod)
+    list_pods = _awaited(tenancy.list_pods)
+    get_pod = _awaited(tenancy.get_pod)
+    update_pod = _awaited(tenancy.update_pod)
+    delete_pod = _awaited(tenancy.delete_pod)
+    create_key = _awaited(tenancy.create_key)
+    list_keys = _awaited(tenancy.list_keys)
+    update_key = _awaited(tenancy.update_key)
+    delete_key = _awaited(tenancy.delete_key)
+    get_policy = _awaited(tenancy.get_policy)
+    set_policy_mode = _awaited(tenancy.set_policy_mode)
+    add_policy_rule = _awaited(tenancy.add_policy_rule)
+    delete_policy_rule = _awaited(tenancy.delete_policy_rule)
+    list_policy_audit = _awaited(tenancy.list_policy_audit)
+    list_audit = _awaited(tenancy.list_audit)
     list_threads = _awaited(calls.list_threads)
     get_thread = _awaited(calls.get_thread)
     mark_thread = _awaited(calls.mark_thread)
+    label_thread = _awaited(calls.label_thread)
+    list_all_threads = _awaited(calls.list_all_threads)
+    search_page = _awaited(calls.search_page)
+    get_usage = _awaited(calls.get_usage)
     list_thread_messages = _awaited(calls.list_thread_messages)
     list_messages = _awaited(calls.list_messages)
     get_message = _awaited(calls.get_message)
@@ -263,3 +403,11 @@ class AsyncClient:
     list_webhook_deliveries = _awaited(calls.list_webhook_deliveries)
     retry_webhook_delivery = _awaited(calls.retry_webhook_delivery)
     retry_failed_webhook_deliveries = _awaited(calls.retry_failed_webhook_deliveries)
+    iter_inboxes = _async_each(calls.list_inboxes)
+    iter_api_keys = _async_each(calls.list_api_keys)
+    iter_threads = _async_each(calls.list_threads)
+    iter_all_threads = _async_each(calls.list_all_threads)
+    iter_messages = _async_each(calls.list_messages)
+    iter_suppressions = _async_each(calls.list_suppressions)
+    iter_domains = _async_each(calls.list_domains)
+    iter_webhook_deliveries = _async_each(calls.list_webhook_deliveries)

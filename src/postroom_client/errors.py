@@ -83,6 +83,10 @@ class InvalidSignature(PostroomError):
     code, status = "invalid_signature", 403
 
 
+class RecipientNotAllowed(PostroomError):
+    code, status = "recipient_not_allowed", 403
+
+
 class FeatureRequiresPaidPlan(PostroomError):
     code, status = "feature_requires_paid_plan", 403
 
@@ -107,8 +111,40 @@ class DomainTaken(PostroomError):
     code, status = "domain_taken", 409
 
 
+class ClientIdTaken(PostroomError):
+    code, status = "client_id_taken", 409
+
+
+class PodNotEmpty(PostroomError):
+    code, status = "pod_not_empty", 409
+
+
+class PodHasDomains(PostroomError):
+    code, status = "pod_has_domains", 409
+
+
+class DefaultPod(PostroomError):
+    code, status = "default_pod", 409
+
+
+class LastKey(PostroomError):
+    code, status = "last_key", 409
+
+
 class NothingToDo(PostroomError):
     code, status = "nothing_to_do", 409
+
+
+class NotHeld(PostroomError):
+    code, status = "not_held", 409
+
+
+class ContentChanged(PostroomError):
+    code, status = "content_changed", 409
+
+
+class DraftChanged(PostroomError):
+    code, status = "draft_changed", 409
 
 
 class PayloadTooLarge(PostroomError):
@@ -121,6 +157,10 @@ class UnsupportedMediaType(PostroomError):
 
 class ApiKeyLimitReached(PostroomError):
     code, status = "api_key_limit_reached", 422
+
+
+class DraftLimitReached(PostroomError):
+    code, status = "draft_limit_reached", 422
 
 
 class IdempotencyKeyReused(PostroomError):

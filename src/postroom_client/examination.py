@@ -10,6 +10,8 @@ from email.utils import parsedate_to_datetime
 from typing import Literal
 from urllib.parse import urlsplit
 
+import msgspec
+
 from postroom_client import profiles
 from postroom_client.client import Client
 from postroom_client.errors import PostroomError
@@ -19,6 +21,7 @@ from postroom_client.settings import Settings
 SKEW_WARN_SECONDS, SKEW_FAIL_SECONDS = 5, 300  # signatures are refused beyond 300
 DISK_WARN_BYTES, DISK_FAIL_BYTES = 2 * 1024**3, 200 * 1024**2
 QUEUE_WARN_SECONDS, QUEUE_FAIL_SECONDS = 3600, 24 * 3600
+SEARCH_WARN_MESSAGES = 1_000
 SMTP_TIMEOUT_SECONDS = 5.0
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1"}
 LOCAL_SMTP_PORT, PUBLIC_SMTP_PORT = 2525, 25
@@ -120,6 +123,18 @@ def check_storage(client: Client, settings: Settings) -> Finding:
     return Finding("storage", "pass", "Database and blobs answer.")
 
 
+def check_search(client: Client, settings: Settings) -> Finding:
+    """Mail that is not in the index yet is not found; everything else works meanwhile."""
+    progress = msgspec.json.decode(_get(client, "/ready").content).get("search", {})
+    percent, waiting = progress.get("earlierPercent", 100), progress.get("waiting", 0)
+    if percent < 100:
+        return Finding(
+            "search", "warn", f"Earlier mail is being indexed: {percent} %", "It goes on by itself."
+        )
+    verdict = judge(waiting, SEARCH_WARN_MESSAGES, float("inf"))
+    return Finding("search", verdict, f"{waiting} messages wait for the index")
+
+
 def check_dns(client: Client, settings: Settings) -> Finding:
     if client.me().scope != "account":
         return Finding(DNS, "pass", "Not this key's business.")
@@ -203,4 +218,5 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     (DNS, check_dns),
     ("disk", check_disk),
     ("queue", check_queue),
+    ("search", check_search),
 )

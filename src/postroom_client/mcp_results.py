@@ -25,8 +25,11 @@ class Identity:
     account_id: str
     account_name: str
     plan: str
-    scope: Annotated[str, Field(description="account, or inbox: the key reaches one inbox alone.")]
+    scope: Annotated[str, Field(description="account, pod, or inbox: the key reaches one inbox alone.")]
     inbox_id: Annotated[str | None, Field(description="The inbox that tools use when none is named.")]
+    permissions: Annotated[
+        list[str], Field(description="Without send, what you send is held until a person approves it.")
+    ]
 
 
 @dataclass(frozen=True)
@@ -41,14 +44,6 @@ class InboxSummary:
 class InboxPage:
     inboxes: list[InboxSummary]
     total: Total
-
-
-@dataclass(frozen=True)
-class SentMail:
-    message_id: str
-    thread_id: str
-    inbox_id: str
-    status: Annotated[str, Field(description="pending: accepted for good, and on its way.")]
 
 
 @dataclass(frozen=True)
@@ -115,6 +110,24 @@ class Arrival:
 
 
 @dataclass(frozen=True)
+class FoundMail:
+    message_id: str
+    thread_id: str
+    inbox_id: str
+    direction: Annotated[str, Field(description="inbound or outbound.")]
+    created_at: datetime | None
+    matched: Annotated[list[str], Field(description="Where: text, file, subject, filename, from, to.")]
+    content: Fenced
+
+
+@dataclass(frozen=True)
+class SearchResults:
+    notice: Notice
+    messages: Annotated[list[FoundMail], Field(description="Newest first, each with a piece of it.")]
+    next: Annotated[str | None, Field(description="The cursor of the page behind; null: there is none.")]
+
+
+@dataclass(frozen=True)
 class FileText:
     notice: Notice
     message_id: str
@@ -123,15 +136,14 @@ class FileText:
 
 
 def identity(me: results.Me, default_inbox_id: str | None) -> Identity:
-    return Identity(me.account_id, me.account_name, me.plan, me.scope, me.inbox_id or default_inbox_id)
+    return Identity(
+        *(me.account_id, me.account_name, me.plan, me.scope, me.inbox_id or default_inbox_id),
+        permissions=me.permissions,
+    )
 
 
 def inbox(inbox: results.Inbox) -> InboxSummary:
     return InboxSummary(inbox.id, inbox.address, inbox.display_name, inbox.created_at)
-
-
-def sent_mail(sent: results.Sent) -> SentMail:
-    return SentMail(sent.id, sent.thread_id, sent.inbox_id, sent.status)
 
 
 def thread_page(page: results.Page[results.Thread]) -> ThreadPage:
@@ -159,6 +171,25 @@ def thread_content(page: results.ThreadMessages) -> ThreadContent:
 def arrival(message: results.Message | None) -> Arrival:
     fence = Fence()
     return Arrival(fence.notice, None if message is None else mail(message, fence))
+
+
+def search_results(page: results.SearchPage) -> SearchResults:
+    fence = Fence()
+    return SearchResults(fence.notice, [_found(result, fence) for result in page.data], page.next)
+
+
+def _found(result: results.SearchResult, fence: Fence) -> FoundMail:
+    message = result.message
+    shown = f"From: {message.from_addr}\nTo: {message.header_to}\nSubject: {message.subject}"
+    return FoundMail(
+        message_id=message.id,
+        thread_id=message.thread_id,
+        inbox_id=message.inbox_id,
+        direction=message.direction,
+        created_at=message.created_at,
+        matched=result.matched,
+        content=fence.around(f"{shown}\n\n{result.snippet}"),
+    )
 
 
 def file_text(message_id: str, found: results.AttachmentText) -> FileText:

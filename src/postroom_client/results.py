@@ -1,11 +1,12 @@
 """What calls return. What a server leaves out is empty; what this client does not know is ignored."""
 
 from datetime import datetime
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct, field
 
 T = TypeVar("T")
+EVERY_PERMISSION = ("read", "draft", "send", "approve", "manage")
 
 
 class Page(Struct, Generic[T], rename="camel", frozen=True):
@@ -20,6 +21,7 @@ class Me(Struct, rename="camel", frozen=True):
     key_id: str = ""
     scope: str = "account"
     inbox_id: str | None = None
+    permissions: list[str] = field(default_factory=lambda: list(EVERY_PERMISSION))
 
 
 class Inbox(Struct, rename="camel", frozen=True):
@@ -31,6 +33,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     created_at: datetime | None = None
     webhook_url: str | None = None
     webhook_secret: str | None = None
+    pod_id: str | None = None
 
 
 class ApiKey(Struct, rename="camel", frozen=True):
@@ -44,6 +47,10 @@ class ApiKey(Struct, rename="camel", frozen=True):
     created_at: datetime | None = None
     last_used_at: datetime | None = None
     token: str | None = None
+    pod_id: str | None = None
+    permissions: list[str] = []
+    expires_at: datetime | None = None
+    created_by: str | None = None
 
 
 class Thread(Struct, rename="camel", frozen=True):
@@ -53,6 +60,7 @@ class Thread(Struct, rename="camel", frozen=True):
     last_message_at: datetime | None = None
     is_read: bool = False
     message_count: int = 0
+    labels: list[str] = []
 
 
 class Verdicts(Struct, frozen=True):
@@ -84,6 +92,27 @@ class Recipient(Struct, rename="camel", frozen=True):
     next_attempt_at: datetime | None = None
 
 
+class Actor(Struct, frozen=True):
+    """Who did something: a key, a session, a reviewer or the server."""
+
+    type: str = ""
+    id: str = ""
+    name: str = ""
+
+
+class Hold(Struct, rename="camel", frozen=True):
+    """Why a send waits or waited, and what was decided."""
+
+    state: str = ""
+    reasons: list[str] = []
+    content_hash: str = ""
+    expires_at: datetime | None = None
+    send_at: datetime | None = None
+    decided_at: datetime | None = None
+    decided_by: Actor | None = None
+    note: str | None = None
+
+
 class Message(Struct, rename="camel", frozen=True):
     id: str
     thread_id: str
@@ -109,10 +138,47 @@ class Message(Struct, rename="camel", frozen=True):
     links: list[str] = []
     recipients: list[Recipient] = []
     captured: bool = False
+    hold: Hold | None = None
+    metadata: dict[str, str] = {}
+
+
+class SearchResult(Struct, rename="camel", frozen=True):
+    """A message that was found, the parts of it that matched, and a piece of the first of them."""
+
+    message: Message
+    matched: list[str] = []
+    snippet: str = ""
+
+
+class SearchPage(Struct, frozen=True):
+    """`next` is the cursor of the page behind."""
+
+    data: list[SearchResult]
+    next: str | None = None
+
+
+class UsageGroup(Struct, rename="camel", frozen=True):
+    """`group` is a day, or the id of an inbox or a pod; `stored_bytes` is what was kept at its end."""
+
+    group: str
+    received: int = 0
+    sent: int = 0
+    failed: int = 0
+    bounced: int = 0
+    complained: int = 0
+    held: int = 0
+    blocked: int = 0
+    stored_bytes: int = 0
+
+
+class Usage(Struct, frozen=True):
+    data: list[UsageGroup]
+    first: str = field(name="from", default="")
+    last: str = field(name="to", default="")
 
 
 class ThreadMessages(Struct, rename="camel", frozen=True):
-    """The messages of a thread, oldest first."""
+    """The messages of a thread, oldest first unless asked otherwise."""
 
     thread_id: str
     inbox_id: str
@@ -130,6 +196,8 @@ class Sent(Struct, rename="camel", frozen=True):
     direction: str = "outbound"
     status: str = "pending"
     created_at: datetime | None = None
+    provider_message_id: str = ""
+    hold: Hold | None = None
 
 
 class AttachmentText(Struct, rename="camel", frozen=True):
@@ -152,6 +220,7 @@ class EventMessage(Struct, frozen=True):
     reply_text: str = ""
     automated: bool = False
     auth: Verdicts | None = None
+    metadata: dict[str, str] = {}
 
 
 class Event(Struct, frozen=True):
@@ -241,3 +310,106 @@ class Retried(Struct, frozen=True):
     """How many deliveries go again."""
 
     retried: int
+
+
+class Approval(Struct, rename="camel", frozen=True):
+    """A send that waits, or waited, for a decision."""
+
+    message: Message
+    hold: Hold
+
+
+class Pause(Struct, rename="camel", frozen=True):
+    paused: bool = False
+    since: datetime | None = None
+    by: Actor | None = None
+
+
+class Meter(Struct, rename="camel", frozen=True):
+    limit: int = 0
+    used: int = 0
+    resets_at: datetime | None = None
+
+
+class InboxLimits(Struct, rename="camel", frozen=True):
+    per_minute: Meter
+    per_day: Meter
+    cold_per_day: Meter
+
+
+class Draft(Struct, rename="camel", frozen=True):
+    """A mail that is not sent yet; what is missing is None or empty."""
+
+    id: str
+    inbox_id: str
+    to: list[str] = []
+    cc: list[str] = []
+    bcc: list[str] = []
+    subject: str | None = None
+    body: str | None = None
+    body_html: str | None = None
+    thread_id: str | None = None
+    include_quote: bool = True
+    reply_to: str | None = None
+    reply_all: bool = False
+    forward_of: str | None = None
+    automated: bool = False
+    headers: dict[str, str] = {}
+    metadata: dict[str, str] = {}
+    send_at: str | None = None
+    undo_seconds: int = 0
+    attachments: list[Attachment] = []
+    created_by: Actor | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+class Pod(Struct, rename="camel", frozen=True):
+    id: str
+    client_id: str | None = None
+    name: str | None = None
+    is_default: bool = False
+    created_at: datetime | None = None
+
+
+class PolicyRule(Struct, rename="camel", frozen=True):
+    id: str
+    type: str = ""
+    value: str = ""
+    created_at: datetime | None = None
+
+
+class DirectionPolicy(Struct, rename="camel", frozen=True):
+    mode: str = "inherit"
+    rules: list[PolicyRule] = []
+
+
+class Policy(Struct, rename="camel", frozen=True):
+    inbound: DirectionPolicy
+    outbound: DirectionPolicy
+
+
+class PolicyStop(Struct, rename="camel", frozen=True):
+    """What a policy stopped, or what was let in after all."""
+
+    at: datetime | None = None
+    action: str = ""
+    direction: str = ""
+    address: str = ""
+    rule: str | None = None
+    inbox_id: str = ""
+    message_id: str | None = None
+
+
+class AuditEntry(Struct, rename="camel", frozen=True):
+    id: str
+    at: datetime | None = None
+    actor: Actor | None = None
+    address: str = ""
+    action: str = ""
+    target: str = ""
+    before: Any = None
+    after: Any = None
+    count: int = 1
+    pod_id: str | None = None
+    inbox_id: str | None = None

@@ -1,14 +1,16 @@
 """Sending and replying: the request of a send, and whom a reply goes to (specification, Threading rules)."""
 
+import json
 import mimetypes
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
 from postroom_client import calls
 from postroom_client.errors import NotFound, PayloadTooLarge
 from postroom_client.exchange import Call, OutgoingFile, Steps, decoded, path
-from postroom_client.results import Message, Sent, ThreadMessages
+from postroom_client.results import Message, Sent, Thread, ThreadMessages
 
 ATTACHMENT_LIMIT_BYTES = 25 * 1024 * 1024
 UPLOAD_TIMEOUT_SECONDS = 120.0
@@ -21,7 +23,7 @@ File = OutgoingFile | Path | str
 def send(
     inbox_id: str,
     *,
-    to: Addresses,
+    to: Addresses = (),
     body: str,
     subject: str | None = None,
     cc: Addresses = (),
@@ -32,22 +34,34 @@ def send(
     reply_to: str | None = None,
     attachments: Sequence[File] = (),
     automated: bool = False,
+    reply_all: bool = False,
+    forward_of: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    metadata: Mapping[str, str] | None = None,
+    send_at: datetime | str | None = None,
+    undo_seconds: int = 0,
     idempotency_key: str | None = None,
 ) -> Call[Sent]:
     """Send a mail. Another call with the same `idempotency_key` sends nothing more."""
     fields = {
-        "to": _listed(to),
+        "to": listed(to) or None,
         "subject": subject,
         "body": body,
-        "cc": _listed(cc) or None,
-        "bcc": _listed(bcc) or None,
+        "cc": listed(cc) or None,
+        "bcc": listed(bcc) or None,
         "bodyHtml": body_html,
         "threadId": thread_id,
         "includeQuote": None if include_quote else False,
         "replyTo": reply_to,
         "automated": automated or None,
+        "replyAll": reply_all or None,
+        "forwardOf": forward_of,
+        "headers": headers or None,
+        "metadata": metadata or None,
+        "sendAt": None if send_at is None else spell_moment(send_at),
+        "undoSeconds": undo_seconds or None,
     }
-    files = _read_files(attachments)
+    files = read_files(attachments)
     return Call(
         "POST",
         path("v1", "inboxes", inbox_id, "send"),
@@ -99,6 +113,75 @@ def reply(
     return sent
 
 
+def reply_all(
+    thread_id: str,
+    body: str,
+    *,
+    to: Addresses = (),
+    cc: Addresses = (),
+    bcc: Addresses = (),
+    body_html: str | None = None,
+    include_quote: bool = True,
+    reply_to: str | None = None,
+    attachments: Sequence[File] = (),
+    automated: bool = False,
+    headers: Mapping[str, str] | None = None,
+    metadata: Mapping[str, str] | None = None,
+    send_at: datetime | str | None = None,
+    undo_seconds: int = 0,
+    idempotency_key: str | None = None,
+) -> Steps[Sent]:
+    """Answer everybody whom the last mail that came in this thread names; whom you name is added."""
+    thread: Thread = yield calls.get_thread(thread_id)
+    sent: Sent = yield send(
+        thread.inbox_id,
+        to=to,
+        body=body,
+        cc=cc,
+        bcc=bcc,
+        body_html=body_html,
+        thread_id=thread_id,
+        include_quote=include_quote,
+        reply_to=reply_to,
+        attachments=attachments,
+        automated=automated,
+        reply_all=True,
+        headers=headers,
+        metadata=metadata,
+        send_at=send_at,
+        undo_seconds=undo_seconds,
+        idempotency_key=idempotency_key,
+    )
+    return sent
+
+
+def forward(
+    message_id: str,
+    *,
+    to: Addresses,
+    body: str,
+    subject: str | None = None,
+    cc: Addresses = (),
+    bcc: Addresses = (),
+    attachments: Sequence[File] = (),
+    idempotency_key: str | None = None,
+) -> Steps[Sent]:
+    """Pass a mail on, with its text and its files."""
+    message: Message = yield calls.get_message(message_id)
+    sent: Sent = yield send(
+        message.inbox_id,
+        to=to,
+        body=body,
+        subject=subject,
+        cc=cc,
+        bcc=bcc,
+        attachments=attachments,
+        forward_of=message_id,
+        idempotency_key=idempotency_key,
+    )
+    return sent
+
+
 def reply_recipients(messages: Sequence[Message]) -> str:
     """Of the last mail that came: its sender, or, when this inbox was only copied, whom it was sent to."""
     if not messages:
@@ -117,14 +200,14 @@ def read_file(source: File) -> OutgoingFile:
     return OutgoingFile(place.name, place.read_bytes(), kind)
 
 
-def _read_files(sources: Sequence[File]) -> tuple[OutgoingFile, ...]:
+def read_files(sources: Sequence[File]) -> tuple[OutgoingFile, ...]:
     files = tuple(read_file(source) for source in sources)
     if sum(len(file.content) for file in files) > ATTACHMENT_LIMIT_BYTES:
         raise PayloadTooLarge("The attachments are over 25 MB in total.")
     return files
 
 
-def _listed(addresses: Addresses) -> list[str]:
+def listed(addresses: Addresses) -> list[str]:
     return [addresses] if isinstance(addresses, str) else list(addresses)
 
 
@@ -137,5 +220,16 @@ def _as_form(fields: Mapping[str, object]) -> dict[str, list[str]]:
     }
 
 
+def spell_moment(moment: datetime | str) -> str:
+    """A moment without a zone would be a guess."""
+    if isinstance(moment, str):
+        return moment
+    if moment.tzinfo is None:
+        raise ValueError("send_at needs a time zone: datetime.now(UTC) + …")
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def _spell(value: object) -> str:
+    if isinstance(value, Mapping):
+        return json.dumps(dict(value), ensure_ascii=False)
     return str(value).lower() if isinstance(value, bool) else str(value)

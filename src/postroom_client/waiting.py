@@ -26,9 +26,11 @@ class Wanted:
     from_addr: str | None
     subject: str | None
     thread_id: str | None
+    q: str | None = None
 
     def query(self) -> dict[str, str]:
-        return present(**{"from": self.from_addr, "subject": self.subject, "thread_id": self.thread_id})
+        asked = {"from": self.from_addr, "subject": self.subject, "thread_id": self.thread_id, "q": self.q}
+        return present(**asked)
 
     def matches(self, message: Message) -> bool:
         return (
@@ -47,21 +49,23 @@ def wait(
     subject: str | None = None,
     thread_id: str | None = None,
     unread: bool = False,
+    q: str | None = None,
 ) -> Steps[Message | None]:
     """The first matching message that arrives within `timeout` seconds, or None.
 
     With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also the
-    last of a thread that is not read yet. Without `after` the newest message is noted first, so that a
-    repeated request or a long wait misses nothing in between.
+    last of a thread that is not read yet; with `q`, only what answers this search, and no look at what is
+    unread. Without `after` the newest message is noted first, so that a repeated request or a long wait
+    misses nothing in between.
     """
-    wanted = Wanted(from_addr, subject, thread_id)
+    wanted = Wanted(from_addr, subject, thread_id, q)
     start, is_noted = after, False
     if start is None:
         start = yield from _find_newest(inbox_id)
         is_noted = start is not None
     left = timeout
     while True:
-        waiting = (yield from _find_unread(inbox_id, wanted)) if unread else None
+        waiting = (yield from _find_unread(inbox_id, wanted)) if unread and q is None else None
         if waiting is not None:
             return waiting
         longest = LOOK_AGAIN_SECONDS if unread and start is None else LONGEST_WAIT_SECONDS

@@ -4,6 +4,7 @@ import pytest
 
 from postroom.accounts import accounts, domains
 from postroom.accounts.domains import Domain
+from postroom.accounts.reach import Reach
 from postroom.errors import DomainTaken, InvalidDomain, NotFound
 from postroom.mailbox import inboxes
 from postroom.storage.database import Database
@@ -44,25 +45,25 @@ async def test_an_account_claims_a_domain_once_and_sees_its_own_alone(
     mine = await claim(db, owners[0])
     with pytest.raises(DomainTaken, match="already"):
         await claim(db, owners[0])
-    assert await db.read(domains.get, owners[0], mine.id) == mine
+    assert await db.read(domains.get, Reach(owners[0]), mine.id) == mine
     for account_id, domain_id in ((owners[1], mine.id), (owners[0], "dom_nonsense")):
         with pytest.raises(NotFound):
-            await db.read(domains.get, account_id, domain_id)
-    assert await db.read(domains.list_of_account, owners[0], 10, 0) == ([mine], 1)
-    assert await db.read(domains.list_of_account, owners[1], 10, 0) == ([], 0)
+            await db.read(domains.get, Reach(account_id), domain_id)
+    assert await db.read(domains.list_within, Reach(owners[0]), 10, 0) == ([mine], 1)
+    assert await db.read(domains.list_within, Reach(owners[1]), 10, 0) == ([], 0)
 
 
 async def test_an_inbox_needs_the_service_domain_or_a_proved_one(db: Database, owners: list[str]) -> None:
     mine = await claim(db, owners[0])
-    assert await db.read(domains.require_usable, owners[0], None, SERVICE) == SERVICE
+    assert await db.read(domains.require_usable, Reach(owners[0]), None, SERVICE) == SERVICE
     with pytest.raises(InvalidDomain):
-        await db.read(domains.require_usable, owners[0], OURS, SERVICE)
+        await db.read(domains.require_usable, Reach(owners[0]), OURS, SERVICE)
     assert not await db.read(domains.is_served, OURS, SERVICE)
     await db.write(domains.mark_verified, mine, START)
-    assert await db.read(domains.require_usable, owners[0], OURS.upper(), SERVICE) == OURS
+    assert await db.read(domains.require_usable, Reach(owners[0]), OURS.upper(), SERVICE) == OURS
     assert await db.read(domains.is_served, OURS, SERVICE)
     with pytest.raises(InvalidDomain):
-        await db.read(domains.require_usable, owners[1], OURS, SERVICE)
+        await db.read(domains.require_usable, Reach(owners[1]), OURS, SERVICE)
 
 
 async def test_mail_is_signed_with_the_key_of_the_owner(db: Database, owners: list[str]) -> None:
@@ -83,9 +84,9 @@ async def test_a_domain_in_use_stays_and_an_unused_one_goes_with_its_key(
     await db.write(domains.mark_verified, mine, START)
     await db.write(inboxes.add, owners[0], "hello", OURS, None, SERVICE, START)
     with pytest.raises(DomainTaken, match="Inboxes still use"):
-        await db.write(domains.remove, owners[0], mine.id)
+        await db.write(domains.remove, Reach(owners[0]), mine.id)
     await db.write(lambda tx: tx.run("delete from inboxes"))
-    await db.write(domains.remove, owners[0], mine.id)
+    await db.write(domains.remove, Reach(owners[0]), mine.id)
     assert await db.read(domains.find_key, owners[0], OURS) is None
     assert await db.read(domains.find_owner, OURS) is None
 

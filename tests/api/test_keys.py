@@ -65,11 +65,17 @@ async def test_a_scoped_key_is_shown_once_listed_and_revoked_at_once(server: Ser
     assert set(listed["data"][0]) == {
         "id",
         "name",
+        "podId",
         "inboxId",
+        "permissions",
+        "expiresAt",
+        "createdBy",
         "tokenPrefix",
         "last4",
         "createdAt",
         "lastUsedAt",
+        "approval",
+        "limits",
     }
     async with server.client(key["token"]) as scoped:
         assert (await scoped.get("/v1/me")).json()["inboxId"] == inbox_id

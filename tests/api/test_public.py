@@ -16,6 +16,7 @@ async def test_health_and_readiness_need_no_key(server: Server) -> None:
     for path in ("/health", "/ready"):
         answer = await server.api.get(path, headers={"Authorization": ""})
         assert (answer.status_code, answer.json()["status"]) == (200, "ok")
+    assert answer.json()["search"] == {"waiting": 0, "earlierPercent": 100}
 
 
 async def test_not_ready_when_the_database_cannot_answer(server: Server) -> None:
@@ -70,6 +71,11 @@ async def test_the_description_lists_every_route_with_its_types(server: Server) 
         "createdAt",
         "webhookUrl",
         "webhookSecret",
+        "podId",
+        "approval",
+        "limits",
+        "metadata",
+        "retentionDays",
     }
 
 

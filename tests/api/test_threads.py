@@ -41,6 +41,8 @@ async def test_a_reply_joins_the_thread_of_what_it_answers(server: Server) -> No
         "lastMessageAt": "2026-11-14T10:00:00.003Z",
         "isRead": False,
         "messageCount": 3,
+        "createdAt": "2026-11-14T10:00:00.001Z",
+        "labels": [],
     }
     assert (await server.api.get(f"/v1/threads/{first}")).json() == thread
 

@@ -34,8 +34,9 @@ async def test_a_key_of_one_inbox_reaches_that_one_alone(server: Server) -> None
             assert (await scoped.me()).inbox_id == mine.id
             with pytest.raises(errors.NotFound):
                 await scoped.get_inbox(other.id)
+            assert [inbox.id for inbox in (await scoped.list_inboxes()).data] == [mine.id]
             with pytest.raises(errors.Forbidden):
-                await scoped.list_inboxes()
+                await scoped.get_webhook()
         assert (await client.list_api_keys(mine.id)).total == 1
         await client.delete_api_key(mine.id, key.id)
         async with AsyncClient(key.token, server.base_url) as revoked:
@@ -153,7 +154,11 @@ def test_a_delivery_can_be_tried_again_or_given_up(live: LiveServer, inbox: Inbo
         assert (given_up.status, given_up.recipients[0].state) == ("failed", "cancelled")
         with pytest.raises(errors.NothingToDo):
             client.cancel_message(sent.id)
-        assert client.retry_message(sent.id).recipients[0].address == "nobody@example.com"
+        with pytest.raises(errors.NothingToDo):
+            client.retry_message(sent.id)
+        other = client.send(inbox.id, to="nobody@example.com", subject="s", body="t")
+        live.put_off(other.id)
+        assert client.retry_message(other.id).recipients[0].address == "nobody@example.com"
 
 
 @pytest.mark.parametrize(

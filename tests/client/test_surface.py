@@ -10,7 +10,7 @@ import pytest
 
 import postroom.errors
 import postroom_client
-from postroom_client import AsyncClient, Client, calls
+from postroom_client import AsyncClient, Client, calls, deciding, drafting, tenancy
 from postroom_client import errors as client_errors
 
 SOURCE = Path(postroom_client.__file__).parent
@@ -37,9 +37,10 @@ def test_a_method_takes_the_same_arguments_in_both(name: str) -> None:
 def test_every_described_call_is_a_method() -> None:
     described = {
         name
-        for name, value in vars(calls).items()
-        if inspect.isfunction(value) and value.__module__ == calls.__name__ and name != "given"
-    }
+        for module in (calls, deciding, drafting, tenancy)
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    } - {"given"}
     assert described <= public(Client).keys()
 
 

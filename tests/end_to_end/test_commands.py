@@ -212,10 +212,10 @@ def test_a_key_is_made_listed_and_revoked_at_once(operator: Operator, running: R
     assert isinstance(listed, list)
     assert [key["name"] for key in listed] == ["first key", "ci"]
     assert made["key"] not in json.dumps(listed)
-    revoked = operator.run("keys", "revoke", made["id"])
+    revoked = operator.run("keys", "revoke", made["id"], "--account", "default")
     assert (revoked.returncode, revoked.stdout) == (0, f"{made['id']} is revoked.\n")
     assert running.status(made["key"]) == 401
-    again = operator.run("keys", "revoke", made["id"])
+    again = operator.run("keys", "revoke", made["id"], "--account", "default")
     assert (again.returncode, again.stderr) == (1, "postroom: No such key.\n")
 
 
@@ -250,8 +250,8 @@ WRONG_ARGUMENTS = {
     "a name that is not UTF-8": ["accounts", "create", "--name", "\udcff"],
     "an unknown account": ["keys", "create", "--account", "nobody", "--name", "x"],
     "an account that is not UTF-8": ["keys", "list", "--account", "\udcff"],
-    "an unknown key": ["keys", "revoke", "key_x"],
-    "a key that is not UTF-8": ["keys", "revoke", "\udcff"],
+    "an unknown key": ["keys", "revoke", "key_x", "--account", "default"],
+    "a key that is not UTF-8": ["keys", "revoke", "\udcff", "--account", "default"],
     "an unknown command": ["frobnicate"],
     "an unknown option": ["serve", "--frobnicate"],
 }
@@ -358,7 +358,12 @@ def test_a_folder_of_a_newer_version_is_refused_and_not_changed(operator: Operat
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("insert into schema_versions (number, applied_at) values (9999, 0)")
     before = database.read_bytes()
-    for arguments in (["serve"], ["accounts", "list"], ["keys", "revoke", "key_x"], ["migrate"]):
+    for arguments in (
+        ["serve"],
+        ["accounts", "list"],
+        ["keys", "revoke", "key_x", "--account", "default"],
+        ["migrate"],
+    ):
         done = operator.run(*arguments)
         assert (done.returncode, done.stderr.count("\n")) == (1, 1)
         assert "newer Postroom" in done.stderr

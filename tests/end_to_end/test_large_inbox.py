@@ -11,7 +11,7 @@ from postroom.accounts.reach import Reach
 from postroom.events import events
 from postroom.events.events import Filter
 from postroom.mailbox import messages, threads
-from postroom.storage.database import Database, Row, Tx, Values
+from postroom.storage.database import Database, Row, Tx, Values, WordIndex
 from tests.conftest import Server
 from tests.doubles import START
 from tests.filled_inbox import fill
@@ -40,6 +40,10 @@ class ExplainingTx:
 
     def run(self, sql: str, **params: object) -> int:
         return self._tx.run(sql, **params)
+
+    @property
+    def words(self) -> WordIndex:
+        return self._tx.words
 
     def _explain(self, sql: str, params: dict[str, object]) -> None:
         if self._is_postgres:

@@ -18,7 +18,7 @@ from postroom.storage.database import Database, Tx
 from postroom.upkeep import one_round
 from tests.api.endpoint import running_endpoint
 from tests.api.test_stream import hear_bytes, open_stream, subscribe
-from tests.conftest import Server, running_server, settings, signing_key
+from tests.conftest import Server, new_postgres_database, running_server, settings, signing_key
 from tests.doubles import START, FakeClock
 from tests.letters import letter, letter_with_files
 from tests.storage.earlier_version import make_database, rows_of
@@ -43,6 +43,13 @@ def payloads_of_schema_5() -> dict[str, bytes]:
 
 def documents_of_schema_5() -> dict[str, documents.Document]:
     return {row["id"]: documents.decode(row["document"]) for row in rows_of("messages")}
+
+
+@pytest.fixture
+def postgres_url() -> Iterator[str]:
+    """An empty database."""
+    with new_postgres_database("template1") as url:
+        yield url
 
 
 @pytest.fixture

@@ -91,6 +91,7 @@ async def test_a_mail_becomes_a_message_of_the_specification(server: Server) -> 
         "codes": [],
         "links": [],
         "status": "received",
+        "blocked": False,
         "attachments": [],
     }
 

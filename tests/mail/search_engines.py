@@ -31,18 +31,22 @@ class Engines:
 
     def find_on_sqlite(self, query: Query, realm: str = REALM, scope: str = "") -> list[int]:
         sql = "select rowid from mails where mails match ? order by rowid desc"
-        expression = match_expression.to_fts5(query, realm, scope)
+        expression = match_expression.to_fts5(within(query, scope), [realm])
         return [row[0] for row in self.sqlite.execute(sql, (expression,))]
 
     def find_on_postgres(self, query: Query, realm: str = REALM, scope: str = "") -> list[int]:
         sql = "select id from mails where words @@ %s::tsquery order by id desc"
-        expression = match_expression.to_tsquery(query, realm, scope)
+        expression = match_expression.to_tsquery(within(query, scope), [realm])
         return [row[0] for row in self.postgres.execute(sql, (expression,))]
 
     def find(self, query: Query, realm: str = REALM, scope: str = "") -> list[int]:
         found = self.find_on_sqlite(query, realm, scope)
         assert self.find_on_postgres(query, realm, scope) == found
         return found
+
+
+def within(query: Query, scope: str) -> Query:
+    return Query((*query.terms, (Term((scope,), "scope"),)), query.filters) if scope else query
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail import code_words
-from postroom.mail.codes import REACH_AFTER_WORD, REACH_BEFORE_WORD, STEMS, codes
+from postroom.mail.codes import _ASCII_WORD, REACH_AFTER_WORD, REACH_BEFORE_WORD, _words, codes
 from postroom.mail.text import html_to_text
 from tests.mail import code_samples, ordinary_mails
 
@@ -197,6 +197,20 @@ def test_a_digit_in_each_cell_makes_one_code(cells: str) -> None:
     assert codes(html_to_text(html)) == ("482193",)
 
 
-def test_every_word_in_plain_letters_has_a_stem_that_is_looked_for_first() -> None:
-    words = (*code_words.CERTAIN, *code_words.PLAIN, *code_words.PASSWORDS)
-    assert [word for word in words if word.isascii() and not any(stem in word for stem in STEMS)] == []
+PLAIN_WORDS = [
+    word for word in (*code_words.CERTAIN, *code_words.PLAIN, *code_words.PASSWORDS) if word.isascii()
+]
+fillers = st.sampled_from(["important", "codex", "x" * 90, "pass", "one time", "spin", "", "your", "_code"])
+pieces = st.one_of(st.sampled_from(PLAIN_WORDS), fillers)
+
+
+@given(st.lists(st.tuples(pieces, st.sampled_from([" ", "\n", ", ", "-", "", "  ", "_"])), max_size=30))
+def test_looking_only_where_a_word_may_be_finds_every_word(parts: list[tuple[str, str]]) -> None:
+    folded = "".join(f"{piece}{separator}" for piece, separator in parts)
+    everywhere = [found.span() for found in _ASCII_WORD.finditer(folded)]
+    assert [found.span() for found in _words(folded)] == everywhere
+
+
+@pytest.mark.parametrize("word", PLAIN_WORDS)
+def test_every_word_in_plain_letters_is_found_alone(word: str) -> None:
+    assert [found.group() for found in _words(word)] == [word]

@@ -71,7 +71,7 @@ async def test_counting_adds_up_and_fails_for_an_inbox_that_is_gone(db: Database
 
 async def test_deleting_ends_the_keys_and_frees_the_address_and_the_count(db: Database, inbox: Inbox) -> None:
     token, reach = keys.new_token(), Reach(inbox.account_id)
-    await db.write(inboxes.add_key, reach, inbox.id, "k", token, START)
+    await db.write(keys.add, inbox.account_id, inbox.id, "k", token, START)
     await db.write(inboxes.remove, reach, inbox.id, START)
     assert await db.read(keys.find_caller, token, START) is None
     assert await db.read(inboxes.find, inbox.id) is None

@@ -95,6 +95,8 @@ async def test_a_held_mail_leaves_when_it_is_approved_and_not_before(
     assert len(peer.mails) == 1
     [told] = await events_of(sender, "message.approved")
     assert told["actor"]["type"] == "key"
+    written = (await sender.api.get("/v1/audit?action=message.approved")).json()["data"]
+    assert [entry["target"] for entry in written] == [receipt["id"]]
     assert told["hold"] == {
         "state": "approved",
         "reasons": ["always"],
@@ -314,6 +316,17 @@ async def test_a_suppressed_recipient_gets_nothing_when_it_is_let_go(
         "carol@there.example": "failed",
         "dan@there.example": "delivered",
     }
+
+
+async def test_a_recipient_that_a_policy_blocks_meanwhile_gets_nothing(
+    sender: Server, agent: tuple[str, str], peer: SmtpPeer
+) -> None:
+    message = await held(sender, agent[0], "carol@there.example")
+    rule = {"type": "block", "value": "there.example", "direction": "outbound"}
+    assert (await sender.api.post("/v1/policy/rules", json=rule)).status_code == 201
+    await decide(sender, message)
+    assert (await settled(sender, message["id"]))["status"] == "failed"
+    assert peer.mails == []
 
 
 async def test_the_meters_of_an_inbox(sender: Server) -> None:

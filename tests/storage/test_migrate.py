@@ -15,7 +15,7 @@ from tests.conftest import new_postgres_database, settings
 from tests.doubles import START
 from tests.storage.earlier_version import open_session
 
-LATEST = all_migrations()[-1].number
+LATEST = all_migrations("sqlite")[-1].number
 
 
 @pytest.fixture
@@ -25,8 +25,9 @@ def postgres_url() -> Iterator[str]:
         yield url
 
 
-def test_migrations_are_numbered_without_gaps() -> None:
-    assert [migration.number for migration in all_migrations()] == list(range(1, LATEST + 1))
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_migrations_are_numbered_without_gaps(engine: str) -> None:
+    assert [migration.number for migration in all_migrations(engine)] == list(range(1, LATEST + 1))
 
 
 def add_rows_of_version_1(tx: Tx) -> None:

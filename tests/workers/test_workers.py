@@ -23,9 +23,9 @@ from tests.end_to_end.process import workers_of
 from tests.letters import letter
 from tests.outbound import send
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 120
 CONNECTIONS_PER_ADDRESS = 50
-SHORT = Patience(look=0.05, silence=40, first_pause=0.01)
+SHORT = Patience(look=0.1, silence=80, starting=1_000, first_pause=0.01)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -98,6 +98,7 @@ async def test_who_was_not_found_is_asked_for_again_and_who_is_gone_is_forgotten
 
 async def test_a_worker_that_dies_is_replaced_and_shown(one_engine: Server) -> None:
     await one_engine.new_inbox("hello")
+    await until(lambda: one_engine.resources.workforce.running == 2)
     assert (await one_engine.api.get("/ready")).json()["workers"] == {
         "expected": 2,
         "running": 2,

@@ -6,6 +6,7 @@ from postroom import ids
 from postroom.accounts import names
 from postroom.accounts.reach import default_pod
 from postroom.config import Plan
+from postroom.errors import NotFound
 from postroom.storage.database import Row, Tx
 
 
@@ -16,10 +17,20 @@ class Account:
     plan: Plan
     inbox_count: int
     created_at: int
+    approval: str | None = None
+    retention_days: int | None = None
 
     @classmethod
     def from_row(cls, row: Row) -> "Account":
-        return cls(row["id"], row["name"], row["plan"], row["inbox_count"], row["created_at"])
+        return cls(
+            row["id"],
+            row["name"],
+            row["plan"],
+            row["inbox_count"],
+            row["created_at"],
+            row["approval"],
+            row["retention_days"],
+        )
 
 
 def add(tx: Tx, name: str, plan: Plan, now: int) -> Account:
@@ -39,6 +50,25 @@ def add(tx: Tx, name: str, plan: Plan, now: int) -> Account:
         now=now,
     )
     return account
+
+
+def get(tx: Tx, account_id: str) -> Account:
+    row = tx.one("select * from accounts where id = :id", id=account_id)
+    if row is None:
+        raise NotFound("No such account.")
+    return Account.from_row(row)
+
+
+def put(tx: Tx, account: Account) -> None:
+    """Stores what an account may change of itself."""
+    names.require_given(account.name, "name")
+    tx.run(
+        "update accounts set name = :name, approval = :approval, retention_days = :days where id = :id",
+        name=account.name,
+        approval=account.approval,
+        days=account.retention_days,
+        id=account.id,
+    )
 
 
 def find(tx: Tx, id_or_name: str) -> Account | None:

@@ -13,6 +13,7 @@ class Actor(Struct, frozen=True):
 
 
 THE_SERVER = Actor(SYSTEM, "postroom", "Postroom")
+THE_OPERATOR = Actor(SYSTEM, "operator", "The operator's command")
 
 
 def encode(actor: Actor) -> str:

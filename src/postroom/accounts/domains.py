@@ -1,8 +1,10 @@
 """Domains: whose mail is taken and signed here. The service has one; accounts may prove their own."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from postroom import ids
+from postroom.accounts import pods
+from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import DomainTaken, InvalidDomain, NotFound
 from postroom.mail import dkim
 from postroom.storage.database import Row, Tx
@@ -18,10 +20,18 @@ class Domain:
     name: str
     verified_at: int | None
     created_at: int
+    pod_id: str
 
     @classmethod
     def from_row(cls, row: Row) -> "Domain":
-        return cls(row["id"], row["account_id"], row["name"], row["verified_at"], row["created_at"])
+        return cls(
+            row["id"],
+            row["account_id"],
+            row["name"],
+            row["verified_at"],
+            row["created_at"],
+            row["pod_id"],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +67,21 @@ def records(name: str, service_domain: str, key: DkimKey) -> list[DnsRecord]:
     ]
 
 
-def add(tx: Tx, account_id: str, name: str, private_key: bytes, now: int) -> Domain:
+def add(
+    tx: Tx, account_id: str, name: str, private_key: bytes, now: int, pod_id: str | None = None
+) -> Domain:
+    """In the default pod unless told otherwise."""
     if find_owner(tx, name) is not None:
         raise DomainTaken(f"{name} has been verified by another account, or by this one.")
-    domain = Domain(ids.new(ids.DOMAIN, now), account_id, name, None, now)
+    pod = pod_id or default_pod(account_id)
+    pods.change_inbox_count(tx, pod, 0)  # keeps the pod from being deleted meanwhile
+    domain = Domain(ids.new(ids.DOMAIN, now), account_id, name, None, now, pod)
     added = tx.run(
-        "insert into domains (id, account_id, name, created_at) values (:id, :account_id, :name, :now)"
-        " on conflict (account_id, name) do nothing",
+        "insert into domains (id, account_id, pod_id, name, created_at)"
+        " values (:id, :account_id, :pod_id, :name, :now) on conflict (account_id, name) do nothing",
         id=domain.id,
         account_id=account_id,
+        pod_id=pod,
         name=name,
         now=now,
     )
@@ -75,26 +91,30 @@ def add(tx: Tx, account_id: str, name: str, private_key: bytes, now: int) -> Dom
     return domain
 
 
-def get(tx: Tx, account_id: str, domain_id: str) -> Domain:
+def get(tx: Tx, reach: Reach, domain_id: str) -> Domain:
     row = ids.is_id(ids.DOMAIN, domain_id) and tx.one(
         "select * from domains where id = :id and account_id = :account_id",
         id=domain_id,
-        account_id=account_id,
+        account_id=reach.account_id,
     )
-    if not row:
+    if not row or not reach.covers_pod(row["pod_id"]):
         raise NotFound("No such domain.")
     return Domain.from_row(row)
 
 
-def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> tuple[list[Domain], int]:
+def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Domain], int]:
+    if reach.inbox_id is not None:
+        return [], 0
+    column = "account_id" if reach.pod_id is None else "pod_id"
+    owner_id = reach.pod_id or reach.account_id
     rows = tx.all(
-        "select * from domains where account_id = :account_id"
+        f"select * from domains where {column} = :owner_id"
         " order by created_at desc, id desc limit :limit offset :offset",
-        account_id=account_id,
+        owner_id=owner_id,
         limit=limit,
         offset=offset,
     )
-    row = tx.one("select count(*) as total from domains where account_id = :id", id=account_id)
+    row = tx.one(f"select count(*) as total from domains where {column} = :owner_id", owner_id=owner_id)
     return [Domain.from_row(row) for row in rows], int(row["total"]) if row else 0
 
 
@@ -110,11 +130,11 @@ def mark_verified(tx: Tx, domain: Domain, now: int) -> Domain:
     ):
         raise DomainTaken(f"{domain.name} has been verified already.")
     tx.run("update domains set verified_at = :now where id = :id", now=now, id=domain.id)
-    return Domain(domain.id, domain.account_id, domain.name, now, domain.created_at)
+    return replace(domain, verified_at=now)
 
 
-def remove(tx: Tx, account_id: str, domain_id: str) -> None:
-    domain = get(tx, account_id, domain_id)
+def remove(tx: Tx, reach: Reach, domain_id: str) -> Domain:
+    domain, account_id = get(tx, reach, domain_id), reach.account_id
     suffix = f"%@{domain.name}"
     if tx.one(
         "select 1 as found from inboxes where account_id = :account_id and address like :suffix limit 1",
@@ -128,17 +148,25 @@ def remove(tx: Tx, account_id: str, domain_id: str) -> None:
         owner=account_id,
         domain=domain.name,
     )
+    return domain
 
 
-def require_usable(tx: Tx, account_id: str, name: str | None, service_domain: str) -> str:
-    """The domain for a new inbox: the service's, or one that the account has proved."""
+def require_usable(tx: Tx, reach: Reach, name: str | None, service_domain: str) -> str:
+    """The domain for a new inbox: the service's, or one within reach that was proved."""
     wanted = service_domain if name is None else name.lower()
     can_exist = len(wanted) <= 253 and wanted.isprintable()
-    if wanted == service_domain or (can_exist and find_owner(tx, wanted) == account_id):
+    if wanted == service_domain or (can_exist and _is_proved_within(tx, reach, wanted)):
         return wanted
     raise InvalidDomain(
         f"'{wanted[:253]}' is not a verified domain of this account. Leave it out to use {service_domain}."
     )
+
+
+def _is_proved_within(tx: Tx, reach: Reach, name: str) -> bool:
+    row = tx.one(
+        "select account_id, pod_id from domains where name = :name and verified_at is not null", name=name
+    )
+    return row is not None and row["account_id"] == reach.account_id and reach.covers_pod(row["pod_id"])
 
 
 def find_owner(tx: Tx, name: str) -> str | None:

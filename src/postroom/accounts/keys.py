@@ -11,12 +11,20 @@ from postroom.accounts import actors, names, permissions
 from postroom.accounts.actors import Actor
 from postroom.accounts.reach import Reach
 from postroom.config import Plan
-from postroom.errors import ApiKeyLimitReached, NotFound
+from postroom.errors import (
+    ApiKeyLimitReached,
+    BadRequest,
+    Forbidden,
+    LastKey,
+    NotFound,
+    Unauthorized,
+)
 from postroom.storage.database import Row, Tx, one_of
 
 PREFIX = "pr_"
 SHOWN_PREFIX_CHARACTERS = 7
-KEYS_PER_INBOX = 20
+KEYS_PER_INBOX = 20  # and a pod
+KEYS_OF_AN_ACCOUNT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +41,13 @@ class Key:
     permissions: tuple[str, ...]
     expires_at: int | None
     created_by: str | None  # the key that made it
+    lineage: tuple[str, ...] = ()  # all keys that it comes from
+    approval: str | None = None
+    limits: str | None = None
+
+    @property
+    def reach(self) -> Reach:
+        return Reach(self.account_id, self.pod_id, self.inbox_id)
 
     @classmethod
     def from_row(cls, row: Row) -> "Key":
@@ -49,6 +64,9 @@ class Key:
             tuple(row["permissions"].split()),
             row["expires_at"],
             row["created_by"],
+            tuple(row["lineage"].split()),
+            row["approval"],
+            row["limits"],
         )
 
 
@@ -103,7 +121,10 @@ def add(
     expires_at: int | None = None,
     creator: "Caller | None" = None,
 ) -> Key:
-    """`asked` are permissions; without, those that are usual for its reach."""
+    """`asked` are permissions; without, those that are usual for its reach.
+
+    A key that another made is held for approval and limited as that one is.
+    """
     names.require_clean(name, "name")
     key = Key(
         id=ids.new(ids.KEY, now),
@@ -118,12 +139,15 @@ def add(
         permissions=permissions.read(asked, is_of_an_inbox=inbox_id is not None),
         expires_at=expires_at,
         created_by=None if creator is None else creator.key_id,
+        lineage=() if creator is None else (*creator.lineage, creator.key_id),
+        approval=None if creator is None else creator.approval,
+        limits=None if creator is None else creator.limits,
     )
     tx.run(
         "insert into keys (id, account_id, pod_id, inbox_id, name, token_hash, token_prefix, last4,"
-        " permissions, expires_at, created_by, lineage, created_at) values (:id, :account_id, :pod_id,"
-        " :inbox_id, :name, :token_hash, :token_prefix, :last4, :permissions, :expires_at, :created_by,"
-        " :lineage, :now)",
+        " permissions, expires_at, created_by, lineage, approval, limits, created_at) values (:id,"
+        " :account_id, :pod_id, :inbox_id, :name, :token_hash, :token_prefix, :last4, :permissions,"
+        " :expires_at, :created_by, :lineage, :approval, :limits, :now)",
         id=key.id,
         account_id=account_id,
         inbox_id=inbox_id,
@@ -135,7 +159,9 @@ def add(
         permissions=" ".join(key.permissions),
         expires_at=expires_at,
         created_by=key.created_by,
-        lineage="" if creator is None else " ".join((*creator.lineage, creator.key_id)),
+        lineage=" ".join(key.lineage),
+        approval=key.approval,
+        limits=key.limits,
         now=now,
     )
     return key
@@ -147,6 +173,93 @@ WITH_ACCOUNT = (
     " accounts.name, accounts.plan"
     " from keys join accounts on accounts.id = keys.account_id"
 )
+
+
+def make(
+    tx: Tx,
+    caller: Caller,
+    within: Reach,
+    name: str,
+    token: str,
+    asked: Iterable[str] | None,
+    expires_at: int | None,
+    now: int,
+) -> Key:
+    """By another key: the new one may not do more, reach further or live longer than its maker."""
+    if not caller.reach.includes(within):
+        raise Forbidden("A key makes no key that reaches further than itself.")
+    maker = find(tx, caller.account_id, caller.key_id)
+    if maker is None:
+        raise Unauthorized("This API key is not valid. It may have been revoked.")
+    is_of_an_inbox = within.inbox_id is not None
+    wanted = permissions.read(asked, is_of_an_inbox)
+    if asked is None:
+        wanted = tuple(word for word in wanted if word in maker.permissions)
+    if not wanted or not set(wanted) <= set(maker.permissions):
+        raise Forbidden("A key makes no key that may do more than itself.", field="permissions")
+    return add(
+        tx,
+        caller.account_id,
+        within.inbox_id,
+        name,
+        token,
+        now,
+        pod_id=within.pod_id,
+        asked=wanted,
+        expires_at=_require_end(expires_at, maker.expires_at, now),
+        creator=caller,
+    )
+
+
+def _require_end(asked: int | None, makers: int | None, now: int) -> int | None:
+    """Without an end of its own a key ends with its maker."""
+    if asked is not None and asked <= now:
+        raise BadRequest("expiresAt must be in the future.", field="expiresAt")
+    if asked is not None and makers is not None and asked > makers:
+        raise Forbidden("A key makes no key that lives longer than itself.", field="expiresAt")
+    return makers if asked is None else asked
+
+
+def find(tx: Tx, account_id: str, key_id: str) -> Key | None:
+    row = ids.is_id(ids.KEY, key_id) and tx.one(
+        "select * from keys where id = :id and account_id = :account_id", id=key_id, account_id=account_id
+    )
+    return Key.from_row(row) if row else None
+
+
+def get(tx: Tx, account_id: str, key_id: str) -> Key:
+    key = find(tx, account_id, key_id)
+    if key is None:
+        raise NotFound("No such key.")
+    return key
+
+
+def put(tx: Tx, key: Key) -> None:
+    """Stores what may change of a key."""
+    names.require_clean(key.name, "name")
+    tx.run(
+        "update keys set name = :name, permissions = :permissions, approval = :approval, limits = :limits"
+        " where id = :id",
+        name=key.name,
+        permissions=" ".join(key.permissions),
+        approval=key.approval,
+        limits=key.limits,
+        id=key.id,
+    )
+
+
+def require_another_manager(tx: Tx, key: Key, now: int) -> None:
+    """The last key of an account that may manage stays: nobody could make another."""
+    if not key.reach.is_account or permissions.MANAGE not in key.permissions:
+        return
+    rows = tx.all(
+        "select id, permissions from keys where account_id = :account_id and pod_id is null"
+        " and inbox_id is null and (expires_at is null or expires_at > :now)",
+        account_id=key.account_id,
+        now=now,
+    )
+    if not any(row["id"] != key.id and permissions.MANAGE in row["permissions"].split() for row in rows):
+        raise LastKey("This is the last key of the account that may manage. Make another one first.")
 
 
 def find_caller(tx: Tx, token: str, now: int) -> Caller | None:
@@ -198,41 +311,70 @@ def list_of_account(tx: Tx, account_id: str) -> list[Key]:
     return [Key.from_row(row) for row in rows]
 
 
-def list_of_inbox(tx: Tx, inbox_id: str, limit: int, offset: int) -> tuple[list[Key], int]:
+def list_of(tx: Tx, within: Reach, limit: int, offset: int) -> tuple[list[Key], int]:
+    """Those that reach exactly this far."""
+    wanted, params = _exactly(within)
     rows = tx.all(
-        "select * from keys where inbox_id = :id order by created_at, id limit :limit offset :offset",
-        id=inbox_id,
+        f"select * from keys where {wanted} order by created_at, id limit :limit offset :offset",
         limit=limit,
         offset=offset,
+        **params,
     )
-    return [Key.from_row(row) for row in rows], count_of_inbox(tx, inbox_id)
+    return [Key.from_row(row) for row in rows], count_of(tx, within)
 
 
-def count_of_inbox(tx: Tx, inbox_id: str) -> int:
-    row = tx.one("select count(*) as keys from keys where inbox_id = :id", id=inbox_id)
+def count_of(tx: Tx, within: Reach) -> int:
+    wanted, params = _exactly(within)
+    row = tx.one(f"select count(*) as keys from keys where {wanted}", **params)
     return int(row["keys"]) if row else 0
 
 
-def require_room(tx: Tx, inbox_id: str) -> None:
-    if count_of_inbox(tx, inbox_id) >= KEYS_PER_INBOX:
-        raise ApiKeyLimitReached(f"An inbox has at most {KEYS_PER_INBOX} keys. Delete one first.")
+def _exactly(within: Reach) -> tuple[str, dict[str, object]]:
+    if within.inbox_id is not None:
+        return "inbox_id = :id", {"id": within.inbox_id}
+    if within.pod_id is not None:
+        return "pod_id = :id and inbox_id is null", {"id": within.pod_id}
+    return "account_id = :id and pod_id is null and inbox_id is null", {"id": within.account_id}
 
 
-def remove(tx: Tx, key_id: str) -> None:
-    if not ids.is_id(ids.KEY, key_id) or tx.run("delete from keys where id = :id", id=key_id) == 0:
-        raise NotFound("No such key.")
+def require_room(tx: Tx, within: Reach) -> None:
+    most = KEYS_OF_AN_ACCOUNT if within.is_account else KEYS_PER_INBOX
+    if count_of(tx, within) >= most:
+        raise ApiKeyLimitReached(f"There are at most {most} keys of this kind. Delete one first.")
 
 
-def remove_from_inbox(tx: Tx, inbox_id: str, key_id: str) -> None:
-    removed = ids.is_id(ids.KEY, key_id) and tx.run(
-        "delete from keys where id = :id and inbox_id = :inbox_id", id=key_id, inbox_id=inbox_id
+def remove(tx: Tx, key_id: str) -> str:
+    """Gives the account that it was of."""
+    row = ids.is_id(ids.KEY, key_id) and tx.one(
+        "delete from keys where id = :id returning account_id", id=key_id
     )
-    if not removed:
+    if not row:
         raise NotFound("No such key.")
+    return str(row["account_id"])
+
+
+def get_of(tx: Tx, within: Reach, key_id: str) -> Key:
+    """One that reaches exactly this far."""
+    wanted, params = _exactly(within)
+    row = ids.is_id(ids.KEY, key_id) and tx.one(
+        f"select * from keys where id = :key_id and {wanted}", key_id=key_id, **params
+    )
+    if not row:
+        raise NotFound("No such key.")
+    return Key.from_row(row)
 
 
 def remove_all_of_inbox(tx: Tx, inbox_id: str) -> None:
     tx.run("delete from keys where inbox_id = :inbox_id", inbox_id=inbox_id)
+
+
+def is_any_used(tx: Tx, account_id: str) -> bool:
+    """Whether a program has ever called with a key of the account."""
+    row = tx.one(
+        "select 1 as found from keys where account_id = :id and last_used_at is not null limit 1",
+        id=account_id,
+    )
+    return row is not None
 
 
 def mark_used(tx: Tx, used_at: dict[str, int]) -> None:

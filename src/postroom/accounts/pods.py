@@ -1,9 +1,17 @@
 """Pods: the tenants of an account, each with inboxes, domains and keys of its own."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
-from postroom.accounts.reach import Reach
+from postroom import ids
+from postroom.accounts import names
+from postroom.accounts.reach import Reach, default_pod
+from postroom.errors import BadRequest, ClientIdTaken, DefaultPod, NotFound, PodHasDomains, PodNotEmpty
 from postroom.storage.database import Row, Tx
+
+CLIENT_ID = r"^(?!pod_)[!-.0-~]{1,255}$"  # visible characters without a slash
+
+_client_id = re.compile(CLIENT_ID[1:-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +22,7 @@ class Pod:
     name: str | None
     is_default: bool
     created_at: int
+    approval: str | None = None
 
     @classmethod
     def from_row(cls, row: Row) -> "Pod":
@@ -24,22 +33,125 @@ class Pod:
             row["name"],
             bool(row["is_default"]),
             row["created_at"],
+            row["approval"],
         )
 
 
+def add(tx: Tx, account_id: str, client_id: str | None, name: str | None, now: int) -> Pod:
+    require_client_id(client_id)
+    names.require_clean(name or "", "name")
+    pod = Pod(ids.new(ids.POD, now), account_id, client_id, name, False, now)
+    _count(tx, account_id, +1)
+    if client_id is not None and find(tx, Reach(account_id), client_id) is not None:
+        raise ClientIdTaken(f"A pod of this account has the clientId {client_id} already.")
+    tx.run(
+        "insert into pods (id, account_id, client_id, name, is_default, created_at)"
+        " values (:id, :account_id, :client_id, :name, 0, :now)",
+        id=pod.id,
+        account_id=account_id,
+        client_id=client_id,
+        name=name,
+        now=now,
+    )
+    return pod
+
+
+def _count(tx: Tx, account_id: str, by: int) -> None:
+    """Also makes changes to one account's pods wait for each other."""
+    tx.run("update accounts set pod_count = pod_count + :by where id = :id", by=by, id=account_id)
+
+
+def require_client_id(client_id: str | None) -> None:
+    if client_id is not None and not _client_id.fullmatch(client_id):
+        raise BadRequest(
+            "clientId must be 1 to 255 visible characters without a slash, and not begin with pod_.",
+            field="clientId",
+        )
+
+
+def get(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod:
+    pod = find(tx, reach, id_or_client_id)
+    if pod is None:
+        raise NotFound("No such pod.")
+    return pod
+
+
 def find(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod | None:
-    """Within reach; by its id or by the id that the client gave it."""
-    column = "id" if id_or_client_id.startswith("pod_") else "client_id"
-    row = "\0" not in id_or_client_id and tx.one(
+    """Within reach; what is foreign is found as little as what does not exist, by the same look."""
+    if ids.is_id(ids.POD, id_or_client_id):
+        column = "id"
+    elif _client_id.fullmatch(id_or_client_id):
+        column = "client_id"
+    else:
+        return None
+    row = tx.one(
         f"select * from pods where account_id = :account_id and {column} = :it",
         account_id=reach.account_id,
         it=id_or_client_id,
     )
-    if not row or reach.pod_id not in (None, row["id"]):
-        return None
-    return Pod.from_row(row)
+    return Pod.from_row(row) if row is not None and reach.pod_id in (None, row["id"]) else None
+
+
+def choose(tx: Tx, reach: Reach, id_or_client_id: str | None) -> str:
+    """The pod for something new: the one that is named, else the key's own, else the default one."""
+    if id_or_client_id is None:
+        return reach.pod_id or default_pod(reach.account_id)
+    pod = find(tx, reach, id_or_client_id)
+    if pod is None:
+        raise BadRequest("podId names no pod that this key reaches.", field="podId")
+    return pod.id
+
+
+def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Pod], int]:
+    """Newest first."""
+    if reach.pod_id is not None:
+        only = find(tx, reach, reach.pod_id)
+        found = [] if only is None else [only]
+        return found[offset : offset + limit], len(found)
+    rows = tx.all(
+        "select * from pods where account_id = :account_id"
+        " order by created_at desc, id desc limit :limit offset :offset",
+        account_id=reach.account_id,
+        limit=limit,
+        offset=offset,
+    )
+    row = tx.one("select pod_count from accounts where id = :id", id=reach.account_id)
+    return [Pod.from_row(row) for row in rows], int(row["pod_count"]) if row else 0
+
+
+def rename(tx: Tx, pod: Pod, name: str | None) -> Pod:
+    names.require_clean(name or "", "name")
+    tx.run("update pods set name = :name where id = :id", name=name, id=pod.id)
+    return replace(pod, name=name)
+
+
+def set_approval(tx: Tx, pod: Pod, approval: str | None) -> Pod:
+    tx.run("update pods set approval = :approval where id = :id", approval=approval, id=pod.id)
+    return replace(pod, approval=approval)
+
+
+def remove(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod:
+    """Only when nothing lies in it; its keys go with it."""
+    _count(tx, reach.account_id, -1)
+    pod = get(tx, reach, id_or_client_id)
+    if pod.is_default:
+        raise DefaultPod("The default pod of an account cannot be deleted.")
+    change_inbox_count(tx, pod.id, 0)
+    row = tx.one("select inbox_count from pods where id = :id", id=pod.id)
+    if row is not None and row["inbox_count"]:
+        raise PodNotEmpty("Inboxes are still in this pod. Delete them first.")
+    if tx.one("select 1 as found from domains where pod_id = :id limit 1", id=pod.id):
+        raise PodHasDomains("Domains are still in this pod. Delete them first.")
+    tx.run("delete from keys where pod_id = :id", id=pod.id)
+    tx.run("delete from pauses where scope_id = :id", id=pod.id)
+    tx.run("delete from policies where scope_id = :id", id=pod.id)
+    tx.run("delete from policy_rules where scope_id = :id", id=pod.id)
+    tx.run("delete from pods where id = :id", id=pod.id)
+    return pod
 
 
 def change_inbox_count(tx: Tx, pod_id: str, by: int) -> None:
-    """Also makes changes to one pod's inboxes wait for each other."""
-    tx.run("update pods set inbox_count = inbox_count + :by where id = :id", by=by, id=pod_id)
+    """Also makes changes to one pod's inboxes and domains wait for each other."""
+    changed = tx.run("update pods set inbox_count = inbox_count + :by where id = :id", by=by, id=pod_id)
+    if not changed:
+        raise NotFound("No such pod.")

@@ -16,8 +16,23 @@ class Reach(Struct, frozen=True):
             and self.inbox_id in (None, inbox_id)
         )
 
+    def includes(self, other: "Reach") -> bool:
+        """Whether all that the other reaches lies within."""
+        return (
+            self.account_id == other.account_id
+            and self.pod_id in (None, other.pod_id)
+            and self.inbox_id in (None, other.inbox_id)
+        )
+
     def covers_pod(self, pod_id: str) -> bool:
         return self.inbox_id is None and self.pod_id in (None, pod_id)
+
+    @property
+    def owner(self) -> tuple[str, str]:
+        """The column that names what it reaches, and its id."""
+        if self.inbox_id is not None:
+            return "inbox_id", self.inbox_id
+        return ("account_id", self.account_id) if self.pod_id is None else ("pod_id", self.pod_id)
 
     @property
     def is_account(self) -> bool:

@@ -4,8 +4,21 @@ from collections.abc import Sequence
 
 from postroom.events import events, webhooks
 from postroom.events.payload import News
+from postroom.mailbox import usage
+from postroom.mailbox.usage import Use
 from postroom.queue import deliveries
 from postroom.storage.database import Tx
+
+# Kinds of events that are counted by day, and the counter of each.
+COUNTED = {
+    "message.received": usage.RECEIVED,
+    "message.sent": usage.SENT,
+    "message.failed": usage.FAILED,
+    "message.bounced": usage.BOUNCED,
+    "message.complained": usage.COMPLAINED,
+    "message.held": usage.HELD,
+    "message.blocked": usage.BLOCKED,
+}
 
 
 def announce(tx: Tx, news: News, base_url: str) -> list[str]:
@@ -15,6 +28,7 @@ def announce(tx: Tx, news: News, base_url: str) -> list[str]:
 
 def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]:
     """Gives for each the bells to ring after the commit."""
+    usage.count_all(tx, [_to_use(news) for news in told if news.kind in COUNTED])
     recorded = events.record_all(tx, told, base_url)
     queued = webhooks.enqueue_all(tx, recorded)
     return [
@@ -23,3 +37,8 @@ def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]
         else [events.bell(event.account_id)]
         for event in recorded
     ]
+
+
+def _to_use(news: News) -> Use:
+    inbox_id = news.document.inbox_id
+    return Use(inbox_id, news.account_id, news.pod_id, COUNTED[news.kind], 1, news.occurred_at)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -103,6 +103,11 @@ class Filter:
     inbox_ids: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
 
+    @property
+    def is_for_all(self) -> bool:
+        """Of an account, without a filter."""
+        return self.reach.is_account and not self.inbox_ids and not self.kinds
+
 
 def position_of(tx: Tx, reach: Reach, event_id: str) -> int:
     """Of any event of the account: whoever knows an id, of another inbox too, may go on behind it."""
@@ -132,6 +137,17 @@ _COLUMNS = (
     f" events.created_at, events.pod_id, text_files, {documents.COLUMNS}"
 )
 _TABLES = "events left join messages on messages.id = events.message_id"
+# An event has the text and the reply text, which the document mostly has once.
+_SIZES = f"position, length(payload) + 2 * coalesce(length(document), 0) as {pages.SIZE}"
+
+
+class Order(NamedTuple):
+    side: str
+    by: str
+
+
+OLDEST_FIRST = Order("position > :position", "position")
+NEWEST_FIRST = Order("position < :position", "position desc")
 
 
 def find(tx: Tx, event_id: str) -> Event | None:
@@ -200,49 +216,48 @@ class Slice:
 
 
 def list_after(tx: Tx, wanted: Filter, position: int, limit: int) -> Slice:
-    """Oldest first. First the sizes, so that what does not fit into a page is never read."""
-    if wanted.inbox_ids or wanted.kinds or not wanted.reach.is_account:
-        positions = _find_positions(tx, wanted, position, limit)
-        is_wanted, params = one_of("position", positions)
-        sized = _sizes(tx, wanted.reach, is_wanted, params) if positions else []
+    """Oldest first."""
+    return _list(tx, wanted, OLDEST_FIRST, position, limit)
+
+
+def list_before(tx: Tx, wanted: Filter, position: int | None, limit: int) -> Slice:
+    """Newest first, from the newest there is or from before a position."""
+    end = last_position(tx, wanted.reach.account_id) + 1 if position is None else position
+    return _list(tx, wanted, NEWEST_FIRST, end, limit)
+
+
+def _list(tx: Tx, wanted: Filter, order: Order, position: int, limit: int) -> Slice:
+    """First the sizes, so that what does not fit into a page is never read."""
+    if wanted.is_for_all:
+        positions = _positions_of(tx, {"account_id": wanted.reach.account_id}, order, position, limit)
     else:
-        beyond = {"position": position, "limit": limit}
-        sized = _sizes(tx, wanted.reach, "position > :position", beyond, " order by position limit :limit")
-    found = _at_positions(tx, wanted.reach, [row["position"] for row in pages.fitting(sized)])
+        positions = _find_positions(tx, wanted, order, position, limit)
+    sized = _read(tx, wanted.reach, order, positions, _SIZES)
+    fitting = [row["position"] for row in pages.fitting(sized)]
+    found = _with_texts(tx, _read(tx, wanted.reach, order, fitting, _COLUMNS))
     is_cut = len(found) < len(sized)
     return Slice(found, has_more=is_cut or len(sized) == limit, is_cut=is_cut)
 
 
-def _sizes(tx: Tx, reach: Reach, where: str, params: dict[str, Any], ending: str = "") -> list[Row]:
-    """An event has the text and the reply text, which the document mostly has once."""
-    rows = tx.all(
-        f"select position, length(payload) + 2 * coalesce(length(document), 0) as {pages.SIZE}"
-        f" from {_TABLES} where events.account_id = :account_id and {where}{ending}",
-        account_id=reach.account_id,
-        **params,
-    )
-    return sorted(rows, key=lambda row: int(row["position"]))
-
-
-def _at_positions(tx: Tx, reach: Reach, positions: Sequence[int]) -> list[Event]:
+def _read(tx: Tx, reach: Reach, order: Order, positions: Sequence[int], columns: str) -> list[Row]:
     if not positions:
         return []
     is_wanted, params = one_of("position", positions)
     rows = tx.all(
-        f"select {_COLUMNS} from {_TABLES} where events.account_id = :account_id and {is_wanted}",
+        f"select {columns} from {_TABLES} where events.account_id = :account_id and {is_wanted}",
         account_id=reach.account_id,
         **params,
     )
-    return _with_texts(tx, sorted(rows, key=lambda row: int(row["position"])))
+    return sorted(rows, key=lambda row: int(row["position"]), reverse=order is NEWEST_FIRST)
 
 
-def _find_positions(tx: Tx, wanted: Filter, position: int, limit: int) -> list[int]:
+def _find_positions(tx: Tx, wanted: Filter, order: Order, position: int, limit: int) -> list[int]:
     """One look into an index for each place and kind: a filter over the log would walk through all of it."""
     found: list[int] = []
     for place in _places(tx, wanted):
         for kind in sorted(wanted.kinds) or kinds.KINDS:
-            found += _positions_of(tx, place, kind, position, limit)
-    return sorted(found)[:limit]
+            found += _positions_of(tx, {**place, "kind": kind}, order, position, limit)
+    return sorted(found, reverse=order is NEWEST_FIRST)[:limit]
 
 
 def _places(tx: Tx, wanted: Filter) -> list[dict[str, str]]:
@@ -269,17 +284,25 @@ def _is_within(tx: Tx, inbox_id: str, reach: Reach) -> bool:
     return reach.covers(row["account_id"], row["pod_id"] or default_pod(row["account_id"]), inbox_id)
 
 
-def _positions_of(tx: Tx, place: dict[str, str], kind: str, position: int, limit: int) -> list[int]:
+def _positions_of(tx: Tx, place: dict[str, str], order: Order, position: int, limit: int) -> list[int]:
     where = " and ".join(f"{column} = :{column}" for column in place)
     rows = tx.all(
-        f"select position from events where {where} and kind = :kind and position > :position"
-        " order by position limit :limit",
-        kind=kind,
+        f"select position from events where {where} and {order.side} order by {order.by} limit :limit",
         position=position,
         limit=limit,
         **place,
     )
     return [row["position"] for row in rows]
+
+
+def list_of_message(tx: Tx, message_id: str, limit: int) -> list[Event]:
+    """Oldest first; whoever asks has seen that the message is within reach."""
+    rows = tx.all(
+        f"select {_COLUMNS} from {_TABLES} where events.message_id = :id order by position limit :limit",
+        id=message_id,
+        limit=limit,
+    )
+    return _with_texts(tx, rows)
 
 
 def pods_of(reach: Reach) -> list[str]:

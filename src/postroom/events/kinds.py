@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from postroom.errors import BadRequest
 
 MESSAGE_RECEIVED = "message.received"
+MESSAGE_BLOCKED = "message.blocked"
 MESSAGE_SENT = "message.sent"
 MESSAGE_FAILED = "message.failed"
 MESSAGE_BOUNCED = "message.bounced"
@@ -19,6 +20,7 @@ MESSAGE_RELEASED = "message.released"
 
 KINDS = (
     *(MESSAGE_RECEIVED, MESSAGE_SENT, MESSAGE_FAILED, MESSAGE_BOUNCED, MESSAGE_COMPLAINED),
+    MESSAGE_BLOCKED,
     *(MESSAGE_HELD, MESSAGE_APPROVED, MESSAGE_REJECTED, MESSAGE_EXPIRED, MESSAGE_SCHEDULED),
     *(MESSAGE_CANCELLED, MESSAGE_RELEASED),
 )

@@ -85,3 +85,15 @@ def send_failed_again(tx: Tx, account_id: str, since: int, now: int) -> int:
         since=since,
         rows=ROWS_AT_ONCE,
     )
+
+
+def count_failed(tx: Tx, account_id: str, since: int) -> int:
+    """How many would be sent again; it stops counting somewhere."""
+    row = tx.one(
+        "select count(*) as total from (select 1 from deliveries where account_id = :account_id"
+        " and kind = 'webhook' and created_at >= :since and state = 'failed' limit :limit) as counted",
+        account_id=account_id,
+        since=since,
+        limit=COUNTED_BEYOND_PAGE,
+    )
+    return int(row["total"]) if row else 0

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from msgspec import UNSET, Struct
 
@@ -10,7 +11,8 @@ from postroom.clock import to_iso
 from postroom.events.announce import announce_all
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
-from postroom.inward import examine, review_answers
+from postroom.inward import admit, examine, review_answers
+from postroom.inward.admit import Names
 from postroom.inward.bounces import apply_report
 from postroom.inward.examine import Examination
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
@@ -18,7 +20,7 @@ from postroom.mail.address import Address, mailbox_of, normalize
 from postroom.mail.bounce import Report
 from postroom.mail.parse import ParsedMail
 from postroom.mail.return_path import BouncePath
-from postroom.mailbox import attachments, inboxes, messages, threads
+from postroom.mailbox import attachments, inboxes, indexing, messages, raw_mails, threads, usage
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.inboxes import Inbox
@@ -53,7 +55,8 @@ class Arrival(Struct, frozen=True):
 class ReadMail(Struct, frozen=True):
     """All that is known of a mail before it is put into an inbox.
 
-    Its bytes are `kept`, and nowhere else, until those of a large one are in a blob.
+    Its bytes are `kept`, and nowhere else, until those of a large one are in a blob. Text and HTML are cut
+    out of them where they stand there as they are.
     """
 
     arrival: Arrival
@@ -68,7 +71,7 @@ class ReadMail(Struct, frozen=True):
     content_hash: str  # "" for a mail without a Message-ID
     needs_examination: bool
     report: Report | None  # of a bounce or a complaint
-    kept: bytes
+    kept: raw_mails.Cut
     blob: str | None = None
     base_url: str = ""
     now: int = 0  # when it was taken over
@@ -84,6 +87,11 @@ class Copy(Struct, frozen=True):
     thread: Thread
     starts_thread: bool
     document: Document
+    is_kept_back: bool = False  # until its sender has been judged by a policy
+
+    @property
+    def needs_examination(self) -> bool:
+        return self.is_kept_back or self.read.needs_examination
 
 
 Handover = tuple[int, ReadMail, Destination]  # a mail for one inbox, with its number
@@ -93,9 +101,10 @@ def deposit(tx: Tx, mails: list[ReadMail]) -> list[list[str]]:
     """Gives for each mail the bells to ring after the commit."""
     bells: list[list[str]] = [[] for _ in mails]
     taken = set_answers_aside(tx, take_over(tx, mails), bells)
-    owners = count_mails(tx, taken)
+    kept_back = inboxes.find_guarded(tx, {destination.inbox_id for _, _, destination in taken})
+    owners = count_mails(tx, taken, kept_back)
     for part in in_parts(taken):
-        copies = store(tx, part, owners)
+        copies = store(tx, part, owners, kept_back)
         for number, rung in tell(tx, copies):
             bells[number] += rung
     return bells
@@ -141,24 +150,37 @@ def to_answer(read: ReadMail, reviewed: Reviewed) -> ReviewAnswer:
         peer_ip=arrival.peer_ip,
         helo=arrival.helo,
         mail_from=arrival.mail_from,
-        content=read.kept[len(arrival.trace) :],
+        content=raw_mails.restore(read.kept, read.body_text, read.mail.body_html)[len(arrival.trace) :],
         due_at=read.now,
     )
 
 
-def count_mails(tx: Tx, taken: list[Handover]) -> dict[str, Inbox]:
+def count_mails(tx: Tx, taken: list[Handover], kept_back: frozenset[str]) -> dict[str, Inbox]:
     """Before anything else, and in the order of the ids: so nodes wait for each other in one order only.
 
-    A mail that names no other starts a thread for sure.
+    A mail that names no other starts a thread for sure. What is kept back is counted when it is let in.
     """
-    counts = Counter(destination.inbox_id for _, _, destination in taken)
-    started = Counter(destination.inbox_id for _, read, destination in taken if not names_others(read.mail))
+    let_in = [each for each in taken if each[2].inbox_id not in kept_back]
+    counts = Counter(destination.inbox_id for _, _, destination in let_in)
+    started = Counter(destination.inbox_id for _, read, destination in let_in if not names_others(read.mail))
+    sizes: Counter[str] = Counter()
+    for _, read, destination in taken:
+        sizes[destination.inbox_id] += stored_bytes(read)
     return {
         inbox_id: inboxes.count(
-            tx, inbox_id, inbound=counts[inbox_id], new_threads=started[inbox_id], unread=started[inbox_id]
+            tx,
+            inbox_id,
+            inbound=counts[inbox_id],
+            new_threads=started[inbox_id],
+            unread=started[inbox_id],
+            stored_bytes=sizes[inbox_id],
         )
-        for inbox_id in sorted(counts)
+        for inbox_id in sorted({destination.inbox_id for _, _, destination in taken})
     }
+
+
+def stored_bytes(read: ReadMail) -> int:
+    return len(read.arrival.trace) + len(read.arrival.raw)
 
 
 def names_others(mail: ParsedMail) -> bool:
@@ -188,11 +210,16 @@ def in_parts(taken: list[Handover]) -> Iterator[list[Handover]]:
 
 def row_size(read: ReadMail) -> int:
     """In bytes or characters."""
-    return len(read.kept) + len(read.body_text) + len(read.mail.body_html)
+    return len(read.kept.content) + len(read.body_text) + len(read.mail.body_html)
 
 
-def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox]) -> list[Copy]:
-    copies = [put_into_thread(tx, *handed, owners[handed[2].inbox_id]) for handed in part]
+def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox], kept_back: frozenset[str]) -> list[Copy]:
+    copies = [
+        put_outside(*handed, owners[handed[2].inbox_id])
+        if handed[2].inbox_id in kept_back
+        else put_into_thread(tx, *handed, owners[handed[2].inbox_id])
+        for handed in part
+    ]
     count_late_starts(tx, copies)
     started = [copy for copy in copies if copy.starts_thread]
     threads.add_all(tx, [copy.thread for copy in started])
@@ -203,16 +230,41 @@ def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox]) -> list[Copy]:
     attachments.add_all(tx, [(copy.document.id, file) for copy in copies for file in copy.read.attachments])
     inboxes.add_correspondents(
         tx,
-        [(copy.inbox.id, copy.read.mail.from_address, not copy.read.needs_examination) for copy in copies],
+        [
+            (copy.inbox.id, copy.read.mail.from_address, not copy.read.needs_examination)
+            for copy in copies
+            if not copy.is_kept_back
+        ],
     )
+    admit.keep(tx, [(copy.document.id, to_names(copy.read.mail)) for copy in copies if copy.is_kept_back])
+    usage.count_all(tx, [copy.inbox.stores(stored_bytes(copy.read), copy.read.now) for copy in copies])
     return copies
+
+
+def put_outside(number: int, read: ReadMail, destination: Destination, inbox: Inbox) -> Copy:
+    """In no thread, until it is let in."""
+    nowhere = replace(
+        threads.new(inbox, read.mail.subject, is_read=False, now=read.now), id="", message_count=0
+    )
+    document = to_document(inbox, nowhere, read, is_new_participant=False)
+    return Copy(number, read, destination.bounce_path, inbox, nowhere, False, document, is_kept_back=True)
+
+
+def to_names(mail: ParsedMail) -> Names:
+    return Names(
+        list(mail.in_reply_to),
+        list(mail.references),
+        participants(mail),
+        mail.from_address,
+        list(mail.senders),
+    )
 
 
 def put_into_thread(tx: Tx, number: int, read: ReadMail, destination: Destination, inbox: Inbox) -> Copy:
     mail = read.mail
     joined = threads.resolve(tx, inbox.id, mail.in_reply_to, mail.references)
     if joined is None:
-        thread, is_new_participant = threads.new(inbox.id, mail.subject, is_read=False, now=read.now), False
+        thread, is_new_participant = threads.new(inbox, mail.subject, is_read=False, now=read.now), False
     else:
         is_new_participant = not threads.has_participant(tx, joined.id, mail.from_address)
         threads.add_participants(tx, [(joined.id, address) for address in participants(mail)])
@@ -230,10 +282,11 @@ def count_late_starts(tx: Tx, copies: list[Copy]) -> None:
 
 def tell(tx: Tx, copies: list[Copy]) -> Iterator[tuple[int, list[str]]]:
     """The events, or the examinations that will record them. Gives numbers of mails with bells to ring."""
-    waiting = [copy for copy in copies if copy.read.needs_examination]
+    waiting = [copy for copy in copies if copy.needs_examination]
     examine.add_all(tx, [to_examination(copy) for copy in waiting])
     yield from ((copy.number, [examine.BELL]) for copy in waiting)
-    ready = [copy for copy in copies if not copy.read.needs_examination]
+    ready = [copy for copy in copies if not copy.needs_examination]
+    indexing.enqueue_all(tx, [copy.document.id for copy in ready])
     told = announce_all(tx, [to_news(copy) for copy in ready], copies[0].read.base_url)
     yield from ((copy.number, rung) for copy, rung in zip(ready, told, strict=True))
     yield from ((copy.number, follow_report(tx, copy)) for copy in copies)
@@ -254,10 +307,14 @@ def to_new_message(copy: Copy) -> NewMessage:
         status=RECEIVED,
         from_address=read.mail.from_address,
         has_attachments=bool(read.attachments),
-        raw=None if read.blob else read.kept,
+        raw=None if read.blob else read.kept.content,
+        text_at=read.kept.text_at,
+        html_at=read.kept.html_at,
         blob=read.blob,
         created_at=read.now,
         trace_bytes=len(read.arrival.trace),
+        is_blocked=copy.is_kept_back,
+        size_bytes=stored_bytes(read),
     )
 
 

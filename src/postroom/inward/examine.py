@@ -9,11 +9,12 @@ from postroom import log, pools
 from postroom.events.announce import announce
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
+from postroom.inward import admit
 from postroom.mail.address import normalize, parse_list
 from postroom.mail.extraction import Extraction
 from postroom.mail.lookup import Lookup
 from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mailbox import attachments, inboxes, messages, raw_mails
+from postroom.mailbox import attachments, inboxes, indexing, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.messages import Message
@@ -81,6 +82,10 @@ def renew(tx: Tx, running: Sequence[Examination], now: int) -> None:
             lease_ends=now + EXAMINATION_LEASE,
             id=examination.message_id,
         )
+
+
+def is_waiting(tx: Tx, message_id: str) -> bool:
+    return tx.one("select 1 as found from checks where message_id = :id", id=message_id) is not None
 
 
 def remove(tx: Tx, message_id: str) -> bool:
@@ -189,6 +194,9 @@ def finish(tx: Tx, message: Message, found: Found, base_url: str, now: int) -> l
     for file in found.attachments:
         attachments.set_text(tx, message.id, file)
     document = messages.set_verdicts(tx, message, found.verdicts)
+    indexing.enqueue_all(tx, [message.id])
+    if message.is_blocked:
+        return admit.decide(tx, inbox, message, document, base_url, now)
     if document.auth is not None and document.auth.dmarc != "fail":
         inboxes.add_correspondents(tx, [(inbox.id, sender_of(document), True)])
     news = News(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, document, found.attachments, now)

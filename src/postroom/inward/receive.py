@@ -50,10 +50,10 @@ async def receive_mail(resources: Resources, reader: Reader, arrival: Arrival) -
 
 async def take_over(resources: Resources, read: ReadMail) -> None:
     """Durable on return."""
-    blob = await raw_mails.put_if_large(resources, read.kept)
+    blob = await raw_mails.put_if_large(resources, read.kept.content)
     placed = replace(
         read,
-        kept=b"" if blob else read.kept,
+        kept=raw_mails.Cut(b"") if blob else read.kept,
         blob=blob,
         base_url=resources.config.base_url,
         now=resources.now(),
@@ -70,6 +70,7 @@ def read_mail(arrival: Arrival) -> ReadMail:
     if mail.received_count > MAX_HOPS:
         raise TooManyHops
     body_text = text.visible(mail.body_text or text.html_to_text(mail.body_html))[:BODY_MAX_CHARACTERS]
+    html = mail.body_html[:BODY_MAX_CHARACTERS]
     files = tuple(_describe(position, file) for position, file in enumerate(mail.attachments))
     return ReadMail(
         arrival=replace(arrival, raw=b""),
@@ -84,7 +85,7 @@ def read_mail(arrival: Arrival) -> ReadMail:
         content_hash=content_hash(arrival) if mail.message_id else "",
         needs_examination=has_to_be_judged(mail, arrival.peer_ip) or any(map(is_unread, files)),
         report=bounce.read_report(arrival.raw) if mail.report_type or arrival.mail_from == "" else None,
-        kept=arrival.trace + arrival.raw,
+        kept=raw_mails.cut(arrival.trace + arrival.raw, body_text, html),
     )
 
 

@@ -40,41 +40,22 @@ _JOINED = (*code_words.CERTAIN_JOINED, *code_words.PLAIN_JOINED, *code_words.PAS
 _WORD = re.compile(f"{by_first_letter(_WHOLE, _LETTER)}|{by_first_letter(_JOINED)}")
 _ASCII_WORD = re.compile(by_first_letter(filter(str.isascii, _WHOLE), _LETTER))
 _OTHER_KINDS = frozenset(code_words.OTHER_KINDS)
-# Every word in plain letters has one of these in it, and most mail has none.
-STEMS = (
-    *(
-        "cod",
-        "kod",
-        "koo",
-        "otp",
-        "pin",
-        "tan",
-        "2fa",
-        "mfa",
-        "pass",
-        "clave",
-        "senha",
-        "otac",
-        "token",
-        "kenn",
-        "wacht",
-    ),
-    *(
-        "kata",
-        "imbo",
-        "nambari",
-        "contra",
-        "senord",
-        "haslo",
-        "heslo",
-        "parola",
-        "sifre",
-        "ma xac",
-        "ma bao",
-        "ma dang",
-    ),
-    *("mat khau", "ma truy", "ma kich", "salasana"),
+_APART = str.maketrans(
+    {chr(code): " " for code in range(128) if not (chr(code).isalnum() or code == ord("_"))}
 )
+
+
+def _tellers(words: Iterable[str]) -> frozenset[str]:
+    """Every word that names a code has one of these in it, between blanks or marks; most mail has none."""
+    tellers: set[str] = set()
+    for pieces in sorted((word.translate(_APART).split() for word in words), key=len):
+        if tellers.isdisjoint(pieces):
+            tellers.add(max(pieces, key=len))
+    return frozenset(tellers)
+
+
+_LONGEST_WORD = 2 * max(map(len, _WHOLE))  # a blank in a word stands for up to three
+_TELLERS = _tellers(filter(str.isascii, _WHOLE))
 _DASH = r"[ \u00a0\u2010-\u2014-]"
 _CANDIDATE = re.compile(
     rf"(?<!{_LETTER})(?<![\d.,/+=#&@%$€£¥₹₽₩~\\-])(?<!\d[ :\uff1a-])(?:"
@@ -132,9 +113,30 @@ def codes(text: str) -> tuple[str, ...]:
 def _words(folded: str) -> list[re.Match[str]]:
     if not folded.isascii():
         return list(islice(_WORD.finditer(folded), _MAX_WORDS))
-    if not any(stem in folded for stem in STEMS):
-        return []
-    return list(islice(_ASCII_WORD.finditer(folded), _MAX_WORDS))
+    told = _TELLERS.intersection(folded.translate(_APART).split())
+    places = _around(sorted(spot for teller in told for spot in _spots(folded, teller)))
+    found = (word for start, end in places for word in _ASCII_WORD.finditer(folded, start, end))
+    return list(islice(found, _MAX_WORDS))
+
+
+def _spots(folded: str, teller: str) -> Iterator[int]:
+    spot = folded.find(teller)
+    while spot != -1:
+        yield spot
+        spot = folded.find(teller, spot + len(teller))
+
+
+def _around(spots: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Places with room for the longest word on both sides of a spot; those that touch are one."""
+    start = end = 0
+    for spot in spots:
+        if spot - _LONGEST_WORD > end:
+            if end:
+                yield start, end
+            start = spot - _LONGEST_WORD
+        end = spot + 2 * _LONGEST_WORD
+    if end:
+        yield start, end
 
 
 def _candidates(text: str, words: Iterable[re.Match[str]]) -> list[re.Match[str]]:

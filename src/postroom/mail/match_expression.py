@@ -3,6 +3,8 @@
 Every token is quoted and the words around them are ours, so no query can be a mistake of syntax.
 """
 
+from collections.abc import Sequence
+
 from postroom.mail import index_entry
 from postroom.mail.query import Field, Query, Term
 
@@ -11,12 +13,17 @@ MARKS: dict[Field, str] = {
     "subject": index_entry.SUBJECT,
     "from": index_entry.SENDER,
     "to": index_entry.RECIPIENTS,
+    "scope": index_entry.SCOPE,
 }
 
 
-def to_fts5(query: Query, realm: str, scope: str = "") -> str:
-    """FTS5 takes away but cannot negate: what is not wanted is taken from what scope and the rest give."""
-    wanted = [f'"{realm}{index_entry.SCOPE}{scope}"']
+def to_fts5(query: Query, realms: Sequence[str]) -> str:
+    return " OR ".join(f"({_fts5_in_realm(query, realm)})" for realm in realms)
+
+
+def _fts5_in_realm(query: Query, realm: str) -> str:
+    """FTS5 takes away but cannot negate: what is not wanted is taken from the rest, or from all there is."""
+    wanted = []
     unwanted = []
     for group in query.terms:
         denied = [_fts5_phrase(term, realm) for term in group if term.is_negated]
@@ -27,13 +34,20 @@ def to_fts5(query: Query, realm: str, scope: str = "") -> str:
             unwanted.append(
                 f"(({' AND '.join(denied)}) NOT ({allowed}))" if allowed else " AND ".join(denied)
             )
-    kept = " AND ".join(wanted)
+    kept = " AND ".join(wanted) or f'"{realm}{index_entry.SCOPE}"'
     return f"({kept}) NOT ({' OR '.join(f'({each})' for each in unwanted)})" if unwanted else kept
 
 
-def to_tsquery(query: Query, realm: str, scope: str = "") -> str:
+def to_tsquery(query: Query, realms: Sequence[str]) -> str:
+    return " | ".join(f"({_tsquery_in_realm(query, realm)})" for realm in realms)
+
+
+def _tsquery_in_realm(query: Query, realm: str) -> str:
+    """Each token begins with its realm; only where none is wanted, the realm itself has to be named."""
     groups = [" | ".join(_tsquery_phrase(term, realm) for term in group) for group in query.terms]
-    return " & ".join([f"'{realm}{index_entry.SCOPE}{scope}'", *(f"({group})" for group in groups)])
+    has_wanted = any(not any(term.is_negated for term in group) for group in query.terms)
+    everything = [] if has_wanted else [f"'{realm}{index_entry.SCOPE}'"]
+    return " & ".join([*everything, *(f"({group})" for group in groups)])
 
 
 def _marked(term: Term, realm: str) -> list[str]:

@@ -13,6 +13,7 @@ from postroom.mail.mime import Part
 
 MAX_SUBJECT_LENGTH = 4_000
 MAX_REFERENCES = 200
+MAX_SENDERS = 50
 MAX_IN_REPLY_TO = 20
 MAX_CONTENT_ID_LENGTH = 500
 
@@ -38,6 +39,9 @@ class ParsedMail(Struct, frozen=True):
     subject: str
     from_addr: str
     from_address: str
+    senders: tuple[
+        str, ...
+    ]  # every From address, in the form that is compared; one more than are kept: too many
     to: tuple[Address, ...]
     cc: tuple[Address, ...]
     header_to: str
@@ -77,6 +81,12 @@ def parse_mail(raw: bytes) -> ParsedMail:
     return _assembled(block.headers, content)
 
 
+def _all_senders(fields: Headers, label: str) -> tuple[str, ...]:
+    """Of every From field: a reader may show any of them."""
+    listed = address.parse_list(fields.joined("from", label))
+    return tuple(dict.fromkeys(address.normalize(sender.address) for sender in listed))[: MAX_SENDERS + 1]
+
+
 def _assembled(fields: Headers, content: _Content) -> ParsedMail:
     label = content.charset_label
     senders = address.parse_list(fields.text("from", label))
@@ -90,6 +100,7 @@ def _assembled(fields: Headers, content: _Content) -> ParsedMail:
         if senders
         else _shown(fields.text("from", label))[: address.MAX_NAME_LENGTH],
         from_address=address.normalize(senders[0].address) if senders else "",
+        senders=_all_senders(fields, label),
         to=to,
         cc=address.parse_list(fields.joined("cc", label)),
         header_to=", ".join(map(str, to)),

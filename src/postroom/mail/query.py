@@ -13,7 +13,7 @@ from postroom.mail import tokens
 MAX_CHARS = 512
 MAX_TERMS = 32
 
-Field = Literal["", "subject", "from", "to"]
+Field = Literal["", "subject", "from", "to", "scope"]  # nobody can ask for the last: it is what a mail is in
 FilterName = Literal["label", "in", "has", "is", "before", "after"]
 
 VALUES = {"has": ("attachment",), "is": ("unread", "sent", "blocked")}

@@ -40,8 +40,10 @@ _NOTABLE = re.compile(
     + one_of(_FIELDS)
     + r"[ \t\u00a0*]*+[:\uff1a])"
 )
-# How a line ends that may be the end of an "On ... wrote:" head.
-_HEAD_END = re.compile(rf"(?:[:\uff1a]|---)[ \t\u00a0*{_INVISIBLE}]*+(?=\n)")
+# How a line ends that may be the end of an "On ... wrote:" head, before what may stand behind that.
+_HEAD_ENDS = (":", "\uff1a", "---")
+_BEHIND_HEAD = " \t\u00a0*\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+_LAST_OF_HEAD = frozenset((*_BEHIND_HEAD, *(end[-1] for end in _HEAD_ENDS)))  # most lines end otherwise
 _DIRECTIONS = re.compile(f"[{_INVISIBLE}]")
 _CLOCK = re.compile(r"\d{1,2}[:.h\uff1a]\s?\d\d|\d{1,2}[時时點点시]|(?:19|20)\d\d")
 _MOMENT = re.compile(r"(?:19|20)\d\d.{1,40}\d[:.]\d\d|\d[:.]\d\d.{1,40}(?:19|20)\d\d")
@@ -105,6 +107,10 @@ def _filled(lines: list[str], runs: Iterable[Lines]) -> list[Lines]:
     return [run for run in joined if any(map(str.strip, lines[run[0] : run[1]]))]
 
 
+def _ends_head(line: str) -> bool:
+    return line.rstrip(_BEHIND_HEAD).endswith(_HEAD_ENDS)
+
+
 class _Notable:
     """The places that may end the reply, and how many lines each quote and each head above a quote takes."""
 
@@ -118,10 +124,11 @@ class _Notable:
                 self.quotes[line] = match.group().count("\n")
             elif len(looked_at) < MAX_LOOKS:
                 looked_at.append(line)
-        for line, _ in islice(_with_lines(lowered, _HEAD_END), MAX_LOOKS):
-            start = _head_start(lines, line - 1)
+        ends = (line for line, text in enumerate(lines) if text[-1:] in _LAST_OF_HEAD and _ends_head(text))
+        for end in islice(ends, MAX_LOOKS):
+            start = _head_start(lines, end)
             if start is not None:
-                self.heads[start] = line - start
+                self.heads[start] = end + 1 - start
         self.places = sorted({*looked_at, *self.quotes, *self.heads})
 
 

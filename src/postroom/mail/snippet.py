@@ -39,6 +39,22 @@ def matched_fields(query: Query, mail: Searchable) -> list[str]:
     ]
 
 
+def holds(query: Query, mail: Searchable) -> bool:
+    """Whether a mail has what the terms ask for, read without an index."""
+    return all(any(_holds(term, mail) != term.is_negated for term in group) for group in query.terms)
+
+
+def _holds(term: Term, mail: Searchable) -> bool:
+    parts: Mapping[str, Iterable[str]] = {
+        "subject": [mail.subject],
+        "from": [mail.sender],
+        "to": mail.recipients,
+        "": [mail.text, *mail.filenames, *mail.file_texts],
+    }
+    looked_in = [part for name, part in parts.items() if term.field in ("", name)]
+    return any(_find([term], _joined(text)) for texts in looked_in for text in texts)
+
+
 def snippet(text: str, query: Query, field: str = "") -> Snippet:
     """The first match of a term that looks in this field and what is around it; else how the text begins."""
     composed = tokens.compose(text[:MAX_READ_CHARS])
@@ -74,6 +90,9 @@ def _first_words(text: str, room: int) -> str:
 
 
 def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    if line.isprintable():  # as most are; the rest is read character by character
+        return line
     return " ".join("".join(map(_shown, text)).split())
 
 

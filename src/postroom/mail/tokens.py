@@ -19,6 +19,7 @@ _PAIRED = (
     r"\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7ff\U00020000-\U0003ffff"
 )
 _PAIRED_CHARACTER = re.compile(f"[{_PAIRED}]")
+_WORD = re.compile(r"[^ ]+")
 _RUN = re.compile(f"[{_PAIRED}]+|[^ {_PAIRED}]+")
 # What some systems write apart, above all in file names: Hangul letters, and the voicing marks of kana.
 _WRITTEN_APART = re.compile(
@@ -106,6 +107,10 @@ def _letter_or_space(character: str) -> str:
 
 
 def _spans(folded: str) -> Iterator[tuple[str, int, int]]:
+    if folded.isascii():
+        for word in _WORD.finditer(folded):
+            yield word[0][:MAX_TOKEN_CHARS], word.start(), word.end()
+        return
     for run in _RUN.finditer(folded):
         if _PAIRED_CHARACTER.match(run[0]):
             yield from (

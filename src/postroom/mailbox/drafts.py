@@ -212,10 +212,6 @@ def remove_files(tx: Tx, draft_id: str) -> list[str]:
     return blobs
 
 
-def is_blob_used(tx: Tx, blob: str) -> bool:
-    return bool(find_used_blobs(tx, [blob]))
-
-
 def find_used_blobs(tx: Tx, blobs: Sequence[str]) -> set[str]:
     if not blobs:
         return set()

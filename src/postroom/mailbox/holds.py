@@ -158,7 +158,7 @@ def list_of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, Hold]:
 
 def list_within(tx: Tx, reach: Reach, state: str, limit: int, offset: int) -> tuple[list[Hold], int]:
     """Oldest first for what waits, newest first for what is decided. The total stops counting somewhere."""
-    owner, owner_id = _owner(reach)
+    owner, owner_id = reach.owner
     order = "created_at, message_id" if state in (HELD, SCHEDULED) else "created_at desc, message_id desc"
     rows = tx.all(
         f"select {COLUMNS} from holds where {owner} = :owner_id and state = :state"
@@ -172,7 +172,7 @@ def list_within(tx: Tx, reach: Reach, state: str, limit: int, offset: int) -> tu
 
 
 def count_within(tx: Tx, reach: Reach, state: str, shown: int = 0) -> int:
-    owner, owner_id = _owner(reach)
+    owner, owner_id = reach.owner
     row = tx.one(
         f"select count(*) as total from (select 1 from holds where {owner} = :owner_id and state = :state"
         " limit :limit) as counted",
@@ -181,14 +181,6 @@ def count_within(tx: Tx, reach: Reach, state: str, shown: int = 0) -> int:
         limit=shown + COUNTED_BEYOND_PAGE,
     )
     return int(row["total"]) if row else 0
-
-
-def _owner(reach: Reach) -> tuple[str, str]:
-    if reach.inbox_id is not None:
-        return "inbox_id", reach.inbox_id
-    if reach.pod_id is not None:
-        return "pod_id", reach.pod_id
-    return "account_id", reach.account_id
 
 
 def list_due(tx: Tx, limit: int, now: int) -> list[str]:
@@ -201,7 +193,7 @@ def list_due(tx: Tx, limit: int, now: int) -> list[str]:
 
 def wake_paused(tx: Tx, reach: Reach, now: int) -> None:
     """A pause has ended: the loop looks at all that it held."""
-    owner, owner_id = _owner(reach)
+    owner, owner_id = reach.owner
     tx.run(
         f"update holds set due_at = :now where account_id = :account_id and {owner} = :owner_id"
         " and is_paused = 1",

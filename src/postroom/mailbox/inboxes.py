@@ -4,13 +4,19 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from postroom import ids
 from postroom.accounts import accounts, domains, keys, limits, names, pods
 from postroom.accounts.reach import Reach, default_pod
-from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
+from postroom.errors import AddressTaken, BadRequest, InvalidMailboxName, NotFound
+from postroom.mailbox import usage
+from postroom.mailbox.usage import Use
 from postroom.storage.database import Row, Tx, one_of
 
 MAILBOX_NAME = r"^(?!.*[.][.])[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$"
+METADATA_LIMIT = 20
+METADATA_CHARACTERS = 500
 RESERVED_NAMES = {
     *("postmaster", "abuse", "hostmaster", "webmaster", "mailer-daemon", "noc", "security"),
     *("root", "admin", "noreply", "no-reply"),
@@ -31,7 +37,14 @@ class Inbox:
     created_at: int
     pod_id: str
     webhook_url: str | None = None  # its own webhook, a copy of the row in webhooks
-    limits: str | None = None  # its budget
+    approval: str | None = None
+    limits: str | None = None
+    metadata: str | None = None
+    retention_days: int | None = None
+
+    @property
+    def reach(self) -> Reach:
+        return Reach(self.account_id, self.pod_id, self.id)
 
     @classmethod
     def from_row(cls, row: Row) -> "Inbox":
@@ -43,8 +56,14 @@ class Inbox:
             row["created_at"],
             row["pod_id"],
             row["webhook_url"],
+            row["approval"],
             row["limits"],
+            row["metadata"],
+            row["retention_days"],
         )
+
+    def stores(self, size_bytes: int, now: int) -> Use:
+        return Use(self.id, self.account_id, self.pod_id, usage.STORED_BYTES, size_bytes, now)
 
 
 def require_mailbox_name(name: str) -> None:
@@ -65,13 +84,14 @@ def add(
     service_domain: str,
     now: int,
     pod_id: str | None = None,
+    reach: Reach | None = None,
 ) -> Inbox:
-    """In the default pod unless told otherwise."""
+    """In the default pod unless told otherwise. The domain must be within reach of whoever asks."""
     require_mailbox_name(name)
     names.require_clean(display_name or "", "displayName")
     if name in RESERVED_NAMES:
         raise AddressTaken(f"'{name}' is a reserved name. Choose another.")
-    used_domain = domains.require_usable(tx, account_id, domain, service_domain)
+    used_domain = domains.require_usable(tx, reach or Reach(account_id), domain, service_domain)
     pod = pod_id or default_pod(account_id)
     inbox = Inbox(ids.new(ids.INBOX, now), account_id, f"{name}@{used_domain}", display_name, now, pod)
     accounts.change_inbox_count(tx, account_id, +1)
@@ -134,10 +154,38 @@ def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Inb
     return [Inbox.from_row(row) for row in rows], int(row["inbox_count"]) if row else 0
 
 
-def rename(tx: Tx, inbox: Inbox, display_name: str | None) -> Inbox:
-    names.require_clean(display_name or "", "displayName")
-    tx.run("update inboxes set display_name = :name where id = :id", name=display_name, id=inbox.id)
-    return replace(inbox, display_name=display_name)
+def put(tx: Tx, inbox: Inbox) -> None:
+    """Stores what its owner may change of it."""
+    names.require_clean(inbox.display_name or "", "displayName")
+    tx.run(
+        "update inboxes set display_name = :name, approval = :approval, limits = :limits,"
+        " metadata = :metadata, retention_days = :days where id = :id",
+        name=inbox.display_name,
+        approval=inbox.approval,
+        limits=inbox.limits,
+        metadata=inbox.metadata,
+        days=inbox.retention_days,
+        id=inbox.id,
+    )
+
+
+def encode_metadata(metadata: dict[str, str] | None) -> str | None:
+    if not metadata:
+        return None
+    if len(metadata) > METADATA_LIMIT or not all(map(_is_short, [*metadata, *metadata.values()])):
+        raise BadRequest(
+            f"metadata has at most {METADATA_LIMIT} strings of at most {METADATA_CHARACTERS} characters.",
+            field="metadata",
+        )
+    return msgspec.json.encode(metadata).decode()
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= METADATA_CHARACTERS and "\0" not in text  # PostgreSQL cannot keep a NUL
+
+
+def decode_metadata(stored: str | None) -> dict[str, str]:
+    return {} if stored is None else msgspec.json.decode(stored, type=dict[str, str])
 
 
 def find_by_address(tx: Tx, mailbox: str) -> Inbox | None:
@@ -153,6 +201,34 @@ def are_within(tx: Tx, reach: Reach, inbox_ids: Iterable[str]) -> bool:
         if found is None or not is_within(found, reach):
             return False
     return True
+
+
+def find_guarded(tx: Tx, inbox_ids: Iterable[str]) -> frozenset[str]:
+    """Those whose mail is judged by a policy before it is let in."""
+    asked = sorted(inbox_ids)
+    found: set[str] = set()
+    for start in range(0, len(asked), 500):
+        is_asked, params = one_of("inboxes.id", asked[start : start + 500])
+        rows = tx.all(
+            f"select id from inboxes where {is_asked} and exists (select 1 from policies"
+            " where direction = 'inbound' and scope_id in (inboxes.id, inboxes.pod_id, inboxes.account_id))",
+            **params,
+        )
+        found |= {row["id"] for row in rows}
+    return frozenset(found)
+
+
+def narrow(tx: Tx, reach: Reach, inbox_id: str | None, pod_id: str | None) -> Reach | None:
+    """The part of a reach that a filter names. None when there is no such inbox or pod within."""
+    if pod_id is not None:
+        pod = pods.find(tx, reach, pod_id)
+        if pod is None:
+            return None
+        reach = Reach(reach.account_id, pod.id, reach.inbox_id)
+    if inbox_id is None and reach.inbox_id is None:
+        return reach
+    inbox = find(tx, inbox_id or reach.inbox_id or "")
+    return Reach(inbox.account_id, inbox.pod_id, inbox.id) if inbox and is_within(inbox, reach) else None
 
 
 def find(tx: Tx, inbox_id: str) -> Inbox | None:
@@ -191,17 +267,29 @@ def find_correspondents(
 
 
 def count(
-    tx: Tx, inbox_id: str, *, inbound: int = 0, outbound: int = 0, new_threads: int = 0, unread: int = 0
+    tx: Tx,
+    inbox_id: str,
+    *,
+    inbound: int = 0,
+    outbound: int = 0,
+    new_threads: int = 0,
+    unread: int = 0,
+    blocked: int = 0,
+    stored_bytes: int = 0,
 ) -> Inbox:
     """Counts what is about to be stored, and keeps the inbox from being deleted before it is."""
     row = tx.one(
         "update inboxes set inbound_count = inbound_count + :inbound,"
         " outbound_count = outbound_count + :outbound, thread_count = thread_count + :new_threads,"
-        " unread_count = unread_count + :unread where id = :id returning *",
+        " unread_count = unread_count + :unread, blocked_count = blocked_count + :blocked,"
+        " stored_bytes = stored_bytes + :stored_bytes"
+        " where id = :id returning *",
         inbound=inbound,
         outbound=outbound,
         new_threads=new_threads,
         unread=unread,
+        blocked=blocked,
+        stored_bytes=stored_bytes,
         id=inbox_id,
     )
     if row is None:
@@ -218,34 +306,26 @@ def count_unread(tx: Tx, inbox_ids: Sequence[str]) -> dict[str, int]:
     return {row["id"]: int(row["unread_count"]) for row in rows}
 
 
+def has_mail(tx: Tx, inbox_id: str) -> bool:
+    row = tx.one("select inbound_count from inboxes where id = :id", id=inbox_id)
+    return row is not None and row["inbound_count"] > 0
+
+
 def set_webhook_url(tx: Tx, inbox: Inbox, url: str | None) -> Inbox:
     tx.run("update inboxes set webhook_url = :url where id = :id", url=url, id=inbox.id)
     return replace(inbox, webhook_url=url)
 
 
-def remove(tx: Tx, reach: Reach, inbox_id: str, now: int) -> None:
+def remove(tx: Tx, reach: Reach, inbox_id: str, now: int) -> Inbox:
     """Gone at once for everybody; upkeep removes its mail in small steps, so that no write takes long."""
     accounts.change_inbox_count(tx, reach.account_id, -1)
     inbox = get(tx, reach, inbox_id)
     pods.change_inbox_count(tx, inbox.pod_id, -1)
     keys.remove_all_of_inbox(tx, inbox.id)
-    tx.run("delete from inboxes where id = :id", id=inbox.id)
+    row = tx.one("delete from inboxes where id = :id returning stored_bytes", id=inbox.id)
+    usage.count_all(tx, [inbox.stores(-int(row["stored_bytes"]), now)] if row else [])
     tx.run("insert into removed_inboxes (inbox_id, removed_at) values (:id, :now)", id=inbox.id, now=now)
-
-
-def add_key(tx: Tx, reach: Reach, inbox_id: str, name: str, token: str, now: int) -> keys.Key:
-    accounts.change_inbox_count(tx, reach.account_id, 0)
-    inbox = get(tx, reach, inbox_id)
-    keys.require_room(tx, inbox.id)
-    return keys.add(tx, reach.account_id, inbox.id, name, token, now)
-
-
-def list_keys(tx: Tx, reach: Reach, inbox_id: str, limit: int, offset: int) -> tuple[list[keys.Key], int]:
-    return keys.list_of_inbox(tx, get(tx, reach, inbox_id).id, limit, offset)
-
-
-def remove_key(tx: Tx, reach: Reach, inbox_id: str, key_id: str) -> None:
-    keys.remove_from_inbox(tx, get(tx, reach, inbox_id).id, key_id)
+    return inbox
 
 
 def read_budget(tx: Tx, inbox: Inbox, now: int) -> dict[str, limits.Use]:

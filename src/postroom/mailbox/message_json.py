@@ -61,8 +61,9 @@ def _complete(message: Message, files: Sequence[Attachment], hold: Hold | None, 
     shown = msgspec.json.encode([_show(message.id, file, links) for file in files])
     why = b"" if hold is None else b',"hold":%s' % msgspec.json.encode(holds.show(hold))
     why += b',"captured":true' if message.is_captured else b""
-    return b'%s,"status":"%s"%s,"attachments":%s}' % (
-        *(message.document[:-1], message.status.encode(), why, shown),
+    blocked = b"true" if message.is_blocked else b"false"
+    return b'%s,"status":"%s","blocked":%s%s,"attachments":%s}' % (
+        *(message.document[:-1], message.status.encode(), blocked, why, shown),
     )
 
 

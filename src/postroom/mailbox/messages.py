@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -12,16 +13,20 @@ from postroom.errors import NotFound
 from postroom.mailbox import documents
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.storage import pages
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, one_of
 
 INBOUND, OUTBOUND = "inbound", "outbound"
+BLOCKED = "blocked"  # in the place of the direction: it came in, and was not let in
 PENDING, SENT, RECEIVED, FAILED = "pending", "sent", "received", "failed"
 THREAD_IDS_LIMIT = 300
 
 COLUMNS_BESIDE_DOCUMENT = (
-    "messages.id, messages.inbox_id, messages.thread_id, status, has_attachments, has_hold, is_captured"
+    "messages.id, messages.inbox_id, messages.thread_id, direction, status, has_attachments, has_hold,"
+    " is_captured, messages.created_at"
 )
 COLUMNS = f"{COLUMNS_BESIDE_DOCUMENT}, {documents.COLUMNS}"
+# Not those that were not let in; an index has no others.
+LISTED = "direction <> 'blocked'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,8 @@ class Message:
     has_hold: bool
     is_captured: bool
     document: bytes
+    created_at: int = 0
+    is_blocked: bool = False  # it came in, and was not let in
 
     @classmethod
     def from_row(cls, row: Row, document: bytes | None = None) -> "Message":
@@ -46,6 +53,8 @@ class Message:
             bool(row["has_hold"]),
             bool(row["is_captured"]),
             documents.from_row(row) if document is None else document,
+            row["created_at"],
+            row["direction"] == BLOCKED,
         )
 
 
@@ -67,9 +76,13 @@ class NewMessage(Struct, frozen=True):
     raw: bytes | None
     blob: str | None
     created_at: int
+    size_bytes: int
     trace_bytes: int = 0  # of our own trace field, before the mail as it came
+    text_at: int | None = None  # where in `raw` the text belongs, which is left out there
+    html_at: int | None = None
     has_hold: bool = False
     key_id: str | None = None  # that sent it
+    is_blocked: bool = False
 
 
 def take_over(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
@@ -94,8 +107,15 @@ def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
         [_to_row(message) for message in new],
     )
     tx.many(
-        "insert into raw_mails (message_id, content, blob, trace_bytes) values :rows",
-        [(message.document.id, message.raw, message.blob, message.trace_bytes) for message in new],
+        "insert into raw_mails (message_id, content, blob, trace_bytes, text_at, html_at, size_bytes)"
+        " values :rows",
+        [
+            (
+                *(each.document.id, each.raw, each.blob, each.trace_bytes, each.text_at, each.html_at),
+                each.size_bytes,
+            )
+            for each in new
+        ],
     )
 
 
@@ -105,7 +125,7 @@ def _to_row(new: NewMessage) -> tuple[object, ...]:
         document.id,
         document.inbox_id,
         document.thread_id,
-        document.direction,
+        BLOCKED if new.is_blocked else document.direction,
         new.status,
         document.rfc_message_id,
         new.from_address,
@@ -131,6 +151,17 @@ def set_document(tx: Tx, document: Document) -> None:
     _set_columns(tx, document.id, documents.to_columns(document))
 
 
+def let_in(tx: Tx, document: Document, came_at: int) -> None:
+    set_document(tx, document)
+    tx.run(
+        "update messages set direction = 'inbound', thread_id = :thread_id, created_at = :came_at"
+        " where id = :id",
+        thread_id=document.thread_id,
+        came_at=came_at,
+        id=document.id,
+    )
+
+
 def _set_columns(tx: Tx, message_id: str, columns: documents.Columns) -> None:
     document, reply_at, reply_bytes = columns
     tx.run(
@@ -146,6 +177,16 @@ def _set_columns(tx: Tx, message_id: str, columns: documents.Columns) -> None:
 def find(tx: Tx, message_id: str) -> Message | None:
     row = tx.one(f"select {COLUMNS} from messages where id = :id", id=message_id)
     return None if row is None else Message.from_row(row)
+
+
+def list_by_ids(tx: Tx, message_ids: Sequence[str]) -> list[Message]:
+    """In the given order, those that are there."""
+    if not message_ids:
+        return []
+    is_wanted, wanted = one_of("id", message_ids)
+    rows = tx.all(f"select {COLUMNS} from messages where {is_wanted}", **wanted)
+    found = {row["id"]: Message.from_row(row) for row in rows}
+    return [found[message_id] for message_id in message_ids if message_id in found]
 
 
 def find_outbound(tx: Tx, inbox_id: str, rfc_message_id: str, since: int) -> Message | None:
@@ -180,6 +221,20 @@ def find_last(tx: Tx, thread_id: str, direction: str | None = None) -> Document 
         **({} if direction is None else {"direction": direction}),
     )
     return None if row is None else documents.decode(documents.from_row(row))
+
+
+def list_last(tx: Tx, thread_ids: Sequence[str]) -> dict[str, Message]:
+    """The newest message of each thread."""
+    if not thread_ids:
+        return {}
+    is_wanted, wanted = one_of("threads.id", thread_ids)
+    rows = tx.all(
+        f"select {COLUMNS} from messages where messages.id in (select (select newest.id"
+        " from messages as newest where newest.thread_id = threads.id"
+        f" order by newest.created_at desc, newest.id desc limit 1) from threads where {is_wanted})",
+        **wanted,
+    )
+    return {row["thread_id"]: Message.from_row(row) for row in rows}
 
 
 def rfc_ids_of_thread(tx: Tx, thread_id: str) -> list[str]:
@@ -231,10 +286,12 @@ def require_visible(tx: Tx, message_id: str) -> None:
         raise NotFound("No such message.")
 
 
-def list_of_thread(tx: Tx, thread_id: str, limit: int, offset: int) -> Slice:
+def list_of_thread(
+    tx: Tx, thread_id: str, limit: int, offset: int, order: Literal["asc", "desc"] = "asc"
+) -> Slice:
     rows = tx.all(
         f"select {_listed(limit)} from messages where thread_id = :thread_id"
-        " order by created_at, id limit :limit offset :offset",
+        f" order by created_at {order}, id {order} limit :limit offset :offset",
         thread_id=thread_id,
         limit=limit,
         offset=offset,
@@ -242,17 +299,24 @@ def list_of_thread(tx: Tx, thread_id: str, limit: int, offset: int) -> Slice:
     return _fitting(tx, rows)
 
 
-def list_of_inbox(tx: Tx, inbox_id: str, direction: str | None, limit: int, offset: int) -> tuple[Slice, int]:
-    filtered = "" if direction is None else " and direction = :direction"
+def list_of_inbox(
+    tx: Tx, inbox_id: str, direction: str | None, limit: int, offset: int, with_blocked: bool = False
+) -> tuple[Slice, int]:
+    """Newest first."""
+    filtered = LISTED if direction is None else "direction = :direction"
+    of_list = f"inbox_id = :inbox_id and {filtered}"
+    source = f"select {_listed(limit)} from messages where {of_list}"
+    if with_blocked and direction != OUTBOUND:
+        source = _with_blocked(of_list, _listed(limit))
     rows = tx.all(
-        f"select {_listed(limit)} from messages where inbox_id = :inbox_id{filtered}"
-        " order by created_at desc, id desc limit :limit offset :offset",
+        f"{source} order by created_at desc, id desc limit :limit offset :offset",
         inbox_id=inbox_id,
         limit=limit,
         offset=offset,
         **({} if direction is None else {"direction": direction}),
+        **({"most": limit + offset} if ":most" in source else {}),
     )
-    return _fitting(tx, rows), _total(tx, inbox_id, direction)
+    return _fitting(tx, rows), _total(tx, inbox_id, direction, with_blocked)
 
 
 def _listed(limit: int) -> str:
@@ -272,11 +336,27 @@ def _document(tx: Tx, row: Row) -> bytes:
     return documents.from_row(large)
 
 
-def _total(tx: Tx, inbox_id: str, direction: str | None) -> int:
-    row = tx.one("select inbound_count, outbound_count from inboxes where id = :id", id=inbox_id)
+def _with_blocked(of_list: str, columns: str) -> str:
+    """Two lists, each read by its own index as far as the page reaches; what is not judged yet is in none."""
+    newest = "order by created_at desc, id desc limit :most"
+    is_judged = "not exists (select 1 from checks where message_id = messages.id)"
+    blocked = f"inbox_id = :inbox_id and direction = 'blocked' and {is_judged}"
+    return (
+        f"select * from (select * from (select {columns} from messages where {of_list} {newest}) as listed"
+        f" union all select * from (select {columns} from messages where {blocked} {newest}) as blocked)"
+        " as both_lists"
+    )
+
+
+def _total(tx: Tx, inbox_id: str, direction: str | None, with_blocked: bool) -> int:
+    row = tx.one(
+        "select inbound_count, outbound_count, blocked_count from inboxes where id = :id", id=inbox_id
+    )
     if row is None:
         return 0
     counts = {INBOUND: row["inbound_count"], OUTBOUND: row["outbound_count"]}
+    if with_blocked:
+        counts[INBOUND] += row["blocked_count"]
     return int(sum(counts.values()) if direction is None else counts[direction])
 
 

@@ -1,14 +1,22 @@
-"""Raw mails: the bytes as they came or were written, in the row when small, in a blob when large."""
+"""Raw mails: the bytes as they came or were written, in the row when small, in a blob when large.
+
+Text and HTML that stand in a small mail as in its document are left out of the row, and put in again.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from postroom import pools
 from postroom.errors import NotFound
+from postroom.mailbox import documents
 from postroom.resources import Resources
 from postroom.storage.database import Tx, one_of
 
 IN_ROW_BYTES = 256 * 1024
+WORTH_CUTTING_CHARACTERS = 256
+LOOKED_FOR_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +32,58 @@ class RawMail:
     signature: bytes
 
 
+class Cut(Struct, frozen=True):
+    """A mail without its text and its HTML, and where they belong; None: not cut out."""
+
+    content: bytes
+    text_at: int | None = None
+    html_at: int | None = None
+
+
+def cut(content: bytes, text: str, html: str) -> Cut:
+    """First the text, then the HTML out of what is left; `restore` goes the other way."""
+    if len(content) > IN_ROW_BYTES:
+        return Cut(content)
+    without_text, text_at = _cut_out(content, text)
+    without_both, html_at = _cut_out(without_text, html)
+    return Cut(without_both, text_at, html_at)
+
+
+def restore(kept: Cut, text: str, html: str) -> bytes:
+    with_html = _put_in(kept.content, html, kept.html_at)
+    return _put_in(with_html, text, kept.text_at)
+
+
+def _cut_out(content: bytes, text: str) -> tuple[bytes, int | None]:
+    """Only where its beginning is found first: what is found nowhere must not cost a long search."""
+    if len(text) < WORTH_CUTTING_CHARACTERS:
+        return content, None
+    wanted = _on_the_wire(text)
+    at = content.find(wanted[:LOOKED_FOR_BYTES])
+    if at == -1 or not content.startswith(wanted, at):
+        return content, None
+    return content[:at] + content[at + len(wanted) :], at
+
+
+def _put_in(content: bytes, text: str, at: int | None) -> bytes:
+    return content if at is None else content[:at] + _on_the_wire(text) + content[at:]
+
+
+def _on_the_wire(text: str) -> bytes:
+    return text.encode().replace(b"\n", b"\r\n")
+
+
 def get(tx: Tx, message_id: str) -> RawMail:
     row = tx.one(
-        "select content, blob, trace_bytes, signature from raw_mails where message_id = :id", id=message_id
+        "select content, blob, trace_bytes, signature, text_at, html_at from raw_mails"
+        " where message_id = :id",
+        id=message_id,
     )
     if row is None:
         raise NotFound("No such message.")
     content = None if row["content"] is None else bytes(row["content"])
+    if content is not None and (row["text_at"], row["html_at"]) != (None, None):
+        content = _restored(tx, message_id, Cut(content, row["text_at"], row["html_at"]))
     return RawMail(content, row["blob"], row["trace_bytes"], bytes(row["signature"] or b""))
 
 
@@ -40,6 +93,14 @@ def keep_signature(tx: Tx, message_id: str, signature: bytes) -> None:
         signature=signature,
         id=message_id,
     )
+
+
+def _restored(tx: Tx, message_id: str, kept: Cut) -> bytes:
+    row = tx.one(f"select {documents.COLUMNS} from messages where id = :id", id=message_id)
+    if row is None:
+        raise NotFound("No such message.")
+    document = documents.decode(documents.from_row(row))
+    return restore(kept, document.body_text, document.body_html)
 
 
 def find_used_blobs(tx: Tx, blobs: Sequence[str]) -> set[str]:

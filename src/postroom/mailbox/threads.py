@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
+from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Row, Tx
 
-WITH_OWNERS = (
-    "select threads.*, inboxes.account_id, inboxes.pod_id from threads"
-    " join inboxes on inboxes.id = threads.inbox_id where threads.id = :id"
+COUNTED_BEYOND_PAGE = 1000
+NEWEST_FIRST = "order by last_message_at desc, id desc"
+OF_INBOXES_THAT_ARE_THERE = (
+    "select threads.* from threads join inboxes on inboxes.id = threads.inbox_id where threads.id = :id"
 )
 
 
@@ -22,6 +24,9 @@ class Thread:
     is_read: bool
     message_count: int
     last_message_at: int
+    created_at: int
+    account_id: str
+    pod_id: str
 
     @classmethod
     def from_row(cls, row: Row) -> "Thread":
@@ -32,6 +37,9 @@ class Thread:
             bool(row["is_read"]),
             row["message_count"],
             row["last_message_at"],
+            row["created_at"],
+            row["account_id"],
+            row["pod_id"],
         )
 
 
@@ -50,16 +58,17 @@ def resolve(tx: Tx, inbox_id: str, in_reply_to: Iterable[str], references: Itera
     return None
 
 
-def new(inbox_id: str, subject: str, is_read: bool, now: int) -> Thread:
+def new(inbox: Inbox, subject: str, is_read: bool, now: int) -> Thread:
     """A thread of one message that is not stored yet."""
-    return Thread(ids.new(ids.THREAD, now), inbox_id, subject, is_read, 1, now)
+    thread_id = ids.new(ids.THREAD, now)
+    return Thread(thread_id, inbox.id, subject, is_read, 1, now, now, inbox.account_id, inbox.pod_id)
 
 
 def add_all(tx: Tx, started: Sequence[Thread]) -> None:
     """Whoever adds them counts them in their inboxes."""
     tx.many(
-        "insert into threads (id, inbox_id, subject, is_read, message_count, last_message_at, created_at)"
-        " values :rows",
+        "insert into threads (id, inbox_id, subject, is_read, message_count, last_message_at, created_at,"
+        " account_id, pod_id) values :rows",
         [
             (
                 thread.id,
@@ -68,20 +77,49 @@ def add_all(tx: Tx, started: Sequence[Thread]) -> None:
                 int(thread.is_read),
                 thread.message_count,
                 thread.last_message_at,
-                thread.last_message_at,
+                thread.created_at,
+                thread.account_id,
+                thread.pod_id,
             )
             for thread in started
         ],
     )
 
 
+def take_away(tx: Tx, thread_id: str, count: int) -> None:
+    """Counts messages that were deleted; without any a thread is gone."""
+    row = tx.one(
+        "update threads set message_count = message_count - :count, last_message_at = coalesce("
+        "(select max(created_at) from messages where thread_id = :id), last_message_at)"
+        " where id = :id returning inbox_id, is_read",
+        count=count,
+        id=thread_id,
+    )
+    if row is None or not is_empty(tx, thread_id):
+        return
+    tx.run("delete from participants where thread_id = :id", id=thread_id)
+    tx.run("delete from threads where id = :id", id=thread_id)
+    tx.run(
+        "update inboxes set thread_count = thread_count - 1, unread_count = unread_count - :unread"
+        " where id = :inbox_id",
+        unread=1 - row["is_read"],
+        inbox_id=row["inbox_id"],
+    )
+
+
+def is_empty(tx: Tx, thread_id: str) -> bool:
+    return tx.one("select 1 as found from messages where thread_id = :id limit 1", id=thread_id) is None
+
+
 def add_message(tx: Tx, thread: Thread, is_read: bool, now: int) -> Thread:
     """Counts one more message and sets the read flag as the message demands."""
     tx.run(
-        "update threads set message_count = message_count + 1, last_message_at = :now where id = :id",
+        "update threads set message_count = message_count + 1, last_message_at ="
+        " case when last_message_at < :now then :now else last_message_at end where id = :id",
         now=now,
         id=thread.id,
     )
+    tx.run("update labels set last_message_at = :now where thread_id = :id", now=now, id=thread.id)
     return mark_read(tx, thread, is_read)
 
 
@@ -105,7 +143,7 @@ def mark_read_by_id(tx: Tx, reach: Reach, thread_id: str, is_read: bool) -> Thre
 
 
 def get(tx: Tx, reach: Reach, thread_id: str) -> Thread:
-    row = ids.is_id(ids.THREAD, thread_id) and tx.one(WITH_OWNERS, id=thread_id)
+    row = ids.is_id(ids.THREAD, thread_id) and tx.one(OF_INBOXES_THAT_ARE_THERE, id=thread_id)
     if not row or not reach.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
         raise NotFound("No such thread.")
     return Thread.from_row(row)
@@ -136,6 +174,50 @@ def _total(tx: Tx, inbox_id: str, is_read: bool | None) -> int:
         True: row["thread_count"] - row["unread_count"],
     }
     return int(totals[is_read])
+
+
+def list_within(
+    tx: Tx, reach: Reach, is_read: bool | None, label: str | None, limit: int, offset: int
+) -> tuple[list[Thread], int]:
+    """Newest first, across inboxes, or of those with a label (folded). The total stops counting somewhere."""
+    if reach.inbox_id is not None and label is None:
+        return list_of_inbox(tx, reach.inbox_id, is_read, limit, offset)
+    owner, owner_id = reach.owner
+    if label is not None:
+        found = _with_label(f"labels.{owner}", is_read)
+    else:
+        found = _with_flag(owner) if is_read is not None else _with_either_flag(owner)
+    params: dict[str, object] = {"owner_id": owner_id, "shown": offset + limit}
+    params |= {} if label is None else {"label": label}
+    params |= {} if is_read is None else {"is_read": int(is_read)}
+    rows = tx.all(
+        f"select * from ({found}) as found {NEWEST_FIRST} limit :limit offset :offset",
+        limit=limit,
+        offset=offset,
+        **params,
+    )
+    params["shown"] = offset + limit + COUNTED_BEYOND_PAGE
+    counted = tx.one(f"select count(*) as total from ({found}) as found", **params)
+    return [Thread.from_row(row) for row in rows], int(counted["total"]) if counted else 0
+
+
+def _with_label(owner: str, is_read: bool | None) -> str:
+    flag = "" if is_read is None else " and is_read = :is_read"
+    return (
+        "select threads.* from labels join threads on threads.id = labels.thread_id"
+        f" where {owner} = :owner_id and label = :label{flag}"
+        " order by labels.last_message_at desc, labels.thread_id desc limit :shown"
+    )
+
+
+def _with_flag(owner: str, flag: str = ":is_read") -> str:
+    return f"select * from threads where {owner} = :owner_id and is_read = {flag} {NEWEST_FIRST} limit :shown"
+
+
+def _with_either_flag(owner: str) -> str:
+    """Each from its own part of the index, so that neither is sorted."""
+    unread, read = _with_flag(owner, "0"), _with_flag(owner, "1")
+    return f"select * from ({unread}) as unread union all select * from ({read}) as already_read"
 
 
 def add_participants(tx: Tx, found: Iterable[tuple[str, str]]) -> None:

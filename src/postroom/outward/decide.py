@@ -6,8 +6,8 @@ gives the bells to ring after the commit.
 
 from dataclasses import replace
 
-from postroom.accounts import pauses
-from postroom.accounts.actors import THE_SERVER, Actor
+from postroom.accounts import audit, pauses, policy
+from postroom.accounts.actors import SYSTEM, THE_SERVER, Actor
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.errors import ContentChanged, Forbidden, NotHeld
@@ -35,10 +35,11 @@ def approve(
     note: str | None,
     base_url: str,
     now: int,
+    address: str = "",
 ) -> list[str]:
     message, hold = lock(tx, messages.get(tx, reach, message_id))
     require_other(caller, hold)
-    return approve_as(tx, message, hold, caller.actor, content_hash, note, base_url, now)
+    return approve_as(tx, message, hold, caller.actor, content_hash, note, base_url, now, address)
 
 
 def approve_as(
@@ -50,6 +51,7 @@ def approve_as(
     note: str | None,
     base_url: str,
     now: int,
+    address: str = "",
 ) -> list[str]:
     states.require(Move.APPROVE, states.state_of(message.status, hold))
     assert hold is not None
@@ -58,26 +60,43 @@ def approve_as(
     if hold.content_hash != content_hash:
         raise ContentChanged("The contentHash is not that of this message. Look at it again.")
     approved = replace(hold, state=holds.APPROVED, decided_at=now, actor=actor, note=note, expires_at=None)
+    write_down(tx, "message.approved", hold, approved, actor, address, now)
     bells = tell(tx, kinds.MESSAGE_APPROVED, message, approved, actor, base_url, now)
     return bells + go_on(tx, message, approved, base_url, now)
 
 
 def reject(
-    tx: Tx, reach: Reach, caller: Caller, message_id: str, note: str | None, base_url: str, now: int
+    tx: Tx,
+    reach: Reach,
+    caller: Caller,
+    message_id: str,
+    note: str | None,
+    base_url: str,
+    now: int,
+    address: str = "",
 ) -> list[str]:
     message, hold = lock(tx, messages.get(tx, reach, message_id))
     require_other(caller, hold)
-    return reject_as(tx, message, hold, caller.actor, note, base_url, now)
+    return reject_as(tx, message, hold, caller.actor, note, base_url, now, address)
 
 
 def reject_as(
-    tx: Tx, message: Message, hold: Hold | None, actor: Actor, note: str | None, base_url: str, now: int
+    tx: Tx,
+    message: Message,
+    hold: Hold | None,
+    actor: Actor,
+    note: str | None,
+    base_url: str,
+    now: int,
+    address: str = "",
 ) -> list[str]:
     states.require(Move.REJECT, states.state_of(message.status, hold))
     assert hold is not None
     if not hold.needs_approval:
         raise NotHeld("This message waits for the end of a pause only. Cancel it instead.")
-    return _end(tx, message, hold, holds.REJECTED, kinds.MESSAGE_REJECTED, actor, note, base_url, now)
+    return _end(
+        tx, message, hold, holds.REJECTED, kinds.MESSAGE_REJECTED, actor, note, base_url, now, address
+    )
 
 
 def require_other(caller: Caller, hold: Hold | None) -> None:
@@ -88,12 +107,23 @@ def require_other(caller: Caller, hold: Hold | None) -> None:
         raise Forbidden("The key that sent a message, and keys made with it, cannot decide about it.")
 
 
-def cancel(tx: Tx, reach: Reach, caller: Caller, message_id: str, base_url: str, now: int) -> list[str]:
+def cancel(
+    tx: Tx, reach: Reach, caller: Caller, message_id: str, base_url: str, now: int, address: str = ""
+) -> list[str]:
     message, hold = lock(tx, messages.get(tx, reach, message_id))
     states.require(Move.CANCEL, states.state_of(message.status, hold))
     known = hold or _never_held(tx, message, now)
     return _end(
-        tx, message, known, holds.CANCELLED, kinds.MESSAGE_CANCELLED, caller.actor, None, base_url, now
+        tx,
+        message,
+        known,
+        holds.CANCELLED,
+        kinds.MESSAGE_CANCELLED,
+        caller.actor,
+        None,
+        base_url,
+        now,
+        address,
     )
 
 
@@ -134,6 +164,7 @@ def _end(
     note: str | None,
     base_url: str,
     now: int,
+    address: str = "",
 ) -> list[str]:
     """Nothing more of it leaves, for good."""
     deliveries.cancel(tx, message.id, now)
@@ -149,7 +180,25 @@ def _end(
         expires_at=None,
     )
     holds.put(tx, ended)
+    if actor.type != SYSTEM:
+        write_down(tx, kind, hold, ended, actor, address, now)
     return tell(tx, kind, message, ended, actor, base_url, now)
+
+
+def write_down(tx: Tx, action: str, before: Hold, after: Hold, actor: Actor, address: str, now: int) -> None:
+    """Into the audit log; `address` is that of the network from which it was decided."""
+    shown = (holds.show(before), holds.show(after))
+    audit.record(
+        tx,
+        actor,
+        action,
+        after.message_id,
+        within(after),
+        now,
+        address=address,
+        before=shown[0],
+        after=shown[1],
+    )
 
 
 def retry(tx: Tx, reach: Reach, message_id: str, now: int) -> list[str]:
@@ -200,7 +249,13 @@ def why_not(tx: Tx, hold: Hold, address: str) -> str | None:
     """Why a recipient may not be written to any more; None: nothing speaks against it."""
     if suppressions.is_suppressed(tx, hold.account_id, address):
         return "The recipient is suppressed."
+    if policy.find_refused(tx, within(hold), [address]):
+        return "A policy does not allow this recipient."
     return None
+
+
+def within(hold: Hold) -> Reach:
+    return Reach(hold.account_id, hold.pod_id, hold.inbox_id)
 
 
 def look_at(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]:

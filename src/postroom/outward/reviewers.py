@@ -79,21 +79,35 @@ def _look_up(tx: Tx, path: ReviewPath) -> Review | None:
 
 
 def decide_by_link(
-    tx: Tx, token: str, word: str, content_hash: str, note: str | None, base_url: str, now: int
+    tx: Tx,
+    token: str,
+    word: str,
+    content_hash: str,
+    note: str | None,
+    base_url: str,
+    now: int,
+    address: str,
 ) -> list[str]:
     """Gives the bells to ring."""
     review = find_review(tx, token)
-    return _decide(tx, review, word, content_hash, note, base_url, now)
+    return _decide(tx, review, word, content_hash, note, base_url, now, address)
 
 
 def _decide(
-    tx: Tx, review: Review, word: str, content_hash: str, note: str | None, base_url: str, now: int
+    tx: Tx,
+    review: Review,
+    word: str,
+    content_hash: str,
+    note: str | None,
+    base_url: str,
+    now: int,
+    address: str,
 ) -> list[str]:
     actor = Actor(actors.REVIEWER, review.reviewer, review.reviewer)
     message, hold = decide.lock(tx, review.message)
     if word == "approve":
-        return decide.approve_as(tx, message, hold, actor, content_hash, note, base_url, now)
-    return decide.reject_as(tx, message, hold, actor, note, base_url, now)
+        return decide.approve_as(tx, message, hold, actor, content_hash, note, base_url, now, address)
+    return decide.reject_as(tx, message, hold, actor, note, base_url, now, address)
 
 
 # --- notices
@@ -254,7 +268,9 @@ def apply_answer(tx: Tx, answer: ReviewAnswer, is_his: bool, base_url: str, now:
         return []
     note = said[2].strip()[:NOTE_CHARACTERS] or None
     try:
-        return _decide(tx, review, said[1].lower(), review.hold.content_hash, note, base_url, now)
+        return _decide(
+            tx, review, said[1].lower(), review.hold.content_hash, note, base_url, now, answer.peer_ip
+        )
     except ApiError as error:
         log.get().info("a reviewer decided too late", message=answer.message_id, reason=error.message)
         return []

@@ -7,17 +7,18 @@ import msgspec
 from msgspec import UNSET
 
 from postroom import ids
-from postroom.accounts import limits
+from postroom.accounts import limits, policy
 from postroom.accounts.keys import Caller
 from postroom.clock import to_iso
 from postroom.errors import FeatureRequiresPaidPlan
 from postroom.mail.address import Address, mailbox_of, normalize, parse_list
-from postroom.mailbox import attachments, drafts, holds, inboxes, messages, threads
+from postroom.mailbox import attachments, drafts, holds, inboxes, indexing, messages, threads, usage
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND, PENDING, NewMessage
 from postroom.mailbox.threads import Thread
+from postroom.mailbox.usage import Use
 from postroom.outward.hold_back import answer_of, find_holds, tell, to_receipt
 from postroom.outward.orders import Context, Letter, Order, Ready, SendAnswer, Submission
 from postroom.queue import deliveries, idempotency, schedule, suppressions
@@ -68,6 +69,7 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
     owners = count_in_inboxes(tx, new)
     for each in new:
         require_allowed_reply_to(tx, each.submission.caller, each.submission.order.reply_to)
+    policy.require_recipients(tx, [(owners[each.inbox_id].reach, each.addresses) for each in new])
     suppressions.require_none(tx, [(each.account_id, address) for each in new for address in each.addresses])
     cold = find_cold(tx, new)
     require_limits(tx, new, owners, cold)
@@ -86,7 +88,7 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
 
 def make_ready(submission: Submission) -> Ready:
     around, letter, now = submission.around, submission.letter, submission.now
-    thread = around.thread or threads.new(around.inbox.id, letter.draft.subject, is_read=True, now=now)
+    thread = around.thread or threads.new(around.inbox, letter.draft.subject, is_read=True, now=now)
     document = to_document(around.inbox, thread, submission.order, letter, now)
     answer = msgspec.json.encode(to_receipt(document))
     return Ready(submission, thread, document, answer, unique_addresses(submission.order, letter))
@@ -103,9 +105,18 @@ def count_in_inboxes(tx: Tx, new: list[Ready]) -> dict[str, Inbox]:
     """In the order of their ids, so that two nodes never wait for each other."""
     counts = Counter(each.inbox_id for each in new)
     started = Counter(each.inbox_id for each in new if each.starts_thread)
+    sizes: Counter[str] = Counter()
+    for each in new:
+        sizes[each.inbox_id] += len(each.submission.letter.raw)
     return {
-        each: inboxes.count(tx, each, outbound=counts[each], new_threads=started[each])
-        for each in sorted(counts)
+        inbox_id: inboxes.count(
+            tx,
+            inbox_id,
+            outbound=counts[inbox_id],
+            new_threads=started[inbox_id],
+            stored_bytes=sizes[inbox_id],
+        )
+        for inbox_id in sorted(counts)
     }
 
 
@@ -188,6 +199,8 @@ def store(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> None:
             threads.add_message(tx, each.thread, is_read=True, now=each.submission.now)
     messages.add_all(tx, [to_new_message(each, each.document.id in waiting) for each in new])
     holds.add_all(tx, list(waiting.values()))
+    indexing.enqueue_all(tx, [each.document.id for each in new])
+    usage.count_all(tx, [to_use(each.submission) for each in new])
     attachments.add_all(
         tx, [(each.document.id, file) for each in new for file in each.submission.letter.files]
     )
@@ -199,6 +212,10 @@ def store(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> None:
             for address in (each.submission.around.inbox.address, *each.addresses)
         ],
     )
+
+
+def to_use(submission: Submission) -> Use:
+    return submission.around.inbox.stores(len(submission.letter.raw), submission.now)
 
 
 def to_new_message(ready: Ready, has_hold: bool) -> NewMessage:
@@ -213,6 +230,7 @@ def to_new_message(ready: Ready, has_hold: bool) -> NewMessage:
         created_at=submission.now,
         has_hold=has_hold,
         key_id=submission.caller.key_id,
+        size_bytes=len(submission.letter.raw),
     )
 
 

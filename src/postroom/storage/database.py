@@ -4,6 +4,9 @@ import functools
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from postroom.mail.index_entry import IndexEntry
+from postroom.mail.query import Query
+
 P = ParamSpec("P")
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -15,6 +18,19 @@ ROWS_OF_A_STATEMENT = 32
 
 class Row(Protocol):
     def __getitem__(self, column: str, /) -> Any: ...
+
+
+class WordIndex(Protocol):
+    """Which documents hold which words: the one thing that each engine does in its own way."""
+
+    def put_all(self, entries: Sequence[tuple[int, IndexEntry]]) -> None:
+        """Takes the place of what these documents had before."""
+        ...
+
+    def remove_all(self, docs: Sequence[int]) -> None: ...
+    def find(self, query: Query, realms: Sequence[str], below: int, limit: int) -> list[int]:
+        """The highest documents below that number, in any of the realms, highest first."""
+        ...
 
 
 class Tx(Protocol):
@@ -29,6 +45,9 @@ class Tx(Protocol):
     def many(self, sql: str, rows: Sequence[Values]) -> list[Row]:
         """One statement for many rows, which says `values :rows`. Gives what the statement returns."""
         ...
+
+    @property
+    def words(self) -> WordIndex: ...
 
 
 # A pair is looked for by joining `(values :rows) as asked`, whose columns both databases call column1 and
@@ -52,8 +71,10 @@ class Ear(Protocol):
 class Database(Protocol):
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T: ...
 
-    async def read_aside(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """A read that may take long, such as a page far into a list: nobody else waits for it."""
+    async def read_long(
+        self, fn: Callable[Concatenate[Tx, P], T], seconds: float, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """A read that may take a while, beside all others; if it takes longer than this, Overdue."""
         ...
 
     def look_up(
@@ -89,6 +110,10 @@ def in_parts(sql: str, rows: Sequence[Values], mark: str) -> Iterator[tuple[str,
 def _with_rows(sql: str, height: int, width: int, mark: str) -> str:
     row = f"({', '.join([mark] * width)})"
     return sql.replace(ROWS, ", ".join([row] * height))
+
+
+class Overdue(Exception):
+    """A read took longer than it may."""
 
 
 class StorageError(Exception):

@@ -1,7 +1,11 @@
-"""Brings the schema to this version: numbered files, each applied once, all in one transaction."""
+"""Brings the schema to this version: numbered files, each applied once, all in one transaction.
+
+What only one engine can say stands in a file of the same name in the folder of that engine.
+"""
 
 from dataclasses import dataclass
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 from postroom.storage.database import StorageError, Tx
 from postroom.storage.group_commit import WriteSession
@@ -18,28 +22,32 @@ class Migration:
         return [statement for part in self.sql.split(";\n") if (statement := part.strip())]
 
 
-def all_migrations() -> list[Migration]:
+def all_migrations(engine: str) -> list[Migration]:
+    folder = files("postroom.storage").joinpath("schema")
     found = [
-        Migration(int(file.name[:4]), file.name, file.read_text())
-        for file in files("postroom.storage").joinpath("schema").iterdir()
+        Migration(int(file.name[:4]), file.name, _read(file) + _read(folder.joinpath(engine, file.name)))
+        for file in folder.iterdir()
         if file.name.endswith(".sql")
     ]
     return sorted(found, key=lambda migration: migration.number)
+
+
+def _read(file: Traversable) -> str:
+    return file.read_text() if file.is_file() else ""
 
 
 def migrate(session: WriteSession, now: int, up_to: int | None = None) -> None:
     """The session's begin(), or a lock its owner took before, keeps a second starting node waiting."""
     session.begin()
     try:
-        _apply_missing(session.tx, now, up_to)
+        _apply_missing(session.tx, all_migrations(session.engine), now, up_to)
         session.commit()
     except BaseException:
         session.rollback()
         raise
 
 
-def _apply_missing(tx: Tx, now: int, up_to: int | None) -> None:
-    migrations = all_migrations()
+def _apply_missing(tx: Tx, migrations: list[Migration], now: int, up_to: int | None) -> None:
     tx.run(
         "create table if not exists schema_versions (number integer primary key, applied_at bigint not null)"
     )

@@ -9,6 +9,7 @@ import functools
 import queue
 import re
 import threading
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Concatenate, LiteralString, ParamSpec, TypeVar
 
@@ -18,9 +19,10 @@ from psycopg.rows import dict_row
 from postroom import log, pools
 from postroom.errors import BadRequest, Unavailable
 from postroom.storage.bells import BellEar, Bells
-from postroom.storage.database import Item, Row, StorageError, Tx, Values, in_parts
+from postroom.storage.database import Item, Overdue, Row, StorageError, Tx, Values, in_parts
 from postroom.storage.group_commit import WriteQueue
 from postroom.storage.migrate import migrate
+from postroom.storage.postgres_words import PostgresWords
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,7 +30,7 @@ T = TypeVar("T")
 # One a node: side by side, batches of one node would wait for each other's rows. Nodes write side by side.
 WRITERS = 1
 READERS = 8
-ASIDE_READERS = 2
+LONG_READERS = 2
 CONNECT_SECONDS = 5
 WAIT_FOR_EVER = 0
 # Batches that lock the same rows in another order would wait a second for PostgreSQL to see the deadlock; so
@@ -87,6 +89,10 @@ class PostgresTx:
             returned += cursor.fetchall() if cursor.description else []
         return returned
 
+    @property
+    def words(self) -> PostgresWords:
+        return PostgresWords(self)
+
     def _execute(
         self, statement: str, params: dict[str, object] | list[object]
     ) -> psycopg.Cursor[dict[str, Any]]:
@@ -104,6 +110,8 @@ class PostgresTx:
 
 
 class PostgresSession:
+    engine = "postgres"
+
     def __init__(self, url: str, lock_milliseconds: int = WAIT_FOR_EVER) -> None:
         self._connection = connect(url)
         self.tx: Tx = PostgresTx(self._connection)
@@ -145,11 +153,11 @@ class PostgresSession:
 class Readers:
     """Threads that read, each on its own connection."""
 
-    def __init__(self, url: str, threads: int) -> None:
+    def __init__(self, url: str, threads: int, name: str) -> None:
         self._url = url
         self._own = threading.local()
         self._connections: list[psycopg.Connection[dict[str, Any]]] = []
-        self._threads = pools.Pool("reader", threads)
+        self._threads = pools.Pool(name, threads)
 
     async def run(self, function: Callable[[Tx], Any]) -> Any:
         return await self._threads.run(self._read, function)
@@ -163,6 +171,9 @@ class Readers:
 
     async def run_in_snapshot(self, function: Callable[[Tx], Any]) -> Any:
         return await self.run(lambda tx: _in_snapshot(tx, function))
+
+    async def run_until(self, function: Callable[[Tx], Any], ends: float) -> Any:
+        return await self.run(lambda tx: _in_snapshot(tx, lambda tx: _until(tx, function, ends)))
 
     def _connection(self) -> psycopg.Connection[dict[str, Any]]:
         connection: psycopg.Connection[dict[str, Any]] | None = getattr(self._own, "connection", None)
@@ -185,6 +196,17 @@ def _in_snapshot(tx: Tx, function: Callable[[Tx], Any]) -> Any:
     finally:
         with contextlib.suppress(psycopg.Error, Unavailable):  # a broken connection has nothing to end
             tx.run("rollback")
+
+
+def _until(tx: Tx, function: Callable[[Tx], Any], ends: float) -> Any:
+    left = int((ends - time.monotonic()) * 1000)
+    if left <= 0:
+        raise Overdue
+    tx.one("select set_config('statement_timeout', :value, true)", value=f"{left}ms")
+    try:
+        return function(tx)
+    except psycopg.errors.QueryCanceled as error:
+        raise Overdue from error
 
 
 class BellRelay:
@@ -251,16 +273,19 @@ class PostgresDatabase:
     def __init__(self, url: str) -> None:
         self._bells = Bells()
         self._relay = BellRelay(url, self._bells)
-        self._readers = Readers(url, READERS)
-        self._asides = Readers(url, ASIDE_READERS)
+        self._readers = Readers(url, READERS, "reader")
+        self._long_readers = Readers(url, LONG_READERS, "long-reader")
         self._writes = WriteQueue(lambda: PostgresSession(url, BATCH_LOCK_MILLISECONDS), writers=WRITERS)
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         result: T = await self._readers.run_in_snapshot(lambda tx: fn(tx, *args, **kwargs))
         return result
 
-    async def read_aside(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        result: T = await self._asides.run_in_snapshot(lambda tx: fn(tx, *args, **kwargs))
+    async def read_long(
+        self, fn: Callable[Concatenate[Tx, P], T], seconds: float, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        ends = time.monotonic() + seconds  # waiting for a free thread counts
+        result: T = await self._long_readers.run_until(lambda tx: fn(tx, *args, **kwargs), ends)
         return result
 
     def look_up(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
@@ -284,7 +309,7 @@ class PostgresDatabase:
     async def close(self) -> None:
         await self._writes.close()
         await pools.ONCE.run(self._readers.close)
-        await pools.ONCE.run(self._asides.close)
+        await pools.ONCE.run(self._long_readers.close)
         await self._relay.close()
 
 

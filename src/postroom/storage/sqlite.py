@@ -5,14 +5,15 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from postroom import log, pools
 from postroom.errors import Unavailable
 from postroom.storage.bells import BellEar, Bells
-from postroom.storage.database import Item, Row, StorageError, Tx, Values, in_parts
+from postroom.storage.database import Item, Overdue, Row, StorageError, Tx, Values, in_parts
 from postroom.storage.group_commit import WriteQueue
 from postroom.storage.migrate import migrate
+from postroom.storage.sqlite_words import SqliteWords
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -25,6 +26,8 @@ LATEST_CHECKPOINT_PAGES = 32_000
 # The planner's statistics, from a sample of each index: so that they are made in milliseconds.
 ANALYZE_SECONDS = 600.0
 ANALYZED_ROWS = 400
+LONG_READERS = 2
+STEPS_BETWEEN_LOOKS = 2_000  # of SQLite's machine, between looks at the clock
 PRIMARY_CODE = 0xFF
 PASSING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY}  # the disk's trouble, not a bug
 
@@ -88,8 +91,14 @@ class SqliteTx:
             returned += execute(self._connection, statement, values).fetchall()
         return returned
 
+    @property
+    def words(self) -> SqliteWords:
+        return SqliteWords(self)
+
 
 class SqliteSession:
+    engine = "sqlite"
+
     def __init__(self, path: Path) -> None:
         self._connection = connect(path)
         self.tx: Tx = SqliteTx(self._connection)
@@ -150,30 +159,45 @@ class Checkpointer:
         self._connection.close()
 
 
-class AsideReader:
-    """One thread with a connection of its own, for reads that would hold up the event loop."""
+class LongReaders:
+    """Threads for reads that may take a while, each on its own connection."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._thread = pools.Pool("aside", 1)
-        self._connection: sqlite3.Connection | None = None
+        self._own = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+        self._threads = pools.Pool("long-reader", LONG_READERS)
 
-    async def run(self, fn: Callable[[Tx], T]) -> T:
-        return await self._thread.run(self._read, fn)
+    async def run(self, function: Callable[[Tx], Any], seconds: float) -> Any:
+        ends = time.monotonic() + seconds  # waiting for a free thread counts
+        return await self._threads.run(self._read, function, ends)
 
-    def _read(self, fn: Callable[[Tx], T]) -> T:
-        if self._connection is None:
-            self._connection = connect(self._path)
-        self._connection.execute("begin")
+    def _read(self, function: Callable[[Tx], Any], ends: float) -> Any:
+        connection = self._connection()
+        connection.set_progress_handler(lambda: time.monotonic() > ends, STEPS_BETWEEN_LOOKS)
         try:
-            return fn(SqliteTx(self._connection))
+            connection.execute("begin")
+            return function(SqliteTx(connection))
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & PRIMARY_CODE == sqlite3.SQLITE_INTERRUPT:
+                raise Overdue from error
+            raise
         finally:
-            self._connection.execute("rollback")
+            connection.set_progress_handler(None, 0)
+            if connection.in_transaction:
+                connection.execute("rollback")
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._own, "connection", None)
+        if connection is None:
+            connection = self._own.connection = connect(self._path)
+            self._connections.append(connection)
+        return connection
 
     def close(self) -> None:
-        self._thread.close()
-        if self._connection is not None:
-            self._connection.close()
+        self._threads.close()
+        for connection in self._connections:
+            connection.close()
 
 
 class SqliteDatabase:
@@ -181,8 +205,8 @@ class SqliteDatabase:
         self._reader = connect(path)
         self._read_tx = SqliteTx(self._reader)
         self._writes = WriteQueue(lambda: SqliteSession(path), writers=1)
+        self._long_readers = LongReaders(path)
         self._checkpointer = Checkpointer(path)
-        self._aside = AsideReader(path)
         self._bells = Bells()
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -192,8 +216,11 @@ class SqliteDatabase:
         finally:
             self._reader.execute("rollback")
 
-    async def read_aside(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._aside.run(lambda tx: fn(tx, *args, **kwargs))
+    async def read_long(
+        self, fn: Callable[Concatenate[Tx, P], T], seconds: float, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        result: T = await self._long_readers.run(lambda tx: fn(tx, *args, **kwargs), seconds)
+        return result
 
     def look_up(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return fn(self._read_tx, *args, **kwargs)
@@ -214,8 +241,8 @@ class SqliteDatabase:
 
     async def close(self) -> None:
         await self._writes.close()
+        await pools.ONCE.run(self._long_readers.close)
         await pools.ONCE.run(self._checkpointer.close)
-        await pools.ONCE.run(self._aside.close)
         self._reader.close()
 
 

@@ -1,12 +1,16 @@
 """What requests carry: the types of bodies and queries."""
 
 import re
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from postroom.accounts import names
+from postroom import clock
+from postroom.accounts import names, permissions, pods, policy
+from postroom.accounts.approval import Approval
+from postroom.accounts.limits import Budget
 from postroom.accounts.reach import Reach
 from postroom.clock import from_iso
 from postroom.errors import (
@@ -14,11 +18,14 @@ from postroom.errors import (
 )
 from postroom.events import kinds
 from postroom.events.events import Filter
-from postroom.mailbox import inboxes
+from postroom.mailbox import inboxes, labels
 from postroom.outward.orders import require_ahead
 
-OFFSET_LIMIT = 2**53
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
+OFFSET_LIMIT = 2**53
+USAGE_DAYS, USAGE_MAX_DAYS = 30, 366
+DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+FIRST_DAY = date(1970, 1, 1).toordinal()
 LISTED = r"^[\w.,-]*$"
 INBOXES_OF_A_FILTER = 50
 
@@ -41,26 +48,70 @@ MailboxName = Annotated[
 ]
 
 
+Name = Annotated[
+    str,
+    Meta(
+        max_length=names.MAX_CHARACTERS, examples=["ci-runner"], extra_json_schema={"pattern": names.PATTERN}
+    ),
+]
+PodId = Annotated[str, Meta(description="The id of a pod, or its clientId.")]
+RetentionDays = Annotated[int, Meta(ge=1, le=3650, description="How long mail is kept.")]
+Permission = Annotated[str, Meta(extra_json_schema={"enum": list(permissions.ALL)})]
+Moment = Annotated[datetime, Meta(tz=True, examples=["2026-11-14T10:05:00Z"])]
+
+
 class NewInbox(Struct, rename="camel", frozen=True):
     mailbox_name: MailboxName
     display_name: DisplayName | None = None
     domain: Annotated[str, Meta(description="A verified domain of the account.")] | None = None
+    pod_id: PodId | None = None
+    webhook_url: Annotated[str, Meta(description="A webhook of its own.")] | None = None
 
 
 class InboxChange(Struct, rename="camel", frozen=True):
     display_name: DisplayName | UnsetType | None = UNSET
     webhook_url: str | UnsetType | None = UNSET
+    approval: Approval | UnsetType | None = UNSET
+    limits: Budget | UnsetType | None = UNSET
+    metadata: dict[str, str] | UnsetType | None = UNSET
+    retention_days: RetentionDays | UnsetType | None = UNSET
+
+
+class AccountChange(Struct, rename="camel", frozen=True):
+    name: Name | UnsetType = UNSET
+    approval: Approval | UnsetType | None = UNSET
+    retention_days: RetentionDays | UnsetType | None = UNSET
+
+
+class NewPod(Struct, rename="camel", frozen=True):
+    client_id: (
+        Annotated[
+            str,
+            Meta(description="An id of your own, unique.", extra_json_schema={"pattern": pods.CLIENT_ID}),
+        ]
+        | None
+    ) = None
+    name: Name | None = None
+
+
+class PodChange(Struct, rename="camel", frozen=True):
+    name: Name | UnsetType | None = UNSET
+    approval: Approval | UnsetType | None = UNSET
 
 
 class NewKey(Struct, rename="camel", frozen=True):
-    name: Annotated[
-        str,
-        Meta(
-            max_length=names.MAX_CHARACTERS,
-            examples=["ci-runner"],
-            extra_json_schema={"pattern": names.PATTERN},
-        ),
-    ] = ""
+    name: Name = ""
+    permissions: Annotated[list[Permission], Meta(min_length=1)] | None = None
+    expires_at: Moment | None = None
+
+
+class KeyChange(Struct, rename="camel", frozen=True):
+    name: Name | UnsetType = UNSET
+    permissions: (
+        Annotated[list[Permission], Meta(min_length=1, description="Fewer than it has.")] | UnsetType
+    ) = UNSET
+    approval: Approval | UnsetType | None = UNSET
+    limits: Budget | UnsetType | None = UNSET
 
 
 EventType = Annotated[str, Meta(extra_json_schema={"enum": list(kinds.KINDS)})]
@@ -85,6 +136,80 @@ class DeliveryQuery(Struct, rename="camel", frozen=True):
     offset: Offset = 0
 
 
+def to_moment(given: datetime | None) -> int | None:
+    """In milliseconds."""
+    return None if given is None else int(given.timestamp() * 1000)
+
+
+# In a query a number would be read as a moment as well.
+AskedMoment = Annotated[
+    str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-11-14T10:05:00Z"])
+]
+
+
+def read_asked(asked: str | None, field: str) -> int | None:
+    try:
+        return None if asked is None else to_moment(msgspec.convert(asked, Moment))
+    except msgspec.ValidationError:
+        raise BadRequest(
+            f"{field} must be a moment with its zone: 2026-11-14T10:05:00Z.", field=field
+        ) from None
+
+
+class AuditQuery(Struct, frozen=True):
+    since: AskedMoment | None = None
+    until: AskedMoment | None = None
+    actor: Annotated[str, Meta(description="The id of a key, a session or a reviewer.")] | None = None
+    action: Annotated[str, Meta(description="What was done, such as key.created.")] | None = None
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+Direction = Literal["inbound", "outbound"]
+Mode = Literal["none", "allowlist", "inherit"]
+
+
+class GivenRule(Struct, frozen=True):
+    type: Literal["allow", "block"]
+    value: Annotated[
+        str, Meta(max_length=320, examples=["alice@example.com", "example.com", "*.example.com"])
+    ]
+
+
+class GivenPolicy(Struct, frozen=True):
+    mode: Mode = "inherit"
+    rules: Annotated[list[GivenRule], Meta(max_length=policy.RULES_LIMIT)] = []
+
+
+class PolicyChange(Struct, frozen=True):
+    inbound: GivenPolicy | UnsetType = UNSET
+    outbound: GivenPolicy | UnsetType = UNSET
+
+
+class ModeChange(Struct, frozen=True):
+    mode: Mode
+    direction: Direction
+
+
+class NewRule(Struct, frozen=True):
+    type: Literal["allow", "block"]
+    value: Annotated[
+        str, Meta(max_length=320, examples=["alice@example.com", "example.com", "*.example.com"])
+    ]
+    direction: Direction
+
+
+class PolicyAuditQuery(Struct, rename="camel", frozen=True):
+    inbox_id: str | None = None
+    pod_id: PodId | None = None
+    action: Literal["blocked", "refused", "released"] | None = None
+    direction: Direction | None = None
+    since: AskedMoment | None = None
+    until: AskedMoment | None = None
+    limit: Limit = 50
+    offset: Offset = 0
+
+
 class RetryFailed(Struct, frozen=True):
     since: Annotated[datetime, Meta(tz=True, description="Deliveries made since this moment.")]
 
@@ -95,19 +220,44 @@ class WaitQuery(Struct, frozen=True):
     sender: Annotated[str, Meta(description="Part of the sender.")] = field(default="", name="from")
     subject: Annotated[str, Meta(description="Part of the subject.")] = ""
     thread_id: str = ""
+    q: Annotated[str, Meta(description="A question as in search.")] = ""
 
 
 class NewSuppression(Struct, frozen=True):
     address: Annotated[str, Meta(examples=["someone@example.com"])]
 
 
-class NewDomain(Struct, frozen=True):
+class NewDomain(Struct, rename="camel", frozen=True):
     domain: Annotated[str, Meta(examples=["mail.example.com"])]
+    pod_id: PodId | None = None
+
+
+Label = Annotated[str, Meta(max_length=labels.MAX_CHARACTERS, description="Only threads with this label.")]
+NewLabels = Annotated[
+    list[Annotated[str, Meta(extra_json_schema={"pattern": labels.PATTERN})]], Meta(max_length=100)
+]
+InboxFilter = Annotated[str, Meta(description="Only of this inbox.")]
+PodFilter = Annotated[str, Meta(description="Only of this pod, by its id or client id.")]
 
 
 class ThreadQuery(Struct, frozen=True):
     is_read: Annotated[bool, Meta(description="false gives the unread ones.")] | None = None
     is_read_alias: bool | None = field(default=None, name="isRead")
+    label: Label | None = None
+    limit: Limit = 50
+    offset: Offset = 0
+
+    @property
+    def flag(self) -> bool | None:
+        return self.is_read_alias if self.is_read is None else self.is_read
+
+
+class ThreadsQuery(Struct, frozen=True):
+    inbox_id: InboxFilter | None = field(default=None, name="inboxId")
+    pod_id: PodFilter | None = field(default=None, name="podId")
+    is_read: Annotated[bool, Meta(description="false gives the unread ones.")] | None = None
+    is_read_alias: bool | None = field(default=None, name="isRead")
+    label: Label | None = None
     limit: Limit = 50
     offset: Offset = 0
 
@@ -119,17 +269,68 @@ class ThreadQuery(Struct, frozen=True):
 class ThreadChange(Struct, frozen=True):
     is_read: bool | UnsetType = UNSET
     is_read_alias: bool | UnsetType = field(default=UNSET, name="isRead")
+    add_labels: NewLabels = field(default_factory=list, name="addLabels")
+    remove_labels: NewLabels = field(default_factory=list, name="removeLabels")
 
     @property
-    def flag(self) -> bool:
+    def flag(self) -> bool | None:
+        """None leaves it as it is, where labels are changed."""
         flag = self.is_read_alias if self.is_read is UNSET else self.is_read
-        if flag is UNSET:
-            raise BadRequest("is_read is missing: send true or false.", field="is_read")
-        return flag
+        if flag is not UNSET:
+            return flag
+        if not self.add_labels and not self.remove_labels:
+            raise BadRequest("is_read is missing: send true or false, or labels.", field="is_read")
+        return None
+
+
+class ThreadMessageQuery(Struct, frozen=True):
+    order: Literal["asc", "desc"] = "asc"
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class SearchQuery(Struct, frozen=True):
+    q: Annotated[
+        str,
+        Meta(
+            description='Words, "phrases", -not, a OR b, beginnings*, from: to: subject: label: in: has: is:'
+            " before: after:",
+            examples=["invoice from:billing after:2026-01-01", '"purchase order" -draft has:attachment'],
+        ),
+    ]
+    inbox_id: InboxFilter | None = field(default=None, name="inboxId")
+    pod_id: PodFilter | None = field(default=None, name="podId")
+    limit: Limit = 20
+    cursor: Annotated[str, Meta(description="`next` of the page before.")] | None = None
+
+
+Day = Annotated[str, Meta(pattern=DAY, description="A day, UTC.", examples=["2026-01-31"])]
+
+
+class UsageQuery(Struct, frozen=True):
+    first: Day | None = field(default=None, name="from")
+    last: Day | None = field(default=None, name="to")
+    group_by: Literal["day", "inbox", "pod"] = "day"
+
+    def days(self, now: int) -> tuple[int, int]:
+        """Numbers of the first and the last day; without them, the last 30."""
+        last = now // clock.DAY if self.last is None else _day(self.last, "to")
+        first = last - USAGE_DAYS + 1 if self.first is None else _day(self.first, "from")
+        if not 0 <= last - first < USAGE_MAX_DAYS:
+            raise BadRequest(f"from is a day up to {USAGE_MAX_DAYS} days before to.", field="from")
+        return first, last
+
+
+def _day(value: str, name: str) -> int:
+    try:
+        return date.fromisoformat(value).toordinal() - FIRST_DAY
+    except ValueError:
+        raise BadRequest(f"{name} is a day such as 2026-01-31.", field=name) from None
 
 
 class MessageQuery(Struct, frozen=True):
     direction: Literal["inbound", "outbound"] | None = None
+    include: Annotated[Literal["blocked"], Meta(description="Also what a policy stopped.")] | None = None
     limit: Limit = 50
     offset: Offset = 0
 
@@ -138,6 +339,10 @@ class EventQuery(Struct, frozen=True):
     after: Annotated[str, Meta(description="The last event that you have.")] | None = None
     limit: Limit = 50
     wait: Annotated[float, Meta(ge=0, le=60, description="Seconds to hold on for an event.")] = 0
+    order: Annotated[
+        Literal["asc", "desc"],
+        Meta(description="desc gives the newest first, before `after`, without waiting."),
+    ] = "asc"
     inbox_ids: Annotated[
         str, Meta(pattern=LISTED, description="Only of these inboxes, separated by commas.")
     ] = ""

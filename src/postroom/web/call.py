@@ -1,11 +1,13 @@
 """One authenticated request, as a handler sees it."""
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeVar
 
 from starlette.requests import Request
 
+from postroom.accounts import audit, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.errors import Forbidden, NotFound
@@ -14,14 +16,20 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources, Tx
+from postroom.web.api.boundaries import required
+from postroom.web.body import Boundary
 from postroom.web.routing import ACCOUNT, POD
 
-__all__ = ["Call", "Tx", "require_owned", "require_scope"]
+# Set for what is carried out inside for a request to /mcp.
+CLIENT_ADDRESS: ContextVar[str] = ContextVar("client_address", default="")
+
+__all__ = ["CLIENT_ADDRESS", "Call", "Tx", "client_address", "require_owned", "require_scope"]
 
 
 T = TypeVar("T")
 
 SHALLOW_OFFSET = 1000
+LONG_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,36 @@ class Call:
     async def read_page(self, offset: int, work: Callable[[Tx], T]) -> T:
         """Rows that are skipped are walked over: deep in a list that takes long, and is done aside."""
         db = self.resources.db
-        return await (db.read(work) if offset <= SHALLOW_OFFSET else db.read_aside(work))
+        return await (db.read(work) if offset <= SHALLOW_OFFSET else db.read_long(work, LONG_SECONDS))
+
+    @property
+    def address(self) -> str:
+        """From which the request came, also where it came by way of /mcp."""
+        return CLIENT_ADDRESS.get() or client_address(self.request)
+
+    def record(
+        self,
+        tx: Tx,
+        action: str,
+        target: str,
+        *,
+        within: Reach | None = None,
+        before: object = None,
+        after: object = None,
+    ) -> None:
+        """Puts a decision of the caller into the audit log, in the transaction that carries it out."""
+        where = within or self.reach
+        audit.record(
+            tx,
+            self.caller.actor,
+            action,
+            target,
+            where,
+            self.now(),
+            address=self.address,
+            before=before,
+            after=after,
+        )
 
     async def is_over(self) -> bool:
         """Nobody waits for the answer any more, or the server stops."""
@@ -54,6 +91,10 @@ class Call:
 
     def links(self, tx: Tx) -> Links:
         return Links(self.resources.config.base_url, attachments.link_secret(tx), self.now())
+
+
+def client_address(request: Request) -> str:
+    return "" if request.client is None else request.client.host
 
 
 def require_scope(caller: Caller, scope: str) -> None:
@@ -64,11 +105,15 @@ def require_scope(caller: Caller, scope: str) -> None:
         raise Forbidden("This key is for one inbox. Use a key of its pod or of the account for this.")
 
 
-async def require_owned(call: Call, values: dict[str, str]) -> None:
-    """The inbox or thread that a path names belongs to the caller."""
+async def require_owned(call: Call, values: dict[str, str], query: object = None) -> None:
+    """The inbox, pod or thread that a path or a scope names belongs to the caller."""
+    if isinstance(query, Boundary):
+        await call.resources.db.read(required, call.reach, query.inbox_id, query.pod_id)
     if "inbox_id" in values and (call.inbox is None or not inboxes.is_within(call.inbox, call.reach)):
         raise NotFound("No such inbox.")
     if "draft_id" in values:
         await call.resources.db.read(drafts.get, call.reach, values["draft_id"])
+    if "pod_id" in values:
+        await call.resources.db.read(pods.get, call.reach, values["pod_id"])
     if "thread_id" in values:
         await call.resources.db.read(threads.get, call.reach, values["thread_id"])

@@ -10,20 +10,23 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from postroom import ids, log
+from postroom.accounts import audit, policy
 from postroom.accounts.permissions import require_any
-from postroom.errors import ApiError, InternalError
+from postroom.errors import ApiError, Forbidden, InternalError, RecipientNotAllowed
+from postroom.mailbox import inboxes
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources
 from postroom.web.api.messages import get_attachment_by_link
 from postroom.web.authentication import bearer_token, identify
-from postroom.web.call import Call, require_owned, require_scope
+from postroom.web.call import CLIENT_ADDRESS, Call, Tx, client_address, require_owned, require_scope
 from postroom.web.dashboard.forms import HOME
 from postroom.web.dashboard.live import PATH as LIVE_PATH
 from postroom.web.dashboard.live import Live
 from postroom.web.dashboard.office import Office
 from postroom.web.key_use import KeyUse
+from postroom.web.mcp import INBOX_PREFIX as MCP_INBOX_PREFIX
+from postroom.web.mcp import NARROWING, McpDoor, Narrowing, narrowing_of
 from postroom.web.mcp import PATH as MCP_PATH
-from postroom.web.mcp import McpDoor
 from postroom.web.metrics import Metrics
 from postroom.web.public import Site
 from postroom.web.readiness import Readiness
@@ -39,6 +42,8 @@ API_PREFIX = "/v1/"
 LINK_PREFIX = "/v1/attachments/"
 LINK_SLASHES = 4
 NO_ROUTE = "none"
+PATH_CHARACTERS = 200
+REFUSALS = (Forbidden, RecipientNotAllowed)  # what the audit log counts
 
 
 @dataclass(slots=True)
@@ -49,6 +54,7 @@ class Visit:
     headers: dict[str, str]
     route: str = NO_ROUTE
     started: float = field(default_factory=time.perf_counter)
+    call: Call | None = None
 
 
 class Door:
@@ -92,6 +98,7 @@ class Door:
                 reason = f"{error.message} {error.__cause__ or ''}".rstrip()
                 tell = log.get().seldom if error.status == 503 else log.get().error
                 tell("request failed", request_id=request_id, reason=reason)
+            await self._note_refusal(visit, error)
             return error_response(error)
         except Exception:
             log.get().exception("unexpected error", request_id=request_id, route=visit.route)
@@ -106,8 +113,8 @@ class Door:
         if path.startswith(REVIEW_PREFIX):
             visit.route = f"{REVIEW_PREFIX}{{token}}"
             return await answer_review(self._resources, request)
-        if path == MCP_PATH:
-            return await self._open_mcp(visit)
+        if (narrowing := narrowing_of(path)) is not None:
+            return await self._open_mcp(visit, narrowing)
         if path == HOME or path.startswith(f"{HOME}/"):
             visit.route, page = await self._office.answer(request, visit.headers["X-Request-Id"])
             return page
@@ -127,12 +134,24 @@ class Door:
 
     async def _admit(self, visit: Visit, inbox_id: str | None = None) -> Call:
         caller, inbox = await identify(self._resources, bearer_token(visit.request), inbox_id)
+        if (narrowing := visit.request.scope.get(NARROWING)) is not None:
+            caller = narrowing.of(caller)
         now = self._resources.now()
         allowance = self._limit.count(caller.account_id, now)
         visit.headers.update(allowance.headers())
         allowance.require()
         self.key_use.note(caller.key_id, now)
-        return Call(self._resources, caller, visit.request, self._webhook_courier, inbox)
+        visit.call = Call(self._resources, caller, visit.request, self._webhook_courier, inbox)
+        return visit.call
+
+    async def _note_refusal(self, visit: Visit, error: ApiError) -> None:
+        """What a key tried and may not is in the audit, however it is answered."""
+        if visit.call is None or not isinstance(error, REFUSALS) or visit.route == NO_ROUTE:
+            return
+        try:
+            await self._resources.db.write(note_refusal, visit.call, visit.route, error)
+        except Exception as fault:
+            log.get().error("a refusal could not be recorded", route=visit.route, reason=str(fault))
 
     async def _open_link(self, visit: Visit) -> Response:
         """The signature of an attachment's link stands in for a key."""
@@ -150,10 +169,17 @@ class Door:
             query.get("signature", ""),
         )
 
-    async def _open_mcp(self, visit: Visit) -> Response:
-        await self._admit(visit)
+    async def _open_mcp(self, visit: Visit, narrowing: Narrowing) -> Response:
+        call = await self._admit(visit)
         visit.route = f"POST {MCP_PATH}"
-        return await self._mcp.answer(visit.request)
+        if narrowing.inbox_id is not None:
+            visit.route = f"POST {MCP_INBOX_PREFIX}{{inbox_id}}"
+            await self._resources.db.read(inboxes.get, call.reach, narrowing.inbox_id)
+        came_from = CLIENT_ADDRESS.set(client_address(visit.request))
+        try:
+            return await self._mcp.answer(visit.request, narrowing.of(call.caller))
+        finally:
+            CLIENT_ADDRESS.reset(came_from)
 
     async def _handle(self, route: Route, call: Call, values: dict[str, str]) -> Any:
         """Ownership comes before the body: a stranger learns nothing of what is not his."""
@@ -161,11 +187,24 @@ class Door:
         if route.query is not None:
             arguments["query"] = read_query(call.request, route.query)
         if route.body is not None:
-            await require_owned(call, values)
+            await require_owned(call, values, arguments.get("query"))
             if route.before_body is not None:
                 route.before_body(call.request)
             arguments["body"] = await route.read(call.request, route.body)
         return await route.handler(call, **arguments)
+
+
+def note_refusal(tx: Tx, call: Call, route: str, error: ApiError) -> None:
+    path = call.request.scope["path"]
+    what = {"error": error.code, "path": path[:PATH_CHARACTERS], **error.extras}
+    audit.record_refusal(
+        tx, call.caller.actor, route, call.reach, call.now(), address=call.address, after=what
+    )
+    if isinstance(error, RecipientNotAllowed):
+        inbox = inboxes.find(tx, str(error.extras["inboxId"]))
+        recipients = [str(error.extras["recipient"])]
+        for refusal in [] if inbox is None else policy.find_refused(tx, inbox.reach, recipients):
+            policy.record_stop(tx, policy.REFUSED, policy.OUTBOUND, refusal, call.now())
 
 
 def is_signed_link(request: Request) -> bool:

@@ -1,20 +1,25 @@
-"""MCP over HTTP at /mcp: the client's tools, carried out through this very door with the caller's key.
+"""MCP over HTTP: the client's tools, carried out through this very door with the caller's key.
 
-Loaded at the first request: the MCP library costs more time and memory than all the rest of the server.
+/mcp offers what the key may do, /mcp/readonly what reads, /mcp/inbox/{id} what is of one inbox. Loaded at the
+first request: the MCP library costs more time and memory than all the rest of the server.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from postroom import pools
+from postroom.accounts.keys import Caller
+from postroom.accounts.permissions import OF_AN_INBOX, READ
+from postroom.accounts.reach import Reach
 from postroom.errors import Forbidden, MethodNotAllowed
 from postroom.web.authentication import bearer_token
 from postroom.web.reading import read_bytes
@@ -24,11 +29,44 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
 
     from postroom_client.exchange import Call, Steps
-    from postroom_client.mcp_tools import Caller, Ctx
+    from postroom_client.mcp_asking import Ctx
 
 T = TypeVar("T")
 PATH = "/mcp"
+READONLY_PATH = f"{PATH}/readonly"
+INBOX_PREFIX = f"{PATH}/inbox/"
 BODY_LIMIT_BYTES = 4 * 1024 * 1024
+NARROWING = "postroom.narrowing"  # in the scope of a request that a tool makes
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What an address takes away from whatever key comes to it; it never adds anything."""
+
+    inbox_id: str | None = None
+    is_readonly: bool = False
+
+    def of(self, caller: Caller) -> Caller:
+        left = caller.permissions
+        if self.is_readonly:
+            left &= {READ}
+        if self.inbox_id is None:
+            return replace(caller, permissions=left)
+        reach = Reach(caller.account_id, caller.pod_id, caller.inbox_id or self.inbox_id)
+        return replace(caller, permissions=left & set(OF_AN_INBOX), reach=reach)
+
+
+_narrowing: ContextVar[Narrowing] = ContextVar("narrowing")
+
+
+def narrowing_of(path: str) -> Narrowing | None:
+    """None: no address of this door."""
+    if path == PATH:
+        return Narrowing()
+    if path == READONLY_PATH:
+        return Narrowing(is_readonly=True)
+    inbox_id = path.removeprefix(INBOX_PREFIX)
+    return Narrowing(inbox_id=inbox_id) if path.startswith(INBOX_PREFIX) and "/" not in inbox_id else None
 
 
 class McpDoor:
@@ -37,38 +75,56 @@ class McpDoor:
     def __init__(self, app: ASGIApp, base_url: str) -> None:
         self._app = app
         self._base_url = base_url
-        self._server: MCPServer | None = None
+        self._servers: dict[tuple[str, ...], MCPServer] = {}  # by the tools that they offer
         self._loading = asyncio.Lock()
 
-    async def answer(self, request: Request) -> Response:
+    async def answer(self, request: Request, caller: Caller) -> Response:
+        """The caller as narrowed by the address."""
         require_post(request)
         require_own_origin(request, self._base_url)
         body = await read_bytes(request, BODY_LIMIT_BYTES)
-        server = await self._load()
+        server = await self._load(caller)
         return await unless_disconnected(request, lambda: answer_once(server, request, body))
 
-    async def _load(self) -> "MCPServer":
+    async def _load(self, caller: Caller) -> "MCPServer":
         async with self._loading:
-            if self._server is None:
-                self._server = await pools.ONCE.run(build, self._app, self._base_url)
-        return self._server
+            names = await pools.ONCE.run(offered, caller)
+            if names not in self._servers:
+                self._servers[names] = await pools.ONCE.run(build, self._app, self._base_url, names)
+        return self._servers[names]
 
 
-def build(app: ASGIApp, base_url: str) -> "MCPServer":
+def offered(caller: Caller) -> tuple[str, ...]:
+    from postroom_client import mcp
+
+    return mcp.offered(caller.permissions, is_of_one_inbox=caller.inbox_id is not None)
+
+
+def build(app: ASGIApp, base_url: str, names: tuple[str, ...]) -> "MCPServer":
     import httpx2
 
-    from postroom_client import mcp
-    from postroom_client.mcp_tools import Caller
+    from postroom_client import mcp, mcp_asking
 
     logging.basicConfig(level=logging.WARNING)  # plain lines, before the library sets up colourful ones
-    inside = httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=base_url)
+    inside = httpx2.AsyncClient(transport=httpx2.ASGITransport(narrowed(app)), base_url=base_url)
 
-    def caller_of(ctx: "Ctx") -> "Caller":
+    def caller_of(ctx: "Ctx") -> mcp_asking.Caller:
         request = ctx.request_context.request
         assert request is not None  # over HTTP there always is one
-        return Caller(Inside(inside, bearer_token(request)))
+        narrowing = narrowing_of(request.scope["path"])
+        assert narrowing is not None
+        return mcp_asking.Caller(Inside(inside, bearer_token(request), narrowing), narrowing.inbox_id)
 
-    return mcp.build(caller_of)
+    return mcp.build(caller_of, names)
+
+
+def narrowed(app: ASGIApp) -> ASGIApp:
+    """Tells the door what the address of the tool has taken away; no request from outside can."""
+
+    async def pass_on(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, NARROWING: _narrowing.get()}, receive, send)
+
+    return pass_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +133,7 @@ class Inside:
 
     http: "httpx2.AsyncClient"
     token: str
+    narrowing: Narrowing
 
     async def run(self, work: "Call[T] | Steps[T]") -> T:
         from postroom_client.exchange import carry_out
@@ -87,6 +144,7 @@ class Inside:
         from postroom_client import wire
         from postroom_client.exchange import require_success
 
+        _narrowing.set(self.narrowing)
         call = replace(call, headers={**call.headers, **wire.headers(self.token)})
         outcome = await wire.async_attempt(self.http, wire.build(self.http, call, None), call, None)
         return call.read(require_success(call, outcome, 1))
@@ -95,7 +153,9 @@ class Inside:
 def require_post(request: Request) -> None:
     """There is no stream to GET and no session to DELETE (MCP, Streamable HTTP)."""
     if request.method != "POST":
-        raise MethodNotAllowed(f"{PATH} takes POST, not {request.method[:20]}.", allow=["POST"])
+        raise MethodNotAllowed(
+            f"{request.scope['path']} takes POST, not {request.method[:20]}.", allow=["POST"]
+        )
 
 
 def require_own_origin(request: Request, base_url: str) -> None:

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from postroom.clock import SECOND
 from postroom.errors import NotFound, Unavailable
+from postroom.mailbox import indexing
 from postroom.queue import deliveries
 from postroom.resources import Resources
 from postroom.web import openapi as description
@@ -43,11 +44,13 @@ async def health(site: Site) -> server_shapes.Health:
 async def ready(site: Site) -> server_shapes.Readiness:
     """Can it do its work: what is stored is kept, mail is taken in, and every loop goes on"""
     await site.readiness.require()
+    found = await site.resources.db.read(indexing.progress)
     workforce = site.resources.workforce
     if workforce.expected and not workforce.running:
         raise Unavailable("No worker takes mail in. One is being started.", retry_after=5)
     return server_shapes.Readiness(
         server_shapes.Workers(workforce.expected, workforce.running, workforce.restarts),
+        server_shapes.SearchProgress(found.waiting, found.earlier_percent),
     )
 
 

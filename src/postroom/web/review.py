@@ -15,6 +15,7 @@ from postroom.mailbox import holds
 from postroom.outward import reviewers
 from postroom.outward.reviewers import Review
 from postroom.resources import Resources
+from postroom.web.call import client_address
 from postroom.web.reading import read_bytes
 
 PREFIX = "/review/"
@@ -63,7 +64,7 @@ async def decide(resources: Resources, request: Request, token: str) -> Response
     bells = await resources.db.write(
         reviewers.decide_by_link,
         *(token, word, seen, note.strip()[: reviewers.NOTE_CHARACTERS] or None),
-        *(resources.config.base_url, resources.now()),
+        *(resources.config.base_url, resources.now(), client_address(request)),
     )
     resources.db.ring(*bells)
     done = "approved. It leaves now" if word == "approve" else "rejected. It will not leave"

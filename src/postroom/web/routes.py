@@ -5,15 +5,21 @@ from postroom.accounts.permissions import APPROVING, DRAFTING, MANAGING, NOTHING
 from postroom.web import public
 from postroom.web.api import (
     approvals,
+    audit,
     domains,
     drafts,
     events,
     inboxes,
+    keys,
     messages,
     pauses,
+    pods,
+    policy,
+    search,
     send,
     suppressions,
     threads,
+    usage,
     waiting,
     webhooks,
 )
@@ -21,17 +27,22 @@ from postroom.web.routing import ACCOUNT, POD, PUBLIC, SCOPED, Route
 from postroom.web.send_body import require_idempotency_key
 from postroom.web.uploads import read_with_files
 
-NEW_INBOX = (errors.InvalidMailboxName, errors.InvalidDomain, errors.AddressTaken)
+NEW_INBOX = (
+    *(errors.InvalidMailboxName, errors.InvalidDomain, errors.AddressTaken),
+    errors.InvalidWebhookUrl,
+)
 NEW_KEY = (errors.ApiKeyLimitReached,)
+OLD_KEY = (errors.LastKey,)
+OLD_POD = (errors.DefaultPod, errors.PodNotEmpty, errors.PodHasDomains)
 LINK = (errors.InvalidSignature,)
 TEXT = (errors.NoText,)
 SEND = (
     *(errors.MissingIdempotencyKey, errors.FeatureRequiresPaidPlan, errors.IdempotencyKeyReused),
-    *(errors.RecipientSuppressed, errors.ColdOutreachLimit, errors.LoopDetected),
+    *(errors.RecipientNotAllowed, errors.RecipientSuppressed, errors.ColdOutreachLimit, errors.LoopDetected),
 )
 NEW_DRAFT = (errors.DraftLimitReached,)
 SEND_DRAFT = (*SEND, errors.BadRequest, errors.DraftChanged, errors.PayloadTooLarge)
-WEBHOOK_TEST = (errors.NoWebhookUrl, errors.WebhookFailed)
+TEST = (errors.NoWebhookUrl, errors.WebhookFailed)
 MISSING = (errors.NotFound,)
 AGAIN = (errors.NothingToDo, errors.RecipientSuppressed)
 CANCEL = (errors.NothingToDo,)
@@ -41,7 +52,7 @@ DOMAIN = (errors.InvalidDomain, errors.DomainTaken)
 TAKEN = (errors.DomainTaken,)
 
 ROUTES = (
-    Route("GET", "/v1/me", inboxes.who_am_i, SCOPED, NOTHING),
+    Route("GET", "/v1/me", keys.who_am_i, SCOPED, NOTHING),
     Route("POST", "/v1/inboxes", inboxes.create_inbox, POD, MANAGING, 201, NEW_INBOX),
     Route("GET", "/v1/inboxes", inboxes.list_inboxes, SCOPED, READING),
     Route("GET", "/v1/inboxes/{inbox_id}", inboxes.get_inbox, SCOPED, READING),
@@ -56,18 +67,47 @@ ROUTES = (
     ),
     Route("DELETE", "/v1/inboxes/{inbox_id}", inboxes.delete_inbox, POD, MANAGING, 204),
     Route(
-        "POST", "/v1/inboxes/{inbox_id}/api-keys", inboxes.create_inbox_key, ACCOUNT, MANAGING, 201, NEW_KEY
+        "POST", "/v1/inboxes/{inbox_id}/webhook/test", webhooks.test_inbox_webhook, POD, MANAGING, 200, TEST
     ),
-    Route("GET", "/v1/inboxes/{inbox_id}/api-keys", inboxes.list_inbox_keys, ACCOUNT, READING),
     Route(
-        "DELETE", "/v1/inboxes/{inbox_id}/api-keys/{key_id}", inboxes.delete_inbox_key, ACCOUNT, MANAGING, 204
+        "POST",
+        "/v1/inboxes/{inbox_id}/webhook/rotate-secret",
+        webhooks.rotate_inbox_secret,
+        POD,
+        MANAGING,
+        200,
+        (errors.NoWebhookUrl,),
     ),
+    Route("POST", "/v1/inboxes/{inbox_id}/api-keys", keys.create_inbox_key, ACCOUNT, MANAGING, 201, NEW_KEY),
+    Route("GET", "/v1/inboxes/{inbox_id}/api-keys", keys.list_inbox_keys, ACCOUNT, READING),
+    Route(
+        "DELETE", "/v1/inboxes/{inbox_id}/api-keys/{key_id}", keys.delete_inbox_key, ACCOUNT, MANAGING, 204
+    ),
+    Route("GET", "/v1/account", pods.get_account, ACCOUNT, READING),
+    Route("PATCH", "/v1/account", pods.change_account, ACCOUNT, MANAGING),
+    Route("POST", "/v1/api-keys", keys.create_api_key, ACCOUNT, MANAGING, 201, NEW_KEY),
+    Route("GET", "/v1/api-keys", keys.list_api_keys, ACCOUNT, READING),
+    Route("PATCH", "/v1/api-keys/{key_id}", keys.change_api_key, ACCOUNT, MANAGING, 200, OLD_KEY),
+    Route("DELETE", "/v1/api-keys/{key_id}", keys.delete_api_key, ACCOUNT, MANAGING, 204, OLD_KEY),
+    Route("POST", "/v1/pods", pods.create_pod, ACCOUNT, MANAGING, 201, (errors.ClientIdTaken,)),
+    Route("GET", "/v1/pods", pods.list_pods, POD, READING),
+    Route("GET", "/v1/pods/{pod_id}", pods.get_pod, POD, READING),
+    Route("PATCH", "/v1/pods/{pod_id}", pods.change_pod, ACCOUNT, MANAGING),
+    Route("DELETE", "/v1/pods/{pod_id}", pods.delete_pod, ACCOUNT, MANAGING, 204, OLD_POD),
+    Route("POST", "/v1/pods/{pod_id}/api-keys", keys.create_pod_key, ACCOUNT, MANAGING, 201, NEW_KEY),
+    Route("GET", "/v1/pods/{pod_id}/api-keys", keys.list_pod_keys, ACCOUNT, READING),
+    Route("DELETE", "/v1/pods/{pod_id}/api-keys/{key_id}", keys.delete_pod_key, ACCOUNT, MANAGING, 204),
     Route("GET", "/v1/inboxes/{inbox_id}/threads", threads.list_threads, SCOPED, READING),
     Route("GET", "/v1/inboxes/{inbox_id}/messages", messages.list_inbox_messages, SCOPED, READING),
+    Route("GET", "/v1/threads", threads.list_all_threads, SCOPED, READING),
+    Route("GET", "/v1/search", search.search_messages, SCOPED, READING),
+    Route("GET", "/v1/usage", usage.get_usage, SCOPED, READING),
     Route("GET", "/v1/threads/{thread_id}", threads.get_thread, SCOPED, READING),
     Route("PATCH", "/v1/threads/{thread_id}", threads.change_thread, SCOPED, WRITING),
+    Route("DELETE", "/v1/threads/{thread_id}", threads.delete_thread, POD, MANAGING, 204),
     Route("GET", "/v1/threads/{thread_id}/messages", threads.list_thread_messages, SCOPED, READING),
     Route("GET", "/v1/messages/{message_id}", messages.get_message, SCOPED, READING),
+    Route("DELETE", "/v1/messages/{message_id}", messages.delete_message, POD, MANAGING, 204),
     Route("GET", "/v1/messages/{message_id}/raw", messages.get_raw_message, SCOPED, READING),
     Route(
         "GET", "/v1/attachments/{message_id}/{filename}", messages.get_attachment, SCOPED, READING, 200, LINK
@@ -134,7 +174,7 @@ ROUTES = (
     Route("GET", "/v1/webhook", webhooks.get_webhook, ACCOUNT, READING, 200, MISSING),
     Route("PUT", "/v1/webhook", webhooks.put_webhook, ACCOUNT, MANAGING, 200, (errors.InvalidWebhookUrl,)),
     Route("DELETE", "/v1/webhook", webhooks.delete_webhook, ACCOUNT, MANAGING, 204, MISSING),
-    Route("POST", "/v1/webhook/test", webhooks.test_webhook, ACCOUNT, MANAGING, 200, WEBHOOK_TEST),
+    Route("POST", "/v1/webhook/test", webhooks.test_webhook, ACCOUNT, MANAGING, 200, TEST),
     Route(
         "POST", "/v1/webhook/rotate-secret", webhooks.rotate_webhook_secret, ACCOUNT, MANAGING, 200, MISSING
     ),
@@ -147,6 +187,14 @@ ROUTES = (
         ACCOUNT,
         MANAGING,
     ),
+    Route("POST", "/v1/messages/{message_id}/release", messages.release_message, POD, MANAGING, 200, CANCEL),
+    Route("GET", "/v1/policy", policy.get_policy, SCOPED, READING, 200, MISSING),
+    Route("PUT", "/v1/policy", policy.put_policy, POD, MANAGING, 200, MISSING),
+    Route("PUT", "/v1/policy/mode", policy.put_policy_mode, POD, MANAGING, 200, MISSING),
+    Route("POST", "/v1/policy/rules", policy.add_policy_rule, POD, MANAGING, 201, MISSING),
+    Route("DELETE", "/v1/policy/rules/{rule_id}", policy.delete_policy_rule, POD, MANAGING, 204),
+    Route("GET", "/v1/policy/audit", policy.list_policy_audit, SCOPED, READING, 200, MISSING),
+    Route("GET", "/v1/audit", audit.list_audit, POD, MANAGING),
     Route("GET", "/health", public.health, PUBLIC, NOTHING),
     Route("GET", "/ready", public.ready, PUBLIC, NOTHING, 200, (errors.Unavailable,)),
     Route("GET", "/metrics", public.metrics, PUBLIC, NOTHING),

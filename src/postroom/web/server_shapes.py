@@ -15,8 +15,16 @@ class Workers(Struct, rename="camel", frozen=True):
     restarts: int
 
 
+class SearchProgress(Struct, rename="camel", frozen=True):
+    """`earlierPercent` is below 100 while mail from before an upgrade is gone through."""
+
+    waiting: int
+    earlier_percent: int
+
+
 class Readiness(Struct, rename="camel", frozen=True):
     workers: Workers
+    search: SearchProgress
     status: Literal["ok"] = "ok"
 
 

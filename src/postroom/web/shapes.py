@@ -7,9 +7,10 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from starlette.responses import Response
 
-from postroom.accounts import domains, keys
+from postroom.accounts import approval, domains, limits
+from postroom.accounts.approval import Approval
+from postroom.accounts.limits import Budget
 from postroom.clock import to_iso
-from postroom.config import Plan
 from postroom.mailbox import attachments, inboxes, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import ShownHold
@@ -31,6 +32,11 @@ class Inbox(Struct, rename="camel", frozen=True):
     display_name: str | None
     created_at: Timestamp
     webhook_url: str | None
+    pod_id: str
+    approval: Approval | None
+    limits: Budget | None
+    metadata: dict[str, str]
+    retention_days: int | None
     webhook_secret: str | UnsetType = UNSET
 
     @classmethod
@@ -41,6 +47,11 @@ class Inbox(Struct, rename="camel", frozen=True):
             display_name=inbox.display_name,
             created_at=to_iso(inbox.created_at),
             webhook_url=inbox.webhook_url,
+            pod_id=inbox.pod_id,
+            approval=approval.decode(inbox.approval),
+            limits=None if inbox.limits is None else limits.decode(inbox.limits),
+            metadata=inboxes.decode_metadata(inbox.metadata),
+            retention_days=inbox.retention_days,
             webhook_secret=webhook_secret,
         )
 
@@ -50,75 +61,6 @@ class InboxPage(Struct, rename="camel", frozen=True):
     total: int
 
 
-class ApiKey(Struct, rename="camel", frozen=True):
-    id: str
-    name: str
-    inbox_id: str | None
-    token_prefix: str
-    last4: str
-    created_at: Timestamp
-    last_used_at: Timestamp | None
-
-    @classmethod
-    def of(cls, key: keys.Key) -> "ApiKey":
-        used_at = None if key.last_used_at is None else to_iso(key.last_used_at)
-        return cls(
-            key.id, key.name, key.inbox_id, key.token_prefix, key.last4, to_iso(key.created_at), used_at
-        )
-
-
-class ApiKeyPage(Struct, rename="camel", frozen=True):
-    data: list[ApiKey]
-    total: int
-
-
-class CreatedApiKey(Struct, rename="camel", frozen=True):
-    """The only answer that shows the token."""
-
-    id: str
-    name: str
-    inbox_id: str | None
-    token: str
-    token_prefix: str
-    last4: str
-    created_at: Timestamp
-    last_used_at: Timestamp | None
-
-    @classmethod
-    def of(cls, key: keys.Key, token: str) -> "CreatedApiKey":
-        shown = ApiKey.of(key)
-        return cls(
-            id=shown.id,
-            name=shown.name,
-            inbox_id=shown.inbox_id,
-            token=token,
-            token_prefix=shown.token_prefix,
-            last4=shown.last4,
-            created_at=shown.created_at,
-            last_used_at=None,
-        )
-
-
-class Me(Struct, rename="camel", frozen=True):
-    account_id: str
-    account_name: str
-    plan: Plan
-    key_id: str
-    scope: Literal["account", "pod", "inbox"]
-    inbox_id: str | None
-
-    @classmethod
-    def of(cls, caller: keys.Caller) -> "Me":
-        return cls(
-            account_id=caller.account_id,
-            account_name=caller.account_name,
-            plan=caller.plan,
-            key_id=caller.key_id,
-            scope="inbox" if caller.inbox_id else "pod" if caller.pod_id else "account",
-            inbox_id=caller.inbox_id,
-        )
-
-
 class Thread(Struct, rename="camel", frozen=True):
     id: str
     inbox_id: str
@@ -126,9 +68,11 @@ class Thread(Struct, rename="camel", frozen=True):
     last_message_at: Timestamp
     is_read: bool
     message_count: int
+    created_at: Timestamp
+    labels: list[str]
 
     @classmethod
-    def of(cls, thread: threads.Thread) -> "Thread":
+    def of(cls, thread: threads.Thread, labels: Sequence[str]) -> "Thread":
         return cls(
             id=thread.id,
             inbox_id=thread.inbox_id,
@@ -136,6 +80,8 @@ class Thread(Struct, rename="camel", frozen=True):
             last_message_at=to_iso(thread.last_message_at),
             is_read=thread.is_read,
             message_count=thread.message_count,
+            created_at=to_iso(thread.created_at),
+            labels=list(labels),
         )
 
 
@@ -151,11 +97,13 @@ class ChangedThread(Struct, rename="camel", frozen=True):
     last_message_at: Timestamp
     is_read: bool
     message_count: int
+    created_at: Timestamp
+    labels: list[str]
     ok: bool = True
 
     @classmethod
-    def of(cls, thread: threads.Thread) -> "ChangedThread":
-        shown = Thread.of(thread)
+    def of(cls, thread: threads.Thread, labels: Sequence[str]) -> "ChangedThread":
+        shown = Thread.of(thread, labels)
         return cls(*(getattr(shown, name) for name in shown.__struct_fields__))
 
 
@@ -190,6 +138,7 @@ Message = msgspec.defstruct(
     [
         *((item.name, item.type, item.default) for item in msgspec.structs.fields(Document)),
         ("status", Literal["pending", "sent", "received", "failed"]),
+        ("blocked", bool),
         ("attachments", list[ShownAttachment]),
         ("recipients", list[ShownRecipient] | UnsetType, UNSET),
         ("hold", ShownHold | UnsetType, UNSET),
@@ -282,6 +231,7 @@ class ShownRecord(Struct, rename="camel", frozen=True):
 class Domain(Struct, rename="camel", frozen=True):
     id: str
     domain: str
+    pod_id: str
     status: Literal["pending", "verified"]
     created_at: Timestamp
     verified_at: Timestamp | None
@@ -295,6 +245,7 @@ class Domain(Struct, rename="camel", frozen=True):
         return cls(
             id=domain.id,
             domain=domain.name,
+            pod_id=domain.pod_id,
             status="pending" if domain.verified_at is None else "verified",
             created_at=to_iso(domain.created_at),
             verified_at=None if domain.verified_at is None else to_iso(domain.verified_at),

@@ -34,6 +34,10 @@ class WebhookSecret(Struct, frozen=True):
     secret: str
 
 
+class InboxWebhookSecret(Struct, rename="camel", frozen=True):
+    webhook_secret: str
+
+
 class WebhookTest(Struct, frozen=True):
     ok: bool
     status: int

@@ -30,6 +30,7 @@ class Patience:
 
     look: float = 1.0
     silence: int = 20  # looks
+    starting: int = 120  # looks
     first_pause: float = 0.1
     longest_pause: float = 30.0
     good_life: float = 60.0
@@ -159,12 +160,15 @@ class Foreman:
             while not over.done() and not lost.done():
                 await asyncio.wait((over, lost), timeout=self._patience.look, return_when="FIRST_COMPLETED")
                 counter.quiet_for += 1
-                if counter.quiet_for > self._patience.silence:
+                if counter.quiet_for > self._allowed_silence(counter):
                     log.get().error("a worker hangs and is ended", pid=process.pid)
                     return
         finally:
             over.cancel()
             lost.cancel()
+
+    def _allowed_silence(self, counter: Counter) -> int:
+        return self._patience.silence if counter.is_ready else self._patience.starting
 
     def _count(self) -> None:
         running = sum(1 for each in self._counters if each.is_ready)

@@ -5,19 +5,28 @@ from typing import Annotated
 import typer
 
 from postroom_client.cli import (
+    approvals,
     attachments,
+    audit,
     bridge,
     doctor,
     domains,
+    drafts,
     inbox,
+    keys,
     listen,
     login,
     mcp,
     messages,
+    pause,
+    pods,
+    policy,
+    search,
     send,
     status,
     suppressions,
     threads,
+    usage,
     wait,
     webhook,
 )
@@ -30,14 +39,23 @@ app = typer.Typer(
 )
 app.add_typer(inbox.app, name="inbox")
 send.add_to(app)
+app.add_typer(drafts.app, name="drafts")
+app.add_typer(approvals.app, name="approvals")
+pause.add_to(app)
+app.add_typer(policy.app, name="policy")
+app.add_typer(pods.app, name="pods")
+app.add_typer(keys.app, name="keys")
+audit.add_to(app)
 app.add_typer(threads.app, name="threads")
 app.add_typer(messages.app, name="messages")
 app.add_typer(attachments.app, name="attachments")
+search.add_to(app)
 wait.add_to(app)
 listen.add_to(app)
 app.add_typer(webhook.app, name="webhook")
 app.add_typer(suppressions.app, name="suppressions")
 app.add_typer(domains.app, name="domains")
+usage.add_to(app)
 status.add_to(app)
 doctor.add_to(app)
 login.add_to(app)

@@ -90,6 +90,7 @@ def _head(message: "Message") -> list[tuple[str, str]]:
         ("subject", message.subject),
         ("when", output.ago(message.created_at)),
         ("status", message.status),
+        ("hold", "" if message.hold is None else message.hold.state),
         ("sender checks", _checks(message)),
         ("codes", ", ".join(message.codes)),
     ]
@@ -100,6 +101,7 @@ def _head(message: "Message") -> list[tuple[str, str]]:
         ("delivery", f"{recipient.address}: {recipient.state} {recipient.last_reply}".rstrip())
         for recipient in message.recipients
     ]
+    pairs += [("metadata", f"{name}={value}") for name, value in message.metadata.items()]
     return [(name, value) for name, value in pairs if value]
 
 

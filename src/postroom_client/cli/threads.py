@@ -23,16 +23,25 @@ def list_all(
     unread: Annotated[
         bool | None, typer.Option("--unread/--read", help="Only those; both by default.", show_default=False)
     ] = None,
+    label: Annotated[str | None, typer.Option(help="Only those with this label.")] = None,
+    everywhere: Annotated[bool, typer.Option("--all", help="Of all inboxes that the key reaches.")] = False,
     limit: Limit = 50,
     offset: Offset = 0,
     inbox_id: InboxId = None,
 ) -> None:
-    """List the threads of an inbox, newest first."""
+    """List the threads of an inbox, or of all, newest first."""
     from postroom_client import calls
 
-    is_read = None if unread is None else not unread
-    listing = calls.list_threads(desk.require_inbox_id(inbox_id), is_read=is_read, limit=limit, offset=offset)
-    desk.show(listing, lambda page: _show_threads(page, is_filtered=unread is not None))
+    wanted_inbox = None if everywhere else desk.require_inbox_id(inbox_id)
+    listing = calls.list_all_threads(
+        inbox_id=wanted_inbox,
+        is_read=None if unread is None else not unread,
+        label=label,
+        limit=limit,
+        offset=offset,
+    )
+    is_filtered = unread is not None or label is not None
+    desk.show(listing, lambda page: _show_threads(page, is_filtered=is_filtered))
 
 
 @command(app, "get")
@@ -41,6 +50,19 @@ def get(desk: Desk, thread_id: ThreadArgument, limit: Limit = 50, offset: Offset
     from postroom_client import calls
 
     desk.show(calls.list_thread_messages(thread_id, limit=limit, offset=offset), _show_conversation)
+
+
+@command(app, "label")
+def label_thread(
+    desk: Desk,
+    thread_id: ThreadArgument,
+    add: Annotated[list[str] | None, typer.Option(help="A label to add; may be repeated.")] = None,
+    remove: Annotated[list[str] | None, typer.Option(help="A label to remove; may be repeated.")] = None,
+) -> None:
+    """Add labels to a thread, and remove some."""
+    from postroom_client import calls
+
+    desk.show(calls.label_thread(thread_id, add=add or (), remove=remove or ()), _show_thread)
 
 
 @command(app, "read")
@@ -70,16 +92,18 @@ def _show_threads(page: "Page[Thread]", *, is_filtered: bool) -> None:
             _flag(thread),
             str(thread.message_count),
             output.ago(thread.last_message_at),
+            ", ".join(thread.labels),
             thread.subject,
         )
         for thread in page.data
     ]
-    output.print_human(output.table(("ID", "", "MESSAGES", "LAST", "SUBJECT"), rows))
+    output.print_human(output.table(("ID", "", "MESSAGES", "LAST", "LABELS", "SUBJECT"), rows))
     output.note_rest(page)
 
 
 def _show_thread(thread: "Thread") -> None:
     pairs = [("id", thread.id), ("subject", thread.subject), ("state", _flag(thread) or "read")]
+    pairs += [("labels", ", ".join(thread.labels))] if thread.labels else []
     output.print_human(output.record(pairs))
 
 

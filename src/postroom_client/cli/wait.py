@@ -16,6 +16,7 @@ def wait(
     subject: Annotated[str | None, typer.Option(help="Only with this in the subject.")] = None,
     thread_id: Annotated[str | None, typer.Option(help="Only in this thread.")] = None,
     after: Annotated[str | None, typer.Option(help="Also what arrived after this message or event.")] = None,
+    q: Annotated[str | None, typer.Option("--search", help="Only what answers this search.")] = None,
     unread: Annotated[bool, typer.Option("--unread", help="Also a mail that is there and unread.")] = False,
     inbox_id: InboxId = None,
 ) -> None:
@@ -31,6 +32,7 @@ def wait(
         subject=subject,
         thread_id=thread_id,
         unread=unread,
+        q=q,
     )
     raw, message = desk.carry_out(steps, None)
     if message is None:

@@ -5,6 +5,11 @@ alter table messages add column reply_at integer;
 
 alter table messages add column reply_bytes integer;
 
+-- Where in `content` the text and the HTML of the document belong, which are left out there. Null: nothing is left out.
+alter table raw_mails add column text_at integer;
+
+alter table raw_mails add column html_at integer;
+
 -- Null: `payload` is whole. Else it is without its texts, which are those of the message; the numbers are of the files whose text belongs to it.
 alter table events add column text_files text;
 

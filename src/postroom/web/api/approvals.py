@@ -39,7 +39,7 @@ async def approve_message(call: Call, message_id: str, body: Approve) -> shapes.
     bells = await call.resources.db.write(
         decide.approve,
         *(call.reach, call.caller, message_id, body.content_hash, body.note),
-        *(call.resources.config.base_url, call.now()),
+        *(call.resources.config.base_url, call.now(), call.address),
     )
     call.resources.db.ring(*bells)
     return await get_message(call, message_id)
@@ -49,7 +49,8 @@ async def reject_message(call: Call, message_id: str, body: Reject) -> shapes.Ra
     """Refuse a held message, for good"""
     bells = await call.resources.db.write(
         decide.reject,
-        *(call.reach, call.caller, message_id, body.note, call.resources.config.base_url, call.now()),
+        *(call.reach, call.caller, message_id, body.note),
+        *(call.resources.config.base_url, call.now(), call.address),
     )
     call.resources.db.ring(*bells)
     return await get_message(call, message_id)

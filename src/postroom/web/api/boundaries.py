@@ -10,9 +10,10 @@ from postroom.resources import Tx
 def narrowed(tx: Tx, reach: Reach, inbox_id: str | None, pod_id: str | None) -> Reach | None:
     """None when there is no such inbox or pod within reach: nothing is found there."""
     if inbox_id is not None:
-        if not inboxes.are_within(tx, reach, [inbox_id]):
+        try:
+            reach = inboxes.get(tx, reach, inbox_id).reach
+        except NotFound:
             return None
-        reach = Reach(reach.account_id, reach.pod_id, inbox_id)
     if pod_id is None:
         return reach
     pod = pods.find(tx, reach, pod_id)

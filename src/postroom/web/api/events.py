@@ -15,14 +15,22 @@ from postroom.web.call import Call, Tx
 async def list_events(call: Call, query: EventQuery) -> shapes.EventPage:
     """Read the log of events, oldest first; with `wait`, hold on until there is one"""
     wanted = query.wanted(call.reach)
+    if query.order == "desc":
+        return show(await call.resources.db.read(newest_first, wanted, query), None)
     position = await call.resources.db.read(position_after, call.reach, query.after)
-    found = await wait_for_events(call, wanted, position, query)
+    return show(await wait_for_events(call, wanted, position, query), query.after)
+
+
+def show(found: Slice, otherwise: str | None) -> shapes.EventPage:
     given = found.events
     return shapes.EventPage(
-        [Raw(event.payload) for event in given],
-        given[-1].id if given else query.after,
-        found.is_cut or UNSET,
+        [Raw(event.payload) for event in given], given[-1].id if given else otherwise, found.is_cut or UNSET
     )
+
+
+def newest_first(tx: Tx, wanted: Filter, query: EventQuery) -> Slice:
+    position = None if query.after is None else events.position_of(tx, wanted.reach, query.after)
+    return events.list_before(tx, wanted, position, query.limit)
 
 
 def position_after(tx: Tx, reach: Reach, event_id: str | None) -> int:

@@ -1,34 +1,46 @@
-"""Inboxes and keys over REST."""
+"""Inboxes over REST."""
+
+from dataclasses import replace
 
 from msgspec import UNSET, UnsetType
 
-from postroom.accounts import keys
+from postroom.accounts import approval as approvals
+from postroom.accounts import limits, pods
 from postroom.events import webhooks
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.web import shapes
 from postroom.web.api.webhooks import require_allowed
-from postroom.web.body import InboxChange, NewInbox, NewKey, Page
+from postroom.web.body import InboxChange, NewInbox, Page
 from postroom.web.call import Call, Tx
 
-
-async def who_am_i(call: Call) -> shapes.Me:
-    """Who a key speaks for"""
-    return shapes.Me.of(call.caller)
+WithSecret = tuple[Inbox, str | UnsetType]  # an inbox, and the secret of its webhook if one was made
 
 
 async def create_inbox(call: Call, body: NewInbox) -> shapes.Inbox:
     """Create an inbox"""
-    inbox = await call.resources.db.write(
-        inboxes.add,
+    if body.webhook_url is not None:
+        await require_allowed(call.resources, body.webhook_url)
+    return shapes.Inbox.of(*await call.resources.db.write(add, call, body))
+
+
+def add(tx: Tx, call: Call, body: NewInbox) -> WithSecret:
+    inbox = inboxes.add(
+        tx,
         call.account_id,
         body.mailbox_name,
         body.domain,
         body.display_name,
         call.resources.config.domain,
         call.now(),
+        pods.choose(tx, call.reach, body.pod_id),
+        call.reach,
     )
-    return shapes.Inbox.of(inbox)
+    made: WithSecret = inbox, UNSET
+    if body.webhook_url is not None:
+        made = change_webhook(tx, inbox, body.webhook_url, call.now())
+    call.record(tx, "inbox.created", inbox.id, within=inbox.reach, after=shapes.Inbox.of(made[0]))
+    return made
 
 
 async def list_inboxes(call: Call, query: Page) -> shapes.InboxPage:
@@ -49,19 +61,39 @@ async def change_inbox(call: Call, inbox_id: str, body: InboxChange) -> shapes.I
     if isinstance(body.webhook_url, str):
         await require_allowed(call.resources, body.webhook_url)
 
-    def work(tx: Tx) -> tuple[Inbox, str | UnsetType]:
-        inbox = inboxes.get(tx, call.reach, inbox_id)
-        if body.display_name is not UNSET:
-            inbox = inboxes.rename(tx, inbox, body.display_name)
-        if body.webhook_url is UNSET:
-            return inbox, UNSET
-        return change_webhook(tx, inbox, body.webhook_url, call.now())
+    def work(tx: Tx) -> WithSecret:
+        before = inboxes.get(tx, call.reach, inbox_id)
+        inbox, secret = apply(before, body), UNSET
+        inboxes.put(tx, inbox)
+        changed: WithSecret = inbox, secret
+        if body.webhook_url is not UNSET:
+            changed = change_webhook(tx, inbox, body.webhook_url, call.now())
+        shown = shapes.Inbox.of(changed[0])
+        call.record(
+            tx, "inbox.changed", inbox.id, within=inbox.reach, before=shapes.Inbox.of(before), after=shown
+        )
+        return changed
 
     return shapes.Inbox.of(*await call.resources.db.write(work))
 
 
-def change_webhook(tx: Tx, inbox: Inbox, url: str | None, now: int) -> tuple[Inbox, str | UnsetType]:
-    """The inbox, and the secret if one was made."""
+def apply(inbox: Inbox, body: InboxChange) -> Inbox:
+    if body.display_name is not UNSET:
+        inbox = replace(inbox, display_name=body.display_name)
+    if body.approval is not UNSET:
+        asked = body.approval and approvals.require_valid(body.approval)
+        inbox = replace(inbox, approval=approvals.encode(asked))
+    if body.limits is not UNSET:
+        budget = body.limits and limits.require_valid(body.limits)
+        inbox = replace(inbox, limits=limits.encode(budget))
+    if body.metadata is not UNSET:
+        inbox = replace(inbox, metadata=inboxes.encode_metadata(body.metadata))
+    if body.retention_days is not UNSET:
+        inbox = replace(inbox, retention_days=body.retention_days)
+    return inbox
+
+
+def change_webhook(tx: Tx, inbox: Inbox, url: str | None, now: int) -> WithSecret:
     changed = inboxes.set_webhook_url(tx, inbox, url)
     if url is None:
         webhooks.remove(tx, inbox.id)
@@ -72,25 +104,10 @@ def change_webhook(tx: Tx, inbox: Inbox, url: str | None, now: int) -> tuple[Inb
 
 async def delete_inbox(call: Call, inbox_id: str) -> None:
     """Delete an inbox and all it holds"""
-    await call.resources.db.write(inboxes.remove, call.reach, inbox_id, call.now())
+
+    def work(tx: Tx) -> None:
+        inbox = inboxes.remove(tx, call.reach, inbox_id, call.now())
+        call.record(tx, "inbox.deleted", inbox.id, within=inbox.reach, before=shapes.Inbox.of(inbox))
+
+    await call.resources.db.write(work)
     call.resources.db.ring(inboxes.GONE)
-
-
-async def create_inbox_key(call: Call, inbox_id: str, body: NewKey) -> shapes.CreatedApiKey:
-    """Create a key that reaches this inbox alone"""
-    token = keys.new_token()
-    key = await call.resources.db.write(inboxes.add_key, call.reach, inbox_id, body.name, token, call.now())
-    return shapes.CreatedApiKey.of(key, token)
-
-
-async def list_inbox_keys(call: Call, inbox_id: str, query: Page) -> shapes.ApiKeyPage:
-    """List the keys of an inbox, oldest first"""
-    found, total = await call.resources.db.read(
-        inboxes.list_keys, call.reach, inbox_id, query.limit, query.offset
-    )
-    return shapes.ApiKeyPage([shapes.ApiKey.of(key) for key in found], total)
-
-
-async def delete_inbox_key(call: Call, inbox_id: str, key_id: str) -> None:
-    """Revoke a key of an inbox, at once"""
-    await call.resources.db.write(inboxes.remove_key, call.reach, inbox_id, key_id)

@@ -6,7 +6,9 @@ import msgspec
 from msgspec import UNSET, Raw
 from starlette.responses import Response
 
-from postroom import pools
+from postroom import deletion, pools
+from postroom.errors import NothingToDo
+from postroom.inward import admit, examine
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import attachments, inboxes, message_json, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
@@ -24,7 +26,9 @@ async def list_inbox_messages(call: Call, inbox_id: str, query: MessageQuery) ->
 
     def work(tx: Tx) -> tuple[list[bytes], bool, int]:
         inbox = inboxes.get(tx, call.reach, inbox_id)
-        found, total = messages.list_of_inbox(tx, inbox.id, query.direction, query.limit, query.offset)
+        found, total = messages.list_of_inbox(
+            tx, inbox.id, query.direction, query.limit, query.offset, query.include is not None
+        )
         return *message_json.to_page(tx, found, call.links(tx)), total
 
     documents, is_cut, total = await call.read_page(query.offset, work)
@@ -41,6 +45,40 @@ async def get_message(call: Call, message_id: str) -> shapes.RawMessage:
         return b'%s,"recipients":%s}' % (shown[:-1], msgspec.json.encode(recipients)) if recipients else shown
 
     return Raw(await call.resources.db.read(work))
+
+
+async def delete_message(call: Call, message_id: str) -> None:
+    """Delete a message for good; what has not left does not leave any more"""
+
+    def work(tx: Tx) -> list[str]:
+        message = messages.get(tx, call.reach, message_id)
+        where = inboxes.get(tx, call.reach, message.inbox_id).reach
+        call.record(tx, "message.deleted", message.id, within=where)
+        return deletion.remove_message(tx, call.reach, message.id, call.now())
+
+    await remove_blobs(call, await call.resources.db.write(work))
+
+
+async def release_message(call: Call, message_id: str) -> shapes.RawMessage:
+    """Let a message in that a policy stopped, as if it came now"""
+
+    def work(tx: Tx) -> list[str]:
+        inbox_id = messages.get(tx, call.reach, message_id).inbox_id
+        inbox = inboxes.count(tx, inbox_id)  # of two at the same moment the second sees the first
+        message = messages.get(tx, call.reach, message_id)
+        if not message.is_blocked or examine.is_waiting(tx, message.id):
+            raise NothingToDo("No policy has stopped this message.")
+        call.record(tx, "message.released", message.id, within=inbox.reach)
+        return admit.release(tx, inbox, message, call.resources.config.base_url, call.now())
+
+    call.resources.db.ring(*await call.resources.db.write(work))
+    return await get_message(call, message_id)
+
+
+async def remove_blobs(call: Call, blobs: list[str]) -> None:
+    """After the commit: a blob that is left behind is swept later, a row without one could not be read."""
+    for blob in blobs:
+        await raw_mails.remove_blob(call.resources, blob)
 
 
 async def get_raw_message(call: Call, message_id: str) -> Response:

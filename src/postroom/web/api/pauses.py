@@ -26,6 +26,7 @@ async def put_pause(call: Call, query: Boundary) -> hold_shapes.Paused:
     def work(tx: Tx) -> tuple[list[str], hold_shapes.Paused]:
         reach = required(tx, call.reach, query.inbox_id, query.pod_id)
         bells = decide.begin_pause(tx, reach, call.caller.actor, base_url, now)
+        call.record(tx, "pause.begun", pauses.scope_of(reach), within=reach)
         return bells, hold_shapes.Paused.of(pauses.find(tx, pauses.scope_of(reach)))
 
     bells, shown = await call.resources.db.write(work)
@@ -37,7 +38,9 @@ async def delete_pause(call: Call, query: Boundary) -> hold_shapes.Paused:
     """End the pause; what nothing else holds goes"""
 
     def work(tx: Tx) -> None:
-        decide.end_pause(tx, required(tx, call.reach, query.inbox_id, query.pod_id), call.now())
+        reach = required(tx, call.reach, query.inbox_id, query.pod_id)
+        decide.end_pause(tx, reach, call.now())
+        call.record(tx, "pause.ended", pauses.scope_of(reach), within=reach)
 
     await call.resources.db.write(work)
     call.resources.db.ring(deliveries.HOLDS_BELL)

@@ -49,7 +49,8 @@ async def retry_message(call: Call, message_id: str) -> shapes.RawMessage:
 async def cancel_message(call: Call, message_id: str) -> shapes.RawMessage:
     """Give up on the recipients that have not accepted yet, for good"""
     bells = await call.resources.db.write(
-        decide.cancel, call.reach, call.caller, message_id, call.resources.config.base_url, call.now()
+        decide.cancel,
+        *(call.reach, call.caller, message_id, call.resources.config.base_url, call.now(), call.address),
     )
     call.resources.db.ring(*bells)
     return await get_message(call, message_id)

@@ -6,7 +6,7 @@ from postroom.mail.compose import CONTROL
 from postroom.queue import suppressions
 from postroom.web import shapes
 from postroom.web.body import NewSuppression, Page
-from postroom.web.call import Call
+from postroom.web.call import Call, Tx
 
 
 async def list_suppressions(call: Call, query: Page) -> shapes.SuppressionPage:
@@ -19,17 +19,26 @@ async def list_suppressions(call: Call, query: Page) -> shapes.SuppressionPage:
 
 async def add_suppression(call: Call, body: NewSuppression) -> shapes.Suppression:
     """Never send to an address again"""
-    added = await call.resources.db.write(
-        suppressions.add, call.account_id, read_address(body.address), suppressions.MANUAL, call.now()
-    )
-    return shapes.Suppression.of(added)
+    address = read_address(body.address)
+
+    def work(tx: Tx) -> suppressions.Suppression:
+        added = suppressions.add(tx, call.account_id, address, suppressions.MANUAL, call.now())
+        call.record(tx, "suppression.added", address)
+        return added
+
+    return shapes.Suppression.of(await call.resources.db.write(work))
 
 
 async def delete_suppression(call: Call, address: str) -> None:
     """Take an address off the suppression list"""
     if CONTROL.search(address):
         raise NotFound("This address is not suppressed.")
-    await call.resources.db.write(suppressions.remove, call.account_id, normalize(address))
+
+    def work(tx: Tx) -> None:
+        suppressions.remove(tx, call.account_id, normalize(address))
+        call.record(tx, "suppression.removed", normalize(address))
+
+    await call.resources.db.write(work)
 
 
 def read_address(value: str) -> str:

@@ -1,41 +1,92 @@
 """Threads over REST."""
 
-from postroom.mailbox import inboxes, message_json, messages, threads
+from collections.abc import Sequence
+
+from postroom import deletion
+from postroom.mailbox import inboxes, labels, message_json, messages, threads
 from postroom.mailbox.threads import Thread
 from postroom.web import shapes
-from postroom.web.body import Page, ThreadChange, ThreadQuery
+from postroom.web.api.messages import remove_blobs
+from postroom.web.body import ThreadChange, ThreadMessageQuery, ThreadQuery, ThreadsQuery
 from postroom.web.call import Call, Tx
 
 
 async def list_threads(call: Call, inbox_id: str, query: ThreadQuery) -> shapes.ThreadPage:
     """List the threads of an inbox, newest first"""
 
-    def work(tx: Tx) -> tuple[list[Thread], int]:
+    def work(tx: Tx) -> shapes.ThreadPage:
         inbox = inboxes.get(tx, call.reach, inbox_id)
-        return threads.list_of_inbox(tx, inbox.id, query.flag, query.limit, query.offset)
+        return list_page(tx, call, query, inbox.id, None)
 
-    found, total = await call.read_page(query.offset, work)
-    return shapes.ThreadPage([shapes.Thread.of(thread) for thread in found], total)
+    return await call.read_page(query.offset, work)
+
+
+async def list_all_threads(call: Call, query: ThreadsQuery) -> shapes.ThreadPage:
+    """List threads across inboxes, newest first; the total stops counting behind the page"""
+    return await call.read_page(
+        query.offset, lambda tx: list_page(tx, call, query, query.inbox_id, query.pod_id)
+    )
+
+
+def list_page(
+    tx: Tx, call: Call, query: ThreadQuery | ThreadsQuery, inbox_id: str | None, pod_id: str | None
+) -> shapes.ThreadPage:
+    reach = inboxes.narrow(tx, call.reach, inbox_id, pod_id)
+    if reach is None:
+        return shapes.ThreadPage([], 0)
+    label = None if query.label is None else labels.fold(query.label)
+    found, total = threads.list_within(tx, reach, query.flag, label, query.limit, query.offset)
+    return shapes.ThreadPage(show_all(tx, found), total)
+
+
+def show_all(tx: Tx, found: Sequence[Thread]) -> list[shapes.Thread]:
+    labelled = labels.of_threads(tx, [thread.id for thread in found])
+    return [shapes.Thread.of(thread, labelled.get(thread.id, ())) for thread in found]
 
 
 async def get_thread(call: Call, thread_id: str) -> shapes.Thread:
     """Get a thread"""
-    thread = await call.resources.db.read(threads.get, call.reach, thread_id)
-    return shapes.Thread.of(thread)
+    return await call.resources.db.read(lambda tx: show_all(tx, [threads.get(tx, call.reach, thread_id)])[0])
 
 
 async def change_thread(call: Call, thread_id: str, body: ThreadChange) -> shapes.ChangedThread:
-    """Set the read flag of a thread"""
-    thread = await call.resources.db.write(threads.mark_read_by_id, call.reach, thread_id, body.flag)
-    return shapes.ChangedThread.of(thread)
+    """Set the read flag of a thread, add labels to it and remove some"""
+    flag = body.flag
+
+    def work(tx: Tx) -> shapes.ChangedThread:
+        thread = threads.get(tx, call.reach, thread_id)
+        if flag is not None:
+            thread = threads.mark_read(tx, thread, flag)
+        return shapes.ChangedThread.of(thread, labels.change(tx, thread, body.add_labels, body.remove_labels))
+
+    return await call.resources.db.write(work)
 
 
-async def list_thread_messages(call: Call, thread_id: str, query: Page) -> shapes.ThreadMessages:
-    """List the messages of a thread, oldest first"""
+async def delete_thread(call: Call, thread_id: str) -> None:
+    """Delete a thread and its messages for good"""
+
+    def work(tx: Tx) -> tuple[list[str], bool]:
+        thread = threads.get(tx, call.reach, thread_id)
+        blobs, is_gone = deletion.remove_some_of_thread(tx, call.reach, thread.id, call.now())
+        if is_gone:
+            where = inboxes.get(tx, call.reach, thread.inbox_id).reach
+            call.record(tx, "thread.deleted", thread.id, within=where, before={"subject": thread.subject})
+        return blobs, is_gone
+
+    is_gone = False
+    while not is_gone:
+        blobs, is_gone = await call.resources.db.write(work)
+        await remove_blobs(call, blobs)
+
+
+async def list_thread_messages(
+    call: Call, thread_id: str, query: ThreadMessageQuery
+) -> shapes.ThreadMessages:
+    """List the messages of a thread, oldest first unless told otherwise"""
 
     def work(tx: Tx) -> tuple[Thread, list[bytes], bool]:
         thread = threads.get(tx, call.reach, thread_id)
-        found = messages.list_of_thread(tx, thread.id, query.limit, query.offset)
+        found = messages.list_of_thread(tx, thread.id, query.limit, query.offset, query.order)
         return thread, *message_json.to_page(tx, found, call.links(tx))
 
     thread, documents, is_cut = await call.read_page(query.offset, work)

@@ -9,18 +9,21 @@ from postroom.events import events
 from postroom.events.events import Event, Filter
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import Payload
-from postroom.mailbox import inboxes, message_json, messages
+from postroom.mail.query import Query
+from postroom.mailbox import inboxes, message_json, messages, search
 from postroom.web import shapes
 from postroom.web.body import WaitQuery
 from postroom.web.call import Call, Tx
 
 PAGE = 100
+SECONDS = 10.0
 
 
 async def wait_for_message(call: Call, inbox_id: str, query: WaitQuery) -> shapes.RawMessageOrNothing:
     """Wait for an inbound message that matches; 204 when none came in time"""
+    asked = search.parse(query.q) if query.q else None
     position = await call.resources.db.read(find_start, call, inbox_id, query.after)
-    found = await first_match(call, inbox_id, position, query)
+    found = await first_match(call, inbox_id, position, query, asked)
     if found is None:
         return Response(status_code=204)
     return Response(await call.resources.db.read(show, call, found.message_id), media_type="application/json")
@@ -35,7 +38,9 @@ def find_start(tx: Tx, call: Call, inbox_id: str, after: str | None) -> int:
     return events.position_of(tx, call.reach, after)
 
 
-async def first_match(call: Call, inbox_id: str, position: int, query: WaitQuery) -> Event | None:
+async def first_match(
+    call: Call, inbox_id: str, position: int, query: WaitQuery, asked: Query | None
+) -> Event | None:
     """Listens before it looks, so that no message falls between the two."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.timeout
@@ -45,7 +50,10 @@ async def first_match(call: Call, inbox_id: str, position: int, query: WaitQuery
         while True:
             page = await call.resources.db.read(events.list_after, wanted, position, PAGE)
             for event in page.events:
-                if matches(event, query):
+                if matches(event, query) and (
+                    asked is None
+                    or await call.resources.db.read_long(answers, SECONDS, asked, event.message_id)
+                ):
                     return event
             position = page.last_position if page.events else position
             left = ends - loop.time()
@@ -66,6 +74,11 @@ def matches(event: Event, query: WaitQuery) -> bool:
         and query.subject.lower() in payload.message.subject.lower()
         and query.thread_id in ("", payload.thread_id)
     )
+
+
+def answers(tx: Tx, asked: Query, message_id: str) -> bool:
+    message = messages.find(tx, message_id)
+    return message is not None and search.answers(tx, asked, message)
 
 
 def show(tx: Tx, call: Call, message_id: str) -> bytes:

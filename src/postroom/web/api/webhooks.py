@@ -6,12 +6,14 @@ from msgspec import UNSET
 from postroom import ids
 from postroom.clock import to_iso
 from postroom.config import allows_private_targets
-from postroom.errors import InvalidWebhookUrl, NotFound, NoWebhookUrl, WebhookFailed
+from postroom.errors import InvalidWebhookUrl, NoWebhookUrl, WebhookFailed
 from postroom.events import webhook_log, webhooks
 from postroom.events.events import Event
 from postroom.events.payload import EventMessage, Payload
 from postroom.events.webhook_log import Attempt
+from postroom.events.webhooks import Webhook
 from postroom.mail.lookup import DnsTemporary
+from postroom.mailbox import inboxes
 from postroom.net import target
 from postroom.outward.deliver_webhook import post
 from postroom.queue import deliveries
@@ -43,30 +45,76 @@ async def put_webhook(call: Call, body: NewWebhook) -> webhook_shapes.Webhook:
     """Set the account's webhook; a disabled one is enabled again"""
     await require_allowed(call.resources, body.url)
     types = None if body.event_types is None else tuple(body.event_types)
-    webhook, is_new = await call.resources.db.write(
-        webhooks.put, call.account_id, call.account_id, body.url, types, body.secret, call.now()
-    )
+
+    def work(tx: Tx) -> tuple[Webhook, bool]:
+        owner, before = call.account_id, webhooks.find(tx, call.account_id)
+        put = webhooks.put(tx, owner, owner, body.url, types, body.secret, call.now())
+        was = None if before is None else webhook_shapes.Webhook.of(before)
+        call.record(tx, "webhook.set", owner, before=was, after=webhook_shapes.Webhook.of(put[0]))
+        return put
+
+    webhook, is_new = await call.resources.db.write(work)
     return webhook_shapes.Webhook.of(webhook, webhook.secret if is_new else UNSET)
 
 
 async def delete_webhook(call: Call) -> None:
     """Remove the account's webhook"""
-    if not await call.resources.db.write(webhooks.remove, call.account_id):
-        raise NotFound("No webhook is set.")
+
+    def work(tx: Tx) -> None:
+        before = webhooks.get(tx, call.account_id)
+        webhooks.remove(tx, call.account_id)
+        call.record(tx, "webhook.removed", call.account_id, before=webhook_shapes.Webhook.of(before))
+
+    await call.resources.db.write(work)
 
 
 async def rotate_webhook_secret(call: Call) -> webhook_shapes.WebhookSecret:
     """Make a new secret; the old one stays valid for 24 hours"""
-    webhook = await call.resources.db.write(webhooks.rotate_secret, call.account_id, call.now())
-    return webhook_shapes.WebhookSecret(webhook.secret)
+
+    def work(tx: Tx) -> Webhook:
+        call.record(tx, "webhook.secret_rotated", call.account_id)
+        return webhooks.rotate_secret(tx, call.account_id, call.now())
+
+    return webhook_shapes.WebhookSecret((await call.resources.db.write(work)).secret)
+
+
+async def rotate_inbox_secret(call: Call, inbox_id: str) -> webhook_shapes.InboxWebhookSecret:
+    """Make a new secret for an inbox's own webhook; the old one stays valid for 24 hours"""
+
+    def work(tx: Tx) -> Webhook:
+        inbox = inboxes.get(tx, call.reach, inbox_id)
+        require_set(webhooks.find(tx, inbox.id))
+        call.record(tx, "webhook.secret_rotated", inbox.id, within=inbox.reach)
+        return webhooks.rotate_secret(tx, inbox.id, call.now())
+
+    return webhook_shapes.InboxWebhookSecret((await call.resources.db.write(work)).secret)
 
 
 async def test_webhook(call: Call) -> webhook_shapes.WebhookTest:
     """Post a signed test event now"""
-    webhook = await call.resources.db.read(webhooks.find, call.account_id)
+    return await post_test(call, await call.resources.db.read(webhooks.find, call.account_id))
+
+
+async def test_inbox_webhook(call: Call, inbox_id: str) -> webhook_shapes.WebhookTest:
+    """Post a signed test event to an inbox's own webhook now"""
+
+    def work(tx: Tx) -> Webhook | None:
+        return webhooks.find(tx, inboxes.get(tx, call.reach, inbox_id).id)
+
+    return await post_test(call, await call.resources.db.read(work))
+
+
+def require_set(webhook: Webhook | None) -> Webhook:
     if webhook is None:
-        raise NoWebhookUrl("No webhook is set. PUT /v1/webhook sets one.")
-    outcome = await post(call.resources, call.webhook_courier, webhook, example_event(call))
+        raise NoWebhookUrl(
+            "No webhook is set. PUT /v1/webhook sets the account's, PATCH /v1/inboxes/{id} an inbox's."
+        )
+    return webhook
+
+
+async def post_test(call: Call, webhook: Webhook | None) -> webhook_shapes.WebhookTest:
+    event = example_event(call)
+    outcome = await post(call.resources, call.webhook_courier, require_set(webhook), event)
     if not outcome.is_success:
         raise WebhookFailed(
             f"The endpoint did not answer with success: {outcome.code or outcome.text}.",
@@ -117,6 +165,7 @@ async def retry_webhook_delivery(call: Call, delivery_id: str) -> webhook_shapes
 
     def work(tx: Tx) -> webhook_shapes.WebhookDelivery:
         webhook_log.send_again(tx, call.account_id, delivery_id, call.now())
+        call.record(tx, "webhook.sent_again", delivery_id)
         item = webhook_log.get(tx, call.account_id, delivery_id)
         return webhook_shapes.WebhookDelivery.of(item, webhook_log.list_attempts(tx, item.id))
 
@@ -128,10 +177,15 @@ async def retry_webhook_delivery(call: Call, delivery_id: str) -> webhook_shapes
 async def retry_failed_deliveries(call: Call, body: RetryFailed) -> webhook_shapes.Retried:
     """Send again all that failed since a moment"""
     since = int(body.since.timestamp() * 1000)
+
+    def work(tx: Tx) -> int:
+        count = webhook_log.send_failed_again(tx, call.account_id, since, call.now())
+        if count:
+            call.record(tx, "webhook.sent_again", call.account_id, after={"deliveries": count})
+        return count
+
     count = 0
-    while changed := await call.resources.db.write(
-        webhook_log.send_failed_again, call.account_id, since, call.now()
-    ):
+    while changed := await call.resources.db.write(work):
         count += changed
     call.resources.db.ring(deliveries.WEBHOOK_BELL)
     return webhook_shapes.Retried(count)

@@ -39,6 +39,7 @@ class Page:
         self._places: set[str] = set()
         self.news = asyncio.Event()
         self.ended: tuple[int, str] | None = None
+        self.is_gone = False
 
     def tell(self, hints: Iterable[Hint]) -> None:
         for hint in hints:
@@ -154,6 +155,8 @@ class Live:
         try:
             while True:
                 await page.news.wait()
+                if page.is_gone:
+                    return
                 if page.ended is not None:
                     code, reason = page.ended
                     await send({"type": "websocket.close", "code": code, "reason": reason})
@@ -175,7 +178,8 @@ async def until_gone(page: Page, receive: Receive) -> None:
     """A page says nothing that matters; when it is closed, its end is noted."""
     while (await receive())["type"] != "websocket.disconnect":
         pass
-    page.end(GOING_AWAY, "the page was closed")
+    page.is_gone = True
+    page.news.set()
 
 
 def admit(tx: Tx, token: str, after: str, now: int) -> tuple[Page, list[Hint]]:

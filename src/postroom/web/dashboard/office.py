@@ -1,5 +1,6 @@
 """The door of the front office: session, route, permission, then the page; the order of the interface."""
 
+import gzip
 from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
@@ -23,6 +24,9 @@ from postroom.web.reading import read_query
 from postroom.web.request_limit import RequestLimit
 from postroom.web.routing import Route, Router
 
+PACKED_ABOVE_BYTES = 2_000
+PACKING = 4
+
 
 class Office:
     def __init__(self, resources: Resources, webhook_courier: WebhookCourier) -> None:
@@ -36,7 +40,8 @@ class Office:
     async def answer(self, request: Request, request_id: str) -> tuple[str, Response]:
         """The name of the route, and its page. What goes wrong is a page as well."""
         try:
-            return await self._answer(request)
+            route, response = await self._answer(request)
+            return route, pack(request, response)
         except ClientDisconnect:
             raise
         except ApiError as error:
@@ -105,6 +110,17 @@ async def handle(route: Route, desk: Desk, values: dict[str, str]) -> Response:
     if route.body is not None:
         arguments["body"] = await route.read(request, route.body)
     response: Response = await route.handler(desk, **arguments)
+    return response
+
+
+def pack(request: Request, response: Response) -> Response:
+    """Not for a page that another site opened: from its size that site might learn what is on it."""
+    is_own = request.headers.get("sec-fetch-site") in ("same-origin", "none")
+    is_long = len(response.body) > PACKED_ABOVE_BYTES and "content-encoding" not in response.headers
+    if is_own and is_long and "gzip" in request.headers.get("accept-encoding", ""):
+        response.body = gzip.compress(response.body, PACKING)
+        response.headers["Content-Length"] = str(len(response.body))
+        response.headers["Content-Encoding"] = "gzip"
     return response
 
 

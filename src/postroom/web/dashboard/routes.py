@@ -1,16 +1,86 @@
 """The pages: a row names whose session a page takes, and the permission that it needs."""
 
-from postroom.accounts.permissions import MANAGING, NOTHING, READING
+from functools import partial
+
+from postroom.accounts.permissions import APPROVING, MANAGING, NOTHING, READING, SENDING, WRITING
 from postroom.web.dashboard import sign_in
 from postroom.web.dashboard.forms import read_form
-from postroom.web.dashboard.pages import frame, home, people
-from postroom.web.routing import POD, Route
+from postroom.web.dashboard.pages import (
+    approvals,
+    drafts,
+    event_log,
+    frame,
+    mail,
+    message,
+    operator,
+    people,
+    settings,
+    start,
+    thread,
+    webhooks,
+)
+from postroom.web.routing import ACCOUNT, POD, Route
+
+page = partial(Route, "GET")
+change = partial(Route, "POST", read=read_form)
 
 PAGES = (
-    Route("GET", "/app", home.show_home, POD, READING),
-    Route("GET", "/app/rail", frame.show_rail, POD, READING),
-    Route("POST", "/app/sign-out", sign_in.sign_out, POD, NOTHING),
-    Route("GET", "/app/sessions", people.list_sessions, POD, READING),
-    Route("POST", "/app/sessions/{session_id}/end", people.end_session, POD, MANAGING),
-    Route("POST", "/app/pause", frame.change_pause, POD, MANAGING, read=read_form),
+    page("/app", start.show_home, POD, READING),
+    page("/app/start", start.show_start, POD, READING),
+    change("/app/start/test-mail", start.send_test_mail, POD, MANAGING),
+    change("/app/start/key", start.create_agent_key, ACCOUNT, MANAGING),
+    change("/app/inboxes", start.create_inbox, POD, MANAGING),
+    page("/app/rail", frame.show_rail, POD, READING),
+    change("/app/pause", frame.change_pause, POD, MANAGING),
+    change("/app/sign-out", sign_in.sign_out, POD, NOTHING),
+    page("/app/mail", mail.show_mail, POD, READING),
+    change("/app/mail/marks", mail.mark, POD, WRITING),
+    page("/app/mail/{thread_id}", thread.show_thread, POD, READING),
+    change("/app/mail/{thread_id}/answer", message.answer, POD, WRITING),
+    page("/app/messages/{message_id}", thread.show_message, POD, READING),
+    page("/app/messages/{message_id}/html", message.show_html, POD, READING),
+    page("/app/messages/{message_id}/raw", message.download_raw, POD, READING),
+    change("/app/messages/{message_id}/retry", message.retry, POD, SENDING),
+    change("/app/messages/{message_id}/cancel", message.cancel, POD, WRITING),
+    change("/app/messages/{message_id}/suppress", message.suppress_sender, ACCOUNT, MANAGING),
+    page("/app/sessions", people.list_sessions, POD, READING),
+    change("/app/sessions/{session_id}/end", people.end_session, POD, MANAGING),
+    page("/app/approvals", approvals.show_approvals, POD, READING),
+    change("/app/approvals/several", approvals.approve_several, POD, APPROVING),
+    change("/app/approvals/{message_id}", approvals.decide, POD, APPROVING),
+    page("/app/drafts", drafts.show_drafts, POD, READING),
+    change("/app/drafts/{draft_id}/send", drafts.send_draft, POD, WRITING),
+    change("/app/drafts/{draft_id}/delete", drafts.delete_draft, POD, WRITING),
+    change("/app/scheduled/{message_id}", drafts.reschedule, POD, SENDING),
+    change("/app/scheduled/{message_id}/cancel", drafts.cancel_scheduled, POD, WRITING),
+    page("/app/events", event_log.show_events, POD, READING),
+    page("/app/webhooks", webhooks.show_webhooks, ACCOUNT, READING),
+    change("/app/webhooks", webhooks.set_webhook, ACCOUNT, MANAGING),
+    change("/app/webhooks/test", webhooks.test_webhook, ACCOUNT, MANAGING),
+    change("/app/webhooks/rotate", webhooks.rotate_secret, ACCOUNT, MANAGING),
+    change("/app/webhooks/remove", webhooks.remove_webhook, ACCOUNT, MANAGING),
+    change("/app/webhooks/again", webhooks.send_failed_again, ACCOUNT, MANAGING),
+    change("/app/webhooks/deliveries/{delivery_id}/again", webhooks.send_again, ACCOUNT, MANAGING),
+    page("/app/settings", settings.show_settings, POD, READING),
+    change("/app/settings/approval", settings.set_approval, ACCOUNT, MANAGING),
+    page("/app/settings/keys", settings.show_keys, ACCOUNT, READING),
+    change("/app/settings/keys", settings.create_key, ACCOUNT, MANAGING),
+    change("/app/settings/keys/{key_id}/revoke", settings.revoke_key, ACCOUNT, MANAGING),
+    page("/app/settings/pods", settings.show_pods, ACCOUNT, READING),
+    change("/app/settings/pods", settings.create_pod, ACCOUNT, MANAGING),
+    change("/app/settings/pods/{pod_id}/delete", settings.delete_pod, ACCOUNT, MANAGING),
+    page("/app/settings/policy", settings.show_policy, POD, READING),
+    change("/app/settings/policy/mode", settings.set_mode, POD, MANAGING),
+    change("/app/settings/policy/rules", settings.add_rule, POD, MANAGING),
+    change("/app/settings/policy/rules/{rule_id}/remove", settings.remove_rule, POD, MANAGING),
+    page("/app/settings/suppressions", settings.show_suppressions, ACCOUNT, READING),
+    change("/app/settings/suppressions", settings.suppress, ACCOUNT, MANAGING),
+    change("/app/settings/suppressions/remove", settings.unsuppress, ACCOUNT, MANAGING),
+    page("/app/settings/domains", settings.show_domains, POD, READING),
+    change("/app/settings/domains", settings.add_domain, POD, MANAGING),
+    change("/app/settings/domains/{domain_id}/check", settings.check_domain, POD, MANAGING),
+    page("/app/settings/audit", settings.show_audit, POD, MANAGING),
+    page("/app/operator", operator.show_operator, ACCOUNT, MANAGING),
+    change("/app/operator/again", operator.try_again, ACCOUNT, MANAGING),
+    change("/app/operator/accounts", operator.create_account, ACCOUNT, MANAGING),
 )

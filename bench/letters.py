@@ -1,0 +1,54 @@
+"""Mails of made-up words, as unevenly used as those of a language."""
+
+import random
+from dataclasses import dataclass, field
+
+VOWELS, CONSONANTS = "aeiou", "bcdfghklmnprstvw"
+WORDS = 40_000
+NAMES = 2_000
+
+
+@dataclass(slots=True)
+class Writer:
+    random: random.Random
+    words: list[str] = field(init=False)
+    weights: list[float] = field(init=False)
+    phrases: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.words = list(dict.fromkeys(self._make() for _ in range(WORDS * 2)))[:WORDS]
+        total = 0.0
+        self.weights = [total := total + 1 / (rank + 3) for rank in range(len(self.words))]
+
+    def _make(self) -> str:
+        syllables = self.random.choices((1, 2, 3, 4), (1, 4, 4, 1))[0]
+        return "".join(
+            self.random.choice(CONSONANTS) + self.random.choice(VOWELS) for _ in range(syllables)
+        ) + self.random.choice(("", "", "n", "s", "r"))
+
+    def _some(self, count: int) -> list[str]:
+        return self.random.choices(self.words, cum_weights=self.weights, k=count)
+
+    def subject(self) -> str:
+        return " ".join(self._some(self.random.randint(2, 8)))
+
+    def text(self) -> str:
+        """About 900 characters."""
+        words = self._some(self.random.randint(40, 260))
+        if self.random.random() < 0.01:
+            start = self.random.randrange(len(words) - 2)
+            self.phrases = [*self.phrases[-500:], " ".join(words[start : start + 2])]
+        return " ".join(words)
+
+    def sender(self) -> str:
+        name = self.name()
+        return f"{name.title()} <{name}@{self.words[self.random.randrange(500)]}.example>"
+
+    def name(self) -> str:
+        return self.words[-1 - self.random.randrange(NAMES)]
+
+    def word(self) -> str:
+        return self._some(1)[0]
+
+    def phrase(self) -> str:
+        return self.random.choice(self.phrases)

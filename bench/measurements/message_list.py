@@ -1,0 +1,81 @@
+"""Lists of 20 messages a second over keep-alive, beside bare Starlette that gives back the stored JSON."""
+
+import urllib.request
+from dataclasses import dataclass
+
+import msgspec
+
+from bench.http_load import Load, LoadReport, get_request, run_load
+from bench.peers import stored_json
+from bench.processes import HOST, Server, free_port, running, running_postroom, scratch_folder
+from bench.results import Result, at_least_times_peer
+from bench.rounds import alternate, compare
+from bench.seeding import seed
+from bench.smtp_load import SmtpLoad, run_smtp_load
+
+MESSAGES = 20
+MAIL_BYTES = 2_000
+REQUESTS_OF_A_KEY = 800  # an account may make 1,000 a minute
+
+
+@dataclass(frozen=True, slots=True)
+class ListLoad:
+    connections: int
+    requests: int
+    rounds: int
+
+    @property
+    def keys_needed(self) -> int:
+        return 1 + (self.rounds + 1) * self.requests // REQUESTS_OF_A_KEY
+
+
+LOAD = ListLoad(connections=32, requests=4_000, rounds=5)
+
+
+def measure(load: ListLoad = LOAD) -> list[Result]:
+    with scratch_folder() as folder:
+        tokens = seed(folder / "data", load.keys_needed, inboxes_each=1)
+        with running_postroom(folder / "data") as postroom:
+            for number in range(len(tokens)):
+                recipient = f"bench-{number}-0@postroom.localhost"
+                run_smtp_load(
+                    SmtpLoad(postroom.smtp_port, recipient, 2, MESSAGES, MAIL_BYTES, run=str(number))
+                )
+            paths = [
+                f"/v1/inboxes/{_inbox_of(postroom, token)}/messages?limit={MESSAGES}" for token in tokens
+            ]
+            page = folder / "page.json"
+            page.write_bytes(_fetch(postroom, paths[0], tokens[0]))
+            port = free_port()
+            with running("bench.peers.stored_json", [str(page), HOST, str(port)], port) as peer:
+                asked = [get_request(path, token) for path, token in zip(paths, tokens, strict=True)]
+                return [_compare(asked, load, postroom, peer)]
+
+
+def _compare(asked: list[str], load: ListLoad, postroom: Server, peer: Server) -> Result:
+    def run(server: Server) -> LoadReport:
+        return run_load(Load(server.port, asked, load.connections, load.requests))
+
+    pairs = alternate(load.rounds, lambda: run(postroom), lambda: run(peer))
+    rate = compare(pairs, lambda report: report.per_second)
+    return Result(
+        f"list of {MESSAGES} messages",
+        rate.value,
+        "requests/s",
+        at_least_times_peer(0.5),
+        rate.peer(stored_json.NAME),
+    )
+
+
+def _inbox_of(server: Server, token: str) -> str:
+
+    inbox_id: str = msgspec.json.decode(_fetch(server, "/v1/inboxes", token))["data"][0]["id"]
+    return inbox_id
+
+
+def _fetch(server: Server, path: str, token: str) -> bytes:
+    headers = {"Authorization": f"Bearer {token}"}
+    request = urllib.request.Request(f"http://{HOST}:{server.port}{path}", headers=headers)
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        body: bytes = answer.read()
+        return body

@@ -1,0 +1,166 @@
+"""The audit log: who decided what, when and from which address. Written with the change, never altered."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from postroom import ids
+from postroom.accounts.actors import THE_OPERATOR, Actor
+from postroom.accounts.reach import Reach
+from postroom.clock import DAY, MINUTE
+from postroom.storage.database import Row, Tx
+
+LIFETIME = 365 * DAY
+REFUSED = "refused"  # the action of an attempt that a permission, a scope or a rule did not allow
+VALUE_CHARACTERS = 8_000
+TARGET_CHARACTERS = 400
+COUNTED_BEYOND_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    id: str
+    pod_id: str | None
+    inbox_id: str | None
+    actor: Actor
+    address: str  # the network's, from which it was asked for
+    action: str
+    target: str
+    before: str | None
+    after: str | None
+    count: int
+    created_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Entry":
+        return cls(
+            row["id"],
+            row["pod_id"],
+            row["inbox_id"],
+            Actor(row["actor_type"], row["actor_id"], row["actor_name"]),
+            row["address"],
+            row["action"],
+            row["target"],
+            row["before"],
+            row["after"],
+            row["count"],
+            row["created_at"],
+        )
+
+
+def record(
+    tx: Tx,
+    actor: Actor,
+    action: str,
+    target: str,
+    within: Reach,
+    now: int,
+    *,
+    address: str = "",
+    before: object = None,
+    after: object = None,
+) -> None:
+    """In the transaction of the change. `within` says where it happened: an account, a pod or an inbox."""
+    _insert(tx, actor, action, target, within, now, address, _encode(before), _encode(after), None)
+
+
+def record_command(tx: Tx, action: str, target: str, account_id: str, now: int) -> None:
+    """A decision of the operator, by a command on the machine itself."""
+    record(tx, THE_OPERATOR, action, target, Reach(account_id), now)
+
+
+def record_refusal(
+    tx: Tx, actor: Actor, target: str, within: Reach, now: int, *, address: str = "", after: object = None
+) -> None:
+    """One row a minute for each actor and target, with a count: nobody fills the log by trying again."""
+    minute = now // MINUTE
+    counted = tx.run(
+        "update audit set count = count + 1 where account_id = :account_id and actor_id = :actor_id"
+        " and action = :action and target = :target and minute = :minute and minute is not null",
+        account_id=within.account_id,
+        actor_id=actor.id,
+        action=REFUSED,
+        target=target[:TARGET_CHARACTERS],
+        minute=minute,
+    )
+    if not counted:
+        _insert(tx, actor, REFUSED, target, within, now, address, None, _encode(after), minute)
+
+
+def _insert(
+    tx: Tx,
+    actor: Actor,
+    action: str,
+    target: str,
+    within: Reach,
+    now: int,
+    address: str,
+    before: str | None,
+    after: str | None,
+    minute: int | None,
+) -> None:
+    tx.run(
+        "insert into audit (id, account_id, pod_id, inbox_id, actor_type, actor_id, actor_name, address,"
+        " action, target, before, after, count, minute, created_at) values (:id, :account_id, :pod_id,"
+        " :inbox_id, :actor_type, :actor_id, :actor_name, :address, :action, :target, :before, :after, 1,"
+        " :minute, :now)"
+        " on conflict (account_id, actor_id, action, target, minute) where minute is not null"
+        " do update set count = audit.count + 1",
+        id=ids.new(ids.AUDIT, now),
+        account_id=within.account_id,
+        pod_id=within.pod_id,
+        inbox_id=within.inbox_id,
+        actor_type=actor.type,
+        actor_id=actor.id,
+        actor_name=actor.name,
+        address=address,
+        action=action,
+        target=target[:TARGET_CHARACTERS],
+        before=before,
+        after=after,
+        minute=minute,
+        now=now,
+    )
+
+
+def _encode(value: object) -> str | None:
+    """What is too long to keep is named by its length."""
+    if value is None:
+        return None
+    encoded = msgspec.json.encode(value).decode()
+    if len(encoded) <= VALUE_CHARACTERS:
+        return encoded
+    return msgspec.json.encode({"omitted": f"{len(encoded)} characters"}).decode()
+
+
+def list_within(
+    tx: Tx,
+    reach: Reach,
+    since: int | None,
+    until: int | None,
+    actor_id: str | None,
+    action: str | None,
+    limit: int,
+    offset: int,
+) -> tuple[list[Entry], int]:
+    """Newest first. The total stops counting at a thousand more than the page shows."""
+    asked = {"account_id": reach.account_id, "pod_id": reach.pod_id, "inbox_id": reach.inbox_id}
+    asked |= {"actor_id": actor_id, "action": action}
+    params: dict[str, object] = {name: value for name, value in asked.items() if value is not None}
+    wanted = " and ".join(f"{name} = :{name}" for name in params)
+    if since is not None:
+        wanted, params["since"] = f"{wanted} and created_at >= :since", since
+    if until is not None:
+        wanted, params["until"] = f"{wanted} and created_at < :until", until
+    rows = tx.all(
+        f"select * from audit where {wanted} order by created_at desc, id desc limit :limit offset :offset",
+        limit=limit,
+        offset=offset,
+        **params,
+    )
+    counted = tx.one(
+        f"select count(*) as total from (select 1 from audit where {wanted} limit :most) as counted",
+        most=offset + limit + COUNTED_BEYOND_PAGE,
+        **params,
+    )
+    return [Entry.from_row(row) for row in rows], int(counted["total"]) if counted else 0

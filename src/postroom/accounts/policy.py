@@ -1,0 +1,364 @@
+"""Policies: who may write to an inbox and whom it may write to. Account, pod and inbox each only narrow."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from postroom import ids
+from postroom.accounts.reach import Reach
+from postroom.errors import BadRequest, NotFound, RecipientNotAllowed
+from postroom.mail import address_rules
+from postroom.storage.database import Row, Tx, one_of
+
+INBOUND, OUTBOUND = "inbound", "outbound"
+DIRECTIONS = (INBOUND, OUTBOUND)
+NONE, ALLOWLIST, INHERIT = "none", "allowlist", "inherit"
+MODES = (NONE, ALLOWLIST, INHERIT)
+ALLOW, BLOCK = "allow", "block"
+TYPES = (ALLOW, BLOCK)
+RULES_LIMIT = 1000  # of one level and direction
+VALUES_AT_ONCE = 500
+BLOCKED, REFUSED, RELEASED = "blocked", "refused", "released"
+ACTIONS = (BLOCKED, REFUSED, RELEASED)
+COUNTED_BEYOND_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    id: str
+    type: str
+    value: str
+    created_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Rule":
+        return cls(row["id"], row["type"], row["value"], row["created_at"])
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Of one level in one direction."""
+
+    mode: str
+    rules: list[Rule]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An address that may not, and the rule that says so; none where no level's list allows it."""
+
+    within: Reach
+    address: str
+    rule: str | None
+
+
+def scope_of(reach: Reach) -> str:
+    return reach.inbox_id or reach.pod_id or reach.account_id
+
+
+def get(tx: Tx, within: Reach, direction: str) -> Policy:
+    row = tx.one(
+        "select mode from policies where scope_id = :id and direction = :direction",
+        id=scope_of(within),
+        direction=direction,
+    )
+    rows = tx.all(
+        "select * from policy_rules where scope_id = :id and direction = :direction order by created_at, id",
+        id=scope_of(within),
+        direction=direction,
+    )
+    return Policy(INHERIT if row is None else row["mode"], [Rule.from_row(row) for row in rows])
+
+
+def set_mode(tx: Tx, within: Reach, direction: str, mode: str) -> None:
+    if mode not in MODES:
+        raise BadRequest(f"mode is one of {', '.join(MODES)}.", field="mode")
+    _keep(tx, within, direction, mode=mode)
+
+
+def add_rule(tx: Tx, within: Reach, direction: str, kind: str, value: str, now: int) -> Rule:
+    """One that is there already stays as it is."""
+    rule = Rule(ids.new(ids.RULE, now), require_type(kind), require_value(value), now)
+    _keep(tx, within, direction, added=1)
+    tx.run(
+        "insert into policy_rules (id, account_id, scope_id, direction, type, value, created_at)"
+        " values (:id, :account_id, :scope_id, :direction, :type, :value, :now)"
+        " on conflict (scope_id, direction, value, type) do nothing",
+        id=rule.id,
+        account_id=within.account_id,
+        scope_id=scope_of(within),
+        direction=direction,
+        type=kind,
+        value=rule.value,
+        now=now,
+    )
+    row = tx.one(
+        "select * from policy_rules where scope_id = :scope_id and direction = :direction"
+        " and value = :value and type = :type",
+        scope_id=scope_of(within),
+        direction=direction,
+        value=rule.value,
+        type=kind,
+    )
+    assert row is not None
+    if row["id"] != rule.id:
+        _keep(tx, within, direction, added=-1)
+    return Rule.from_row(row)
+
+
+def remove_rule(tx: Tx, within: Reach, rule_id: str) -> Rule:
+    row = ids.is_id(ids.RULE, rule_id) and tx.one(
+        "delete from policy_rules where id = :id and scope_id = :scope_id returning *",
+        id=rule_id,
+        scope_id=scope_of(within),
+    )
+    if not row:
+        raise NotFound("No such rule.")
+    _keep(tx, within, row["direction"], added=-1)
+    return Rule.from_row(row)
+
+
+def replace(
+    tx: Tx, within: Reach, direction: str, mode: str, rules: Sequence[tuple[str, str]], now: int
+) -> None:
+    """`rules` are pairs of type and value."""
+    tx.run(
+        "delete from policy_rules where scope_id = :id and direction = :direction",
+        id=scope_of(within),
+        direction=direction,
+    )
+    tx.run(
+        "delete from policies where scope_id = :id and direction = :direction",
+        id=scope_of(within),
+        direction=direction,
+    )
+    set_mode(tx, within, direction, mode)
+    for kind, value in rules:
+        add_rule(tx, within, direction, kind, value, now)
+
+
+def require_type(kind: str) -> str:
+    if kind not in TYPES:
+        raise BadRequest("type is allow or block.", field="type")
+    return kind
+
+
+def require_value(value: str) -> str:
+    try:
+        return address_rules.read(value)
+    except ValueError as error:
+        raise BadRequest(f"value is no rule: {error}", field="value") from None
+
+
+def _keep(tx: Tx, within: Reach, direction: str, mode: str | None = None, added: int = 0) -> None:
+    """A row stands for each level that restricts anything, and for no other: most mail finds none."""
+    row = tx.one(
+        "insert into policies (scope_id, direction, account_id, mode, rule_count)"
+        " values (:scope_id, :direction, :account_id, :new_mode, :added)"
+        " on conflict (scope_id, direction) do update set rule_count = policies.rule_count + :added,"
+        f" mode = {'policies.mode' if mode is None else ':new_mode'} returning mode, rule_count",
+        scope_id=scope_of(within),
+        direction=direction,
+        account_id=within.account_id,
+        new_mode=mode or INHERIT,
+        added=added,
+    )
+    assert row is not None
+    if row["rule_count"] > RULES_LIMIT:
+        raise BadRequest(f"A policy has at most {RULES_LIMIT} rules in each direction.", field="rules")
+    if row["mode"] == INHERIT and row["rule_count"] == 0:
+        tx.run(
+            "delete from policies where scope_id = :id and direction = :direction",
+            id=scope_of(within),
+            direction=direction,
+        )
+
+
+def require_recipients(tx: Tx, sends: Sequence[tuple[Reach, Iterable[str]]]) -> None:
+    """Pairs of the inbox that sends and the addresses."""
+    refusals = find_refusals(tx, OUTBOUND, sends)
+    if refusals:
+        address, inbox_id = refusals[0].address, refusals[0].within.inbox_id
+        raise RecipientNotAllowed(
+            f"The policy does not let this inbox write to {address}.", recipient=address, inboxId=inbox_id
+        )
+
+
+def find_refused(tx: Tx, inbox: Reach, addresses: Iterable[str]) -> list[Refusal]:
+    """Those of the addresses to which an inbox may not write."""
+    return find_refusals(tx, OUTBOUND, [(inbox, addresses)])
+
+
+def find_refusals(
+    tx: Tx, direction: str, asked: Sequence[tuple[Reach, Iterable[str]]], meets_allow: bool = True
+) -> list[Refusal]:
+    """One look where nothing restricts. `meets_allow` is false for mail that may be forged."""
+    modes = find_modes(tx, direction, [inbox for inbox, _ in asked])
+    if not modes:
+        return []
+    pairs = [(inbox, address) for inbox, addresses in asked for address in addresses]
+    met = {address: address_rules.met_by(address) for _, address in pairs}
+    rules = _find_rules(
+        tx, direction, sorted(modes), sorted({value for found in met.values() for value in found})
+    )
+    refusals = (
+        _judge(
+            inbox,
+            address,
+            [level for level in levels_of(inbox) if level in modes],
+            modes,
+            rules,
+            met,
+            meets_allow,
+        )
+        for inbox, address in pairs
+    )
+    return [refusal for refusal in refusals if refusal is not None]
+
+
+Rules = dict[tuple[str, str], set[str]]  # the types of the rules of a level for a value
+
+
+def _judge(
+    inbox: Reach,
+    address: str,
+    levels: list[str],
+    modes: dict[str, str],
+    rules: Rules,
+    met: dict[str, list[str]],
+    meets_allow: bool,
+) -> Refusal | None:
+    """A block at any level stops; each level with a list must itself allow."""
+    for level in levels:
+        for value in met[address]:
+            if BLOCK in rules[level, value]:
+                return Refusal(inbox, address, value)
+    for level in levels:
+        is_allowed = meets_allow and any(ALLOW in rules[level, value] for value in met[address])
+        if modes[level] == ALLOWLIST and not is_allowed:
+            return Refusal(inbox, address, None)
+    return None
+
+
+def levels_of(inbox: Reach) -> list[str]:
+    return [level for level in (inbox.account_id, inbox.pod_id, inbox.inbox_id) if level is not None]
+
+
+def find_modes(tx: Tx, direction: str, inboxes: Iterable[Reach]) -> dict[str, str]:
+    """Of the levels above these inboxes that restrict anything."""
+    levels = sorted({level for inbox in inboxes for level in levels_of(inbox)})
+    found: dict[str, str] = {}
+    for start in range(0, len(levels), VALUES_AT_ONCE):
+        is_asked, asked = one_of("scope_id", levels[start : start + VALUES_AT_ONCE])
+        rows = tx.all(
+            f"select scope_id, mode from policies where direction = :direction and {is_asked}",
+            direction=direction,
+            **asked,
+        )
+        found |= {row["scope_id"]: row["mode"] for row in rows}
+    return found
+
+
+def _find_rules(tx: Tx, direction: str, levels: Sequence[str], values: Sequence[str]) -> Rules:
+    found: Rules = defaultdict(set)
+    for level in levels:
+        for start in range(0, len(values), VALUES_AT_ONCE):
+            is_met, met = one_of("value", values[start : start + VALUES_AT_ONCE])
+            rows = tx.all(
+                "select value, type from policy_rules where scope_id = :level and direction = :direction"
+                f" and {is_met}",
+                level=level,
+                direction=direction,
+                **met,
+            )
+            for row in rows:
+                found[level, row["value"]].add(row["type"])
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """What a policy stopped, or what was let in after all."""
+
+    at: int
+    action: str
+    direction: str
+    address: str
+    rule: str | None
+    inbox_id: str
+    message_id: str | None
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Stop":
+        return cls(
+            row["created_at"],
+            row["action"],
+            row["direction"],
+            row["address"],
+            row["rule"],
+            row["inbox_id"],
+            row["message_id"],
+        )
+
+
+def record_stop(
+    tx: Tx, action: str, direction: str, refusal: Refusal, now: int, message_id: str | None = None
+) -> None:
+    within = refusal.within
+    tx.run(
+        "insert into policy_audit (id, account_id, pod_id, inbox_id, action, direction, address, rule,"
+        " message_id, created_at) values (:id, :account_id, :pod_id, :inbox_id, :action, :direction,"
+        " :address, :rule, :message_id, :now)",
+        id=ids.new(ids.AUDIT, now),
+        account_id=within.account_id,
+        pod_id=within.pod_id,
+        inbox_id=within.inbox_id,
+        action=action,
+        direction=direction,
+        address=refusal.address[:320],
+        rule=refusal.rule,
+        message_id=message_id,
+        now=now,
+    )
+
+
+def list_stops(
+    tx: Tx,
+    within: Reach,
+    action: str | None,
+    direction: str | None,
+    since: int | None,
+    until: int | None,
+    limit: int,
+    offset: int,
+) -> tuple[list[Stop], int]:
+    """Newest first. The total stops counting at a thousand more than the page shows."""
+    if within.inbox_id is not None:
+        wanted, params = "inbox_id = :within", {"within": within.inbox_id}
+    elif within.pod_id is not None:
+        wanted, params = "pod_id = :within", {"within": within.pod_id}
+    else:
+        wanted, params = "account_id = :within", {"within": within.account_id}
+    filters: dict[str, tuple[str, object]] = {
+        "action": ("action = :action", action),
+        "direction": ("direction = :direction", direction),
+        "since": ("created_at >= :since", since),
+        "until": ("created_at < :until", until),
+    }
+    given: dict[str, object] = {**params}
+    for name, (clause, value) in filters.items():
+        if value is not None:
+            wanted, given[name] = f"{wanted} and {clause}", value
+    rows = tx.all(
+        f"select * from policy_audit where {wanted}"
+        " order by created_at desc, id desc limit :limit offset :offset",
+        limit=limit,
+        offset=offset,
+        **given,
+    )
+    counted = tx.one(
+        f"select count(*) as total from (select 1 from policy_audit where {wanted} limit :most) as counted",
+        most=offset + limit + COUNTED_BEYOND_PAGE,
+        **given,
+    )
+    return [Stop.from_row(row) for row in rows], int(counted["total"]) if counted else 0

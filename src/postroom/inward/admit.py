@@ -1,0 +1,105 @@
+"""Mail that a policy kept back: judged once its sender is known, and let in or left outside."""
+
+import msgspec
+from msgspec import Struct
+
+from postroom.accounts import policy
+from postroom.accounts.policy import INBOUND, Refusal
+from postroom.clock import to_iso
+from postroom.events.announce import announce
+from postroom.events.kinds import MESSAGE_BLOCKED, MESSAGE_RECEIVED
+from postroom.events.payload import News
+from postroom.mail.parse import MAX_SENDERS
+from postroom.mailbox import attachments, documents, inboxes, indexing, messages, threads
+from postroom.mailbox.documents import Document
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.messages import Message
+from postroom.storage.database import Tx
+
+FORGED = "fail"  # what DMARC says of mail that is not from whom it says
+
+
+class Names(Struct, frozen=True):
+    """What a mail answers and who takes part in it, kept until it is let in."""
+
+    in_reply_to: list[str]
+    references: list[str]
+    participants: list[str]
+    from_address: str
+    senders: list[str]
+
+
+def keep(tx: Tx, kept: list[tuple[str, Names]]) -> None:
+    """Pairs of message and names."""
+    tx.many(
+        "insert into blocked_mails (message_id, names) values :rows",
+        [(message_id, msgspec.json.encode(names).decode()) for message_id, names in kept],
+    )
+
+
+def find_refusal(tx: Tx, inbox: Inbox, document: Document, senders: list[str]) -> Refusal | None:
+    """Every From address must pass; mail without any passes no list, and mail with too many nothing."""
+    if len(senders) > MAX_SENDERS and policy.find_modes(tx, INBOUND, [inbox.reach]):
+        return Refusal(inbox.reach, senders[0], None)
+    asked = [(inbox.reach, senders or [""])]
+    refusals = policy.find_refusals(tx, INBOUND, asked, meets_allow=is_genuine(document))
+    return refusals[0] if refusals else None
+
+
+def is_genuine(document: Document) -> bool:
+    return document.auth is None or document.auth.dmarc != FORGED
+
+
+def decide(tx: Tx, inbox: Inbox, message: Message, document: Document, base_url: str, now: int) -> list[str]:
+    """Lets a mail in that was kept back, or leaves it outside. Gives the bells to ring."""
+    names = get_names(tx, message.id)
+    refusal = find_refusal(tx, inbox, document, names.senders)
+    if refusal is None:
+        return let_in(tx, inbox, document, names, message.created_at, base_url, now)
+    inboxes.count(tx, inbox.id, blocked=1)
+    policy.record_stop(tx, policy.BLOCKED, INBOUND, refusal, now, message.id)
+    return tell(tx, inbox, MESSAGE_BLOCKED, document, base_url, now)
+
+
+def release(tx: Tx, inbox: Inbox, message: Message, base_url: str, now: int) -> list[str]:
+    """As if it came now, whatever the policy says. Gives the bells to ring."""
+    names = get_names(tx, message.id)
+    inboxes.count(tx, inbox.id, blocked=-1)
+    refusal = Refusal(inbox.reach, names.from_address, None)
+    policy.record_stop(tx, policy.RELEASED, INBOUND, refusal, now, message.id)
+    document = msgspec.structs.replace(documents.decode(message.document), created_at=to_iso(now))
+    return let_in(tx, inbox, document, names, now, base_url, now)
+
+
+def let_in(
+    tx: Tx, inbox: Inbox, document: Document, names: Names, came_at: int, base_url: str, now: int
+) -> list[str]:
+    """Into its thread, counted and announced like any other mail."""
+    inboxes.count(tx, inbox.id, inbound=1)
+    tx.run("delete from blocked_mails where message_id = :id", id=document.id)
+    joined = threads.resolve(tx, inbox.id, names.in_reply_to, names.references)
+    is_new_participant = False
+    if joined is None:
+        thread = threads.new(inbox, document.subject, is_read=False, now=came_at)
+        threads.add_all(tx, [thread])
+        inboxes.count(tx, inbox.id, new_threads=1, unread=1)
+    else:
+        is_new_participant = not threads.has_participant(tx, joined.id, names.from_address)
+        thread = threads.add_message(tx, joined, is_read=False, now=came_at)
+    threads.add_participants(tx, [(thread.id, address) for address in names.participants])
+    inboxes.add_correspondents(tx, [(inbox.id, names.from_address, is_genuine(document))])
+    threaded = msgspec.structs.replace(document, thread_id=thread.id, new_participant=is_new_participant)
+    messages.let_in(tx, threaded, came_at)
+    indexing.enqueue_all(tx, [document.id])
+    return tell(tx, inbox, MESSAGE_RECEIVED, threaded, base_url, now)
+
+
+def get_names(tx: Tx, message_id: str) -> Names:
+    row = tx.one("select names from blocked_mails where message_id = :id", id=message_id)
+    assert row is not None, "a mail that was kept back has its names kept"
+    return msgspec.json.decode(row["names"], type=Names)
+
+
+def tell(tx: Tx, inbox: Inbox, kind: str, document: Document, base_url: str, now: int) -> list[str]:
+    files = attachments.list_of_messages(tx, [document.id]).get(document.id, [])
+    return announce(tx, News(inbox.account_id, inbox.pod_id, kind, document, files, now), base_url)

@@ -1,0 +1,358 @@
+"""The search index, kept up with the messages by a job after the commit, in batches that are whole.
+
+Who stores, changes or removes a message asks for it in the same transaction. Mail from before there was an
+index, or from before its tokens changed, is gone through once, newest first, while nothing newer waits.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from postroom import ids, log
+from postroom.clock import SECOND
+from postroom.errors import Unavailable
+from postroom.mail import index_entry, tokens
+from postroom.mail.index_entry import IndexEntry, Searchable
+from postroom.mailbox import attachments, documents, messages
+from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.documents import Document
+from postroom.mailbox.messages import OUTBOUND, Message
+from postroom.resources import Resources
+from postroom.storage.database import Database, Row, Tx, one_of
+
+IDLE_SECONDS = 0.5
+LOOK_SECONDS = 60.0
+LEASE = 15 * SECOND
+BATCH = 48
+BATCH_CHARACTERS = 2_000_000
+COUNTED_WAITING = 10_000
+BEHIND_ALL = "msg_g"  # behind the last id there can be
+REALM_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+REALM_WIDTH = 4
+HAS_FILES, SENT, BLOCKED = "a", "s", "b"  # scopes of the index, beside the one of an inbox
+
+
+def inbox_scope(inbox_id: str) -> str:
+    return f"i{inbox_id[4:]}"
+
+
+def enqueue_all(tx: Tx, message_ids: Iterable[str]) -> None:
+    """These have been stored, changed or removed."""
+    tx.many(
+        "insert into search_queue (message_id, turn) values :rows"
+        " on conflict (message_id) do update set turn = search_queue.turn + 1",
+        [(message_id, 0) for message_id in sorted(set(message_ids))],
+    )
+
+
+def to_searchable(document: Document, files: Sequence[Attachment]) -> Searchable:
+    return Searchable(
+        subject=document.subject,
+        sender=document.from_addr,
+        recipients=[document.header_to, *document.cc, document.to_addr],
+        text=document.body_text,
+        filenames=[file.filename for file in files],
+        file_texts=[file.parsed_text for file in files if file.parsed_text],
+    )
+
+
+def realm_of(number: int) -> str:
+    digits = ""
+    while number:
+        number, digit = divmod(number, len(REALM_DIGITS))
+        digits = REALM_DIGITS[digit] + digits
+    return digits.rjust(REALM_WIDTH, "0")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Entries by message, None for one that is gone. With `cursor` it is of earlier mail, down to there."""
+
+    turns: list[tuple[str, int]]
+    entries: dict[str, IndexEntry | None]
+    new_pods: dict[str, str]  # pods of mail that could not be read yet, with their accounts
+    cursor: str | None = None
+
+    @property
+    def is_of_earlier_mail(self) -> bool:
+        return self.cursor is not None
+
+
+async def keep_indexed(resources: Resources) -> None:
+    """Runs until cancelled."""
+    holder = ids.trace()
+    while True:
+        started = time.monotonic()
+        try:
+            is_busy = await step(resources.db, holder, resources.now())
+        except Exception as error:
+            resources.loops.failed("search", error)
+            is_busy = False
+        else:
+            resources.loops.works("search")
+        # As long a rest as the work took: when mail comes faster than that, intake goes first.
+        await asyncio.sleep(time.monotonic() - started if is_busy else IDLE_SECONDS)
+
+
+async def step(db: Database, holder: str, now: int) -> bool:
+    """Whether there may be more to do."""
+    if not await db.read(has_work, holder, now):
+        return False
+    batch = await db.read_long(prepare, LOOK_SECONDS)
+    if batch is None:
+        return await db.write(begin_anew, holder, now)
+    if batch.new_pods:
+        await db.write(add_realms, batch.new_pods)
+        return True
+    return await store_whole_or_one_by_one(db, batch, holder, now)
+
+
+async def store_whole_or_one_by_one(db: Database, batch: Batch, holder: str, now: int) -> bool:
+    """An entry that a database refuses must not keep all others out: its mail is found by its place alone."""
+    try:
+        return await db.write(store, batch, holder, now)
+    except Unavailable:
+        raise
+    except Exception:
+        log.get().exception("a batch of the search index was refused")
+    for part in _one_by_one(batch):
+        try:
+            await db.write(store, part, holder, now)
+        except Unavailable:
+            raise
+        except Exception:
+            log.get().exception("a message cannot be indexed", message=min(part.entries))
+            await db.write(store, _without_words(part), holder, now)
+    return True
+
+
+def _one_by_one(batch: Batch) -> Iterator[Batch]:
+    turns = dict(batch.turns)
+    for message_id, entry in sorted(batch.entries.items(), reverse=batch.is_of_earlier_mail):
+        own_turns = [(message_id, turns[message_id])] if message_id in turns else []
+        yield Batch(own_turns, {message_id: entry}, {}, message_id if batch.is_of_earlier_mail else None)
+
+
+def _without_words(part: Batch) -> Batch:
+    emptied = {
+        message_id: None if entry is None else IndexEntry(entry.realm, scopes=entry.scopes)
+        for message_id, entry in part.entries.items()
+    }
+    return replace(part, entries=emptied)
+
+
+def has_work(tx: Tx, holder: str, now: int) -> bool:
+    state = _state(tx)
+    if state["holder"] != holder and state["held_until"] > now:
+        return False
+    if state["version"] != tokens.VERSION or state["cursor"]:
+        return True
+    return tx.one("select 1 as found from search_queue limit 1") is not None
+
+
+def _state(tx: Tx) -> Row:
+    row = tx.one("select * from search_state where name = 'index'")
+    assert row is not None
+    return row
+
+
+def prepare(tx: Tx) -> Batch | None:
+    """Reads what is next and makes its entries. None: all mail has to be gone through anew."""
+    state = _state(tx)
+    if state["version"] != tokens.VERSION:
+        return None
+    rows = tx.all("select message_id, turn from search_queue order by message_id limit :limit", limit=BATCH)
+    if rows:
+        turns = {row["message_id"]: int(row["turn"]) for row in rows}
+        entries, new_pods = _make_entries(tx, list(turns))
+        return Batch([(each, turns[each]) for each in entries], entries, new_pods)
+    earlier = tx.all(
+        "select id from messages where id < :cursor order by id desc limit :limit",
+        cursor=state["cursor"],
+        limit=BATCH,
+    )
+    entries, new_pods = _make_entries(tx, [row["id"] for row in earlier])
+    return Batch([], entries, new_pods, cursor=min(entries, default=""))
+
+
+def _make_entries(tx: Tx, message_ids: Sequence[str]) -> tuple[dict[str, IndexEntry | None], dict[str, str]]:
+    """As many as are of a bearable size together, at least one."""
+    entries: dict[str, IndexEntry | None] = {}
+    new_pods: dict[str, str] = {}
+    size = 0
+    for message_id, row in _rows(tx, message_ids):
+        if size > BATCH_CHARACTERS:
+            break
+        if row is None:
+            entries[message_id] = None
+        elif row["number"] is None:
+            new_pods[row["pod_id"]] = row["account_id"]
+        else:
+            mail = _read(tx, Message.from_row(row))
+            size += len(mail.text) + sum(map(len, mail.file_texts))
+            entries[message_id] = index_entry.of_mail(mail, realm_of(row["number"]), _scopes(row))
+    return entries, new_pods
+
+
+def _rows(tx: Tx, message_ids: Sequence[str]) -> Iterator[tuple[str, Row | None]]:
+    for message_id in message_ids:
+        yield (
+            message_id,
+            tx.one(
+                f"select {messages.COLUMNS}, messages.direction, inboxes.pod_id, inboxes.account_id, number"
+                " from messages join inboxes on inboxes.id = messages.inbox_id"
+                " left join search_realms on search_realms.pod_id = inboxes.pod_id where messages.id = :id",
+                id=message_id,
+            ),
+        )
+
+
+def _read(tx: Tx, message: Message) -> Searchable:
+    files = attachments.list_of_messages(tx, [message.id])[message.id] if message.has_attachments else []
+    return to_searchable(documents.decode(message.document), files)
+
+
+def _scopes(row: Row) -> list[str]:
+    marks = {HAS_FILES: row["has_attachments"], SENT: row["direction"] == OUTBOUND}
+    marks[BLOCKED] = row["direction"] == "blocked"
+    return [inbox_scope(row["inbox_id"]), *(mark for mark, holds in marks.items() if holds)]
+
+
+def _hold(tx: Tx, holder: str, now: int) -> Row | None:
+    """Keeps other nodes away from the index until the commit, and for a lease. None: another has it."""
+    return tx.one(
+        "update search_state set holder = :holder, held_until = :until"
+        " where name = 'index' and (holder = :holder or held_until <= :now) returning *",
+        holder=holder,
+        until=now + LEASE,
+        now=now,
+    )
+
+
+def begin_anew(tx: Tx, holder: str, now: int) -> bool:
+    """The tokens are new: every message there is gets a new entry."""
+    if _hold(tx, holder, now) is None:
+        return False
+    row = tx.one("select count(*) as total from messages")
+    assert row is not None
+    tx.run(
+        "update search_state set version = :version, cursor = :cursor, earlier_count = :total,"
+        " earlier_done = 0 where name = 'index'",
+        version=tokens.VERSION,
+        cursor=BEHIND_ALL if row["total"] else "",
+        total=row["total"],
+    )
+    return True
+
+
+def add_realms(tx: Tx, new_pods: dict[str, str]) -> None:
+    for pod_id, account_id in sorted(new_pods.items()):
+        row = tx.one(
+            "update search_state set last_realm = last_realm + 1 where name = 'index' returning last_realm"
+        )
+        assert row is not None
+        tx.run(
+            "insert into search_realms (pod_id, account_id, number) values (:pod_id, :account_id, :number)"
+            " on conflict (pod_id) do nothing",
+            pod_id=pod_id,
+            account_id=account_id,
+            number=row["last_realm"],
+        )
+
+
+def store(tx: Tx, batch: Batch, holder: str, now: int) -> bool:
+    """Entries, what is known of them and what had to be done, in one transaction."""
+    state = _hold(tx, holder, now)
+    if state is None:
+        return False
+    known = _find_documents(tx, list(batch.entries))
+    gone = [
+        message_id for message_id, entry in batch.entries.items() if entry is None and message_id in known
+    ]
+    made = {
+        message_id: entry
+        for message_id, entry in batch.entries.items()
+        if entry is not None and not (batch.is_of_earlier_mail and _is_current(known, message_id))
+    }
+    _remove(tx, [known[message_id][0] for message_id in gone])
+    docs = _number(tx, state, batch, sorted(made), known)
+    tx.words.put_all([(docs[message_id], entry) for message_id, entry in made.items()])
+    _note_documents(tx, docs)
+    _note_done(tx, batch)
+    return True
+
+
+def _find_documents(tx: Tx, message_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Number and version of those that are in the index."""
+    if not message_ids:
+        return {}
+    is_wanted, wanted = one_of("message_id", message_ids)
+    rows = tx.all(f"select doc, message_id, version from search_documents where {is_wanted}", **wanted)
+    return {row["message_id"]: (row["doc"], row["version"]) for row in rows}
+
+
+def _is_current(known: dict[str, tuple[int, int]], message_id: str) -> bool:
+    return message_id in known and known[message_id][1] == tokens.VERSION
+
+
+def _remove(tx: Tx, docs: Sequence[int]) -> None:
+    if docs:
+        tx.words.remove_all(docs)
+        is_wanted, wanted = one_of("doc", docs)
+        tx.run(f"delete from search_documents where {is_wanted}", **wanted)
+
+
+def _number(
+    tx: Tx, state: Row, batch: Batch, made: Sequence[str], known: dict[str, tuple[int, int]]
+) -> dict[str, int]:
+    """What is in the index keeps its number; new mail is behind all there is, earlier mail before it."""
+    new = [message_id for message_id in made if message_id not in known]
+    first = state["first_doc"] - len(new) if batch.is_of_earlier_mail else state["last_doc"] + 1
+    column, value = ("first_doc", first) if batch.is_of_earlier_mail else ("last_doc", first + len(new) - 1)
+    tx.run(f"update search_state set {column} = :value where name = 'index'", value=value)
+    numbered = {message_id: first + place for place, message_id in enumerate(new)}
+    return {
+        message_id: known[message_id][0] if message_id in known else numbered[message_id]
+        for message_id in made
+    }
+
+
+def _note_documents(tx: Tx, docs: dict[str, int]) -> None:
+    tx.many(
+        "insert into search_documents (doc, message_id, version) values :rows"
+        " on conflict (doc) do update set version = excluded.version",
+        [(doc, message_id, tokens.VERSION) for message_id, doc in docs.items()],
+    )
+
+
+def _note_done(tx: Tx, batch: Batch) -> None:
+    if batch.turns:
+        tx.many("delete from search_queue where (message_id, turn) in (values :rows)", batch.turns)
+    if batch.is_of_earlier_mail:
+        tx.run(
+            "update search_state set cursor = :cursor, earlier_done = earlier_done + :count"
+            " where name = 'index'",
+            cursor=batch.cursor,
+            count=len(batch.entries),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    waiting: int  # messages of now, counted up to a limit
+    earlier_percent: int  # of the mail that is gone through anew
+
+
+def progress(tx: Tx) -> Progress:
+    state = _state(tx)
+    row = tx.one(
+        "select count(*) as waiting from (select 1 from search_queue limit :limit) as counted",
+        limit=COUNTED_WAITING,
+    )
+    waiting = int(row["waiting"]) if row else 0
+    if state["version"] != tokens.VERSION:
+        return Progress(waiting, 0)
+    if not state["cursor"]:
+        return Progress(waiting, 100)
+    return Progress(waiting, min(99, 100 * state["earlier_done"] // max(1, state["earlier_count"])))

@@ -1,0 +1,297 @@
+"""Search: a question within reach to the messages that answer it, newest first, in pages."""
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from postroom import ids
+from postroom.accounts.reach import Reach
+from postroom.errors import BadRequest
+from postroom.mail import query as grammar
+from postroom.mail import snippet
+from postroom.mail.address import mailbox_of
+from postroom.mail.index_entry import Searchable
+from postroom.mail.query import Filter, InvalidQuery, Query, Term
+from postroom.mailbox import attachments, documents, inboxes, indexing, labels, message_json, messages
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.message_json import Links
+from postroom.mailbox.messages import Message
+from postroom.storage.database import Overdue, Row, Tx, one_of
+
+PAGE_MAX_BYTES = 4 * 1024 * 1024
+SHOWN_TOGETHER = 10
+FIRST_CHUNK, LARGEST_CHUNK = 128, 2_048
+REALMS_TOGETHER = 16
+HIGHEST_DOC = 2**62
+ROWS_TOGETHER = 256
+NOWHERE = "nowhere"  # a scope that no mail is in
+INDEXED: dict[tuple[str, str | int], str] = {
+    ("has", "attachment"): indexing.HAS_FILES,
+    ("is", "sent"): indexing.SENT,
+    ("is", "blocked"): indexing.BLOCKED,
+}
+CONDITIONS: dict[str | int, str] = {
+    "label": "exists (select 1 from labels where labels.thread_id = messages.thread_id and label = :value)",
+    "in": "inboxes.address = :value or"
+    " substr(inboxes.address, 1, length(cast(:value as text)) + 1) = cast(:value as text) || '@'",
+    "has": "messages.has_attachments = 1",
+    "unread": "exists (select 1 from threads where threads.id = messages.thread_id and is_read = 0)",
+    "sent": "messages.direction = 'outbound'",
+    "blocked": "messages.direction = 'blocked'",
+    "before": "messages.created_at < :value",
+    "after": "messages.created_at >= :value",
+}
+# What `matched` calls the parts of a mail, and where a piece is shown from if it matches: the first of these.
+SHOWN_PARTS = {
+    "text": "text",
+    "file_texts": "file",
+    "subject": "subject",
+    "filenames": "filename",
+    "sender": "from",
+    "recipients": "to",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`query` is what the index knows; its filters are for the rows. No realms: nothing can be found."""
+
+    reach: Reach
+    query: Query
+    realms: list[str]
+    asked: Query  # as it was written
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    message: bytes
+    matched: list[str]
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    found: list[Found]
+    next: str | None
+
+
+def parse(q: str, field: str = "q") -> Query:
+    try:
+        return grammar.parse(q)
+    except InvalidQuery as error:
+        raise BadRequest(str(error), field=field) from None
+
+
+def ask(tx: Tx, reach: Reach, asked: Query, service_domain: str) -> Question:
+    terms: list[tuple[Term, ...]] = []
+    if reach.inbox_id is not None:
+        terms.append((Term((indexing.inbox_scope(reach.inbox_id),), "scope"),))
+    if not any(each.value == "blocked" and not each.is_negated for group in asked.filters for each in group):
+        terms.append((Term((indexing.BLOCKED,), "scope", is_negated=True),))
+    left = []
+    for group in asked.filters:
+        if _is_in_index(group):
+            terms += _to_terms(tx, reach, group, service_domain)
+        else:
+            left.append(group)
+    return Question(reach, Query((*terms, *asked.terms), tuple(left)), _realms(tx, reach), asked)
+
+
+def _is_in_index(group: tuple[Filter, ...]) -> bool:
+    """Alone each of these is; beside others, what is not in an inbox of a name is not a term."""
+    return all(
+        (each.name, each.value) in INDEXED or (each.name == "in" and (len(group) == 1 or not each.is_negated))
+        for each in group
+    )
+
+
+def _to_terms(tx: Tx, reach: Reach, group: tuple[Filter, ...], service_domain: str) -> list[tuple[Term, ...]]:
+    """Of several inboxes of a name, any will do; where it is not wanted, none may be."""
+    terms = [
+        Term((scope,), "scope", is_negated=each.is_negated)
+        for each in group
+        for scope in _scopes(tx, reach, each, service_domain)
+    ]
+    return [(term,) for term in terms] if len(group) == 1 and group[0].is_negated else [tuple(terms)]
+
+
+def _scopes(tx: Tx, reach: Reach, filter_: Filter, service_domain: str) -> list[str]:
+    if filter_.name != "in":
+        return [INDEXED[filter_.name, filter_.value]]
+    found = find_inboxes(tx, reach, str(filter_.value), service_domain)
+    return [indexing.inbox_scope(inbox_id) for inbox_id in found] or [NOWHERE]
+
+
+def find_inboxes(tx: Tx, reach: Reach, name: str, service_domain: str) -> list[str]:
+    """Inboxes within reach with this address, or with this name at any domain of the account."""
+    mailbox = mailbox_of(name if "@" in name else f"{name}@{service_domain}")
+    rows = tx.all(
+        "select * from inboxes where address = :mailbox or address in"
+        " (select cast(:name as text) || '@' || name from domains"
+        " where account_id = :account_id and verified_at is not null)",
+        mailbox=mailbox,
+        name=name.lower(),
+        account_id=reach.account_id,
+    )
+    return [row["id"] for row in rows if inboxes.is_within(Inbox.from_row(row), reach)]
+
+
+def _realms(tx: Tx, reach: Reach) -> list[str]:
+    pod_id = reach.pod_id
+    if reach.inbox_id is not None:
+        inbox = inboxes.find(tx, reach.inbox_id)
+        if inbox is None or not inboxes.is_within(inbox, reach):
+            return []
+        pod_id = inbox.pod_id
+    of_pod = "" if pod_id is None else " and pod_id = :pod_id"
+    rows = tx.all(
+        f"select number from search_realms where account_id = :account_id{of_pod} order by number",
+        account_id=reach.account_id,
+        **({} if pod_id is None else {"pod_id": pod_id}),
+    )
+    return [indexing.realm_of(row["number"]) for row in rows]
+
+
+def find(
+    tx: Tx, question: Question, cursor: str | None, limit: int, links: Links, is_over: Callable[[], bool]
+) -> Page:
+    """A page ends early when it is large enough, or when the time is over and something was found."""
+    rows = _find_rows(tx, question, _position(tx, cursor), limit, is_over)
+    shown = _show(tx, question, [row["message_id"] for row in rows[:limit]], links, is_over)
+    has_more = len(shown) < len(rows)
+    return Page(shown, rows[len(shown) - 1]["message_id"] if has_more else None)
+
+
+def _position(tx: Tx, cursor: str | None) -> int:
+    """Right behind a message that was shown, or behind the one before it if it is gone."""
+    if cursor is None:
+        return HIGHEST_DOC
+    if not ids.is_id(ids.MESSAGE, cursor):
+        raise BadRequest("cursor is the next of the page before.", field="cursor")
+    row = tx.one(
+        "select doc, message_id from search_documents where message_id <= :id"
+        " order by message_id desc limit 1",
+        id=cursor,
+    )
+    if row is None:
+        return -HIGHEST_DOC
+    return int(row["doc"]) if row["message_id"] == cursor else int(row["doc"]) + 1
+
+
+def _find_rows(tx: Tx, question: Question, below: int, limit: int, is_over: Callable[[], bool]) -> list[Row]:
+    """One more than the limit, if there is one. Many may match the words and few the filters."""
+    found: list[Row] = []
+    chunk = max(FIRST_CHUNK, limit + 1) if question.query.filters else limit + 1
+    while len(found) <= limit:
+        docs = _find_docs(tx, question, below, chunk)
+        found += _passing(tx, question, docs)
+        if len(docs) < chunk or (found and is_over()):
+            break
+        if is_over():
+            raise Overdue
+        below, chunk = docs[-1], min(chunk * 2, LARGEST_CHUNK)
+    return found[: limit + 1]
+
+
+def _find_docs(tx: Tx, question: Question, below: int, count: int) -> list[int]:
+    """An account of many pods is looked through some pods at a time."""
+    realms = question.realms
+    groups = [realms[start : start + REALMS_TOGETHER] for start in range(0, len(realms), REALMS_TOGETHER)]
+    docs = [doc for group in groups for doc in tx.words.find(question.query, group, below, count)]
+    return docs if len(groups) == 1 else heapq.nlargest(count, docs)
+
+
+def _passing(tx: Tx, question: Question, docs: Sequence[int]) -> list[Row]:
+    """Rows of `doc` and `message_id`: within reach, still there, and as the filters want them."""
+    passing: list[Row] = []
+    condition, params = _conditions(question.query.filters)
+    for start in range(0, len(docs), ROWS_TOGETHER):
+        is_wanted, wanted = one_of("doc", docs[start : start + ROWS_TOGETHER])
+        passing += tx.all(
+            "select doc, message_id, inboxes.account_id, inboxes.pod_id, messages.inbox_id"
+            " from search_documents join messages on messages.id = message_id"
+            f" join inboxes on inboxes.id = messages.inbox_id where {is_wanted}{condition} order by doc desc",
+            **wanted,
+            **params,
+        )
+    reach = question.reach
+    return [row for row in passing if reach.covers(row["account_id"], row["pod_id"], row["inbox_id"])]
+
+
+def _conditions(groups: Sequence[tuple[Filter, ...]]) -> tuple[str, dict[str, object]]:
+    """SQL over `messages` and `inboxes` by which each group of filters holds, and its parameters."""
+    sql, params = "", dict[str, object]()
+    for group in groups:
+        parts = []
+        for each in group:
+            name = f"filter_{len(params)}"
+            condition = CONDITIONS[each.value if each.name == "is" else each.name]
+            parts.append(f"{'not ' if each.is_negated else ''}({condition.replace(':value', f':{name}')})")
+            if ":value" in condition:
+                params[name] = _comparable(each)
+        sql += f" and ({' or '.join(parts)})"
+    return sql, params
+
+
+def _comparable(filter_: Filter) -> str | int:
+    if filter_.name == "label":
+        return labels.fold(str(filter_.value))
+    return filter_.value if isinstance(filter_.value, int) else filter_.value.lower()
+
+
+def answers(tx: Tx, asked: Query, message: Message) -> bool:
+    """Whether one message answers a question, read without the index: it may be too new for that."""
+    condition, params = _conditions(asked.filters)
+    is_passing = tx.one(
+        "select 1 as found from messages join inboxes on inboxes.id = messages.inbox_id"
+        f" where messages.id = :id{condition}",
+        id=message.id,
+        **params,
+    )
+    return is_passing is not None and snippet.holds(asked, read(tx, message))
+
+
+def read(tx: Tx, message: Message) -> Searchable:
+    files = attachments.list_of_messages(tx, [message.id])[message.id] if message.has_attachments else []
+    return indexing.to_searchable(documents.decode(message.document), files)
+
+
+def _show(
+    tx: Tx, question: Question, message_ids: Sequence[str], links: Links, is_over: Callable[[], bool]
+) -> list[Found]:
+    """As many as are of a bearable size together, at least one."""
+    shown: list[Found] = []
+    size = 0
+    for start in range(0, len(message_ids), SHOWN_TOGETHER):
+        found = messages.list_by_ids(tx, message_ids[start : start + SHOWN_TOGETHER])
+        for message, document in zip(found, message_json.to_json(tx, found, links), strict=True):
+            size += len(document)
+            if shown and (size > PAGE_MAX_BYTES or is_over()):
+                return shown
+            shown.append(_to_found(document, read(tx, message), question.asked))
+    return shown
+
+
+def _to_found(document: bytes, mail: Searchable, asked: Query) -> Found:
+    parts = snippet.matched_fields(asked, mail)
+    first = next((name for name in SHOWN_PARTS if name in parts), "text")
+    matched = [shown for name, shown in SHOWN_PARTS.items() if name in parts]
+    return Found(document, matched, _piece(mail, first, asked))
+
+
+def _piece(mail: Searchable, part: str, asked: Query) -> str:
+    match part:
+        case "subject":
+            texts, field = [mail.subject], "subject"
+        case "sender":
+            texts, field = [mail.sender], "from"
+        case "recipients":
+            texts, field = [*mail.recipients], "to"
+        case "filenames":
+            texts, field = [*mail.filenames], ""
+        case "file_texts":
+            texts, field = [*mail.file_texts], ""
+        case _:
+            texts, field = [mail.text], ""
+    pieces = [snippet.snippet(text, asked, field) for text in texts]
+    return next((piece.text for piece in pieces if piece.end), pieces[0].text)

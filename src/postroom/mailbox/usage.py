@@ -1,0 +1,107 @@
+"""Usage: what happened in each inbox, day by day, counted in the transactions in which it happens."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from postroom.accounts.reach import Reach
+from postroom.clock import DAY
+from postroom.storage.database import Row, Tx
+
+RECEIVED, SENT, FAILED, BOUNCED = "received", "sent", "failed", "bounced"
+COMPLAINED, HELD, BLOCKED, STORED_BYTES = "complained", "held", "blocked", "stored_bytes"
+COUNTERS = (RECEIVED, SENT, FAILED, BOUNCED, COMPLAINED, HELD, BLOCKED, STORED_BYTES)
+
+_SUMS = ", ".join(f"sum({name}) as {name}" for name in COUNTERS)
+_ADDED = ", ".join(f"{name} = usage_days.{name} + excluded.{name}" for name in COUNTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """By how much a counter of an inbox grows."""
+
+    inbox_id: str
+    account_id: str
+    pod_id: str
+    counter: str
+    by: int
+    now: int
+
+
+def count_all(tx: Tx, uses: Iterable[Use]) -> None:
+    """One row an inbox and day, in one order, so that nodes wait for each other in one order only."""
+    sums: dict[tuple[str, int, str, str], dict[str, int]] = {}
+    for use in uses:
+        key = (use.inbox_id, use.now // DAY, use.account_id, use.pod_id)
+        counts = sums.setdefault(key, dict.fromkeys(COUNTERS, 0))
+        counts[use.counter] += use.by
+    tx.many(
+        f"insert into usage_days (inbox_id, day, account_id, pod_id, {', '.join(COUNTERS)}) values :rows"
+        f" on conflict (inbox_id, day) do update set {_ADDED}",
+        [(*key, *counts.values()) for key, counts in sorted(sums.items(), key=lambda each: each[0])],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GroupUse:
+    """`group` is the number of a day, or the id of an inbox or a pod."""
+
+    group: int | str
+    counts: dict[str, int]  # `stored_bytes` is the level at the end
+
+
+def list_groups(tx: Tx, reach: Reach, group_by: str, first_day: int, last_day: int) -> list[GroupUse]:
+    """Groups in which something happened or is kept, in their order; days without are there as well."""
+    if group_by == "day":
+        return _by_day(tx, reach, first_day, last_day)
+    column = "inbox_id" if group_by == "inbox" else "pod_id"
+    sums = _sums(tx, reach, column, first_day, last_day)
+    later = _sums(tx, reach, column, last_day + 1, None)
+    levels = _levels(tx, reach, "id" if group_by == "inbox" else "pod_id")
+    found = []
+    for group in sorted(sums.keys() | levels.keys()):
+        counts = _counts(sums.get(group))
+        counts[STORED_BYTES] = levels.get(group, 0) - _counts(later.get(group))[STORED_BYTES]
+        if any(counts.values()):
+            found.append(GroupUse(group, counts))
+    return found
+
+
+def _by_day(tx: Tx, reach: Reach, first_day: int, last_day: int) -> list[GroupUse]:
+    """Backwards from what is kept now, since a day knows only by how much that changed."""
+    sums = {int(day): row for day, row in _sums(tx, reach, "day", first_day, None).items()}
+    level = sum(_levels(tx, reach, "id").values())
+    found = []
+    for day in range(max(last_day, max(sums, default=last_day)), first_day - 1, -1):
+        counts = _counts(sums.get(day))
+        change, counts[STORED_BYTES] = counts[STORED_BYTES], level
+        level -= change
+        if day <= last_day:
+            found.append(GroupUse(day, counts))
+    return found[::-1]
+
+
+def _sums(tx: Tx, reach: Reach, column: str, first_day: int, last_day: int | None) -> dict[int | str, Row]:
+    owner, owner_id = reach.owner
+    until = "" if last_day is None else " and day <= :last_day"
+    rows = tx.all(
+        f"select {column} as grouped, {_SUMS} from usage_days"
+        f" where {owner} = :owner_id and day >= :first_day{until} group by {column}",
+        owner_id=owner_id,
+        first_day=first_day,
+        **({} if last_day is None else {"last_day": last_day}),
+    )
+    return {row["grouped"]: row for row in rows}
+
+
+def _levels(tx: Tx, reach: Reach, column: str) -> dict[int | str, int]:
+    owner, owner_id = reach.owner
+    rows = tx.all(
+        f"select {column} as grouped, sum(stored_bytes) as level from inboxes"
+        f" where {'id' if owner == 'inbox_id' else owner} = :owner_id group by {column}",
+        owner_id=owner_id,
+    )
+    return {row["grouped"]: int(row["level"]) for row in rows}
+
+
+def _counts(row: Row | None) -> dict[str, int]:
+    return dict.fromkeys(COUNTERS, 0) if row is None else {name: int(row[name]) for name in COUNTERS}

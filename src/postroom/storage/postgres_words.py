@@ -1,0 +1,85 @@
+"""The index of words on PostgreSQL: `tsvector` under GIN, looked through from its newest part on.
+
+GIN gives all that match before the first is seen. So every entry also has the number of its part, and a
+search names a few parts, then more, until it has enough.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from postroom.mail import index_entry, match_expression
+from postroom.mail.index_entry import IndexEntry
+from postroom.mail.query import Query
+
+if TYPE_CHECKING:
+    from postroom.storage.database import Tx
+
+PART_BITS = 10  # 1,024 entries
+FIRST_PARTS, MORE_PARTS = 4, 32
+
+
+class PostgresWords:
+    __slots__ = ("_tx",)
+
+    def __init__(self, tx: "Tx") -> None:
+        self._tx = tx
+
+    def put_all(self, entries: Sequence[tuple[int, IndexEntry]]) -> None:
+        self.remove_all([doc for doc, _ in entries])
+        self._tx.many(
+            "insert into search_words (doc, words) values :rows",
+            [
+                (doc, f"{index_entry.to_tsvector(entry)} '{_part(doc >> PART_BITS)}'")
+                for doc, entry in entries
+            ],
+        )
+
+    def remove_all(self, docs: Sequence[int]) -> None:
+        self._tx.run("delete from search_words where doc = any(:docs)", docs=list(docs))
+
+    def find(self, query: Query, realms: Sequence[str], below: int, limit: int) -> list[int]:
+        found: list[int] = []
+        expression = match_expression.to_tsquery(query, realms)
+        for parts, above in _windows(below, self._lowest()):
+            wanted = f"({expression}) & ({' | '.join(map(_quoted, parts))})" if parts else expression
+            found += self._find_between(wanted, above, below, limit - len(found))
+            below = above + 1
+            if len(found) == limit:
+                break
+        return found
+
+    def _lowest(self) -> int:
+        row = self._tx.one("select min(doc) as doc from search_words")
+        return 0 if row is None or row["doc"] is None else int(row["doc"])
+
+    def _find_between(self, expression: str, above: int, below: int, limit: int) -> list[int]:
+        rows = self._tx.all(
+            "with found as materialized (select doc from search_words"
+            " where words @@ cast(:expression as tsquery))"
+            " select doc from found where doc > :above and doc < :below order by doc desc limit :limit",
+            expression=expression,
+            above=above,
+            below=below,
+            limit=limit,
+        )
+        return [row["doc"] for row in rows]
+
+
+def _windows(below: int, lowest: int) -> Iterator[tuple[list[int], int]]:
+    """Numbers of parts to look in, and the doc right before them; no parts: in all that is left."""
+    last = (below - 1) >> PART_BITS
+    for count in (FIRST_PARTS, MORE_PARTS):
+        first = last - count + 1
+        if first << PART_BITS <= lowest:
+            break
+        yield list(range(first, last + 1)), (first << PART_BITS) - 1
+        last = first - 1
+    yield [], lowest - 1
+
+
+def _part(number: int) -> str:
+    return f"#{number}"
+
+
+def _quoted(number: int) -> str:
+    return f"'{_part(number)}'"

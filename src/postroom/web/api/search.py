@@ -1,0 +1,42 @@
+"""Search over REST."""
+
+import time
+
+from msgspec import Raw
+
+from postroom.errors import Unavailable
+from postroom.mail.query import Query
+from postroom.mailbox import inboxes, search
+from postroom.mailbox.search import Page
+from postroom.resources import Overdue
+from postroom.web import finding_shapes as shapes
+from postroom.web.body import SearchQuery
+from postroom.web.call import Call, Tx
+
+SECONDS = 2.0
+
+
+async def search_messages(call: Call, query: SearchQuery) -> shapes.SearchPage:
+    """Find messages by their words, in subject, addresses, text and files, newest first"""
+    asked = search.parse(query.q)
+    ends = time.monotonic() + SECONDS
+    try:
+        page = await call.resources.db.read_long(find_page, SECONDS, call, query, asked, ends)
+    except Overdue:
+        raise Unavailable(
+            "This search takes too long. Narrow it: name an inbox, a longer word, or days with after: and"
+            " before:.",
+            retry_after=1,
+        ) from None
+    found = [shapes.ShownResult(Raw(each.message), each.matched, each.snippet) for each in page.found]
+    return shapes.SearchPage(found, page.next)
+
+
+def find_page(tx: Tx, call: Call, query: SearchQuery, asked: Query, ends: float) -> Page:
+    reach = inboxes.narrow(tx, call.reach, query.inbox_id, query.pod_id)
+    if reach is None:
+        return Page([], None)
+    question = search.ask(tx, reach, asked, call.resources.config.domain)
+    return search.find(
+        tx, question, query.cursor, query.limit, call.links(tx), lambda: time.monotonic() > ends
+    )

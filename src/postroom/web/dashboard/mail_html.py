@@ -1,0 +1,93 @@
+"""HTML that a stranger wrote, made into a page of its own that runs nothing and loads nothing."""
+
+import nh3
+
+HTML_CHARACTERS = 500_000
+# A mail may choose its colours and measures, and nothing that could lay it over something else.
+STYLES = {
+    *("color", "background-color", "font", "font-family", "font-size", "font-style", "font-weight"),
+    *("line-height", "letter-spacing", "text-align", "text-decoration", "text-transform", "white-space"),
+    *("width", "max-width", "min-width", "height", "max-height", "margin", "margin-top", "margin-bottom"),
+    *("margin-left", "margin-right", "padding", "padding-top", "padding-bottom", "padding-left"),
+    *("padding-right", "border", "border-top", "border-bottom", "border-left", "border-right"),
+    *("border-color", "border-style", "border-width", "border-radius", "border-collapse", "border-spacing"),
+    *("vertical-align", "display", "list-style-type", "table-layout"),
+}
+LAYOUT = {
+    "align",
+    "valign",
+    "width",
+    "height",
+    "bgcolor",
+    "border",
+    "cellpadding",
+    "cellspacing",
+    "dir",
+    "style",
+}
+ATTRIBUTES = {
+    "*": LAYOUT | {"title", "lang"},
+    "a": {"href"},
+    "img": {"src", "alt"},
+    "td": {"colspan", "rowspan"},
+    "th": {"colspan", "rowspan", "scope"},
+    "font": {"color", "size", "face"},
+    "ol": {"start", "type"},
+}
+_cleaner = nh3.Cleaner(
+    tags=(nh3.ALLOWED_TAGS - {"map", "area", "bdo"}) | {"font", "big"},
+    clean_content_tags={
+        "script",
+        "style",
+        "title",
+        "noscript",
+        "template",
+        "svg",
+        "math",
+        "iframe",
+        "object",
+    },
+    attributes=ATTRIBUTES,
+    filter_style_properties=STYLES,
+    url_schemes={"http", "https", "mailto", "tel", "data"},
+    url_relative="deny",
+    attribute_filter=lambda tag, name, value: _keep(tag, name, value),
+    link_rel="noopener noreferrer",
+    set_tag_attribute_values={"a": {"target": "_blank"}},
+)
+PAGE = """<!doctype html><html lang="und"><head><meta charset="utf-8"><title>Message</title><style>
+:root { color-scheme: light }
+body { margin: 12px; font: 15px/1.5 system-ui, sans-serif; background: #fff; color: #222;
+ overflow-wrap: anywhere }
+img { max-width: 100%; height: auto }
+a[href]:hover::after, a[href]:focus::after { content: attr(href); position: fixed; left: 0; bottom: 0;
+ max-width: 100%; padding: 2px 8px; background: #222; color: #fff; font: 13px/1.5 monospace;
+ white-space: nowrap; overflow: hidden }
+</style></head><body>"""
+
+
+def _keep(tag: str, name: str, value: str) -> str | None:
+    """`data:` carries pictures alone, and a style no address."""
+    start = value.strip().lower()
+    if start.startswith("data:") and not (tag == "img" and start.startswith("data:image/")):
+        return None
+    return None if name == "style" and "url(" in start.replace("\\", "") else value
+
+
+def to_page(html: str) -> str:
+    return f"{PAGE}{_cleaner.clean(html[:HTML_CHARACTERS])}</body></html>"
+
+
+def headers(with_pictures: bool) -> dict[str, str]:
+    pictures = "data: https: http:" if with_pictures else "data:"
+    policy = (
+        "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline';"
+        f" img-src {pictures}; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
+    )
+    return {
+        "Content-Security-Policy": policy,
+        "Cache-Control": "no-store",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+        "Cross-Origin-Resource-Policy": "same-origin",
+    }

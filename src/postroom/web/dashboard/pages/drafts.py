@@ -1,0 +1,59 @@
+"""Drafts of every inbox, and what is scheduled: who wrote it, and when it goes."""
+
+from dataclasses import replace
+from typing import Any
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from postroom.mailbox import inboxes
+from postroom.web.api import approvals as api_approvals
+from postroom.web.api import drafts as api
+from postroom.web.api import send as api_send
+from postroom.web.body import ApprovalQuery, MessageChange
+from postroom.web.body import Page as PageQuery
+from postroom.web.dashboard.desk import INBOXES_SHOWN, Desk, go
+from postroom.web.dashboard.values import plain
+
+PATH = "/app/drafts"
+SHOWN = 50
+
+
+class NewMoment(Struct, rename="camel", frozen=True):
+    send_at: str
+
+
+async def show_drafts(desk: Desk) -> Response:
+    found, _ = await desk.call.resources.db.read(inboxes.list_within, desk.call.reach, INBOXES_SHOWN, 0)
+    shown: list[dict[str, Any]] = []
+    for inbox in found:
+        page = plain(await api.list_drafts(desk.call, inbox.id, PageQuery(SHOWN, 0)))
+        shown += [{**draft, "address": inbox.address} for draft in page["data"]]
+    asked = ApprovalQuery("scheduled", None, None, SHOWN, 0)
+    scheduled = plain(await api_approvals.list_approvals(desk.call, asked))["data"]
+    waiting = [each for each in scheduled if each["message"]["status"] == "pending"]
+    return await desk.show("drafts.html", "drafts", title="Drafts", drafts=shown, scheduled=waiting)
+
+
+async def delete_draft(desk: Desk, draft_id: str) -> Response:
+    await api.delete_draft(desk.call, draft_id)
+    return go(PATH, "The draft is gone.")
+
+
+async def send_draft(desk: Desk, draft_id: str) -> Response:
+    """Once, however often the button is pressed: the draft's own id is the key."""
+    scope = desk.call.request.scope
+    named = [*scope["headers"], (b"idempotency-key", f"page-{draft_id}".encode())]
+    await api.send_draft(replace(desk.call, request=Request({**scope, "headers": named})), draft_id)
+    return go(PATH, "Accepted.")
+
+
+async def cancel_scheduled(desk: Desk, message_id: str) -> Response:
+    await api_send.cancel_message(desk.call, message_id)
+    return go(PATH, "Cancelled. It will not leave.")
+
+
+async def reschedule(desk: Desk, message_id: str, body: NewMoment) -> Response:
+    await api_approvals.change_message(desk.call, message_id, MessageChange(f"{body.send_at}:00Z"))
+    return go(PATH, "It goes at another time.")

@@ -1,0 +1,91 @@
+"""What a person does with a message: answer, try again, cancel; and the message as its sender designed it."""
+
+from typing import Literal
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from postroom import pools
+from postroom.errors import BadRequest
+from postroom.mail.address import parse_list
+from postroom.mail.compose import DraftError
+from postroom.mailbox import documents, messages, threads
+from postroom.mailbox.messages import Message
+from postroom.outward.send import send_mail
+from postroom.web.api import messages as api_messages
+from postroom.web.api import send as api_send
+from postroom.web.api import suppressions as api_suppressions
+from postroom.web.body import NewSuppression
+from postroom.web.call import Tx
+from postroom.web.dashboard import mail_html
+from postroom.web.dashboard.desk import Desk, go
+from postroom.web.send_body import SendBody, to_order
+
+
+class Answer(Struct, frozen=True):
+    once: str
+    how: Literal["reply", "all", "forward"]
+    body: str
+    message: str = ""
+    to: str = ""
+
+
+class PictureQuery(Struct, frozen=True):
+    pictures: bool = False
+
+
+async def answer(desk: Desk, thread_id: str, body: Answer) -> Response:
+    thread = await desk.call.resources.db.read(threads.get, desk.call.reach, thread_id)
+    sent = SendBody(
+        body=body.body,
+        to=body.to,
+        thread_id=None if body.how == "forward" else thread.id,
+        reply_all=body.how == "all",
+        forward_of=body.message if body.how == "forward" else None,
+    )
+    order = await to_order(thread.inbox_id, f"page-{body.once}", sent)
+    try:
+        await send_mail(desk.call.resources, desk.call.caller, order, None)
+    except DraftError as error:
+        raise BadRequest(f"This cannot be written into a mail: {error}", field=error.field) from None
+    return go(f"/app/mail/{thread.id}", "Accepted. Delivery shows how far it has come.")
+
+
+async def retry(desk: Desk, message_id: str) -> Response:
+    await api_send.retry_message(desk.call, message_id)
+    return await back_to(desk, message_id, "It is tried again now.")
+
+
+async def cancel(desk: Desk, message_id: str) -> Response:
+    await api_send.cancel_message(desk.call, message_id)
+    return await back_to(desk, message_id, "Cancelled. What had not left yet never will.")
+
+
+async def suppress_sender(desk: Desk, message_id: str) -> Response:
+    message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
+    senders = parse_list(documents.decode(message.document).from_addr)
+    if not senders:
+        raise BadRequest("This message names no sender.")
+    await api_suppressions.add_suppression(desk.call, NewSuppression(senders[0].address))
+    return await back_to(desk, message_id, f"Nothing is sent to {senders[0].address} any more.")
+
+
+async def back_to(desk: Desk, message_id: str, notice: str) -> Response:
+    message: Message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
+    return go(f"/app/mail/{message.thread_id}?message={message.id}", notice)
+
+
+async def show_html(desk: Desk, message_id: str, query: PictureQuery) -> Response:
+    def work(tx: Tx) -> str:
+        return documents.decode(messages.get(tx, desk.call.reach, message_id).document).body_html
+
+    html = await desk.call.resources.db.read(work)
+    page = await pools.READING.run(mail_html.to_page, html)
+    return Response(page, media_type="text/html", headers=mail_html.headers(query.pictures))
+
+
+async def download_raw(desk: Desk, message_id: str) -> Response:
+    response = await api_messages.get_raw_message(desk.call, message_id)
+    response.headers["Content-Disposition"] = f"attachment; filename={message_id}.eml"
+    response.headers["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,137 @@
+"""The first page: what there is to do until the first mail is read by an agent, and then the mail."""
+
+import json
+from dataclasses import dataclass
+from email.utils import formatdate
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from postroom.accounts import domains, keys
+from postroom.clock import SECOND, to_mail_date
+from postroom.errors import Forbidden
+from postroom.events import webhooks
+from postroom.inward.deposit import Arrival, Destination
+from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
+from postroom.mailbox import inboxes
+from postroom.mailbox.inboxes import Inbox
+from postroom.web.api import inboxes as api
+from postroom.web.body import NewInbox
+from postroom.web.call import Tx
+from postroom.web.dashboard.desk import Desk, go
+
+AGENT_KEY = "agent"
+
+
+class InboxForm(Struct, rename="camel", frozen=True):
+    mailbox_name: str
+    display_name: str = ""
+
+
+class InboxChoice(Struct, rename="camel", frozen=True):
+    inbox_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What has been done on the way to an agent that reads and writes mail."""
+
+    inbox: Inbox | None
+    has_mail: bool
+    has_agent: bool
+    has_webhook: bool
+    has_domain: bool
+
+    @property
+    def are_enough(self) -> bool:
+        return self.inbox is not None and self.has_mail
+
+
+async def show_home(desk: Desk) -> Response:
+    steps = await desk.call.resources.db.read(read_steps, desk)
+    return go("/app/mail") if steps.are_enough else await show_steps(desk, steps)
+
+
+async def show_start(desk: Desk) -> Response:
+    return await show_steps(desk, await desk.call.resources.db.read(read_steps, desk))
+
+
+async def show_steps(desk: Desk, steps: Steps, token: str = "") -> Response:
+    config = desk.call.resources.config
+    mcp = {
+        "mcpServers": {
+            "postroom": {"url": f"{config.base_url}/mcp", "headers": {"Authorization": "Bearer KEY"}}
+        }
+    }
+    return await desk.show(
+        "start.html",
+        "start",
+        title="First steps",
+        steps=steps,
+        token=token,
+        domain=config.domain,
+        smtp=str(config.smtp),
+        mcp=json.dumps(mcp, indent=2).replace("KEY", token or "$KEY"),
+    )
+
+
+def read_steps(tx: Tx, desk: Desk) -> Steps:
+    reach = desk.call.reach
+    found, _ = inboxes.list_within(tx, reach, 1, 0)
+    named, _ = domains.list_within(tx, reach, 1, 0)
+    return Steps(
+        inbox=found[0] if found else None,
+        has_mail=any(inboxes.has_mail(tx, inbox.id) for inbox in found),
+        has_agent=keys.is_any_used(tx, reach.account_id),
+        has_webhook=webhooks.find(tx, reach.account_id) is not None,
+        has_domain=bool(named),
+    )
+
+
+async def create_inbox(desk: Desk, body: InboxForm) -> Response:
+    made = await api.create_inbox(desk.call, NewInbox(body.mailbox_name, body.display_name or None))
+    return go("/app/start", f"{made.address} takes mail now.")
+
+
+async def send_test_mail(desk: Desk, body: InboxChoice) -> Response:
+    """Through the same way as any mail that comes in."""
+    resources = desk.call.resources
+    inbox = await resources.db.read(inboxes.get, desk.call.reach, body.inbox_id)
+    arrival = test_mail(inbox, resources.config.domain, desk.call.now())
+    await receive_mail(resources, OwnReader(AT_ONCE_BYTES), arrival)
+    return go("/app/mail", f"A mail to {inbox.address} is on its way.")
+
+
+def test_mail(inbox: Inbox, domain: str, now: int) -> Arrival:
+    sender = f"postmaster@{domain}"
+    date = formatdate(now / SECOND, usegmt=True).replace("GMT", "+0000")
+    lines = [
+        f"From: Postroom <{sender}>",
+        f"To: {inbox.address}",
+        "Subject: Your first mail",
+        f"Date: {to_mail_date(now)}",
+        f"Message-ID: <test.{now}.{inbox.id}@{domain}>",
+        "Content-Type: text/plain; charset=utf-8",
+        "",
+        "Hello,",
+        "",
+        "this mail came the way every mail comes: it was stored, threaded and announced before you saw it.",
+        "Agents get what matters in it by itself. Here, your code is 482913.",
+        "",
+        "Postroom",
+        "",
+    ]
+    trace = f"Received: by {domain} with HTTP; {date}\r\n".encode()
+    return Arrival((Destination(inbox.id),), "\r\n".join(lines).encode(), trace, "", "", sender)
+
+
+async def create_agent_key(desk: Desk) -> Response:
+    """Shown this once, with the lines that use it."""
+    if not desk.call.reach.is_account:
+        raise Forbidden("Keys are made by people who signed in with a key of the whole account.")
+    token = keys.new_token()
+    await desk.call.resources.db.write(
+        keys.add, desk.call.account_id, None, AGENT_KEY, token, desk.call.now(), creator=desk.call.caller
+    )
+    steps = await desk.call.resources.db.read(read_steps, desk)
+    return await show_steps(desk, steps, token)

@@ -1,0 +1,113 @@
+"""A message in its thread: the words as the agent gets them, and everything behind them in tabs."""
+
+import secrets
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+from starlette.responses import Response
+
+from postroom.events import events, webhook_log
+from postroom.events.events import Event
+from postroom.events.webhook_log import Attempt
+from postroom.mailbox import message_json, messages, raw_mails, threads
+from postroom.mailbox.messages import INBOUND, Message
+from postroom.mailbox.threads import Thread
+from postroom.queue import deliveries
+from postroom.queue.deliveries import Delivery
+from postroom.web.call import Tx
+from postroom.web.dashboard.desk import Desk
+from postroom.web.dashboard.pages.mail import MailQuery, Row, name_of, read_rows
+
+MESSAGES = 50
+BESIDE = 30  # rows of the list that stands beside a thread
+EVENTS = 100
+RAW_CHARACTERS = 60_000
+
+MISSING: dict[str, Any] = {"hold": None, "verdict": "clean", "signals": []}  # what not every message has
+
+Tab = Literal["text", "html", "headers", "raw", "files", "delivery", "events"]
+
+
+class ThreadQuery(Struct, rename="camel", frozen=True):
+    inbox_id: str = ""
+    message: str = ""  # whose tab is open
+    tab: Tab = "text"
+    how: Literal["reply", "all", "forward"] = "reply"
+    pictures: bool = False
+    offset: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """What a tab needs besides the message."""
+
+    deliveries: list[tuple[Delivery, list[Attempt]]]
+    events: list[Event]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    thread: Thread
+    messages: list[dict[str, Any]]  # in the words of the interface
+    offset: int
+    beside: list[Row]
+    behind: Behind
+
+    @property
+    def last_inbound(self) -> dict[str, Any] | None:
+        return next((each for each in reversed(self.messages) if each["direction"] == INBOUND), None)
+
+
+async def show_thread(desk: Desk, thread_id: str, query: ThreadQuery) -> Response:
+    found = await desk.call.resources.db.read(read_conversation, desk, thread_id, query)
+    chosen = query.message or (found.messages[-1]["id"] if found.messages else "")
+    raw = await read_raw(desk, chosen) if query.tab in ("headers", "raw") and chosen else ""
+    return await desk.show(
+        "thread.html",
+        "mail",
+        title=found.thread.subject or "(no subject)",
+        thread=found.thread,
+        found=found,
+        chosen=chosen,
+        query=query,
+        rows=found.beside,
+        raw=raw.partition("\n\n")[0] if query.tab == "headers" else raw,
+        name_of=name_of,
+        once=secrets.token_urlsafe(16),
+    )
+
+
+def read_conversation(tx: Tx, desk: Desk, thread_id: str, query: ThreadQuery) -> Conversation:
+    thread = threads.get(tx, desk.call.reach, thread_id)
+    offset = query.offset if query.offset >= 0 else max(0, thread.message_count - MESSAGES)
+    found = messages.list_of_thread(tx, thread.id, MESSAGES, offset).messages
+    shown = [
+        MISSING | msgspec.json.decode(raw) for raw in message_json.to_json(tx, found, desk.call.links(tx))
+    ]
+    beside, _, _ = read_rows(tx, desk, MailQuery(query.inbox_id), BESIDE)
+    chosen = query.message or (found[-1].id if found else "")
+    is_here = any(message.id == chosen for message in found)
+    return Conversation(
+        thread, shown, offset, beside, read_behind(tx, chosen, query.tab if is_here else "text")
+    )
+
+
+def read_behind(tx: Tx, message_id: str, tab: Tab) -> Behind:
+    if tab == "delivery":
+        sent = deliveries.list_of_message(tx, message_id)
+        return Behind([(each, webhook_log.list_attempts(tx, each.id)) for each in sent], [])
+    return Behind([], events.list_of_message(tx, message_id, EVENTS) if tab == "events" else [])
+
+
+async def read_raw(desk: Desk, message_id: str) -> str:
+    await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
+    raw = await raw_mails.read(desk.call.resources, message_id, with_trace=True)
+    return raw[:RAW_CHARACTERS].decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+async def show_message(desk: Desk, message_id: str) -> Response:
+    """The thread of a message, at the message: where ids of messages lead."""
+    message: Message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
+    return await show_thread(desk, message.thread_id, ThreadQuery(message=message.id))

@@ -1,0 +1,247 @@
+"""What answers about tenants carry: pods, keys, policies and the audit log."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Raw, Struct, defstruct
+from msgspec.structs import fields
+
+from postroom.accounts import accounts, actors, approval, audit, keys, limits, permissions, pods, policy
+from postroom.accounts.approval import Approval
+from postroom.accounts.limits import Budget
+from postroom.clock import to_iso
+from postroom.config import Plan
+from postroom.web.shapes import Timestamp
+
+AnyJson = Annotated[Raw | None, Meta(description="Any JSON value.")]
+
+
+def iso(moment: int | None) -> str | None:
+    return None if moment is None else to_iso(moment)
+
+
+class Pod(Struct, rename="camel", frozen=True):
+    id: str
+    client_id: str | None
+    name: str | None
+    is_default: bool
+    created_at: Timestamp
+    approval: Approval | None
+
+    @classmethod
+    def of(cls, pod: pods.Pod) -> "Pod":
+        return cls(
+            id=pod.id,
+            client_id=pod.client_id,
+            name=pod.name,
+            is_default=pod.is_default,
+            created_at=to_iso(pod.created_at),
+            approval=approval.decode(pod.approval),
+        )
+
+
+class PodPage(Struct, rename="camel", frozen=True):
+    data: list[Pod]
+    total: int
+
+
+class ApiKey(Struct, rename="camel", frozen=True):
+    id: str
+    name: str
+    pod_id: str | None
+    inbox_id: str | None
+    permissions: list[str]
+    expires_at: Timestamp | None
+    created_by: str | None
+    token_prefix: str
+    last4: str
+    created_at: Timestamp
+    last_used_at: Timestamp | None
+    approval: Approval | None
+    limits: Budget | None
+
+    @classmethod
+    def of(cls, key: keys.Key) -> "ApiKey":
+        return cls(
+            id=key.id,
+            name=key.name,
+            pod_id=key.pod_id,
+            inbox_id=key.inbox_id,
+            permissions=list(key.permissions),
+            expires_at=iso(key.expires_at),
+            created_by=key.created_by,
+            token_prefix=key.token_prefix,
+            last4=key.last4,
+            created_at=to_iso(key.created_at),
+            last_used_at=iso(key.last_used_at),
+            approval=approval.decode(key.approval),
+            limits=None if key.limits is None else limits.decode(key.limits),
+        )
+
+
+class ApiKeyPage(Struct, rename="camel", frozen=True):
+    data: list[ApiKey]
+    total: int
+
+
+# The only answer that shows the token.
+KeyWithToken = defstruct(
+    "CreatedApiKey",
+    [*((item.name, item.type) for item in fields(ApiKey)), ("token", str)],
+    rename="camel",
+    frozen=True,
+)
+
+
+CreatedApiKey = Annotated[Struct, KeyWithToken]
+
+
+def created_key(key: keys.Key, token: str) -> Struct:
+    shown = ApiKey.of(key)
+    return KeyWithToken(*(getattr(shown, name) for name in shown.__struct_fields__), token)
+
+
+class KeyScope(Struct, rename="camel", frozen=True):
+    pod_id: str | None
+    inbox_id: str | None
+
+
+class Me(Struct, rename="camel", frozen=True):
+    account_id: str
+    customer_id: str
+    account_name: str
+    plan: Plan
+    key_id: str
+    scope: Literal["account", "pod", "inbox"]
+    api_key_scope: KeyScope | Literal["account"]
+    pod_id: str | None
+    inbox_id: str | None
+    permissions: list[str]
+    mcp_scopes: list[str] | None
+
+    @classmethod
+    def of(cls, caller: keys.Caller) -> "Me":
+        reach = caller.reach
+        return cls(
+            account_id=caller.account_id,
+            customer_id=caller.account_id,
+            account_name=caller.account_name,
+            plan=caller.plan,
+            key_id=caller.key_id,
+            scope="inbox" if reach.inbox_id else "pod" if reach.pod_id else "account",
+            api_key_scope="account" if reach.is_account else KeyScope(reach.pod_id, reach.inbox_id),
+            pod_id=reach.pod_id,
+            inbox_id=reach.inbox_id,
+            permissions=[word for word in permissions.ALL if word in caller.permissions],
+            mcp_scopes=None,
+        )
+
+
+class Account(Struct, rename="camel", frozen=True):
+    id: str
+    name: str
+    plan: Plan
+    approval: Approval | None
+    retention_days: int | None
+    created_at: Timestamp
+
+    @classmethod
+    def of(cls, account: accounts.Account) -> "Account":
+        return cls(
+            id=account.id,
+            name=account.name,
+            plan=account.plan,
+            approval=approval.decode(account.approval),
+            retention_days=account.retention_days,
+            created_at=to_iso(account.created_at),
+        )
+
+
+class ShownRule(Struct, rename="camel", frozen=True):
+    id: str
+    type: str
+    value: str
+    created_at: Timestamp
+
+    @classmethod
+    def of(cls, rule: policy.Rule) -> "ShownRule":
+        return cls(rule.id, rule.type, rule.value, to_iso(rule.created_at))
+
+
+class DirectionPolicy(Struct, frozen=True):
+    mode: str
+    rules: list[ShownRule]
+
+    @classmethod
+    def of(cls, found: policy.Policy) -> "DirectionPolicy":
+        return cls(found.mode, [ShownRule.of(rule) for rule in found.rules])
+
+
+class ShownPolicy(Struct, frozen=True):
+    inbound: DirectionPolicy
+    outbound: DirectionPolicy
+
+
+class PolicyStop(Struct, rename="camel", frozen=True):
+    """What a policy stopped, or what was let in after all."""
+
+    at: Timestamp
+    action: str
+    direction: str
+    address: str
+    rule: str | None
+    inbox_id: str
+    message_id: str | None
+
+    @classmethod
+    def of(cls, stop: policy.Stop) -> "PolicyStop":
+        return cls(
+            to_iso(stop.at),
+            stop.action,
+            stop.direction,
+            stop.address,
+            stop.rule,
+            stop.inbox_id,
+            stop.message_id,
+        )
+
+
+class PolicyStopPage(Struct, rename="camel", frozen=True):
+    data: list[PolicyStop]
+    total: int
+
+
+class AuditEntry(Struct, rename="camel", frozen=True):
+    """`count` is more than one for what was refused again within the same minute."""
+
+    id: str
+    at: Timestamp
+    actor: actors.Actor
+    address: str
+    action: str
+    target: str
+    before: AnyJson
+    after: AnyJson
+    count: int
+    pod_id: str | None
+    inbox_id: str | None
+
+    @classmethod
+    def of(cls, entry: audit.Entry) -> "AuditEntry":
+        return cls(
+            id=entry.id,
+            at=to_iso(entry.created_at),
+            actor=entry.actor,
+            address=entry.address,
+            action=entry.action,
+            target=entry.target,
+            before=None if entry.before is None else Raw(entry.before.encode()),
+            after=None if entry.after is None else Raw(entry.after.encode()),
+            count=entry.count,
+            pod_id=entry.pod_id,
+            inbox_id=entry.inbox_id,
+        )
+
+
+class AuditPage(Struct, rename="camel", frozen=True):
+    data: list[AuditEntry]
+    total: int

@@ -1,0 +1,160 @@
+"""Labels on threads, lists across inboxes, and lists newest first."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.test_search import letter
+from tests.conftest import Server
+
+
+async def list_threads(server: Server, **query: str) -> dict[str, Any]:
+    answer = await server.api.get("/v1/threads", params=query)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def subjects(page: dict[str, Any]) -> list[str]:
+    return [thread["subject"] for thread in page["data"]]
+
+
+@pytest.fixture
+async def inboxes(server: Server) -> dict[str, str]:
+    """Each with two threads; those of support are newer."""
+    made = {}
+    for name in ("sales", "support"):
+        made[name] = await server.new_inbox(name)
+        for number in (1, 2):
+            server.clock.turn(1000)
+            await server.deliver(letter(f"{name} {number}", f"for {name}"), name)
+    return made
+
+
+async def test_threads_are_listed_across_inboxes(server: Server, inboxes: dict[str, str]) -> None:
+    page = await list_threads(server)
+    assert (subjects(page), page["total"]) == (["support 2", "support 1", "sales 2", "sales 1"], 4)
+    page = await list_threads(server, limit="2", offset="1")
+    assert (subjects(page), page["total"]) == (["support 1", "sales 2"], 4)
+    assert subjects(await list_threads(server, inboxId=inboxes["sales"])) == ["sales 2", "sales 1"]
+    for unknown in ({"inboxId": "inb_0"}, {"podId": "pod_0"}, {"inboxId": "\x01"}):
+        assert await list_threads(server, **unknown) == {"data": [], "total": 0}
+
+
+async def test_read_threads_and_unread_ones_are_listed_apart(server: Server, inboxes: dict[str, str]) -> None:
+    first = (await list_threads(server))["data"][0]["id"]
+    await server.api.patch(f"/v1/threads/{first}", json={"is_read": True})
+    assert subjects(await list_threads(server, is_read="true")) == ["support 2"]
+    assert subjects(await list_threads(server, is_read="false")) == ["support 1", "sales 2", "sales 1"]
+    assert subjects(await list_threads(server)) == ["support 2", "support 1", "sales 2", "sales 1"]
+
+
+async def test_a_key_of_one_inbox_lists_that_one(server: Server, inboxes: dict[str, str]) -> None:
+    made = await server.api.post(f"/v1/inboxes/{inboxes['sales']}/api-keys", json={"name": "s"})
+    async with server.client(made.json()["token"]) as client:
+        assert subjects((await client.get("/v1/threads")).json()) == ["sales 2", "sales 1"]
+        other = await client.get("/v1/threads", params={"inboxId": inboxes["support"]})
+        assert other.json() == {"data": [], "total": 0}
+
+
+async def test_labels_are_added_removed_and_found_without_case(
+    server: Server, inboxes: dict[str, str]
+) -> None:
+    newest, older, *_ = [thread["id"] for thread in (await list_threads(server))["data"]]
+    for thread_id in (older, newest):
+        changed = await server.api.patch(f"/v1/threads/{thread_id}", json={"addLabels": ["Urgent", "Ärger"]})
+        assert changed.json()["labels"] == ["Urgent", "Ärger"]
+        assert changed.json()["ok"] is True
+    assert subjects(await list_threads(server, label="URGENT")) == ["support 2", "support 1"]
+    listed = await server.api.get(f"/v1/inboxes/{inboxes['support']}/threads", params={"label": "ärger"})
+    assert subjects(listed.json()) == ["support 2", "support 1"]
+    changed = await server.api.patch(f"/v1/threads/{newest}", json={"removeLabels": ["urgent"]})
+    assert changed.json()["labels"] == ["Ärger"]
+    assert (await server.api.get(f"/v1/threads/{newest}")).json()["labels"] == ["Ärger"]
+    page = await list_threads(server, label="urgent")
+    assert (subjects(page), page["total"]) == (["support 1"], 1)
+    assert subjects(await list_threads(server, label="ärger", is_read="false")) == ["support 2", "support 1"]
+
+
+async def test_a_new_message_moves_a_labelled_thread_to_the_front(
+    server: Server, inboxes: dict[str, str]
+) -> None:
+    threads = (await list_threads(server))["data"]
+    for thread in threads:
+        await server.api.patch(f"/v1/threads/{thread['id']}", json={"addLabels": ["work"]})
+    oldest = threads[-1]["id"]
+    messages = (await server.api.get(f"/v1/threads/{oldest}/messages")).json()["data"]
+    answer = letter("sales 1", "an answer").replace(
+        b"Subject:", b"In-Reply-To: " + messages[0]["rfcMessageId"].encode() + b"\r\nSubject:"
+    )
+    server.clock.turn(1000)
+    await server.deliver(answer, "sales")
+    assert subjects(await list_threads(server, label="work"))[0] == "sales 1"
+    newest_first = await server.api.get(f"/v1/threads/{oldest}/messages", params={"order": "desc"})
+    assert [message["bodyText"].strip() for message in newest_first.json()["data"]] == [
+        "an answer",
+        "for sales",
+    ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *({"addLabels": [""]}, {"addLabels": ["x" * 51]}, {"addLabels": ["a\nb"]}, {"removeLabels": [" "]}),
+        *({"addLabels": [str(number) for number in range(21)]}, {"addLabels": "a"}, {}),
+    ],
+)
+async def test_labels_that_are_not_valid_are_refused(
+    server: Server, inboxes: dict[str, str], body: dict[str, Any]
+) -> None:
+    thread = (await list_threads(server))["data"][0]["id"]
+    answer = await server.api.patch(f"/v1/threads/{thread}", json=body)
+    assert answer.status_code == 400
+    assert (await server.api.get(f"/v1/threads/{thread}")).json()["labels"] == []
+
+
+async def test_events_are_listed_newest_first(server: Server, inboxes: dict[str, str]) -> None:
+    oldest_first = (await server.api.get("/v1/events")).json()["data"]
+    page = (await server.api.get("/v1/events", params={"order": "desc", "limit": "3"})).json()
+    assert page["data"] == oldest_first[:0:-1]
+    rest = await server.api.get("/v1/events", params={"order": "desc", "after": page["next"]})
+    assert rest.json()["data"] == oldest_first[:1]
+
+
+async def test_usage_counts_by_day_inbox_and_pod(server: Server, inboxes: dict[str, str]) -> None:
+    usage = (await server.api.get("/v1/usage")).json()
+    assert len(usage["data"]) == 30
+    today = usage["data"][-1]
+    assert (today["group"], today["received"], today["sent"]) == (usage["to"], 4, 0)
+    assert today["storedBytes"] > 0
+    assert usage["data"][0]["storedBytes"] == 0
+    by_inbox = (await server.api.get("/v1/usage", params={"group_by": "inbox"})).json()["data"]
+    assert {group["group"]: group["received"] for group in by_inbox} == {
+        inboxes["sales"]: 2,
+        inboxes["support"]: 2,
+    }
+    (pod,) = (await server.api.get("/v1/usage", params={"group_by": "pod"})).json()["data"]
+    assert (pod["received"], pod["storedBytes"]) == (4, today["storedBytes"])
+
+
+async def test_usage_of_a_deleted_inbox_stays_and_its_bytes_are_gone(
+    server: Server, inboxes: dict[str, str]
+) -> None:
+    for inbox_id in inboxes.values():
+        await server.api.delete(f"/v1/inboxes/{inbox_id}")
+    today = (await server.api.get("/v1/usage")).json()["data"][-1]
+    assert (today["received"], today["storedBytes"]) == (4, 0)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"from": "yesterday"},
+        {"to": "2026-02-30"},
+        {"from": "2026-02-02", "to": "2026-02-01"},
+        {"from": "2020-01-01", "to": "2026-01-01"},
+        {"group_by": "x"},
+    ],
+)
+async def test_usage_refuses_days_that_are_none(server: Server, query: dict[str, str]) -> None:
+    assert (await server.api.get("/v1/usage", params=query)).status_code == 400

@@ -1,0 +1,126 @@
+"""The pages of the front office show and do what the interface does, with the same rights."""
+
+import re
+
+import pytest
+
+from postroom.accounts import accounts, keys
+from postroom.storage.database import Tx
+from tests.api.test_front_office import signed_in
+from tests.conftest import Server
+from tests.outbound import message_of, send
+
+PAGES = (
+    *("/app/approvals", "/app/drafts", "/app/events", "/app/webhooks", "/app/operator", "/app/start"),
+    *("/app/settings", "/app/settings/keys", "/app/settings/pods", "/app/settings/policy"),
+    *("/app/settings/suppressions", "/app/settings/domains", "/app/settings/audit", "/app/sessions"),
+)
+HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)>'
+
+
+async def test_every_page_opens_on_an_empty_and_on_a_full_account(server: Server) -> None:
+    async with signed_in(server) as page:
+        for path in PAGES:
+            assert (await page.get(path)).status_code == 200, path
+        inbox_id = await server.new_inbox("bob")
+        approval = {"when": ["strangers"], "reviewers": []}
+        await server.api.patch("/v1/account", json={"approval": approval})
+        await server.api.post("/v1/pods", json={"name": HOSTILE, "clientId": "c<1>"})
+        await server.api.post("/v1/domains", json={"domain": "mail.example.com"})
+        await server.api.post("/v1/suppressions", json={"address": "gone@example.com"})
+        await server.api.put("/v1/webhook", json={"url": "http://127.0.0.1:9/hook"})
+        rule = {"type": "block", "value": "evil.example", "direction": "outbound"}
+        await server.api.post("/v1/policy/rules", json=rule)
+        await server.api.post(f"/v1/inboxes/{inbox_id}/drafts", json={"subject": HOSTILE, "body": HOSTILE})
+        await send(server, inbox_id, "carol@there.example", subject=HOSTILE, body=HOSTILE)
+        for path in (*PAGES, f"/app/settings/policy?inboxId={inbox_id}", "/app/events?kind=message.held"):
+            answer = await page.get(path)
+            assert answer.status_code == 200, path
+            assert "<script>alert" not in answer.text, path
+            assert "<img src=x" not in answer.text, path
+
+
+async def test_a_person_approves_on_the_page_even_what_the_own_key_sent(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    await server.api.patch("/v1/account", json={"approval": {"when": ["always"]}})
+    first, second = [await send(server, inbox_id, f"{name}@there.example") for name in ("carol", "dan")]
+    async with signed_in(server, name="Ann") as page:
+        shown = (await page.get("/app/approvals")).text
+        seen = re.search(r'name="contentHash" value="([0-9a-f]{64})"', shown)
+        assert seen is not None
+        wrong = await page.post(f"/app/approvals/{first}", data={"decision": "approve", "contentHash": "0"})
+        assert wrong.status_code == 409
+        done = await page.post(
+            f"/app/approvals/{first}", data={"decision": "approve", "contentHash": seen[1], "note": "fine"}
+        )
+        assert done.status_code == 303
+        refused = await page.post(
+            f"/app/approvals/{second}", data={"decision": "reject", "contentHash": "", "note": "no"}
+        )
+        assert refused.status_code == 303
+    hold = (await message_of(server, first))["hold"]
+    assert (hold["state"], hold["decidedBy"]["type"], hold["note"]) == ("approved", "session", "fine")
+    assert (await message_of(server, second))["hold"]["state"] == "rejected"
+
+
+async def test_several_are_approved_with_the_hashes_that_were_shown(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    await server.api.patch("/v1/account", json={"approval": {"when": ["always"]}})
+    sent = [await send(server, inbox_id, f"p{number}@there.example") for number in range(3)]
+    async with signed_in(server) as page:
+        shown = (await page.get("/app/approvals")).text
+        seen = re.findall(r'name="seen" form="several" value="(msg_\w+ [0-9a-f]{64})"', shown)
+        assert sorted(pair.split()[0] for pair in seen) == sorted(sent)
+        assert (await page.post("/app/approvals/several", data={"seen": seen[:2]})).status_code == 303
+    states = [(await message_of(server, message_id))["hold"]["state"] for message_id in sent]
+    assert sorted(states) == ["approved", "approved", "held"]
+
+
+async def test_rules_keys_policy_and_webhooks_are_set_on_the_pages(server: Server) -> None:
+    async with signed_in(server) as page:
+        form = {
+            "when": ["links", "risk"],
+            "overPerDay": "5",
+            "expiresHours": "24",
+            "reviewers": "a@b.example",
+        }
+        assert (await page.post("/app/settings/approval", data=form)).status_code == 303
+        shown = (await server.api.get("/v1/account")).json()["approval"]
+        assert shown == {
+            "when": ["links", "risk", {"overPerDay": 5}],
+            "expiresHours": 24,
+            "reviewers": ["a@b.example"],
+        }
+        made = await page.post("/app/settings/keys", data={"name": "agent", "permissions": ["read", "draft"]})
+        assert re.search(r"pr_[\w-]{40,}", made.text)
+        rule = {"type": "allow", "value": "example.com", "direction": "outbound"}
+        assert (await page.post("/app/settings/policy/rules", data=rule)).status_code == 303
+        mode = {"mode": "allowlist", "direction": "outbound"}
+        assert (await page.post("/app/settings/policy/mode", data=mode)).status_code == 303
+        policy = (await server.api.get("/v1/policy")).json()["outbound"]
+        assert (policy["mode"], [each["value"] for each in policy["rules"]]) == ("allowlist", ["example.com"])
+        hook = await page.post("/app/webhooks", data={"url": "http://127.0.0.1:9/x"})
+        assert "whsec_" in hook.text
+        written = (await page.get("/app/settings/audit")).text
+        assert "webhook.set" in written
+
+
+@pytest.mark.parametrize("path", ["/app/approvals/msg_1", "/app/settings/approval", "/app/operator/accounts"])
+async def test_another_site_changes_nothing(server: Server, path: str) -> None:
+    async with signed_in(server) as page:
+        answer = await page.post(path, data={"name": "x"}, headers={"Origin": "https://evil.example"})
+        assert answer.status_code == 403
+
+
+async def test_only_the_operator_sees_the_machine(server: Server) -> None:
+    second = await server.resources.db.write(add_account, server.clock.now())
+    async with signed_in(server, second) as page:
+        assert (await page.get("/app/operator")).status_code == 403
+        made = await page.post("/app/operator/accounts", data={"name": "mine", "plan": "business"})
+        assert made.status_code == 403
+
+
+def add_account(tx: Tx, now: int) -> str:
+    token = keys.new_token()
+    keys.add(tx, accounts.add(tx, "second", "free", now).id, None, "k", token, now)
+    return token

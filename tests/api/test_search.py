@@ -1,0 +1,183 @@
+"""Search over REST: what is found, where, for whom, and what is refused."""
+
+import asyncio
+from email.message import EmailMessage
+from typing import Any
+
+import pytest
+
+from postroom.mailbox import indexing
+from postroom.storage.database import Tx
+from tests.conftest import Server
+
+
+def letter(subject: str, text: str, sender: str = "Alice <alice@example.com>", **headers: str) -> bytes:
+    message = EmailMessage()
+    message["From"] = sender
+    message["To"] = headers.get("to", "sales@postroom.localhost")
+    message["Subject"] = subject
+    message["Message-ID"] = f"<{abs(hash((subject, text)))}@example.com>"
+    message.set_content(text)
+    if "file" in headers:
+        message.add_attachment(headers["file"], filename="minutes.txt")
+    return message.as_bytes()
+
+
+async def settled(server: Server) -> None:
+    """Waits until the index has all that was stored."""
+    while not await server.resources.db.read(is_settled):
+        await asyncio.sleep(0.02)
+
+
+def is_settled(tx: Tx) -> bool:
+    examined = tx.one("select 1 as found from checks limit 1") is None
+    return examined and indexing.progress(tx) == indexing.Progress(0, 100)
+
+
+async def find(server: Server, q: str, **query: str) -> list[str]:
+    """The subjects of what is found."""
+    answer = await server.api.get("/v1/search", params={"q": q, **query})
+    assert answer.status_code == 200, answer.text
+    return [result["message"]["subject"] for result in answer.json()["data"]]
+
+
+@pytest.fixture
+async def inboxes(server: Server) -> dict[str, str]:
+    return {name: await server.new_inbox(name) for name in ("sales", "support")}
+
+
+async def test_words_phrases_and_files_are_found_newest_first(
+    server: Server, inboxes: dict[str, str]
+) -> None:
+    await server.deliver(letter("Invoice March", "The invoice for the red apples is attached."), "sales")
+    await server.deliver(letter("Rechnung", "Zwei Äpfel für die Straße 7"), "sales")
+    await server.deliver(letter("Minutes", "see the file", file="we agreed on red pears"), "sales")
+    await server.deliver(letter("東京", "請求書を送ります"), "support")
+    await settled(server)
+    assert await find(server, "red") == ["Minutes", "Invoice March"]
+    assert await find(server, '"red apples"') == ["Invoice March"]
+    assert await find(server, "apfel") == ["Rechnung"]
+    assert await find(server, "strasse") == ["Rechnung"]
+    assert await find(server, "invo*") == ["Invoice March"]
+    assert await find(server, "red -pears") == ["Invoice March"]
+    assert await find(server, "請求") == ["東京"]
+    assert await find(server, "pears OR rechnung") == ["Minutes", "Rechnung"]
+    assert await find(server, "has:attachment") == ["Minutes"]
+    assert await find(server, "minutes.txt") == ["Minutes"]
+    assert await find(server, "from:alice", inboxId=inboxes["support"]) == ["東京"]
+    assert await find(server, "from:alice in:support") == ["東京"]
+    assert await find(server, "-in:support -has:attachment") == ["Rechnung", "Invoice March"]
+    assert await find(server, "nothing") == []
+
+
+async def test_a_result_says_where_it_matched_and_shows_a_piece(
+    server: Server, inboxes: dict[str, str]
+) -> None:
+    await server.deliver(letter("Minutes", "see the file", file="we agreed on red pears"), "sales")
+    await settled(server)
+    (result,) = (await server.api.get("/v1/search", params={"q": "pears"})).json()["data"]
+    assert result["matched"] == ["file"]
+    assert result["snippet"] == "we agreed on red pears"
+    assert result["message"]["attachments"][0]["filename"] == "minutes.txt"
+    (result,) = (await server.api.get("/v1/search", params={"q": "from:alice minutes"})).json()["data"]
+    assert result["matched"] == ["subject", "filename", "from"]
+
+
+async def test_pages_follow_each_other_without_gap_or_repeat(server: Server, inboxes: dict[str, str]) -> None:
+    for number in range(7):
+        await server.deliver(letter(f"Report {number}", "weekly numbers"), "sales")
+    await settled(server)
+    seen: list[str] = []
+    query: dict[str, str] = {"q": "weekly", "limit": "3"}
+    while True:
+        page = (await server.api.get("/v1/search", params=query)).json()
+        seen += [result["message"]["subject"] for result in page["data"]]
+        if page["next"] is None:
+            break
+        query["cursor"] = page["next"]
+    assert seen == [f"Report {number}" for number in range(6, -1, -1)]
+
+
+async def test_a_key_finds_only_what_it_reaches(server: Server, inboxes: dict[str, str]) -> None:
+    await server.deliver(letter("For sales", "the secret plan"), "sales")
+    await settled(server)
+    made = await server.api.post(f"/v1/inboxes/{inboxes['support']}/api-keys", json={"name": "s"})
+    async with server.client(made.json()["token"]) as stranger:
+        for q in ("secret", "-nothing", "in:sales", "is:unread", "se*"):
+            assert (await stranger.get("/v1/search", params={"q": q})).json() == {"data": [], "next": None}
+    for boundary in ({"inboxId": "inb_unknown"}, {"podId": "pod_unknown"}, {"inboxId": inboxes["support"]}):
+        assert await find(server, "secret", **boundary) == []
+
+
+async def test_what_is_deleted_is_found_no_more(server: Server, inboxes: dict[str, str]) -> None:
+    await server.deliver(letter("For sales", "the secret plan"), "sales")
+    await settled(server)
+    assert await find(server, "secret") == ["For sales"]
+    await server.api.delete(f"/v1/inboxes/{inboxes['sales']}")
+    assert await find(server, "secret") == []
+
+
+async def test_filters_of_state_follow_the_state(server: Server, inboxes: dict[str, str]) -> None:
+    await server.deliver(letter("Old", "numbers"), "sales")
+    await settled(server)
+    assert await find(server, "is:unread numbers") == ["Old"]
+    (thread,) = (await server.api.get("/v1/threads")).json()["data"]
+    await server.api.patch(f"/v1/threads/{thread['id']}", json={"is_read": True, "addLabels": ["Big Deal"]})
+    assert await find(server, "is:unread numbers") == []
+    assert await find(server, 'label:"big deal"') == ["Old"]
+    assert await find(server, "label:other") == []
+    day = server.clock.now()
+    assert day
+    assert await find(server, "numbers after:2020-01-01") == ["Old"]
+    assert await find(server, "numbers before:2020-01-01") == []
+
+
+@pytest.mark.parametrize(
+    "q",
+    [
+        *("", " ", "x" * 513, '"open', "(" * 600, "a " * 33, "is:nonsense", "before:yesterday"),
+        *("invoice OR label:x",),
+    ],
+)
+async def test_what_cannot_be_read_is_refused(server: Server, q: str) -> None:
+    answer = await server.api.get("/v1/search", params={"q": q})
+    assert answer.status_code == 400
+    assert answer.json()["field"] == "q"
+
+
+@pytest.mark.parametrize(
+    "q",
+    [
+        *(
+            "'; drop table messages; --",
+            "NEAR(a b)",
+            "words:a",
+            "a AND b NOT c",
+            "^a + b",
+            "a:* & b | !c <-> d",
+        ),
+        *("\x00a", "\\' a", "%00", "*a*", "(((a)))", "a" * 512, "- - -a", "OR OR OR", '"" a'),
+    ],
+)
+async def test_hostile_questions_are_answered_or_refused(server: Server, q: str) -> None:
+    await server.new_inbox("sales")
+    answer = await server.api.get("/v1/search", params={"q": q})
+    assert answer.status_code in (200, 400), answer.text
+
+
+async def test_a_wrong_cursor_is_refused(server: Server) -> None:
+    answer = await server.api.get("/v1/search", params={"q": "a", "cursor": "5"})
+    assert (answer.status_code, answer.json()["field"]) == (400, "cursor")
+
+
+async def test_waiting_takes_a_question(server: Server, inboxes: dict[str, str]) -> None:
+    async def wait(q: str) -> Any:
+        path = f"/v1/inboxes/{inboxes['sales']}/wait"
+        return await server.api.get(path, params={"q": q, "timeout": "30"}, timeout=60)
+
+    waiting = asyncio.create_task(wait("subject:code -newsletter has:attachment"))
+    await asyncio.sleep(0.2)
+    await server.deliver(letter("Your code", "123"), "sales")
+    await server.deliver(letter("Your code again", "456", file="x"), "sales")
+    assert (await waiting).json()["subject"] == "Your code again"
+    assert (await wait('"')).status_code == 400

@@ -1,0 +1,84 @@
+"""Pictures of the pages, light and dark, wide and narrow: `make screenshots` writes docs/images."""
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from postroom.clock import SystemClock
+from tests import programs
+from tests.browser.house import House, house
+from tests.browser.made_up_mail import fill
+from tests.doubles import FakeClock
+
+FOLDER = Path(__file__).parent.parent.parent / "docs" / "images"
+SIZES = {"wide": (1280, 800), "narrow": (360, 720)}
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=programs.path_of("chromium"), args=["--no-sandbox"]
+        )
+        yield browser
+        browser.close()
+
+
+def pages(running: House) -> dict[str, str]:
+    """Every page by the name of its picture."""
+    found = {"start": "/app/start", "mail": "/app/mail", "sessions": "/app/sessions"}
+    support = next(
+        each["id"]
+        for each in running.api.get("/v1/inboxes").json()["data"]
+        if each["displayName"] == "Support"
+    )
+    threads = running.api.get(f"/v1/inboxes/{support}/threads").json()["data"]
+    found["inbox"] = f"/app/mail?inboxId={support}"
+    found["thread"] = f"/app/mail/{threads[0]['id']}?inboxId={support}"
+    return found
+
+
+def sign_in(page: Page, running: House) -> None:
+    page.goto(running.login_link())
+    page.get_by_label("Your name").fill("Ann")
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/app/**")
+
+
+def take(browser: Browser, running: House, wanted: set[str]) -> None:
+    for scheme in ("light", "dark"):
+        for size, (width, height) in SIZES.items():
+            context = browser.new_context(
+                color_scheme="dark" if scheme == "dark" else "light",
+                viewport={"width": width, "height": height},
+                timezone_id="Europe/Stockholm",
+                locale="en-GB",
+            )
+            page = context.new_page()
+            sign_in(page, running)
+            for name, path in pages(running).items():
+                if not wanted or name in wanted:
+                    page.goto(running.base_url + path)
+                    page.wait_for_selector("body[data-live]", timeout=60_000)
+                    page.screenshot(path=FOLDER / f"{name}-{size}-{scheme}.png", full_page=size == "narrow")
+            context.close()
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    clock = FakeClock(SystemClock().now())
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        house(Path(folder), clock) as running,
+        chromium() as browser,
+    ):
+        fill(running)
+        take(browser, running, set(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""The tools for writing: what waits says so, and nobody is offered what his key may not do."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.client.live import LiveServer
+from tests.client.test_mcp import Agent, http_agent, unfenced
+from tests.conftest import Server
+from tests.outward.test_holds import add_key, decide, set_rule
+
+READING = {
+    *("auth_me", "list_inboxes", "get_inbox", "list_threads", "list_unread_threads", "read_thread"),
+    *("wait_for_message", "get_attachment_text", "list_drafts", "get_message_status"),
+}
+WRITING = {
+    *("send_email", "reply_to_thread", "reply_all", "forward_message", "create_draft", "send_draft"),
+    *("cancel_message", "mark_thread_read"),
+}
+MAIL = (
+    b"From: Alice <alice@example.com>\r\nTo: bob@postroom.localhost, carol@postroom.localhost\r\n"
+    b"Subject: Question\r\nMessage-ID: <q@example.com>\r\n\r\nHow many?\r\n"
+)
+
+
+def live(server: Server) -> LiveServer:
+    return LiveServer(server.base_url, server.smtp_port)
+
+
+async def names(agent: Agent) -> set[str]:
+    return {tool.name for tool in (await agent.client.list_tools()).tools}
+
+
+async def status_when(agent: Agent, message_id: str, wanted: str) -> dict[str, Any]:
+    while True:
+        found = await agent.call("get_message_status", message_id=message_id)
+        if found["status"] == wanted:
+            return found
+        await asyncio.sleep(0.05)
+
+
+async def test_a_held_mail_says_so_and_what_happens_next(server: Server) -> None:
+    bob, _ = await server.new_inbox("bob"), await server.new_inbox("carol")
+    await server.resources.db.write(set_rule, "inboxes", bob, "always")
+    order = {"to": "carol@postroom.localhost", "subject": "Offer", "body": "Seven", "inbox_id": bob}
+    async with http_agent(live(server), server.token) as agent:
+        sent = await agent.call("send_email", **order)
+        assert (sent["status"], sent["is_held"]) == ("pending", True)
+        assert sent["hold"]["reasons"] == ["always"]
+        assert "a person has to approve it" in sent["what_happens_next"]
+        assert sent["hold"]["expires_at"][:16] in sent["what_happens_next"]
+        held = await agent.call("get_message_status", message_id=sent["message_id"])
+        assert (held["is_held"], held["recipients"][0]["address"]) == (True, "carol@postroom.localhost")
+        message = (await server.api.get(f"/v1/messages/{sent['message_id']}")).json()
+        assert (await decide(server, message)).status_code == 200
+        done = await status_when(agent, sent["message_id"], "sent")
+        assert (done["is_held"], done["hold"]["state"]) == (False, "approved")
+        assert "accepted" in done["what_happens_next"]
+
+
+async def test_a_scheduled_mail_can_be_cancelled_and_stays_so(server: Server) -> None:
+    bob = await server.new_inbox("bob")
+    order = {"to": "carol@example.com", "subject": "Later", "body": "x", "inbox_id": bob}
+    async with http_agent(live(server), server.token) as agent:
+        sent = await agent.call("send_email", **order, send_at="2026-11-20T10:00:00Z")
+        assert (sent["is_held"], sent["hold"]["state"]) == (False, "scheduled")
+        assert "It leaves at 2026-11-20T10:00:00" in sent["what_happens_next"]
+        cancelled = await agent.call("cancel_message", message_id=sent["message_id"])
+        assert (cancelled["status"], cancelled["hold"]["state"]) == ("failed", "cancelled")
+        assert "It will not be sent" in cancelled["what_happens_next"]
+        assert "nothing_to_do" in await agent.fail("cancel_message", message_id=sent["message_id"])
+
+
+async def test_a_draft_is_written_listed_and_sent(server: Server) -> None:
+    bob, _ = await server.new_inbox("bob"), await server.new_inbox("carol")
+    async with http_agent(live(server), server.token) as agent:
+        file = {"filename": "a.txt", "data_base64": "YQ==", "content_type": "text/plain"}
+        made = await agent.call(
+            "create_draft",
+            inbox_id=bob,
+            to="carol@postroom.localhost",
+            subject="Offer",
+            attachments=[file],
+        )
+        assert made["files"] == ["a.txt"]
+        assert '"field":"body"' in await agent.fail("send_draft", draft_id=made["draft_id"])
+        whole = await agent.call(
+            "create_draft", inbox_id=bob, to=["carol@postroom.localhost"], subject="Offer", body="Seven"
+        )
+        listed = await agent.call("list_drafts", inbox_id=bob)
+        assert [one["draft_id"] for one in listed["drafts"]] == [whole["draft_id"], made["draft_id"]]
+        assert "Subject: Offer\n\nSeven" in unfenced(listed["drafts"][0]["content"])
+        sent = await agent.call("send_draft", draft_id=whole["draft_id"], idempotency_key="one")
+        assert await agent.call("send_draft", draft_id=whole["draft_id"], idempotency_key="one") == sent
+        await status_when(agent, sent["message_id"], "sent")
+        assert (await agent.call("list_drafts", inbox_id=bob))["total"] == 1
+
+
+async def test_a_mail_is_answered_to_all_and_passed_on(server: Server) -> None:
+    await server.new_inbox("bob")
+    await server.deliver(MAIL, "bob")
+    event = await server.next_event()
+    async with http_agent(live(server), server.token) as agent:
+        to_all = await agent.call("reply_all", thread_id=event["thread_id"], body="Three")
+        on = await agent.call(
+            "forward_message", message_id=event["message"]["id"], to="dave@example.com", body="See"
+        )
+    answer = (await server.api.get(f"/v1/messages/{to_all['message_id']}")).json()
+    assert (answer["headerTo"], answer["cc"]) == ("Alice <alice@example.com>", ["carol@postroom.localhost"])
+    passed_on = (await server.api.get(f"/v1/messages/{on['message_id']}")).json()
+    assert (passed_on["headerTo"], passed_on["subject"]) == ("dave@example.com", "Fwd: Question")
+
+
+@pytest.mark.parametrize(
+    ("asked", "offered"),
+    [
+        (["read"], READING),
+        (["read", "draft"], READING | WRITING),
+        (["read", "send"], (READING | WRITING) - {"create_draft"}),
+        (
+            ["draft"],
+            {"auth_me", "send_email", "create_draft", "send_draft", "cancel_message", "mark_thread_read"},
+        ),
+    ],
+)
+async def test_only_tools_of_what_the_key_may_do_are_offered(
+    server: Server, asked: list[str], offered: set[str]
+) -> None:
+    bob = await server.new_inbox("bob")
+    token = await server.resources.db.write(add_key, server, bob, asked)
+    async with http_agent(live(server), token) as agent:
+        assert await names(agent) == offered
+    account = await server.resources.db.write(add_key, server, None, [*asked, "manage"])
+    async with http_agent(live(server), account) as agent:
+        assert await names(agent) == offered | {"create_inbox"}
+
+
+async def test_the_readonly_address_offers_and_does_nothing_but_read(server: Server) -> None:
+    bob = await server.new_inbox("bob")
+    async with http_agent(live(server), server.token, path="/mcp/readonly") as agent:
+        assert await names(agent) == READING
+        assert (await agent.call("auth_me"))["scope"] == "account"
+        assert (await agent.call("get_inbox", inbox_id=bob))["inbox_id"] == bob
+        result = await agent.client.call_tool("send_email", {"to": "a@b.c", "subject": "s", "body": "b"})
+        assert result.is_error
+        hints = [tool.annotations for tool in (await agent.client.list_tools()).tools]
+        assert all(hint is not None and hint.read_only_hint for hint in hints)
+
+
+async def test_the_address_of_one_inbox_reaches_no_other(server: Server) -> None:
+    bob, other = await server.new_inbox("bob"), await server.new_inbox("other")
+    await server.deliver(MAIL, "other")
+    event = await server.next_event()
+    async with http_agent(live(server), server.token, path=f"/mcp/inbox/{bob}") as agent:
+        assert await names(agent) == READING | WRITING
+        me = await agent.call("auth_me")
+        assert (me["scope"], me["inbox_id"]) == ("inbox", bob)
+        assert (await agent.call("get_inbox"))["inbox_id"] == bob
+        assert [one["inbox_id"] for one in (await agent.call("list_inboxes"))["inboxes"]] == [bob]
+        for tool, arguments in (
+            ("get_inbox", {"inbox_id": other}),
+            ("list_threads", {"inbox_id": other}),
+            ("read_thread", {"thread_id": event["thread_id"]}),
+            ("get_message_status", {"message_id": event["message"]["id"]}),
+            ("reply_all", {"thread_id": event["thread_id"], "body": "x"}),
+            ("forward_message", {"message_id": event["message"]["id"], "to": "a@b.example", "body": "x"}),
+            ("create_draft", {"inbox_id": other}),
+        ):
+            assert "not_found" in await agent.fail(tool, **arguments), tool
+        sent = await agent.call("send_email", to="carol@example.com", subject="s", body="b")
+        assert sent["inbox_id"] == bob
+
+
+async def test_an_address_of_a_foreign_or_unknown_inbox_is_not_there(server: Server) -> None:
+    bob, other = await server.new_inbox("bob"), await server.new_inbox("other")
+    token = await server.resources.db.write(add_key, server, bob, ["read"])
+    rpc = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    async with server.client(token) as api:
+        for place in (f"/mcp/inbox/{other}", "/mcp/inbox/inb_" + "0" * 32, "/mcp/inbox/", "/mcp/other"):
+            answer = await api.post(place, json=rpc)
+            assert (answer.status_code, answer.json()["error"]) == (404, "not_found"), place
+        assert (await api.get("/mcp/readonly")).status_code == 405
+    async with server.client("pr_wrong") as stranger:
+        assert (await stranger.post(f"/mcp/inbox/{bob}", json=rpc)).status_code == 401

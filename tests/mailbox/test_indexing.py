@@ -1,0 +1,182 @@
+"""The search index keeps up with the messages: through kills, deletions, upgrades and new tokens."""
+
+import pytest
+from msgspec.structs import replace
+
+from postroom import ids
+from postroom.accounts import accounts
+from postroom.accounts.reach import Reach
+from postroom.mail import tokens
+from postroom.mail.query import parse
+from postroom.mailbox import documents, inboxes, indexing, messages, search, threads
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.message_json import Links
+from postroom.mailbox.messages import NewMessage
+from postroom.storage.database import Database, Tx
+from tests.doubles import START
+from tests.filled_inbox import document
+
+DOMAIN = "postroom.localhost"
+
+
+class Killed(Exception):
+    """The process dies here."""
+
+
+async def new_inbox(db: Database) -> Inbox:
+    account = await db.write(accounts.add, "someone", "free", START)
+    return await db.write(inboxes.add, account.id, "sales", None, None, DOMAIN, START)
+
+
+def store(tx: Tx, inbox: Inbox, subject: str, is_asked_for: bool = True) -> str:
+    thread = threads.new(inbox, subject, is_read=False, now=START)
+    threads.add_all(tx, [thread])
+    written = replace(
+        document(inbox.id, inbox.address),
+        id=ids.new(ids.MESSAGE, START),
+        thread_id=thread.id,
+        subject=subject,
+    )
+    new = NewMessage(
+        document=written,
+        status="received",
+        from_address="alice@example.com",
+        has_attachments=False,
+        raw=b"",
+        blob=None,
+        created_at=START,
+        size_bytes=0,
+    )
+    messages.add_all(tx, [new])
+    if is_asked_for:
+        indexing.enqueue_all(tx, [written.id])
+    return written.id
+
+
+async def index(db: Database, holder: str = "node", now: int = START) -> None:
+    while await indexing.step(db, holder, now):
+        pass
+
+
+def find(tx: Tx, inbox: Inbox, q: str) -> list[str]:
+    question = search.ask(tx, Reach(inbox.account_id), parse(q), DOMAIN)
+    page = search.find(tx, question, None, 100, Links("", b"", 0), lambda: False)
+    return [documents.decode(found.message).subject for found in page.found]
+
+
+async def entries(db: Database) -> int:
+    """How many documents the index itself holds for a word that each mail has."""
+    rows = await db.read(lambda tx: tx.words.find(parse("words"), ["0001"], 2**62, 1000))
+    return len(rows)
+
+
+async def test_what_was_stored_is_found_once(db: Database) -> None:
+    inbox = await new_inbox(db)
+    for number in range(3):
+        await db.write(store, inbox, f"Report {number}")
+    await index(db)
+    assert await db.read(find, inbox, "report") == ["Report 2", "Report 1", "Report 0"]
+    assert await db.read(indexing.progress) == indexing.Progress(0, 100)
+
+
+async def test_a_kill_between_reading_and_storing_misses_and_doubles_nothing(db: Database) -> None:
+    inbox = await new_inbox(db)
+    await db.write(store, inbox, "Report")
+    await indexing.step(db, "node", START)  # the tokens are new
+    await indexing.step(db, "node", START)  # the pod gets its number
+    batch = await db.read(indexing.prepare)
+    assert batch is not None
+
+    def die(tx: Tx) -> None:
+        indexing.store(tx, batch, "node", START)
+        raise Killed
+
+    with pytest.raises(Killed):
+        await db.write(die)
+    assert await db.read(find, inbox, "report") == []
+    await index(db)
+    await db.write(indexing.store, batch, "node", START)  # what another node had prepared meanwhile
+    assert await db.read(find, inbox, "report") == ["Report"]
+    assert await entries(db) == 1
+
+
+async def test_what_is_removed_while_it_is_being_indexed_is_not_found(db: Database) -> None:
+    inbox = await new_inbox(db)
+    message_id = await db.write(store, inbox, "Report")
+    await indexing.step(db, "node", START)
+    await indexing.step(db, "node", START)
+    batch = await db.read(indexing.prepare)
+    assert batch is not None
+
+    def remove(tx: Tx) -> None:
+        tx.run("delete from messages where id = :id", id=message_id)
+        indexing.enqueue_all(tx, [message_id])
+
+    await db.write(remove)
+    await db.write(indexing.store, batch, "node", START)
+    await index(db)
+    assert await entries(db) == 0
+    assert await db.read(lambda tx: tx.all("select * from search_documents")) == []
+
+
+async def test_mail_from_before_the_index_is_found_behind_newer_mail(db: Database) -> None:
+    inbox = await new_inbox(db)
+    for number in range(100):
+        await db.write(store, inbox, f"Earlier {number}", is_asked_for=False)
+    assert (await db.read(indexing.progress)).earlier_percent == 0
+    await db.write(store, inbox, "Newer")
+    await index(db)
+    wanted = ["Newer", *(f"Earlier {number}" for number in range(99, -1, -1))]
+    assert await db.read(find, inbox, "newer OR earlier") == wanted[:100]
+    assert await entries(db) == 101
+
+
+async def test_new_tokens_replace_the_old_ones_while_searches_go_on(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inbox = await new_inbox(db)
+    for number in range(60):
+        await db.write(store, inbox, f"Report {number}")
+    await index(db)
+    monkeypatch.setattr(tokens, "VERSION", tokens.VERSION + 1)
+    assert await db.read(indexing.progress) == indexing.Progress(0, 0)
+    while await indexing.step(db, "node", START):
+        assert len(await db.read(find, inbox, "report")) == 60
+    assert await entries(db) == 60
+    rows = await db.read(lambda tx: tx.all("select distinct version from search_documents"))
+    assert [row["version"] for row in rows] == [tokens.VERSION]
+
+
+async def test_one_node_at_a_time_keeps_the_index(db: Database) -> None:
+    inbox = await new_inbox(db)
+    await index(db, "first")
+    await db.write(store, inbox, "Report")
+    assert not await indexing.step(db, "second", START + 1)
+    await index(db, "second", START + indexing.LEASE + 1)
+    assert await db.read(find, inbox, "report") == ["Report"]
+
+
+async def test_pods_are_looked_through_together_and_apart(db: Database) -> None:
+    inbox = await new_inbox(db)
+    found = []
+    for number in range(20):
+
+        def add_pod(tx: Tx, number: int = number) -> Inbox:
+            tx.run(
+                "insert into pods (id, account_id, is_default, created_at) values (:id, :account_id, 0, 0)",
+                id=f"pod_{number}",
+                account_id=inbox.account_id,
+            )
+            name = f"sales-{number}"
+            return inboxes.add(tx, inbox.account_id, name, None, None, DOMAIN, START, pod_id=f"pod_{number}")
+
+        found.append(await db.write(add_pod))
+        await db.write(store, found[-1], f"Report {number}")
+    await index(db)
+    assert await db.read(find, inbox, "report") == [f"Report {number}" for number in range(19, -1, -1)]
+
+    def find_in_pod(tx: Tx) -> int:
+        question = search.ask(tx, Reach(inbox.account_id, "pod_7"), parse("report"), DOMAIN)
+        return len(search.find(tx, question, None, 100, Links("", b"", 0), lambda: False).found)
+
+    assert await db.read(find_in_pod) == 1
