@@ -34,7 +34,7 @@ def put_mail(tx: Tx, /, inbox: Inbox, text: str = "Hello", now: int = START, **f
     """A mail that came in, stored as the SMTP door stores it; gives the newest message."""
     deposit(tx, [incoming(inbox, letter(text, **fields), now)])
     found, _ = messages.list_of_inbox(tx, inbox.id, None, 1, 0)
-    return found[0]
+    return found.messages[0]
 
 
 def put_delivery(

@@ -11,7 +11,7 @@ CLIENT = SOURCE.parent / "postroom_client"
 
 # A room may import the rooms and files of the lines above it, and those before it in its own line.
 LAYERS: list[list[str]] = [
-    ["ids", "clock", "errors", "config", "log", "tables"],
+    ["ids", "clock", "errors", "config", "log", "tables", "pools", "descriptors", "supervision"],
     ["mail", "net"],
     ["storage"],
     ["resources"],
@@ -54,7 +54,7 @@ ROOMS: dict[str, list[str]] = {
         ),
         *("labels", "indexing", "search"),
     ],
-    "queue": ["schedule", "suppressions", "idempotency", "deliveries", "outlook", "work"],
+    "queue": ["schedule", "duties", "suppressions", "idempotency", "deliveries", "outlook", "work"],
     "events": ["kinds", "payload", "events", "webhooks", "webhook_log", "announce"],
     "inward": ["bounces", "admit", "examine", "review_answers", "deposit", "receive"],
     "outward": [
@@ -185,3 +185,12 @@ def test_a_module_fits_in_one_sitting(path: Path) -> None:
         assert ast.get_docstring(ast.parse(path.read_text())), (
             f"{path} needs a docstring of one to three lines"
         )
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_only_the_pools_run_threads_for_the_loop(path: Path) -> None:
+    """The loop's own pool would let what waits for one purpose delay every other."""
+    words = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
+    words |= {name.rpartition(".")[2] for name in imports_of(path)}
+    if path != SOURCE / "pools.py":
+        assert not words & {"to_thread", "run_in_executor", "ThreadPoolExecutor"}

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from bench import catalogue, report
+from bench import catalogue, hostile_shapes, report
 from bench.__main__ import main
 from bench.insert_load import InsertLoad
-from bench.measurements import group_commit, group_commit_postgres, memory, rest, start
+from bench.measurements import group_commit, group_commit_postgres, memory, pauses, rest, start
 from bench.measurements.rest import RestLoad
 from bench.results import Peer, Result, at_least_times_peer, at_most
 from bench.rounds import alternate, compare
@@ -102,3 +102,10 @@ def test_the_table_and_the_json_show_value_aim_and_peer() -> None:
         "met": False,
         "peer": {"name": "slow", "value": 10_000, "ratio": 3.12},
     }
+
+
+def test_pauses_are_measured_under_hostile_shapes() -> None:
+    results = pauses.measure(seconds=0.05, most_shapes=3)
+    assert [result.unit for result in results[:3]] == ["", "ms", "ms"]
+    assert results[0].value == 3
+    assert hostile_shapes.count() >= 60

@@ -3,10 +3,15 @@
 import os
 from pathlib import Path
 
+import pytest
+
+from postroom import upkeep
 from postroom.clock import DAY
-from postroom.upkeep import one_round, sweep_orphans
+from postroom.queue import duties
+from postroom.upkeep import MOST_ROWS, empty_removed_inbox, one_round, sweep_orphans
 from tests.api.test_stream import mail
 from tests.conftest import Server
+from tests.filled_inbox import fill
 
 
 def age(folder: Path) -> None:
@@ -41,3 +46,44 @@ async def test_events_are_kept_for_thirty_days(server: Server) -> None:
     server.clock.turn(2 * DAY)
     await one_round(server.resources)
     assert (await server.api.get("/v1/events")).json() == {"data": [], "next": None}
+
+
+async def test_a_deleted_inbox_is_emptied_in_steps_and_forgotten(server: Server) -> None:
+    account_id = (await server.api.get("/v1/me")).json()["accountId"]
+    inbox_id = await server.resources.db.write(
+        fill, account_id, "large", "postroom.localhost", 3 * MOST_ROWS, server.clock.now()
+    )
+    await server.api.delete(f"/v1/inboxes/{inbox_id}")
+    steps = 0
+    while await server.resources.db.write(empty_removed_inbox, server.clock.now(), MOST_ROWS) is not None:
+        steps += 1
+    assert steps >= 6
+    left = await server.resources.db.read(lambda tx: tx.one("select count(*) as n from messages"))
+    assert left is not None
+    assert left["n"] == 0
+
+
+async def test_a_duty_has_one_holder_until_it_ends_or_is_left(server: Server) -> None:
+    write, now = server.resources.db.write, server.clock.now()
+    assert await write(duties.take, "d", "one", now + 10, now)
+    assert not await write(duties.take, "d", "two", now + 10, now)
+    assert await write(duties.take, "d", "one", now + 20, now)
+    assert await write(duties.take, "d", "two", now + 40, now + 20)
+    await write(duties.leave, "d", "one")
+    assert not await write(duties.take, "d", "one", now + 40, now + 21)
+    await write(duties.leave, "d", "two")
+    assert await write(duties.take, "d", "one", now + 40, now + 21)
+
+
+async def test_orphans_are_swept_page_by_page(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "SWEPT_AT_ONCE", 2)
+    for number in range(5):
+        server.resources.blobs.put(b"nobody names me %d" % number)
+    age(tmp_path / "blobs")
+    sweep = upkeep.Sweep(server.resources)
+    assert not await sweep.take_page()
+    assert len(list(server.resources.blobs.names(0))) == 3
+    await sweep.go_on()
+    assert not list(server.resources.blobs.names(0))

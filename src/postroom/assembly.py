@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+from postroom import descriptors, pools
 from postroom.accounts import secret_values
 from postroom.clock import Clock, SystemClock
 from postroom.config import CAPTURE, Config, ConfigError, Endpoint, allows_private_targets
@@ -40,6 +41,7 @@ from postroom.smtp.tls import server_context
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Database
 from postroom.storage.folder import FolderLock, make_folder
+from postroom.supervision import Loop, Supervision
 from postroom.upkeep import keep_up
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
@@ -48,7 +50,7 @@ from postroom.workers.foreman import Foreman
 from postroom.workers.foreman import listen as foreman_sockets
 
 KEY_USE_SECONDS = 5.0
-EXAMINATIONS = Queue(examine.BELL, examine.claim_due, examine.renew, at_once=8)
+EXAMINATIONS = Queue(examine.BELL, examine.claim_due, examine.renew, at_once=16)
 WEBHOOKS = Queue(deliveries.WEBHOOK_BELL, deliveries.claim_webhooks, deliveries.renew, at_once=100)
 MAIL = Queue(deliveries.BELL, deliveries.claim_mail, deliveries.renew, at_once=64)
 NOTICES = Queue(deliveries.NOTICE_BELL, deliveries.claim_notices, deliveries.renew, at_once=8)
@@ -74,6 +76,7 @@ async def serving(
 ) -> AsyncIterator[Postroom]:
     """Everything is up inside the block, and has finished its work after it."""
     async with contextlib.AsyncExitStack() as stack:
+        caps = descriptors.caps(descriptors.raise_limit())
         lock = FolderLock(config.data_dir)
         stack.callback(lock.release)
         listener = listen("POSTROOM_HTTP", config.http)
@@ -84,43 +87,47 @@ async def serving(
         clock = clock or SystemClock()
         db = await open_database(config, clock.now())
         stack.push_async_callback(db.close)
-        stopping = asyncio.Event()
+        stopping, loops = asyncio.Event(), Supervision(clock)
         resolver = resolver or Resolver()
         stack.push_async_callback(resolver.close)
-        resources = Resources(config, db, LocalBlobs(config.data_dir / "blobs"), clock, resolver, stopping)
+        blobs = LocalBlobs(config.data_dir / "blobs")
+        resources = Resources(config, db, blobs, clock, resolver, stopping, loops=loops)
         first = await db.write(make_first_account, config, clock.now())
 
         extractor = ExtractionPool()
         stack.push_async_callback(extractor.close)
         lookup = ThreadResolver(resolver, asyncio.get_running_loop())
         look_at = partial(examine.examine_message, resources, extractor, lookup)
-        run(stack, work_through(resources, EXAMINATIONS, look_at))
-        run(stack, keep_up(resources))
-        run(stack, convert_old_rows(resources))
-        run(stack, keep_indexed(resources))
+        run(stack, resources, "examinations", partial(work_through, resources, EXAMINATIONS, look_at))
+        run(stack, resources, "upkeep", partial(keep_up, resources))
+        run(stack, resources, "search index", partial(keep_indexed, resources))
+        stack.push_async_callback(stop, asyncio.create_task(convert_old_rows(resources)))
 
         return_path_secret = await db.read(secret_values.get, RETURN_PATH)
-        door_for_mail = await take_mail_in(stack, resources, return_path_secret)
+        door_for_mail = await take_mail_in(stack, resources, return_path_secret, caps.smtp)
         courier = mail_courier(resources)
         stack.push_async_callback(courier.close)
         signers = Signers()
         stack.callback(signers.close)
         outbound = Outbound(courier, signers, return_path_secret, door_for_mail.reader)
-        run(stack, send_out(resources, outbound, make_key))
-        run(stack, watch_holds(resources))
-        run(stack, work_through(resources, NOTICES, partial(deliver_notice, resources, outbound)))
-        run(stack, work_through(resources, ANSWERS, partial(weigh_answer, resources, lookup)))
+        run(stack, resources, "mail", partial(send_out, resources, outbound, make_key))
+        run(stack, resources, "holds", partial(watch_holds, resources))
+        tell_reviewers = partial(deliver_notice, resources, outbound)
+        run(stack, resources, "notices", partial(work_through, resources, NOTICES, tell_reviewers))
+        hear_reviewers = partial(weigh_answer, resources, lookup)
+        run(stack, resources, "answers", partial(work_through, resources, ANSWERS, hear_reviewers))
 
         webhook_courier = HttpCourier(resolver, allow_private=allows_private_targets(config))
         stack.push_async_callback(webhook_courier.close)
-        run(stack, work_through(resources, WEBHOOKS, partial(deliver_webhook, resources, webhook_courier)))
+        deliver = partial(deliver_webhook, resources, webhook_courier)
+        run(stack, resources, "webhooks", partial(work_through, resources, WEBHOOKS, deliver))
 
         streams = Streams(resources)
         door = Door(resources, webhook_courier, streams)
-        run(stack, streams.watch_keys())
+        run(stack, resources, "watch of keys", streams.watch_keys)
         stack.push_async_callback(door.key_use.save)
-        run(stack, save_key_use_now_and_then(door))
-        http = HttpServer(door, listener)
+        run(stack, resources, "saving of key use", partial(save_key_use_now_and_then, door))
+        http = HttpServer(door, listener, most_connections=caps.http)
         await http.start()
         stack.push_async_callback(http.stop)
         stack.push_async_callback(streams.close)
@@ -148,9 +155,14 @@ async def save_key_use_now_and_then(door: Door) -> None:
         await door.key_use.save()
 
 
-def run(stack: contextlib.AsyncExitStack, loop: Coroutine[None, None, None]) -> None:
+def run(
+    stack: contextlib.AsyncExitStack,
+    resources: Resources,
+    name: str,
+    loop: Loop,
+) -> None:
     """A loop that works until everything stops."""
-    stack.push_async_callback(stop, asyncio.create_task(loop))
+    stack.push_async_callback(stop, asyncio.create_task(resources.loops.supervise(name, loop)))
 
 
 async def stop(task: asyncio.Task[None]) -> None:
@@ -199,10 +211,10 @@ class MailDoor:
 
 
 async def take_mail_in(
-    stack: contextlib.AsyncExitStack, resources: Resources, return_path_secret: bytes
+    stack: contextlib.AsyncExitStack, resources: Resources, return_path_secret: bytes, most_connections: int
 ) -> MailDoor:
     config = resources.config
-    tls = await asyncio.to_thread(server_context, config.data_dir / "tls", config.domain)
+    tls = await pools.ONCE.run(server_context, config.data_dir / "tls", config.domain)
     residents = Residents(resources, return_path_secret)
     if config.workers:
         foreman = Foreman(resources, residents, foreman_sockets(config.smtp, config.workers))
@@ -210,8 +222,9 @@ async def take_mail_in(
         stack.push_async_callback(foreman.stop)
         return MailDoor(foreman.port, foreman, foreman.wait_until_ready)
     reader, directory = OwnReader(AT_ONCE_BYTES), RememberingDirectory(residents)
-    run(stack, whenever_an_inbox_goes(resources, directory.forget))
-    policy, spool = Policy(hostname=config.domain), config.data_dir / "spool"
+    run(stack, resources, "memory of the door", partial(whenever_an_inbox_goes, resources, directory.forget))
+    policy = Policy(hostname=config.domain, max_connections=most_connections)
+    spool = config.data_dir / "spool"
     smtp = SmtpServer(directory, Reception(resources, reader), policy, spool, tls)
     await start_smtp(smtp, config.smtp)
     stack.push_async_callback(smtp.stop)

@@ -1,9 +1,9 @@
 """What the first start makes: secrets of the server, an account with its key, the key that signs mail."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from postroom import pools
 from postroom.accounts import accounts, domains, keys, secret_values, sessions
 from postroom.accounts.accounts import Account
 from postroom.config import Config
@@ -45,5 +45,5 @@ async def make_service_key(
     db: Database, domain: str, make_key: Callable[[], bytes] = dkim.generate_key
 ) -> None:
     if await db.read(domains.find_key, domains.SERVICE, domain) is None:
-        private_key = await asyncio.to_thread(make_key)
+        private_key = await pools.KEYS.run(make_key)
         await db.write(domains.add_key, domains.SERVICE, domain, private_key)

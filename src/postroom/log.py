@@ -3,6 +3,7 @@
 A line is `key=value` pairs (logfmt). Our own, because structlog brings Rich into every start of the server.
 """
 
+import contextlib
 import functools
 import re
 import sys
@@ -14,12 +15,25 @@ from postroom.clock import to_iso
 _PLAIN = re.compile(r"[!#-<>-~]+")
 
 
+SELDOM_SECONDS = 10.0
+
+
 class Logger:
+    def __init__(self) -> None:
+        self._seldom: dict[str, float] = {}
+
     def info(self, event: str, **facts: object) -> None:
         _write("info", event, facts)
 
     def error(self, event: str, **facts: object) -> None:
         _write("error", event, facts)
+
+    def seldom(self, event: str, **facts: object) -> None:
+        """What comes with every mail while a fault lasts: it must not fill a disk that is full already."""
+        now = time.monotonic()
+        if now - self._seldom.get(event, -SELDOM_SECONDS) >= SELDOM_SECONDS:
+            self._seldom[event] = now
+            _write("error", event, facts)
 
     def exception(self, event: str, **facts: object) -> None:
         """Inside an except block: with the traceback."""
@@ -37,8 +51,9 @@ def get() -> Logger:
 def _write(level: str, event: str, facts: dict[str, object]) -> None:
     at = to_iso(time.time_ns() // 1_000_000)
     line = "".join([f" {name}={_quoted(str(value))}" for name, value in facts.items()])
-    sys.stderr.write(f"at={at} level={level} event={_quoted_event(event)}{line}\n")
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):  # a log that cannot be written must not stop what it tells of
+        sys.stderr.write(f"at={at} level={level} event={_quoted_event(event)}{line}\n")
+        sys.stderr.flush()
 
 
 def _quoted(value: str) -> str:

@@ -3,11 +3,12 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from postroom.clock import Clock
+from postroom.clock import Clock, SystemClock
 from postroom.config import Config
 from postroom.net.dns import Resolver
 from postroom.storage.blobs import Blobs
 from postroom.storage.database import Database, Overdue, Tx
+from postroom.supervision import Supervision
 
 __all__ = ["Overdue", "Resources", "Tx"]
 
@@ -29,6 +30,7 @@ class Resources:
     clock: Clock
     resolver: Resolver
     stopping: asyncio.Event  # set when the server begins to stop: whoever only waits ends
+    loops: Supervision = field(default_factory=lambda: Supervision(SystemClock()))
     workforce: Workforce = field(default_factory=Workforce)
 
     def now(self) -> int:

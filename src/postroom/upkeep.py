@@ -1,21 +1,35 @@
 """Upkeep: removes what has expired and what deleted inboxes left behind, in steps too small to be felt."""
 
 import asyncio
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import TypeVar
 
-from postroom import deletion, log
+from postroom import deletion, ids, pools
 from postroom.accounts import audit
-from postroom.clock import DAY
+from postroom.clock import DAY, SECOND
 from postroom.mailbox import drafts, labels, raw_mails
-from postroom.queue import idempotency
+from postroom.queue import duties, idempotency
 from postroom.resources import Resources
-from postroom.storage.database import Tx
+from postroom.storage.database import Tx, one_of
+
+T = TypeVar("T")
 
 ROUND_SECONDS = 60.0
-STEP_ROWS = 500
+DUTY = "upkeep"
+DUTY_HELD = 180 * SECOND
+LEAVE_SECONDS = 2.0
 EVENT_LIFETIME = 30 * DAY
 HANDOVER_LIFETIME = 5 * DAY
 CREATION_LIFETIME = 2 * DAY
 ORPHAN_AGE_SECONDS = 3600.0
+SWEPT_AT_ONCE = 200
+SWEPT_IN_A_ROUND = 10_000
+
+# Whoever writes waits for a step under way, so a step that took long is followed by a smaller one.
+STEP_SECONDS = 0.010
+FEWEST_ROWS, MOST_ROWS = 10, 500
 
 EXPIRING = (
     ("events", "id", "created_at", EVENT_LIFETIME),
@@ -27,58 +41,115 @@ EXPIRING = (
     ("audit", "id", "created_at", audit.LIFETIME),
     ("policy_audit", "id", "created_at", audit.LIFETIME),
 )
+# What a deleted inbox leaves beside its mail, with the key of the table.
+OF_A_SCOPE = ("policies", "policy_rules", "pauses")
+OF_AN_INBOX = (("handovers", "content_hash"), ("correspondents", "address"))
 
 
 async def keep_up(resources: Resources) -> None:
-    """Runs until cancelled."""
-    await sweep_orphans(resources)
-    while True:
-        try:
-            await one_round(resources)
-        except Exception as error:
-            log.get().error("upkeep failed", reason=str(error))
-        await asyncio.sleep(ROUND_SECONDS)
+    """Runs until cancelled. One node keeps up the database; each looks after the blobs that it can see."""
+    steps, sweep, me = Steps(resources), Sweep(resources), ids.trace()
+    try:
+        while True:
+            now = resources.now()
+            if await resources.db.write(duties.take, DUTY, me, now + DUTY_HELD, now):
+                await steps.one_round()
+            await sweep.go_on()
+            await asyncio.sleep(ROUND_SECONDS)
+    finally:
+        with contextlib.suppress(Exception):  # else another node waits until it is free
+            async with asyncio.timeout(LEAVE_SECONDS):
+                await resources.db.write(duties.leave, DUTY, me)
 
 
 async def one_round(resources: Resources) -> None:
-    for expire in (expire_rows, expire_deliveries):
-        while await resources.db.write(expire, resources.now()):
-            pass
-    while (blobs := await resources.db.write(empty_removed_inbox)) is not None:
-        for blob in blobs:
-            await asyncio.to_thread(resources.blobs.remove, blob)
+    await Steps(resources).one_round()
 
 
 async def sweep_orphans(resources: Resources) -> None:
-    """Blobs that neither a mail nor a draft names: their process died between the blob and its row."""
-    try:
-        names = await asyncio.to_thread(lambda: list(resources.blobs.names(ORPHAN_AGE_SECONDS)))
-        for name in names:
-            if not await resources.db.read(is_blob_used, name):
-                await asyncio.to_thread(resources.blobs.remove, name)
-            await asyncio.sleep(0)
-    except Exception as error:
-        log.get().error("blobs were not swept", reason=str(error))
+    """From the first blob to the last, whatever it takes."""
+    sweep = Sweep(resources)
+    while not await sweep.take_page():
+        pass
 
 
-def is_blob_used(tx: Tx, name: str) -> bool:
-    return raw_mails.is_blob_used(tx, name) or drafts.is_blob_used(tx, name)
+class Steps:
+    """Many short transactions instead of a long one; their size follows the time they take."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._rows = FEWEST_ROWS
+
+    async def one_round(self) -> None:
+        now = self._resources.now()
+        for expire in (expire_rows, expire_deliveries):
+            while await self._step(expire, now):
+                pass
+        while (blobs := await self._step(empty_removed_inbox, now)) is not None:
+            await remove_blobs(self._resources, blobs)
+
+    async def _step(self, work: Callable[[Tx, int, int], T], now: int) -> T:
+        """Those who wait go first: one turn of the loop lets them hand in what they write."""
+        await asyncio.sleep(0)
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        result = await self._resources.db.write(work, now, self._rows)
+        is_slow = loop.time() - started > STEP_SECONDS
+        self._rows = max(FEWEST_ROWS, self._rows // 2) if is_slow else min(MOST_ROWS, self._rows * 2)
+        return result
 
 
-def expire_deliveries(tx: Tx, now: int) -> int:
+class Sweep:
+    """Blobs that no mail names, since their process died in between: page by page, over many rounds."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._names: Iterator[str] | None = None
+
+    async def go_on(self) -> None:
+        for _ in range(SWEPT_IN_A_ROUND // SWEPT_AT_ONCE):
+            if await self.take_page():
+                return
+
+    async def take_page(self) -> bool:
+        """True at the end; the next page is the first again."""
+        names = await pools.FILES.run(self._next_names)
+        if not names:
+            self._names = None
+            return True
+        used = await self._resources.db.read(find_used_blobs, names)
+        await remove_blobs(self._resources, [name for name in names if name not in used])
+        return False
+
+    def _next_names(self) -> list[str]:
+        if self._names is None:
+            self._names = iter(self._resources.blobs.names(ORPHAN_AGE_SECONDS))
+        return list(islice(self._names, SWEPT_AT_ONCE))
+
+
+def find_used_blobs(tx: Tx, names: Sequence[str]) -> set[str]:
+    """Those that a mail or a draft names."""
+    return raw_mails.find_used_blobs(tx, names) | drafts.find_used_blobs(tx, names)
+
+
+async def remove_blobs(resources: Resources, names: Sequence[str]) -> None:
+    for name in names:
+        await pools.FILES.run(resources.blobs.remove, name)
+
+
+def expire_deliveries(tx: Tx, now: int, rows: int) -> int:
     """The log of webhooks lasts as long as its events; mail keeps its deliveries while it is there."""
-    rows = tx.all(
+    found = tx.all(
         "select id from deliveries where kind = 'webhook' and finished_at < :limit limit :rows",
         limit=now - EVENT_LIFETIME,
-        rows=STEP_ROWS,
+        rows=rows,
     )
-    for row in rows:
-        tx.run("delete from attempts where delivery_id = :id", id=row["id"])
-        tx.run("delete from deliveries where id = :id", id=row["id"])
-    return len(rows)
+    delivery_ids = [row["id"] for row in found]
+    delete_all(tx, "attempts", "delivery_id", delivery_ids)
+    return delete_all(tx, "deliveries", "id", delivery_ids)
 
 
-def expire_rows(tx: Tx, now: int) -> int:
+def expire_rows(tx: Tx, now: int, rows: int) -> int:
     """How many rows went: 0 when nothing is left to do."""
     removed = 0
     for table, key, moment, lifetime in EXPIRING:
@@ -86,13 +157,20 @@ def expire_rows(tx: Tx, now: int) -> int:
             f"delete from {table} where ({key}) in"
             f" (select {key} from {table} where {moment} < :limit order by {moment} limit :rows)",
             limit=now - lifetime,
-            rows=STEP_ROWS,
+            rows=rows,
         )
     return removed
 
 
-def empty_removed_inbox(tx: Tx) -> list[str] | None:
-    """Removes some of one deleted inbox's mail; gives the blobs that nobody needs any more.
+def delete_all(tx: Tx, table: str, column: str, values: Sequence[str]) -> int:
+    if not values:
+        return 0
+    is_wanted, wanted = one_of(column, values)
+    return tx.run(f"delete from {table} where {is_wanted}", **wanted)
+
+
+def empty_removed_inbox(tx: Tx, now: int, rows: int) -> list[str] | None:
+    """Removes some of what one deleted inbox left; gives the blobs that nobody needs any more.
 
     None when there is no deleted inbox left.
     """
@@ -100,30 +178,38 @@ def empty_removed_inbox(tx: Tx) -> list[str] | None:
     if removed is None:
         return None
     inbox_id = removed["inbox_id"]
-    rows = tx.all(
-        "select id from messages where inbox_id = :inbox_id limit :rows", inbox_id=inbox_id, rows=STEP_ROWS
+    found = tx.all(
+        "select id from messages where inbox_id = :inbox_id limit :rows", inbox_id=inbox_id, rows=rows
     )
-    if rows:
-        return [blob for row in rows if (blob := deletion.erase(tx, row["id"])) is not None]
-    if (blobs := drafts.remove_of_inbox(tx, inbox_id, STEP_ROWS)) is not None:
+    if found:
+        return [blob for row in found if (blob := deletion.erase(tx, row["id"])) is not None]
+    if (blobs := drafts.remove_of_inbox(tx, inbox_id, rows)) is not None:
         return blobs
-    _remove_threads(tx, inbox_id)
+    if not _remove_threads(tx, inbox_id, rows) and not _remove_rest(tx, inbox_id, rows):
+        tx.run("delete from webhooks where owner = :inbox_id", inbox_id=inbox_id)
+        for table in OF_A_SCOPE:
+            tx.run(f"delete from {table} where scope_id = :inbox_id", inbox_id=inbox_id)
+        tx.run("delete from removed_inboxes where inbox_id = :inbox_id", inbox_id=inbox_id)
     return []
 
 
-def _remove_threads(tx: Tx, inbox_id: str) -> None:
-    """The last step when no thread is left: the inbox itself is forgotten."""
-    rows = tx.all(
-        "select id from threads where inbox_id = :inbox_id limit :rows", inbox_id=inbox_id, rows=STEP_ROWS
+def _remove_threads(tx: Tx, inbox_id: str, rows: int) -> int:
+    found = tx.all(
+        "select id from threads where inbox_id = :inbox_id limit :rows", inbox_id=inbox_id, rows=rows
     )
-    labels.remove_all_of_threads(tx, [row["id"] for row in rows])
-    for row in rows:
-        tx.run("delete from participants where thread_id = :id", id=row["id"])
-        tx.run("delete from threads where id = :id", id=row["id"])
-    if not rows:
-        for table in ("handovers", "correspondents"):
-            tx.run(f"delete from {table} where inbox_id = :inbox_id", inbox_id=inbox_id)
-        tx.run("delete from webhooks where owner = :inbox_id", inbox_id=inbox_id)
-        for table in ("policies", "policy_rules", "pauses"):
-            tx.run(f"delete from {table} where scope_id = :inbox_id", inbox_id=inbox_id)
-        tx.run("delete from removed_inboxes where inbox_id = :inbox_id", inbox_id=inbox_id)
+    thread_ids = [row["id"] for row in found]
+    labels.remove_all_of_threads(tx, thread_ids)
+    delete_all(tx, "participants", "thread_id", thread_ids)
+    return delete_all(tx, "threads", "id", thread_ids)
+
+
+def _remove_rest(tx: Tx, inbox_id: str, rows: int) -> int:
+    removed = 0
+    for table, key in OF_AN_INBOX:
+        removed += tx.run(
+            f"delete from {table} where inbox_id = :inbox_id and {key} in"
+            f" (select {key} from {table} where inbox_id = :inbox_id limit :rows)",
+            inbox_id=inbox_id,
+            rows=rows,
+        )
+    return removed

@@ -147,6 +147,12 @@ class Tools:
 
 def _page(thread_id: str, limit: int, offset: int) -> Steps[ThreadMessages]:
     page: ThreadMessages = yield calls.list_thread_messages(thread_id, limit=limit, offset=max(offset, 0))
-    if offset < 0 and page.total > limit:
-        page = yield calls.list_thread_messages(thread_id, limit=limit, offset=page.total - limit)
+    if offset >= 0:
+        return page
+    start = max(page.total - limit, 0)
+    if start:
+        page = yield calls.list_thread_messages(thread_id, limit=limit, offset=start)
+    while page.truncated and page.data:  # large mails make short pages; the last one has the newest
+        start += len(page.data)
+        page = yield calls.list_thread_messages(thread_id, limit=limit, offset=start)
     return page

@@ -186,6 +186,7 @@ class ThreadMessages(Struct, rename="camel", frozen=True):
     subject: str = ""
     is_read: bool = False
     total: int = 0
+    truncated: bool = False  # cut short: the next page begins behind what was given
 
 
 class Sent(Struct, rename="camel", frozen=True):

@@ -89,11 +89,16 @@ def reply(
 ) -> Steps[Sent]:
     """Answer the last mail that came in this thread; the thread is then read."""
     page: ThreadMessages = yield calls.list_thread_messages(thread_id, limit=PAGE)
-    if page.total > len(page.data):
-        page = yield calls.list_thread_messages(thread_id, limit=PAGE, offset=page.total - PAGE)
+    offset = max(page.total - PAGE, 0)
+    if offset:
+        page = yield calls.list_thread_messages(thread_id, limit=PAGE, offset=offset)
+    messages = list(page.data)
+    while page.truncated and page.data:  # large mails make short pages
+        page = yield calls.list_thread_messages(thread_id, limit=PAGE, offset=offset + len(messages))
+        messages += page.data
     sent: Sent = yield send(
         page.inbox_id,
-        to=reply_recipients(page.data),
+        to=reply_recipients(messages),
         body=body,
         cc=cc,
         bcc=bcc,

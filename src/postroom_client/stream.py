@@ -15,6 +15,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from postroom_client import errors
 from postroom_client.errors import StreamRefused, Unauthorized
 from postroom_client.exchange import PASSING_FAULTS, TOO_MANY_REQUESTS, backoff
+from postroom_client.wire import require_visible
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
@@ -117,6 +118,7 @@ def explain(error: Exception) -> str:
 
 
 def _options(api_key: str) -> dict[str, Any]:
+    require_visible(api_key)
     return {
         "additional_headers": {"Authorization": f"Bearer {api_key}"},
         "user_agent_header": "postroom-client",

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import msgspec
 
-from postroom_client.errors import ConnectionFailed
+from postroom_client.errors import ConnectionFailed, Unauthorized
 from postroom_client.exchange import Call, Fault, OutgoingFile, Reply, read_retry_after
 
 CONNECT_TIMEOUT_SECONDS = 10.0
@@ -18,7 +18,14 @@ OnProgress = Callable[[int, int | None], None]  # bytes so far, bytes in all whe
 NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 
 
+def require_visible(api_key: str) -> None:
+    """A key is ASCII; anything else was copied wrong, and no header could carry it."""
+    if not (api_key.isascii() and api_key.isprintable()):
+        raise Unauthorized("The API key holds characters that no key has. Copy it again.")
+
+
 def headers(api_key: str) -> dict[str, str]:
+    require_visible(api_key)
     return {"Authorization": f"Bearer {api_key}", "User-Agent": "postroom-client"}
 
 

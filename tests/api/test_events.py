@@ -37,7 +37,7 @@ async def read(server: Server, query: str = "") -> dict[str, Any]:
 
 async def stored_payloads(server: Server) -> list[bytes]:
     account_id = (await server.api.get("/v1/me")).json()["accountId"]
-    events = await server.resources.db.read(list_after, Filter(Reach(account_id)), 0, 100)
+    events = (await server.resources.db.read(list_after, Filter(Reach(account_id)), 0, 100)).events
     return [event.payload for event in events]
 
 
@@ -228,6 +228,6 @@ async def test_many_at_once_are_numbered_without_a_gap(server: Server) -> None:
         )
     )
     account_id = (await server.api.get("/v1/me")).json()["accountId"]
-    found = await server.resources.db.read(list_after, Filter(Reach(account_id)), 0, 100)
+    found = (await server.resources.db.read(list_after, Filter(Reach(account_id)), 0, 100)).events
     assert [event.position for event in found] == list(range(1, 41))
     assert len({event.id for event in found}) == 40

@@ -1,9 +1,12 @@
 """What anybody may ask for: health, readiness, metrics, the description and its viewer."""
 
+import asyncio
 import re
+from pathlib import Path
 
 import msgspec
 
+from postroom import supervision
 from postroom.web import openapi
 from postroom.web.routes import ROUTES
 from tests.conftest import Server
@@ -21,6 +24,28 @@ async def test_not_ready_when_the_database_cannot_answer(server: Server) -> None
     answer = await server.api.get("/ready")
     assert (answer.status_code, answer.json()["error"]) == (503, "unavailable")
     assert (await server.api.get("/health")).status_code == 200
+
+
+async def test_a_loop_that_stands_still_is_seen_in_readiness_and_metrics(server: Server) -> None:
+    loops = server.resources.loops
+    loops.failed("mail", RuntimeError("no key could be made"))
+    assert (await server.api.get("/ready")).status_code == 200
+    server.clock.turn(supervision.PATIENCE)
+    assert loops.stuck() == ["mail since 2026-11-14T10:00:00.000Z"]
+    assert 'postroom_loops_down{loop="mail"} 1.0' in (await server.api.get("/metrics")).text
+    async with asyncio.timeout(30):
+        while (answer := await server.api.get("/ready")).status_code == 200:
+            await asyncio.sleep(0.05)  # an answer holds for a second
+    assert answer.json()["message"].startswith("These loops do not work: mail since 2026-11-14T10:00:00.000Z")
+    assert (await server.api.get("/health")).status_code == 200
+    loops.works("mail")
+    assert "postroom_loops_down{" not in (await server.api.get("/metrics")).text
+
+
+async def test_not_ready_on_a_disk_that_takes_no_mail(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "blobs").rename(tmp_path / "gone")
+    answer = await server.api.get("/ready")
+    assert (answer.status_code, answer.json()["error"]) == (503, "unavailable")
 
 
 async def test_metrics_count_requests_by_route_and_name_no_account(server: Server) -> None:

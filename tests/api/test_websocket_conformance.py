@@ -1,5 +1,6 @@
 """The server's side of RFC 6455 on bare sockets, after the groups of cases that test suites for it use."""
 
+import asyncio
 import struct
 from collections.abc import AsyncIterator, Sequence
 from itertools import pairwise
@@ -24,7 +25,7 @@ from tests.conftest import settings, signing_key
 
 LONGEST_MESSAGE_BYTES = 65536
 ASK, ANSWER = b'{"type":"ping"}', b'{"type":"pong"}'
-NORMAL, PROTOCOL_ERROR, NOT_UTF8, TOO_BIG = 1000, 1002, 1007, 1009
+NORMAL, PROTOCOL_ERROR, NOT_UTF8, TOO_BIG, TOO_MANY_MESSAGES = 1000, 1002, 1007, 1009, 4029
 VALID_CODES = [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 3000, 3999, 4000, 4999]
 INVALID_CODES = [0, 999, 1004, 1005, 1006, 1016, 1100, 2000, 2999, 5000, 65535]
 EURO = "\u20ac".encode()
@@ -192,11 +193,45 @@ async def test_a_new_message_amid_fragments_is_a_protocol_error(socket: RawWebSo
     assert await is_failed(socket, PROTOCOL_ERROR)
 
 
-async def test_endless_empty_fragments_are_closed_with_1009(socket: RawWebSocket) -> None:
-    await socket.send(encode(TEXT, b"", is_final=False), *[encode(CONTINUATION, b"", is_final=False)] * 1001)
+async def test_endless_fragments_are_closed_with_1009(socket: RawWebSocket) -> None:
+    await socket.send(encode(TEXT, b"", is_final=False), *[encode(CONTINUATION, b"x", is_final=False)] * 1001)
     frame = await socket.close_frame()
     assert frame is not None
     assert frame.close_code == TOO_BIG
+
+
+EMPTY_PART = encode(CONTINUATION, b"", is_final=False)
+
+
+@pytest.mark.parametrize(
+    "frame", [encode(PING, b""), encode(PONG, b"unasked"), EMPTY_PART, encode(TEXT, b"{}")]
+)
+async def test_frames_of_every_kind_count_toward_the_limit_of_messages(
+    socket: RawWebSocket, frame: bytes
+) -> None:
+    begin = [encode(TEXT, b"", is_final=False)] if frame == EMPTY_PART else []
+    await socket.send(*begin, *[frame] * 5000)
+    closed = await socket.close_frame()
+    assert closed is not None
+    assert closed.close_code == TOO_MANY_MESSAGES
+
+
+async def test_a_clients_fault_leaves_no_traceback_in_the_log(
+    socket: RawWebSocket, postroom: Postroom, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await socket.send(encode(TEXT, b"\xff\xfe"))
+    assert await is_failed(socket, NOT_UTF8)
+    port = postroom.resources.config.http.port
+    for path in (b"/v1/ws\xc3\xa9", b"/v1/ws?token=\xff", b"/%ff%fe", b"/v1/ws%00"):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(
+            b"GET " + path + b" HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+        )
+        answer = await asyncio.wait_for(reader.read(12), 10)
+        assert answer[9:10] == b"4", (path, answer)
+        writer.close()
+    assert "Traceback" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("payload", NOT_TEXTS)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from postroom_client import AsyncClient, OutgoingFile, errors
+from postroom_client import AsyncClient, Client, OutgoingFile, errors
 from postroom_client.results import Inbox
 from tests.client.live import API_KEY, LiveServer
 from tests.conftest import Server
@@ -175,3 +175,8 @@ async def test_many_awaited_calls_share_a_client(live: LiveServer, inbox: Inbox)
     async with AsyncClient(API_KEY, live.base_url) as client:
         found = await asyncio.gather(*(client.get_inbox(inbox.id) for _ in range(20)))
     assert {item.address for item in found} == {inbox.address}
+
+
+def test_a_key_with_other_than_ascii_is_a_clear_error() -> None:
+    with pytest.raises(errors.Unauthorized, match="characters that no key has"):
+        Client(base_url="http://127.0.0.1:9", api_key="pr_schlüssel")

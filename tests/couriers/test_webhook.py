@@ -293,3 +293,16 @@ def test_the_signature_covers_the_timestamp_and_the_exact_bytes() -> None:
     assert sign("whsec_x", 1_700_000_000, BODY) == expected
     assert sign("whsec_x", 1_700_000_001, BODY) != expected
     assert sign("k", 1, b"") == sign("k", 1, b"").lower()
+
+
+async def test_interim_answers_without_end_are_cut_off(make_webhooks: MakeWebhooks) -> None:
+    webhooks = make_webhooks()
+    async with HttpPeer(repeat(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 200)) as peer:
+        failure = await failure_of(webhooks.post(peer.url(), BODY, HEADERS))
+    assert "only interim answers came" in failure.reason
+
+
+async def test_an_interim_answer_before_the_real_one_is_passed_over(make_webhooks: MakeWebhooks) -> None:
+    webhooks = make_webhooks()
+    async with HttpPeer(say(b"HTTP/1.1 100 Continue\r\n\r\n", OK)) as peer:
+        assert (await webhooks.post(peer.url(), BODY, HEADERS)).status == 200

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -33,7 +34,9 @@ class Running:
 
 
 @contextlib.contextmanager
-def serving_process(folder: Path, database_url: str = "", workers: int = 1) -> Iterator[Running]:
+def serving_process(
+    folder: Path, database_url: str = "", workers: int = 1, descriptors: int | None = None
+) -> Iterator[Running]:
     """Ready inside the block; its log is in the folder above."""
     http_port, smtp_port = free_port(), free_port()
     settings = {
@@ -44,6 +47,11 @@ def serving_process(folder: Path, database_url: str = "", workers: int = 1) -> I
         "POSTROOM_DATABASE_URL": database_url,
         "POSTROOM_WORKERS": str(workers),
     }
+
+    def limit() -> None:
+        if descriptors is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+
     with log_path(folder).open("a") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "postroom", "serve"],
@@ -51,6 +59,7 @@ def serving_process(folder: Path, database_url: str = "", workers: int = 1) -> I
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
+            preexec_fn=limit,
         )
     assert process.stdout is not None
     try:

@@ -56,7 +56,12 @@ async def wait_for_events(server: Server, count: int) -> list[bytes]:
 def stored_payloads(tx: Tx) -> list[bytes]:
     account = tx.one("select id from accounts")
     assert account is not None
-    return [event.payload for event in list_after(tx, Filter(Reach(account["id"])), 0, 100_000)]
+    found, wanted = [], Filter(Reach(account["id"]))
+    page = list_after(tx, wanted, 0, 1000)
+    while page.events:
+        found += page.events
+        page = list_after(tx, wanted, page.last_position, 1000)
+    return [event.payload for event in found]
 
 
 def message_ids(tx: Tx) -> list[str]:

@@ -45,7 +45,8 @@ async def test_the_log_is_read_after_a_place_by_inbox_and_kind(db: Database, inb
     await db.write(announce, news(inbox, message), "http://x")
 
     async def read(wanted: Filter, after: int = 0, limit: int = 10) -> list[int]:
-        return [event.position for event in await db.read(events.list_after, wanted, after, limit)]
+        page = await db.read(events.list_after, wanted, after, limit)
+        return [event.position for event in page.events]
 
     mine = Reach(inbox.account_id)
     assert await read(Filter(mine)) == [1, 2, 3]
@@ -61,7 +62,7 @@ async def test_the_log_is_read_after_a_place_by_inbox_and_kind(db: Database, inb
 
 async def test_a_place_in_the_log_is_found_by_its_owner_alone(db: Database, inbox: Inbox) -> None:
     message = await db.write(put_mail, inbox)
-    (event,) = await db.read(events.list_after, Filter(Reach(inbox.account_id)), 0, 10)
+    (event,) = (await db.read(events.list_after, Filter(Reach(inbox.account_id)), 0, 10)).events
     assert await db.read(events.position_of, Reach(inbox.account_id), event.id) == 1
     for account_id, event_id in (("acc_other", event.id), (inbox.account_id, "evt_nonsense")):
         with pytest.raises(NotFound):

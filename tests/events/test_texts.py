@@ -28,7 +28,8 @@ WORDS = "A word that stands nowhere else: xylophone."
 
 
 def all_payloads(tx: Tx, account_id: str = ACCOUNT_ID) -> dict[str, bytes]:
-    return {event.id: event.payload for event in events.list_after(tx, Filter(Reach(account_id)), 0, 1000)}
+    page = events.list_after(tx, Filter(Reach(account_id)), 0, 1000)
+    return {event.id: event.payload for event in page.events}
 
 
 def all_documents(tx: Tx) -> dict[str, documents.Document]:

@@ -20,6 +20,7 @@ NO_SUCH_USER: dict[str, str] = {
 }
 COMPLAINT = """\
 Subject: Complaint\r
+Message-ID: <complaint@there.example>\r
 From: feedback@there.example\r
 To: <bob@postroom.localhost>\r
 MIME-Version: 1.0\r

@@ -189,7 +189,7 @@ async def test_a_mail_handed_over_again_after_a_lost_answer_is_stored_once(serve
     inbox_id = await server.new_inbox("hello")
     for minutes in (0, 1, 60, 4 * 24 * 60):
         server.clock.turn(minutes * MINUTE)
-        await server.deliver(letter(), "hello")
+        await server.deliver(letter(message_id="<1@x>"), "hello")
         await one_round(server.resources)
     assert len(await messages_of(server, inbox_id)) == 1
     assert len((await server.api.get("/v1/events")).json()["data"]) == 1
@@ -199,19 +199,41 @@ async def test_a_mail_handed_over_again_after_a_lost_answer_is_stored_once(serve
 
 async def test_a_repeat_for_another_inbox_or_with_another_word_is_a_mail_of_its_own(server: Server) -> None:
     first, second = await server.new_inbox("first"), await server.new_inbox("second")
-    await server.deliver(letter(), "first")
-    await server.deliver(letter(), "first", "second")
-    await server.deliver(letter("Hello!"), "first")
+    await server.deliver(letter(message_id="<1@x>"), "first")
+    await server.deliver(letter(message_id="<1@x>"), "first", "second")
+    await server.deliver(letter("Hello!", message_id="<1@x>"), "first")
     assert len(await messages_of(server, first)) == 2
     assert len(await messages_of(server, second)) == 1
 
 
+async def test_without_a_message_id_every_handover_is_a_mail_of_its_own(server: Server) -> None:
+    inbox_id = await server.new_inbox("hello")
+    for _ in range(3):
+        await server.deliver(letter("Motion at the door"), "hello")
+    assert len(await messages_of(server, inbox_id)) == 3
+
+
+async def test_the_same_content_from_another_sender_is_a_mail_of_its_own(server: Server) -> None:
+    inbox_id = await server.new_inbox("hello")
+    for sender in ("a@example.com", "b@example.com", "a@example.com"):
+        await server.deliver(letter(message_id="<1@x>"), "hello", sender=sender)
+    assert len(await messages_of(server, inbox_id)) == 2
+
+
+async def test_a_repeat_leaves_no_blob_behind(server: Server) -> None:
+    await server.new_inbox("hello")
+    raw = letter("A line of text, again and again.\r\n" * 3_000, message_id="<1@x>")
+    for _ in range(3):
+        await server.deliver(raw, "hello")
+    assert len(list(server.resources.blobs.names(0))) == 1
+
+
 async def test_a_handover_is_forgotten_after_five_days(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
-    await server.deliver(letter(), "hello")
+    await server.deliver(letter(message_id="<1@x>"), "hello")
     server.clock.turn(HANDOVER_LIFETIME + DAY)
     await one_round(server.resources)
-    await server.deliver(letter(), "hello")
+    await server.deliver(letter(message_id="<1@x>"), "hello")
     assert len(await messages_of(server, inbox_id)) == 2
 
 

@@ -46,10 +46,10 @@ async def test_an_inbox_lists_newest_first_and_a_thread_oldest_first(db: Databas
     ]
     ids = [message.id for message in (first, *others)]
     page, total = await db.read(messages.list_of_inbox, inbox.id, None, 2, 1)
-    assert ([message.id for message in page], total) == ([ids[1], ids[0]], 3)
-    assert await db.read(messages.list_of_inbox, inbox.id, messages.OUTBOUND, 10, 0) == ([], 0)
+    assert ([message.id for message in page.messages], total) == ([ids[1], ids[0]], 3)
+    assert (await db.read(messages.list_of_inbox, inbox.id, messages.OUTBOUND, 10, 0))[1] == 0
     listed = await db.read(messages.list_of_thread, first.thread_id, 2, 1)
-    assert [message.id for message in listed] == ids[1:]
+    assert [message.id for message in listed.messages] == ids[1:]
     assert await db.read(messages.rfc_ids_of_thread, first.thread_id) == ["<1@x>", "<2@x>", "<3@x>"]
     last = await db.read(messages.find_last, first.thread_id)
     assert last is not None
@@ -94,4 +94,4 @@ async def test_the_bytes_of_a_mail_are_kept_with_it(db: Database, inbox: Inbox) 
     assert (raw.blob, raw.trace_bytes) == (None, 0)
     with pytest.raises(NotFound):
         await db.read(raw_mails.get, "msg_other")
-    assert not await db.read(raw_mails.is_blob_used, "none")
+    assert await db.read(raw_mails.find_used_blobs, ["none"]) == set()

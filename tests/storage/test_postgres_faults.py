@@ -1,6 +1,8 @@
 """A PostgreSQL that goes away is a clear answer now, and works again when it is back."""
 
 import asyncio
+import re
+import secrets
 from pathlib import Path
 
 import psycopg
@@ -99,3 +101,17 @@ async def test_a_write_waits_for_a_row_that_another_node_holds(postgres_url: str
     await db.write(accounts.change_inbox_count, two, +1)
     assert [account.inbox_count for account in await db.read(accounts.list_all)] == [6, 1]
     await db.close()
+
+
+async def test_a_database_that_is_not_utf8_stops_the_start_with_one_line(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    name = f"latin_{secrets.token_hex(4)}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"create database {name} encoding 'LATIN1' locale 'C' template template0")
+    url = re.sub(r"/test_\w+\?", f"/{name}?", postgres_url)
+    with pytest.raises(StorageError, match="encoding LATIN1") as refused:
+        await open_database(settings(tmp_path, DATABASE_URL=url), START)
+    assert "\n" not in str(refused.value)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"drop database {name} with (force)")

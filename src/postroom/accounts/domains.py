@@ -154,7 +154,8 @@ def remove(tx: Tx, reach: Reach, domain_id: str) -> Domain:
 def require_usable(tx: Tx, reach: Reach, name: str | None, service_domain: str) -> str:
     """The domain for a new inbox: the service's, or one within reach that was proved."""
     wanted = service_domain if name is None else name.lower()
-    if wanted == service_domain or _is_proved_within(tx, reach, wanted):
+    can_exist = len(wanted) <= 253 and wanted.isprintable()
+    if wanted == service_domain or (can_exist and _is_proved_within(tx, reach, wanted)):
         return wanted
     raise InvalidDomain(
         f"'{wanted[:253]}' is not a verified domain of this account. Leave it out to use {service_domain}."

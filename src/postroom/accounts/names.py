@@ -5,7 +5,8 @@ import re
 from postroom.errors import BadRequest
 
 MAX_CHARACTERS = 200
-_CONTROLS = "\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029"
+# With those that turn the direction of what follows: a name could show as another.
+_CONTROLS = "\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069"
 PATTERN = f"^[^{_CONTROLS}]*$"
 GIVEN_PATTERN = f"^[^{_CONTROLS}]*[^{_CONTROLS}\\s][^{_CONTROLS}]*$"
 

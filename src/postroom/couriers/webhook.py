@@ -1,7 +1,6 @@
 """The door out for events: one POST to a customer's endpoint, only ever to an address that was checked."""
 
 import asyncio
-import functools
 import math
 import ssl
 import time
@@ -10,8 +9,11 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
+import httpcore2
 import httpx2
 
+from postroom import pools
+from postroom.couriers.bounded_network import BoundedNetwork
 from postroom.couriers.faults import describe
 from postroom.couriers.lanes import Lanes
 from postroom.net.dns import DnsTemporary, Resolver
@@ -52,15 +54,28 @@ class HttpCourier:
         self._now = now
         self._lanes = Lanes(per_key=self._limits.posts_per_endpoint, overall=self._limits.posts)
         self._trusted = trusted
+        self._transport: httpx2.AsyncHTTPTransport | None = None
+        self._opening = asyncio.Lock()
 
-    @functools.cached_property
-    def _transport(self) -> httpx2.AsyncHTTPTransport:
+    async def _open_transport(self) -> httpx2.AsyncHTTPTransport:
+        """Made when it is first needed, by a thread: the authorities of the machine take a while to load."""
+        async with self._opening:
+            if self._transport is None:
+                self._transport = await pools.ONCE.run(self._make_transport)
+            return self._transport
+
+    def _make_transport(self) -> httpx2.AsyncHTTPTransport:
         """A kept connection would be found by its address alone, and so be lent to another host behind the
         same one without a look at that host's certificate."""
-        return httpx2.AsyncHTTPTransport(
-            verify=self._trusted or machine_authorities(),
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
+        trusted = self._trusted or machine_authorities()
+        transport = httpx2.AsyncHTTPTransport(verify=trusted)
+        transport._pool = httpcore2.AsyncConnectionPool(  # httpx2 has no argument for the network below it
+            ssl_context=trusted,
+            max_connections=None,
+            max_keepalive_connections=0,
+            network_backend=BoundedNetwork(),
         )
+        return transport
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> WebhookAnswer:
         """Raises DeliveryError when there is no answer. The deadline runs from the moment there is room."""
@@ -82,7 +97,7 @@ class HttpCourier:
             )
 
     async def close(self) -> None:
-        if "_transport" in vars(self):
+        if self._transport is not None:
             await self._transport.aclose()
 
     async def _resolve(self, url: str) -> Target:
@@ -94,11 +109,10 @@ class HttpCourier:
             raise DeliveryError("the DNS gave no answer for the host", permanent=False) from error
 
     async def _request(self, target: Target, body: bytes, headers: Mapping[str, str]) -> httpx2.Response:
+        transport = await self._open_transport()
         for ip in target.ips:
             try:
-                return await self._transport.handle_async_request(
-                    self._make_request(target, ip, body, headers)
-                )
+                return await transport.handle_async_request(self._make_request(target, ip, body, headers))
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 failure = f"no connection to {target.host}: {describe(error)}"
             except (httpx2.HTTPError, OSError) as error:

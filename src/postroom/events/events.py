@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -10,10 +11,11 @@ from msgspec import Struct
 from postroom import ids
 from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import NotFound
-from postroom.events import payload
+from postroom.events import kinds, payload
 from postroom.events.payload import News
 from postroom.mailbox import attachments, documents
 from postroom.mailbox.attachments import Attachment
+from postroom.storage import pages
 from postroom.storage.database import Row, Tx, one_of
 
 
@@ -101,6 +103,11 @@ class Filter:
     inbox_ids: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
 
+    @property
+    def is_for_all(self) -> bool:
+        """Of an account, without a filter."""
+        return self.reach.is_account and not self.inbox_ids and not self.kinds
+
 
 def position_of(tx: Tx, reach: Reach, event_id: str) -> int:
     """Of any event of the account: whoever knows an id, of another inbox too, may go on behind it."""
@@ -115,16 +122,14 @@ def position_of(tx: Tx, reach: Reach, event_id: str) -> int:
 
 
 def position_of_message(tx: Tx, account_id: str, inbox_id: str, message_id: str) -> int:
-    row = tx.one(
-        "select min(position) as position from events where message_id = :message_id"
-        " and account_id = :account_id and inbox_id = :inbox_id",
-        message_id=message_id,
-        account_id=account_id,
-        inbox_id=inbox_id,
+    rows = ids.is_id(ids.MESSAGE, message_id) and tx.all(
+        "select account_id, inbox_id, position from events where message_id = :id", id=message_id
     )
-    if row is None or row["position"] is None:
+    owner = (account_id, inbox_id)
+    positions = [row["position"] for row in rows or () if (row["account_id"], row["inbox_id"]) == owner]
+    if not positions:
         raise NotFound("No such message, or its event is older than 30 days.")
-    return int(row["position"])
+    return int(min(positions))
 
 
 _COLUMNS = (
@@ -132,6 +137,17 @@ _COLUMNS = (
     f" events.created_at, events.pod_id, text_files, {documents.COLUMNS}"
 )
 _TABLES = "events left join messages on messages.id = events.message_id"
+# An event has the text and the reply text, which the document mostly has once.
+_SIZES = f"position, length(payload) + 2 * coalesce(length(document), 0) as {pages.SIZE}"
+
+
+class Order(NamedTuple):
+    side: str
+    by: str
+
+
+OLDEST_FIRST = Order("position > :position", "position")
+NEWEST_FIRST = Order("position < :position", "position desc")
 
 
 def find(tx: Tx, event_id: str) -> Event | None:
@@ -186,39 +202,97 @@ def list_hints(tx: Tx, account_id: str, position: int, limit: int) -> list[Hint]
     ]
 
 
-def list_before(tx: Tx, wanted: Filter, position: int | None, limit: int) -> list[Event]:
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Events of the log. With more behind it, what follows its last one was not looked at."""
+
+    events: list[Event]
+    has_more: bool
+    is_cut: bool = False  # what was asked for did not fit into a page
+
+    @property
+    def last_position(self) -> int:
+        return self.events[-1].position
+
+
+def list_after(tx: Tx, wanted: Filter, position: int, limit: int) -> Slice:
+    """Oldest first."""
+    return _list(tx, wanted, OLDEST_FIRST, position, limit)
+
+
+def list_before(tx: Tx, wanted: Filter, position: int | None, limit: int) -> Slice:
     """Newest first, from the newest there is or from before a position."""
     end = last_position(tx, wanted.reach.account_id) + 1 if position is None else position
-    return _list(tx, wanted, "position < :position", "position desc", end, limit)
+    return _list(tx, wanted, NEWEST_FIRST, end, limit)
 
 
-def list_after(tx: Tx, wanted: Filter, position: int, limit: int) -> list[Event]:
-    """Oldest first."""
-    return _list(tx, wanted, "position > :position", "position", position, limit)
+def _list(tx: Tx, wanted: Filter, order: Order, position: int, limit: int) -> Slice:
+    """First the sizes, so that what does not fit into a page is never read."""
+    if wanted.is_for_all:
+        positions = _positions_of(tx, {"account_id": wanted.reach.account_id}, order, position, limit)
+    else:
+        positions = _find_positions(tx, wanted, order, position, limit)
+    sized = _read(tx, wanted.reach, order, positions, _SIZES)
+    fitting = [row["position"] for row in pages.fitting(sized)]
+    found = _with_texts(tx, _read(tx, wanted.reach, order, fitting, _COLUMNS))
+    is_cut = len(found) < len(sized)
+    return Slice(found, has_more=is_cut or len(sized) == limit, is_cut=is_cut)
 
 
-def _list(tx: Tx, wanted: Filter, side: str, order: str, position: int, limit: int) -> list[Event]:
-    inbox_ids = wanted.inbox_ids
-    if wanted.reach.inbox_id is not None:
-        inbox_ids = (inbox_ids or frozenset({wanted.reach.inbox_id})) & {wanted.reach.inbox_id}
-        if not inbox_ids:
-            return []
-    inbox_clause, inbox_params = one_of("events.inbox_id", sorted(inbox_ids))
-    kind_clause, kind_params = one_of("kind", sorted(wanted.kinds))
-    pod_clause, pod_params = one_of("events.pod_id", pods_of(wanted.reach))
+def _read(tx: Tx, reach: Reach, order: Order, positions: Sequence[int], columns: str) -> list[Row]:
+    if not positions:
+        return []
+    is_wanted, params = one_of("position", positions)
     rows = tx.all(
-        f"select {_COLUMNS} from {_TABLES} where events.account_id = :account_id and {side}"
-        f"{f' and {inbox_clause}' if inbox_ids else ''}"
-        f"{f' and {pod_clause}' if pod_params else ''}"
-        f"{f' and {kind_clause}' if wanted.kinds else ''} order by {order} limit :limit",
-        account_id=wanted.reach.account_id,
+        f"select {columns} from {_TABLES} where events.account_id = :account_id and {is_wanted}",
+        account_id=reach.account_id,
+        **params,
+    )
+    return sorted(rows, key=lambda row: int(row["position"]), reverse=order is NEWEST_FIRST)
+
+
+def _find_positions(tx: Tx, wanted: Filter, order: Order, position: int, limit: int) -> list[int]:
+    """One look into an index for each place and kind: a filter over the log would walk through all of it."""
+    found: list[int] = []
+    for place in _places(tx, wanted):
+        for kind in sorted(wanted.kinds) or kinds.KINDS:
+            found += _positions_of(tx, {**place, "kind": kind}, order, position, limit)
+    return sorted(found, reverse=order is NEWEST_FIRST)[:limit]
+
+
+def _places(tx: Tx, wanted: Filter) -> list[dict[str, str]]:
+    """Columns and their values: inboxes that are asked for and within reach, or a pod, or the account."""
+    reach = wanted.reach
+    if reach.inbox_id is not None and not wanted.inbox_ids:
+        return [{"inbox_id": reach.inbox_id}]
+    if wanted.inbox_ids:
+        return [{"inbox_id": each} for each in sorted(wanted.inbox_ids) if _is_within(tx, each, reach)]
+    pods = pods_of(reach)
+    return [{"account_id": reach.account_id, "pod_id": pod} for pod in pods] or [
+        {"account_id": reach.account_id}
+    ]
+
+
+def _is_within(tx: Tx, inbox_id: str, reach: Reach) -> bool:
+    """An inbox has one owner, whom any of its events names, also when it is gone."""
+    row = tx.one(
+        "select account_id, pod_id from events where inbox_id = :id order by kind, position limit 1",
+        id=inbox_id,
+    )
+    if row is None:
+        return False
+    return reach.covers(row["account_id"], row["pod_id"] or default_pod(row["account_id"]), inbox_id)
+
+
+def _positions_of(tx: Tx, place: dict[str, str], order: Order, position: int, limit: int) -> list[int]:
+    where = " and ".join(f"{column} = :{column}" for column in place)
+    rows = tx.all(
+        f"select position from events where {where} and {order.side} order by {order.by} limit :limit",
         position=position,
         limit=limit,
-        **inbox_params,
-        **kind_params,
-        **pod_params,
+        **place,
     )
-    return _with_texts(tx, rows)
+    return [row["position"] for row in rows]
 
 
 def list_of_message(tx: Tx, message_id: str, limit: int) -> list[Event]:

@@ -8,6 +8,7 @@ from postroom.queue.deliveries import Delivery
 from postroom.storage.database import Tx
 
 COUNTED_BEYOND_PAGE = 1000
+ROWS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +75,15 @@ def send_again(tx: Tx, account_id: str, delivery_id: str, now: int) -> None:
 
 
 def send_failed_again(tx: Tx, account_id: str, since: int, now: int) -> int:
+    """Some of them, and how many: 0 when none is left."""
     return tx.run(
         "update deliveries set state = 'pending', due_at = :now, waits_used = 0, finished_at = null"
-        " where account_id = :account_id and kind = 'webhook' and state = 'failed' and created_at >= :since",
+        " where id in (select id from deliveries where account_id = :account_id and kind = 'webhook'"
+        " and state = 'failed' and created_at >= :since order by created_at, id limit :rows)",
         now=now,
         account_id=account_id,
         since=since,
+        rows=ROWS_AT_ONCE,
     )
 
 

@@ -68,7 +68,7 @@ class ReadMail(Struct, frozen=True):
     attachments: tuple[Attachment, ...]
     automated: bool
     verdicts: Verdicts
-    content_hash: str
+    content_hash: str  # "" for a mail without a Message-ID
     needs_examination: bool
     report: Report | None  # of a bounce or a complaint
     kept: raw_mails.Cut
@@ -111,16 +111,21 @@ def deposit(tx: Tx, mails: list[ReadMail]) -> list[list[str]]:
 
 
 def take_over(tx: Tx, mails: list[ReadMail]) -> list[Handover]:
-    """A mail for each of its inboxes, but not where the inbox has the same mail already."""
+    """A mail for each of its inboxes, but not where the inbox has the same mail already.
+
+    Without a Message-ID every handover is a mail of its own: devices repeat themselves, and mean it.
+    """
     handed = [
         (number, read, destination)
         for number, read in enumerate(mails)
         for destination in read.arrival.destinations
     ]
+    hashed = [each for each in handed if each[1].content_hash]
     are_new = messages.take_over(
-        tx, [(destination.inbox_id, read.content_hash, read.now) for _, read, destination in handed]
+        tx, [(destination.inbox_id, read.content_hash, read.now) for _, read, destination in hashed]
     )
-    return [each for each, is_new in zip(handed, are_new, strict=True) if is_new]
+    known = {id(each) for each, is_new in zip(hashed, are_new, strict=True) if not is_new}
+    return [each for each in handed if id(each) not in known]
 
 
 def set_answers_aside(tx: Tx, taken: list[Handover], bells: list[list[str]]) -> list[Handover]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from postroom import log
+from postroom import log, pools
 from postroom.events.announce import announce
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
@@ -132,7 +132,7 @@ async def find_out(
     files: list[Attachment],
 ) -> Found:
     raw = await raw_mails.read(resources, examination.message_id, with_trace=False)
-    mail = await asyncio.to_thread(parse_mail, raw)
+    mail = await pools.READING.run(parse_mail, raw)
     return Found(
         *await asyncio.gather(judge(raw, mail, examination, lookup), read_files(extractor, mail, files))
     )
@@ -155,7 +155,7 @@ async def judge(raw: bytes, mail: ParsedMail, examination: Examination, lookup: 
 
     # SPF has nothing to say of a private peer: it is not asked.
     is_public = guard.is_public(examination.peer_ip)
-    found = await asyncio.to_thread(
+    found = await pools.DNS.run(
         authenticity.check,
         raw,
         peer_ip=examination.peer_ip,

@@ -1,14 +1,14 @@
 """Raw mail to message, event and deliveries: read, then stored in one transaction for all its inboxes."""
 
-import asyncio
 import hashlib
 from typing import Protocol
 
 from msgspec.structs import replace
 
+from postroom import pools
 from postroom.inward.deposit import BODY_MAX_CHARACTERS, Arrival, ReadMail, deposit
 from postroom.inward.examine import has_to_be_judged, unjudged
-from postroom.mail import bounce, findings, reply, text
+from postroom.mail import bounce, effort, findings, reply, text
 from postroom.mail.extraction import MAX_CONTENT_BYTES
 from postroom.mail.parse import ParsedAttachment, parse_mail
 from postroom.mailbox import raw_mails
@@ -33,14 +33,14 @@ class Reader(Protocol):
 
 
 class OwnReader:
-    """Reads in this process: what is small at once, what is large beside the loop."""
+    """Reads in this process: what is little work at once, what is much beside the loop."""
 
     def __init__(self, at_once_bytes: int) -> None:
         self._at_once_bytes = at_once_bytes
 
     async def read(self, arrival: Arrival) -> ReadMail:
-        is_small = len(arrival.raw) <= self._at_once_bytes
-        return read_mail(arrival) if is_small else await asyncio.to_thread(read_mail, arrival)
+        is_little = effort.is_little(arrival.raw, most_bytes=self._at_once_bytes)
+        return read_mail(arrival) if is_little else await pools.READING.run(read_mail, arrival)
 
 
 async def receive_mail(resources: Resources, reader: Reader, arrival: Arrival) -> None:
@@ -51,7 +51,10 @@ async def receive_mail(resources: Resources, reader: Reader, arrival: Arrival) -
 async def take_over(resources: Resources, read: ReadMail) -> None:
     """Durable on return."""
     placed = await place(resources, read)
-    resources.db.ring(*await resources.db.write_together(deposit, placed))
+    bells = await resources.db.write_together(deposit, placed)
+    if not bells:  # all its inboxes have it already: a mail that is stored rings
+        await raw_mails.remove_blob(resources, placed.blob)
+    resources.db.ring(*bells)
 
 
 async def place(resources: Resources, read: ReadMail) -> ReadMail:
@@ -84,11 +87,18 @@ def read_mail(arrival: Arrival) -> ReadMail:
         attachments=files,
         automated=mail.automated or (arrival.mail_from == "" and arrival.peer_ip != ""),
         verdicts=unjudged(mail, arrival.peer_ip),
-        content_hash=hashlib.sha256(arrival.raw).hexdigest(),
+        content_hash=content_hash(arrival) if mail.message_id else "",
         needs_examination=has_to_be_judged(mail, arrival.peer_ip) or any(map(is_unread, files)),
         report=bounce.read_report(arrival.raw) if mail.report_type or arrival.mail_from == "" else None,
         kept=raw_mails.cut(arrival.trace + arrival.raw, body_text, html),
     )
+
+
+def content_hash(arrival: Arrival) -> str:
+    """What two handovers of the same mail share: sender and content."""
+    hashed = hashlib.sha256(arrival.mail_from.encode(errors="surrogateescape") + b"\0")
+    hashed.update(arrival.raw)
+    return hashed.hexdigest()
 
 
 def _describe(position: int, file: ParsedAttachment) -> Attachment:

@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 MAX_MARKUP_CHARS = 1_000_000
 MAX_TAGS = 50_000
 MAX_ATTRIBUTES = 64
@@ -20,21 +22,18 @@ def names(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(Struct, frozen=True, gc=False):
     """A start tag. An element that cannot have content gets no Close."""
 
     name: str
     attributes: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Close:
+class Close(Struct, frozen=True, gc=False):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True, gc=False):
     data: str
 
 
@@ -72,6 +71,7 @@ BARRIERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("table", "template", "body", "html"), ("template",)),
 }
 
+_TAG_START = re.compile(r"<[a-zA-Z/!?]")  # any other bracket is text
 _PLAIN_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)>")
 _NAME = re.compile(r"[a-zA-Z][^\s/>]*")
 _BETWEEN = re.compile(r"[\s/]*")
@@ -93,9 +93,8 @@ def tokens(html: str) -> Iterator[Piece]:
     html = html[:MAX_MARKUP_CHARS]
     position, tags = 0, 0
     while position < len(html) and tags < MAX_TAGS:
-        bracket = html.find("<", position)
-        if bracket < 0:
-            bracket = len(html)
+        tag = _TAG_START.search(html, position)
+        bracket = len(html) if tag is None else tag.start()
         if bracket > position:
             yield Text(unescape(html[position:bracket]))
         if bracket == len(html):
@@ -125,9 +124,7 @@ def _after_bracket(html: str, start: int) -> tuple[Piece | None, int]:
         attributes, end = _attributes(html, name.end())
         tag = name.group().lower()
         return (Close(tag) if closing else Open(tag, attributes)), end
-    if closing:
-        return None, _past(html, ">", start)
-    return Text("<"), start + 1
+    return None, _past(html, ">", start)
 
 
 def _end_of_comment(html: str, start: int) -> int:

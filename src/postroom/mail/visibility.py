@@ -3,7 +3,10 @@
 import colorsys
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom.mail.markup import Open, names
 from postroom.mail.styles import Declarations, Sheet, override
@@ -17,7 +20,8 @@ SAME_COLOR_DISTANCE = 12
 DEFAULT_FONT_PX = 16
 SMALLEST_READABLE_PX = 1.5
 FAR_OFF_PX = -400
-MAX_KEPT_LOOKS = 2_000
+# No honest mail has more; what stands behind so many is not shown, since it might be meant to be hidden.
+MAX_LOOKS = 4_000
 DRESSING_ATTRIBUTES = ("style", "class", "id", "hidden", "bgcolor", "background", "color", "text")
 
 NEVER_SHOWN = names(
@@ -49,8 +53,7 @@ _PIXELS = {"px": 1.0, "pt": 4 / 3, "pc": 16.0, "cm": 37.8, "mm": 3.78, "in": 96.
            "ex": 8.0, "ch": 8.0, "vw": 10.0, "vh": 8.0, "%": 8.0, "": 1.0}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True, gc=False):
     """How text looks at one place. A background of None is a picture: any text may be readable on it."""
 
     removed: bool = False
@@ -92,8 +95,8 @@ class Wardrobe:
             return parent
         key = (parent, element.name, "href" in attributes, *map(attributes.get, DRESSING_ATTRIBUTES))
         if key not in self.known:
-            if len(self.known) >= MAX_KEPT_LOOKS:
-                self.known.clear()
+            if len(self.known) >= MAX_LOOKS:
+                return replace(parent, removed=True)
             self.known[key] = self._fitted(element, parent)
         return self.known[key]
 

@@ -212,8 +212,11 @@ def remove_files(tx: Tx, draft_id: str) -> list[str]:
     return blobs
 
 
-def is_blob_used(tx: Tx, blob: str) -> bool:
-    return tx.one("select 1 as found from draft_files where blob = :blob limit 1", blob=blob) is not None
+def find_used_blobs(tx: Tx, blobs: Sequence[str]) -> set[str]:
+    if not blobs:
+        return set()
+    is_asked, asked = one_of("blob", blobs)
+    return {row["blob"] for row in tx.all(f"select blob from draft_files where {is_asked}", **asked)}
 
 
 def is_small(content: bytes) -> bool:

@@ -259,7 +259,8 @@ def find_correspondents(
     """
     trusted = " and is_trusted = 1" if only_trusted else ""
     rows = tx.many(
-        f"select inbox_id, address from correspondents where (inbox_id, address) in (values :rows){trusted}",
+        "select inbox_id, address from (values :rows) as asked cross join correspondents"
+        f" where inbox_id = asked.column1 and address = asked.column2{trusted}",
         asked,
     )
     return {(row["inbox_id"], row["address"]) for row in rows}

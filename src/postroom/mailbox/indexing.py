@@ -87,8 +87,10 @@ async def keep_indexed(resources: Resources) -> None:
         try:
             is_busy = await step(resources.db, holder, resources.now())
         except Exception as error:
-            log.get().error("the search index is not kept up", reason=str(error))
+            resources.loops.failed("search", error)
             is_busy = False
+        else:
+            resources.loops.works("search")
         # As long a rest as the work took: when mail comes faster than that, intake goes first.
         await asyncio.sleep(time.monotonic() - started if is_busy else IDLE_SECONDS)
 

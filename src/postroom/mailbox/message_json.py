@@ -9,8 +9,11 @@ from msgspec import UNSET, Struct, UnsetType
 from postroom.mailbox import attachments, holds
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.holds import Hold
-from postroom.mailbox.messages import Message
+from postroom.mailbox.messages import Message, Slice
 from postroom.storage.database import Tx
+from postroom.storage.pages import PAGE_BYTES
+
+AT_ONCE = 20  # messages whose files are read by one query
 
 
 class ShownAttachment(Struct, rename="camel", frozen=True):
@@ -32,6 +35,19 @@ class Links:
 
     def url(self, message_id: str, filename: str) -> str:
         return attachments.signed_url(self.base_url, self.secret, message_id, filename, self.now)
+
+
+def to_page(tx: Tx, found: Slice, links: Links) -> tuple[list[bytes], bool]:
+    """As many as fit into a page, and whether some were left out. The text of files counts too."""
+    shown: list[bytes] = []
+    given = 0
+    for start in range(0, len(found.messages), AT_ONCE):
+        for document in to_json(tx, found.messages[start : start + AT_ONCE], links):
+            given += len(document)
+            if shown and given > PAGE_BYTES:
+                return shown, True
+            shown.append(document)
+    return shown, found.is_cut
 
 
 def to_json(tx: Tx, found: Sequence[Message], links: Links) -> list[bytes]:

@@ -12,6 +12,7 @@ from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
 from postroom.mailbox import documents
 from postroom.mailbox.documents import Document, Verdicts
+from postroom.storage import pages
 from postroom.storage.database import Row, Tx, one_of
 
 INBOUND, OUTBOUND = "inbound", "outbound"
@@ -19,10 +20,11 @@ BLOCKED = "blocked"  # in the place of the direction: it came in, and was not le
 PENDING, SENT, RECEIVED, FAILED = "pending", "sent", "received", "failed"
 THREAD_IDS_LIMIT = 300
 
-COLUMNS = (
+COLUMNS_BESIDE_DOCUMENT = (
     "messages.id, messages.inbox_id, messages.thread_id, direction, status, has_attachments, has_hold,"
-    f" is_captured, messages.created_at, {documents.COLUMNS}"
+    " is_captured, messages.created_at"
 )
+COLUMNS = f"{COLUMNS_BESIDE_DOCUMENT}, {documents.COLUMNS}"
 # Not those that were not let in; an index has no others.
 LISTED = "direction <> 'blocked'"
 
@@ -41,7 +43,7 @@ class Message:
     is_blocked: bool = False  # it came in, and was not let in
 
     @classmethod
-    def from_row(cls, row: Row) -> "Message":
+    def from_row(cls, row: Row, document: bytes | None = None) -> "Message":
         return cls(
             row["id"],
             row["inbox_id"],
@@ -50,10 +52,18 @@ class Message:
             bool(row["has_attachments"]),
             bool(row["has_hold"]),
             bool(row["is_captured"]),
-            documents.from_row(row),
+            documents.from_row(row) if document is None else document,
             row["created_at"],
             row["direction"] == BLOCKED,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Messages of a list. When it is cut, what was asked for did not fit into a page."""
+
+    messages: list[Message]
+    is_cut: bool
 
 
 class NewMessage(Struct, frozen=True):
@@ -278,26 +288,26 @@ def require_visible(tx: Tx, message_id: str) -> None:
 
 def list_of_thread(
     tx: Tx, thread_id: str, limit: int, offset: int, order: Literal["asc", "desc"] = "asc"
-) -> list[Message]:
+) -> Slice:
     rows = tx.all(
-        f"select {COLUMNS} from messages where thread_id = :thread_id"
+        f"select {_listed(limit)} from messages where thread_id = :thread_id"
         f" order by created_at {order}, id {order} limit :limit offset :offset",
         thread_id=thread_id,
         limit=limit,
         offset=offset,
     )
-    return [Message.from_row(row) for row in rows]
+    return _fitting(tx, rows)
 
 
 def list_of_inbox(
     tx: Tx, inbox_id: str, direction: str | None, limit: int, offset: int, with_blocked: bool = False
-) -> tuple[list[Message], int]:
+) -> tuple[Slice, int]:
     """Newest first."""
     filtered = LISTED if direction is None else "direction = :direction"
     of_list = f"inbox_id = :inbox_id and {filtered}"
-    source = f"select {COLUMNS} from messages where {of_list}"
+    source = f"select {_listed(limit)} from messages where {of_list}"
     if with_blocked and direction != OUTBOUND:
-        source = _with_blocked(of_list)
+        source = _with_blocked(of_list, _listed(limit))
     rows = tx.all(
         f"{source} order by created_at desc, id desc limit :limit offset :offset",
         inbox_id=inbox_id,
@@ -306,17 +316,34 @@ def list_of_inbox(
         **({} if direction is None else {"direction": direction}),
         **({"most": limit + offset} if ":most" in source else {}),
     )
-    return [Message.from_row(row) for row in rows], _total(tx, inbox_id, direction, with_blocked)
+    return _fitting(tx, rows), _total(tx, inbox_id, direction, with_blocked)
 
 
-def _with_blocked(of_list: str) -> str:
+def _listed(limit: int) -> str:
+    return f"{COLUMNS_BESIDE_DOCUMENT}, {pages.content('document', limit)}, reply_at, reply_bytes"
+
+
+def _fitting(tx: Tx, rows: Sequence[Row]) -> Slice:
+    found = [Message.from_row(row, _document(tx, row)) for row in pages.fitting(rows)]
+    return Slice(found, is_cut=len(found) < len(rows))
+
+
+def _document(tx: Tx, row: Row) -> bytes:
+    if row["document"] is not None:
+        return documents.from_row(row)
+    large = tx.one(f"select {documents.COLUMNS} from messages where id = :id", id=row["id"])
+    assert large is not None
+    return documents.from_row(large)
+
+
+def _with_blocked(of_list: str, columns: str) -> str:
     """Two lists, each read by its own index as far as the page reaches; what is not judged yet is in none."""
     newest = "order by created_at desc, id desc limit :most"
     is_judged = "not exists (select 1 from checks where message_id = messages.id)"
     blocked = f"inbox_id = :inbox_id and direction = 'blocked' and {is_judged}"
     return (
-        f"select * from (select * from (select {COLUMNS} from messages where {of_list} {newest}) as listed"
-        f" union all select * from (select {COLUMNS} from messages where {blocked} {newest}) as blocked)"
+        f"select * from (select * from (select {columns} from messages where {of_list} {newest}) as listed"
+        f" union all select * from (select {columns} from messages where {blocked} {newest}) as blocked)"
         " as both_lists"
     )
 

@@ -3,15 +3,16 @@
 Text and HTML that stand in a small mail as in its document are left out of the row, and put in again.
 """
 
-import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from msgspec import Struct
 
+from postroom import pools
 from postroom.errors import NotFound
 from postroom.mailbox import documents
 from postroom.resources import Resources
-from postroom.storage.database import Tx
+from postroom.storage.database import Tx, one_of
 
 IN_ROW_BYTES = 256 * 1024
 WORTH_CUTTING_CHARACTERS = 256
@@ -102,15 +103,19 @@ def _restored(tx: Tx, message_id: str, kept: Cut) -> bytes:
     return restore(kept, document.body_text, document.body_html)
 
 
-def is_blob_used(tx: Tx, blob: str) -> bool:
-    return tx.one("select 1 as found from raw_mails where blob = :blob limit 1", blob=blob) is not None
+def find_used_blobs(tx: Tx, blobs: Sequence[str]) -> set[str]:
+    """Those of which some mail has its bytes."""
+    if not blobs:
+        return set()
+    is_asked, asked = one_of("blob", blobs)
+    return {row["blob"] for row in tx.all(f"select blob from raw_mails where {is_asked}", **asked)}
 
 
 async def put_if_large(resources: Resources, raw: bytes) -> str | None:
     """The blob that holds it, durable; None for what goes into the row."""
     if len(raw) <= IN_ROW_BYTES:
         return None
-    return await asyncio.to_thread(resources.blobs.put, raw)
+    return await pools.FILES.run(resources.blobs.put, raw)
 
 
 async def read(resources: Resources, message_id: str, with_trace: bool) -> bytes:
@@ -119,10 +124,10 @@ async def read(resources: Resources, message_id: str, with_trace: bool) -> bytes
     content = raw.content
     if content is None:
         assert raw.blob is not None
-        content = await asyncio.to_thread(resources.blobs.get, raw.blob)
+        content = await pools.FILES.run(resources.blobs.get, raw.blob)
     return raw.signature + content if with_trace else content[raw.trace_bytes :]
 
 
 async def remove_blob(resources: Resources, blob: str | None) -> None:
     if blob is not None:
-        await asyncio.to_thread(resources.blobs.remove, blob)
+        await pools.FILES.run(resources.blobs.remove, blob)

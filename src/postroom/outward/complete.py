@@ -1,10 +1,10 @@
 """Orders that speak of a mail, made whole from it: everybody whom it named, or the files that it brought."""
 
-import asyncio
 from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
+from postroom import pools
 from postroom.errors import BadRequest
 from postroom.mail import headers
 from postroom.mail.address import Address, mailbox_of, parse_list, validate
@@ -29,7 +29,7 @@ async def to_all(resources: Resources, order: Order, around: Context) -> Order:
     if answered is None:
         raise BadRequest("Nothing has come in here that replyAll could answer.", field="replyAll")
     raw = await raw_mails.read(resources, answered.id, with_trace=False)
-    reply_to = await asyncio.to_thread(read_reply_to, raw)
+    reply_to = await pools.READING.run(read_reply_to, raw)
     return add_everybody(order, answered, reply_to, around.inbox.address)
 
 
@@ -81,7 +81,7 @@ def writable(addresses: str) -> list[Address]:
 
 async def with_files(resources: Resources, order: Order, message_id: str) -> Order:
     raw = await raw_mails.read(resources, message_id, with_trace=False)
-    files = (*order.files, *await asyncio.to_thread(read_files, raw))
+    files = (*order.files, *await pools.READING.run(read_files, raw))
     require_files_fit(len(file.content) for file in files)
     return structs.replace(order, files=files)
 

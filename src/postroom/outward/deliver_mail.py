@@ -1,10 +1,9 @@
 """A claimed delivery of mail: hand it to a courier, then record the outcome with all that follows from it."""
 
-import asyncio
 from dataclasses import dataclass
 from email.utils import formatdate
 
-from postroom import log
+from postroom import log, pools
 from postroom.accounts import domains
 from postroom.accounts.domains import DkimKey
 from postroom.accounts.pauses import IS_PAUSED
@@ -187,7 +186,7 @@ async def require_unchanged(job: MailJob, raw: bytes) -> None:
     hold = job.outgoing.hold
     if hold is None or not hold.content_hash:
         return
-    if await asyncio.to_thread(content_hash, raw, hold.bcc) != hold.content_hash:
+    if await pools.COMPOSING.run(content_hash, raw, hold.bcc) != hold.content_hash:
         reason = "5.7.0 The mail is not what was approved: it was changed since."
         raise DeliveryError(reason, permanent=True, enhanced="5.7.0")
 
@@ -196,7 +195,7 @@ async def read_raw(resources: Resources, outgoing: Outgoing) -> bytes:
     if outgoing.content is not None:
         return outgoing.content
     assert outgoing.blob is not None
-    return await asyncio.to_thread(resources.blobs.get, outgoing.blob)
+    return await pools.FILES.run(resources.blobs.get, outgoing.blob)
 
 
 async def address_and_sign(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from postroom import log
 from postroom.clock import SECOND
 from postroom.events import events, webhooks
 from postroom.events.events import Event
@@ -35,12 +36,24 @@ async def deliver_webhook(resources: Resources, courier: WebhookCourier, deliver
     if event is None or webhook is None or not webhook.enabled:
         await resources.db.write(give_up, delivery, resources.now())
         return
-    outcome = await post(resources, courier, webhook, event)
+    outcome = await try_to_post(resources, courier, webhook, event)
     await resources.db.write(record_outcome, delivery, webhook, outcome, resources.now())
 
 
 def give_up(tx: Tx, delivery: Delivery, now: int) -> None:
     deliveries.finish(tx, delivery, FAILED, None, "There is no enabled webhook for it any more.", now)
+
+
+async def try_to_post(
+    resources: Resources, courier: WebhookCourier, webhook: Webhook, event: Event
+) -> Outcome:
+    """Whatever goes wrong counts as an attempt, so that nothing is tried again and again for ever."""
+    started_at = resources.now()
+    try:
+        return await post(resources, courier, webhook, event)
+    except Exception:
+        log.get().exception("an event could not be posted", event_id=event.id)
+        return Outcome(None, "An error on this server.", resources.now() - started_at)
 
 
 async def post(resources: Resources, courier: WebhookCourier, webhook: Webhook, event: Event) -> Outcome:

@@ -1,11 +1,10 @@
 """Reviewers: people who decide by mail or by a link about one held mail, without an account here."""
 
-import asyncio
 import re
 import secrets
 from dataclasses import dataclass
 
-from postroom import log
+from postroom import log, pools
 from postroom.accounts import actors, domains, secret_values
 from postroom.accounts.actors import Actor
 from postroom.accounts.domains import DkimKey
@@ -133,7 +132,7 @@ async def deliver_notice(resources: Resources, outbound: Outbound, delivery: Del
     started_at = resources.now()
     try:
         raw = await raw_mails.read(resources, job.review.message.id, with_trace=False)
-        notice = await asyncio.to_thread(write_notice, job, raw, config.domain, config.base_url, started_at)
+        notice = await pools.READING.run(write_notice, job, raw, config.domain, config.base_url, started_at)
         await hand_over(resources, outbound, job, notice)
     except DeliveryError as error:
         await resources.db.write(
@@ -249,7 +248,7 @@ async def is_from_reviewer(resources: Resources, lookup: Lookup, answer: ReviewA
         return False
     if answer.peer_ip == "":  # it never left this server, where From is the inbox that sent it
         return mailbox_of(answer.mail_from) == mailbox_of(answer.reviewer)
-    mail = await asyncio.to_thread(parse_mail, answer.content)
+    mail = await pools.READING.run(parse_mail, answer.content)
     asked = Examination(answer.message_id, answer.peer_ip, answer.helo, answer.mail_from, 0)
     verdicts = await examine.judge(answer.content, mail, asked, lookup)
     return verdicts.dmarc == "pass"

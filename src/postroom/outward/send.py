@@ -1,13 +1,13 @@
 """Request to mail: looked up, composed, then checked, stored and queued in one transaction."""
 
-import asyncio
 import secrets
 
+from postroom import pools
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import from_iso
 from postroom.errors import ApiError
-from postroom.mail import compose, filenames, forward, quote, text
+from postroom.mail import compose, effort, filenames, forward, quote, text
 from postroom.mail.address import Address, mailbox_of
 from postroom.mail.compose import Draft, DraftAttachment
 from postroom.mailbox import documents, inboxes, messages, raw_mails, threads
@@ -29,8 +29,6 @@ from postroom.outward.submit import submit
 from postroom.queue import deliveries, idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
-
-COMPOSE_IN_LOOP_BYTES = 32 * 1024
 
 
 async def send_mail(
@@ -89,26 +87,34 @@ def find_forwarded(tx: Tx, here: Reach, message_id: str) -> Document:
 
 
 async def write_letter(order: Order, around: Context, now: int) -> Letter:
-    if is_small(order):
+    if is_little(order, around.previous):
         return to_letter(order, around, now)
-    return await asyncio.to_thread(to_letter, order, around, now)
+    return await pools.COMPOSING.run(to_letter, order, around, now)
 
 
 def is_plain(order: Order) -> bool:
     """Needs nothing of the mailbox, and is composed sooner than its key is looked for."""
-    return order.thread_id is None and order.forward_of is None and order.send_at is None and is_small(order)
+    return order.thread_id is None and order.forward_of is None and order.send_at is None and is_little(order)
 
 
-def is_small(order: Order) -> bool:
-    size = len(order.body) + len(order.body_html or "") + sum(len(file.content) for file in order.files)
-    return size <= COMPOSE_IN_LOOP_BYTES
+def is_little(order: Order, *quoted: Document | None) -> bool:
+    """With what will be quoted: a reply of a word may carry a mail of a megabyte."""
+    texts = [order.body, order.body_html or "", *(each.body_text for each in quoted if each is not None)]
+    if sum(map(len, texts)) > effort.MOST_BYTES:
+        return False
+    return effort.is_little(
+        *(each.encode(errors="replace") for each in texts), *(file.content for file in order.files)
+    )
 
 
 def to_letter(order: Order, around: Context, now: int) -> Letter:
     own_text, own_html = both_forms(order)
     whole_text, whole_html = with_quote(order, around, own_text, own_html)
     cc = with_auto_cc(order, around)
-    names = filenames.unique([filenames.clean(file.filename) for file in order.files])
+    names = filenames.unique(
+        filenames.clean(file.filename) or filenames.default(number, compose.media_type(file.content_type))
+        for number, file in enumerate(order.files, 1)
+    )
     files = tuple(
         DraftAttachment(name, file.content_type, file.content)
         for name, file in zip(names, order.files, strict=True)

@@ -23,8 +23,18 @@ async def watch_holds(resources: Resources) -> None:
 async def look_at_due(resources: Resources) -> int:
     due = await resources.db.read(holds.list_due, AT_ONCE, resources.now())
     for message_id in due:
+        await look_at(resources, message_id)
+    return len(due)
+
+
+async def look_at(resources: Resources, message_id: str) -> None:
+    """One that cannot be decided keeps no other waiting."""
+    try:
         bells = await resources.db.write(
             decide.look_at, message_id, resources.config.base_url, resources.now()
         )
+    except Exception as error:
+        resources.loops.failed("a hold", error)
+    else:
+        resources.loops.works("a hold")
         resources.db.ring(*bells)
-    return len(due)

@@ -7,6 +7,7 @@ from postroom.errors import NotFound, RecipientSuppressed
 from postroom.storage.database import Row, Tx
 
 BOUNCE, COMPLAINT, UNSUBSCRIBED, MANUAL = "bounce", "complaint", "unsub", "manual"
+COUNTED_BEYOND_PAGE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ def is_suppressed(tx: Tx, account_id: str, address: str) -> bool:
 def require_none(tx: Tx, recipients: Sequence[tuple[str, str]]) -> None:
     """Pairs of the account that sends and the address."""
     rows = tx.many(
-        "select account_id, address, type from suppressions where (account_id, address) in (values :rows)",
+        "select account_id, address, type from (values :rows) as asked cross join suppressions"
+        " where account_id = asked.column1 and address = asked.column2",
         recipients,
     )
     found = {(row["account_id"], row["address"]): row["type"] for row in rows}
@@ -67,14 +69,20 @@ def require_none(tx: Tx, recipients: Sequence[tuple[str, str]]) -> None:
 
 
 def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> tuple[list[Suppression], int]:
+    """Newest first. The total stops counting at ten thousand more than the page shows."""
     rows = tx.all(
         "select * from suppressions where account_id = :account_id"
-        " order by created_at desc, address limit :limit offset :offset",
+        " order by created_at desc, address desc limit :limit offset :offset",
         account_id=account_id,
         limit=limit,
         offset=offset,
     )
-    row = tx.one("select count(*) as total from suppressions where account_id = :id", id=account_id)
+    row = tx.one(
+        "select count(*) as total from"
+        " (select 1 from suppressions where account_id = :id limit :most) as counted",
+        id=account_id,
+        most=offset + limit + COUNTED_BEYOND_PAGE,
+    )
     return [Suppression.from_row(row) for row in rows], int(row["total"]) if row else 0
 
 

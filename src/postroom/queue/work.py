@@ -1,7 +1,6 @@
 """The one loop behind every queue: wait for a bell or a while, claim what is due, work on it side by side."""
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -89,19 +88,32 @@ async def stop_all(tasks: Sequence[asyncio.Task[None]]) -> None:
 
 
 async def _claim(resources: Resources, queue: Queue[T], slots: Slots[T]) -> Sequence[T]:
+    name = f"claims of {queue.bell}"
     try:
-        return await resources.db.write(queue.claim, slots.items, slots.free, resources.now())
+        claimed = await resources.db.write(queue.claim, slots.items, slots.free, resources.now())
     except Exception as error:
-        log.get().error("cannot look for work", queue=queue.bell, reason=str(error))
+        resources.loops.failed(name, error)
         return []
+    resources.loops.works(name)
+    return claimed
 
 
 async def _renew_leases(resources: Resources, queue: Queue[T], slots: Slots[T]) -> None:
     while True:
         await asyncio.sleep(RENEWAL_SECONDS)
         if slots.items:
-            with contextlib.suppress(Exception):  # a lease lost means work done twice, never work lost
-                await resources.db.write(queue.renew, slots.items, resources.now())
+            await _renew(resources, queue, slots)
+
+
+async def _renew(resources: Resources, queue: Queue[T], slots: Slots[T]) -> None:
+    """A lease lost means work done twice, never work lost."""
+    name = f"leases of {queue.bell}"
+    try:
+        await resources.db.write(queue.renew, slots.items, resources.now())
+    except Exception as error:
+        resources.loops.failed(name, error)
+    else:
+        resources.loops.works(name)
 
 
 async def _handle(handle: Callable[[T], Awaitable[None]], item: T) -> None:

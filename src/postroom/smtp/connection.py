@@ -40,7 +40,7 @@ from postroom.smtp.protocol import SmtpDialogue
 from postroom.smtp.spool import Content, Spool
 from postroom.smtp.visitors import Guestbook
 
-_FULL_DISK = {errno.ENOSPC, errno.EDQUOT}
+_FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,7 @@ class SmtpConnection(asyncio.Protocol):
         self._has_ended_input = False
         self._closing_since: float | None = None
         self._deadline = self._loop.time() + self._policy.command_timeout_seconds
+        self._heard_at = self._loop.time()
         self._unsent: list[bytes] = []
         self._spool: Spool | None = None
         self._mail_began_at = 0.0
@@ -91,6 +92,7 @@ class SmtpConnection(asyncio.Protocol):
             self._enter(admission)
 
     def data_received(self, data: bytes) -> None:
+        self._heard_at = self._loop.time()
         if self._closing_since is not None:
             return
         if self._first_words_over_tls is not None:
@@ -132,6 +134,11 @@ class SmtpConnection(asyncio.Protocol):
     def hang_up(self, farewell: bytes) -> None:
         if self._closing_since is None:
             self._carry_out(self._session.hang_up(farewell))
+
+    @property
+    def idle_since(self) -> float | None:
+        is_busy = self._session.is_in_data or self._session.is_asking
+        return None if is_busy else self._heard_at
 
     def abort(self) -> None:
         if self._transport is not None:
@@ -319,8 +326,11 @@ class SmtpConnection(asyncio.Protocol):
         except MailLoops:
             return NotStored.LOOPS
         except Exception as error:
-            log.get().exception("a mail was not taken over")
-            return NotStored.STORAGE_FULL if _is_storage_full(error) else NotStored.TRY_LATER
+            if not _is_storage_full(error):
+                log.get().exception("a mail was not taken over")
+                return NotStored.TRY_LATER
+            log.get().seldom("no room for mail", reason=str(error.__cause__ or error)[:200])
+            return NotStored.STORAGE_FULL
         finally:
             spool.discard()
 

@@ -1,10 +1,9 @@
 """Where SMTP meets the house: who can receive here, and the taking over of a mail for good."""
 
-import asyncio
 from collections.abc import Awaitable
 from typing import cast
 
-from postroom import log
+from postroom import log, pools
 from postroom.accounts import domains
 from postroom.clock import DAY, to_mail_date
 from postroom.inward import review_answers
@@ -19,7 +18,7 @@ from postroom.smtp.policy import Accepted, MailLoops, RecipientVerdict, Refused,
 
 READ_IN_LOOP_BYTES = 1024 * 1024
 BOUNCE_MAX_AGE_DAYS = 10
-OUT_OF_SPACE = ("disk is full", "no space left", "quota exceeded")
+OUT_OF_SPACE = ("disk is full", "no space left", "quota exceeded", "file too large")
 
 
 class Residents:
@@ -107,4 +106,4 @@ def is_out_of_space(error: BaseException) -> bool:
 
 async def read_content(envelope: Envelope) -> bytes:
     is_small = envelope.size_bytes <= READ_IN_LOOP_BYTES
-    return envelope.read() if is_small else await asyncio.to_thread(envelope.read)
+    return envelope.read() if is_small else await pools.FILES.run(envelope.read)

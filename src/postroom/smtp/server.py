@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from postroom import log
 from postroom.smtp import replies
 from postroom.smtp.connection import Premises, SmtpConnection
 from postroom.smtp.policy import Directory, Mailroom, Policy
-from postroom.smtp.visitors import Guestbook, Visitors
+from postroom.smtp.visitors import Guestbook, Visitor, Visitors
 
 _BACKLOG = 512
 _LONGEST_WATCH_SECONDS = 1.0
@@ -95,7 +96,15 @@ class Server:
             await asyncio.sleep(_watch_seconds(self._policy))
             now = loop.time()
             for visitor in self._visitors.present():
-                visitor.check_time(now)
+                self._check_time(visitor, now)
+
+    def _check_time(self, visitor: Visitor, now: float) -> None:
+        """A visitor that cannot be looked at must not stop the clock of the others."""
+        try:
+            visitor.check_time(now)
+        except Exception:
+            log.get().exception("a connection was cut off")
+            visitor.abort()
 
 
 def _watch_seconds(policy: Policy) -> float:

@@ -5,13 +5,16 @@ from collections import Counter
 from collections.abc import Awaitable
 from typing import Protocol
 
+from postroom import log
 from postroom.smtp import replies
 from postroom.smtp.policy import Policy, network_of
 
 
 class Visitor(Protocol):
-    """A connection as the server sees it."""
+    """A connection as the server sees it. `idle_since` is None while a mail or an answer is under way."""
 
+    @property
+    def idle_since(self) -> float | None: ...
     def hang_up(self, farewell: bytes) -> None: ...
     def abort(self) -> None: ...
     def check_time(self, now: float) -> None: ...
@@ -47,7 +50,7 @@ class Visitors:
         network = network_of(address)
         if self._is_closed:
             return replies.SHUTTING_DOWN
-        if len(self._networks) >= self._policy.max_connections:
+        if len(self._networks) >= self._policy.max_connections and not self._free_idlest():
             return replies.TOO_MANY_CONNECTIONS
         if self._per_network[network] >= self._policy.max_connections_per_address:
             return replies.TOO_MANY_FROM_ADDRESS
@@ -55,6 +58,17 @@ class Visitors:
         self._per_network[network] += 1
         self.all_left.clear()
         return None
+
+    def _free_idlest(self) -> bool:
+        """Cuts off who has said nothing for longest, so that nobody can fill the house by standing in it."""
+        idle = [(since, visitor) for visitor in self._networks if (since := visitor.idle_since) is not None]
+        log.get().seldom("SMTP is full", connections=len(self._networks), idle=len(idle))
+        if not idle:
+            return False
+        _, idlest = min(idle, key=lambda pair: pair[0])
+        self.leave(idlest)
+        idlest.abort()
+        return True
 
     def leave(self, visitor: Visitor) -> None:
         """Does nothing for a visitor that was turned away or has left before."""

@@ -11,6 +11,9 @@ from typing import Protocol
 
 from postroom.storage.folder import make_folder
 
+# What has no room for this much has none for a large mail either.
+PROBE_BYTES = 256 * 1024
+
 
 class Blobs(Protocol):
     def put(self, content: bytes) -> str:
@@ -55,9 +58,9 @@ class LocalBlobs:
         return (path.name for path in self._folder.glob("??/*") if path.stat().st_mtime <= newest)
 
     def check(self) -> None:
-        probe = self._folder / f"{secrets.token_hex(8)}.part"
+        probe = self._folder / f"{secrets.token_hex(8)}.probe"
         try:
-            probe.write_bytes(b"ready?")
+            self._write_durably(probe, bytes(PROBE_BYTES))
         finally:
             probe.unlink(missing_ok=True)
 

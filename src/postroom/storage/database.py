@@ -50,6 +50,10 @@ class Tx(Protocol):
     def words(self) -> WordIndex: ...
 
 
+# A pair is looked for by joining `(values :rows) as asked`, whose columns both databases call column1 and
+# column2: to SQLite `(a, b) in (values …)` is a walk through the whole table. `cross join` keeps the order.
+
+
 def one_of(column: str, values: Sequence[object]) -> tuple[str, dict[str, object]]:
     """`column in (…)` for values that are given, and its parameters."""
     params = {f"{column.rpartition('.')[2]}_{number}": value for number, value in enumerate(values)}

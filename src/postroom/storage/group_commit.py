@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from postroom import log, pools
 from postroom.errors import Unavailable
 from postroom.storage.database import Tx
 
@@ -74,7 +75,11 @@ class Writer:
 
     def _serve(self) -> None:
         while batch := self._next_batch():
-            self._run_batch(batch)
+            try:
+                self._run_batch(batch)
+            except Exception as error:
+                log.get().exception("a writer failed")
+                _fail_all(batch, error)
             _settle(batch)
         if self._session is not None:
             self._session.close()
@@ -138,8 +143,7 @@ class Writer:
             session.commit()
         except Exception as error:
             self._abandon()
-            for job in batch:
-                job.error = job.error or error
+            _fail_all(batch, error)
 
     def _open_session(self) -> WriteSession:
         if self._session is None:
@@ -153,8 +157,8 @@ class Writer:
         try:
             self._session.rollback()
         except Exception:
-            self._session.close()
-            self._session = None
+            session, self._session = self._session, None
+            session.close()
 
 
 class WriteQueue:
@@ -187,7 +191,12 @@ class WriteQueue:
         for _ in self._writers:
             self._jobs.put(None)
         for writer in self._writers:
-            await asyncio.to_thread(writer.join)
+            await pools.ONCE.run(writer.join)
+
+
+def _fail_all(batch: list[Write], error: Exception) -> None:
+    for job in batch:
+        job.error = job.error or error
 
 
 def _calls(batch: list[Write]) -> list[list[Write]]:

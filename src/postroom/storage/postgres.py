@@ -11,13 +11,13 @@ import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Concatenate, LiteralString, ParamSpec, TypeVar
 
 import psycopg
 from psycopg.rows import dict_row
 
-from postroom.errors import Unavailable
+from postroom import log, pools
+from postroom.errors import BadRequest, Unavailable
 from postroom.storage.bells import BellEar, Bells
 from postroom.storage.database import Item, Overdue, Row, StorageError, Tx, Values, in_parts
 from postroom.storage.group_commit import WriteQueue
@@ -102,6 +102,11 @@ class PostgresTx:
             if self._connection.closed:
                 raise Unavailable("The database does not answer. Try again.", retry_after=5) from error
             raise
+        except psycopg.DataError as error:
+            given = params.values() if isinstance(params, dict) else params
+            if any(isinstance(value, str) and "\0" in value for value in given):
+                raise BadRequest("A NUL character cannot be stored or looked for.") from error
+            raise
 
 
 class PostgresSession:
@@ -152,10 +157,10 @@ class Readers:
         self._url = url
         self._own = threading.local()
         self._connections: list[psycopg.Connection[dict[str, Any]]] = []
-        self._threads = ThreadPoolExecutor(threads, name)
+        self._threads = pools.Pool(name, threads)
 
     async def run(self, function: Callable[[Tx], Any]) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, function)
+        return await self._threads.run(self._read, function)
 
     def _read(self, function: Callable[[Tx], Any]) -> Any:
         """A connection that broke while it was idle is worth one new try: reading twice harms nobody."""
@@ -178,7 +183,7 @@ class Readers:
         return connection
 
     def close(self) -> None:
-        self._threads.shutdown(wait=True)
+        self._threads.close()
         for connection in self._connections:
             connection.close()
 
@@ -228,7 +233,7 @@ class BellRelay:
         self._stopping.set()
         self._outgoing.put("closing")  # wakes both threads
         for thread in self._threads:
-            await asyncio.to_thread(thread.join)
+            await pools.ONCE.run(thread.join)
 
     def _repeat(self, work: Callable[[psycopg.Connection[dict[str, Any]]], None]) -> None:
         while not self._stopping.is_set():
@@ -236,6 +241,9 @@ class BellRelay:
                 with connect(self._url) as connection:
                     work(connection)
             except (psycopg.Error, Unavailable):
+                self._stopping.wait(RECONNECT_SECONDS)
+            except Exception:
+                log.get().exception("a carrier of bells failed")
                 self._stopping.wait(RECONNECT_SECONDS)
 
     def _send(self, connection: psycopg.Connection[dict[str, Any]]) -> None:
@@ -300,8 +308,8 @@ class PostgresDatabase:
 
     async def close(self) -> None:
         await self._writes.close()
-        await asyncio.to_thread(self._readers.close)
-        await asyncio.to_thread(self._long_readers.close)
+        await pools.ONCE.run(self._readers.close)
+        await pools.ONCE.run(self._long_readers.close)
         await self._relay.close()
 
 
@@ -313,7 +321,7 @@ async def _unless_busy(writing: Awaitable[Any]) -> Any:
 
 
 async def open_postgres(url: str, now: int) -> PostgresDatabase:
-    await asyncio.to_thread(_migrate, url, now)
+    await pools.ONCE.run(_migrate, url, now)
     return PostgresDatabase(url)
 
 
@@ -325,6 +333,7 @@ def _migrate(url: str, now: int) -> None:
             f"POSTROOM_DATABASE_URL: PostgreSQL cannot be reached: {_in_one_line(error.__cause__)}"
         ) from error
     try:
+        _require_unicode(session.tx)
         session.tx.run("select pg_advisory_lock(:lock)", lock=MIGRATION_LOCK)  # closing lets go of it
         migrate(session, now)
     except psycopg.Error as error:
@@ -333,6 +342,16 @@ def _migrate(url: str, now: int) -> None:
         ) from error
     finally:
         session.close()
+
+
+def _require_unicode(tx: Tx) -> None:
+    row = tx.one("select current_setting('server_encoding') as name")
+    if row is None or row["name"] != "UTF8":
+        found = "unknown" if row is None else row["name"]
+        raise StorageError(
+            f"POSTROOM_DATABASE_URL: the database has the encoding {found}, and mail needs UTF8."
+            " Make one with: create database postroom encoding 'UTF8' template template0"
+        )
 
 
 def _in_one_line(error: BaseException | None) -> str:

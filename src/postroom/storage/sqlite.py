@@ -1,15 +1,13 @@
 """SQLite: one writer thread with group commit; short indexed reads run directly in the event loop."""
 
-import asyncio
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from postroom import log
+from postroom import log, pools
 from postroom.errors import Unavailable
 from postroom.storage.bells import BellEar, Bells
 from postroom.storage.database import Item, Overdue, Row, StorageError, Tx, Values, in_parts
@@ -25,6 +23,9 @@ CACHE_KILOBYTES = 16_000
 # The log is copied into the database beside the writer. Where that falls behind, the writer does it itself.
 CHECKPOINT_SECONDS = 0.25
 LATEST_CHECKPOINT_PAGES = 32_000
+# The planner's statistics, from a sample of each index: so that they are made in milliseconds.
+ANALYZE_SECONDS = 600.0
+ANALYZED_ROWS = 400
 LONG_READERS = 2
 STEPS_BETWEEN_LOOKS = 2_000  # of SQLite's machine, between looks at the clock
 PRIMARY_CODE = 0xFF
@@ -130,21 +131,26 @@ class SqliteSession:
 
 
 class Checkpointer:
-    """Copies the log into the database every now and then, while the writer goes on."""
+    """Copies the log into the database every now and then, while the writer goes on; keeps statistics."""
 
     def __init__(self, path: Path) -> None:
         self._connection = connect(path)
+        self._connection.execute(f"pragma analysis_limit = {ANALYZED_ROWS}")
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="checkpointer", daemon=True)
         self._thread.start()
 
     def _serve(self) -> None:
+        analyze_at = time.monotonic() + ANALYZE_SECONDS
         while not self._stopping.wait(CHECKPOINT_SECONDS):
             try:
                 self._connection.execute("pragma wal_checkpoint(passive)").fetchall()
+                if time.monotonic() >= analyze_at:
+                    analyze_at = time.monotonic() + ANALYZE_SECONDS
+                    self._connection.execute("pragma optimize").fetchall()
             except sqlite3.OperationalError:
                 pass  # no room: whoever writes next is told
-            except sqlite3.Error:
+            except Exception:
                 log.get().exception("the log of the database cannot be copied")
 
     def close(self) -> None:
@@ -160,11 +166,11 @@ class LongReaders:
         self._path = path
         self._own = threading.local()
         self._connections: list[sqlite3.Connection] = []
-        self._threads = ThreadPoolExecutor(LONG_READERS, "long-reader")
+        self._threads = pools.Pool("long-reader", LONG_READERS)
 
     async def run(self, function: Callable[[Tx], Any], seconds: float) -> Any:
         ends = time.monotonic() + seconds  # waiting for a free thread counts
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, function, ends)
+        return await self._threads.run(self._read, function, ends)
 
     def _read(self, function: Callable[[Tx], Any], ends: float) -> Any:
         connection = self._connection()
@@ -189,7 +195,7 @@ class LongReaders:
         return connection
 
     def close(self) -> None:
-        self._threads.shutdown(wait=True)
+        self._threads.close()
         for connection in self._connections:
             connection.close()
 
@@ -235,8 +241,8 @@ class SqliteDatabase:
 
     async def close(self) -> None:
         await self._writes.close()
-        await asyncio.to_thread(self._long_readers.close)
-        await asyncio.to_thread(self._checkpointer.close)
+        await pools.ONCE.run(self._long_readers.close)
+        await pools.ONCE.run(self._checkpointer.close)
         self._reader.close()
 
 

@@ -27,6 +27,7 @@ USAGE_DAYS, USAGE_MAX_DAYS = 30, 366
 DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 FIRST_DAY = date(1970, 1, 1).toordinal()
 LISTED = r"^[\w.,-]*$"
+INBOXES_OF_A_FILTER = 50
 
 # Patterns are only described here: the nouns check them, and say in words what is wrong.
 DisplayName = Annotated[
@@ -299,6 +300,8 @@ class EventQuery(Struct, frozen=True):
         asked = frozenset(self.inbox_ids.split(",")) - {""}
         types = frozenset(self.event_types.split(",")) - {""}
         kinds.require_known(types, "event_types")
+        if len(asked) > INBOXES_OF_A_FILTER:
+            raise BadRequest(f"inbox_ids can name {INBOXES_OF_A_FILTER} inboxes.", field="inbox_ids")
         return Filter(reach, asked, types)
 
 

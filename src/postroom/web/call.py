@@ -1,7 +1,9 @@
 """One authenticated request, as a handler sees it."""
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TypeVar
 
 from starlette.requests import Request
 
@@ -24,6 +26,12 @@ CLIENT_ADDRESS: ContextVar[str] = ContextVar("client_address", default="")
 __all__ = ["CLIENT_ADDRESS", "Call", "Tx", "client_address", "require_owned", "require_scope"]
 
 
+T = TypeVar("T")
+
+SHALLOW_OFFSET = 1000
+LONG_SECONDS = 10.0
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     resources: Resources
@@ -42,6 +50,11 @@ class Call:
 
     def now(self) -> int:
         return self.resources.now()
+
+    async def read_page(self, offset: int, work: Callable[[Tx], T]) -> T:
+        """Rows that are skipped are walked over: deep in a list that takes long, and is done aside."""
+        db = self.resources.db
+        return await (db.read(work) if offset <= SHALLOW_OFFSET else db.read_long(work, LONG_SECONDS))
 
     @property
     def address(self) -> str:

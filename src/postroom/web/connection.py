@@ -1,20 +1,21 @@
 """One HTTP connection: uvicorn's, with bounds on what a client may send and how long it may take."""
 
 import asyncio
-from typing import cast
+from typing import Any, cast
 
 import httptools
 import msgspec
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from postroom import ids
-from postroom.errors import ApiError, BadRequest, HeadersTooLarge
+from postroom import ids, log
+from postroom.errors import ApiError, BadRequest, HeadersTooLarge, Unavailable
 from postroom.web.reading import IS_WHOLE
 
 HEAD_LIMIT_BYTES = 64 * 1024
 PATIENCE_SECONDS = 20.0
 WAITING_REQUESTS = 64
+MOST_CONNECTIONS = 20_000
 
 
 class BoundedConnection(HttpToolsProtocol):
@@ -22,12 +23,38 @@ class BoundedConnection(HttpToolsProtocol):
 
     patience_seconds = PATIENCE_SECONDS
 
+    def __init__(self, *args: Any, most_connections: int = MOST_CONNECTIONS, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self._most_connections = most_connections
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        is_full = len(self.connections) >= self._most_connections and not self._free_idlest()
         super().connection_made(cast(asyncio.Transport, transport))
+        self._heard_at = self.loop.time()
         self._head_bytes = 0
         self._unsent_bytes = 0
         self._running: RequestResponseCycle | None = None
         self._start_timer()
+        if is_full:
+            self.transport.write(refusal(Unavailable("Too many connections. Try again.", retry_after=5)))
+            self.transport.close()
+
+    @property
+    def idle_since(self) -> float | None:
+        """None while a request is under way."""
+        return self._heard_at if self.cycle is None or self.cycle.response_complete else None
+
+    def _free_idlest(self) -> bool:
+        """Cuts off who has asked nothing for longest: who only holds a connection keeps nobody else out."""
+        known = [other for other in self.connections if isinstance(other, BoundedConnection)]
+        idle = [(since, other) for other in known if (since := other.idle_since) is not None]
+        log.get().seldom("HTTP is full", connections=len(self.connections), idle=len(idle))
+        if not idle:
+            return False
+        _, idlest = min(idle, key=lambda pair: pair[0])
+        self.connections.discard(idlest)
+        idlest.transport.abort()
+        return True
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._timer.cancel()
@@ -37,6 +64,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()
+        self._heard_at = self.loop.time()
         self._head_bytes += len(data)
         try:
             self.parser.feed_data(data)

@@ -29,6 +29,7 @@ from postroom.web.mcp import NARROWING, McpDoor, Narrowing, narrowing_of
 from postroom.web.mcp import PATH as MCP_PATH
 from postroom.web.metrics import Metrics
 from postroom.web.public import Site
+from postroom.web.readiness import Readiness
 from postroom.web.reading import read_query
 from postroom.web.request_limit import RequestLimit
 from postroom.web.review import PREFIX as REVIEW_PREFIX
@@ -66,7 +67,7 @@ class Door:
         self._router = Router(ROUTES)
         self._limit = RequestLimit()
         self._metrics = Metrics()
-        self._site = Site(resources, ROUTES, self._metrics)
+        self._site = Site(resources, ROUTES, self._metrics, Readiness(resources))
         self._mcp = McpDoor(self, resources.config.base_url)
         self.key_use = KeyUse(resources)
 
@@ -95,7 +96,8 @@ class Door:
         except ApiError as error:
             if error.status >= 500:
                 reason = f"{error.message} {error.__cause__ or ''}".rstrip()
-                log.get().error("request failed", request_id=request_id, reason=reason)
+                tell = log.get().seldom if error.status == 503 else log.get().error
+                tell("request failed", request_id=request_id, reason=reason)
             await self._note_refusal(visit, error)
             return error_response(error)
         except Exception:

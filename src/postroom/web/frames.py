@@ -2,7 +2,10 @@
 
 import asyncio
 import contextlib
+import functools
 import struct
+from collections import deque
+from collections.abc import Sequence
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
@@ -14,8 +17,14 @@ BUFFER_LIMIT_BYTES = 1024 * 1024
 STALL_SECONDS = 3.0
 LAST_WORDS_SECONDS = 5.0
 FRAGMENTS_LIMIT = 1000
+MESSAGES_PER_WINDOW = 30
+WINDOW_SECONDS = 10.0
+SLICE_BYTES = 4096
+UNREAD_LIMIT = 2 * MESSAGES_PER_WINDOW
 
-TOO_BIG, BROKEN, TOO_SLOW = 1009, 1011, 4013
+NOT_UTF8, TOO_BIG, BROKEN, TOO_SLOW, TOO_MANY_MESSAGES = 1007, 1009, 1011, 4013, 4029
+BAD_PATH = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+FLOOD_REASON = "more than 30 messages in 10 seconds"
 
 _FINAL_TEXT = 0x81
 
@@ -30,13 +39,38 @@ def text_frame(payload: bytes) -> bytes:
     return struct.pack("!BBQ", _FINAL_TEXT, 127, size) + payload
 
 
+def _is_utf8(parts: Sequence[bytes | bytearray]) -> bool:
+    try:
+        b"".join(parts).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 class StreamProtocol(WebSocketsSansIOProtocol):
     """uvicorn's protocol, offering itself to the application: its only seam below ASGI messages."""
 
     def handle_connect(self, event: Request) -> None:
-        super().handle_connect(event)
+        try:
+            super().handle_connect(event)
+        except UnicodeError:  # of a path that is not ASCII
+            self.close_sent = self.handshake_complete = True
+            self.transport.write(BAD_PATH)
+            self.transport.close()
         if hasattr(self, "scope"):
             self.scope["extensions"][EXTENSION] = {"frames": self}
+
+    def send_receive_event_to_app(self) -> None:
+        """What uvicorn would log with a traceback is the client's fault, and so is a flood in one read."""
+        if self.curr_msg_data_type == "text" and not _is_utf8(self.frames):
+            self.frames = []
+            if not self.close_sent:
+                self.conn.send_close(NOT_UTF8)
+                self.handle_parser_exception()
+            return
+        if self.queue.qsize() >= UNREAD_LIMIT:
+            self.close_now(TOO_MANY_MESSAGES, FLOOD_REASON)
+        super().send_receive_event_to_app()
 
     def write_frame(self, frame: bytes) -> bool:
         """False when too much waits for the client already: nothing was written."""
@@ -59,14 +93,41 @@ class StreamProtocol(WebSocketsSansIOProtocol):
                     await self.writable.wait()
         return True
 
+    @functools.cached_property
+    def _heard_at(self) -> deque[float]:
+        return deque(maxlen=MESSAGES_PER_WINDOW)
+
+    def is_flooding(self) -> bool:
+        """Whether what was just heard is too much: messages, pings and empty fragments count alike."""
+        now = self.loop.time()
+        is_full = len(self._heard_at) == MESSAGES_PER_WINDOW
+        is_early = is_full and now - self._heard_at[0] < WINDOW_SECONDS
+        self._heard_at.append(now)
+        return is_early
+
+    def _closes_flood(self) -> bool:
+        if self.is_flooding():
+            self.close_now(TOO_MANY_MESSAGES, FLOOD_REASON)
+        return self.close_sent
+
+    def handle_pong(self, event: Frame) -> None:
+        if self.close_sent:
+            return
+        is_asked_for = self.pending_ping_payload == bytes(event.data)
+        super().handle_pong(event)
+        if not is_asked_for:
+            self._closes_flood()
+
     def handle_ping(self) -> None:
         """Pongs count too: who only asks and never reads must not fill the memory."""
+        if self._closes_flood():
+            return
         if not self.write_frame(b"".join(self.conn.data_to_send())):
             self.close_now(TOO_SLOW, "too slow: answers to pings are not read")
 
     def handle_cont(self, event: Frame) -> None:
         """Empty fragments add nothing to the size of a message, so their number is bounded as well."""
-        if self.close_sent:
+        if self.close_sent or (not event.data and self._closes_flood()):
             return
         if len(self.frames) >= FRAGMENTS_LIMIT:
             self.close_now(TOO_BIG, "too many fragments")
@@ -78,8 +139,11 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self.close_now(BROKEN, "no answer to a ping")
 
     def data_received(self, data: bytes) -> None:
-        if self.conn.parser_exc is None:
-            super().data_received(data)
+        """In slices: a read may be full of the smallest frames, and the first tell that it is a flood."""
+        for start in range(0, len(data), SLICE_BYTES):
+            if self.conn.parser_exc is not None or (self.close_sent and start):
+                return
+            super().data_received(data[start : start + SLICE_BYTES])
 
     def handle_close(self, event: Frame) -> None:
         if self.close_sent:

@@ -2,7 +2,6 @@
 reads the log by itself, and one that takes nothing is closed."""
 
 import asyncio
-from collections import deque
 from typing import Any
 
 import msgspec
@@ -12,12 +11,11 @@ from postroom import log
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.events import events
-from postroom.events.events import Event, Filter
+from postroom.events.events import Event, Filter, Slice
 from postroom.resources import Resources
+from postroom.supervision import ACCOUNT_MARK
 from postroom.web.frames import BROKEN, TOO_SLOW, StreamProtocol, text_frame
 
-MESSAGES_PER_WINDOW = 30
-WINDOW_SECONDS = 10.0
 PAGE = 50
 RETRY_SECONDS = 1.0
 WRITES_PER_TURN = 1000
@@ -45,13 +43,9 @@ class Stream:
         self.cursor = 0
         self.replay: asyncio.Task[None] | None = None
         self._protocol = protocol
-        self._heard_at: deque[float] = deque(maxlen=MESSAGES_PER_WINDOW)
 
-    def is_flooding(self, now: float) -> bool:
-        is_full = len(self._heard_at) == MESSAGES_PER_WINDOW
-        is_early = is_full and now - self._heard_at[0] < WINDOW_SECONDS
-        self._heard_at.append(now)
-        return is_early
+    def is_flooding(self) -> bool:
+        return self._protocol.is_flooding()
 
     def wants(self, event: Event) -> bool:
         if not self._reaches_all and not self.caller.reach.covers(
@@ -100,7 +94,9 @@ class Hub:
         self._resources = resources
         self._account_id = account_id
         self._ready = asyncio.Event()
-        self._pump = asyncio.create_task(self._run())
+        self._reading = f"events of a stream{ACCOUNT_MARK}{account_id}"
+        self._pumping = f"stream{ACCOUNT_MARK}{account_id}"
+        self._pump = asyncio.create_task(resources.loops.supervise(self._pumping, self._run))
 
     async def wait_until_ready(self) -> None:
         await self._ready.wait()
@@ -113,6 +109,8 @@ class Hub:
 
     def stop(self) -> None:
         self._pump.cancel()
+        for name in (self._reading, self._pumping):
+            self._resources.loops.forget(name)
 
     async def _run(self) -> None:
         ear = self._resources.db.listen(events.bell(self._account_id))
@@ -120,8 +118,8 @@ class Hub:
             await self._find_position()
             while True:
                 page = await self._read_page()
-                await self._hand_out_all(page)
-                if len(page) < PAGE:
+                await self._hand_out_all(page.events)
+                if not page.has_more:
                     await ear.wait(RETRY_SECONDS)
         finally:
             ear.close()
@@ -132,16 +130,18 @@ class Hub:
                 self.position = await self._resources.db.read(events.last_position, self._account_id)
                 self._ready.set()
             except Exception as error:
-                log.get().error("cannot read events", account=self._account_id, reason=str(error))
+                self._resources.loops.failed(self._reading, error)
                 await asyncio.sleep(RETRY_SECONDS)
 
-    async def _read_page(self) -> list[Event]:
+    async def _read_page(self) -> Slice:
         wanted = Filter(Reach(self._account_id))
         try:
-            return await self._resources.db.read(events.list_after, wanted, self.position, PAGE)
+            page = await self._resources.db.read(events.list_after, wanted, self.position, PAGE)
         except Exception as error:
-            log.get().error("cannot read events", account=self._account_id, reason=str(error))
-            return []
+            self._resources.loops.failed(self._reading, error)
+            return Slice([], has_more=False)
+        self._resources.loops.works(self._reading)
+        return page
 
     async def _hand_out_all(self, page: list[Event]) -> None:
         """Several at a turn: what is written to a client in one turn leaves in one call to the system."""
@@ -173,8 +173,8 @@ class Hub:
         """Without a pause between the last page and going live: nothing falls between the two."""
         try:
             has_caught_up = await self._send_missed(stream)
-        except Exception as error:
-            log.get().error("cannot replay events", account=self._account_id, reason=str(error))
+        except Exception:
+            log.get().exception("cannot replay events", account=self._account_id)
             stream.close(BROKEN, "something went wrong: reconnect with last_event_id")
             return
         if has_caught_up:
@@ -187,11 +187,11 @@ class Hub:
         while stream.cursor < self.position:
             announced = self.position
             page = await self._resources.db.read(events.list_after, wanted, stream.cursor, PAGE)
-            for event in page:
+            for event in page.events:
                 if stream.wants(event) and not await stream.write(text_frame(event.payload)):
                     return False
                 stream.cursor = event.position
-            if len(page) < PAGE:
+            if not page.has_more:
                 stream.cursor = max(stream.cursor, announced)  # up to there nothing more is for this key
             else:
                 await asyncio.sleep(0)  # a long log of which nothing is wanted holds up nobody

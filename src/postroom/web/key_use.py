@@ -1,6 +1,5 @@
 """When each key was last used."""
 
-from postroom import log
 from postroom.accounts import keys
 from postroom.resources import Resources
 
@@ -23,4 +22,6 @@ class KeyUse:
             await self._resources.db.write(keys.mark_used, used_at)
         except Exception as error:  # a convenience: the next round tries again
             self._used_at = used_at | self._used_at
-            log.get().error("the last use of keys could not be saved", reason=str(error))
+            self._resources.loops.failed("last use of keys", error)
+        else:
+            self._resources.loops.works("last use of keys")

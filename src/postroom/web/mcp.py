@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from postroom import pools
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import OF_AN_INBOX, READ
 from postroom.accounts.reach import Reach
@@ -87,9 +88,9 @@ class McpDoor:
 
     async def _load(self, caller: Caller) -> "MCPServer":
         async with self._loading:
-            names = await asyncio.to_thread(offered, caller)
+            names = await pools.ONCE.run(offered, caller)
             if names not in self._servers:
-                self._servers[names] = await asyncio.to_thread(build, self._app, self._base_url, names)
+                self._servers[names] = await pools.ONCE.run(build, self._app, self._base_url, names)
         return self._servers[names]
 
 

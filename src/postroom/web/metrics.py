@@ -11,6 +11,7 @@ from prometheus_client import (
 from prometheus_client.exposition import generate_latest
 
 from postroom.resources import Workforce
+from postroom.supervision import Supervision
 
 
 class Metrics:
@@ -34,6 +35,18 @@ class Metrics:
             "How long the oldest delivery waits.",
             registry=self._registry,
         )
+        self._loops_down = Gauge(
+            "postroom_loops_down",
+            "Loops of this process that do not work now.",
+            ("loop",),
+            registry=self._registry,
+        )
+        self._loop_failures = Gauge(
+            "postroom_loop_failures",
+            "How often loops of this process have failed since its start.",
+            ("loop",),
+            registry=self._registry,
+        )
 
         self._workers = Gauge(
             "postroom_workers", "Processes that take mail in.", ("state",), registry=self._registry
@@ -54,6 +67,13 @@ class Metrics:
     def note_state(self, disk_free_bytes: int, queue_oldest_seconds: float) -> None:
         self._disk_free.set(disk_free_bytes)
         self._queue_oldest.set(queue_oldest_seconds)
+
+    def note_loops(self, loops: Supervision) -> None:
+        self._loops_down.clear()
+        for name, count in loops.troubles().items():
+            self._loops_down.labels(name).set(count)
+        for name, count in loops.failures.items():
+            self._loop_failures.labels(name).set(count)
 
     def note_workers(self, workforce: Workforce) -> None:
         self._workers.labels("expected").set(workforce.expected)

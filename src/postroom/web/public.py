@@ -1,6 +1,5 @@
 """What anybody may ask for: health, metrics and the description of the interface."""
 
-import asyncio
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +7,6 @@ from importlib.resources import files
 
 from starlette.responses import Response
 
-from postroom.accounts import accounts
 from postroom.clock import SECOND
 from postroom.errors import NotFound, Unavailable
 from postroom.mailbox import indexing
@@ -17,6 +15,7 @@ from postroom.resources import Resources
 from postroom.web import openapi as description
 from postroom.web import server_shapes
 from postroom.web.metrics import Metrics
+from postroom.web.readiness import Readiness
 from postroom.web.routing import Route
 
 DOCS_FILES = {
@@ -34,6 +33,7 @@ class Site:
     resources: Resources
     routes: Sequence[Route]
     metrics: Metrics
+    readiness: Readiness
 
 
 async def health(site: Site) -> server_shapes.Health:
@@ -42,14 +42,9 @@ async def health(site: Site) -> server_shapes.Health:
 
 
 async def ready(site: Site) -> server_shapes.Readiness:
-    """Can it do its work: database and blobs answer, and mail is taken in"""
-    try:
-        async with asyncio.timeout(5):
-            await site.resources.db.read(accounts.is_any)
-            await asyncio.to_thread(site.resources.blobs.check)
-            found = await site.resources.db.read(indexing.progress)
-    except Exception as error:
-        raise Unavailable("The database or the blob store does not answer.", retry_after=5) from error
+    """Can it do its work: what is stored is kept, mail is taken in, and every loop goes on"""
+    await site.readiness.require()
+    found = await site.resources.db.read(indexing.progress)
     workforce = site.resources.workforce
     if workforce.expected and not workforce.running:
         raise Unavailable("No worker takes mail in. One is being started.", retry_after=5)
@@ -65,6 +60,7 @@ async def metrics(site: Site) -> Response:
     oldest = await site.resources.db.read(deliveries.oldest_due_at, now)
     free = shutil.disk_usage(site.resources.config.data_dir).free
     site.metrics.note_state(free, (now - oldest) / SECOND)
+    site.metrics.note_loops(site.resources.loops)
     site.metrics.note_workers(site.resources.workforce)
     return Response(site.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 

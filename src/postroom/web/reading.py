@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 from starlette.requests import ClientDisconnect, Request
 
+from postroom import pools
 from postroom.errors import (
     ApiError,
     BadRequest,
@@ -47,7 +48,7 @@ async def read_json(
         raise UnsupportedMediaType("Send JSON, with the header Content-Type: application/json.")
     raw = await read_bytes(request, limit, seconds)
     if len(raw) > DECODE_IN_LOOP_BYTES:
-        return await asyncio.to_thread(decode, raw, kind)
+        return await pools.COMPOSING.run(decode, raw, kind)
     return decode(raw, kind)
 
 

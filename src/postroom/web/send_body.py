@@ -1,6 +1,5 @@
 """The body of a send request, read into an order that is valid by itself."""
 
-import asyncio
 import re
 from collections.abc import Sequence
 from typing import Annotated
@@ -9,6 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.requests import Request
 
+from postroom import pools
 from postroom.errors import BadRequest
 from postroom.mail.address import Address, parse_list, validate
 from postroom.mail.compose import CONTROL, DraftAttachment
@@ -18,6 +18,7 @@ from postroom.web.body import parse_moment
 from postroom.web.uploads import LISTS, SentFile
 
 SUBJECT_LIMIT = 998
+LIST_LIMIT_CHARACTERS = 50_000
 HEADERS_LIMIT = 20
 HEADER_LIMIT = 998
 METADATA_LIMIT = 20
@@ -27,6 +28,7 @@ Addresses = Annotated[
     str | list[str], Meta(description="Addresses, or `Name <address>`; separated by commas, or as an array.")
 ]
 
+_COMMENT = re.compile(r"\([^()]*\)")
 Body = Annotated[
     str, Meta(min_length=1, max_length=100_000, description="Plain text, or HTML, which is detected.")
 ]
@@ -94,7 +96,7 @@ def require_idempotency_key(request: Request) -> str:
 
 async def to_order(inbox_id: str, key: str, body: SendBody) -> Order:
     is_small = not body.attachments
-    hashed = hash_body(inbox_id, body) if is_small else await asyncio.to_thread(hash_body, inbox_id, body)
+    hashed = hash_body(inbox_id, body) if is_small else await pools.COMPOSING.run(hash_body, inbox_id, body)
     return read_order(inbox_id, key, hashed, body)
 
 
@@ -134,7 +136,10 @@ def hash_body(inbox_id: str, body: SendBody) -> str:
 
 def read_addresses(field: str, value: str | list[str]) -> tuple[Address, ...]:
     found = []
-    for item in [value] if isinstance(value, str) else value:
+    items = [value] if isinstance(value, str) else value
+    if sum(map(len, items)) > LIST_LIMIT_CHARACTERS or len(items) > LIST_LIMIT_CHARACTERS:
+        raise BadRequest(f"{field} is too long.", field=field)
+    for item in items:
         if CONTROL.search(item):
             raise BadRequest(f"{field} must not hold control characters.", field=field)
         found += [read_address(field, entry) for entry in _entry.findall(item) if entry.strip()]
@@ -144,11 +149,16 @@ def read_addresses(field: str, value: str | list[str]) -> tuple[Address, ...]:
 def read_address(field: str, entry: str) -> Address:
     parsed = parse_list(entry)
     try:
-        if len(parsed) != 1:
+        if len(parsed) != 1 or _is_loose(entry):
             raise ValueError("It is not an email address.")
         return Address(parsed[0].name, validate(parsed[0].address))
     except ValueError as error:
         raise BadRequest(f"{field}: '{entry.strip()[:100]}' cannot be used. {error}", field=field) from None
+
+
+def _is_loose(entry: str) -> bool:
+    """Words beside an address without angle brackets: a reader of mail guesses there, a sender must not."""
+    return "<" not in entry and len(_COMMENT.sub("", entry).split()) > 1
 
 
 def require_recipients(

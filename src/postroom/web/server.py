@@ -3,16 +3,19 @@
 import asyncio
 import contextlib
 import socket
+from functools import partial
 
 import uvicorn
 from starlette.types import ASGIApp
 
-from postroom.web.connection import BoundedConnection
+from postroom import log
+from postroom.web.connection import MOST_CONNECTIONS, BoundedConnection
 from postroom.web.frames import StreamProtocol
 
 STOP_SECONDS = 8
 CUT_SECONDS = 1
 LOOK_SECONDS = 0.01
+RESTART_SECONDS = 1.0
 CLIENT_MESSAGE_BYTES = 64 * 1024
 PING_SECONDS = 30
 PONG_SECONDS = 10
@@ -20,13 +23,17 @@ PONG_SECONDS = 10
 
 class HttpServer:
     def __init__(
-        self, app: ASGIApp, listener: socket.socket, connection: type[BoundedConnection] = BoundedConnection
+        self,
+        app: ASGIApp,
+        listener: socket.socket,
+        connection: type[BoundedConnection] = BoundedConnection,
+        most_connections: int = MOST_CONNECTIONS,
     ) -> None:
         self._listener = listener
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http=connection,
+                http=partial(connection, most_connections=most_connections),  # type: ignore[arg-type]
                 ws=StreamProtocol,
                 ws_max_size=CLIENT_MESSAGE_BYTES,
                 ws_ping_interval=PING_SECONDS,
@@ -45,7 +52,16 @@ class HttpServer:
         self._server.config.load()
         self._server.lifespan = self._server.config.lifespan_class(self._server.config)
         await self._server.startup(sockets=[self._listener])
-        self._main_loop = asyncio.create_task(self._server.main_loop())
+        self._main_loop = asyncio.create_task(self._tick())
+
+    async def _tick(self) -> None:
+        """uvicorn's own loop, which keeps the date of its answers."""
+        while not self._server.should_exit:
+            try:
+                await self._server.main_loop()
+            except Exception:
+                log.get().exception("the loop of the web server failed")
+                await asyncio.sleep(RESTART_SECONDS)
 
     async def stop(self) -> None:
         """Answers what has come in; who has not sent or taken all of it in time is cut off.

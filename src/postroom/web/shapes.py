@@ -155,9 +155,13 @@ RawMessages = Annotated[
 ]
 
 
+Truncated = Annotated[bool, Meta(description="Only when a page is cut short: the next begins behind it.")]
+
+
 class MessagePage(Struct, rename="camel", frozen=True):
     data: RawMessages
     total: int
+    truncated: Truncated | UnsetType = UNSET
 
 
 class ThreadMessages(Struct, rename="camel", frozen=True):
@@ -167,9 +171,10 @@ class ThreadMessages(Struct, rename="camel", frozen=True):
     is_read: bool
     data: RawMessages
     total: int
+    truncated: Truncated | UnsetType = UNSET
 
     @classmethod
-    def of(cls, thread: threads.Thread, documents: list[bytes]) -> "ThreadMessages":
+    def of(cls, thread: threads.Thread, documents: list[bytes], is_cut: bool) -> "ThreadMessages":
         return cls(
             thread_id=thread.id,
             inbox_id=thread.inbox_id,
@@ -177,6 +182,7 @@ class ThreadMessages(Struct, rename="camel", frozen=True):
             is_read=thread.is_read,
             data=[Raw(document) for document in documents],
             total=thread.message_count,
+            truncated=is_cut or UNSET,
         )
 
 
@@ -195,6 +201,7 @@ class AttachmentText(Struct, rename="camel", frozen=True):
 class EventPage(Struct, rename="camel", frozen=True):
     data: Annotated[list[Raw], Meta(extra_json_schema={"items": {"$ref": f"{SCHEMAS}/Payload"}})]
     next: str | None
+    truncated: Truncated | UnsetType = UNSET
 
 
 class Suppression(Struct, rename="camel", frozen=True):

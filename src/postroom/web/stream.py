@@ -17,7 +17,7 @@ from postroom.events import events, kinds
 from postroom.mailbox import inboxes
 from postroom.resources import Resources, Tx
 from postroom.web.authentication import authenticate, bearer_token
-from postroom.web.frames import BROKEN, EXTENSION
+from postroom.web.frames import BROKEN, EXTENSION, FLOOD_REASON, TOO_MANY_MESSAGES
 from postroom.web.hub import Hub, Stream, Subscription
 
 PATH = "/v1/ws"
@@ -25,7 +25,7 @@ CONNECTIONS_PER_ACCOUNT = 100
 SUBSCRIPTIONS_LIMIT = 100
 KEY_WATCH_SECONDS = 0.5
 
-REVOKED, TOO_MANY_CONNECTIONS, TOO_MANY_MESSAGES, GOING_AWAY = 4001, 4008, 4029, 1001
+REVOKED, TOO_MANY_CONNECTIONS, GOING_AWAY = 4001, 4008, 1001
 
 Kind = Annotated[str, Meta(max_length=64)]
 
@@ -72,8 +72,8 @@ class Streams:
         hub.streams.add(stream)
         try:
             await self._listen(hub, stream, receive)
-        except Exception as error:
-            log.get().error("a stream failed", account=account_id, reason=str(error))
+        except Exception:
+            log.get().exception("a stream failed", account=account_id)
             stream.close(BROKEN, "something went wrong: reconnect with last_event_id")
         finally:
             self._leave(hub, stream)
@@ -94,10 +94,9 @@ class Streams:
             hub.stop()
 
     async def _listen(self, hub: Hub, stream: Stream, receive: Receive) -> None:
-        loop = asyncio.get_running_loop()
         while (message := await receive())["type"] != "websocket.disconnect":
-            if stream.is_flooding(loop.time()):
-                stream.close(TOO_MANY_MESSAGES, "more than 30 messages in 10 seconds")
+            if stream.is_flooding():
+                stream.close(TOO_MANY_MESSAGES, FLOOD_REASON)
                 return
             await self._hear(hub, stream, message.get("text"))
 
@@ -179,18 +178,14 @@ class Streams:
         while True:
             await asyncio.sleep(KEY_WATCH_SECONDS)
             streams = [stream for hub in self._hubs.values() for stream in hub.streams]
-            try:
-                valid = await self._resources.db.read(
-                    keys.find_valid,
-                    sorted({stream.caller.key_id for stream in streams}),
-                    self._resources.now(),
-                )
-            except Exception as error:
-                log.get().error("cannot look at keys", reason=str(error))
-                continue
-            for stream in streams:
-                if stream.caller.key_id not in valid:
-                    stream.close(REVOKED, "the key was revoked")
+            await self._close_revoked(streams)
+
+    async def _close_revoked(self, streams: list[Stream]) -> None:
+        asked = sorted({stream.caller.key_id for stream in streams})
+        valid = await self._resources.db.read(keys.find_valid, asked, self._resources.now())
+        for stream in streams:
+            if stream.caller.key_id not in valid:
+                stream.close(REVOKED, "the key was revoked")
 
     async def close(self) -> None:
         for hub in list(self._hubs.values()):

@@ -26,7 +26,9 @@ from postroom.workers.line import (
 
 
 class RemoteVisitor:
-    """Somebody at a worker, which hangs up and looks at the time by itself."""
+    """Somebody at a worker, which hangs up, looks at the time and cuts off the idlest by itself."""
+
+    idle_since = None
 
     def hang_up(self, farewell: bytes) -> None: ...
     def abort(self) -> None: ...

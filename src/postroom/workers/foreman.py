@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from postroom import log
+from postroom import descriptors, log
 from postroom.config import ConfigError, Endpoint
 from postroom.inward.deposit import Arrival, ReadMail
 from postroom.inward.receive import TooManyHops
@@ -55,7 +55,8 @@ class Foreman:
     ) -> None:
         self._resources = resources
         self._directory = directory
-        self._visitors = Visitors(Policy(hostname=resources.config.domain))
+        most = descriptors.MOST_SMTP * len(listeners)  # each worker has its own cap below this
+        self._visitors = Visitors(Policy(resources.config.domain, max_connections=most))
         self._listeners = listeners
         self._patience = patience or Patience()
         self._counters: set[Counter] = set()

@@ -15,6 +15,7 @@ from typing import Any
 
 import uvloop
 
+from postroom import descriptors
 from postroom.clock import SystemClock
 from postroom.inward.receive import AT_ONCE_IN_WORKER_BYTES, OwnReader, TooManyHops
 from postroom.processes.confinement import die_with_parent
@@ -130,7 +131,8 @@ class Worker:
         await server.stop()
 
     def _server(self, setup: Setup) -> Server:
-        folder, policy = Path(setup.data_dir), Policy(hostname=setup.hostname)
+        caps = descriptors.caps(descriptors.raise_limit())
+        folder, policy = Path(setup.data_dir), Policy(setup.hostname, max_connections=caps.smtp)
         return Server(
             self._directory,
             RemoteMailroom(self._line, self._reader, setup.hostname),

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from postroom import pools
 from postroom.accounts import domains, pods
 from postroom.accounts.domains import DkimKey, DnsRecord, Domain
 from postroom.accounts.reach import Reach
@@ -19,7 +20,7 @@ async def create_domain(call: Call, body: NewDomain) -> shapes.Domain:
     name = body.domain.lower()
     if not DOMAIN_NAME.fullmatch(name) or name == call.resources.config.domain:
         raise InvalidDomain("domain must be a name such as mail.example.com, and not this service's own.")
-    private_key = await asyncio.to_thread(dkim.generate_key)
+    private_key = await pools.KEYS.run(dkim.generate_key)
 
     def work(tx: Tx) -> Domain:
         pod_id = pods.choose(tx, call.reach, body.pod_id)
@@ -43,7 +44,7 @@ async def list_domains(call: Call, query: Page) -> shapes.DomainPage:
         found, total = domains.list_within(tx, call.reach, query.limit, query.offset)
         return [show(tx, call, domain) for domain in found], total
 
-    return shapes.DomainPage(*await call.resources.db.read(work))
+    return shapes.DomainPage(*await call.read_page(query.offset, work))
 
 
 async def get_domain(call: Call, domain_id: str) -> shapes.Domain:

@@ -1,12 +1,12 @@
 """Drafts over REST: written in steps, by whoever may not send as well, and sent as a whole."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import structs
 
+from postroom import pools
 from postroom.accounts.reach import Reach
 from postroom.errors import ApiError, BadRequest, DraftChanged, NotFound
 from postroom.mail.compose import DraftAttachment
@@ -159,7 +159,7 @@ async def to_order(call: Call, draft: KeptDraft, files: Sequence[KeptFile]) -> O
     order = read_order(draft.inbox_id, key, hash_of(draft.id), body)
     return structs.replace(
         order,
-        files=await asyncio.to_thread(read_files, call.resources, files),
+        files=await pools.FILES.run(read_files, call.resources, files),
         draft=DraftVersion(draft.id, draft.version),
     )
 
@@ -199,7 +199,7 @@ async def write_with_files(
 ) -> T:
     """Blobs are durable before the rows that name them."""
     require_files_fit(len(file.data) for file in sent)
-    files = await asyncio.to_thread(put_files, resources, sent) if sent else []
+    files = await pools.FILES.run(put_files, resources, sent) if sent else []
     try:
         return await resources.db.write(work, files)
     except ApiError as error:
@@ -220,4 +220,4 @@ def put_files(resources: Resources, sent: Iterable[SentFile]) -> list[KeptFile]:
 async def remove_blobs(resources: Resources, blobs: Iterable[str | None]) -> None:
     for blob in blobs:
         if blob is not None:
-            await asyncio.to_thread(resources.blobs.remove, blob)
+            await pools.FILES.run(resources.blobs.remove, blob)

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from postroom.accounts.reach import Reach
 from postroom.events import events
-from postroom.events.events import Event, Filter
+from postroom.events.events import Filter, Slice
 from postroom.web import shapes
 from postroom.web.body import EventQuery
 from postroom.web.call import Call, Tx
@@ -16,14 +16,19 @@ async def list_events(call: Call, query: EventQuery) -> shapes.EventPage:
     """Read the log of events, oldest first; with `wait`, hold on until there is one"""
     wanted = query.wanted(call.reach)
     if query.order == "desc":
-        found = await call.resources.db.read(newest_first, wanted, query)
-        return shapes.EventPage([Raw(event.payload) for event in found], found[-1].id if found else None)
+        return show(await call.resources.db.read(newest_first, wanted, query), None)
     position = await call.resources.db.read(position_after, call.reach, query.after)
-    found = await wait_for_events(call, wanted, position, query)
-    return shapes.EventPage([Raw(event.payload) for event in found], found[-1].id if found else query.after)
+    return show(await wait_for_events(call, wanted, position, query), query.after)
 
 
-def newest_first(tx: Tx, wanted: Filter, query: EventQuery) -> list[Event]:
+def show(found: Slice, otherwise: str | None) -> shapes.EventPage:
+    given = found.events
+    return shapes.EventPage(
+        [Raw(event.payload) for event in given], given[-1].id if given else otherwise, found.is_cut or UNSET
+    )
+
+
+def newest_first(tx: Tx, wanted: Filter, query: EventQuery) -> Slice:
     position = None if query.after is None else events.position_of(tx, wanted.reach, query.after)
     return events.list_before(tx, wanted, position, query.limit)
 
@@ -32,7 +37,7 @@ def position_after(tx: Tx, reach: Reach, event_id: str | None) -> int:
     return 0 if event_id is None else events.position_of(tx, reach, event_id)
 
 
-async def wait_for_events(call: Call, wanted: Filter, position: int, query: EventQuery) -> list[Event]:
+async def wait_for_events(call: Call, wanted: Filter, position: int, query: EventQuery) -> Slice:
     """Listens before it looks, so that no event falls between the two."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.wait
@@ -41,7 +46,7 @@ async def wait_for_events(call: Call, wanted: Filter, position: int, query: Even
         while True:
             found = await call.resources.db.read(events.list_after, wanted, position, query.limit)
             left = ends - loop.time()
-            if found or left <= 0 or await call.is_over():
+            if found.events or left <= 0 or await call.is_over():
                 return found
             await ear.wait(min(left, 1.0))
     finally:

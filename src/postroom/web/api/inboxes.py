@@ -45,7 +45,9 @@ def add(tx: Tx, call: Call, body: NewInbox) -> WithSecret:
 
 async def list_inboxes(call: Call, query: Page) -> shapes.InboxPage:
     """List inboxes, newest first"""
-    found, total = await call.resources.db.read(inboxes.list_within, call.reach, query.limit, query.offset)
+    found, total = await call.read_page(
+        query.offset, lambda tx: inboxes.list_within(tx, call.reach, query.limit, query.offset)
+    )
     return shapes.InboxPage([shapes.Inbox.of(inbox) for inbox in found], total)
 
 

@@ -1,13 +1,12 @@
 """Messages and their attachments over REST."""
 
-import asyncio
 from urllib.parse import quote
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 from starlette.responses import Response
 
-from postroom import deletion
+from postroom import deletion, pools
 from postroom.errors import NothingToDo
 from postroom.inward import admit, examine
 from postroom.mail.parse import parse_mail
@@ -25,15 +24,15 @@ SAFE_FILE_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Poli
 async def list_inbox_messages(call: Call, inbox_id: str, query: MessageQuery) -> shapes.MessagePage:
     """List the messages of an inbox across all threads, newest first"""
 
-    def work(tx: Tx) -> tuple[list[bytes], int]:
+    def work(tx: Tx) -> tuple[list[bytes], bool, int]:
         inbox = inboxes.get(tx, call.reach, inbox_id)
         found, total = messages.list_of_inbox(
             tx, inbox.id, query.direction, query.limit, query.offset, query.include is not None
         )
-        return message_json.to_json(tx, found, call.links(tx)), total
+        return *message_json.to_page(tx, found, call.links(tx)), total
 
-    documents, total = await call.resources.db.read(work)
-    return shapes.MessagePage([Raw(document) for document in documents], total)
+    documents, is_cut, total = await call.read_page(query.offset, work)
+    return shapes.MessagePage([Raw(document) for document in documents], total, is_cut or UNSET)
 
 
 async def get_message(call: Call, message_id: str) -> shapes.RawMessage:
@@ -123,7 +122,7 @@ async def get_attachment_text(call: Call, message_id: str, filename: str) -> sha
 
 async def send_file(resources: Resources, message_id: str, file: Attachment) -> Response:
     raw = await raw_mails.read(resources, message_id, with_trace=False)
-    mail = await asyncio.to_thread(parse_mail, raw)
+    mail = await pools.READING.run(parse_mail, raw)
     disposition = f"attachment; filename*=UTF-8''{quote(file.filename, safe='')}"
     headers = {**SAFE_FILE_HEADERS, "Content-Disposition": disposition, "Content-Type": file.content_type}
     return Response(mail.attachments[file.position].content, headers=headers)

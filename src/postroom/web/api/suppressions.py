@@ -11,8 +11,8 @@ from postroom.web.call import Call, Tx
 
 async def list_suppressions(call: Call, query: Page) -> shapes.SuppressionPage:
     """List the suppressed addresses, newest first"""
-    found, total = await call.resources.db.read(
-        suppressions.list_of_account, call.account_id, query.limit, query.offset
+    found, total = await call.read_page(
+        query.offset, lambda tx: suppressions.list_of_account(tx, call.account_id, query.limit, query.offset)
     )
     return shapes.SuppressionPage([shapes.Suppression.of(item) for item in found], total)
 

@@ -18,12 +18,14 @@ async def list_threads(call: Call, inbox_id: str, query: ThreadQuery) -> shapes.
         inbox = inboxes.get(tx, call.reach, inbox_id)
         return list_page(tx, call, query, inbox.id, None)
 
-    return await call.resources.db.read(work)
+    return await call.read_page(query.offset, work)
 
 
 async def list_all_threads(call: Call, query: ThreadsQuery) -> shapes.ThreadPage:
     """List threads across inboxes, newest first; the total stops counting behind the page"""
-    return await call.resources.db.read(list_page, call, query, query.inbox_id, query.pod_id)
+    return await call.read_page(
+        query.offset, lambda tx: list_page(tx, call, query, query.inbox_id, query.pod_id)
+    )
 
 
 def list_page(
@@ -82,10 +84,10 @@ async def list_thread_messages(
 ) -> shapes.ThreadMessages:
     """List the messages of a thread, oldest first unless told otherwise"""
 
-    def work(tx: Tx) -> tuple[Thread, list[bytes]]:
+    def work(tx: Tx) -> tuple[Thread, list[bytes], bool]:
         thread = threads.get(tx, call.reach, thread_id)
         found = messages.list_of_thread(tx, thread.id, query.limit, query.offset, query.order)
-        return thread, message_json.to_json(tx, found, call.links(tx))
+        return thread, *message_json.to_page(tx, found, call.links(tx))
 
-    thread, documents = await call.resources.db.read(work)
-    return shapes.ThreadMessages.of(thread, documents)
+    thread, documents, is_cut = await call.read_page(query.offset, work)
+    return shapes.ThreadMessages.of(thread, documents, is_cut)

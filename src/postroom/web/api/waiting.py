@@ -49,15 +49,15 @@ async def first_match(
     try:
         while True:
             page = await call.resources.db.read(events.list_after, wanted, position, PAGE)
-            for event in page:
+            for event in page.events:
                 if matches(event, query) and (
                     asked is None
                     or await call.resources.db.read_long(answers, SECONDS, asked, event.message_id)
                 ):
                     return event
-            position = page[-1].position if page else position
+            position = page.last_position if page.events else position
             left = ends - loop.time()
-            if len(page) == PAGE:
+            if page.has_more:
                 await asyncio.sleep(0)  # a long log of which nothing matches holds up nobody
                 continue
             if left <= 0 or await call.is_over():

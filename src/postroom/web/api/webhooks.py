@@ -154,7 +154,7 @@ async def list_webhook_deliveries(call: Call, query: DeliveryQuery) -> webhook_s
         )
         return [(item, webhook_log.list_attempts(tx, item.id)) for item in found], total
 
-    found, total = await call.resources.db.read(work)
+    found, total = await call.read_page(query.offset, work)
     return webhook_shapes.WebhookDeliveryPage(
         [webhook_shapes.WebhookDelivery.of(*pair) for pair in found], total
     )
@@ -180,9 +180,12 @@ async def retry_failed_deliveries(call: Call, body: RetryFailed) -> webhook_shap
 
     def work(tx: Tx) -> int:
         count = webhook_log.send_failed_again(tx, call.account_id, since, call.now())
-        call.record(tx, "webhook.sent_again", call.account_id, after={"deliveries": count})
+        if count:
+            call.record(tx, "webhook.sent_again", call.account_id, after={"deliveries": count})
         return count
 
-    count = await call.resources.db.write(work)
+    count = 0
+    while changed := await call.resources.db.write(work):
+        count += changed
     call.resources.db.ring(deliveries.WEBHOOK_BELL)
     return webhook_shapes.Retried(count)

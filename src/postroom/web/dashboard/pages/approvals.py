@@ -70,7 +70,7 @@ def complete_one(tx: Tx, desk: Desk, message: dict[str, Any], hold: dict[str, An
     known = inboxes.find_correspondents(
         tx, [(message["inboxId"], address) for address in addresses], only_trusted=True
     )
-    before = messages.list_of_thread(tx, message["threadId"], BESIDE + 1, 0)
+    before = messages.list_of_thread(tx, message["threadId"], BESIDE + 1, 0).messages
     thread = [
         plain_message for plain_message in decode(tx, desk, before) if plain_message["id"] != message["id"]
     ]

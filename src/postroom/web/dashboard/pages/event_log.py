@@ -33,4 +33,4 @@ def read_events(tx: Tx, desk: Desk, query: EventFilter) -> list[events.Event]:
     if reach is None:
         return []
     wanted = Filter(reach, frozenset(), frozenset({query.kind} & set(kinds.KINDS)))
-    return events.list_before(tx, wanted, query.before or None, SHOWN)
+    return events.list_before(tx, wanted, query.before or None, SHOWN).events

@@ -1,11 +1,11 @@
 """What a person does with a message: answer, try again, cancel; and the message as its sender designed it."""
 
-import asyncio
 from typing import Literal
 
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom import pools
 from postroom.errors import BadRequest
 from postroom.mail.address import parse_list
 from postroom.mail.compose import DraftError
@@ -80,7 +80,7 @@ async def show_html(desk: Desk, message_id: str, query: PictureQuery) -> Respons
         return documents.decode(messages.get(tx, desk.call.reach, message_id).document).body_html
 
     html = await desk.call.resources.db.read(work)
-    page = await asyncio.to_thread(mail_html.to_page, html)
+    page = await pools.READING.run(mail_html.to_page, html)
     return Response(page, media_type="text/html", headers=mail_html.headers(query.pictures))
 
 

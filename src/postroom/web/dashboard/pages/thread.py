@@ -82,7 +82,7 @@ async def show_thread(desk: Desk, thread_id: str, query: ThreadQuery) -> Respons
 def read_conversation(tx: Tx, desk: Desk, thread_id: str, query: ThreadQuery) -> Conversation:
     thread = threads.get(tx, desk.call.reach, thread_id)
     offset = query.offset if query.offset >= 0 else max(0, thread.message_count - MESSAGES)
-    found = messages.list_of_thread(tx, thread.id, MESSAGES, offset)
+    found = messages.list_of_thread(tx, thread.id, MESSAGES, offset).messages
     shown = [
         MISSING | msgspec.json.decode(raw) for raw in message_json.to_json(tx, found, desk.call.links(tx))
     ]

@@ -1,0 +1,37 @@
+"""File descriptors: every connection, file and database takes one, and a process has a limited number."""
+
+import resource
+from dataclasses import dataclass
+
+ENOUGH = 65_536
+# For the database, couriers (264 connections out), blobs, children that read files, and health.
+RESERVE = 400
+MOST_SMTP, MOST_HTTP = 2_000, 20_000
+PER_SMTP = 2  # a connection and the file its mail is spooled to
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """How many connections each door may hold at once."""
+
+    smtp: int
+    http: int
+
+
+def raise_limit() -> int:
+    """The soft limit, raised as far as it may be, and as far as makes sense."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = ENOUGH if hard == resource.RLIM_INFINITY else min(hard, ENOUGH)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        return wanted
+    return ENOUGH if soft == resource.RLIM_INFINITY else soft
+
+
+def caps(limit: int) -> Caps:
+    """Half of what the reserve leaves for each door; with few to give, half of all is kept back."""
+    room = max(limit - RESERVE, limit // 2)
+    return Caps(
+        smtp=max(1, min(MOST_SMTP, room // 2 // PER_SMTP)),
+        http=max(1, min(MOST_HTTP, room // 2)),
+    )

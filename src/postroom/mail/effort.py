@@ -1,0 +1,27 @@
+"""How much work it may be to read a content: cost, not size, decides whether the event loop waits for it."""
+
+import string
+
+MOST_BYTES = 32 * 1024
+# Readers stop at what is no letter, digit or space, and spend some ten microseconds there at most.
+MOST_MARKS = 2_000
+FOREIGN_BYTES_OF_A_MARK = 4
+
+_PLAIN = (string.ascii_letters + string.digits + " ").encode()
+_ASCII = bytes(range(128))
+
+
+def is_little(*contents: bytes, most_bytes: int = MOST_BYTES) -> bool:
+    """Whether all of it can be read at once, without others noticing."""
+    if sum(map(len, contents)) > most_bytes:
+        return False
+    return sum(map(_marks, contents)) <= MOST_MARKS
+
+
+def _marks(content: bytes) -> int:
+    """Of base64 nobody knows what is inside until it is decoded: the worst."""
+    if b"base64" in content.lower():
+        return len(content)
+    marks = content.translate(None, _PLAIN)
+    foreign = len(marks.translate(None, _ASCII))
+    return len(marks) - foreign + foreign // FOREIGN_BYTES_OF_A_MARK

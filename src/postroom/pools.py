@@ -1,0 +1,39 @@
+"""Threads of the process for work that would hold up the event loop: one bounded pool a purpose.
+
+What waits in one pool delays nobody in another: names that never resolve keep no file from being written.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+CORES = os.cpu_count() or 1
+
+
+class Pool:
+    """Its threads are started when they are first needed."""
+
+    def __init__(self, name: str, threads: int) -> None:
+        self._threads = ThreadPoolExecutor(threads, name)
+
+    async def run(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, partial(fn, *args, **kwargs))
+
+    def close(self) -> None:
+        """Waits for what is under way."""
+        self._threads.shutdown(wait=True)
+
+
+DNS = Pool("dns", 32)  # judging senders: mostly waiting for answers
+FILES = Pool("files", 8)  # blobs and spooled mail
+READING = Pool("reading", max(2, CORES))  # mail whose reading may take long
+COMPOSING = Pool("composing", max(2, CORES))  # large requests to mail
+KEYS = Pool("keys", 1)  # making a key of a domain takes a core for a moment
+ONCE = Pool("once", 4)  # what a process does once: migrations, certificates, the end of other threads

@@ -1,0 +1,58 @@
+"""Whether the server can do its work: store a mail of any size, and keep its loops going."""
+
+import asyncio
+
+from postroom import ids, log, pools
+from postroom.accounts import accounts
+from postroom.errors import Unavailable
+from postroom.queue import duties
+from postroom.resources import Resources
+
+CHECK_SECONDS = 5.0
+FRESH_SECONDS = 1.0  # anybody may ask, and a look costs two writes to the disk
+
+
+class Readiness:
+    """Who asks at the same time, or soon after another, gets the same answer."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._row = f"ready {ids.trace()}"  # of this process: nodes do not wait for each other's
+        self._checked_at = -FRESH_SECONDS
+        self._fault: str | None = None
+        self._lock = asyncio.Lock()
+
+    async def require(self) -> None:
+        async with self._lock:
+            now = asyncio.get_running_loop().time()
+            if now - self._checked_at >= FRESH_SECONDS:
+                fault = await self._find_fault()
+                self._note_change(fault)
+                self._fault, self._checked_at = fault, asyncio.get_running_loop().time()
+        if self._fault is not None:
+            raise Unavailable(self._fault, retry_after=5)
+
+    def _note_change(self, fault: str | None) -> None:
+        if fault is not None and fault != self._fault:
+            log.get().error("not ready", reason=fault)
+
+    async def _find_fault(self) -> str | None:
+        if stuck := self._resources.loops.stuck():
+            return f"These loops do not work: {', '.join(stuck)}."
+        try:
+            async with asyncio.timeout(CHECK_SECONDS):
+                await self._store_something()
+        except Exception as error:
+            return f"The database or the blob store takes nothing: {_reason(error)}."
+        return None
+
+    async def _store_something(self) -> None:
+        resources = self._resources
+        await resources.db.read(accounts.is_any)
+        await resources.db.write(duties.take, self._row, self._row, resources.now(), resources.now())
+        await resources.db.write(duties.leave, self._row, self._row)
+        await pools.FILES.run(resources.blobs.check)
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error.__cause__ or error).split())[:200] or type(error).__name__

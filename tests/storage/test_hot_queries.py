@@ -1,0 +1,281 @@
+"""No query walks a table: each runs beside thousands of rows that are not meant, and its work is counted."""
+
+import dataclasses
+import uuid
+from collections.abc import AsyncIterator, Awaitable
+
+import httpx2
+import pytest
+
+from postroom.accounts import keys
+from postroom.events import kinds
+from postroom.inward import examine
+from postroom.inward.deposit import Arrival, Destination
+from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
+from postroom.outward import deliver_mail
+from postroom.outward.courier import DeliveryError, Receipt, WebhookAnswer
+from postroom.queue import deliveries, duties
+from postroom.resources import Resources
+from postroom.smtp.reception import Residents
+from postroom.storage.database import Tx
+from postroom.web.door import Door
+from postroom.web.stream import Streams
+from tests.conftest import Server
+from tests.filled_inbox import NUMBERS
+from tests.watched_database import WatchedDatabase, Work
+
+ROWS = 3_000
+# A walk through the rows above takes SQLite some 15,000 steps at least, and PostgreSQL shows all of them.
+MOST_STEPS = 9_000
+MOST_ROWS = 1_500
+COUNTED = "limit :most"  # totals count so far and no farther
+OTHERS = ("message.sent", "message.failed")  # kinds of the many; what is asked for is rare
+
+
+def insert(tx: Tx, table: str, values: dict[str, str], **params: object) -> None:
+    columns, selected = ", ".join(values), ", ".join(values.values())
+    tx.run(f"insert into {table} ({columns}) {NUMBERS} select {selected} from numbers", count=ROWS, **params)
+
+
+def crowd(tx: Tx, account_id: str, inbox_id: str, now: int, is_postgres: bool) -> None:
+    """Rows of the account and the inbox in every table, none of which is asked for."""
+    given = {"account": account_id, "inbox": inbox_id, "now": now, "content": b"{}"}
+    delivery = {
+        "id": "'whd_' || :inbox || n",
+        "account_id": ":account",
+        "inbox_id": ":inbox",
+        "kind": "'webhook'",
+        "message_id": "'msg_' || n",
+        "event_id": "'evt_' || n",
+        "target": "'http://there.example/' || n",
+        "lane": "'http://there.example/'",
+        "position": "0",
+        "is_cold": "0",
+        "state": "'delivered'",
+        "attempts": "1",
+        "waits_used": "0",
+        "due_at": ":now - n",
+        "last_reply": "''",
+        "created_at": ":now - n",
+        "finished_at": ":now - n",
+    }
+    insert(tx, "deliveries", delivery, **without(given, "content"))
+    insert(
+        tx,
+        "deliveries",
+        delivery | {"id": "'out_' || :inbox || n", "kind": "'mail'", "state": "'delivered'", "is_cold": "0"},
+        **without(given, "content"),
+    )
+    insert(
+        tx,
+        "attempts",
+        {"delivery_id": "'whd_' || :inbox || n", "number": "1", "started_at": ":now"},
+        inbox=inbox_id,
+        now=now,
+    )
+    thread = {
+        "id": "'thr_' || n",
+        "inbox_id": ":inbox",
+        "subject": "'Hello'",
+        "is_read": "1",
+        "message_count": "1",
+        "last_message_at": ":now - n",
+        "created_at": ":now - n",
+    }
+    insert(tx, "threads", thread, inbox=inbox_id, now=now)
+    message = {
+        "id": "'msg_' || n",
+        "inbox_id": ":inbox",
+        "thread_id": "'thr_' || n",
+        "direction": "'inbound'",
+        "status": "'received'",
+        "rfc_message_id": "'<' || n || '@x>'",
+        "from_address": "'alice@example.com'",
+        "has_attachments": "0",
+        "document": ":content",
+        "created_at": ":now - n",
+    }
+    insert(tx, "messages", message, **without(given, "account"))
+    insert(tx, "raw_mails", {"message_id": "'msg_' || n", "content": ":content"}, content=b"x")
+    event = {
+        "id": "'evt_' || n",
+        "account_id": ":account",
+        "position": "n",
+        "inbox_id": ":inbox",
+        "kind": f"case when n % 2 = 0 then '{OTHERS[0]}' else '{OTHERS[1]}' end",
+        "payload": ":content",
+        "message_id": "'msg_' || n",
+        "created_at": ":now - n",
+    }
+    insert(tx, "events", event, **given)
+    tx.run("update accounts set event_position = :count where id = :id", count=ROWS, id=account_id)
+    for table, name in (("correspondents", "inbox_id"), ("suppressions", "account_id")):
+        more = {"type": "'manual'", "created_at": ":now - n"} if table == "suppressions" else {}
+        owner = inbox_id if name == "inbox_id" else account_id
+        given_now = {"now": now} if more else {}
+        values = {name: ":owner", "address": "'someone' || n || '@x.example'"} | more
+        insert(tx, table, values, owner=owner, **given_now)
+    insert(
+        tx,
+        "handovers",
+        {"inbox_id": ":inbox", "content_hash": "'hash' || n", "received_at": ":now"},
+        inbox=inbox_id,
+        now=now,
+    )
+    insert(tx, "participants", {"thread_id": "'thr_1'", "address": "'someone' || n || '@x.example'"})
+    inbox = {
+        "id": "'inb_' || n",
+        "account_id": ":account",
+        "address": "'name' || n || '@postroom.localhost'",
+        "created_at": ":now - n",
+    }
+    insert(tx, "inboxes", inbox, account=account_id, now=now)
+    insert(
+        tx,
+        "idempotency_keys",
+        {
+            "account_id": ":account",
+            "idempotency_key": "'key' || n",
+            "request_hash": "''",
+            "answer": ":content",
+            "created_at": ":now",
+        },
+        **without(given, "inbox"),
+    )
+    tx.run("analyze")
+
+
+def without(values: dict[str, object], name: str) -> dict[str, object]:
+    return {key: value for key, value in values.items() if key != name}
+
+
+@pytest.fixture
+async def work(server: Server, database_url: str) -> Work:
+    return Work()
+
+
+@pytest.fixture
+async def watched(server: Server, work: Work, database_url: str) -> Resources:
+    account_id = (await server.api.get("/v1/me")).json()["accountId"]
+    inbox_id = await server.new_inbox("hello")
+    await server.resources.db.write(crowd, account_id, inbox_id, server.clock.now(), bool(database_url))
+    return dataclasses.replace(server.resources, db=WatchedDatabase(server.resources.db, work))
+
+
+@pytest.fixture
+async def api(server: Server, watched: Resources) -> AsyncIterator[httpx2.AsyncClient]:
+    """The same server by a door whose every statement is watched."""
+    door = Door(watched, RefusingCourier(), Streams(watched))
+    headers = {"Authorization": f"Bearer {server.token}"}
+    async with httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(door), base_url="http://inside", headers=headers
+    ) as client:
+        yield client
+
+
+class RefusingCourier:
+    async def post(self, url: str, body: bytes, headers: object) -> WebhookAnswer:
+        raise DeliveryError("nobody is there", permanent=False)
+
+
+def require_short(work: Work, database_url: str) -> None:
+    most = MOST_ROWS if database_url else MOST_STEPS
+    walks = {sql: amount for sql, amount in work.of.items() if amount > most and COUNTED not in sql}
+    assert not walks, "\n".join(f"{amount}: {sql}" for sql, amount in walks.items())
+    assert work.of
+
+
+async def test_no_request_walks_a_table(
+    server: Server, api: httpx2.AsyncClient, work: Work, database_url: str
+) -> None:
+    hello = (await server.api.get("/v1/inboxes?limit=100")).json()["data"][0]["id"]
+    event = f"/v1/events?after=evt_{'0' * 32}"
+    for path in (
+        "/v1/inboxes?limit=100&offset=500",
+        f"/v1/inboxes/{hello}/threads?is_read=false",
+        f"/v1/inboxes/{hello}/threads?is_read=true&offset=100",
+        f"/v1/inboxes/{hello}/messages?direction=outbound",
+        f"/v1/inboxes/{hello}/messages?direction=inbound&offset=900",
+        f"/v1/inboxes/{hello}/wait?timeout=0&after=evt_{'0' * 32}",
+        f"/v1/inboxes/{hello}/wait?timeout=0&after=msg_{'0' * 32}",
+        f"/v1/inboxes/{hello}/api-keys",
+        event,
+        "/v1/events",
+        "/v1/events?event_types=message.bounced",
+        f"/v1/events?event_types={','.join(kind for kind in kinds.KINDS if kind not in OTHERS)}",
+        f"/v1/events?event_types=message.bounced&inbox_ids={hello}",
+        f"/v1/events?inbox_ids={hello},inb_{'0' * 32}",
+        "/v1/suppressions?offset=100",
+        "/v1/domains",
+        "/v1/webhook",
+        "/v1/webhook/deliveries?state=failed",
+        "/v1/webhook/deliveries?state=pending",
+        "/v1/webhook/deliveries?offset=100",
+        "/v1/me",
+        "/metrics",
+        "/ready",
+    ):
+        assert (await api.get(path)).status_code in (200, 204, 404), path
+    since = {"since": "2020-01-01T00:00:00Z"}
+    assert (await api.post("/v1/webhook/deliveries/retry", json=since)).status_code == 200
+    assert (await api.post("/v1/suppressions", json={"address": "x@y.example"})).status_code == 201
+    assert (await api.delete("/v1/suppressions/x@y.example")).status_code == 204
+    assert (await api.post("/v1/inboxes", json={"mailboxName": "another"})).status_code == 201
+    made = await api.post(f"/v1/inboxes/{hello}/api-keys", json={"name": "k"})
+    assert (await api.delete(f"/v1/inboxes/{hello}/api-keys/{made.json()['id']}")).status_code == 204
+    require_short(work, database_url)
+
+
+async def test_neither_sending_nor_the_queue_walks_a_table(
+    server: Server, api: httpx2.AsyncClient, watched: Resources, work: Work, database_url: str
+) -> None:
+    hello = (await server.api.get("/v1/inboxes?limit=100")).json()["data"][0]["id"]
+    for number in range(3):
+        mail = {"to": [f"a{number}@x.example", f"b{number}@x.example"], "subject": "Hello", "body": "Hello"}
+        sent = await api.post(
+            f"/v1/inboxes/{hello}/send", json=mail, headers={"Idempotency-Key": uuid.uuid4().hex}
+        )
+        assert sent.status_code == 200, sent.text
+    message_id = sent.json()["id"]
+    assert (await api.get(f"/v1/messages/{message_id}")).status_code == 200
+    thread_id = sent.json()["threadId"]
+    assert (await api.get(f"/v1/threads/{thread_id}/messages")).status_code == 200
+    assert (await api.patch(f"/v1/threads/{thread_id}", json={"is_read": False})).status_code == 200
+    reply = {"to": "a1@x.example", "threadId": thread_id, "body": "And?"}
+    key = {"Idempotency-Key": uuid.uuid4().hex}
+    assert (await api.post(f"/v1/inboxes/{hello}/send", json=reply, headers=key)).status_code == 200
+    later = server.clock.now() + 60_000
+    claimed = await watched.db.write(deliveries.claim_mail, [], 64, later)
+    await watched.db.write(deliveries.renew, claimed, later)
+    for delivery in claimed:
+        job = await watched.db.read(deliver_mail.look_up, delivery, "postroom.localhost")
+        if job is not None:
+            outcome = Receipt(250, "ok")
+            await watched.db.write(deliver_mail.record_outcome, job, outcome, "http://x", later, later)
+    await watched.db.write(deliveries.claim_webhooks, [], 100, later)
+    assert (await api.post(f"/v1/messages/{message_id}/cancel")).status_code in (200, 409)
+    await watched.db.read(deliveries.oldest_due_at, later)
+    require_short(work, database_url)
+
+
+async def test_mail_in_walks_no_table(
+    server: Server, watched: Resources, work: Work, database_url: str
+) -> None:
+    hello = (await server.api.get("/v1/inboxes?limit=100")).json()["data"][0]["id"]
+    residents = Residents(watched, b"secret")
+    for address in ("hello@postroom.localhost", "nobody@postroom.localhost", "x@elsewhere.example"):
+        verdict = residents.check_recipient(address)
+        assert isinstance(verdict, Awaitable)
+        await verdict
+    for number in range(2):
+        raw = (
+            f"From: bob{number}@x.example\r\nTo: hello@postroom.localhost\r\nMessage-ID: <n{number}@x>\r\n"
+            "In-Reply-To: <5@x>\r\nReferences: <none@x> <7@x>\r\nSubject: Re: Hello\r\n\r\nHello\r\n"
+        ).encode()
+        arrival = Arrival((Destination(hello),), raw, b"", "127.0.0.1", "x", "bob@x.example")
+        await receive_mail(watched, OwnReader(AT_ONCE_BYTES), arrival)
+    due = await watched.db.write(examine.claim_due, [], 8, server.clock.now())
+    await watched.db.write(examine.renew, due, server.clock.now())
+    await watched.db.read(keys.find_valid, [f"key_{'0' * 32}"], server.clock.now())
+    assert await watched.db.write(duties.take, "a test", "me", server.clock.now() + 1, server.clock.now())
+    require_short(work, database_url)
