@@ -56,7 +56,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "queue": ["schedule", "suppressions", "idempotency", "deliveries", "outlook", "work"],
     "events": ["kinds", "payload", "events", "webhooks", "webhook_log", "announce"],
-    "inward": ["bounces", "admit", "examine", "review_answers", "deposit", "receive"],
+    "inward": ["attribute", "bounces", "admit", "examine", "review_answers", "deposit", "receive"],
     "outward": [
         *(
             "courier",

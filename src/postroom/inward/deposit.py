@@ -13,11 +13,12 @@ from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
 from postroom.inward import admit, examine, review_answers
 from postroom.inward.admit import Names
+from postroom.inward.attribute import About
 from postroom.inward.bounces import apply_report
 from postroom.inward.examine import Examination
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
 from postroom.mail.address import Address, mailbox_of, normalize
-from postroom.mail.bounce import Report
+from postroom.mail.bounces.report import Report
 from postroom.mail.parse import ParsedMail
 from postroom.mail.return_path import BouncePath
 from postroom.mailbox import attachments, inboxes, indexing, messages, raw_mails, threads, usage
@@ -71,8 +72,10 @@ class ReadMail(Struct, frozen=True):
     content_hash: str
     needs_examination: bool
     report: Report | None  # of a bounce or a complaint
+    returned: Report | None  # what it says as an answer to the return path it came to
     kept: raw_mails.Cut
     blob: str | None = None
+    about: About | None = None  # which sent mail the report proves to be about
     base_url: str = ""
     now: int = 0  # when it was taken over
 
@@ -289,10 +292,13 @@ def tell(tx: Tx, copies: list[Copy]) -> Iterator[tuple[int, list[str]]]:
 
 def follow_report(tx: Tx, copy: Copy) -> list[str]:
     """What a bounce or a complaint means for the mail that it is about."""
-    read = copy.read
-    if read.report is None:
+    read, path = copy.read, copy.bounce_path
+    report, about = read.report, read.about
+    if path is not None:
+        report, about = read.returned, About(path.message_id, path.recipient_index)
+    if report is None:
         return []
-    return apply_report(tx, copy.inbox, read.report, copy.bounce_path, read.base_url, read.now)
+    return apply_report(tx, copy.inbox, report, about, read.base_url, read.now)
 
 
 def to_new_message(copy: Copy) -> NewMessage:

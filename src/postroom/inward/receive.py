@@ -6,11 +6,14 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from postroom.inward.attribute import find_subject
 from postroom.inward.deposit import BODY_MAX_CHARACTERS, Arrival, ReadMail, deposit
 from postroom.inward.examine import has_to_be_judged, unjudged
-from postroom.mail import bounce, findings, reply, text
+from postroom.mail import findings, reply, text
+from postroom.mail.bounces.read import may_be_report, read_report, read_returned
+from postroom.mail.bounces.report import Report
 from postroom.mail.extraction import MAX_CONTENT_BYTES
-from postroom.mail.parse import ParsedAttachment, parse_mail
+from postroom.mail.parse import ParsedAttachment, ParsedMail, parse_mail
 from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.resources import Resources
@@ -55,6 +58,7 @@ async def take_over(resources: Resources, read: ReadMail) -> None:
         read,
         kept=raw_mails.Cut(b"") if blob else read.kept,
         blob=blob,
+        about=await find_subject(resources, read.report),
         base_url=resources.config.base_url,
         now=resources.now(),
     )
@@ -81,9 +85,19 @@ def read_mail(arrival: Arrival) -> ReadMail:
         verdicts=unjudged(mail, arrival.peer_ip),
         content_hash=hashlib.sha256(arrival.raw).hexdigest(),
         needs_examination=has_to_be_judged(mail, arrival.peer_ip) or any(map(is_unread, files)),
-        report=bounce.read_report(arrival.raw) if mail.report_type or arrival.mail_from == "" else None,
+        report=_report(arrival, mail),
+        returned=read_returned(arrival.raw) if _is_returned(arrival) else None,
         kept=raw_mails.cut(arrival.trace + arrival.raw, body_text, html),
     )
+
+
+def _report(arrival: Arrival, mail: ParsedMail) -> Report | None:
+    return read_report(arrival.raw, arrival.mail_from) if may_be_report(mail, arrival.mail_from) else None
+
+
+def _is_returned(arrival: Arrival) -> bool:
+    """Whether it came to the signed return path of a mail that was sent."""
+    return any(destination.bounce_path is not None for destination in arrival.destinations)
 
 
 def _describe(position: int, file: ParsedAttachment) -> Attachment:
