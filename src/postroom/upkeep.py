@@ -5,7 +5,7 @@ import asyncio
 from postroom import deletion, log
 from postroom.accounts import audit
 from postroom.clock import DAY
-from postroom.mailbox import drafts, labels, raw_mails
+from postroom.mailbox import drafts, labels, raw_mails, related
 from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -118,6 +118,7 @@ def _remove_threads(tx: Tx, inbox_id: str) -> None:
     )
     labels.remove_all_of_threads(tx, [row["id"] for row in rows])
     for row in rows:
+        related.forget_thread(tx, row["id"])
         tx.run("delete from participants where thread_id = :id", id=row["id"])
         tx.run("delete from threads where id = :id", id=row["id"])
     if not rows:
