@@ -26,10 +26,12 @@ END:VCALENDAR\r
 """
 
 
-async def arrived(server: Server, raw: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+async def arrived(
+    server: Server, raw: bytes, after: str | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The message, and its event."""
     await server.deliver(raw, "hello")
-    event = await server.next_event()
+    event = await server.next_event(after)
     message: dict[str, Any] = (await server.api.get(f"/v1/messages/{event['message']['id']}")).json()
     return message, event
 
@@ -91,9 +93,11 @@ async def test_a_new_sender_who_resembles_a_known_one_is_flagged_and_the_known_o
     server: Server,
 ) -> None:
     await server.new_inbox("hello")
-    known, _ = await arrived(server, letter("Hi", **{"from": "Ann <ann@northwind.example>"}))
-    forged, _ = await arrived(server, letter("Hi again", **{"from": "Ann <ann@northvvind.example>"}))
-    again, _ = await arrived(server, letter("And again", **{"from": "Bea <bea@northwind.example>"}))
+    known, first = await arrived(server, letter("Hi", **{"from": "Ann <ann@northwind.example>"}))
+    imitation = letter("Hi again", **{"from": "Ann <ann@northvvind.example>"})
+    forged, second = await arrived(server, imitation, first["event_id"])
+    colleague = letter("And again", **{"from": "Bea <bea@northwind.example>"})
+    again, _ = await arrived(server, colleague, second["event_id"])
     assert (known["verdict"], again["verdict"]) == ("clean", "clean")
     assert [signal["name"] for signal in forged["signals"]] == ["resembles_known_sender"]
     assert forged["verdict"] == "suspicious"
@@ -136,13 +140,13 @@ async def test_a_code_in_the_subject_is_found(server: Server) -> None:
 
 async def test_an_invitation_is_shown_as_an_appointment(server: Server) -> None:
     await server.new_inbox("hello")
-    message, _ = await arrived(server, letter_with_files(("i.ics", "text/calendar", INVITATION)))
+    message, event = await arrived(server, letter_with_files(("i.ics", "text/calendar", INVITATION)))
     shown = message["calendar"]
     assert (shown["summary"], shown["location"]) == ("Review", "Room 4")
     assert (shown["startAt"], shown["endAt"]) == ("2026-11-20T09:00:00.000Z", "2026-11-20T10:00:00.000Z")
     assert "ann@example.com" in shown["organizer"]
     assert shown["answerExpected"] is True
-    plain, _ = await arrived(server, letter("No appointment"))
+    plain, _ = await arrived(server, letter("No appointment"), event["event_id"])
     assert "calendar" not in plain
 
 
