@@ -45,6 +45,7 @@ ROOMS: dict[str, list[str]] = {
             "inboxes",
             "attachments",
             "threads",
+            "related",
             "documents",
             "holds",
             "messages",
@@ -56,7 +57,19 @@ ROOMS: dict[str, list[str]] = {
     ],
     "queue": ["schedule", "duties", "suppressions", "idempotency", "deliveries", "outlook", "work"],
     "events": ["kinds", "payload", "events", "webhooks", "webhook_log", "announce"],
-    "inward": ["bounces", "admit", "examine", "review_answers", "deposit", "receive"],
+    "inward": [
+        *(
+            "appointment",
+            "suspicion",
+            "attribute",
+            "bounces",
+            "admit",
+            "examine",
+            "review_answers",
+            "deposit",
+        ),
+        "receive",
+    ],
     "outward": [
         *(
             "courier",

@@ -17,7 +17,7 @@ from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.relay import parse_outbound
 from postroom.couriers.webhook import HttpCourier
 from postroom.extraction.pool import ExtractionPool
-from postroom.first_start import RETURN_PATH, FirstAccount, make_first_account, make_service_key
+from postroom.first_start import FirstAccount, make_first_account, make_service_key
 from postroom.inward import examine, review_answers
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader
 from postroom.mail import dkim
@@ -103,7 +103,7 @@ async def serving(
         run(stack, resources, "search index", partial(keep_indexed, resources))
         stack.push_async_callback(stop, asyncio.create_task(convert_old_rows(resources)))
 
-        return_path_secret = await db.read(secret_values.get, RETURN_PATH)
+        return_path_secret = await db.read(secret_values.get, secret_values.RETURN_PATH)
         door_for_mail = await take_mail_in(stack, resources, return_path_secret, caps.smtp)
         courier = mail_courier(resources)
         stack.push_async_callback(courier.close)

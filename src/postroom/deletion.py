@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from postroom.accounts.reach import Reach
 from postroom.events import events
-from postroom.mailbox import inboxes, indexing, messages, threads, usage
+from postroom.mailbox import inboxes, indexing, messages, related, threads, usage
 from postroom.mailbox.messages import BLOCKED, INBOUND, OUTBOUND
 from postroom.storage.database import Tx
 
@@ -64,6 +64,8 @@ def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str
     usage.count_all(tx, [inbox.stores(-size_bytes, now)])
     if thread_id:
         threads.take_away(tx, thread_id, gone[INBOUND] + gone[OUTBOUND])
+        if threads.is_empty(tx, thread_id):
+            related.forget_thread(tx, thread_id)
     return blobs
 
 

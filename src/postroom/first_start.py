@@ -14,7 +14,6 @@ from postroom.mailbox import attachments
 from postroom.storage.database import Database, Tx
 
 FIRST_ACCOUNT = "default"
-RETURN_PATH = "return-path"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class FirstAccount:
 
 def make_first_account(tx: Tx, config: Config, now: int) -> FirstAccount | None:
     """On an empty database: an account, its key and a link for its owner."""
-    secret_values.make_missing(tx, attachments.LINKS, RETURN_PATH, REVIEW)
+    secret_values.make_missing(tx, attachments.LINKS, secret_values.RETURN_PATH, REVIEW)
     if accounts.is_any(tx):
         return None
     account: Account = accounts.add(tx, FIRST_ACCOUNT, config.plan, now)

@@ -9,7 +9,7 @@ from typing import TypeVar
 from postroom import deletion, ids, pools
 from postroom.accounts import audit
 from postroom.clock import DAY, SECOND
-from postroom.mailbox import drafts, labels, raw_mails
+from postroom.mailbox import drafts, labels, raw_mails, related
 from postroom.queue import duties, idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx, one_of
@@ -199,6 +199,8 @@ def _remove_threads(tx: Tx, inbox_id: str, rows: int) -> int:
     )
     thread_ids = [row["id"] for row in found]
     labels.remove_all_of_threads(tx, thread_ids)
+    for thread_id in thread_ids:
+        related.forget_thread(tx, thread_id)
     delete_all(tx, "participants", "thread_id", thread_ids)
     return delete_all(tx, "threads", "id", thread_ids)
 

@@ -11,12 +11,16 @@ from typing import Annotated
 from pydantic import Field
 
 from postroom_client import results
-from postroom_client.fence import Fence, cut
+from postroom_client.fence import Fence, cut, warning
 
 BODY_LIMIT_CHARACTERS = 20_000
+WANTED = {"verify": "verify", "signin": "sign in"}
 
 Notice = Annotated[str, Field(description="How to recognise text from outside, and how to treat it.")]
 Fenced = Annotated[str, Field(description="Text from outside, inside the fence that notice describes.")]
+Related = Annotated[
+    list[str], Field(description="Other threads of the inbox that belong to it; read them as well.")
+]
 Total = Annotated[int, Field(description="How many there are; offset reaches the others.")]
 
 
@@ -53,6 +57,7 @@ class ThreadSummary:
     is_read: bool
     message_count: int
     last_message_at: datetime | None
+    related_thread_ids: Related
     subject: Fenced
 
 
@@ -89,6 +94,13 @@ class Mail:
     delivery_role: Annotated[str | None, Field(description="cc: this inbox was only copied.")]
     automated: Annotated[bool, Field(description="A program wrote it; answering may start a loop.")]
     new_participant: Annotated[bool, Field(description="Its sender had no part in the thread before.")]
+    category: Annotated[str | None, Field(description="personal, automated, marketing or bounce.")]
+    auto_replyable: Annotated[bool, Field(description="Whether a program may answer it by itself.")]
+    verdict: Annotated[
+        str | None, Field(description="clean, suspicious or malicious; null: not examined yet.")
+    ]
+    warning: Annotated[str, Field(description="What speaks against it; empty if nothing does.")]
+    attachments_read: Annotated[bool, Field(description="false: the text of its files is not there yet.")]
     sender_check: Annotated[SenderCheck | None, Field(description="Whether the sender is who he says.")]
     content: Fenced
 
@@ -99,6 +111,7 @@ class ThreadContent:
     thread_id: str
     inbox_id: str
     is_read: bool
+    related_thread_ids: Related
     messages: Annotated[list[Mail], Field(description="Oldest first.")]
     total: Total
 
@@ -155,6 +168,7 @@ def thread_page(page: results.Page[results.Thread]) -> ThreadPage:
             thread.is_read,
             thread.message_count,
             thread.last_message_at,
+            thread.related_thread_ids,
             fence.around(thread.subject),
         )
         for thread in page.data
@@ -165,7 +179,15 @@ def thread_page(page: results.Page[results.Thread]) -> ThreadPage:
 def thread_content(page: results.ThreadMessages) -> ThreadContent:
     fence = Fence()
     mails = [mail(message, fence) for message in page.data]
-    return ThreadContent(fence.notice, page.thread_id, page.inbox_id, page.is_read, mails, page.total)
+    return ThreadContent(
+        fence.notice,
+        page.thread_id,
+        page.inbox_id,
+        page.is_read,
+        page.related_thread_ids,
+        mails,
+        page.total,
+    )
 
 
 def arrival(message: results.Message | None) -> Arrival:
@@ -199,6 +221,7 @@ def file_text(message_id: str, found: results.AttachmentText) -> FileText:
 
 def mail(message: results.Message, fence: Fence) -> Mail:
     auth = message.auth
+    warned = warning(message.verdict, (signal.reason for signal in message.signals))
     return Mail(
         message_id=message.id,
         thread_id=message.thread_id,
@@ -209,8 +232,13 @@ def mail(message: results.Message, fence: Fence) -> Mail:
         delivery_role=message.delivery_role,
         automated=message.automated,
         new_participant=message.new_participant,
+        category=message.category,
+        auto_replyable=message.auto_replyable,
+        verdict=message.verdict or None,
+        warning=warned,
+        attachments_read=message.attachments_read,
         sender_check=None if auth is None else SenderCheck(auth.spf, auth.dkim, auth.dmarc),
-        content=fence.around(letter(message)),
+        content=fence.around(letter(message), warned),
     )
 
 
@@ -220,7 +248,25 @@ def letter(message: results.Message) -> str:
     lines += [f"Cc: {', '.join(message.cc)}"] if message.cc else []
     lines += [f"Subject: {message.subject}"]
     lines += file_lines(message.attachments)
+    lines += [f"Appointment: {described(message.calendar)}"] if message.calendar else []
+    lines += [f"Link to {WANTED[link.purpose]}: {link.url}" for link in wanted_links(message)]
     return "\n".join([*lines, "", cut(message.body_text, BODY_LIMIT_CHARACTERS)])
+
+
+def wanted_links(message: results.Message) -> list[results.LinkDetail]:
+    return [link for link in message.link_details if link.purpose in WANTED]
+
+
+def described(appointment: results.Appointment) -> str:
+    until = f" to {appointment.end}" if appointment.end else ""
+    parts = [
+        appointment.summary,
+        f"{appointment.start}{until} {appointment.time_zone}".strip(),
+        appointment.location,
+        f"organised by {appointment.organizer}" if appointment.organizer else "",
+        "an answer is expected" if appointment.answer_expected else "",
+    ]
+    return ", ".join(part for part in parts if part)
 
 
 def file_lines(files: Sequence[results.Attachment]) -> list[str]:

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 T = TypeVar("T")
 EVERY_PERMISSION = ("read", "draft", "send", "approve", "manage")
+FLAGGED = frozenset({"suspicious", "malicious"})
 
 
 class Page(Struct, Generic[T], rename="camel", frozen=True):
@@ -61,6 +62,7 @@ class Thread(Struct, rename="camel", frozen=True):
     is_read: bool = False
     message_count: int = 0
     labels: list[str] = []
+    related_thread_ids: list[str] = []
 
 
 class Verdicts(Struct, frozen=True):
@@ -70,6 +72,43 @@ class Verdicts(Struct, frozen=True):
     dkim: str = "none"
     dmarc: str = "none"
     domain: str = ""
+
+
+class LinkDetail(Struct, frozen=True):
+    """`purpose` is verify, signin, unsubscribe or other."""
+
+    url: str
+    purpose: str = "other"
+
+
+class Signal(Struct, frozen=True):
+    """A rule that speaks against a mail. `reason` is the server's; `excerpt` are words of the mail."""
+
+    name: str
+    weight: int = 0
+    reason: str = ""
+    excerpt: str = ""
+
+
+class Appointment(Struct, rename="camel", frozen=True):
+    """`start` and `end` are as written; the moments are known if their zone is."""
+
+    summary: str = ""
+    start: str = ""
+    end: str = ""
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    all_day: bool = False
+    time_zone: str = ""
+    location: str = ""
+    organizer: str = ""
+    attendees: list[str] = []
+    attendee_count: int = 0
+    answer_expected: bool = False
+    recurrence: str = ""
+    status: str = ""
+    method: str = ""
+    uid: str = ""
 
 
 class Attachment(Struct, rename="camel", frozen=True):
@@ -136,10 +175,26 @@ class Message(Struct, rename="camel", frozen=True):
     new_participant: bool = False
     codes: list[str] = []
     links: list[str] = []
+    link_details: list[LinkDetail] = []
+    category: str | None = None
+    auto_replyable: bool = False
+    verdict: str | None = ""  # None: not examined yet; "": the server does not say
+    signals: list[Signal] = []
+    calendar: Appointment | None = None
+    attachments_read: bool = True
     recipients: list[Recipient] = []
     captured: bool = False
     hold: Hold | None = None
     metadata: dict[str, str] = {}
+
+    @property
+    def is_examined(self) -> bool:
+        """Whether its sender was judged and its files were read."""
+        return self.direction == "outbound" or (self.verdict is not None and self.attachments_read)
+
+    @property
+    def is_flagged(self) -> bool:
+        return self.verdict in FLAGGED
 
 
 class SearchResult(Struct, rename="camel", frozen=True):
@@ -187,6 +242,7 @@ class ThreadMessages(Struct, rename="camel", frozen=True):
     is_read: bool = False
     total: int = 0
     truncated: bool = False  # cut short: the next page begins behind what was given
+    related_thread_ids: list[str] = []
 
 
 class Sent(Struct, rename="camel", frozen=True):
@@ -220,6 +276,10 @@ class EventMessage(Struct, frozen=True):
     reply_text: str = ""
     automated: bool = False
     auth: Verdicts | None = None
+    category: str | None = None
+    auto_replyable: bool = False
+    verdict: str | None = ""
+    signals: list[Signal] = []
     metadata: dict[str, str] = {}
 
 

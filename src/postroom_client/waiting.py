@@ -87,13 +87,16 @@ def _find_newest(inbox_id: str) -> Steps[str | None]:
 
 
 def _find_unread(inbox_id: str, wanted: Wanted) -> Steps[Message | None]:
-    """The last message of each unread thread is looked at, the thread that waits longest first."""
+    """The last message of each unread thread is looked at, the thread that waits longest first.
+
+    One that is still examined is not handed over: its files may have no text yet, and it no verdict.
+    """
     threads: Page[Thread] = yield calls.list_threads(inbox_id, is_read=False, limit=PAGE)
     for thread in reversed(threads.data):
         behind = max(thread.message_count - PAGE, 0)
         page: ThreadMessages = yield calls.list_thread_messages(thread.id, limit=PAGE, offset=behind)
         inbound = [message for message in page.data if message.direction == "inbound"]
-        if inbound and wanted.matches(inbound[-1]):
+        if inbound and inbound[-1].is_examined and wanted.matches(inbound[-1]):
             found: Message = yield calls.get_message(inbound[-1].id)
             return found
     return None

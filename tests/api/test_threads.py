@@ -43,6 +43,7 @@ async def test_a_reply_joins_the_thread_of_what_it_answers(server: Server) -> No
         "messageCount": 3,
         "createdAt": "2026-11-14T10:00:00.001Z",
         "labels": [],
+        "relatedThreadIds": [],
     }
     assert (await server.api.get(f"/v1/threads/{first}")).json() == thread
 
@@ -184,6 +185,7 @@ async def test_the_messages_of_a_thread_come_oldest_first(server: Server) -> Non
         "subject": "Plan",
         "isRead": False,
         "total": 4,
+        "relatedThreadIds": [],
     }
     second = (await server.api.get(f"/v1/threads/{thread_id}/messages?limit=1&offset=1")).json()
     assert [message["createdAt"] for message in second["data"]] == moments[1:2]

@@ -3,9 +3,10 @@
 import contextlib
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from postroom.clock import DAY
 from tests.browser.conftest import PATIENCE, Open
@@ -27,9 +28,7 @@ def path_of(page: Page) -> str:
 
 
 def test_the_first_run_leads_from_a_link_to_a_mail_before_ones_eyes(
-    tmp_path: Path,
-    browser,
-    watch,  # type: ignore[no-untyped-def]
+    tmp_path: Path, browser: Browser, watch: Any
 ) -> None:
     with house(tmp_path) as new, contextlib.closing(browser.new_context()) as context:
         page = context.new_page()

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -75,6 +76,26 @@ def test_a_wait_for_unread_mail_looks_again_while_the_inbox_is_empty() -> None:
     assert found is not None
     assert found.id == "msg_1"
     assert peer.seen[2].path.endswith("/wait?timeout=5.0")
+
+
+@pytest.mark.parametrize("state", [{"verdict": None}, {"verdict": "clean", "attachmentsRead": False}])
+def test_a_wait_for_unread_mail_hands_over_only_what_was_examined(state: dict[str, Any]) -> None:
+    newest = {"data": [{"id": "msg_1", "threadId": "thr_1"}], "total": 1}
+    thread = {"data": [{"id": "thr_1", "inboxId": "inb_1", "messageCount": 1}], "total": 1}
+    early = {"id": "msg_1", "threadId": "thr_1", **state}
+    done = {"id": "msg_1", "threadId": "thr_1", "verdict": "clean", "attachmentsRead": True}
+    too_early = {"threadId": "thr_1", "inboxId": "inb_1", "data": [early], "total": 1}
+    ready = {"threadId": "thr_1", "inboxId": "inb_1", "data": [done], "total": 1}
+    answers = [
+        *(Answer(200, newest), Answer(200, thread), Answer(200, too_early)),
+        Answer(404, {"error": "not_found", "message": "No event of it yet."}),
+        *(Answer(200, thread), Answer(200, ready), Answer(200, done)),
+    ]
+    with http_peer(*answers) as peer, LiveServer(peer.url, 0).client() as client:
+        found = client.wait("inb_1", timeout=60, unread=True)
+    assert found is not None
+    assert found.is_examined
+    assert len(peer.seen) == len(answers)
 
 
 @pytest.mark.parametrize("form", ["--json", "--no-json"])

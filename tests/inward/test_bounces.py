@@ -2,6 +2,7 @@
 
 import asyncio
 import smtplib
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -134,17 +135,70 @@ async def test_a_refusal_of_the_content_fails_the_message_and_suppresses_nobody(
     [
         {"status": "4.4.7", "diagnostic": "451 4.4.7 expired"},
         {"status": "5.2.2", "diagnostic": "552 5.2.2 mailbox full"},
-        {"action": "delayed", "status": "4.2.0", "diagnostic": "450 later"},
-        {"action": "delivered", "status": "2.0.0", "diagnostic": "250 ok"},
     ],
     ids=lambda soft: soft["diagnostic"],
 )
-async def test_a_soft_bounce_changes_nothing(sender: Server, peer: SmtpPeer, soft: dict[str, str]) -> None:
+async def test_what_failed_has_bounced_whatever_its_status_and_only_a_hard_reason_suppresses(
+    sender: Server, peer: SmtpPeer, soft: dict[str, str]
+) -> None:
     message = await sent_mail(sender)
     await hand_over(
         sender, REPORT.format(message_id="<x@y>", **{**NO_SUCH_USER, **soft}), return_path_of(peer)
     )
+    await assert_bounced(sender, message, soft["diagnostic"])
+    assert await suppressed(sender) == {}
+
+
+async def test_a_delay_is_kept_as_the_last_word_and_changes_nothing_else(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    message = await sent_mail(sender)
+    delay = {"action": "delayed", "status": "4.2.0", "diagnostic": "450 later"}
+    raw = REPORT.format(message_id="<x@y>", **{**NO_SUCH_USER, **delay})
+    await hand_over(sender, raw, return_path_of(peer))
     await assert_no_effect(sender, message)
+    (recipient,) = (await message_of(sender, message["id"]))["recipients"]
+    assert (recipient["state"], recipient["lastReply"]) == ("delivered", "450 later")
+
+
+async def test_news_of_a_delivery_changes_nothing(sender: Server, peer: SmtpPeer) -> None:
+    message = await sent_mail(sender)
+    news = {"action": "delivered", "status": "2.0.0", "diagnostic": "250 ok"}
+    raw = REPORT.format(message_id="<x@y>", **{**NO_SUCH_USER, **news})
+    await hand_over(sender, raw, return_path_of(peer))
+    await assert_no_effect(sender, message)
+    (recipient,) = (await message_of(sender, message["id"]))["recipients"]
+    assert recipient["lastReply"] != "250 ok"
+
+
+async def test_a_mail_to_the_return_path_that_nobody_can_read_is_a_bounce_and_says_so(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    message = await sent_mail(sender)
+    raw = "From: system@there.example\r\nSubject: Kolme\r\n\r\nNeljä viisi kuusi.\r\n"
+    await hand_over(sender, raw, return_path_of(peer))
+    await assert_bounced(sender, message, "Kolme: Neljä viisi kuusi.")
+    assert await suppressed(sender) == {}
+
+
+async def test_an_automatic_answer_to_the_return_path_is_no_bounce(sender: Server, peer: SmtpPeer) -> None:
+    message = await sent_mail(sender)
+    raw = (
+        f"From: {CAROL}\r\nSubject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\n"
+        "I am away until Monday.\r\n"
+    )
+    await hand_over(sender, raw, return_path_of(peer))
+    await assert_no_effect(sender, message)
+
+
+async def test_a_bounce_to_the_inbox_is_attributed_by_the_return_path_it_names(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    message = await sent_mail(sender)
+    raw = REPORT.format(message_id="<other@x>", **NO_SUCH_USER)
+    named = raw.replace("Message-ID: <other@x>", f"Return-Path: <{return_path_of(peer)}>")
+    await hand_over(sender, named, "bob@postroom.localhost")
+    await assert_bounced(sender, message, "550 5.1.1 no such user")
 
 
 async def test_a_forged_report_is_ordinary_mail(sender: Server) -> None:
@@ -198,15 +252,84 @@ async def test_a_tampered_return_path_is_refused_even_where_an_inbox_has_its_nam
     assert (await sender.api.get(f"/v1/inboxes/{own}/messages")).json()["total"] == 0
 
 
-async def test_a_complaint_suppresses_and_tells_and_the_mail_stays_sent(sender: Server) -> None:
+async def assert_complained(sender: Server, message: dict[str, Any], *who: str) -> None:
+    assert await suppressed(sender) == dict.fromkeys(who, "complaint")
+    events = await events_of(sender, "message.complained")
+    assert {(event["message"]["id"], event["recipient"]) for event in events} == {
+        (message["id"], recipient) for recipient in who
+    }
+    assert all(event["reason"] == "abuse" for event in events)
+    assert (await message_of(sender, message["id"]))["status"] == "sent"
+
+
+def complaint_about(original: bytes, recipient: str = "", return_path: str = "") -> str:
+    raw = COMPLAINT.format(message_id="@", recipient=recipient)
+    head, tail = raw.split("Message-ID: @\r\nSubject: Hello\r\n\r\nHi there\r\n")
+    if not recipient:
+        head = head.replace("Original-Rcpt-To: <>\r\n", "")
+    if return_path:
+        head = head.replace("Version: 1\r\n", f"Version: 1\r\nOriginal-Mail-From: <{return_path}>\r\n")
+    return f"{head}{original.decode()}{tail}"
+
+
+async def test_a_complaint_that_names_the_return_path_suppresses_and_the_mail_stays_sent(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    message = await sent_mail(sender, CAROL, "dave@there.example")
+    number = next(at for at, mail in enumerate(peer.mails) if CAROL.encode() in mail.rcpt_line)
+    raw = complaint_about(b"Subject: Hello\r\n\r\nHi\r\n", return_path=return_path_of(peer, number))
+    await hand_over(sender, raw, "bob@postroom.localhost")
+    await hand_over(sender, raw, "bob@postroom.localhost")
+    await assert_complained(sender, message, CAROL)
+
+
+async def test_a_complaint_counts_when_the_mail_inside_carries_our_signature(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    message = await sent_mail(sender)
+    await sender.new_inbox("feedback")
+    received = b"Received: from postroom.localhost by mx.there.example\r\n" + peer.mails[-1].raw
+    await hand_over(sender, complaint_about(received), "feedback@postroom.localhost")
+    await assert_complained(sender, message, CAROL)
+
+
+async def test_a_complaint_with_our_signature_blames_whom_it_names_among_several(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    message = await sent_mail(sender, CAROL, "dave@there.example")
+    original = peer.mails[-1].raw
+    await hand_over(sender, complaint_about(original), "bob@postroom.localhost")
+    await hand_over(sender, complaint_about(original, "victim@there.example"), "bob@postroom.localhost")
+    await assert_complained(sender, message)
+    await hand_over(sender, complaint_about(original, "dave@there.example"), "bob@postroom.localhost")
+    await assert_complained(sender, message, "dave@there.example")
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda raw: raw.replace(b"Hi there", b"Hi where"),
+        lambda raw: raw.replace(b"Subject: Hello", b"Subject: Hullo"),
+        lambda raw: raw.replace(b"DKIM-Signature", b"X-Signature"),
+        lambda raw: raw.replace(b"d=postroom.localhost", b"d=there.example"),
+    ],
+    ids=["other text", "other subject", "no signature", "signature of another domain"],
+)
+async def test_a_complaint_about_a_mail_that_we_did_not_sign_has_no_effect(
+    sender: Server, peer: SmtpPeer, forge: Callable[[bytes], bytes]
+) -> None:
+    message = await sent_mail(sender)
+    forged = forge(peer.mails[-1].raw)
+    assert forged != peer.mails[-1].raw
+    await hand_over(sender, complaint_about(forged, CAROL), "bob@postroom.localhost")
+    await assert_no_effect(sender, message)
+
+
+async def test_a_complaint_by_message_id_alone_has_no_effect(sender: Server) -> None:
     message = await sent_mail(sender)
     raw = COMPLAINT.format(message_id=message["rfcMessageId"], recipient=CAROL)
     await hand_over(sender, raw, "bob@postroom.localhost")
-    await hand_over(sender, raw, "bob@postroom.localhost")
-    assert await suppressed(sender) == {CAROL: "complaint"}
-    (event,) = await events_of(sender, "message.complained")
-    assert (event["message"]["id"], event["recipient"]) == (message["id"], CAROL)
-    assert (await message_of(sender, message["id"]))["status"] == "sent"
+    await assert_no_effect(sender, message)
 
 
 async def test_a_bounce_of_one_recipient_leaves_the_others_as_they_are(

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from postroom.accounts.reach import Reach
 from postroom.events import events
 from postroom.events.events import Filter
-from postroom.inward import examine
+from postroom.inward import examine, suspicion
 from postroom.inward.deposit import PARTICIPANTS_PER_MAIL, Destination, deposit, in_parts, participants
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import documents, inboxes, messages, threads
@@ -116,7 +116,7 @@ async def test_a_mail_to_be_examined_is_told_when_that_is_done(db: Database, inb
     assert len(await db.write(examine.claim_due, [], 10, START + 5 + EXAMINATION_LEASE)) == 1
     message = await db.read(messages.find, work.message_id)
     assert message is not None
-    found = examine.Found(None, [])
+    found = examine.Found(None, [], suspicion.Findings("clean", []))
     assert await db.write(examine.finish, message, found, "http://x", START) == [
         events.bell(inbox.account_id)
     ]

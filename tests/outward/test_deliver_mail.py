@@ -8,7 +8,6 @@ import pytest
 
 from postroom.accounts import secret_values
 from postroom.clock import DAY, HOUR, MINUTE, SECOND, from_iso
-from postroom.first_start import RETURN_PATH
 from postroom.mail import return_path
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import messages, raw_mails
@@ -65,7 +64,7 @@ async def test_the_return_path_is_signed_and_says_whom_a_bounce_is_about(
 ) -> None:
     message_id = await send(sender, await sender.new_inbox("bob"), "a@there.example", "b@there.example")
     await settled(sender, message_id)
-    secret = await sender.resources.db.read(secret_values.get, RETURN_PATH)
+    secret = await sender.resources.db.read(secret_values.get, secret_values.RETURN_PATH)
     today = sender.clock.now() // DAY
     for mail in peer.mails:
         local_part, _, domain = mail.mail_line.split(b"<")[1].split(b">")[0].decode().partition("@")

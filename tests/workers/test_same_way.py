@@ -1,7 +1,7 @@
 """What mail promises holds through workers too: the tests of mail in one process, run again here."""
 
 from tests.inward.test_bounces import (
-    test_a_complaint_suppresses_and_tells_and_the_mail_stays_sent,
+    test_a_complaint_counts_when_the_mail_inside_carries_our_signature,
     test_a_hard_bounce_to_the_return_path_fails_the_message_and_suppresses,
     test_a_tampered_return_path_is_refused_even_where_an_inbox_has_its_name,
 )
@@ -14,7 +14,7 @@ from tests.inward.test_receive import (
 )
 
 __all__ = [
-    "test_a_complaint_suppresses_and_tells_and_the_mail_stays_sent",
+    "test_a_complaint_counts_when_the_mail_inside_carries_our_signature",
     "test_a_hard_bounce_to_the_return_path_fails_the_message_and_suppresses",
     "test_a_mail_becomes_a_message_of_the_specification",
     "test_a_mail_handed_over_again_after_a_lost_answer_is_stored_once",

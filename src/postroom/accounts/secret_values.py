@@ -4,6 +4,8 @@ import secrets
 
 from postroom.storage.database import Tx
 
+RETURN_PATH = "return-path"  # signs the envelope senders of mail that leaves
+
 
 def make_missing(tx: Tx, *names: str) -> None:
     for name in names:

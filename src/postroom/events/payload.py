@@ -11,9 +11,10 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from postroom.accounts.actors import Actor
 from postroom.clock import to_iso
+from postroom.mail.category import Category
 from postroom.mailbox import attachments, holds
 from postroom.mailbox.attachments import Attachment
-from postroom.mailbox.documents import Document, Texts, Verdicts
+from postroom.mailbox.documents import Document, Signal, Texts, Verdict, Verdicts
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import INBOUND
 
@@ -44,6 +45,10 @@ class EventMessage(Struct, frozen=True):
     reply_text: str
     automated: bool
     auth: Verdicts | None
+    category: Category | None = None
+    auto_replyable: bool = False
+    verdict: Verdict | None = None
+    signals: list[Signal] = []
     metadata: dict[str, str] | UnsetType = UNSET
 
 
@@ -163,6 +168,10 @@ def _to_message(document: Document, files: Sequence[Attachment], base_url: str) 
         reply_text="",
         automated=document.automated,
         auth=document.auth,
+        category=document.category,
+        auto_replyable=document.auto_replyable,
+        verdict=document.verdict,
+        signals=document.signals,
         metadata=document.metadata,
     )
 

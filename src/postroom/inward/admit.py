@@ -10,7 +10,7 @@ from postroom.events.announce import announce
 from postroom.events.kinds import MESSAGE_BLOCKED, MESSAGE_RECEIVED
 from postroom.events.payload import News
 from postroom.mail.parse import MAX_SENDERS
-from postroom.mailbox import attachments, documents, inboxes, indexing, messages, threads
+from postroom.mailbox import attachments, documents, inboxes, indexing, messages, related, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
@@ -91,6 +91,9 @@ def let_in(
     threaded = msgspec.structs.replace(document, thread_id=thread.id, new_participant=is_new_participant)
     messages.let_in(tx, threaded, came_at)
     indexing.enqueue_all(tx, [document.id])
+    named = related.names_of(names.in_reply_to, names.references)
+    related.note_all(tx, [related.Placed(inbox.id, thread.id, threaded.rfc_message_id, named)])
+    threads.note_verdict(tx, thread.id, threaded.verdict)
     return tell(tx, inbox, MESSAGE_RECEIVED, threaded, base_url, now)
 
 

@@ -1,14 +1,15 @@
-"""A bounce or a complaint to its effects, if it is about a mail that this inbox really sent."""
+"""A bounce or a complaint to its effects, if it is about a mail that was really sent."""
+
+from msgspec import Struct
 
 from postroom.clock import DAY
 from postroom.events import kinds
 from postroom.events.announce import announce
 from postroom.events.payload import Fate, News
-from postroom.mail import bounce
+from postroom.inward.attribute import About
 from postroom.mail.address import normalize
-from postroom.mail.bounce import RecipientReport, Report
-from postroom.mail.return_path import BouncePath
-from postroom.mailbox import attachments, documents, messages
+from postroom.mail.bounces.report import RecipientReport, Report
+from postroom.mailbox import attachments, documents, inboxes, messages
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
 from postroom.queue import deliveries, suppressions
@@ -18,74 +19,107 @@ from postroom.storage.database import Tx
 MAX_AGE = 7 * DAY
 
 
+class SentMail(Struct, frozen=True):
+    """A mail that a report is about, and the inbox that sent it."""
+
+    message: Message
+    inbox: Inbox
+
+
 def apply_report(
-    tx: Tx, inbox: Inbox, report: Report, path: BouncePath | None, base_url: str, now: int
+    tx: Tx, inbox: Inbox, report: Report, about: About | None, base_url: str, now: int
 ) -> list[str]:
-    """Gives the bells to ring. What matches no mail of ours has no effect: it may be forged."""
-    message = find_sent(tx, inbox, report, path, now)
-    if message is None:
+    """Gives the bells to ring. What proves to be about no mail of ours has no effect: it may be forged."""
+    sent = find_sent(tx, inbox, report, about, now)
+    if sent is None or report.kind == "other":
         return []
-    messages.lock(tx, message.id)
+    messages.lock(tx, sent.message.id)
+    recipients = deliveries.list_of_message(tx, sent.message.id)
+    if report.kind == "complaint":
+        blamed = find_blamed(recipients, report, about)
+        reason = report.feedback_type or "abuse"
+        return [bell for each in blamed for bell in apply_complaint(tx, sent, each, reason, base_url, now)]
     rung: list[str] = []
-    done: set[str] = set()
-    for reported in report.recipients:
-        delivery = find_delivery(tx, message, reported, path)
-        if delivery is not None and delivery.id not in done:
-            done.add(delivery.id)
-            rung += apply_to_recipient(tx, inbox, message, delivery, report.kind, reported, base_url, now)
+    for delivery, reported in match(recipients, report, about):
+        rung += apply_to_recipient(tx, sent, delivery, reported, base_url, now)
     return rung
 
 
-def find_sent(tx: Tx, inbox: Inbox, report: Report, path: BouncePath | None, now: int) -> Message | None:
-    """By the signed return path, else by our own Message-ID; only of this inbox, and not too old."""
-    if path is not None:
-        message = messages.find(tx, path.message_id)
-        return message if message is not None and message.inbox_id == inbox.id else None
-    if not report.original_message_id:
+def find_sent(tx: Tx, inbox: Inbox, report: Report, about: About | None, now: int) -> SentMail | None:
+    """By what the report proves, in the same account; a bounce also by our Message-ID, of this inbox."""
+    if about is not None:
+        message = messages.find(tx, about.message_id)
+        owner = None if message is None else inboxes.find(tx, message.inbox_id)
+        if message is None or owner is None or owner.account_id != inbox.account_id:
+            return None
+        return SentMail(message, owner)
+    if report.kind == "complaint" or not report.original_message_id:
         return None
-    return messages.find_outbound(tx, inbox.id, report.original_message_id, since=now - MAX_AGE)
+    found = messages.find_outbound(tx, inbox.id, report.original_message_id, since=now - MAX_AGE)
+    return None if found is None else SentMail(found, inbox)
 
 
-def find_delivery(
-    tx: Tx, message: Message, reported: RecipientReport, path: BouncePath | None
-) -> Delivery | None:
-    sent = deliveries.list_of_message(tx, message.id)
-    if path is not None:
-        return next((delivery for delivery in sent if delivery.position == path.recipient_index), None)
+def match(
+    sent: list[Delivery], report: Report, about: About | None
+) -> list[tuple[Delivery, RecipientReport]]:
+    """Each recipient of the mail with what is said of it; the failed first, since what they say counts."""
+    reported = sorted(report.recipients, key=lambda each: not each.is_failed)
+    if about is not None and about.position is not None:
+        return [(each, reported[0]) for each in at_position(sent, about.position) if reported]
+    found: dict[str, tuple[Delivery, RecipientReport]] = {}
+    for each in reported:
+        delivery = find_named(sent, each)
+        if delivery is not None:
+            found.setdefault(delivery.id, (delivery, each))
+    return list(found.values())
+
+
+def find_named(sent: list[Delivery], reported: RecipientReport) -> Delivery | None:
     named = {
         normalize(address) for address in (reported.final_recipient, reported.original_recipient) if address
     }
     return next((delivery for delivery in sent if normalize(delivery.target) in named), None)
 
 
+def at_position(sent: list[Delivery], position: int) -> list[Delivery]:
+    return [delivery for delivery in sent if delivery.position == position]
+
+
+def find_blamed(sent: list[Delivery], report: Report, about: About | None) -> list[Delivery]:
+    """Who complains: whom the path names, whom the report names, or the only one who got the mail."""
+    if about is not None and about.position is not None:
+        return at_position(sent, about.position)
+    if report.recipients:
+        named = (find_named(sent, each) for each in report.recipients)
+        return list({delivery.id: delivery for delivery in named if delivery is not None}.values())
+    return sent if len(sent) == 1 else []
+
+
+def apply_complaint(
+    tx: Tx, sent: SentMail, delivery: Delivery, reason: str, base_url: str, now: int
+) -> list[str]:
+    suppressions.add(tx, sent.inbox.account_id, delivery.target, suppressions.COMPLAINT, now)
+    return _tell(tx, sent, kinds.MESSAGE_COMPLAINED, Fate(delivery.target, reason), base_url, now)
+
+
 def apply_to_recipient(
-    tx: Tx,
-    inbox: Inbox,
-    message: Message,
-    delivery: Delivery,
-    kind: str,
-    reported: RecipientReport,
-    base_url: str,
-    now: int,
+    tx: Tx, sent: SentMail, delivery: Delivery, reported: RecipientReport, base_url: str, now: int
 ) -> list[str]:
-    reason = reported.diagnostic or reported.status or reported.action
-    fate = Fate(delivery.target, reason)
-    if kind == "complaint":
-        suppressions.add(tx, inbox.account_id, delivery.target, suppressions.COMPLAINT, now)
-        return _tell(tx, inbox, message, kinds.MESSAGE_COMPLAINED, fate, base_url, now)
-    if kind != "bounce" or not bounce.is_hard(reported.status, reported.diagnostic):
+    """What failed has bounced, whatever its status; a delay is only told to who asks."""
+    if not reported.is_failed:
+        if reported.action == "delayed":
+            deliveries.note_last_word(tx, delivery, reported.last_word)
         return []
-    if not deliveries.mark_bounced(tx, delivery, reason, now):
+    if not deliveries.mark_bounced(tx, delivery, reported.last_word, now):
         return []
-    if bounce.is_about_address(bounce.reply_code(reported.diagnostic), reported.status, reported.diagnostic):
-        suppressions.add(tx, inbox.account_id, delivery.target, suppressions.BOUNCE, now)
-    deliveries.settle(tx, message.id)
-    return _tell(tx, inbox, message, kinds.MESSAGE_BOUNCED, fate, base_url, now)
+    if reported.is_about_address:
+        suppressions.add(tx, sent.inbox.account_id, delivery.target, suppressions.BOUNCE, now)
+    deliveries.settle(tx, sent.message.id)
+    return _tell(tx, sent, kinds.MESSAGE_BOUNCED, Fate(delivery.target, reported.last_word), base_url, now)
 
 
-def _tell(
-    tx: Tx, inbox: Inbox, message: Message, kind: str, fate: Fate, base_url: str, now: int
-) -> list[str]:
+def _tell(tx: Tx, sent: SentMail, kind: str, fate: Fate, base_url: str, now: int) -> list[str]:
+    message, inbox = sent.message, sent.inbox
     files = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
     document = documents.decode(message.document)
     return announce(tx, News(inbox.account_id, inbox.pod_id, kind, document, files, now, fate), base_url)

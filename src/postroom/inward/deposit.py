@@ -4,25 +4,29 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, structs
 
 from postroom import ids
 from postroom.clock import to_iso
 from postroom.events.announce import announce_all
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
-from postroom.inward import admit, examine, review_answers
+from postroom.inward import admit, examine, review_answers, suspicion
 from postroom.inward.admit import Names
+from postroom.inward.attribute import About
 from postroom.inward.bounces import apply_report
 from postroom.inward.examine import Examination
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
+from postroom.inward.suspicion import Findings
 from postroom.mail.address import Address, mailbox_of, normalize
-from postroom.mail.bounce import Report
+from postroom.mail.bounces.report import Report
+from postroom.mail.category import Kind
+from postroom.mail.links import LinkDetail
 from postroom.mail.parse import ParsedMail
 from postroom.mail.return_path import BouncePath
-from postroom.mailbox import attachments, inboxes, indexing, messages, raw_mails, threads, usage
+from postroom.mailbox import attachments, inboxes, indexing, messages, raw_mails, related, threads, usage
 from postroom.mailbox.attachments import Attachment
-from postroom.mailbox.documents import Document, Verdicts
+from postroom.mailbox.documents import Appointment, Document, Verdicts
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND, RECEIVED, NewMessage
 from postroom.mailbox.threads import Thread
@@ -64,15 +68,20 @@ class ReadMail(Struct, frozen=True):
     body_text: str
     reply_text: str
     codes: list[str]
-    links: list[str]
+    link_details: list[LinkDetail]
     attachments: tuple[Attachment, ...]
     automated: bool
     verdicts: Verdicts
     content_hash: str  # "" for a mail without a Message-ID
     needs_examination: bool
     report: Report | None  # of a bounce or a complaint
+    returned: Report | None  # what it says as an answer to the return path it came to
+    kind: Kind
+    findings: Findings | None  # None: the examination will say
+    calendar: Appointment | None
     kept: raw_mails.Cut
     blob: str | None = None
+    about: About | None = None  # which sent mail the report proves to be about
     base_url: str = ""
     now: int = 0  # when it was taken over
 
@@ -221,6 +230,7 @@ def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox], kept_back: fro
         for handed in part
     ]
     count_late_starts(tx, copies)
+    copies = look_at_senders(tx, copies)
     started = [copy for copy in copies if copy.starts_thread]
     threads.add_all(tx, [copy.thread for copy in started])
     threads.add_participants(
@@ -228,7 +238,18 @@ def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox], kept_back: fro
     )
     messages.add_all(tx, [to_new_message(copy) for copy in copies])
     attachments.add_all(tx, [(copy.document.id, file) for copy in copies for file in copy.read.attachments])
-    inboxes.add_correspondents(
+    inside = [copy for copy in copies if not copy.is_kept_back]
+    related.note_all(tx, [to_placed(copy) for copy in inside])
+    for copy in inside:
+        threads.note_verdict(tx, copy.thread.id, copy.document.verdict)
+    admit.keep(tx, [(copy.document.id, to_names(copy.read.mail)) for copy in copies if copy.is_kept_back])
+    usage.count_all(tx, [copy.inbox.stores(stored_bytes(copy.read), copy.read.now) for copy in copies])
+    return copies
+
+
+def look_at_senders(tx: Tx, copies: list[Copy]) -> list[Copy]:
+    """Notes who wrote. One who is new may pass for another; of mail to be examined that is said later."""
+    new = inboxes.add_correspondents(
         tx,
         [
             (copy.inbox.id, copy.read.mail.from_address, not copy.read.needs_examination)
@@ -236,9 +257,20 @@ def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox], kept_back: fro
             if not copy.is_kept_back
         ],
     )
-    admit.keep(tx, [(copy.document.id, to_names(copy.read.mail)) for copy in copies if copy.is_kept_back])
-    usage.count_all(tx, [copy.inbox.stores(stored_bytes(copy.read), copy.read.now) for copy in copies])
-    return copies
+    return [
+        with_sender(tx, copy, copy.read.findings)
+        if copy.read.findings is not None and (copy.inbox.id, copy.read.mail.from_address) in new
+        else copy
+        for copy in copies
+    ]
+
+
+def with_sender(tx: Tx, copy: Copy, before: Findings) -> Copy:
+    known = inboxes.list_trusted(tx, copy.inbox.id, besides=copy.read.mail.from_address)
+    dmarc = copy.read.verdicts.dmarc if copy.read.arrival.peer_ip else suspicion.INSIDE
+    found = suspicion.with_sender(before, copy.read.mail, dmarc, known)
+    judged = structs.replace(copy.document, verdict=found.verdict, signals=found.signals)
+    return structs.replace(copy, document=judged)
 
 
 def put_outside(number: int, read: ReadMail, destination: Destination, inbox: Inbox) -> Copy:
@@ -273,6 +305,12 @@ def put_into_thread(tx: Tx, number: int, read: ReadMail, destination: Destinatio
     return Copy(number, read, destination.bounce_path, inbox, thread, joined is None, document)
 
 
+def to_placed(copy: Copy) -> related.Placed:
+    mail = copy.read.mail
+    names = related.names_of(mail.in_reply_to, mail.references)
+    return related.Placed(copy.inbox.id, copy.thread.id, mail.message_id, names)
+
+
 def count_late_starts(tx: Tx, copies: list[Copy]) -> None:
     """Threads that mails start because what they name is not here."""
     late = Counter(copy.inbox.id for copy in copies if copy.starts_thread and names_others(copy.read.mail))
@@ -294,10 +332,13 @@ def tell(tx: Tx, copies: list[Copy]) -> Iterator[tuple[int, list[str]]]:
 
 def follow_report(tx: Tx, copy: Copy) -> list[str]:
     """What a bounce or a complaint means for the mail that it is about."""
-    read = copy.read
-    if read.report is None:
+    read, path = copy.read, copy.bounce_path
+    report, about = read.report, read.about
+    if path is not None:
+        report, about = read.returned, About(path.message_id, path.recipient_index)
+    if report is None:
         return []
-    return apply_report(tx, copy.inbox, read.report, copy.bounce_path, read.base_url, read.now)
+    return apply_report(tx, copy.inbox, report, about, read.base_url, read.now)
 
 
 def to_new_message(copy: Copy) -> NewMessage:
@@ -350,7 +391,13 @@ def to_document(inbox: Inbox, thread: Thread, read: ReadMail, is_new_participant
         automated=read.automated,
         new_participant=is_new_participant,
         codes=read.codes,
-        links=read.links,
+        links=[link.url for link in read.link_details],
+        link_details=read.link_details,
+        category=read.kind.category,
+        auto_replyable=read.kind.auto_replyable,
+        verdict=None if read.findings is None else read.findings.verdict,
+        signals=[] if read.findings is None else read.findings.signals,
+        calendar=read.calendar or UNSET,
         parse_error=mail.parse_error or UNSET,
     )
 

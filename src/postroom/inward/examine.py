@@ -5,16 +5,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from msgspec import structs
+
 from postroom import log, pools
 from postroom.events.announce import announce
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
-from postroom.inward import admit
+from postroom.inward import admit, suspicion
+from postroom.inward.suspicion import Findings
 from postroom.mail.address import normalize, parse_list
 from postroom.mail.extraction import Extraction
 from postroom.mail.lookup import Lookup
 from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mailbox import attachments, inboxes, indexing, messages, raw_mails
+from postroom.mail.text import html_to_text
+from postroom.mailbox import attachments, documents, inboxes, indexing, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.messages import Message
@@ -105,6 +109,7 @@ class Extractor(Protocol):
 class Found:
     verdicts: Verdicts | None  # None: could not be found out
     attachments: list[Attachment]
+    findings: Findings
 
 
 async def examine_message(
@@ -116,10 +121,12 @@ async def examine_message(
         return
     files = (await resources.db.read(attachments.list_of_messages, [message.id])).get(message.id, [])
     try:
-        found = await find_out(resources, extractor, lookup, examination, files)
+        found = await find_out(resources, extractor, lookup, examination, message.inbox_id, files)
     except Exception:
         log.get().exception("a message could not be examined", message=message.id)
-        found = Found(None, [replace(file, extraction_method="failed") for file in files])
+        found = Found(
+            None, [replace(file, extraction_method="failed") for file in files], suspicion.NOT_EXAMINED
+        )
     bells = await resources.db.write(finish, message, found, resources.config.base_url, resources.now())
     resources.db.ring(*bells)
 
@@ -129,13 +136,23 @@ async def find_out(
     extractor: Extractor,
     lookup: Lookup,
     examination: Examination,
+    inbox_id: str,
     files: list[Attachment],
 ) -> Found:
     raw = await raw_mails.read(resources, examination.message_id, with_trace=False)
     mail = await pools.READING.run(parse_mail, raw)
-    return Found(
-        *await asyncio.gather(judge(raw, mail, examination, lookup), read_files(extractor, mail, files))
+    verdicts, texts = await asyncio.gather(
+        judge(raw, mail, examination, lookup), read_files(extractor, mail, files)
     )
+    known = await resources.db.read(inboxes.list_trusted, inbox_id)
+    dmarc = verdicts.dmarc if examination.peer_ip else suspicion.INSIDE
+    return Found(verdicts, texts, await pools.READING.run(look_for_signals, mail, texts, dmarc, known))
+
+
+def look_for_signals(
+    mail: ParsedMail, files: Sequence[Attachment], dmarc: str, known: Sequence[str]
+) -> Findings:
+    return suspicion.of_mail(mail, mail.body_text or html_to_text(mail.body_html), files, dmarc, known)
 
 
 def has_to_be_judged(mail: ParsedMail, peer_ip: str) -> bool:
@@ -193,7 +210,7 @@ def finish(tx: Tx, message: Message, found: Found, base_url: str, now: int) -> l
         return []
     for file in found.attachments:
         attachments.set_text(tx, message.id, file)
-    document = messages.set_verdicts(tx, message, found.verdicts)
+    document = set_findings(tx, message, found)
     indexing.enqueue_all(tx, [message.id])
     if message.is_blocked:
         return admit.decide(tx, inbox, message, document, base_url, now)
@@ -201,3 +218,16 @@ def finish(tx: Tx, message: Message, found: Found, base_url: str, now: int) -> l
         inboxes.add_correspondents(tx, [(inbox.id, sender_of(document), True)])
     news = News(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, document, found.attachments, now)
     return announce(tx, news, base_url)
+
+
+def set_findings(tx: Tx, message: Message, found: Found) -> Document:
+    document = documents.decode(message.document)
+    judged = structs.replace(
+        document,
+        auth=found.verdicts or document.auth,
+        verdict=found.findings.verdict,
+        signals=found.findings.signals,
+    )
+    messages.set_document(tx, judged)
+    threads.note_verdict(tx, message.thread_id, judged.verdict)
+    return judged

@@ -6,11 +6,17 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from postroom import pools
+from postroom.inward import suspicion
+from postroom.inward.appointment import read_appointment
+from postroom.inward.attribute import find_subject
 from postroom.inward.deposit import BODY_MAX_CHARACTERS, Arrival, ReadMail, deposit
 from postroom.inward.examine import has_to_be_judged, unjudged
-from postroom.mail import bounce, effort, findings, reply, text
+from postroom.mail import codes, effort, links, reply, text
+from postroom.mail.bounces.read import may_be_report, read_report, read_returned
+from postroom.mail.bounces.report import Report
+from postroom.mail.category import categorize
 from postroom.mail.extraction import MAX_CONTENT_BYTES
-from postroom.mail.parse import ParsedAttachment, parse_mail
+from postroom.mail.parse import ParsedAttachment, ParsedMail, parse_mail
 from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.resources import Resources
@@ -18,6 +24,7 @@ from postroom.resources import Resources
 AT_ONCE_BYTES = 32 * 1024  # beside all else that a process does
 AT_ONCE_IN_WORKER_BYTES = 256 * 1024
 MAX_HOPS = 50
+FAILURES = ("bounce", "delay")
 
 
 class TooManyHops(Exception):
@@ -64,6 +71,7 @@ async def place(resources: Resources, read: ReadMail) -> ReadMail:
         read,
         kept=raw_mails.Cut(b"") if blob else read.kept,
         blob=blob,
+        about=await find_subject(resources, read.report),
         base_url=resources.config.base_url,
         now=resources.now(),
     )
@@ -74,22 +82,40 @@ def read_mail(arrival: Arrival) -> ReadMail:
     mail = parse_mail(arrival.raw)
     if mail.received_count > MAX_HOPS:
         raise TooManyHops
-    body_text = text.visible(mail.body_text or text.html_to_text(mail.body_html))[:BODY_MAX_CHARACTERS]
+    shown = mail.body_text or text.html_to_text(mail.body_html)
+    body_text = text.visible(shown)[:BODY_MAX_CHARACTERS]
     html = mail.body_html[:BODY_MAX_CHARACTERS]
     files = tuple(_describe(position, file) for position, file in enumerate(mail.attachments))
+    needs_examination = has_to_be_judged(mail, arrival.peer_ip) or any(map(is_unread, files))
+    report = _report(arrival, mail)
+    returned = read_returned(arrival.raw) if _is_returned(arrival) else None
     return ReadMail(
         arrival=replace(arrival, raw=b""),
         mail=replace(mail, body_text="", attachments=()),  # as they stand below, and no second time
         body_text=body_text,
-        reply_text=reply.reply_text(body_text),
-        codes=list(findings.codes(body_text)),
-        links=list(findings.links(body_text, mail.body_html)),
+        reply_text=reply.reply_text(body_text, mail.subject),
+        codes=list(codes.codes(f"{mail.subject}\n\n{body_text}")),
+        link_details=links.link_details(
+            body_text, mail.body_html, links.unsubscribe_targets(mail.list_unsubscribe)
+        ),
         attachments=files,
         automated=mail.automated or (arrival.mail_from == "" and arrival.peer_ip != ""),
         verdicts=unjudged(mail, arrival.peer_ip),
         content_hash=content_hash(arrival) if mail.message_id else "",
-        needs_examination=has_to_be_judged(mail, arrival.peer_ip) or any(map(is_unread, files)),
-        report=bounce.read_report(arrival.raw) if mail.report_type or arrival.mail_from == "" else None,
+        needs_examination=needs_examination,
+        report=report,
+        returned=returned,
+        kind=categorize(
+            mail.signs,
+            from_address=mail.from_address,
+            mail_from=arrival.mail_from,
+            report_type=mail.report_type,
+            is_bounce=any(each is not None and each.kind in FAILURES for each in (report, returned)),
+        ),
+        findings=None
+        if needs_examination
+        else suspicion.of_text(mail, shown, suspicion.INSIDE if arrival.peer_ip == "" else "none"),
+        calendar=read_appointment(mail),
         kept=raw_mails.cut(arrival.trace + arrival.raw, body_text, html),
     )
 
@@ -99,6 +125,15 @@ def content_hash(arrival: Arrival) -> str:
     hashed = hashlib.sha256(arrival.mail_from.encode(errors="surrogateescape") + b"\0")
     hashed.update(arrival.raw)
     return hashed.hexdigest()
+
+
+def _report(arrival: Arrival, mail: ParsedMail) -> Report | None:
+    return read_report(arrival.raw, arrival.mail_from) if may_be_report(mail, arrival.mail_from) else None
+
+
+def _is_returned(arrival: Arrival) -> bool:
+    """Whether it came to the signed return path of a mail that was sent."""
+    return any(destination.bounce_path is not None for destination in arrival.destinations)
 
 
 def _describe(position: int, file: ParsedAttachment) -> Attachment:

@@ -16,6 +16,7 @@ MAX_REFERENCES = 200
 MAX_SENDERS = 50
 MAX_IN_REPLY_TO = 20
 MAX_CONTENT_ID_LENGTH = 500
+MAX_UNSUBSCRIBE_LENGTH = 4_000
 
 _BULK = frozenset(("bulk", "list", "junk", "auto_reply"))
 _EMBEDDED_MAIL = frozenset(("message/rfc822", "message/global"))
@@ -53,6 +54,7 @@ class ParsedMail(Struct, frozen=True):
     received_count: int
     has_dkim_signature: bool
     report_type: str
+    list_unsubscribe: str
     parse_error: str
 
 
@@ -112,6 +114,7 @@ def _assembled(fields: Headers, content: _Content) -> ParsedMail:
         received_count=fields.count("received"),
         has_dkim_signature=fields.count("dkim-signature") > 0,
         report_type=_report_type(fields.text("content-type")),
+        list_unsubscribe=fields.text("list-unsubscribe")[:MAX_UNSUBSCRIBE_LENGTH],
         parse_error="; ".join(dict.fromkeys(content.notes)),
     )
 

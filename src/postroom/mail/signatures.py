@@ -69,6 +69,19 @@ def overall(verdicts: tuple[SignatureVerdict, ...]) -> str:
     return next((word for word in ("pass", "temperror", "fail", "permerror") if word in words), "none")
 
 
+def claimed_domains(mail: SplitMail) -> list[str]:
+    """The domains that the topmost signatures name, whether or not they are valid."""
+    named = [_claimed_domain(field) for field in mail.named("dkim-signature")[:MAX_SIGNATURES]]
+    return [domain for domain in dict.fromkeys(named) if domain is not None]
+
+
+def _claimed_domain(field: Field) -> str | None:
+    try:
+        return ascii_domain(_tags(field)["d"])
+    except _Refused:
+        return None
+
+
 def _check(
     field: Field, mail: SplitMail, digests: dict[str, tuple[bytes, int]], lookup: TimedLookup, now: float
 ) -> SignatureVerdict:

@@ -3,15 +3,22 @@
 The reply text is nearly always a piece of the text. Then the row keeps where it is, and no second copy of it.
 """
 
+from typing import Literal
+
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from postroom.mail.category import Category
+from postroom.mail.links import LinkDetail
 from postroom.storage.database import Row
 
 COLUMNS = "document, reply_at, reply_bytes"
 Columns = tuple[bytes, int | None, int | None]
 
 _BODY_KEY, _REPLY_KEY = b'"bodyText":"', b'"replyText":"'
+
+
+Verdict = Literal["clean", "suspicious", "malicious"]
 
 
 class Verdicts(Struct, frozen=True):
@@ -21,6 +28,36 @@ class Verdicts(Struct, frozen=True):
     dkim: str
     dmarc: str
     domain: str
+
+
+class Signal(Struct, frozen=True):
+    """A rule that speaks against a mail: why, and by which words of it."""
+
+    name: str
+    weight: int
+    reason: str
+    excerpt: str
+
+
+class Appointment(Struct, rename="camel", frozen=True):
+    """`start` and `end` are as written (ISO 8601); the moments are known if the zone is."""
+
+    method: str
+    uid: str
+    summary: str
+    start: str
+    end: str
+    start_at: str | None
+    end_at: str | None
+    all_day: bool
+    time_zone: str
+    location: str
+    organizer: str
+    attendees: list[str]
+    attendee_count: int
+    answer_expected: bool
+    recurrence: str
+    status: str
 
 
 class Document(Struct, rename="camel", frozen=True):
@@ -46,6 +83,12 @@ class Document(Struct, rename="camel", frozen=True):
     new_participant: bool
     codes: list[str]
     links: list[str]
+    link_details: list[LinkDetail] = []
+    category: Category | None = None  # of mail that came in, like all below
+    auto_replyable: bool = False
+    verdict: Verdict | None = None  # None: not examined yet
+    signals: list[Signal] = []
+    calendar: Appointment | UnsetType = UNSET
     parse_error: str | UnsetType = UNSET
     metadata: dict[str, str] | UnsetType = UNSET  # of the sender's, never sent
 

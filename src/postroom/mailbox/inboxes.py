@@ -22,6 +22,8 @@ RESERVED_NAMES = {
     *("root", "admin", "noreply", "no-reply"),
 }
 
+KNOWN_LIMIT = 300
+
 _mailbox_name = re.compile(MAILBOX_NAME[1:-1])
 
 
@@ -236,18 +238,34 @@ def find(tx: Tx, inbox_id: str) -> Inbox | None:
     return None if row is None else Inbox.from_row(row)
 
 
-def add_correspondents(tx: Tx, found: Iterable[tuple[str, str, bool]]) -> None:
-    """Inbox, address, and whether the mail is known to be genuine. Who wrote to an inbox is no stranger."""
-    tx.many(
+def add_correspondents(tx: Tx, found: Iterable[tuple[str, str, bool]]) -> set[tuple[str, str]]:
+    """Inbox, address, and whether the mail is known to be genuine. Who wrote to an inbox is no stranger.
+
+    Gives those pairs of which the address is new to the inbox, or genuine for the first time.
+    """
+    rows = tx.many(
         "insert into correspondents (inbox_id, address, is_trusted) values :rows"
         " on conflict (inbox_id, address) do update set is_trusted = 1"
-        " where excluded.is_trusted = 1 and correspondents.is_trusted = 0",
+        " where excluded.is_trusted = 1 and correspondents.is_trusted = 0 returning inbox_id, address",
         [(*pair, trusted) for pair, trusted in sorted(_most_trusted(found).items())],
     )
+    return {(row["inbox_id"], row["address"]) for row in rows}
 
 
 def _most_trusted(found: Iterable[tuple[str, str, bool]]) -> dict[tuple[str, str], int]:
     return {(inbox_id, address): int(trusted) for inbox_id, address, trusted in sorted(found)}
+
+
+def list_trusted(tx: Tx, inbox_id: str, besides: str = "") -> tuple[str, ...]:
+    """Some of those who wrote to the inbox, without one address: enough to notice who resembles them."""
+    rows = tx.all(
+        "select address from correspondents where inbox_id = :inbox_id and is_trusted = 1"
+        " and address <> :besides order by address limit :limit",
+        inbox_id=inbox_id,
+        besides=besides,
+        limit=KNOWN_LIMIT,
+    )
+    return tuple(row["address"] for row in rows)
 
 
 def find_correspondents(

@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 from postroom.mailbox import attachments, holds
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.holds import Hold
-from postroom.mailbox.messages import Message, Slice
+from postroom.mailbox.messages import RECEIVED, Message, Slice
 from postroom.storage.database import Tx
 from postroom.storage.pages import PAGE_BYTES
 
@@ -62,9 +62,15 @@ def _complete(message: Message, files: Sequence[Attachment], hold: Hold | None, 
     why = b"" if hold is None else b',"hold":%s' % msgspec.json.encode(holds.show(hold))
     why += b',"captured":true' if message.is_captured else b""
     blocked = b"true" if message.is_blocked else b"false"
-    return b'%s,"status":"%s","blocked":%s%s,"attachments":%s}' % (
-        *(message.document[:-1], message.status.encode(), blocked, why, shown),
+    are_read = b"true" if _are_read(message, files) else b"false"
+    return b'%s,"status":"%s","blocked":%s%s,"attachmentsRead":%s,"attachments":%s}' % (
+        *(message.document[:-1], message.status.encode(), blocked, why, are_read, shown),
     )
+
+
+def _are_read(message: Message, files: Sequence[Attachment]) -> bool:
+    """Whether the text of each file is there, or why there is none. Files that are sent are not read."""
+    return message.status != RECEIVED or all(file.extraction_method is not None for file in files)
 
 
 def _show(message_id: str, file: Attachment, links: Links) -> ShownAttachment:

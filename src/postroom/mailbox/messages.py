@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
 from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
 from postroom.mailbox import documents
-from postroom.mailbox.documents import Document, Verdicts
+from postroom.mailbox.documents import Document
 from postroom.storage import pages
 from postroom.storage.database import Row, Tx, one_of
 
@@ -135,16 +134,6 @@ def _to_row(new: NewMessage) -> tuple[object, ...]:
         new.key_id,
         *documents.to_columns(document),
     )
-
-
-def set_verdicts(tx: Tx, message: Message, verdicts: Verdicts | None) -> Document:
-    """None leaves them as they were."""
-    document = documents.decode(message.document)
-    if verdicts is None:
-        return document
-    judged = msgspec.structs.replace(document, auth=verdicts)
-    set_document(tx, judged)
-    return judged
 
 
 def set_document(tx: Tx, document: Document) -> None:

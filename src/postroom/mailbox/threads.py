@@ -243,5 +243,11 @@ def is_risky(tx: Tx, thread_id: str) -> bool:
     return row is not None and bool(row["is_risky"])
 
 
+def note_verdict(tx: Tx, thread_id: str, verdict: str | None) -> None:
+    """A thread is risky from the first message that is judged other than clean."""
+    if verdict not in (None, "clean"):
+        mark_risky(tx, thread_id)
+
+
 def mark_risky(tx: Tx, thread_id: str) -> None:
     tx.run("update threads set is_risky = 1 where id = :id and is_risky = 0", id=thread_id)

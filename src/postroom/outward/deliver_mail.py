@@ -14,8 +14,9 @@ from postroom.events.payload import Fate, News
 from postroom.inward import review_answers
 from postroom.inward.deposit import Arrival, Destination, deposit
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
-from postroom.mail import bounce, return_path, review_path, simulator
+from postroom.mail import return_path, review_path, simulator
 from postroom.mail.address import mailbox_of
+from postroom.mail.bounces import reasons
 from postroom.mail.content_hash import content_hash
 from postroom.mailbox import attachments, documents, holds, inboxes, messages, raw_mails
 from postroom.mailbox.holds import Hold
@@ -307,7 +308,7 @@ def record_failure(
     delivery = job.delivery
     if not deliveries.finish(tx, delivery, deliveries.FAILED, error.code, reply, now):
         return []
-    if error.permanent and bounce.is_about_address(error.code, error.enhanced or None, error.reason):
+    if error.permanent and reasons.is_about_address(error.code, error.enhanced or None, error.reason):
         suppressions.add(tx, delivery.account_id, delivery.target, suppressions.BOUNCE, now)
     deliveries.settle(tx, job.message.id)
     return tell(tx, job, kinds.MESSAGE_FAILED, Fate(delivery.target, reply), base_url, now)

@@ -308,6 +308,15 @@ def mark_bounced(tx: Tx, delivery: Delivery, reason: str, now: int) -> bool:
     return changed == 1
 
 
+def note_last_word(tx: Tx, delivery: Delivery, words: str) -> None:
+    """What a server on the way says of a mail that is neither there nor lost."""
+    tx.run(
+        "update deliveries set last_reply = :words where id = :id and state in ('pending', 'delivered')",
+        words=words,
+        id=delivery.id,
+    )
+
+
 def settle(tx: Tx, message_id: str) -> str | None:
     """Sets the message's status as the states of its recipients demand. Gives it when it is new."""
     states = {delivery.state for delivery in list_of_message(tx, message_id)}

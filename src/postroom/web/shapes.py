@@ -70,9 +70,10 @@ class Thread(Struct, rename="camel", frozen=True):
     message_count: int
     created_at: Timestamp
     labels: list[str]
+    related_thread_ids: list[str]
 
     @classmethod
-    def of(cls, thread: threads.Thread, labels: Sequence[str]) -> "Thread":
+    def of(cls, thread: threads.Thread, labels: Sequence[str], related: Sequence[str]) -> "Thread":
         return cls(
             id=thread.id,
             inbox_id=thread.inbox_id,
@@ -82,6 +83,7 @@ class Thread(Struct, rename="camel", frozen=True):
             message_count=thread.message_count,
             created_at=to_iso(thread.created_at),
             labels=list(labels),
+            related_thread_ids=list(related),
         )
 
 
@@ -99,11 +101,12 @@ class ChangedThread(Struct, rename="camel", frozen=True):
     message_count: int
     created_at: Timestamp
     labels: list[str]
+    related_thread_ids: list[str]
     ok: bool = True
 
     @classmethod
-    def of(cls, thread: threads.Thread, labels: Sequence[str]) -> "ChangedThread":
-        shown = Thread.of(thread, labels)
+    def of(cls, thread: threads.Thread, labels: Sequence[str], related: Sequence[str]) -> "ChangedThread":
+        shown = Thread.of(thread, labels, related)
         return cls(*(getattr(shown, name) for name in shown.__struct_fields__))
 
 
@@ -139,6 +142,7 @@ Message = msgspec.defstruct(
         *((item.name, item.type, item.default) for item in msgspec.structs.fields(Document)),
         ("status", Literal["pending", "sent", "received", "failed"]),
         ("blocked", bool),
+        ("attachments_read", bool),
         ("attachments", list[ShownAttachment]),
         ("recipients", list[ShownRecipient] | UnsetType, UNSET),
         ("hold", ShownHold | UnsetType, UNSET),
@@ -171,10 +175,13 @@ class ThreadMessages(Struct, rename="camel", frozen=True):
     is_read: bool
     data: RawMessages
     total: int
+    related_thread_ids: list[str]
     truncated: Truncated | UnsetType = UNSET
 
     @classmethod
-    def of(cls, thread: threads.Thread, documents: list[bytes], is_cut: bool) -> "ThreadMessages":
+    def of(
+        cls, thread: threads.Thread, documents: list[bytes], related: Sequence[str], is_cut: bool
+    ) -> "ThreadMessages":
         return cls(
             thread_id=thread.id,
             inbox_id=thread.inbox_id,
@@ -183,6 +190,7 @@ class ThreadMessages(Struct, rename="camel", frozen=True):
             data=[Raw(document) for document in documents],
             total=thread.message_count,
             truncated=is_cut or UNSET,
+            related_thread_ids=list(related),
         )
 
 

@@ -92,8 +92,14 @@ def _head(message: "Message") -> list[tuple[str, str]]:
         ("status", message.status),
         ("hold", "" if message.hold is None else message.hold.state),
         ("sender checks", _checks(message)),
+        ("kind", message.category or ""),
+        ("verdict", _verdict(message)),
         ("codes", ", ".join(message.codes)),
     ]
+    pairs += [
+        (link.purpose, link.url) for link in message.link_details if link.purpose in ("verify", "signin")
+    ]
+    pairs += [("appointment", _appointment(message))]
     pairs += [
         ("attachment", f"{file.filename} ({output.size(file.size_bytes)})") for file in message.attachments
     ]
@@ -103,6 +109,25 @@ def _head(message: "Message") -> list[tuple[str, str]]:
     ]
     pairs += [("metadata", f"{name}={value}") for name, value in message.metadata.items()]
     return [(name, value) for name, value in pairs if value]
+
+
+def _verdict(message: "Message") -> str:
+    """What speaks against it, with the words that do."""
+    if message.direction == "outbound" or message.verdict == "":
+        return ""
+    if message.verdict is None:
+        return "not examined yet"
+    why = "; ".join(f"{signal.reason} ({signal.excerpt})" for signal in message.signals)
+    return f"{message.verdict}: {why}" if message.is_flagged else message.verdict
+
+
+def _appointment(message: "Message") -> str:
+    found = message.calendar
+    if found is None:
+        return ""
+    answer = "an answer is expected" if found.answer_expected else ""
+    parts = (found.summary, f"{found.start} to {found.end}", found.location, found.organizer, answer)
+    return ", ".join(part for part in parts if part)
 
 
 def _checks(message: "Message") -> str:

@@ -104,6 +104,7 @@ def _show_threads(page: "Page[Thread]", *, is_filtered: bool) -> None:
 def _show_thread(thread: "Thread") -> None:
     pairs = [("id", thread.id), ("subject", thread.subject), ("state", _flag(thread) or "read")]
     pairs += [("labels", ", ".join(thread.labels))] if thread.labels else []
+    pairs += [("related", related_id) for related_id in thread.related_thread_ids]
     output.print_human(output.record(pairs))
 
 
@@ -113,6 +114,8 @@ def _show_conversation(page: "ThreadMessages") -> None:
             output.print_human("─" * 40)
         show_message(message)
     output.note_rest(page)
+    if page.related_thread_ids:
+        output.note(f"Related threads: {', '.join(page.related_thread_ids)}")
 
 
 def _flag(thread: "Thread") -> str:

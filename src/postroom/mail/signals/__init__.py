@@ -1,6 +1,6 @@
 """What speaks against a mail: named rules, each with its excerpt, and the verdict they add up to."""
 
-from postroom.mail.signals.examination import Findings, Subject, examine
+from postroom.mail.signals.examination import Findings, Subject, examine, examine_sender
 from postroom.mail.signals.rules import RULES, Rule, Signal, Verdict
 
-__all__ = ["RULES", "Findings", "Rule", "Signal", "Subject", "Verdict", "examine"]
+__all__ = ["RULES", "Findings", "Rule", "Signal", "Subject", "Verdict", "examine", "examine_sender"]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from postroom.mail.signals import characters, markup, payloads, senders, wording
-from postroom.mail.signals.folding import Passage, bounded, mixed_word, passage
+from postroom.mail.signals.folding import Passage, bounded, mixed_word
 from postroom.mail.signals.rules import BY_NAME, Signal, Verdict, verdict_of
 
 MAX_EXCERPT_CHARS = 200
@@ -23,8 +23,8 @@ ROLE_MARKERS = (
     "<function_calls>", "developer mode enabled", "you are now dan", "you are now in developer mode",
     "\nassistant: ", "\nsystem: ",
 )  # fmt: skip
-# Each marker has one of these, and few mails do.
-SIGNS_OF_MARKERS = ("<", "[", "###", "system", "assistant:", "you are now", "developer mode")
+# Each marker has one of these in a word, and few mails do.
+SIGNS_OF_MARKERS = ("<", "[", "###", "system", "assistant:", "developer", "dan")
 SUBJECT_OF_ATTACKS = (
     "prompt injection", "prompt-injection", "prompt injections", "jailbreak", "chat template", "tokenizer",
     "tokeniser", "inyeccion de prompt", "injecao de prompt", "injection de prompt", "iniezione di prompt",
@@ -56,8 +56,20 @@ def examine(subject: Subject) -> Findings:
     found: dict[str, str] = {}
     for name, excerpt in _all(subject):
         found.setdefault(name, excerpt)
-    if found and subject.body_html:
-        for excerpt in markup.misleading_links(subject.body_html):
+    return _concluded(found, subject.body_html)
+
+
+def examine_sender(before: Findings, subject: Subject) -> Findings:
+    """What was found before, and what the sender adds now that its correspondents are known."""
+    found = {signal.name: signal.excerpt for signal in before.signals}
+    for name, excerpt in senders.findings(senders.Sender(subject.from_addr, subject.dmarc), subject.known):
+        found.setdefault(name, excerpt)
+    return before if len(found) == len(before.signals) else _concluded(found, subject.body_html)
+
+
+def _concluded(found: dict[str, str], body_html: str) -> Findings:
+    if found and body_html:
+        for excerpt in markup.misleading_links(body_html):
             found.setdefault("misleading_link", excerpt)
     signals = tuple(_signal(name, found[name]) for name in BY_NAME if name in found)
     return Findings(verdict_of(signals), signals)
@@ -65,17 +77,18 @@ def examine(subject: Subject) -> Findings:
 
 def _signal(name: str, excerpt: str) -> Signal:
     shown = "".join(letter if letter.isprintable() else " " for letter in excerpt[: 2 * MAX_EXCERPT_CHARS])
-    return Signal(name, BY_NAME[name].weight, " ".join(shown.split())[:MAX_EXCERPT_CHARS])
+    rule = BY_NAME[name]
+    return Signal(name, rule.weight, " ".join(shown.split())[:MAX_EXCERPT_CHARS], rule.reason)
 
 
 def _all(subject: Subject) -> Iterator[tuple[str, str]]:
     body = f"{subject.subject}\n\n{subject.body_text}"
-    text = passage(body)
+    text = Passage(body)
     shown = set()
     for name, excerpt in _said(text):
         shown.add(name)
         yield name, excerpt
-    if word := mixed_word(text.plain):
+    if not text.is_ascii and (word := mixed_word(text.plain)):
         yield "lookalike_letters", word
     yield from _of_invisible(bounded(body))
     yield from _encoded(text)
@@ -92,7 +105,7 @@ def _said(text: Passage) -> Iterator[tuple[str, str]]:
             yield "quoted_instructions" if is_quoted else hit.rule, text.shown[hit.start : hit.end]
             if not is_quoted:
                 break
-    if not any(sign in text.folded for sign in SIGNS_OF_MARKERS):
+    if not any(sign in text.vocabulary for sign in SIGNS_OF_MARKERS):
         return
     for marker in ROLE_MARKERS:
         if (place := text.folded.find(marker)) >= 0:
@@ -123,20 +136,20 @@ def _of_invisible(text: str) -> Iterator[tuple[str, str]]:
 
 def _instructions(rule: str, text: str) -> Iterator[tuple[str, str]]:
     """The rule, if the text says anything that the rules about wording look for."""
-    for _, excerpt in _said(passage(text)):
+    for _, excerpt in _said(Passage(text)):
         yield rule, excerpt
         return
 
 
 def _encoded(text: Passage) -> Iterator[tuple[str, str]]:
-    if decoded := payloads.decoded(text.shown, text.folded):
+    if decoded := payloads.decoded(text):
         yield from _instructions("encoded_instructions", decoded)
 
 
 def _of_html(html: str, body_text: str, shown: set[str]) -> Iterator[tuple[str, str]]:
     """What the HTML says and the text does not: the text is what the HTML shows, or another body."""
     words = markup.words_beside(html, body_text)
-    for name, excerpt in _said(passage(words, MAX_BESIDE_CHARS)):
+    for name, excerpt in _said(Passage(words, MAX_BESIDE_CHARS)):
         if name not in shown and name != "quoted_instructions":
             yield "hidden_instructions", excerpt
     yield from _of_invisible(bounded(words, MAX_BESIDE_CHARS))
@@ -148,6 +161,6 @@ def _of_attachments(subject: Subject) -> Iterator[tuple[str, str]]:
     names = "\n\n".join(subject.attachment_names[:MAX_ATTACHMENTS])
     texts = "\n\n".join(text[:MAX_ATTACHMENT_CHARS] for text in subject.attachment_texts[:MAX_ATTACHMENTS])
     if names or texts:
-        text = passage(f"{names}\n\n{texts}", MAX_BESIDE_CHARS)
+        text = Passage(f"{names}\n\n{texts}", MAX_BESIDE_CHARS)
         yield from _said(text)
         yield from _encoded(text)

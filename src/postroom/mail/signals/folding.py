@@ -3,9 +3,8 @@
 
 import re
 import unicodedata
+from functools import cached_property
 from itertools import islice
-
-from msgspec import Struct
 
 MAX_CHARS = 8_000
 MAX_MIXED_WORDS = 200
@@ -32,18 +31,37 @@ _LATIN = re.compile(r"[a-z]")
 _OTHER = re.compile(r"[\u0370-\u052f]")
 
 
-class Passage(Struct, frozen=True):
-    """A text as it is shown, a line a paragraph; its letters in plain form; its words in one script."""
+class Passage:
+    """A text in the forms that rules need, each made when one asks for it: most mails need words alone."""
 
-    shown: str
-    plain: str
-    folded: str
+    def __init__(self, text: str, limit: int = MAX_CHARS) -> None:
+        self._text = bounded(text, limit)
+        self.is_ascii = self._text.isascii()
 
+    @cached_property
+    def shown(self) -> str:
+        """As it is shown, a line a paragraph."""
+        return _shown(self._text)
 
-def passage(text: str, limit: int = MAX_CHARS) -> Passage:
-    shown = _shown(bounded(text, limit))
-    plain = plain_letters(shown)
-    return Passage(shown, plain, _in_one_script(plain))
+    @cached_property
+    def plain(self) -> str:
+        """As shown, with its letters in plain form."""
+        return plain_letters(self.shown)
+
+    @cached_property
+    def folded(self) -> str:
+        """In plain form, each word in one script."""
+        return _in_one_script(self.plain)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Those between spaces of the folded text, each once: most words of a text occur again."""
+        return frozenset((self._text.lower() if self.is_ascii else self.folded).split())
+
+    @cached_property
+    def vocabulary(self) -> str:
+        """All words in some order: what has no space in it is found here, and sooner than in the text."""
+        return " ".join(self.words)
 
 
 def bounded(text: str, limit: int = MAX_CHARS) -> str:

@@ -19,6 +19,7 @@ LANGUAGES = (*GERMANIC, *ROMANCE, *LATIN, *EASTERN, *ASIAN)
 WORD = re.compile(r"\w+")
 # Words are looked up by so many of their first letters.
 KEY_CHARS = 4
+BEGINNING = re.compile(rf"(?<!\w)\w{{1,{KEY_CHARS}}}")
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789_абвгдежзийклмнопрстуфхцчшщъыьэюя"
 _NOT = ("don't ", "do not ", "not ", "n't ", "nicht ", "ne ", "no ", "nao ", "non ", "niet ", "nie ", "не ")

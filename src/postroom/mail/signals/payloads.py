@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from urllib.parse import unquote_plus
 
+from postroom.mail.signals.folding import Passage
+
 MAX_RUNS = 8
 MAX_RUN_CHARS = 1_500
 MAX_LONG_WORDS_CHARS = 6_000
@@ -16,6 +18,7 @@ MAX_DECODED_CHARS = 4_000
 MOST_NOISE = 0.1
 FEWEST_WORD_CHARS = 24
 FEWEST_PAIRS = 16
+FEWEST_DIFFERENT_PAIRS = 5
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{28,}+(?:\n[A-Za-z0-9+/_-]{4,}+)*+")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ :,\n]{0,2}){16,}+")
@@ -23,30 +26,39 @@ _HEX_NOISE = re.compile(r"0x|\\x|[ :,\n]")
 _PERCENT = re.compile(r"(?<![\w.~%])[\w.~!'()*+-]{0,40}(?:%[0-9A-Fa-f]{2}[\w.~!'()*+-]{0,20}+){4,}+")
 _REFERENCES = re.compile(r"(?:&#[xX]?[0-9A-Fa-f]{2,6};){8,}+")
 _ESCAPES = re.compile(r"(?:\\u[0-9A-Fa-f]{4}){8,}+")
+_HEX_PAIRS = frozenset(f"{number:02x}" for number in range(256))
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd]")
 # What "instruction", "prompt", "password", "forward" and "ignore" look like in rot13, and backwards.
 _ROT13 = ("vafgehpgvba", "cebzcg", "cnffjbeq", "sbejneq", "vtaber")
 _REVERSED = ("noitcurtsni", "tpmorp", "drowssap", "drawrof", "erongi")
 
 
-def decoded(text: str, folded: str) -> str:
+def decoded(text: Passage) -> str:
     """What the text holds in other encodings, as far as it is readable, a paragraph each."""
-    return "\n\n".join(_all(text, folded))[:MAX_DECODED_CHARS]
+    return "\n\n".join(_all(text))[:MAX_DECODED_CHARS]
 
 
-def _all(text: str, folded: str) -> Iterator[str]:
-    words = text.split()
-    long_words = "\n".join(word for word in words if len(word) >= FEWEST_WORD_CHARS)[:MAX_LONG_WORDS_CHARS]
-    if long_words:
+def _all(text: Passage) -> Iterator[str]:
+    if max(map(len, text.words), default=0) >= FEWEST_WORD_CHARS:
+        long = [word for word in text.shown.split() if len(word) >= FEWEST_WORD_CHARS]
+        long_words = "\n".join(long)[:MAX_LONG_WORDS_CHARS]
         yield from _runs(_BASE64, long_words, _from_base64)
         yield from _runs(_HEX, long_words, _from_hex)
         yield from _runs(_PERCENT, long_words, unquote_plus)
         yield from _runs(_REFERENCES, long_words, html.unescape)
         yield from _runs(_ESCAPES, long_words, _from_escapes)
-    pairs = " ".join(word for word in words if len(word) == 2 or word[:2] in ("0x", "\\x"))
+    pairs = " ".join(_pairs(text))
     if len(pairs) >= 3 * FEWEST_PAIRS - 1:
         yield from _runs(_HEX, pairs[:MAX_LONG_WORDS_CHARS], _from_hex)
-    yield from _turned(folded)
+    yield from _turned(text)
+
+
+def _pairs(text: Passage) -> list[str]:
+    """Words of two letters and those marked as hexadecimal, if there are digits enough to spell a text."""
+    has_marks = "0x" in text.vocabulary or "\\x" in text.vocabulary
+    if not has_marks and len(text.words & _HEX_PAIRS) < FEWEST_DIFFERENT_PAIRS:
+        return []
+    return [word for word in text.shown.split() if len(word) == 2 or word[:2] in ("0x", "\\x")]
 
 
 def _runs(pattern: re.Pattern[str], text: str, decode: Callable[[str], str]) -> Iterator[str]:
@@ -80,12 +92,12 @@ def _readable(content: bytes) -> str:
     return text if len(_CONTROL.findall(text)) <= MOST_NOISE * len(text) else ""
 
 
-def _turned(folded: str) -> Iterator[str]:
+def _turned(text: Passage) -> Iterator[str]:
     for words, turn in ((_ROT13, _rot13), (_REVERSED, _backwards)):
-        places = [place for word in words if (place := folded.find(word)) >= 0]
+        places = [text.folded.find(word) for word in words if word in text.vocabulary]
         if places:
             first = min(places)
-            yield turn(folded[max(0, first - 300) : first + 700])
+            yield turn(text.folded[max(0, first - 300) : first + 700])
 
 
 def _rot13(text: str) -> str:

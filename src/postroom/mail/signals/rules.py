@@ -46,6 +46,7 @@ class Signal(Struct, frozen=True):
     name: str
     weight: int
     excerpt: str
+    reason: str = ""
 
 
 def verdict_of(signals: Iterable[Signal]) -> Verdict:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from postroom.mail.signals.folding import Passage
-from postroom.mail.signals.lexicon import KEY_CHARS, SCRIPTS, WORD, Near, Wording, wordings
+from postroom.mail.signals.lexicon import BEGINNING, SCRIPTS, Near, Wording, wordings
 
 MAX_SENTENCE_CHARS = 300
 SENTENCE_OVERLAP = 100
@@ -30,18 +30,18 @@ class Hit(Struct, frozen=True):
 
 def hits_by_rule(passage: Passage) -> Iterator[Iterator[Hit]]:
     """For each rule of each script the sentences that fulfil it, as far as they are asked for."""
-    text = passage.folded
     sentences: Sentences = []
-    beginnings = {word[:KEY_CHARS] for word in WORD.findall(text)}
+    beginnings = set(BEGINNING.findall(passage.vocabulary))
     for script in SCRIPTS:
-        if script.is_in(text):
+        if script.is_in(passage.vocabulary):
             for wording in wordings(script):
-                yield _fulfilled(text, wording, beginnings, sentences)
+                if possible := _possible(wording, beginnings):
+                    yield _fulfilled(passage.folded, wording, possible, sentences)
 
 
-def _fulfilled(text: str, wording: Wording, beginnings: set[str], sentences: Sentences) -> Iterator[Hit]:
+def _fulfilled(text: str, wording: Wording, possible: Iterable[str], sentences: Sentences) -> Iterator[Hit]:
     places: dict[int, int] = {}
-    for anchor in _possible(wording, beginnings):
+    for anchor in possible:
         place = text.find(anchor)
         if place >= 0:
             if not sentences:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from postroom import deletion
-from postroom.mailbox import inboxes, labels, message_json, messages, threads
+from postroom.mailbox import inboxes, labels, message_json, messages, related, threads
 from postroom.mailbox.threads import Thread
 from postroom.web import shapes
 from postroom.web.api.messages import remove_blobs
@@ -40,8 +40,11 @@ def list_page(
 
 
 def show_all(tx: Tx, found: Sequence[Thread]) -> list[shapes.Thread]:
-    labelled = labels.of_threads(tx, [thread.id for thread in found])
-    return [shapes.Thread.of(thread, labelled.get(thread.id, ())) for thread in found]
+    thread_ids = [thread.id for thread in found]
+    labelled, others = labels.of_threads(tx, thread_ids), related.list_of_threads(tx, thread_ids)
+    return [
+        shapes.Thread.of(thread, labelled.get(thread.id, ()), others.get(thread.id, ())) for thread in found
+    ]
 
 
 async def get_thread(call: Call, thread_id: str) -> shapes.Thread:
@@ -57,7 +60,8 @@ async def change_thread(call: Call, thread_id: str, body: ThreadChange) -> shape
         thread = threads.get(tx, call.reach, thread_id)
         if flag is not None:
             thread = threads.mark_read(tx, thread, flag)
-        return shapes.ChangedThread.of(thread, labels.change(tx, thread, body.add_labels, body.remove_labels))
+        changed = labels.change(tx, thread, body.add_labels, body.remove_labels)
+        return shapes.ChangedThread.of(thread, changed, related.list_of_thread(tx, thread.id))
 
     return await call.resources.db.write(work)
 
@@ -84,10 +88,10 @@ async def list_thread_messages(
 ) -> shapes.ThreadMessages:
     """List the messages of a thread, oldest first unless told otherwise"""
 
-    def work(tx: Tx) -> tuple[Thread, list[bytes], bool]:
+    def work(tx: Tx) -> shapes.ThreadMessages:
         thread = threads.get(tx, call.reach, thread_id)
         found = messages.list_of_thread(tx, thread.id, query.limit, query.offset, query.order)
-        return thread, *message_json.to_page(tx, found, call.links(tx))
+        shown, is_cut = message_json.to_page(tx, found, call.links(tx))
+        return shapes.ThreadMessages.of(thread, shown, related.list_of_thread(tx, thread.id), is_cut)
 
-    thread, documents, is_cut = await call.read_page(query.offset, work)
-    return shapes.ThreadMessages.of(thread, documents, is_cut)
+    return await call.read_page(query.offset, work)

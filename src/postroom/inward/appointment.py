@@ -1,0 +1,53 @@
+"""The appointment that a mail brings, from its calendar file."""
+
+from postroom.clock import to_iso
+from postroom.mail.calendar import Calendar, read_calendar
+from postroom.mail.parse import ParsedMail
+from postroom.mailbox.documents import Appointment
+
+MAX_CALENDAR_BYTES = 256 * 1024
+
+
+def read_appointment(mail: ParsedMail) -> Appointment | None:
+    """That of the first calendar that has one: a part of its own, a file, or the whole mail."""
+    for content in _calendars(mail):
+        found = read_calendar(content[:MAX_CALENDAR_BYTES])
+        if found is not None:
+            return _shown(found)
+    return None
+
+
+def _calendars(mail: ParsedMail) -> list[bytes]:
+    found = [
+        file.content
+        for file in mail.attachments
+        if file.content_type == "text/calendar" or file.filename.lower().endswith(".ics")
+    ]
+    if mail.body_text[:40].lstrip().upper().startswith("BEGIN:VCALENDAR"):
+        found.append(mail.body_text[:MAX_CALENDAR_BYTES].encode())
+    return found[:1]
+
+
+def _shown(calendar: Calendar) -> Appointment:
+    return Appointment(
+        method=calendar.method,
+        uid=calendar.uid,
+        summary=calendar.summary,
+        start=calendar.start,
+        end=calendar.end,
+        start_at=_moment(calendar.start_at),
+        end_at=_moment(calendar.end_at),
+        all_day=calendar.all_day,
+        time_zone=calendar.time_zone,
+        location=calendar.location,
+        organizer=calendar.organizer,
+        attendees=list(calendar.attendees),
+        attendee_count=calendar.attendee_count,
+        answer_expected=calendar.answer_expected,
+        recurrence=calendar.recurrence,
+        status=calendar.status,
+    )
+
+
+def _moment(moment: int | None) -> str | None:
+    return None if moment is None else to_iso(moment)

@@ -1,0 +1,72 @@
+"""What speaks against a mail: the rules of `mail.signals`, with what its inbox knows of correspondents.
+
+The rules take a tenth of a second to load, so they are imported when the first mail needs them.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from postroom.mail.parse import ParsedMail
+from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.documents import Signal, Verdict
+
+if TYPE_CHECKING:
+    from postroom.mail import signals
+
+INSIDE = "pass"  # mail that never left this server comes from whom it says
+
+
+class Findings(Struct, frozen=True):
+    verdict: Verdict
+    signals: list[Signal]
+
+
+# In doubt against the mail: whoever asks for approval on a risk is asked.
+NOT_EXAMINED = Findings("suspicious", [Signal("not_examined", 3, "Could not be examined by the rules.", "")])
+
+
+def of_text(mail: ParsedMail, shown: str, dmarc: str) -> Findings:
+    """What can be said without the inbox and the network. `shown` still has its invisible characters."""
+    return of_mail(mail, shown, (), dmarc, ())
+
+
+def with_sender(found: Findings, mail: ParsedMail, dmarc: str, known: Sequence[str]) -> Findings:
+    """What was found before, and what the inbox's correspondents add."""
+    from postroom.mail import signals
+
+    before = signals.Findings(
+        found.verdict, tuple(signals.Signal(each.name, each.weight, each.excerpt) for each in found.signals)
+    )
+    subject = signals.Subject(
+        from_addr=mail.from_addr, body_html=mail.body_html, dmarc=dmarc, known=tuple(known)
+    )
+    after = signals.examine_sender(before, subject)
+    return found if after is before else _of(after)
+
+
+def of_mail(
+    mail: ParsedMail, shown: str, files: Sequence[Attachment], dmarc: str, known: Sequence[str]
+) -> Findings:
+    from postroom.mail import signals
+
+    return _of(
+        signals.examine(
+            signals.Subject(
+                from_addr=mail.from_addr,
+                subject=mail.subject,
+                body_text=shown,
+                body_html=mail.body_html,
+                attachment_names=tuple(file.filename for file in files),
+                attachment_texts=tuple(file.parsed_text for file in files if file.parsed_text),
+                dmarc=dmarc,
+                known=tuple(known),
+            )
+        )
+    )
+
+
+def _of(found: "signals.Findings") -> Findings:
+    shown = [Signal(each.name, each.weight, each.reason, each.excerpt) for each in found.signals]
+    return Findings(found.verdict, shown)

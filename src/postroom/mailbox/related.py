@@ -1,0 +1,155 @@
+"""Related threads: those of one inbox whose mails name or hold a Message-ID that the other's name.
+
+Mail comes in the wrong order, and two people answer a mail that never came. Pairs are written as mails come,
+and every number here is bounded: a stranger may name as many ids as he likes.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from postroom.storage.database import Row, Tx, one_of
+
+NAMES_PER_MAIL = 40  # the first, where a conversation began, and the last, which are nearest
+NAMES_PER_THREAD = 400
+THREADS_PER_NAME = 50
+RELATED_PER_THREAD = 50
+HOLDERS_PER_MAIL = 200
+
+
+class Placed(Struct, frozen=True):
+    """A mail in its thread: the id it has, and those it names."""
+
+    inbox_id: str
+    thread_id: str
+    rfc_message_id: str
+    names: tuple[str, ...]
+
+
+def names_of(in_reply_to: Sequence[str], references: Sequence[str]) -> tuple[str, ...]:
+    named = tuple(dict.fromkeys((*in_reply_to, *references[:1], *reversed(references[1:]))))
+    return named[:NAMES_PER_MAIL]
+
+
+def note_all(tx: Tx, placed: Sequence[Placed]) -> None:
+    """Mails that are stored already."""
+    pairs = set(_who_named(tx, placed))
+    for mail in placed:
+        if mail.names:
+            pairs.update((mail.thread_id, other) for other in _note_names(tx, mail))
+    for one, other in sorted(pairs):
+        _relate(tx, one, other)
+        _relate(tx, other, one)
+
+
+def _who_named(tx: Tx, placed: Sequence[Placed]) -> Iterator[tuple[str, str]]:
+    """Threads that named a mail before it came. Most mails were named by nobody: one query asks for all."""
+    rows = tx.many(
+        "select inbox_id, rfc_message_id, thread_id from named_ids"
+        " where (inbox_id, rfc_message_id) in (values :rows)",
+        sorted({(mail.inbox_id, mail.rfc_message_id) for mail in placed if mail.rfc_message_id}),
+    )
+    by_id: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        by_id.setdefault((row["inbox_id"], row["rfc_message_id"]), []).append(row["thread_id"])
+    for mail in placed:
+        for other in by_id.get((mail.inbox_id, mail.rfc_message_id), ()):
+            if other != mail.thread_id:
+                yield mail.thread_id, other
+
+
+def _note_names(tx: Tx, mail: Placed) -> set[str]:
+    """Gives the other threads that hold or name what this mail names."""
+    holders = _holders(tx, mail)
+    held_here = {row["rfc_message_id"] for row in holders if row["thread_id"] == mail.thread_id}
+    found = {row["thread_id"] for row in holders}
+    missing = [name for name in mail.names if name not in held_here]
+    if missing:
+        namers = _namers(tx, mail.inbox_id, missing)
+        found.update(thread_id for threads in namers.values() for thread_id in threads)
+        _add_names(tx, mail, [name for name in missing if len(namers.get(name, ())) < THREADS_PER_NAME])
+    return found - {mail.thread_id, ""}  # "": mail that was not let in
+
+
+def _holders(tx: Tx, mail: Placed) -> list[Row]:
+    is_named, names = one_of("rfc_message_id", mail.names)
+    return tx.all(
+        f"select rfc_message_id, thread_id from messages where inbox_id = :inbox_id and {is_named}"
+        " limit :limit",
+        inbox_id=mail.inbox_id,
+        limit=HOLDERS_PER_MAIL,
+        **names,
+    )
+
+
+def _namers(tx: Tx, inbox_id: str, names: Sequence[str]) -> dict[str, set[str]]:
+    is_named, params = one_of("rfc_message_id", names)
+    rows = tx.all(
+        f"select rfc_message_id, thread_id from named_ids where inbox_id = :inbox_id and {is_named}",
+        inbox_id=inbox_id,
+        **params,
+    )
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        found.setdefault(row["rfc_message_id"], set()).add(row["thread_id"])
+    return found
+
+
+def _add_names(tx: Tx, mail: Placed, names: Iterable[str]) -> None:
+    rows = tx.all(
+        "select rfc_message_id from named_ids where thread_id = :thread_id limit :limit",
+        thread_id=mail.thread_id,
+        limit=NAMES_PER_THREAD,
+    )
+    room = NAMES_PER_THREAD - len(rows)
+    tx.many(
+        "insert into named_ids (inbox_id, rfc_message_id, thread_id) values :rows on conflict do nothing",
+        [(mail.inbox_id, name, mail.thread_id) for name in names][:room],
+    )
+
+
+def _relate(tx: Tx, thread_id: str, related_id: str) -> None:
+    rows = tx.all(
+        "select related_id from related_threads where thread_id = :thread_id limit :limit",
+        thread_id=thread_id,
+        limit=RELATED_PER_THREAD,
+    )
+    if len(rows) < RELATED_PER_THREAD:
+        tx.run(
+            "insert into related_threads (thread_id, related_id) values (:thread_id, :related_id)"
+            " on conflict do nothing",
+            thread_id=thread_id,
+            related_id=related_id,
+        )
+
+
+def list_of_threads(tx: Tx, thread_ids: Sequence[str]) -> dict[str, list[str]]:
+    """Those of a whole page, oldest first, as far as they are still there."""
+    if not thread_ids:
+        return {}
+    is_wanted, wanted = one_of("related_threads.thread_id", thread_ids)
+    rows = tx.all(
+        "select related_threads.thread_id, related_id from related_threads"
+        f" join threads on threads.id = related_id where {is_wanted}"
+        " order by related_threads.thread_id, related_id",
+        **wanted,
+    )
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(row["thread_id"], []).append(row["related_id"])
+    return found
+
+
+def list_of_thread(tx: Tx, thread_id: str) -> list[str]:
+    return list_of_threads(tx, [thread_id]).get(thread_id, [])
+
+
+def forget_thread(tx: Tx, thread_id: str) -> None:
+    tx.run("delete from named_ids where thread_id = :id", id=thread_id)
+    for row in tx.all("select related_id from related_threads where thread_id = :id", id=thread_id):
+        tx.run(
+            "delete from related_threads where thread_id = :related_id and related_id = :id",
+            related_id=row["related_id"],
+            id=thread_id,
+        )
+    tx.run("delete from related_threads where thread_id = :id", id=thread_id)
