@@ -3,6 +3,7 @@
 import asyncio
 from email.utils import formatdate
 
+from postroom import pools
 from postroom.clock import DAY, SECOND
 from postroom.inward.deposit import Arrival, Destination, ReadMail
 from postroom.inward.receive import Reader, place
@@ -20,7 +21,7 @@ async def simulate(
     resources: Resources, reader: Reader, message: Message, delivery: Delivery, sender: str, raw: bytes
 ) -> Receipt:
     """The answers stand in the receipt: they are put into the inbox when it is recorded, or not at all."""
-    mail = await asyncio.to_thread(parse_mail, raw)
+    mail = await pools.READING.run(parse_mail, raw)
     sent = Sent(mail, sender, delivery.target, delivery.id, delivery.created_at)
     reaction = simulator.react(sent)
     await asyncio.sleep(reaction.wait_seconds)
