@@ -4,11 +4,13 @@ from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts import accounts
-from postroom.inward.deposit import Arrival, Destination, ReadMail, deposit
+from postroom.inward.deposit import deposit
+from postroom.inward.mails import Arrival, Destination, ReadMail
 from postroom.inward.receive import read_mail
 from postroom.mailbox import inboxes, messages
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
+from postroom.mailbox.raw_mails import Cut
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery, NewDelivery
 from postroom.queue.schedule import MAIL
@@ -27,7 +29,7 @@ def make_inbox(tx: Tx, name: str = "hello", account_id: str | None = None, now: 
 
 def incoming(inbox: Inbox, raw: bytes, now: int = START) -> ReadMail:
     arrival = Arrival((Destination(inbox.id),), raw, b"", "", "", "alice@example.com")
-    return replace(read_mail(arrival), kept=raw, base_url="http://x", now=now)
+    return replace(read_mail(arrival), kept=Cut(raw), base_url="http://x", now=now)
 
 
 def put_mail(tx: Tx, /, inbox: Inbox, text: str = "Hello", now: int = START, **fields: str) -> Message:

@@ -66,6 +66,7 @@ ROOMS: dict[str, list[str]] = {
             "admit",
             "examine",
             "review_answers",
+            "mails",
             "deposit",
         ),
         "receive",

@@ -10,7 +10,7 @@ import pytest
 from postroom.accounts import keys
 from postroom.events import kinds
 from postroom.inward import examine
-from postroom.inward.deposit import Arrival, Destination
+from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
 from postroom.outward import deliver_mail
 from postroom.outward.courier import DeliveryError, Receipt, WebhookAnswer

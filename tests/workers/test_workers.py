@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from postroom.config import ConfigError, Endpoint
-from postroom.inward.deposit import Arrival, Destination
+from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import MAX_HOPS, TooManyHops
 from postroom.smtp.reception import Residents
 from postroom.workers.foreman import Foreman, Patience, listen

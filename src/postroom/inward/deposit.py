@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from msgspec import UNSET, Struct, structs
+from msgspec import UNSET, structs
 
 from postroom import ids
 from postroom.clock import to_iso
@@ -16,17 +16,13 @@ from postroom.inward.admit import Names
 from postroom.inward.attribute import About
 from postroom.inward.bounces import apply_report
 from postroom.inward.examine import Examination
+from postroom.inward.mails import Copy, Destination, Handover, ReadMail
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
 from postroom.inward.suspicion import Findings
 from postroom.mail.address import Address, mailbox_of, normalize
-from postroom.mail.bounces.report import Report
-from postroom.mail.category import Kind
-from postroom.mail.links import LinkDetail
 from postroom.mail.parse import ParsedMail
-from postroom.mail.return_path import BouncePath
 from postroom.mailbox import attachments, inboxes, indexing, messages, raw_mails, related, threads, usage
-from postroom.mailbox.attachments import Attachment
-from postroom.mailbox.documents import Appointment, Document, Verdicts
+from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND, RECEIVED, NewMessage
 from postroom.mailbox.threads import Thread
@@ -35,75 +31,6 @@ from postroom.storage.database import Tx
 BODY_MAX_CHARACTERS = 1_000_000
 PARTICIPANTS_PER_MAIL = 200
 PART_MAX_SIZE = 1024 * 1024
-
-
-class Destination(Struct, frozen=True):
-    """An inbox; with the signed return path when the mail came to that instead of the inbox's address."""
-
-    inbox_id: str
-    bounce_path: BouncePath | None = None
-    review: Reviewed | None = None  # the answer of a reviewer, which is put into no inbox
-
-
-class Arrival(Struct, frozen=True):
-    """A mail as a door hands it over. `peer_ip` is "" for mail that never left this server."""
-
-    destinations: tuple[Destination, ...]
-    raw: bytes
-    trace: bytes  # our own Received field, put before the mail
-    peer_ip: str
-    helo: str
-    mail_from: str
-
-
-class ReadMail(Struct, frozen=True):
-    """All that is known of a mail before it is put into an inbox.
-
-    Its bytes are `kept`, and nowhere else, until those of a large one are in a blob. Text and HTML are cut
-    out of them where they stand there as they are.
-    """
-
-    arrival: Arrival
-    mail: ParsedMail
-    body_text: str
-    reply_text: str
-    codes: list[str]
-    link_details: list[LinkDetail]
-    attachments: tuple[Attachment, ...]
-    automated: bool
-    verdicts: Verdicts
-    content_hash: str  # "" for a mail without a Message-ID
-    needs_examination: bool
-    report: Report | None  # of a bounce or a complaint
-    returned: Report | None  # what it says as an answer to the return path it came to
-    kind: Kind
-    findings: Findings | None  # None: the examination will say
-    calendar: Appointment | None
-    kept: raw_mails.Cut
-    blob: str | None = None
-    about: About | None = None  # which sent mail the report proves to be about
-    base_url: str = ""
-    now: int = 0  # when it was taken over
-
-
-class Copy(Struct, frozen=True):
-    """A mail in its thread in one inbox. `number` is the place of the mail among those stored with it."""
-
-    number: int
-    read: ReadMail
-    bounce_path: BouncePath | None
-    inbox: Inbox
-    thread: Thread
-    starts_thread: bool
-    document: Document
-    is_kept_back: bool = False  # until its sender has been judged by a policy
-
-    @property
-    def needs_examination(self) -> bool:
-        return self.is_kept_back or self.read.needs_examination
-
-
-Handover = tuple[int, ReadMail, Destination]  # a mail for one inbox, with its number
 
 
 def deposit(tx: Tx, mails: list[ReadMail]) -> list[list[str]]:

@@ -9,8 +9,9 @@ from postroom import pools
 from postroom.inward import suspicion
 from postroom.inward.appointment import read_appointment
 from postroom.inward.attribute import find_subject
-from postroom.inward.deposit import BODY_MAX_CHARACTERS, Arrival, ReadMail, deposit
+from postroom.inward.deposit import BODY_MAX_CHARACTERS, deposit
 from postroom.inward.examine import has_to_be_judged, unjudged
+from postroom.inward.mails import Arrival, ReadMail
 from postroom.mail import codes, effort, links, reply, text
 from postroom.mail.bounces.read import may_be_report, read_report, read_returned
 from postroom.mail.bounces.report import Report

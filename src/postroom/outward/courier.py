@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from postroom.inward.deposit import ReadMail
+from postroom.inward.mails import ReadMail
 
 
 @dataclass(frozen=True, slots=True)

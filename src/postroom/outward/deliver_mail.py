@@ -12,7 +12,8 @@ from postroom.events import kinds
 from postroom.events.announce import announce
 from postroom.events.payload import Fate, News
 from postroom.inward import review_answers
-from postroom.inward.deposit import Arrival, Destination, deposit
+from postroom.inward.deposit import deposit
+from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
 from postroom.mail import return_path, review_path, simulator
 from postroom.mail.address import mailbox_of

@@ -11,8 +11,8 @@ from postroom.accounts.domains import DkimKey
 from postroom.clock import to_iso
 from postroom.errors import ApiError, NotFound
 from postroom.inward import examine, review_answers
-from postroom.inward.deposit import Arrival, Destination
 from postroom.inward.examine import Examination
+from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import receive_mail
 from postroom.inward.review_answers import REVIEW, ReviewAnswer
 from postroom.mail import compose, review_path

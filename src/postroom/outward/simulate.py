@@ -5,7 +5,7 @@ from email.utils import formatdate
 
 from postroom import pools
 from postroom.clock import DAY, SECOND
-from postroom.inward.deposit import Arrival, Destination, ReadMail
+from postroom.inward.mails import Arrival, Destination, ReadMail
 from postroom.inward.receive import Reader, place
 from postroom.mail import simulator
 from postroom.mail.parse import parse_mail

@@ -7,7 +7,7 @@ from postroom import log, pools
 from postroom.accounts import domains
 from postroom.clock import DAY, to_mail_date
 from postroom.inward import review_answers
-from postroom.inward.deposit import Arrival, Destination
+from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
 from postroom.mail import return_path, review_path
 from postroom.mail.address import mailbox_of

@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, cast
 
-from postroom.inward.deposit import Destination
+from postroom.inward.mails import Destination
 from postroom.inward.receive import take_over
 from postroom.resources import Resources
 from postroom.smtp.policy import Directory, RecipientVerdict, Refused

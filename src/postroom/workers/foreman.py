@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from postroom import descriptors, log
 from postroom.config import ConfigError, Endpoint
-from postroom.inward.deposit import Arrival, ReadMail
+from postroom.inward.mails import Arrival, ReadMail
 from postroom.inward.receive import TooManyHops
 from postroom.processes import environment
 from postroom.resources import Resources

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from postroom import log
-from postroom.inward.deposit import Arrival, Destination, ReadMail
+from postroom.inward.mails import Arrival, Destination, ReadMail
 from postroom.processes.frames import Unframer, framed
 
 MAX_FRAME_BYTES = 128 * 1024 * 1024

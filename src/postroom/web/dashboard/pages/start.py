@@ -11,7 +11,7 @@ from postroom.accounts import domains, keys
 from postroom.clock import SECOND, to_mail_date
 from postroom.errors import Forbidden
 from postroom.events import webhooks
-from postroom.inward.deposit import Arrival, Destination
+from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
