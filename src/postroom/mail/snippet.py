@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 
 from postroom.mail import tokens
@@ -108,6 +109,7 @@ def _wanted(query: Query, field: str) -> list[Term]:
     ]
 
 
+@lru_cache(maxsize=8)  # a found text is looked in for the match, and again for the piece to show
 def _joined(text: str) -> str:
     return f" {' '.join(tokens.split(text[:MAX_READ_CHARS]))} "
 
