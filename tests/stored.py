@@ -27,7 +27,7 @@ def make_inbox(tx: Tx, name: str = "hello", account_id: str | None = None, now: 
 
 def incoming(inbox: Inbox, raw: bytes, now: int = START) -> ReadMail:
     arrival = Arrival((Destination(inbox.id),), raw, b"", "", "", "alice@example.com")
-    return replace(read_mail(arrival), kept=raw, base_url="http://x", now=now)
+    return replace(read_mail(arrival), base_url="http://x", now=now)
 
 
 def put_mail(tx: Tx, /, inbox: Inbox, text: str = "Hello", now: int = START, **fields: str) -> Message:

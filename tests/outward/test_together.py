@@ -37,7 +37,7 @@ async def inbox(db: Database) -> Inbox:
 
 def incoming(inbox: Inbox, raw: bytes, copies: int = 1) -> ReadMail:
     arrival = Arrival((Destination(inbox.id),) * copies, raw, b"", "", "", "alice@example.com")
-    return replace(read_mail(arrival), kept=raw, base_url="http://x", now=START)
+    return replace(read_mail(arrival), base_url="http://x", now=START)
 
 
 def submission(inbox: Inbox, key: str, now: int, to: str = "p@example.com") -> Submission:
