@@ -10,7 +10,6 @@ from postroom.inward.receive import read_mail
 from postroom.mailbox import inboxes, messages
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
-from postroom.mailbox.raw_mails import Cut
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery, NewDelivery
 from postroom.queue.schedule import MAIL
@@ -29,7 +28,7 @@ def make_inbox(tx: Tx, name: str = "hello", account_id: str | None = None, now: 
 
 def incoming(inbox: Inbox, raw: bytes, now: int = START) -> ReadMail:
     arrival = Arrival((Destination(inbox.id),), raw, b"", "", "", "alice@example.com")
-    return replace(read_mail(arrival), kept=Cut(raw), base_url="http://x", now=now)
+    return replace(read_mail(arrival), base_url="http://x", now=now)
 
 
 def put_mail(tx: Tx, /, inbox: Inbox, text: str = "Hello", now: int = START, **fields: str) -> Message:

@@ -59,6 +59,7 @@ ROOMS: dict[str, list[str]] = {
     "events": ["kinds", "payload", "events", "webhooks", "webhook_log", "announce"],
     "inward": [
         *(
+            "addressing",
             "appointment",
             "suspicion",
             "attribute",

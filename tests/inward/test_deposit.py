@@ -7,7 +7,8 @@ from postroom.accounts.reach import Reach
 from postroom.events import events
 from postroom.events.events import Filter
 from postroom.inward import examine, suspicion
-from postroom.inward.deposit import PARTICIPANTS_PER_MAIL, deposit, in_parts, participants
+from postroom.inward.addressing import PARTICIPANTS_PER_MAIL, participants
+from postroom.inward.deposit import deposit, in_parts
 from postroom.inward.mails import Destination
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import documents, inboxes, messages, threads

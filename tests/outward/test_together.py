@@ -16,7 +16,6 @@ from postroom.inward.receive import read_mail
 from postroom.mail.address import Address
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
-from postroom.mailbox.raw_mails import Cut
 from postroom.outward.orders import Context, Order, Submission
 from postroom.outward.send import to_letter
 from postroom.outward.submit import submit
@@ -39,7 +38,7 @@ async def inbox(db: Database) -> Inbox:
 
 def incoming(inbox: Inbox, raw: bytes, copies: int = 1) -> ReadMail:
     arrival = Arrival((Destination(inbox.id),) * copies, raw, b"", "", "", "alice@example.com")
-    return replace(read_mail(arrival), kept=Cut(raw), base_url="http://x", now=START)
+    return replace(read_mail(arrival), base_url="http://x", now=START)
 
 
 def submission(inbox: Inbox, key: str, now: int, to: str = "p@example.com") -> Submission:

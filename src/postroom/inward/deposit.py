@@ -12,6 +12,7 @@ from postroom.events.announce import announce_all
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
 from postroom.inward import admit, examine, review_answers, suspicion
+from postroom.inward.addressing import delivery_role, participants
 from postroom.inward.admit import Names
 from postroom.inward.attribute import About
 from postroom.inward.bounces import apply_report
@@ -19,7 +20,6 @@ from postroom.inward.examine import Examination
 from postroom.inward.mails import Copy, Destination, Handover, ReadMail
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
 from postroom.inward.suspicion import Findings
-from postroom.mail.address import Address, mailbox_of, normalize
 from postroom.mail.parse import ParsedMail
 from postroom.mailbox import attachments, inboxes, indexing, messages, raw_mails, related, threads, usage
 from postroom.mailbox.documents import Document
@@ -29,7 +29,6 @@ from postroom.mailbox.threads import Thread
 from postroom.storage.database import Tx
 
 BODY_MAX_CHARACTERS = 1_000_000
-PARTICIPANTS_PER_MAIL = 200
 PART_MAX_SIZE = 1024 * 1024
 
 
@@ -196,8 +195,7 @@ def with_sender(tx: Tx, copy: Copy, before: Findings) -> Copy:
     known = inboxes.list_trusted(tx, copy.inbox.id, besides=copy.read.mail.from_address)
     dmarc = copy.read.verdicts.dmarc if copy.read.arrival.peer_ip else suspicion.INSIDE
     found = suspicion.with_sender(before, copy.read.mail, dmarc, known)
-    judged = structs.replace(copy.document, verdict=found.verdict, signals=found.signals)
-    return structs.replace(copy, document=judged)
+    return structs.replace(copy, document=structs.replace(copy.document, **structs.asdict(found)))
 
 
 def put_outside(number: int, read: ReadMail, destination: Destination, inbox: Inbox) -> Copy:
@@ -234,8 +232,8 @@ def put_into_thread(tx: Tx, number: int, read: ReadMail, destination: Destinatio
 
 def to_placed(copy: Copy) -> related.Placed:
     mail = copy.read.mail
-    names = related.names_of(mail.in_reply_to, mail.references)
-    return related.Placed(copy.inbox.id, copy.thread.id, mail.message_id, names)
+    named = related.names_of(mail.in_reply_to, mail.references)
+    return related.Placed(copy.inbox.id, copy.thread.id, mail.message_id, named)
 
 
 def count_late_starts(tx: Tx, copies: list[Copy]) -> None:
@@ -327,17 +325,3 @@ def to_document(inbox: Inbox, thread: Thread, read: ReadMail, is_new_participant
         calendar=read.calendar or UNSET,
         parse_error=mail.parse_error or UNSET,
     )
-
-
-def delivery_role(address: str, mail: ParsedMail) -> str:
-    """`to` unless the inbox stands in Cc alone: mail by Bcc or from a list is for it too."""
-    return "cc" if _is_among(address, mail.cc) and not _is_among(address, mail.to) else "to"
-
-
-def _is_among(address: str, listed: tuple[Address, ...]) -> bool:
-    return any(mailbox_of(other.address) == address for other in listed)
-
-
-def participants(mail: ParsedMail) -> list[str]:
-    listed = [other.address for other in (*mail.to, *mail.cc)][:PARTICIPANTS_PER_MAIL]
-    return [mail.from_address, *(normalize(other) for other in listed if other)]

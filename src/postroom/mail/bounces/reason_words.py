@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from postroom.mail.phrases import one_of
+from postroom.mail.alternation import by_first_letter
 
 _NO_SUCH_ADDRESS_ENGLISH = (
     r"\b(?:(?:user|recipient|mailbox|address|account|addressee|alias|domain|host|login|customer|subscriber"
@@ -151,7 +151,7 @@ class Words:
 
 
 def _words(english: str, elsewhere: Iterable[str]) -> Words:
-    return Words(re.compile(english), re.compile(one_of(elsewhere, "")))
+    return Words(re.compile(english), re.compile(by_first_letter(elsewhere)))
 
 
 NO_SUCH_ADDRESS = _words(_NO_SUCH_ADDRESS_ENGLISH, _NO_SUCH_ADDRESS_ELSEWHERE)

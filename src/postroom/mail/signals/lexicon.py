@@ -6,7 +6,7 @@ from functools import cache
 
 from msgspec import Struct
 
-from postroom.mail.phrases import one_of
+from postroom.mail.alternation import by_first_letter
 from postroom.mail.signals.folding import folded
 from postroom.mail.signals.languages.asian import ASIAN
 from postroom.mail.signals.languages.eastern import EASTERN
@@ -83,7 +83,7 @@ class _Words(Struct, frozen=True):
 
     def group(self, field: str) -> re.Pattern[str]:
         begins = r"(?<!\w)" if self.is_spaced else ""
-        return re.compile(f"{begins}(?:{one_of(self.stems(field), '')})")
+        return re.compile(f"{begins}(?:{by_first_letter(self.stems(field))})")
 
     def near(self, first: str, second: str, reach: int, is_ordered: bool = False) -> Near:
         return Near(self.group(first), self.group(second), reach, is_ordered)
@@ -96,7 +96,7 @@ class _Words(Struct, frozen=True):
     def override(self) -> Wording:
         anchors = self.stems("ignore")
         near = (self.near("earlier", "instructions", 30), self.near("ignore", "instructions", 60))
-        before = re.compile(f"(?:{one_of((*self.stems('never'), *_NOT), '')})[^.]{{0,4}}$")
+        before = re.compile(f"(?:{by_first_letter((*self.stems('never'), *_NOT))})[^.]{{0,4}}$")
         return Wording(
             "overrides_instructions", anchors, self.is_spaced, self.keys(anchors), near, unless_before=before
         )
@@ -108,7 +108,7 @@ class _Words(Struct, frozen=True):
         )
 
     def _addressed(self) -> re.Pattern[str]:
-        to, who = one_of(self.stems("address"), ""), one_of(self.stems("machine"), "")
+        to, who = by_first_letter(self.stems("address")), by_first_letter(self.stems("machine"))
         if self.is_spaced:
             between = r"[\s:,!]{1,2}(?:(?!our |my |new |your )[\w']{1,4} ){0,2}"
             return re.compile(rf"(?<!\w)(?:{to}){between}(?:{who})(?!\w{{0,3}} (?:{_TRADE}))")

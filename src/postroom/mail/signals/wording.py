@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -35,8 +36,15 @@ def hits_by_rule(passage: Passage) -> Iterator[Iterator[Hit]]:
     for script in SCRIPTS:
         if script.is_in(passage.vocabulary):
             for wording in wordings(script):
-                if possible := _possible(wording, beginnings):
+                possible = _possible(wording, beginnings)
+                # The text itself is needed only where the longest word of an anchor is among its words.
+                if possible := [anchor for anchor in possible if _longest(anchor) in passage.vocabulary]:
                     yield _fulfilled(passage.folded, wording, possible, sentences)
+
+
+@lru_cache(maxsize=20_000)
+def _longest(anchor: str) -> str:
+    return max(anchor.split(), key=len)
 
 
 def _fulfilled(text: str, wording: Wording, possible: Iterable[str], sentences: Sentences) -> Iterator[Hit]:

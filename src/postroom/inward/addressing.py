@@ -1,0 +1,20 @@
+"""Whom a mail names: the part of its inbox in it, and everybody who takes part."""
+
+from postroom.mail.address import Address, mailbox_of, normalize
+from postroom.mail.parse import ParsedMail
+
+PARTICIPANTS_PER_MAIL = 200
+
+
+def delivery_role(address: str, mail: ParsedMail) -> str:
+    """`to` unless the inbox stands in Cc alone: mail by Bcc or from a list is for it too."""
+    return "cc" if _is_among(address, mail.cc) and not _is_among(address, mail.to) else "to"
+
+
+def _is_among(address: str, listed: tuple[Address, ...]) -> bool:
+    return any(mailbox_of(other.address) == address for other in listed)
+
+
+def participants(mail: ParsedMail) -> list[str]:
+    listed = [other.address for other in (*mail.to, *mail.cc)][:PARTICIPANTS_PER_MAIL]
+    return [mail.from_address, *(normalize(other) for other in listed if other)]
