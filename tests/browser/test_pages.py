@@ -118,7 +118,7 @@ def test_a_person_answers_and_sees_how_far_the_answer_came(running: House, open_
     page.get_by_role("link", name=re.compile("Question")).click()
     wait_until_live(page)
     page.get_by_label("Answer", exact=True).fill("Yes, I am.")
-    page.get_by_role("button", name="Send").click()
+    page.get_by_role("button", name="Send", exact=True).click()
     expect(page.get_by_text("Yes, I am.")).to_be_visible()
     expect(page.locator(".message.outbound .state")).to_have_text("sent")
     page.locator(".message.outbound").get_by_role("link", name="Delivery").click()

@@ -125,7 +125,7 @@ async def show_html(desk: Desk, message_id: str, query: PictureQuery) -> Respons
         return documents.decode(messages.get(tx, desk.call.reach, message_id).document).body_html
 
     html = await desk.call.resources.db.read(work)
-    page = await asyncio.to_thread(mail_html.to_page, html)
+    page = await asyncio.to_thread(mail_html.to_page, html, query.pictures)
     return Response(page, media_type="text/html", headers=mail_html.headers(query.pictures))
 
 
