@@ -1,5 +1,6 @@
 """The door of the front office: who gets in, what ends a session, and what a page carries."""
 
+import asyncio
 import contextlib
 import re
 from collections.abc import AsyncIterator
@@ -11,6 +12,7 @@ from postroom.accounts import keys, sessions
 from postroom.accounts.reach import default_pod
 from postroom.clock import DAY, MINUTE
 from tests.conftest import Server
+from tests.letters import letter
 
 COOKIE = "postroom_session"
 
@@ -73,8 +75,27 @@ async def test_files_have_their_hash_in_the_name_and_are_kept_for_ever(server: S
         [style] = re.findall(r'href="(/app/static/office-[0-9a-f]{12}\.css)"', text)
         answer = await page.get(style)
         assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
-        assert len(answer.content) < 12_000
+        assert answer.headers["content-encoding"] == "gzip"
+        assert int(answer.headers["content-length"]) < 12_000
         assert (await page.get("/app/static/office-000000000000.css")).status_code == 404
+
+
+async def test_the_first_page_with_everything_is_light_and_the_next_ones_lighter(server: Server) -> None:
+    inbox_id = await server.new_inbox("light")
+    await asyncio.gather(
+        *(server.deliver(letter(subject=f"Letter {number}"), "light") for number in range(50))
+    )
+    async with signed_in(server) as page:
+        fetched = {"Sec-Fetch-Site": "same-origin"}  # as a browser says
+        mail = await page.get(f"/app/mail?inboxId={inbox_id}", headers=fetched)
+        assert mail.text.count("data-row=") == 50
+        files = set(re.findall(r'(?:href|src)="(/app/static/[^"]+)"', mail.text))
+        whole = sum([len((await page.get(file)).content) for file in files])
+        assert whole + len(mail.content) < 150_000
+        packed = sum([int((await page.get(file)).headers["content-length"]) for file in files])
+        next_page = int(mail.headers["content-length"])
+        assert packed + next_page < 100_000
+        assert next_page < 20_000
 
 
 async def test_a_link_opens_the_office_once(server: Server) -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -27,9 +26,7 @@ def path_of(page: Page) -> str:
     return re.sub(r"^https?://[^/]+", "", page.url)
 
 
-def test_the_first_run_leads_from_a_link_to_a_mail_before_ones_eyes(
-    tmp_path: Path, browser: Browser, watch: Any
-) -> None:
+def test_the_first_run_leads_from_a_link_to_a_mail_before_ones_eyes(tmp_path: Path, browser: Browser) -> None:
     with house(tmp_path) as new, contextlib.closing(browser.new_context()) as context:
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
@@ -121,7 +118,7 @@ def test_a_person_answers_and_sees_how_far_the_answer_came(running: House, open_
     page.get_by_role("link", name=re.compile("Question")).click()
     wait_until_live(page)
     page.get_by_label("Answer", exact=True).fill("Yes, I am.")
-    page.get_by_role("button", name="Send").click()
+    page.get_by_role("button", name="Send", exact=True).click()
     expect(page.get_by_text("Yes, I am.")).to_be_visible()
     expect(page.locator(".message.outbound .state")).to_have_text("sent")
     page.locator(".message.outbound").get_by_role("link", name="Delivery").click()
@@ -137,7 +134,7 @@ def test_signing_out_leaves_nothing_behind(running: House, open_page: Open) -> N
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
-def test_an_expired_session_leads_to_the_sign_in_and_back_again(tmp_path: Path, browser) -> None:  # type: ignore[no-untyped-def]
+def test_an_expired_session_leads_to_the_sign_in_and_back_again(tmp_path: Path, browser: Browser) -> None:
     with house(tmp_path) as old, contextlib.closing(browser.new_context()) as context:
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
@@ -151,7 +148,9 @@ def test_an_expired_session_leads_to_the_sign_in_and_back_again(tmp_path: Path, 
         expect(page.get_by_role("heading", name="Sessions")).to_be_visible()
 
 
-def test_an_open_page_survives_a_restart_and_shows_what_came_meanwhile(tmp_path: Path, browser) -> None:  # type: ignore[no-untyped-def]
+def test_an_open_page_survives_a_restart_and_shows_what_came_meanwhile(
+    tmp_path: Path, browser: Browser
+) -> None:
     with contextlib.closing(browser.new_context()) as context:
         page = context.new_page()
         page.set_default_timeout(PATIENCE)

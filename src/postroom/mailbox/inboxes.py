@@ -324,6 +324,16 @@ def count_unread(tx: Tx, inbox_ids: Sequence[str]) -> dict[str, int]:
     return {row["id"]: int(row["unread_count"]) for row in rows}
 
 
+def addresses_of(tx: Tx, inbox_ids: Sequence[str]) -> dict[str, str]:
+    if not inbox_ids:
+        return {}
+    is_wanted, wanted = one_of("id", inbox_ids)
+    return {
+        row["id"]: row["address"]
+        for row in tx.all(f"select id, address from inboxes where {is_wanted}", **wanted)
+    }
+
+
 def has_mail(tx: Tx, inbox_id: str) -> bool:
     row = tx.one("select inbound_count from inboxes where id = :id", id=inbox_id)
     return row is not None and row["inbound_count"] > 0

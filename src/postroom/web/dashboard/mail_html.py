@@ -1,8 +1,14 @@
 """HTML that a stranger wrote, made into a page of its own that runs nothing and loads nothing."""
 
+from html import escape
+
 import nh3
 
+from postroom.mail import markup
+from postroom.mail.markup import VOID, Close, Open, Text
+
 HTML_CHARACTERS = 500_000
+DEPTH = 100
 # A mail may choose its colours and measures, and nothing that could lay it over something else.
 STYLES = {
     *("color", "background-color", "font", "font-family", "font-size", "font-style", "font-weight"),
@@ -34,27 +40,26 @@ ATTRIBUTES = {
     "font": {"color", "size", "face"},
     "ol": {"start", "type"},
 }
-_cleaner = nh3.Cleaner(
-    tags=(nh3.ALLOWED_TAGS - {"map", "area", "bdo"}) | {"font", "big"},
-    clean_content_tags={
-        "script",
-        "style",
-        "title",
-        "noscript",
-        "template",
-        "svg",
-        "math",
-        "iframe",
-        "object",
-    },
-    attributes=ATTRIBUTES,
-    filter_style_properties=STYLES,
-    url_schemes={"http", "https", "mailto", "tel", "data"},
-    url_relative="deny",
-    attribute_filter=lambda tag, name, value: _keep(tag, name, value),
-    link_rel="noopener noreferrer",
-    set_tag_attribute_values={"a": {"target": "_blank"}},
-)
+
+
+def _cleaner(with_pictures: bool) -> nh3.Cleaner:
+    return nh3.Cleaner(
+        tags=(nh3.ALLOWED_TAGS - {"map", "area", "bdo"}) | {"font", "big"},
+        clean_content_tags={
+            *("script", "style", "title", "noscript", "template"),
+            *("svg", "math", "iframe", "object"),
+        },
+        attributes=ATTRIBUTES,
+        filter_style_properties=STYLES,
+        url_schemes={"http", "https", "mailto", "tel", "data"},
+        url_relative="deny",
+        attribute_filter=lambda tag, name, value: _keep(tag, name, value, with_pictures),
+        link_rel="noopener noreferrer",
+        set_tag_attribute_values={"a": {"target": "_blank"}},
+    )
+
+
+_WITHOUT_PICTURES, _WITH_PICTURES = _cleaner(False), _cleaner(True)
 PAGE = """<!doctype html><html lang="und"><head><meta charset="utf-8"><title>Message</title><style>
 :root { color-scheme: light }
 body { margin: 12px; font: 15px/1.5 system-ui, sans-serif; background: #fff; color: #222;
@@ -66,16 +71,41 @@ a[href]:hover::after, a[href]:focus::after { content: attr(href); position: fixe
 </style></head><body>"""
 
 
-def _keep(tag: str, name: str, value: str) -> str | None:
-    """`data:` carries pictures alone, and a style no address."""
+def _keep(tag: str, name: str, value: str, with_pictures: bool) -> str | None:
+    """`data:` carries pictures alone, a style no address; pictures from elsewhere have to be asked for."""
     start = value.strip().lower()
-    if start.startswith("data:") and not (tag == "img" and start.startswith("data:image/")):
+    is_inside = tag == "img" and start.startswith("data:image/")
+    if start.startswith("data:") and not is_inside:
+        return None
+    if tag == "img" and name == "src" and not is_inside and not with_pictures:
         return None
     return None if name == "style" and "url(" in start.replace("\\", "") else value
 
 
-def to_page(html: str) -> str:
-    return f"{PAGE}{_cleaner.clean(html[:HTML_CHARACTERS])}</body></html>"
+def to_page(html: str, with_pictures: bool) -> str:
+    cleaner = _WITH_PICTURES if with_pictures else _WITHOUT_PICTURES
+    return f"{PAGE}{cleaner.clean(nested(html[:HTML_CHARACTERS]))}</body></html>"
+
+
+def nested(html: str) -> str:
+    """The same, properly nested and not too deep: to build a tree of other markup can take minutes."""
+    written: list[str] = []
+    depth = 0
+    for piece in markup.nested(html):
+        if isinstance(piece, Text):
+            written.append(escape(piece.data))
+        elif isinstance(piece, Close):
+            written.append(f"</{piece.name}>" if depth <= DEPTH else "")
+            depth -= 1
+        else:
+            depth += piece.name not in VOID
+            written.append(start_tag(piece) if depth <= DEPTH else "")
+    return "".join(written)
+
+
+def start_tag(piece: Open) -> str:
+    given = "".join(f' {escape(name)}="{escape(value)}"' for name, value in piece.attributes.items())
+    return f"<{piece.name}{given}>"
 
 
 def headers(with_pictures: bool) -> dict[str, str]:

@@ -7,13 +7,14 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.mail.address import parse_list
-from postroom.mailbox import holds, inboxes, messages, threads
+from postroom.mailbox import holds, inboxes, labels, messages, threads
 from postroom.mailbox.documents import Verdicts
 from postroom.mailbox.inboxes import Inbox
-from postroom.mailbox.messages import INBOUND, Message
+from postroom.mailbox.messages import INBOUND
 from postroom.mailbox.threads import Thread
+from postroom.web.body import Label, Offset
 from postroom.web.call import Tx
-from postroom.web.dashboard.desk import INBOXES_SHOWN, Desk, go
+from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.forms import own_path
 
 ROWS = 50
@@ -23,7 +24,8 @@ WORDS = 160
 class MailQuery(Struct, rename="camel", frozen=True):
     inbox_id: str = ""
     unread: bool = False
-    offset: int = 0
+    label: Label | None = None
+    offset: Offset = 0
 
 
 class Marks(Struct, frozen=True):
@@ -53,11 +55,12 @@ class Glance(Struct, rename="camel", frozen=True):
 @dataclass(frozen=True, slots=True)
 class Row:
     thread: Thread
-    inbox: Inbox | None
+    address: str  # of its inbox
     glance: Glance
     status: str
     hold: str
     has_files: bool
+    labels: tuple[str, ...]
 
     @property
     def is_inbound(self) -> bool:
@@ -98,43 +101,36 @@ async def show_mail(desk: Desk, query: MailQuery) -> Response:
 
 
 def read_rows(tx: Tx, desk: Desk, query: MailQuery, limit: int) -> tuple[list[Row], int, Inbox | None]:
-    flag = False if query.unread else None
-    if query.inbox_id:
-        inbox = inboxes.get(tx, desk.call.reach, query.inbox_id)
-        found, total = threads.list_of_inbox(tx, inbox.id, flag, limit, max(query.offset, 0))
-        return to_rows(tx, found, {inbox.id: inbox}), total, inbox
-    shown, _ = inboxes.list_within(tx, desk.call.reach, INBOXES_SHOWN, 0)
-    found, total = newest_of_all(tx, shown, flag, limit, max(query.offset, 0))
-    return to_rows(tx, found, {inbox.id: inbox for inbox in shown}), total, None
+    inbox = inboxes.get(tx, desk.call.reach, query.inbox_id) if query.inbox_id else None
+    found, total = threads.list_within(
+        tx,
+        inbox.reach if inbox else desk.call.reach,
+        False if query.unread else None,
+        labels.fold(query.label) if query.label else None,
+        limit,
+        query.offset,
+    )
+    return to_rows(tx, found), total, inbox
 
 
-def newest_of_all(
-    tx: Tx, shown: list[Inbox], flag: bool | None, limit: int, offset: int
-) -> tuple[list[Thread], int]:
-    found: list[Thread] = []
-    total = 0
-    for inbox in shown:
-        some, count = threads.list_of_inbox(tx, inbox.id, flag, limit + offset, 0)
-        found += some
-        total += count
-    found.sort(key=lambda thread: (thread.last_message_at, thread.id), reverse=True)
-    return found[offset : offset + limit], total
-
-
-def to_rows(tx: Tx, found: list[Thread], by_id: dict[str, Inbox]) -> list[Row]:
+def to_rows(tx: Tx, found: list[Thread]) -> list[Row]:
     last = messages.list_last(tx, [thread.id for thread in found])
     held = holds.list_of_messages(tx, [message.id for message in last.values() if message.has_hold])
+    named = labels.of_threads(tx, [thread.id for thread in found])
+    addresses = inboxes.addresses_of(tx, sorted({thread.inbox_id for thread in found}))
     return [
-        to_row(thread, last[thread.id], by_id.get(thread.inbox_id), held)
+        Row(
+            thread=thread,
+            address=addresses.get(thread.inbox_id, ""),
+            glance=msgspec.json.decode(last[thread.id].document, type=Glance),
+            status=last[thread.id].status,
+            hold=held[last[thread.id].id].state if last[thread.id].id in held else "",
+            has_files=last[thread.id].has_attachments,
+            labels=tuple(named.get(thread.id, ())),
+        )
         for thread in found
         if thread.id in last
     ]
-
-
-def to_row(thread: Thread, message: Message, inbox: Inbox | None, held: dict[str, holds.Hold]) -> Row:
-    glance = msgspec.json.decode(message.document, type=Glance)
-    hold = held[message.id].state if message.id in held else ""
-    return Row(thread, inbox, glance, message.status, hold, message.has_attachments)
 
 
 async def mark(desk: Desk, body: Marks) -> Response:

@@ -13,12 +13,15 @@ from postroom.mailbox import documents, messages, threads
 from postroom.mailbox.messages import Message
 from postroom.outward.send import send_mail
 from postroom.web.api import messages as api_messages
+from postroom.web.api import policy as api_policy
 from postroom.web.api import send as api_send
 from postroom.web.api import suppressions as api_suppressions
-from postroom.web.body import NewSuppression
+from postroom.web.api import threads as api_threads
+from postroom.web.body import Boundary, NewSuppression, ThreadChange
 from postroom.web.call import Tx
 from postroom.web.dashboard import mail_html
 from postroom.web.dashboard.desk import Desk, go
+from postroom.web.policy_body import NewRule
 from postroom.web.send_body import SendBody, to_order
 
 
@@ -28,6 +31,11 @@ class Answer(Struct, frozen=True):
     body: str
     message: str = ""
     to: str = ""
+
+
+class LabelForm(Struct, frozen=True):
+    add: str = ""
+    remove: str = ""
 
 
 class PictureQuery(Struct, frozen=True):
@@ -63,11 +71,48 @@ async def cancel(desk: Desk, message_id: str) -> Response:
 
 async def suppress_sender(desk: Desk, message_id: str) -> Response:
     message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
+    address = require_sender(message)
+    await api_suppressions.add_suppression(desk.call, NewSuppression(address))
+    return await back_to(desk, message_id, f"Nothing is sent to {address} any more.")
+
+
+async def block_sender(desk: Desk, message_id: str) -> Response:
+    """At the inbox that it came to. The mail that is there stays."""
+    message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
+    value = require_sender(message)
+    rule = NewRule(type="block", value=value, direction="inbound")
+    await api_policy.add_policy_rule(desk.call, Boundary(inbox_id=message.inbox_id), rule)
+    return await back_to(desk, message_id, f"Mail from {value} is kept out of this inbox from now on.")
+
+
+async def release(desk: Desk, message_id: str) -> Response:
+    await api_messages.release_message(desk.call, message_id)
+    return await back_to(desk, message_id, "It is in, as if it came now.")
+
+
+async def delete(desk: Desk, message_id: str) -> Response:
+    await api_messages.delete_message(desk.call, message_id)
+    return go("/app/mail", "The message is deleted.")
+
+
+async def delete_thread(desk: Desk, thread_id: str) -> Response:
+    await api_threads.delete_thread(desk.call, thread_id)
+    return go("/app/mail", "The thread is deleted.")
+
+
+async def label(desk: Desk, thread_id: str, body: LabelForm) -> Response:
+    added, removed = [body.add] if body.add else [], [body.remove] if body.remove else []
+    await api_threads.change_thread(
+        desk.call, thread_id, ThreadChange(add_labels=added, remove_labels=removed)
+    )
+    return go(f"/app/mail/{thread_id}")
+
+
+def require_sender(message: Message) -> str:
     senders = parse_list(documents.decode(message.document).from_addr)
     if not senders:
         raise BadRequest("This message names no sender.")
-    await api_suppressions.add_suppression(desk.call, NewSuppression(senders[0].address))
-    return await back_to(desk, message_id, f"Nothing is sent to {senders[0].address} any more.")
+    return senders[0].address
 
 
 async def back_to(desk: Desk, message_id: str, notice: str) -> Response:
@@ -80,7 +125,7 @@ async def show_html(desk: Desk, message_id: str, query: PictureQuery) -> Respons
         return documents.decode(messages.get(tx, desk.call.reach, message_id).document).body_html
 
     html = await desk.call.resources.db.read(work)
-    page = await pools.READING.run(mail_html.to_page, html)
+    page = await pools.READING.run(mail_html.to_page, html, query.pictures)
     return Response(page, media_type="text/html", headers=mail_html.headers(query.pictures))
 
 

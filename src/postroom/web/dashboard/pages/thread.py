@@ -11,7 +11,7 @@ from starlette.responses import Response
 from postroom.events import events, webhook_log
 from postroom.events.events import Event
 from postroom.events.webhook_log import Attempt
-from postroom.mailbox import message_json, messages, raw_mails, threads
+from postroom.mailbox import labels, message_json, messages, raw_mails, threads
 from postroom.mailbox.messages import INBOUND, Message
 from postroom.mailbox.threads import Thread
 from postroom.queue import deliveries
@@ -50,6 +50,7 @@ class Behind:
 @dataclass(frozen=True, slots=True)
 class Conversation:
     thread: Thread
+    labels: list[str]
     messages: list[dict[str, Any]]  # in the words of the interface
     offset: int
     beside: list[Row]
@@ -90,7 +91,12 @@ def read_conversation(tx: Tx, desk: Desk, thread_id: str, query: ThreadQuery) ->
     chosen = query.message or (found[-1].id if found else "")
     is_here = any(message.id == chosen for message in found)
     return Conversation(
-        thread, shown, offset, beside, read_behind(tx, chosen, query.tab if is_here else "text")
+        thread,
+        labels.of_threads(tx, [thread.id]).get(thread.id, []),
+        shown,
+        offset,
+        beside,
+        read_behind(tx, chosen, query.tab if is_here else "text"),
     )
 
 
@@ -108,6 +114,13 @@ async def read_raw(desk: Desk, message_id: str) -> str:
 
 
 async def show_message(desk: Desk, message_id: str) -> Response:
-    """The thread of a message, at the message: where ids of messages lead."""
-    message: Message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
+    """The thread of a message, at the message, where its id leads. What was kept out has no thread."""
+
+    def work(tx: Tx) -> tuple[Message, dict[str, Any]]:
+        message = messages.get(tx, desk.call.reach, message_id)
+        return message, msgspec.json.decode(message_json.to_json(tx, [message], desk.call.links(tx))[0])
+
+    message, shown = await desk.call.resources.db.read(work)
+    if message.is_blocked:
+        return await desk.show("blocked.html", "mail", title=shown["subject"], message=shown)
     return await show_thread(desk, message.thread_id, ThreadQuery(message=message.id))
