@@ -6,9 +6,9 @@ from starlette.responses import Response
 
 from postroom.errors import BadRequest
 from postroom.web.api import search
-from postroom.web.body import SearchQuery
 from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.pages.mail import name_of
+from postroom.web.finding_body import SearchQuery
 from postroom.web.finding_shapes import SearchPage
 
 EXAMPLES = (

@@ -21,8 +21,8 @@ from postroom.web.body import Boundary, NewSuppression, ThreadChange
 from postroom.web.call import Tx
 from postroom.web.dashboard import mail_html
 from postroom.web.dashboard.desk import Desk, go
-from postroom.web.policy_body import NewRule
 from postroom.web.send_body import SendBody, to_order
+from postroom.web.tenant_body import NewRule
 
 
 class Answer(Struct, frozen=True):
