@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from postroom import clock
 from postroom.accounts import names, permissions, pods
 from postroom.accounts.approval import Approval
 from postroom.accounts.limits import Budget
@@ -235,36 +234,7 @@ class ThreadMessageQuery(Struct, frozen=True):
     offset: Offset = 0
 
 
-class SearchQuery(Struct, frozen=True):
-    q: Annotated[
-        str,
-        Meta(
-            description='Words, "phrases", -not, a OR b, beginnings*, from: to: subject: label: in: has: is:'
-            " before: after:",
-            examples=["invoice from:billing after:2026-01-01", '"purchase order" -draft has:attachment'],
-        ),
-    ]
-    inbox_id: InboxFilter | None = field(default=None, name="inboxId")
-    pod_id: PodFilter | None = field(default=None, name="podId")
-    limit: Limit = 20
-    cursor: Annotated[str, Meta(description="`next` of the page before.")] | None = None
-
-
 Day = Annotated[str, Meta(pattern=DAY, description="A day, UTC.", examples=["2026-01-31"])]
-
-
-class UsageQuery(Struct, frozen=True):
-    first: Day | None = field(default=None, name="from")
-    last: Day | None = field(default=None, name="to")
-    group_by: Literal["day", "inbox", "pod"] = "day"
-
-    def days(self, now: int) -> tuple[int, int]:
-        """Numbers of the first and the last day; without them, the last 30."""
-        last = now // clock.DAY if self.last is None else _day(self.last, "to")
-        first = last - USAGE_DAYS + 1 if self.first is None else _day(self.first, "from")
-        if not 0 <= last - first < USAGE_MAX_DAYS:
-            raise BadRequest(f"from is a day up to {USAGE_MAX_DAYS} days before to.", field="from")
-        return first, last
 
 
 def _day(value: str, name: str) -> int:
