@@ -10,7 +10,7 @@ import pytest
 from postroom.clock import DAY
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
-from tests.outbound import REPORT, events_of, message_of, send, settled, suppressed
+from tests.outbound import REPORT, events_of, message_of, message_when, send, settled, suppressed
 
 CAROL = "carol@there.example"
 NO_SUCH_USER: dict[str, str] = {
@@ -348,6 +348,9 @@ async def test_a_message_with_a_bounced_recipient_stays_failed_after_a_retry_of_
 ) -> None:
     peer.behaviour["RCPT"] = [b"554 5.3.0 no"]
     message = await sent_mail(sender, CAROL, "dave@there.example")
+    await message_when(
+        sender, message["id"], lambda now: all(each["state"] != "pending" for each in now["recipients"])
+    )
     for mail in range(len(peer.mails)):
         recipient = peer.mails[mail].rcpt_line.split(b"<")[1].split(b">")[0].decode()
         report = {**NO_SUCH_USER, "recipient": recipient}
