@@ -109,8 +109,23 @@ def fill(house: House) -> dict[str, str]:
             house.clock.turn(25 * MINUTE)
             answer(house, inboxes["support"])
     house.clock.moment = end
+    hold_one(house, inboxes["support"])
     mark_some_read(house, inboxes)
     return inboxes
+
+
+def hold_one(house: House, inbox_id: str) -> None:
+    """A send to somebody who never wrote waits for a person."""
+    house.api.patch("/v1/account", json={"approval": {"when": ["strangers"]}})
+    body = {
+        "to": "Ines Duarte <ines@harbourview.example>",
+        "subject": "Your refund for order 4471",
+        "body": "Dear Ines,\n\nwe refund EUR 84.00 to your card today.\nDetails: https://pay.harbourview.example/r/4471\n\nSupport",
+    }
+    sent = house.api.post(
+        f"/v1/inboxes/{inbox_id}/send", json=body, headers={"Idempotency-Key": "made-up-held"}
+    )
+    assert sent.status_code == 200, sent.text
 
 
 def mark_some_read(house: House, inboxes: dict[str, str]) -> None:

@@ -15,6 +15,8 @@ from tests.browser.made_up_mail import fill
 from tests.doubles import FakeClock
 
 FOLDER = Path(__file__).parent.parent.parent / "docs" / "images"
+OTHERS = ("approvals", "drafts", "events", "webhooks", "settings", "operator")
+SETTINGS = ("keys", "pods", "policy", "suppressions", "domains", "audit")
 SIZES = {"wide": (1280, 800), "narrow": (360, 720)}
 
 
@@ -30,7 +32,9 @@ def chromium() -> Iterator[Browser]:
 
 def pages(running: House) -> dict[str, str]:
     """Every page by the name of its picture."""
-    found = {"start": "/app/start", "mail": "/app/mail", "sessions": "/app/sessions"}
+    found = {name: f"/app/{name}" for name in ("start", "mail", "sessions", *OTHERS)}
+    found |= {name: f"/app/settings/{name}" for name in SETTINGS}
+    found["search"] = "/app/search?q=export"
     support = next(
         each["id"]
         for each in running.api.get("/v1/inboxes").json()["data"]
@@ -38,7 +42,8 @@ def pages(running: House) -> dict[str, str]:
     )
     threads = running.api.get(f"/v1/inboxes/{support}/threads").json()["data"]
     found["inbox"] = f"/app/mail?inboxId={support}"
-    found["thread"] = f"/app/mail/{threads[0]['id']}?inboxId={support}"
+    [export] = [each["id"] for each in threads if each["subject"].startswith("Export")]
+    found["thread"] = f"/app/mail/{export}?inboxId={support}"
     return found
 
 

@@ -79,7 +79,7 @@ def _keep(tag: str, name: str, value: str, with_pictures: bool) -> str | None:
         return None
     if tag == "img" and name == "src" and not is_inside and not with_pictures:
         return None
-    return None if name == "style" and "url(" in start.replace("\\", "") else value
+    return None if name == "style" and ("url(" in start or "\\" in start) else value
 
 
 def to_page(html: str, with_pictures: bool) -> str:

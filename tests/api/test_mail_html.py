@@ -1,0 +1,66 @@
+"""HTML of a stranger's mail: what is left of it on the page that shows it."""
+
+import pytest
+
+from postroom.web.dashboard import mail_html
+
+DEEP = {
+    "elements": "<div>" * 80_000,
+    "formatting": "<b><p>" * 40_000,
+    "tables": "<table><a><b>" * 30_000,
+    "closings inside attributes": '<div title="</div>">' * 20_000,
+    "closings of others": "<div></b>" * 40_000,
+}
+
+
+def body_of(html: str, with_pictures: bool = False) -> str:
+    return mail_html.to_page(html, with_pictures).partition("<body>")[2]
+
+
+def test_words_links_and_tables_stay() -> None:
+    shown = body_of(
+        "<p>One &amp; two<table><tr><td>three<td>four</table><a href='https://a.example/?b=1&amp;c'>five"
+    )
+    assert "<p>One &amp; two</p>" in shown
+    assert "<td>three</td><td>four</td>" in shown
+    assert (
+        '<a href="https://a.example/?b=1&amp;c" target="_blank" rel="noopener noreferrer">five</a>' in shown
+    )
+
+
+@pytest.mark.parametrize("kind", DEEP)
+def test_the_page_is_never_deeper_than_a_hundred_elements(kind: str) -> None:
+    shown = body_of(DEEP[kind])
+    depth = deepest = 0
+    for part in shown.split("<")[1:]:
+        depth += -1 if part.startswith("/") else 1
+        deepest = max(deepest, depth)
+    assert deepest <= mail_html.DEPTH + 10  # a table gets rows and cells
+
+
+def test_pictures_of_elsewhere_are_there_only_when_asked_for() -> None:
+    html = "<img src=https://a.example/x.png alt=One><img src=data:image/png;base64,AA>"
+    assert body_of(html).count("src=") == 1
+    assert body_of(html, with_pictures=True).count("src=") == 2
+    assert "https:" not in mail_html.headers(False)["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<a href='javascript:x'>a</a>",
+        "<a href='/app/sign-out'>a</a>",
+        "<a href='data:text/html,x'>a</a>",
+        "<p style='background:url(https://a.example)'>a</p>",
+        "<p style='color:u\\72l(x)'>a</p>",
+        "<p onclick=x>a</p>",
+        "<form action=https://a.example><input></form>a",
+        "<script>x()</script><style>p{}</style><svg onload=x></svg>a",
+    ],
+)
+def test_nothing_is_left_that_runs_or_loads(html: str) -> None:
+    shown = body_of(html)
+    assert not any(
+        word in shown for word in ("javascript", "/app", "data:", "url(", "x()", "onclick", "form")
+    )
+    assert "a" in shown
