@@ -55,7 +55,15 @@ def knows_its_name() -> bool:
         return False
 
 
+@cache
+def has_generators() -> bool:
+    from tests import generators
+
+    return find("npm") is not None and generators.install()
+
+
 NEEDS = {
+    "generators of clients": Need(has_generators, "apt-get install npm, with a way to the registries"),
     "node": debian("node", "nodejs"),
     "postfix": debian("postfix", "postfix"),
     "smtp-sink": debian("smtp-sink", "postfix"),

@@ -184,7 +184,8 @@ def first_command() -> str:
 
 def words_of(command: str) -> list[str]:
     """As the shell reads them; the key and the port may differ."""
-    words = shlex.split(command.replace("\\\n", " ").replace("$KEY", TOKEN))
+    joined = command.replace("\\\n", " ")
+    words = shlex.split(joined.replace("$POSTROOM_API_KEY", TOKEN).replace("$KEY", TOKEN))
     return [re.sub(r"(?<=127.0.0.1:)\d+", "", word) for word in words]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from postroom import tables
-from postroom.config import PLANS, SETTINGS, Config, ConfigError, Plan, Setting, load
+from postroom.config import PLANS, SETTINGS, Config, ConfigError, Plan, Setting, load, unknown_settings
 from postroom_client.cli import app
 from postroom_client.cli import domains as domain_commands
 from postroom_client.cli import keys as key_commands
@@ -69,6 +69,8 @@ def serve(**flags: str | None) -> None:
     """Start the server."""
     given = {f"POSTROOM_{flag.upper()}": value for flag, value in flags.items() if value is not None}
     config = load({**os.environ, **given})
+    if unknown := unknown_settings(os.environ):
+        print(f"postroom: no such setting: {', '.join(unknown)}", file=sys.stderr)
     sys.setswitchinterval(SWITCH_SECONDS)
     _run_in_loop(_serve(config))
 

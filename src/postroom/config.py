@@ -28,6 +28,9 @@ _ENDPOINT = re.compile(r"(\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<host>[A-Za-z0-9._:-]+
 _BASE_URL = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?")
 
 
+_ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
+
+
 class ConfigError(Exception):
     def __init__(self, setting: str, reason: str) -> None:
         super().__init__(f"{setting}: {reason}")
@@ -57,6 +60,7 @@ class Config:
     webhook_url: str  # "" sets none
     webhook_secret: str  # "" makes a random one
     allow_private: bool | None  # None: only while base_url is loopback
+    cors_origins: frozenset[str]  # sites whose pages may call the interface
     workers: int  # processes that take mail in; 0: this one does
 
     def __repr__(self) -> str:
@@ -153,6 +157,14 @@ def _workers(name: str, value: str) -> int:
     return int(value)
 
 
+def _origins(name: str, value: str) -> frozenset[str]:
+    found = frozenset(filter(None, (part.strip().rstrip("/") for part in value.split(","))))
+    for origin in found:
+        if not _ORIGIN.fullmatch(origin):
+            raise ConfigError(name, f"must be origins such as https://app.example.com, not '{origin}'")
+    return found
+
+
 def _text(name: str, value: str) -> str:
     return value
 
@@ -183,7 +195,20 @@ SETTINGS = (
     Setting("POSTROOM_WEBHOOK_URL", "webhook_url", "", _text, "First account's webhook."),
     Setting("POSTROOM_WEBHOOK_SECRET", "webhook_secret", "", _webhook_secret, "Its secret."),
     Setting("POSTROOM_ALLOW_PRIVATE_WEBHOOKS", "allow_private", "", _switch, "on or off: private targets."),
+    Setting("POSTROOM_CORS_ORIGINS", "cors_origins", "", _origins, "Sites whose pages may call."),
     Setting("POSTROOM_WORKERS", "workers", "", _workers, "Processes that take mail in; 0: none of its own."),
     Setting("POSTROOM_API_KEY", "api_key", "", _api_key, "Key of the first account."),
     Setting("POSTROOM_PLAN", "plan", "free", _plan, "Plan of the first account."),
 )
+
+# Read by the command and the client, on the same machine.
+OF_THE_CLIENT = frozenset(
+    f"POSTROOM_{name}"
+    for name in ("INBOX_ID", "PROFILE", "BRIDGE_TOKEN", "EVENT", "EVENT_ID", "TEST_PATH", "TEST_POSTGRES_URL")
+)
+
+
+def unknown_settings(environment: Mapping[str, str]) -> list[str]:
+    """Variables that look like settings and are none: most likely misspelt."""
+    known = {setting.name for setting in SETTINGS} | OF_THE_CLIENT
+    return sorted(name for name in environment if name.startswith("POSTROOM_") and name not in known)

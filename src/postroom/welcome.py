@@ -27,18 +27,31 @@ def welcome(postroom: Postroom) -> str:
     return "\n".join(
         [
             *lines,
-            f"  API key   {postroom.first_token}   (shown only now: keep it)",
+            f"  API key   {shown_key(postroom)}",
             f"  Sign in   {link_url(config, postroom.first_link or '')}   (works once)",
             "",
             "Create your first inbox:",
             "",
             f"  curl -X POST {config.base_url}/v1/inboxes \\",
-            f"    -H {shlex.quote(f'Authorization: Bearer {postroom.first_token}')} \\",
+            f"    -H {quoted_header(postroom)} \\",
             "    -H 'Content-Type: application/json' \\",
             """    -d '{"mailboxName": "hello", "displayName": "My first agent"}'""",
             "",
         ]
     )
+
+
+def shown_key(postroom: Postroom) -> str:
+    """A key that the operator gave stays where it is: a log of the start may be read by many."""
+    if postroom.resources.config.api_key:
+        return "as POSTROOM_API_KEY says"
+    return f"{postroom.first_token}   (shown only now: keep it)"
+
+
+def quoted_header(postroom: Postroom) -> str:
+    if postroom.resources.config.api_key:
+        return '"Authorization: Bearer $POSTROOM_API_KEY"'
+    return shlex.quote(f"Authorization: Bearer {postroom.first_token}")
 
 
 def link_url(config: Config, token: str) -> str:

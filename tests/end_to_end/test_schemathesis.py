@@ -23,6 +23,8 @@ include-name = [
   "POST /v1/api-keys", "PATCH /v1/api-keys/{key_id}", "POST /v1/inboxes/{inbox_id}/api-keys",
   "POST /v1/pods/{pod_id}/api-keys", "PATCH /v1/account", "PATCH /v1/pods/{pod_id}",
   "GET /v1/events", "PUT /v1/policy", "POST /v1/policy/rules", "GET /v1/policy", "PUT /v1/policy/mode",
+  "GET /v1/search", "GET /v1/usage", "POST /v1/inboxes/{inbox_id}/drafts", "PATCH /v1/drafts/{draft_id}",
+  "POST /v1/drafts/{draft_id}/attachments", "POST /v1/drafts/{draft_id}/send",
   "PATCH /v1/messages/{message_id}", "GET /v1/policy/audit", "GET /v1/audit",
   "DELETE /v1/policy/rules/{rule_id}",
 ]

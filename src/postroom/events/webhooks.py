@@ -1,6 +1,5 @@
 """Webhooks: where an account's events are posted, and with which secret they are signed."""
 
-import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
@@ -11,10 +10,10 @@ from postroom.errors import NotFound
 from postroom.events import kinds
 from postroom.events.events import NewEvent
 from postroom.events.kinds import MESSAGE_RECEIVED
+from postroom.net.signature import new_secret
 from postroom.queue import deliveries, schedule
 from postroom.storage.database import Row, Tx
 
-SECRET_PREFIX = "whsec_"  # noqa: S105
 PREVIOUS_SECRET_LIFETIME = DAY
 GIVE_UP_AFTER = 5 * DAY
 DEFAULT_EVENT_TYPES = (MESSAGE_RECEIVED,)
@@ -58,10 +57,6 @@ class Webhook:
         if is_kept and self.previous_until is not None and now < self.previous_until:
             return [self.secret, self.previous_secret or ""]
         return [self.secret]
-
-
-def new_secret() -> str:
-    return SECRET_PREFIX + secrets.token_urlsafe(32)
 
 
 def find(tx: Tx, owner: str) -> Webhook | None:

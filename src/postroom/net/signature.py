@@ -1,9 +1,43 @@
-"""The signature of a webhook request (specification, Authentication)."""
+"""The signatures of a webhook request: our own (specification, Authentication), and Standard Webhooks."""
 
+import base64
+import binascii
 import hashlib
 import hmac
+import secrets
+
+STANDARD_PREFIX = "whsec_"
+SECRET_BYTES = 32
 
 
 def sign(secret: str, timestamp: int, body: bytes) -> str:
     """Lower-case hex HMAC-SHA256 of `<timestamp>.<body>`."""
     return hmac.new(secret.encode(), b"%d." % timestamp + body, hashlib.sha256).hexdigest()
+
+
+def new_secret() -> str:
+    """Serves both signatures."""
+    return STANDARD_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def standard_headers(secret: str, event_id: str, timestamp: int, body: bytes) -> dict[str, str]:
+    """None for a secret that has another form: its libraries could not read it."""
+    key = _standard_key(secret)
+    if not key:
+        return {}
+    signed = f"{event_id}.{timestamp}.".encode() + body
+    signature = base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+    return {
+        "webhook-id": event_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": f"v1,{signature}",
+    }
+
+
+def _standard_key(secret: str) -> bytes:
+    if not secret.startswith(STANDARD_PREFIX):
+        return b""
+    try:
+        return base64.b64decode(secret.removeprefix(STANDARD_PREFIX), validate=True)
+    except (binascii.Error, ValueError):
+        return b""

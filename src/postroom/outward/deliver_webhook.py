@@ -7,7 +7,7 @@ from postroom.clock import SECOND
 from postroom.events import events, webhooks
 from postroom.events.events import Event
 from postroom.events.webhooks import Webhook
-from postroom.net.signature import sign
+from postroom.net.signature import sign, standard_headers
 from postroom.outward.courier import DeliveryError, WebhookAnswer, WebhookCourier
 from postroom.queue import deliveries, schedule
 from postroom.queue.deliveries import DONE, FAILED, Delivery
@@ -89,6 +89,7 @@ def signed_headers(event: Event, secret: str, now: int) -> dict[str, str]:
         "X-Timestamp": str(timestamp),
         "X-Signature": sign(secret, timestamp, event.payload),
         "X-Event-Id": event.id,
+        **standard_headers(secret, event.id, timestamp, event.payload),
     }
 
 

@@ -16,6 +16,7 @@ from postroom.errors import ApiError, Forbidden, InternalError, RecipientNotAllo
 from postroom.mailbox import inboxes
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources
+from postroom.web import cors
 from postroom.web.api.messages import get_attachment_by_link
 from postroom.web.authentication import bearer_token, identify
 from postroom.web.call import CLIENT_ADDRESS, Call, Tx, client_address, require_owned, require_scope
@@ -68,7 +69,7 @@ class Door:
         self._limit = RequestLimit()
         self._metrics = Metrics()
         self._site = Site(resources, ROUTES, self._metrics, Readiness(resources))
-        self._mcp = McpDoor(self, resources.config.base_url)
+        self._mcp = McpDoor(self, resources.config)
         self.key_use = KeyUse(resources)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,6 +78,7 @@ class Door:
             await door.serve(scope, receive, send)
             return
         visit = Visit(Request(scope, receive), {"X-Request-Id": f"req_{ids.trace()}"})
+        visit.headers.update(cors.headers(self._resources.config, visit.request))
         try:
             response = await self._answer_in_shape(visit)
         except ClientDisconnect:
@@ -108,6 +110,8 @@ class Door:
         """The order of checks: authentication, rate limit, route, permission; the handler does the rest."""
         request = visit.request
         path = request.scope["path"]
+        if (allowed := cors.preflight(self._resources.config, request)) is not None:
+            return allowed
         if is_signed_link(request):
             return await self._open_link(visit)
         if path.startswith(REVIEW_PREFIX):

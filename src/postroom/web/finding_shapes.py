@@ -3,15 +3,15 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Struct
 
-from postroom.web.shapes import SCHEMAS
+from postroom.web.shapes import RawMessage
 
 
 class ShownResult(Struct, rename="camel", frozen=True):
     """A message that was found, the parts of it that matched, and a piece of the first of them."""
 
-    message: Annotated[Raw, Meta(extra_json_schema={"$ref": f"{SCHEMAS}/Message"})]
+    message: RawMessage
     matched: list[Annotated[str, Meta(description="text, file, subject, filename, from or to")]]
     snippet: str
 

@@ -10,13 +10,13 @@ from postroom.mailbox.holds import ShownHold
 from postroom.web.shapes import RawMessage, Timestamp
 
 
-class Approval(Struct, rename="camel", frozen=True):
+class HeldMessage(Struct, rename="camel", frozen=True):
     message: RawMessage
     hold: ShownHold
 
 
 class ApprovalPage(Struct, rename="camel", frozen=True):
-    data: list[Approval]
+    data: list[HeldMessage]
     total: int
 
 

@@ -20,7 +20,9 @@ from postroom import pools
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import OF_AN_INBOX, READ
 from postroom.accounts.reach import Reach
+from postroom.config import Config
 from postroom.errors import Forbidden, MethodNotAllowed
+from postroom.web import cors
 from postroom.web.authentication import bearer_token
 from postroom.web.reading import read_bytes
 
@@ -72,16 +74,17 @@ def narrowing_of(path: str) -> Narrowing | None:
 class McpDoor:
     """Keeps nothing between requests: each brings its key, and any node can answer it."""
 
-    def __init__(self, app: ASGIApp, base_url: str) -> None:
+    def __init__(self, app: ASGIApp, config: Config) -> None:
         self._app = app
-        self._base_url = base_url
+        self._config = config
+        self._base_url = config.base_url
         self._servers: dict[tuple[str, ...], MCPServer] = {}  # by the tools that they offer
         self._loading = asyncio.Lock()
 
     async def answer(self, request: Request, caller: Caller) -> Response:
         """The caller as narrowed by the address."""
         require_post(request)
-        require_own_origin(request, self._base_url)
+        require_known_origin(request, self._config)
         body = await read_bytes(request, BODY_LIMIT_BYTES)
         server = await self._load(caller)
         return await unless_disconnected(request, lambda: answer_once(server, request, body))
@@ -158,11 +161,12 @@ def require_post(request: Request) -> None:
         )
 
 
-def require_own_origin(request: Request, base_url: str) -> None:
-    """A page of another site has no business here (MCP, Streamable HTTP, Security Warning)."""
+def require_known_origin(request: Request, config: Config) -> None:
+    """A page of a site that nobody named has no business here (MCP, Streamable HTTP, Security Warning)."""
     origin = request.headers.get("origin")
-    parts = urlsplit(base_url)
-    if origin is not None and origin != f"{parts.scheme}://{parts.netloc}":
+    parts = urlsplit(config.base_url)
+    own = f"{parts.scheme}://{parts.netloc}"
+    if origin is not None and origin != own and not cors.is_trusted(config, origin):
         raise Forbidden("This request comes from a page of another site.")
 
 

@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 description, made from the route table and the handlers' types, so that it cannot drift."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,11 +12,34 @@ from postroom import errors
 from postroom.errors import ApiError
 from postroom.events.payload import Payload
 from postroom.web import server_shapes, shapes
+from postroom.web.reading import read_json
 from postroom.web.routing import PUBLIC, SCOPED, Route
+from postroom.web.schemas import BINARY, FORM, REF, components, is_struct, ref
 
 VERSION = "1.0.0"
-REF = "#/components/schemas/{name}"
 ERROR_REF = {"$ref": "#/components/schemas/Error"}
+TAGS = {
+    "account": "The account itself.",
+    "api-keys": "Keys of the account.",
+    "approvals": "What waits for a person.",
+    "attachments": "Files of messages.",
+    "audit": "Who decided what.",
+    "domains": "Domains of your own.",
+    "drafts": "Mail that is being written.",
+    "events": "What has happened.",
+    "inboxes": "Addresses that mail comes to, and sending from them.",
+    "me": "Who a key is.",
+    "messages": "Mail that came or went.",
+    "pause": "Nothing leaves for the time being.",
+    "pods": "Tenants of the account.",
+    "policy": "Who may write, and who may be written to.",
+    "search": "Finding mail.",
+    "server": "The server itself.",
+    "suppressions": "Addresses that get no mail any more.",
+    "threads": "Conversations.",
+    "usage": "What was used.",
+    "webhook": "Events by HTTP.",
+}
 UNLISTED = ("/docs/{file}",)
 
 Json = dict[str, Any]
@@ -31,16 +54,22 @@ def document(routes: Sequence[Route], base_url: str) -> Json:
     listed = [route for route in routes if route.path not in UNLISTED]
     paths: dict[str, Json] = {}
     for route in listed:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        operation = paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        if links := dict(_links(route, listed)):
+            operation["responses"][str(route.status)]["links"] = links
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Postroom",
             "version": VERSION,
             "description": "Email for software agents: inboxes, threads and messages over REST.",
+            "contact": {"name": "Whoever runs this server", "url": base_url},
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": base_url}],
+        "tags": [
+            {"name": name, "description": TAGS[name]} for name in sorted({_tag(route) for route in listed})
+        ],
         "paths": paths,
         "components": {
             "schemas": _schemas(listed),
@@ -54,18 +83,46 @@ def document(routes: Sequence[Route], base_url: str) -> Json:
 def _operation(route: Route) -> Json:
     operation: Json = {
         "operationId": route.handler.__name__,
-        "summary": (route.handler.__doc__ or "").strip(),
+        "summary": _first_line(route),
+        "description": (route.handler.__doc__ or "").strip() + ".",
+        "tags": [_tag(route)],
         "security": [] if route.scope == PUBLIC else [{"apiKey": []}],
         "responses": _responses(route),
     }
     if parameters := _path_parameters(route) + _query_parameters(route) + _header_parameters(route):
         operation["parameters"] = parameters
     if route.body is not None:
-        operation["requestBody"] = {
-            "required": True,
-            "content": {"application/json": {"schema": _ref(route.body)}},
-        }
+        operation["requestBody"] = {"required": True, "content": _request_content(route, route.body)}
     return operation
+
+
+def _first_line(route: Route) -> str:
+    return (route.handler.__doc__ or "").strip().partition("\n")[0]
+
+
+def _tag(route: Route) -> str:
+    """The noun that a path begins with."""
+    return route.segments[1] if route.segments[0] == "v1" else "server"
+
+
+def _links(made: Route, routes: Sequence[Route]) -> Iterator[tuple[str, Json]]:
+    """From the answer that made something to all that can be done with its id."""
+    if made.method != "POST" or made.status != 201 or not is_struct(made.answer):
+        return
+    if "id" not in made.answer.__struct_fields__:
+        return
+    for route in routes:
+        if route.path_names and route.path.partition("/{" + route.path_names[-1])[0] == made.path:
+            parameters = {route.path_names[-1]: "$response.body#/id"}
+            parameters |= {name: f"$request.path.{name}" for name in route.path_names[:-1]}
+            yield route.handler.__name__, {"operationId": route.handler.__name__, "parameters": parameters}
+
+
+def _request_content(route: Route, body: Any) -> Json:
+    content = {"application/json": {"schema": ref(body)}}
+    if takes_files(route):
+        content["multipart/form-data"] = {"schema": {"$ref": REF.format(name=f"{body.__name__}{FORM}")}}
+    return content
 
 
 def _path_parameters(route: Route) -> list[Json]:
@@ -107,8 +164,12 @@ def _success(route: Route) -> Json:
     if route.answer in (type(None), None):
         return {"description": "Done; there is no body."}
     if route.answer is Response:
-        return {"description": "As it is.", "content": {_MEDIA_TYPES[route.path]: {"schema": {}}}}
-    return {"description": "Done.", "content": {"application/json": {"schema": _ref(route.answer)}}}
+        media_type = _MEDIA_TYPES[route.path]
+        schema = BINARY if route.path in _BYTES else {"type": "object" if "json" in media_type else "string"}
+        # Some generators know bytes by this name alone.
+        names = ["application/octet-stream", media_type] if media_type == "*/*" else [media_type]
+        return {"description": "As it is.", "content": {name: {"schema": schema} for name in names}}
+    return {"description": "Done.", "content": {"application/json": {"schema": ref(route.answer)}}}
 
 
 _MEDIA_TYPES = {
@@ -119,13 +180,15 @@ _MEDIA_TYPES = {
     "/v1/messages/{message_id}/raw": "message/rfc822",
     "/v1/attachments/{message_id}/{filename}": "*/*",
 }
+_BYTES = ("/v1/messages/{message_id}/raw", "/v1/attachments/{message_id}/{filename}")
 
 
 def _error_codes(route: Route) -> dict[int, list[str]]:
     kinds: list[type[ApiError]] = list(route.errors)
+    kinds += [errors.MethodNotAllowed] if route.scope == PUBLIC else []
     if route.scope != PUBLIC:
         kinds += [errors.Unauthorized, errors.RateLimitExceeded, errors.InternalError, errors.Unavailable]
-        kinds += [] if route.scope == SCOPED else [errors.Forbidden]
+        kinds += [errors.Forbidden] if route.scope != SCOPED or route.permissions else []
         kinds += [errors.NotFound] if route.path_names else []
         kinds += [errors.BadRequest] if route.query or route.body else []
         kinds += [errors.RequestTimeout, errors.PayloadTooLarge] if route.body else []
@@ -136,16 +199,12 @@ def _error_codes(route: Route) -> dict[int, list[str]]:
     return codes
 
 
-def _ref(kind: Any) -> Json:
-    return {"$ref": REF.format(name=kind.__name__)}
-
-
 def _schemas(routes: Sequence[Route]) -> Json:
-    kinds: set[Any] = {kind for route in routes for kind in (route.body, route.answer) if _is_struct(kind)}
-    kinds |= {server_shapes.Error, shapes.Message, Payload}
-    ordered = sorted(kinds, key=lambda kind: str(kind.__name__))
-    return msgspec.json.schema_components(ordered, ref_template=REF)[1]
+    bodies = {route.body for route in routes if route.body is not None}
+    answers = {route.answer for route in routes if is_struct(route.answer)}
+    answers |= {server_shapes.Error, shapes.Message, Payload}
+    return components(bodies, answers, {route.body for route in routes if takes_files(route)})
 
 
-def _is_struct(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+def takes_files(route: Route) -> bool:
+    return route.body is not None and route.read is not read_json

@@ -54,6 +54,17 @@ async def ready(site: Site) -> server_shapes.Readiness:
     )
 
 
+async def describe_mcp(site: Site) -> server_shapes.ProtectedResource:
+    """What MCP clients must know to sign in: the key is the bearer token"""
+    base_url = site.resources.config.base_url
+    return server_shapes.ProtectedResource(f"{base_url}/mcp", "Postroom", f"{base_url}/docs", ["header"])
+
+
+async def describe_mcp_below(site: Site) -> server_shapes.ProtectedResource:
+    """The same, at the address that RFC 9728 makes from that of the resource"""
+    return await describe_mcp(site)
+
+
 async def metrics(site: Site) -> Response:
     """Counters for Prometheus"""
     now = site.resources.now()

@@ -197,6 +197,8 @@ ROUTES = (
     Route("GET", "/v1/audit", audit.list_audit, POD, MANAGING),
     Route("GET", "/health", public.health, PUBLIC, NOTHING),
     Route("GET", "/ready", public.ready, PUBLIC, NOTHING, 200, (errors.Unavailable,)),
+    Route("GET", "/.well-known/oauth-protected-resource", public.describe_mcp, PUBLIC, NOTHING),
+    Route("GET", "/.well-known/oauth-protected-resource/mcp", public.describe_mcp_below, PUBLIC, NOTHING),
     Route("GET", "/metrics", public.metrics, PUBLIC, NOTHING),
     Route("GET", "/openapi.json", public.openapi, PUBLIC, NOTHING),
     Route("GET", "/llms.txt", public.llms, PUBLIC, NOTHING),

@@ -2,7 +2,8 @@
 
 from typing import Literal
 
-from msgspec import Struct
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
 
 
 class Health(Struct, rename="camel", frozen=True):
@@ -28,8 +29,24 @@ class Readiness(Struct, rename="camel", frozen=True):
     status: Literal["ok"] = "ok"
 
 
-class Error(Struct, rename="camel", frozen=True, omit_defaults=True):
+class ProtectedResource(Struct, frozen=True):
+    """RFC 9728. There is no server that gives out tokens: an API key is the bearer token."""
+
+    resource: str
+    resource_name: str
+    resource_documentation: str
+    bearer_methods_supported: list[str]
+
+
+class Error(Struct, frozen=True):
+    """Every error. What stands behind `message` is there where it helps."""
+
     error: str
     message: str
-    field: str = ""
-    request_id: str = ""
+    field: str | UnsetType = UNSET  # that is wrong
+    request_id: str | UnsetType = UNSET  # of an error on our side
+    inbox_id: str | UnsetType = msgspec.field(name="inboxId", default=UNSET)
+    recipient: str | UnsetType = UNSET  # that is suppressed or not allowed
+    type: str | UnsetType = UNSET  # why it is suppressed
+    status: int | UnsetType = UNSET  # what a webhook answered
+    milliseconds: int | UnsetType = UNSET

@@ -11,6 +11,7 @@ from postroom.accounts import approval, domains, limits
 from postroom.accounts.approval import Approval
 from postroom.accounts.limits import Budget
 from postroom.clock import to_iso
+from postroom.events.payload import Payload
 from postroom.mailbox import attachments, inboxes, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import ShownHold
@@ -18,7 +19,6 @@ from postroom.mailbox.message_json import ShownAttachment
 from postroom.outward.orders import SendReceipt
 from postroom.queue import deliveries, suppressions
 
-SCHEMAS = "#/components/schemas"
 Timestamp = Annotated[
     str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-11-14T10:05:00.000Z"])
 ]
@@ -154,9 +154,7 @@ Message = msgspec.defstruct(
 RawMessage = Annotated[Raw, Message]
 RawMessageOrNothing = Annotated[Response, Message]
 RawReceipt = Annotated[Response, SendReceipt]
-RawMessages = Annotated[
-    list[Raw], Meta(extra_json_schema={"items": {"$ref": "#/components/schemas/Message"}})
-]
+RawMessages = list[RawMessage]
 
 
 Truncated = Annotated[bool, Meta(description="Only when a page is cut short: the next begins behind it.")]
@@ -207,7 +205,7 @@ class AttachmentText(Struct, rename="camel", frozen=True):
 
 
 class EventPage(Struct, rename="camel", frozen=True):
-    data: Annotated[list[Raw], Meta(extra_json_schema={"items": {"$ref": f"{SCHEMAS}/Payload"}})]
+    data: list[Annotated[Raw, Payload]]
     next: str | None
     truncated: Truncated | UnsetType = UNSET
 

@@ -24,12 +24,12 @@ async def list_approvals(call: Call, query: ApprovalQuery) -> hold_shapes.Approv
     return await call.resources.db.read(work)
 
 
-def show(tx: Tx, call: Call, found: list[holds.Hold]) -> list[hold_shapes.Approval]:
+def show(tx: Tx, call: Call, found: list[holds.Hold]) -> list[hold_shapes.HeldMessage]:
     there = [(hold, messages.find(tx, hold.message_id)) for hold in found]
     kept = [(hold, message) for hold, message in there if message is not None]
     shown = message_json.to_json(tx, [message for _, message in kept], call.links(tx))
     return [
-        hold_shapes.Approval(Raw(document), holds.show(hold))
+        hold_shapes.HeldMessage(Raw(document), holds.show(hold))
         for (hold, _), document in zip(kept, shown, strict=True)
     ]
 

@@ -1,0 +1,44 @@
+"""Programs that make clients from a description, installed once into a folder that outlives the run."""
+
+import fcntl
+import hashlib
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.programs import find
+
+NODE = ("openapi-typescript@7", "typescript@5", "@redocly/cli@2", "@stoplight/spectral-cli@6")
+PYTHON = ("openapi-python-client", "datamodel-code-generator", "standardwebhooks")
+UV = Path(__file__).parent.parent / ".tools" / "bin" / "uv"
+FOLDER = Path(tempfile.gettempdir()) / (
+    "postroom-generators-" + hashlib.sha256(repr((NODE, PYTHON, sys.version)).encode()).hexdigest()[:12]
+)
+NODE_FOLDER, PYTHON_FOLDER = FOLDER / "node", FOLDER / "python"
+
+
+def install() -> bool:
+    """False where they are not to be had. Of several processes one installs, the others wait for it."""
+    FOLDER.mkdir(exist_ok=True)
+    with (FOLDER / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (FOLDER / "complete").exists() and _install_node() and _install_python():
+            (FOLDER / "complete").touch()
+        return (FOLDER / "complete").exists()
+
+
+def _install_node() -> bool:
+    NODE_FOLDER.mkdir(exist_ok=True)
+    command = [find("npm") or "npm", "install", "--silent", "--no-audit", "--no-fund", *NODE]
+    return subprocess.run(command, cwd=NODE_FOLDER, capture_output=True).returncode == 0
+
+
+def _install_python() -> bool:
+    target = ["--target", str(PYTHON_FOLDER), *PYTHON]
+    command = [str(UV), "pip", "install", "--python", sys.executable, *target]
+    return UV.exists() and subprocess.run(command, capture_output=True).returncode == 0
+
+
+def node_program(name: str) -> str:
+    return str(NODE_FOLDER / "node_modules" / ".bin" / name)
