@@ -14,7 +14,7 @@ from postroom.errors import ContentChanged, Forbidden, NotHeld
 from postroom.events import kinds
 from postroom.events.announce import announce
 from postroom.events.payload import Fate, News
-from postroom.mailbox import attachments, documents, holds, messages
+from postroom.mailbox import attachments, documents, holds, inboxes, messages
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import Message
 from postroom.outward import states
@@ -57,6 +57,8 @@ def approve_as(
     assert hold is not None
     if not hold.needs_approval:
         raise NotHeld("This message waits for the end of a pause only: nobody has to approve it.")
+    if hold.expires_at is not None and hold.expires_at <= now:
+        raise NotHeld("This message has expired: it was not approved in time.")
     if hold.content_hash != content_hash:
         raise ContentChanged("The contentHash is not that of this message. Look at it again.")
     approved = replace(hold, state=holds.APPROVED, decided_at=now, actor=actor, note=note, expires_at=None)
@@ -202,10 +204,16 @@ def write_down(tx: Tx, action: str, before: Hold, after: Hold, actor: Actor, add
 
 
 def retry(tx: Tx, reach: Reach, message_id: str, now: int) -> list[str]:
-    """Gives the addresses that are tried again. It releases no hold, and revives nothing that was ended."""
+    """Gives the addresses that are tried again. It releases no hold, and revives nothing that was ended.
+
+    What a policy refuses by now is refused here too.
+    """
     message, hold = lock(tx, messages.get(tx, reach, message_id))
     states.require(Move.RETRY, states.state_of(message.status, hold))
     addresses = deliveries.start_again(tx, message.id, now)
+    inbox = inboxes.find(tx, message.inbox_id)
+    if inbox is not None:
+        policy.require_recipients(tx, [(inbox.reach, addresses)])
     deliveries.settle(tx, message.id)
     return addresses
 
@@ -292,14 +300,14 @@ def end_of_pause(tx: Tx, message: Message, hold: Hold, base_url: str, now: int) 
 
 
 def pause_message(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]:
-    """What waits to leave is held until its pause ends."""
+    """What waits to leave is held until its pause ends; if it has ended already, nothing would wake it."""
     message = messages.find(tx, message_id)
     if message is None:
         return []
     message, hold = lock(tx, message)
     if not states.may(Move.PAUSE, states.state_of(message.status, hold)):
         return []
-    if hold is not None and hold.is_paused:
+    if (hold is not None and hold.is_paused) or not pauses.is_inbox_paused(tx, message.inbox_id):
         return []
     deliveries.hold_back(tx, message.id)
     known = hold or _never_held(tx, message, now)

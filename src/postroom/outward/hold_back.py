@@ -10,10 +10,10 @@ from postroom.events.announce import announce_all
 from postroom.events.payload import News
 from postroom.mail.address import mailbox_of
 from postroom.mail.content_hash import content_hash
-from postroom.mailbox import holds
+from postroom.mailbox import holds, messages
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
-from postroom.mailbox.messages import PENDING
+from postroom.mailbox.messages import OUTBOUND, PENDING, SENT
 from postroom.outward import rules
 from postroom.outward.orders import Ready, SendReceipt, Submission
 from postroom.outward.rules import InboxRules, Sending
@@ -28,7 +28,7 @@ def find_holds(tx: Tx, new: list[Ready]) -> dict[str, Hold]:
     found: dict[str, Hold] = {}
     for each in new:
         above = rules_of[each.inbox_id]
-        reasons = rules.find_reasons(tx, to_sending(each), above)
+        reasons = rules.find_reasons(tx, to_sending(tx, each), above)
         send_at = moment_to_send(each.submission)
         if reasons or send_at is not None:
             found[each.document.id] = to_hold(each, above, reasons, send_at)
@@ -42,18 +42,30 @@ def moment_to_send(submission: Submission) -> int | None:
     return submission.now + order.undo_seconds * SECOND if order.undo_seconds else None
 
 
-def to_sending(ready: Ready) -> Sending:
+def to_sending(tx: Tx, ready: Ready) -> Sending:
     submission = ready.submission
+    own_text, own_html = own_words(tx, submission)
     return Sending(
         caller=submission.caller,
         inbox_id=ready.inbox_id,
         thread_id=None if ready.starts_thread else ready.thread.id,
         addresses=ready.addresses,
-        own_text=submission.letter.own_text,
-        own_html=submission.letter.own_html,
+        own_text=own_text,
+        own_html=own_html,
         has_files=bool(submission.letter.files),
         now=submission.now,
     )
+
+
+def own_words(tx: Tx, submission: Submission) -> tuple[str, str | None]:
+    """Text and HTML without the quote; but with one that quotes a mail of our own which never left."""
+    letter, around = submission.letter, submission.around
+    quoted = around.forwarded or around.previous
+    if quoted is not None and quoted.direction == OUTBOUND:
+        message = messages.find(tx, quoted.id)
+        if message is None or message.status != SENT:
+            return letter.draft.text, letter.draft.html
+    return letter.own_text, letter.own_html
 
 
 def to_hold(ready: Ready, above: InboxRules, reasons: list[str], send_at: int | None) -> Hold:

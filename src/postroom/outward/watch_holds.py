@@ -21,13 +21,12 @@ async def watch_holds(resources: Resources) -> None:
 
 
 async def look_at_due(resources: Resources) -> int:
+    """Gives how many were decided."""
     due = await resources.db.read(holds.list_due, AT_ONCE, resources.now())
-    for message_id in due:
-        await look_at(resources, message_id)
-    return len(due)
+    return sum([await look_at(resources, message_id) for message_id in due])
 
 
-async def look_at(resources: Resources, message_id: str) -> None:
+async def look_at(resources: Resources, message_id: str) -> bool:
     """One that cannot be decided keeps no other waiting."""
     try:
         bells = await resources.db.write(
@@ -35,6 +34,7 @@ async def look_at(resources: Resources, message_id: str) -> None:
         )
     except Exception as error:
         resources.loops.failed("a hold", error)
-    else:
-        resources.loops.works("a hold")
-        resources.db.ring(*bells)
+        return False
+    resources.loops.works("a hold")
+    resources.db.ring(*bells)
+    return True

@@ -271,8 +271,9 @@ def hold_back(tx: Tx, message_id: str) -> int:
 
 
 def let_go(tx: Tx, message_id: str, now: int) -> None:
+    """An attempt that was under way when it was held back, and still is, keeps its claim."""
     tx.run(
-        "update deliveries set state = 'pending', due_at = :now"
+        f"update deliveries set state = 'pending', due_at = case when {UNDER_WAY} then due_at else :now end"
         " where message_id = :id and kind = 'mail' and state = 'held'",
         now=now,
         id=message_id,
