@@ -35,7 +35,7 @@ PART_MAX_SIZE = 1024 * 1024
 def deposit(tx: Tx, mails: list[ReadMail]) -> list[list[str]]:
     """Gives for each mail the bells to ring after the commit."""
     bells: list[list[str]] = [[] for _ in mails]
-    taken = set_answers_aside(tx, take_over(tx, mails), bells)
+    taken = take_over(tx, set_answers_aside(tx, mails, bells))
     kept_back = inboxes.find_guarded(tx, {destination.inbox_id for _, _, destination in taken})
     owners = count_mails(tx, taken, kept_back)
     for part in in_parts(taken):
@@ -45,16 +45,11 @@ def deposit(tx: Tx, mails: list[ReadMail]) -> list[list[str]]:
     return bells
 
 
-def take_over(tx: Tx, mails: list[ReadMail]) -> list[Handover]:
+def take_over(tx: Tx, handed: list[Handover]) -> list[Handover]:
     """A mail for each of its inboxes, but not where the inbox has the same mail already.
 
     Without a Message-ID every handover is a mail of its own: devices repeat themselves, and mean it.
     """
-    handed = [
-        (number, read, destination)
-        for number, read in enumerate(mails)
-        for destination in read.arrival.destinations
-    ]
     hashed = [each for each in handed if each[1].content_hash]
     are_new = messages.take_over(
         tx, [(destination.inbox_id, read.content_hash, read.now) for _, read, destination in hashed]
@@ -63,13 +58,17 @@ def take_over(tx: Tx, mails: list[ReadMail]) -> list[Handover]:
     return [each for each in handed if id(each) not in known]
 
 
-def set_answers_aside(tx: Tx, taken: list[Handover], bells: list[list[str]]) -> list[Handover]:
-    """Answers of reviewers wait until it is known who wrote them. Gives what goes into inboxes."""
-    answers = [(number, read, reviewed) for number, read, to in taken if (reviewed := to.review) is not None]
+def set_answers_aside(tx: Tx, mails: list[ReadMail], bells: list[list[str]]) -> list[Handover]:
+    """Answers of reviewers wait until it is known who wrote them. Gives what goes into inboxes.
+
+    The same mail may go to an inbox as well, or answer for several mails: it is no second handover then.
+    """
+    handed = [(number, read, to) for number, read in enumerate(mails) for to in read.arrival.destinations]
+    answers = [(number, read, reviewed) for number, read, to in handed if (reviewed := to.review) is not None]
     review_answers.add_all(tx, [to_answer(read, reviewed) for _, read, reviewed in answers])
     for number, _, _ in answers:
         bells[number].append(review_answers.BELL)
-    return [each for each in taken if each[2].review is None]
+    return [each for each in handed if each[2].review is None]
 
 
 def to_answer(read: ReadMail, reviewed: Reviewed) -> ReviewAnswer:
@@ -95,12 +94,12 @@ def count_mails(tx: Tx, taken: list[Handover], kept_back: frozenset[str]) -> dic
 
     A mail that names no other starts a thread for sure. What is kept back is counted when it is let in.
     """
-    let_in = [each for each in taken if each[2].inbox_id not in kept_back]
+    let_in = [each for each in taken if not each[2].is_kept_back(kept_back)]
     counts = Counter(destination.inbox_id for _, _, destination in let_in)
     started = Counter(destination.inbox_id for _, read, destination in let_in if not names_others(read.mail))
     sizes: Counter[str] = Counter()
     for _, read, destination in taken:
-        sizes[destination.inbox_id] += stored_bytes(read)
+        sizes[destination.inbox_id] += read.size_bytes
     return {
         inbox_id: inboxes.count(
             tx,
@@ -112,10 +111,6 @@ def count_mails(tx: Tx, taken: list[Handover], kept_back: frozenset[str]) -> dic
         )
         for inbox_id in sorted({destination.inbox_id for _, _, destination in taken})
     }
-
-
-def stored_bytes(read: ReadMail) -> int:
-    return len(read.arrival.trace) + len(read.arrival.raw)
 
 
 def names_others(mail: ParsedMail) -> bool:
@@ -151,7 +146,7 @@ def row_size(read: ReadMail) -> int:
 def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox], kept_back: frozenset[str]) -> list[Copy]:
     copies = [
         put_outside(*handed, owners[handed[2].inbox_id])
-        if handed[2].inbox_id in kept_back
+        if handed[2].is_kept_back(kept_back)
         else put_into_thread(tx, *handed, owners[handed[2].inbox_id])
         for handed in part
     ]
@@ -169,7 +164,7 @@ def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox], kept_back: fro
     for copy in inside:
         threads.note_verdict(tx, copy.thread.id, copy.document.verdict)
     admit.keep(tx, [(copy.document.id, to_names(copy.read.mail)) for copy in copies if copy.is_kept_back])
-    usage.count_all(tx, [copy.inbox.stores(stored_bytes(copy.read), copy.read.now) for copy in copies])
+    usage.count_all(tx, [copy.inbox.stores(copy.read.size_bytes, copy.read.now) for copy in copies])
     return copies
 
 
@@ -280,7 +275,7 @@ def to_new_message(copy: Copy) -> NewMessage:
         created_at=read.now,
         trace_bytes=len(read.arrival.trace),
         is_blocked=copy.is_kept_back,
-        size_bytes=stored_bytes(read),
+        size_bytes=read.size_bytes,
     )
 
 

@@ -23,6 +23,11 @@ class Destination(Struct, frozen=True):
     inbox_id: str
     bounce_path: BouncePath | None = None
     review: Reviewed | None = None  # the answer of a reviewer, which is put into no inbox
+    is_notice: bool = False  # of the server itself, for which no policy is asked
+
+    def is_kept_back(self, guarded: frozenset[str]) -> bool:
+        """Until a policy has judged who sent it."""
+        return self.inbox_id in guarded and not self.is_notice
 
 
 class Arrival(Struct, frozen=True):
@@ -60,6 +65,7 @@ class ReadMail(Struct, frozen=True):
     findings: Findings | None  # None: the examination will say
     calendar: Appointment | None
     kept: raw_mails.Cut
+    size_bytes: int  # as it came, with our trace
     blob: str | None = None
     about: About | None = None  # which sent mail the report proves to be about
     base_url: str = ""

@@ -70,12 +70,17 @@ async def place(resources: Resources, read: ReadMail) -> ReadMail:
     blob = await raw_mails.put_if_large(resources, read.kept.content)
     return replace(
         read,
-        kept=raw_mails.Cut(b"") if blob else read.kept,
+        kept=raw_mails.Cut(b"") if blob and not is_answer(read) else read.kept,
         blob=blob,
         about=await find_subject(resources, read.report),
         base_url=resources.config.base_url,
         now=resources.now(),
     )
+
+
+def is_answer(read: ReadMail) -> bool:
+    """Of a reviewer: its bytes are needed to find out who wrote it."""
+    return any(destination.review is not None for destination in read.arrival.destinations)
 
 
 def read_mail(arrival: Arrival) -> ReadMail:
@@ -118,6 +123,7 @@ def read_mail(arrival: Arrival) -> ReadMail:
         else suspicion.of_text(mail, shown, suspicion.INSIDE if arrival.peer_ip == "" else "none"),
         calendar=read_appointment(mail),
         kept=raw_mails.cut(arrival.trace + arrival.raw, body_text, html),
+        size_bytes=len(arrival.trace) + len(arrival.raw),
     )
 
 

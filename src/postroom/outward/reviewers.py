@@ -21,6 +21,7 @@ from postroom.mail.compose import Draft, DraftAttachment
 from postroom.mail.lookup import Lookup
 from postroom.mail.parse import parse_mail
 from postroom.mail.review_path import ReviewPath
+from postroom.mail.text import html_to_text
 from postroom.mailbox import attachments, documents, holds, inboxes, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
@@ -110,6 +111,12 @@ def _decide(
     return decide.reject_as(tx, message, hold, actor, note, base_url, now, address)
 
 
+def other_words(document: Document) -> str:
+    """What the HTML of a mail says, where that is not what its text says: most people will read the HTML."""
+    shown = html_to_text(document.body_html) if document.body_html else ""
+    return "" if shown.split() == document.body_text.split() else shown
+
+
 # --- notices
 
 
@@ -124,22 +131,33 @@ class NoticeJob:
 
 async def deliver_notice(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
     """Passes limits, policy and pause: it is the server's own mail."""
-    config = resources.config
-    job = await resources.db.read(look_up_notice, delivery, config.domain)
+    job = await resources.db.read(look_up_notice, delivery, resources.config.domain)
     if job is None or job.review.hold.state != holds.HELD:
         await resources.db.write(_finish, delivery, deliveries.CANCELLED, None, "", resources.now())
         return
     started_at = resources.now()
     try:
-        raw = await raw_mails.read(resources, job.review.message.id, with_trace=False)
-        notice = await pools.READING.run(write_notice, job, raw, config.domain, config.base_url, started_at)
-        await hand_over(resources, outbound, job, notice)
+        await write_and_hand_over(resources, outbound, job, started_at)
     except DeliveryError as error:
         await resources.db.write(
             _note_failure, delivery, error, resources.now() - started_at, resources.now()
         )
     else:
         await resources.db.write(_finish, delivery, deliveries.DONE, 250, "2.0.0 Told.", resources.now())
+
+
+async def write_and_hand_over(resources: Resources, outbound: Outbound, job: NoticeJob, now: int) -> None:
+    """Whatever goes wrong counts as an attempt, so that nothing is tried again for ever."""
+    config = resources.config
+    try:
+        raw = await raw_mails.read(resources, job.review.message.id, with_trace=False)
+        notice = await pools.READING.run(write_notice, job, raw, config.domain, config.base_url, now)
+        await hand_over(resources, outbound, job, notice)
+    except DeliveryError:
+        raise
+    except Exception as error:
+        log.get().exception("a reviewer could not be told", message=job.review.message.id)
+        raise DeliveryError("4.3.0 An error on this server.", permanent=False, enhanced="4.3.0") from error
 
 
 def look_up_notice(tx: Tx, delivery: Delivery, service_domain: str) -> NoticeJob | None:
@@ -179,7 +197,9 @@ def notice_text(review: Review, link: str) -> str:
     document, hold = review.document, review.hold
     files = ", ".join(f"{file.filename} ({file.size_bytes} bytes)" for file in review.files) or "none"
     until = "" if hold.expires_at is None else f"\nIt expires at {to_iso(hold.expires_at)}.\n"
-    quoted = "\n".join(f"| {line}" for line in document.body_text[:SHOWN_TEXT_CHARACTERS].split("\n"))
+    quoted, other = quote(document.body_text), other_words(document)
+    if other:
+        quoted += f"\n\nIts HTML says:\n\n{quote(other)}"
     return (
         f"A mail waits for you to decide. Why it waits: {', '.join(hold.reasons)}.\n{until}\n"
         f"From:       {document.from_addr}\nRecipients: {', '.join(review.recipients)}\n"
@@ -189,6 +209,10 @@ def notice_text(review: Review, link: str) -> str:
         "approve or reject (with a reason behind it, if you like), or open this page, which only shows\n"
         f"the mail until you press a button:\n\n{link}\n"
     )
+
+
+def quote(text: str) -> str:
+    return "\n".join(f"| {line}" for line in text[:SHOWN_TEXT_CHARACTERS].splitlines())
 
 
 async def hand_over(resources: Resources, outbound: Outbound, job: NoticeJob, notice: bytes) -> None:
@@ -209,7 +233,7 @@ async def deliver_inside(resources: Resources, outbound: Outbound, job: NoticeJo
     if inbox is None or inbox.id == job.inbox.id:
         raise DeliveryError("5.1.1 No such reviewer here.", permanent=True, code=550)
     arrival = Arrival(
-        destinations=(Destination(inbox.id),),
+        destinations=(Destination(inbox.id, is_notice=True),),
         raw=notice,
         trace=f"Received: by {resources.config.domain}\r\n".encode(),
         peer_ip="",

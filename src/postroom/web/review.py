@@ -87,7 +87,9 @@ def show(review: Review) -> str:
     }
     listed = "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in rows.items())
     where = f"<h2>Where its links lead</h2><ul>{links}</ul>" if links else ""
-    return f"<dl>{listed}</dl><pre>{escape(document.body_text)}</pre>{where}{buttons(hold)}"
+    other = reviewers.other_words(document)
+    of_html = f"<h2>What its HTML says</h2><pre>{escape(other)}</pre>" if other else ""
+    return f"<dl>{listed}</dl><pre>{escape(document.body_text)}</pre>{of_html}{where}{buttons(hold)}"
 
 
 def buttons(hold: holds.Hold) -> str:
