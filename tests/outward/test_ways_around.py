@@ -4,7 +4,9 @@ import asyncio
 import smtplib
 from email import message_from_bytes, policy
 from email.message import EmailMessage
+from pathlib import Path
 
+import psycopg
 import pytest
 
 from postroom.accounts import pauses
@@ -17,8 +19,9 @@ from postroom.queue.deliveries import Delivery
 from postroom.storage.database import Tx
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
+from tests.doubles import FakeClock
 from tests.letters import letter
-from tests.outbound import message_of, message_when, send, settled, turn, until
+from tests.outbound import message_of, message_when, relay_to, running, send, settled, turn, until
 from tests.outward.test_holds import decide, held, set_rule
 from tests.outward.test_reviewers import REVIEWER, link_of, set_reviewers, visit
 
@@ -246,3 +249,18 @@ async def test_what_came_is_counted_with_all_its_bytes(sender: Server) -> None:
     )
     assert row is not None
     assert row["stored_bytes"] > 5000
+
+
+async def test_a_send_that_meets_the_end_of_a_pause_on_another_node_is_not_held_for_good(
+    postgres_url: str, tmp_path: Path, clock: FakeClock, peer: SmtpPeer
+) -> None:
+    async with running(tmp_path, postgres_url, clock, relay_to(peer)) as server:
+        inbox_id = await server.new_inbox("bob")
+        await server.api.put(f"/v1/pause?inboxId={inbox_id}")
+        with psycopg.connect(postgres_url) as other_node:
+            other_node.execute("delete from pauses")
+            other_node.execute("update holds set due_at = 0 where is_paused = 1")
+            sending = asyncio.create_task(send(server, inbox_id, CAROL))
+            await asyncio.wait([sending], timeout=1)
+            other_node.commit()
+        assert (await settled(server, await sending))["status"] == "sent"

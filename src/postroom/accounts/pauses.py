@@ -47,5 +47,10 @@ def remove(tx: Tx, scope_id: str) -> bool:
 
 
 def is_inbox_paused(tx: Tx, inbox_id: str) -> bool:
-    row = tx.one(f"select {IS_PAUSED} as is_paused from inboxes where inboxes.id = :id", id=inbox_id)
-    return row is not None and bool(row["is_paused"])
+    """If so, no other transaction ends the pause before this one is done: its end wakes what it held."""
+    touched = tx.run(
+        "update pauses set since = since where scope_id in (select id from inboxes where id = :id union all"
+        " select pod_id from inboxes where id = :id union all select account_id from inboxes where id = :id)",
+        id=inbox_id,
+    )
+    return touched > 0

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
-from postroom.accounts import approval, permissions
+from postroom.accounts import approval, pauses, permissions
 from postroom.accounts.approval import Conditions
 from postroom.accounts.keys import Caller
 from postroom.accounts.pauses import IS_PAUSED
@@ -49,7 +49,8 @@ def read_all(tx: Tx, inbox_ids: Collection[str]) -> dict[str, InboxRules]:
     )
     return {
         row["id"]: InboxRules(
-            (row["of_account"], row["of_pod"], row["of_inbox"]), is_paused=bool(row["is_paused"])
+            (row["of_account"], row["of_pod"], row["of_inbox"]),
+            is_paused=bool(row["is_paused"]) and pauses.is_inbox_paused(tx, row["id"]),
         )
         for row in rows
     }
