@@ -12,6 +12,7 @@ import pytest
 from postroom.accounts import pauses
 from postroom.accounts.actors import THE_SERVER
 from postroom.clock import HOUR, MINUTE
+from postroom.inward.review_answers import ReviewAnswer
 from postroom.mail.mentions import mentions_a_link
 from postroom.outward import deliver_mail, reviewers
 from postroom.queue import deliveries
@@ -176,7 +177,7 @@ async def test_a_large_answer_keeps_the_bytes_that_prove_who_wrote_it(
 ) -> None:
     seen: list[bytes] = []
 
-    async def weigh(_resources: object, _lookup: object, answer: reviewers.ReviewAnswer) -> bool:
+    async def weigh(_resources: object, _lookup: object, answer: ReviewAnswer) -> bool:
         seen.append(answer.content)
         return False
 
