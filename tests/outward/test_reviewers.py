@@ -183,7 +183,14 @@ async def test_a_reviewer_inside_answers_by_mail(sender: Server, peer: SmtpPeer)
     await sender.resources.db.write(
         set_reviewers, inbox_id, "boss@postroom.localhost", "bob@postroom.localhost"
     )
-    message_id = await send(sender, inbox_id, "carol@elsewhere.example")
+    made = await sender.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={"name": "agent"})
+    async with sender.client(made.json()["token"]) as agent:
+        answer = await agent.post(
+            f"/v1/inboxes/{inbox_id}/send",
+            json={"to": "carol@elsewhere.example", "subject": "Hello", "body": "Hi"},
+            headers={"Idempotency-Key": "1"},
+        )
+    message_id = answer.json()["id"]
     event = await sender.next_event()
     while event["event"] != "message.received":
         event = await sender.next_event(event["event_id"])

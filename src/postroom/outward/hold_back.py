@@ -115,12 +115,11 @@ def tell(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> tuple[str, ...]:
 
 
 def to_notices(tx: Tx, ready: Ready, hold: Hold) -> list[NewDelivery]:
-    """To each reviewer of what waits for a person, but never to the inbox that sends."""
+    """To each reviewer of what waits for a person, but to no inbox that the sending key could read itself."""
     if not hold.needs_approval:
         return []
     above = rules.read_all(tx, {ready.inbox_id})[ready.inbox_id]
     reviewers = rules.conditions(above, ready.submission.caller).reviewers
-    own = ready.submission.around.inbox.address
     return [
         NewDelivery(
             id=ids.new(ids.NOTICE_DELIVERY, hold.created_at),
@@ -135,8 +134,18 @@ def to_notices(tx: Tx, ready: Ready, hold: Hold) -> list[NewDelivery]:
             created_at=hold.created_at,
         )
         for position, reviewer in enumerate(reviewers)
-        if mailbox_of(reviewer) != own
+        if not is_read_by_sender(tx, ready, reviewer)
     ]
+
+
+def is_read_by_sender(tx: Tx, ready: Ready, reviewer: str) -> bool:
+    """Whoever reads a notice can decide: a key must not get that of its own send. A session is a person."""
+    caller = ready.submission.caller
+    inbox = inboxes.find_by_address(tx, mailbox_of(reviewer))
+    if inbox is None:
+        return False
+    is_within_reach = inboxes.is_within(inbox, caller.reach) and caller.session_id is None
+    return inbox.id == ready.inbox_id or is_within_reach
 
 
 def to_news(ready: Ready, hold: Hold) -> News:

@@ -37,7 +37,7 @@ from postroom.queue.deliveries import Delivery
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
-NOTICE_NAME = "approvals"
+NOTICE_NAME = "noreply"  # a reserved name, which no tenant can take
 SHOWN_TEXT_CHARACTERS = 50_000
 NOTE_CHARACTERS = 1000
 ANSWER = re.compile(r"(?i)\s*(approve|reject)\b[\s.!:,-]*(.*)")

@@ -7,7 +7,8 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.mail.links import link_details
-from postroom.mailbox import inboxes, message_json, messages
+from postroom.mailbox import documents, inboxes, message_json, messages
+from postroom.outward import reviewers
 from postroom.queue import deliveries
 from postroom.web.api import approvals as api
 from postroom.web.body import ApprovalQuery, Approve, Reject
@@ -70,6 +71,9 @@ def complete_one(tx: Tx, desk: Desk, message: dict[str, Any], hold: dict[str, An
     known = inboxes.find_correspondents(
         tx, [(message["inboxId"], address) for address in addresses], only_trusted=True
     )
+    found = messages.find(tx, message["id"])
+    assert found is not None
+    stored = documents.decode(found.document)
     before = messages.list_of_thread(tx, message["threadId"], BESIDE + 1, 0).messages
     thread = [
         plain_message for plain_message in decode(tx, desk, before) if plain_message["id"] != message["id"]
@@ -80,6 +84,7 @@ def complete_one(tx: Tx, desk: Desk, message: dict[str, Any], hold: dict[str, An
         "recipients": [(address, (message["inboxId"], address) in known) for address in addresses],
         "links": [link.url for link in link_details(message["bodyText"], message["bodyHtml"])],
         "thread": thread[:BESIDE],
+        "other": reviewers.other_words(stored),
     }
 
 
