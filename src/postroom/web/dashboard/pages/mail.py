@@ -43,13 +43,11 @@ class Glance(Struct, rename="camel", frozen=True):
     direction: str
     from_addr: str
     header_to: str
-    subject: str
-    reply_text: str
-    codes: list[str]
-    automated: bool
-    new_participant: bool
-    auth: Verdicts | None
-    verdict: str = "clean"
+    reply_text: str = ""
+    codes: list[str] = []
+    automated: bool = False
+    auth: Verdicts | None = None
+    verdict: str | None = "clean"  # None: not judged yet
 
 
 @dataclass(frozen=True, slots=True)

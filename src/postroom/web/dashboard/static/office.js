@@ -174,3 +174,5 @@ document.addEventListener("click", (event) => {
 document.addEventListener("htmx:after:swap", () => refresh(document));
 refresh(document);
 restoreRow();
+// A browser ignores autofocus where the address names a place, and takes the focus away when it goes there.
+if (location.hash === "#answer") addEventListener("load", () => setTimeout(() => $("#body")?.focus()));
