@@ -54,6 +54,7 @@ def list_drafts(inbox_id: str, *, limit: int = 50, offset: int = 0) -> Call[Page
 
 
 def get_draft(draft_id: str) -> Call[Draft]:
+    """A draft by its id."""
     return Call("GET", path("v1", "drafts", draft_id), decoded(Draft))
 
 
@@ -66,6 +67,7 @@ def update_draft(draft_id: str, **fields: Unpack[DraftFields]) -> Call[Draft]:
 
 
 def delete_draft(draft_id: str) -> Call[None]:
+    """Throw a draft away."""
     return Call("DELETE", path("v1", "drafts", draft_id), nothing)
 
 
@@ -82,6 +84,7 @@ def add_draft_files(draft_id: str, attachments: Sequence[File]) -> Call[Draft]:
 
 
 def delete_draft_file(draft_id: str, filename: str) -> Call[None]:
+    """Take a file out of a draft."""
     return Call("DELETE", path("v1", "drafts", draft_id, "attachments", filename), nothing)
 
 

@@ -283,13 +283,38 @@ class EventMessage(Struct, frozen=True):
     metadata: dict[str, str] = {}
 
 
+class EventHold(Struct, frozen=True):
+    """Why a send waits or waited."""
+
+    state: str = ""
+    reasons: list[str] = []
+    content_hash: str = ""
+    expires_at: datetime | None = None
+
+
+class EventActor(Struct, frozen=True):
+    """Who decided."""
+
+    type: str = ""
+    id: str | None = None
+    name: str | None = None
+
+
 class Event(Struct, frozen=True):
+    """`recipient` and `reason` tell what became of a mail, `hold`, `actor` and `note` what was decided."""
+
     event: str
     event_id: str
     inbox_id: str = ""
     thread_id: str = ""
     message: EventMessage | None = None
     occurred_at: datetime | None = None
+    recipient: str | None = None
+    reason: str | None = None
+    hold: EventHold | None = None
+    actor: EventActor | None = None
+    note: str | None = None
+    deleted: bool = False
 
 
 class EventPage(Struct, frozen=True):
