@@ -7,8 +7,9 @@ from typing import Any, Literal
 from msgspec import UNSET, UnsetType
 
 from postroom_client.calls import given
+from postroom_client.charge_results import AuditEntry, Pod, Policy, PolicyRule, PolicyStop
 from postroom_client.exchange import Call, decoded, nothing, path, present
-from postroom_client.results import ApiKey, AuditEntry, Page, Pod, Policy, PolicyRule, PolicyStop
+from postroom_client.results import ApiKey, Page
 from postroom_client.sending import spell_moment
 
 Direction = Literal["inbound", "outbound"]
