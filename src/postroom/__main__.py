@@ -17,7 +17,7 @@ from postroom.config import PLANS, SETTINGS, Config, ConfigError, Plan, Setting,
 from postroom_client.cli import app
 from postroom_client.cli import domains as domain_commands
 from postroom_client.cli import keys as key_commands
-from postroom_client.cli.command import Limit, Offset, command, group
+from postroom_client.cli.command import Limit, Offset, command, group, in_order
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
@@ -385,7 +385,7 @@ def main(arguments: list[str] | None = None) -> None:
     from postroom.storage.database import StorageError
 
     try:
-        app(arguments)
+        app(in_order(sys.argv[1:] if arguments is None else arguments))
     except (ConfigError, StorageError, ApiError) as error:
         sys.exit(f"postroom: {error}")
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     from postroom_client import errors
     from postroom_client.client import AsyncClient, Client
     from postroom_client.errors import PostroomError
@@ -15,6 +16,7 @@ __all__ = [
     "OutgoingFile",
     "Patience",
     "PostroomError",
+    "__version__",
     "errors",
     "verify_signature",
 ]
@@ -33,6 +35,10 @@ def __getattr__(name: str) -> Any:
     """Loads a name when it is first used: the command line starts without the libraries of the network."""
     import importlib
 
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("postroom")
     if name == "errors":
         return importlib.import_module("postroom_client.errors")
     if name not in _HOME:

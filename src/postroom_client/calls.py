@@ -57,6 +57,7 @@ def list_inboxes(*, limit: int = 50, offset: int = 0) -> Call[Page[Inbox]]:
 
 
 def get_inbox(inbox_id: str) -> Call[Inbox]:
+    """An inbox by its id."""
     return Call("GET", path("v1", "inboxes", inbox_id), decoded(Inbox))
 
 
@@ -84,6 +85,7 @@ def create_api_key(inbox_id: str, name: str) -> Call[ApiKey]:
 
 
 def list_api_keys(inbox_id: str, *, limit: int = 50, offset: int = 0) -> Call[Page[ApiKey]]:
+    """Keys of an inbox, oldest first, without their tokens."""
     target = path("v1", "inboxes", inbox_id, "api-keys")
     return Call("GET", target, decoded(Page[ApiKey]), query=present(limit=limit, offset=offset))
 
@@ -125,6 +127,7 @@ def list_threads(
 
 
 def get_thread(thread_id: str) -> Call[Thread]:
+    """A thread by its id."""
     return Call("GET", path("v1", "threads", thread_id), decoded(Thread))
 
 
@@ -177,6 +180,7 @@ def list_messages(
 
 
 def get_message(message_id: str) -> Call[Message]:
+    """A message; a sent one with the state of each recipient."""
     return Call("GET", path("v1", "messages", message_id), decoded(Message))
 
 
@@ -199,6 +203,7 @@ def cancel_message(message_id: str) -> Call[Message]:
 
 
 def get_attachment(message_id: str, filename: str) -> Call[bytes]:
+    """The bytes of a file."""
     target = path("v1", "attachments", message_id, filename)
     return Call("GET", target, content, follows_redirects=True, timeout_seconds=120)
 
@@ -242,10 +247,12 @@ def list_suppressions(*, limit: int = 50, offset: int = 0) -> Call[Page[Suppress
 
 
 def add_suppression(address: str) -> Call[Suppression]:
+    """Never send to an address again."""
     return Call("POST", "/v1/suppressions", decoded(Suppression), json={"address": address})
 
 
 def delete_suppression(address: str) -> Call[None]:
+    """Let mail go to an address again."""
     return Call("DELETE", path("v1", "suppressions", address), nothing)
 
 
@@ -258,10 +265,12 @@ def add_domain(domain: str) -> Call[Domain]:
 
 
 def list_domains(*, limit: int = 50, offset: int = 0) -> Call[Page[Domain]]:
+    """Domains of your own, newest first."""
     return Call("GET", "/v1/domains", decoded(Page[Domain]), query=present(limit=limit, offset=offset))
 
 
 def get_domain(domain_id: str) -> Call[Domain]:
+    """A domain and the DNS records to set for it."""
     return Call("GET", path("v1", "domains", domain_id), decoded(Domain))
 
 
@@ -271,6 +280,7 @@ def verify_domain(domain_id: str) -> Call[Domain]:
 
 
 def delete_domain(domain_id: str) -> Call[None]:
+    """Delete a domain that no inbox uses."""
     return Call("DELETE", path("v1", "domains", domain_id), nothing)
 
 
@@ -278,6 +288,7 @@ def delete_domain(domain_id: str) -> Call[None]:
 
 
 def get_webhook() -> Call[Webhook]:
+    """The account's webhook, without its secret."""
     return Call("GET", "/v1/webhook", decoded(Webhook))
 
 
@@ -291,6 +302,7 @@ def set_webhook(
 
 
 def delete_webhook() -> Call[None]:
+    """Post events nowhere any more."""
     return Call("DELETE", "/v1/webhook", nothing)
 
 

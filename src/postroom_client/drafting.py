@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Any, TypedDict, Unpack
 from uuid import uuid4
 
+from postroom_client.charge_results import Draft
 from postroom_client.exchange import Call, decoded, nothing, path, present
-from postroom_client.results import Draft, Page, Sent
+from postroom_client.results import Page, Sent
 from postroom_client.sending import UPLOAD_TIMEOUT_SECONDS, Addresses, File, listed, read_files, spell_moment
 
 
@@ -54,6 +55,7 @@ def list_drafts(inbox_id: str, *, limit: int = 50, offset: int = 0) -> Call[Page
 
 
 def get_draft(draft_id: str) -> Call[Draft]:
+    """A draft by its id."""
     return Call("GET", path("v1", "drafts", draft_id), decoded(Draft))
 
 
@@ -66,6 +68,7 @@ def update_draft(draft_id: str, **fields: Unpack[DraftFields]) -> Call[Draft]:
 
 
 def delete_draft(draft_id: str) -> Call[None]:
+    """Throw a draft away."""
     return Call("DELETE", path("v1", "drafts", draft_id), nothing)
 
 
@@ -82,6 +85,7 @@ def add_draft_files(draft_id: str, attachments: Sequence[File]) -> Call[Draft]:
 
 
 def delete_draft_file(draft_id: str, filename: str) -> Call[None]:
+    """Take a file out of a draft."""
     return Call("DELETE", path("v1", "drafts", draft_id, "attachments", filename), nothing)
 
 

@@ -39,6 +39,11 @@ class Profiles(Struct, rename="camel", frozen=True):
     def with_profile(self, name: str, profile: Profile, *, make_current: bool) -> "Profiles":
         return Profiles(name if make_current else self.current, {**self.profiles, name: profile})
 
+    def without_profile(self, name: str) -> "Profiles":
+        left = {other: profile for other, profile in self.profiles.items() if other != name}
+        current = self.current if self.current in left else next(iter(left), LOCAL)
+        return Profiles(current, left)
+
 
 def folder() -> Path:
     import platformdirs

@@ -1,7 +1,7 @@
 """What calls return. What a server leaves out is empty; what this client does not know is ignored."""
 
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from msgspec import Struct, field
 
@@ -283,13 +283,38 @@ class EventMessage(Struct, frozen=True):
     metadata: dict[str, str] = {}
 
 
+class EventHold(Struct, frozen=True):
+    """Why a send waits or waited."""
+
+    state: str = ""
+    reasons: list[str] = []
+    content_hash: str = ""
+    expires_at: datetime | None = None
+
+
+class EventActor(Struct, frozen=True):
+    """Who decided."""
+
+    type: str = ""
+    id: str | None = None
+    name: str | None = None
+
+
 class Event(Struct, frozen=True):
+    """`recipient` and `reason` tell what became of a mail, `hold`, `actor` and `note` what was decided."""
+
     event: str
     event_id: str
     inbox_id: str = ""
     thread_id: str = ""
     message: EventMessage | None = None
     occurred_at: datetime | None = None
+    recipient: str | None = None
+    reason: str | None = None
+    hold: EventHold | None = None
+    actor: EventActor | None = None
+    note: str | None = None
+    deleted: bool = False
 
 
 class EventPage(Struct, frozen=True):
@@ -370,106 +395,3 @@ class Retried(Struct, frozen=True):
     """How many deliveries go again."""
 
     retried: int
-
-
-class Approval(Struct, rename="camel", frozen=True):
-    """A send that waits, or waited, for a decision."""
-
-    message: Message
-    hold: Hold
-
-
-class Pause(Struct, rename="camel", frozen=True):
-    paused: bool = False
-    since: datetime | None = None
-    by: Actor | None = None
-
-
-class Meter(Struct, rename="camel", frozen=True):
-    limit: int = 0
-    used: int = 0
-    resets_at: datetime | None = None
-
-
-class InboxLimits(Struct, rename="camel", frozen=True):
-    per_minute: Meter
-    per_day: Meter
-    cold_per_day: Meter
-
-
-class Draft(Struct, rename="camel", frozen=True):
-    """A mail that is not sent yet; what is missing is None or empty."""
-
-    id: str
-    inbox_id: str
-    to: list[str] = []
-    cc: list[str] = []
-    bcc: list[str] = []
-    subject: str | None = None
-    body: str | None = None
-    body_html: str | None = None
-    thread_id: str | None = None
-    include_quote: bool = True
-    reply_to: str | None = None
-    reply_all: bool = False
-    forward_of: str | None = None
-    automated: bool = False
-    headers: dict[str, str] = {}
-    metadata: dict[str, str] = {}
-    send_at: str | None = None
-    undo_seconds: int = 0
-    attachments: list[Attachment] = []
-    created_by: Actor | None = None
-    created_at: datetime | None = None
-    updated_at: datetime | None = None
-
-
-class Pod(Struct, rename="camel", frozen=True):
-    id: str
-    client_id: str | None = None
-    name: str | None = None
-    is_default: bool = False
-    created_at: datetime | None = None
-
-
-class PolicyRule(Struct, rename="camel", frozen=True):
-    id: str
-    type: str = ""
-    value: str = ""
-    created_at: datetime | None = None
-
-
-class DirectionPolicy(Struct, rename="camel", frozen=True):
-    mode: str = "inherit"
-    rules: list[PolicyRule] = []
-
-
-class Policy(Struct, rename="camel", frozen=True):
-    inbound: DirectionPolicy
-    outbound: DirectionPolicy
-
-
-class PolicyStop(Struct, rename="camel", frozen=True):
-    """What a policy stopped, or what was let in after all."""
-
-    at: datetime | None = None
-    action: str = ""
-    direction: str = ""
-    address: str = ""
-    rule: str | None = None
-    inbox_id: str = ""
-    message_id: str | None = None
-
-
-class AuditEntry(Struct, rename="camel", frozen=True):
-    id: str
-    at: datetime | None = None
-    actor: Actor | None = None
-    address: str = ""
-    action: str = ""
-    target: str = ""
-    before: Any = None
-    after: Any = None
-    count: int = 1
-    pod_id: str | None = None
-    inbox_id: str | None = None

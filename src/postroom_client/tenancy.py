@@ -7,8 +7,9 @@ from typing import Any, Literal
 from msgspec import UNSET, UnsetType
 
 from postroom_client.calls import given
+from postroom_client.charge_results import AuditEntry, Pod, Policy, PolicyRule, PolicyStop
 from postroom_client.exchange import Call, decoded, nothing, path, present
-from postroom_client.results import ApiKey, AuditEntry, Page, Pod, Policy, PolicyRule, PolicyStop
+from postroom_client.results import ApiKey, Page
 from postroom_client.sending import spell_moment
 
 Direction = Literal["inbound", "outbound"]
@@ -24,6 +25,7 @@ def create_pod(*, client_id: str | None = None, name: str | None = None) -> Call
 
 
 def list_pods(*, limit: int = 50, offset: int = 0) -> Call[Page[Pod]]:
+    """Pods, newest first."""
     return Call("GET", "/v1/pods", decoded(Page[Pod]), query=present(limit=limit, offset=offset))
 
 
@@ -120,6 +122,7 @@ def add_policy_rule(
 
 
 def delete_policy_rule(rule_id: str, *, inbox_id: str | None = None, pod_id: str | None = None) -> Call[None]:
+    """Take a rule away."""
     query = present(inboxId=inbox_id, podId=pod_id)
     return Call("DELETE", path("v1", "policy", "rules", rule_id), nothing, query=query)
 

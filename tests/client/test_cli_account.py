@@ -41,7 +41,8 @@ def test_domains_are_added_shown_verified_and_deleted(shell: Shell) -> None:
     assert shell.json("domains", "show", made["id"])["domain"] == "two.example.com"
     assert "two.example.com" in shell.human("domains", "list")
     assert shell.json("domains", "list")["total"] == 2
-    assert "not found" in shell.human("domains", "verify", made["id"])
+    verified = shell.run("domains", "verify", made["id"], "--no-json")
+    assert (verified.exit_code, "not found" in verified.stdout) == (1, True)
     assert shell.run("domains", "delete", made["id"]).exit_code == 2
     assert shell.json("domains", "delete", made["id"], "--yes")["deleted"]
     [left] = shell.json("domains", "list")["data"]
@@ -54,7 +55,13 @@ DOMAIN = {"id": "dom_1", "domain": "example.com", "status": "pending", "records"
 
 def test_verify_answers_a_program_with_the_domain(shell: Shell) -> None:
     with http_peer(Answer(200, DOMAIN)) as peer:
-        assert shell.json("domains", "verify", "dom_1", "--base-url", peer.url, "--api-key", "pr_1") == DOMAIN
+        result = shell.run("domains", "verify", "dom_1", "--base-url", peer.url, "--api-key", "pr_1")
+    assert (result.exit_code, json.loads(result.stdout)) == (1, DOMAIN)
+
+
+def test_verify_ends_with_0_when_the_domain_is_verified(shell: Shell) -> None:
+    with http_peer(Answer(200, {**DOMAIN, "status": "verified"})) as peer:
+        shell.json("domains", "verify", "dom_1", "--base-url", peer.url, "--api-key", "pr_1")
 
 
 @pytest.mark.parametrize(("is_required", "verdict"), [(True, "fail"), (False, "warn")])

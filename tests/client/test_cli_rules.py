@@ -20,6 +20,7 @@ from tests.client.peers import Answer, http_peer
 
 AWAY = ("--base-url", "http://127.0.0.1:1", "--api-key", "pr_1")
 INBOX = ("--inbox-id", "inb_1")
+SCENARIO = Path(__file__).parent.parent.parent / "examples" / "scenarios" / "question.toml"
 
 # What each command that needs the server is called with; the others need none.
 CALLS: dict[str, tuple[str, ...]] = {
@@ -92,11 +93,16 @@ CALLS: dict[str, tuple[str, ...]] = {
     "domains show": ("dom_1",),
     "domains verify": ("dom_1",),
     "domains delete": ("dom_1", "--yes"),
+    "search": ("word",),
+    "threads label": ("thr_1", "--add", "x"),
+    "usage": (),
+    "simulate": ("--scenario", str(SCENARIO), *INBOX),
+    "record": ("thr_1",),
     "status": (),
     "doctor": (),
     "login": (),
 }
-LOCAL = {"profiles list", "profiles use"}
+LOCAL = {"profiles list", "profiles use", "profiles remove", "logout", "open"}
 TESTED_ELSEWHERE = {"bridge", "mcp", "serve", "migrate", "accounts"}
 
 

@@ -1,5 +1,6 @@
 """The `postroom` command. One file a noun; the server adds its own commands to `app`."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -31,11 +32,13 @@ from postroom_client.cli import (
     wait,
     webhook,
 )
+from postroom_client.cli.command import in_order
 
 app = typer.Typer(
     name="postroom",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,  # plain help: loading Rich for it would double the time to start
 )
 app.add_typer(inbox.app, name="inbox")
@@ -84,4 +87,4 @@ def options(
 
 
 def main() -> None:
-    app()
+    app(in_order(sys.argv[1:]))

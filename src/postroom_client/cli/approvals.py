@@ -10,7 +10,8 @@ from postroom_client.cli.desk import Desk
 from postroom_client.cli.messages import MessageArgument, show_message
 
 if TYPE_CHECKING:
-    from postroom_client.results import Approval, Hold, Message, Page
+    from postroom_client.charge_results import Approval
+    from postroom_client.results import Hold, Message, Page
 
 app = group("Sends that wait for a person to decide.")
 

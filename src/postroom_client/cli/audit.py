@@ -9,7 +9,8 @@ from postroom_client.cli.command import Limit, Offset, command
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
-    from postroom_client.results import AuditEntry, Page
+    from postroom_client.charge_results import AuditEntry
+    from postroom_client.results import Page
 
 Moment = Annotated[str | None, typer.Option(metavar="MOMENT", help="2026-11-14T10:05:00Z.")]
 

@@ -21,12 +21,28 @@ ProfileOption = Annotated[str | None, typer.Option("--profile", help="Profile (P
 BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Server (POSTROOM_BASE_URL).")]
 ApiKeyOption = Annotated[str | None, typer.Option("--api-key", help="Key (POSTROOM_API_KEY).")]
 InboxId = Annotated[
-    str | None, typer.Option("--inbox-id", help="Inbox; without it POSTROOM_INBOX_ID or the default inbox.")
+    str | None,
+    typer.Option("--inbox-id", help="Inbox: id, address or name. Else POSTROOM_INBOX_ID or the default."),
 ]
 Limit = Annotated[int, typer.Option(min=1, max=100, help="How many to show.")]
 Offset = Annotated[int, typer.Option(min=0, help="How many to skip.")]
 
 _EVERYWHERE = {"as_json": Json, "profile": ProfileOption, "base_url": BaseUrl, "api_key": ApiKeyOption}
+
+
+_WITH_VALUE = ("--profile", "--base-url", "--api-key")
+_ALONE = ("--json", "--no-json")
+
+
+def in_order(arguments: list[str]) -> list[str]:
+    """Options for every command may stand before its name as well: they are moved behind it."""
+    left, moved = list(arguments), list[str]()
+    while left and (left[0] in _ALONE or left[0].partition("=")[0] in _WITH_VALUE):
+        takes_next = left[0] in _WITH_VALUE
+        moved += left[: 1 + takes_next]
+        left = left[1 + takes_next :]
+    end = left.index("--") if "--" in left else len(left)
+    return left[:end] + moved + left[end:]
 
 
 def group(help_text: str) -> typer.Typer:
@@ -67,6 +83,8 @@ def _at_desk(handler: Callable[..., None], shared: dict[str, Any], values: dict[
     flags = Flags(**shared)
     desk = Desk(flags, as_json=as_json)
     try:
+        if values.get("inbox_id"):
+            values["inbox_id"] = desk.find_inbox_id(values["inbox_id"])
         handler(desk, **values)
     except PostroomError as error:
         raise desk.fail(error) from None

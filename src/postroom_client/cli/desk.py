@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 FAILED, REFUSED, TOO_MANY = 1, 4, 5
 LONGEST_WAIT_SECONDS = 5
+PAGE = 100
 
 
 class Desk:
@@ -64,12 +65,29 @@ class Desk:
         return profile is not None and (profile.base_url.rstrip("/"), profile.api_key) == used
 
     def require_inbox_id(self, flag: str | None) -> str:
-        inbox_id = flag or self.settings.inbox_id
-        if not inbox_id:
+        given = flag or self.settings.inbox_id
+        if not given:
             raise typer.BadParameter(
                 "no inbox is given and there is no default: pass --inbox-id, or postroom inbox use INBOX_ID"
             )
-        return inbox_id
+        return self.find_inbox_id(given)
+
+    def find_inbox_id(self, given: str) -> str:
+        """An inbox by its id, its address, or the name before the @."""
+        from postroom_client import calls
+        from postroom_client.errors import NotFound
+
+        if given.startswith("inb_"):
+            return given
+        wanted, seen = given.lower(), 0
+        while True:
+            page = self.ask(calls.list_inboxes(limit=PAGE, offset=seen))
+            for inbox in page.data:
+                if wanted in (inbox.address.lower(), inbox.address.lower().partition("@")[0]):
+                    return inbox.id
+            seen += len(page.data)
+            if not page.data or seen >= page.total:
+                raise NotFound(f"There is no inbox '{given}'. See: postroom inbox list")
 
     def ask(self, work: "Call[T] | Steps[T]") -> T:
         return self.client.run(work)

@@ -6,7 +6,7 @@ import typer
 
 from postroom_client.cli import output
 from postroom_client.cli.command import Limit, Offset, command, group
-from postroom_client.cli.desk import Desk
+from postroom_client.cli.desk import FAILED, Desk
 
 if TYPE_CHECKING:
     from postroom_client.results import DnsRecord, Domain, Page
@@ -42,10 +42,12 @@ def show(desk: Desk, domain_id: DomainArgument) -> None:
 
 @command(app, "verify")
 def verify(desk: Desk, domain_id: DomainArgument) -> None:
-    """Look the records up in DNS."""
+    """Look the records up in DNS. Exits with 1 when the domain is not verified."""
     from postroom_client import calls
 
-    desk.show(calls.verify_domain(domain_id), _show_domain)
+    domain = desk.show(calls.verify_domain(domain_id), _show_domain)
+    if domain.status != "verified":
+        raise typer.Exit(FAILED)
 
 
 @command(app, "delete")

@@ -26,7 +26,8 @@ from postroom_client.cli.send import (
 )
 
 if TYPE_CHECKING:
-    from postroom_client.results import Draft, Page
+    from postroom_client.charge_results import Draft
+    from postroom_client.results import Page
 
 app = group("Mails that are not sent yet.")
 

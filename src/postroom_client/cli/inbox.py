@@ -15,7 +15,7 @@ app = group("Inboxes and their keys.")
 keys_app = group("Keys that reach one inbox alone.")
 app.add_typer(keys_app, name="keys")
 
-InboxArgument = Annotated[str, typer.Argument(help="Id of the inbox, inb_…", show_default=False)]
+InboxArgument = Annotated[str, typer.Argument(help="The inbox: id, address or name.", show_default=False)]
 
 
 @command(app, "create")

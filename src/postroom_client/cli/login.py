@@ -69,8 +69,36 @@ def use(desk: Desk, name: Annotated[str, typer.Argument(help="Name of the profil
     desk.done({"profile": name, "baseUrl": profile.base_url}, f"Commands now use {profile.base_url}.")
 
 
+@command(app, "remove")
+def remove(desk: Desk, name: Annotated[str, typer.Argument(help="Name of the profile.")]) -> None:
+    """Forget a profile and the key in it; the key itself stays valid."""
+    from postroom_client import profiles
+
+    known = profiles.load()
+    if known.find(name) is None:
+        raise profiles.InvalidProfile(f"There is no profile '{name}'. See: postroom profiles list")
+    profiles.save(known.without_profile(name))
+    desk.done({"profile": name, "removed": True}, f"Profile '{name}' and its key are forgotten here.")
+
+
+def logout(desk: Desk) -> None:
+    """Forget the profile in use and the key in it; the key itself stays valid."""
+    remove(desk, desk.settings.profile)
+
+
+def open_pages(desk: Desk) -> None:
+    """Open the pages for people in a browser; without one, print their address."""
+    import webbrowser
+
+    url = f"{desk.settings.base_url}/app"
+    is_open = not desk.is_json and webbrowser.open(url)
+    desk.done({"url": url}, f"Opened {url}" if is_open else url)
+
+
 def add_to(app_of_all: typer.Typer) -> None:
     command(app_of_all, "login")(login)
+    command(app_of_all, "logout")(logout)
+    command(app_of_all, "open")(open_pages)
     app_of_all.add_typer(app, name="profiles")
 
 

@@ -74,7 +74,7 @@ def table(columns: Sequence[str], rows: Iterable[Row]) -> "Table":
 
     made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in columns:
-        made.add_column(column, overflow="fold")
+        made.add_column(column, overflow="fold", no_wrap=column.endswith("ID"))  # an id is copied whole
     for row in rows:
         made.add_row(*(Text(one_line(cell)) for cell in row))
     return made

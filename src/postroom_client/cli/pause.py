@@ -10,7 +10,7 @@ from postroom_client.cli.command import command
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
-    from postroom_client.results import Pause
+    from postroom_client.charge_results import Pause
 
 
 def pause(

@@ -9,7 +9,8 @@ from postroom_client.cli.command import Limit, Offset, command, group
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
-    from postroom_client.results import Page, Pod
+    from postroom_client.charge_results import Pod
+    from postroom_client.results import Page
 
 app = group("Tenants of the account, each with inboxes, domains and keys of its own.")
 

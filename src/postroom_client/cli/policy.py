@@ -10,7 +10,8 @@ from postroom_client.cli.command import Limit, Offset, command, group
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
-    from postroom_client.results import Page, Policy, PolicyRule, PolicyStop
+    from postroom_client.charge_results import Policy, PolicyRule, PolicyStop
+    from postroom_client.results import Page
 
 app = group("Who may write, and who may be written to: of the account, a pod or an inbox.")
 
