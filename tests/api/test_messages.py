@@ -170,9 +170,9 @@ async def test_totals_follow_every_change(server: Server) -> None:
     assert await totals() == (2, 1, 0, 1)
     await server.deliver(letter("3"), "hello")
     assert await totals() == (3, 2, 1, 1)
-    await server.deliver(letter("4", in_reply_to="<1@x>"), "hello")
+    await server.deliver(letter("4", message_id="<4@x>", in_reply_to="<1@x>"), "hello")
     assert await totals() == (4, 2, 2, 0)
-    await server.deliver(letter("4", in_reply_to="<1@x>"), "hello")
+    await server.deliver(letter("4", message_id="<4@x>", in_reply_to="<1@x>"), "hello")
     assert await totals() == (4, 2, 2, 0)
     server.clock.turn(2 * MINUTE)
     await one_round(server.resources)
@@ -186,7 +186,7 @@ async def test_a_deleted_inbox_is_gone_at_once_and_swept_away_soon(server: Serve
     await server.deliver(large, "hello")
     event = await server.next_event()
     message = (await server.api.get(f"/v1/messages/{event['message']['id']}")).json()
-    await server.deliver(letter(), "hello", "kept")
+    await server.deliver(letter(message_id="<k@x>"), "hello", "kept")
     assert (await server.api.delete(f"/v1/inboxes/{inbox_id}")).status_code == 204
 
     paths = [
