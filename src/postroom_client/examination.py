@@ -123,10 +123,22 @@ def check_storage(client: Client, settings: Settings) -> Finding:
     return Finding("storage", "pass", "Database and blobs answer.")
 
 
+class SearchProgress(msgspec.Struct, rename="camel", frozen=True):
+    earlier_percent: float = 100
+    waiting: int = 0
+
+
+class Ready(msgspec.Struct, frozen=True):
+    search: SearchProgress = SearchProgress()
+
+
 def check_search(client: Client, settings: Settings) -> Finding:
     """Mail that is not in the index yet is not found; everything else works meanwhile."""
-    progress = msgspec.json.decode(_get(client, "/ready").content).get("search", {})
-    percent, waiting = progress.get("earlierPercent", 100), progress.get("waiting", 0)
+    try:
+        progress = msgspec.json.decode(_get(client, "/ready").content, type=Ready).search
+    except (PostroomError, msgspec.DecodeError, UnicodeDecodeError):
+        return Finding("search", "warn", "The server does not say how far its index is.")
+    percent, waiting = progress.earlier_percent, progress.waiting
     if percent < 100:
         return Finding(
             "search", "warn", f"Earlier mail is being indexed: {percent} %", "It goes on by itself."
