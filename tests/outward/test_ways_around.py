@@ -234,11 +234,34 @@ async def test_a_notice_reaches_a_reviewer_inside_whatever_his_policy_says(sende
     await sender.resources.db.write(set_reviewers, inbox_id, "boss@postroom.localhost")
     mode = {"mode": "allowlist", "direction": "inbound"}
     assert (await sender.api.put(f"/v1/policy/mode?inboxId={boss}", json=mode)).status_code == 200
-    await send(sender, inbox_id, CAROL)
+    made = await sender.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={"name": "agent"})
+    async with sender.client(made.json()["token"]) as agent:
+        answer = await agent.post(
+            f"/v1/inboxes/{inbox_id}/send",
+            json={"to": CAROL, "subject": "Hello", "body": "Hi"},
+            headers={"Idempotency-Key": "1"},
+        )
+        assert answer.status_code == 200
     event = await sender.next_event()
     while event["inbox_id"] != boss:
         event = await sender.next_event(event["event_id"])
     assert event["event"] == "message.received"
+
+
+async def test_a_key_that_could_read_the_notice_of_its_own_send_gets_none(sender: Server) -> None:
+    inbox_id, boss = await sender.new_inbox("bob"), await sender.new_inbox("boss")
+    await sender.resources.db.write(set_reviewers, inbox_id, "boss@postroom.localhost")
+    message_id = await send(sender, inbox_id, CAROL)
+
+    def notices(tx: Tx) -> int:
+        row = tx.one(
+            "select count(*) as total from deliveries where message_id = :id and kind = 'notice'",
+            id=message_id,
+        )
+        return int(row["total"]) if row else 0
+
+    assert await sender.resources.db.read(notices) == 0
+    assert (await sender.api.get(f"/v1/inboxes/{boss}/messages")).json()["total"] == 0
 
 
 async def test_what_came_is_counted_with_all_its_bytes(sender: Server) -> None:
