@@ -23,6 +23,8 @@ def letter_with_files(*files: tuple[str, str, bytes], text: str = "See below", *
     mail = email.message.EmailMessage(policy=email.policy.SMTP)
     mail["From"] = fields.get("sender", "alice@example.com")
     mail["Subject"] = fields.get("subject", "Files")
+    if "message_id" in fields:
+        mail["Message-ID"] = fields["message_id"]
     mail.set_content(text)
     for name, content_type, content in files:
         maintype, _, subtype = content_type.partition("/")

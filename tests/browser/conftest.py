@@ -1,4 +1,4 @@
-"""One browser and one server for all tests of the pages; every page is watched for what it must not do."""
+"""One browser and one server for the tests of a module: while it is open, no other test can run a loop."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,13 +14,13 @@ PATIENCE = 15_000  # milliseconds, on a machine that may be busy
 Open = Callable[..., Page]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as opened:
         yield opened
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     folder: Path = tmp_path_factory.mktemp("house")
     with house(folder) as opened:

@@ -103,7 +103,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "login": (),
 }
 LOCAL = {"profiles list", "profiles use", "profiles remove", "logout", "open"}
-TESTED_ELSEWHERE = {"bridge", "mcp", "serve", "migrate", "accounts"}
+TESTED_ELSEWHERE = {"bridge", "mcp", "serve", "migrate", "accounts", "login-link"}
 
 
 def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[str]:

@@ -12,7 +12,7 @@ from tests.outward.test_holds import add_key, decide, set_rule
 
 READING = {
     *("auth_me", "list_inboxes", "get_inbox", "list_threads", "list_unread_threads", "read_thread"),
-    *("wait_for_message", "get_attachment_text", "list_drafts", "get_message_status"),
+    *("wait_for_message", "get_attachment_text", "list_drafts", "get_message_status", "search_messages"),
 }
 WRITING = {
     *("send_email", "reply_to_thread", "reply_all", "forward_message", "create_draft", "send_draft"),

@@ -63,8 +63,9 @@ class Post:
 def compose(number: int, subject: str) -> bytes:
     """Every tenth waits for the text of a file, every tenth is too large for a row."""
     if number % 10 == 3:
-        return letter_with_files(("a.csv", "text/csv", b"a,b"), subject=subject)
-    return letter("x" * 300_000 if number % 10 == 7 else "Hello", subject=subject)
+        return letter_with_files(("a.csv", "text/csv", b"a,b"), subject=subject, message_id=f"<{subject}@x>")
+    text = "x" * 300_000 if number % 10 == 7 else "Hello"
+    return letter(text, subject=subject, message_id=f"<{subject}@x>")
 
 
 def send_until_killed(port: int, post: Post) -> None:
@@ -181,7 +182,7 @@ def hand_over_without_listening(port: int, subject: str) -> None:
     smtp.mail("a@example.com")
     smtp.rcpt("hello@postroom.localhost")
     smtp.docmd("DATA")
-    smtp.send(letter(subject=subject) + b".\r\n")
+    smtp.send(letter(subject=subject, message_id="<one@x>") + b".\r\n")
     assert smtp.sock is not None
     smtp.sock.close()
 
@@ -200,7 +201,9 @@ async def test_a_mail_whose_answer_dies_between_commit_and_250_is_there_once_aft
             server.kill()
         with serving_process(folder, database_url) as server:
             smtp = smtplib.SMTP("127.0.0.1", server.smtp_port)
-            smtp.sendmail("a@example.com", ["hello@postroom.localhost"], letter(subject=subject))
+            smtp.sendmail(
+                "a@example.com", ["hello@postroom.localhost"], letter(subject=subject, message_id="<one@x>")
+            )
             smtp.quit()
             post.accepted.add(subject)
     assert_nothing_is_lost_or_doubled(await look_at(folder, database_url), post)
