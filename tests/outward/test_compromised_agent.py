@@ -1,6 +1,6 @@
 """An agent that has gone bad: it holds a key, knows every id and calls every route at random. Nothing leaves.
 
-POSTROOM_AGENT_CALLS=10000 plays the full length.
+POSTROOM_TEST_AGENT_CALLS=10000 plays the full length.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.outbound import message_of, send, settled, turn
 
-CALLS = int(os.environ.get("POSTROOM_AGENT_CALLS", "400"))
+CALLS = int(os.environ.get("POSTROOM_TEST_AGENT_CALLS", "400"))
 WAITING = ("wait", "events")
 ALLOWED, FORBIDDEN = "carol@allowed.example", "eve@evil.example"
 
