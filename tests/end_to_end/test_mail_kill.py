@@ -1,4 +1,4 @@
-"""kill -9 under load: what got 250 is there once, with one event. POSTROOM_KILLS sets how often."""
+"""kill -9 under load: what got 250 is there once, with one event. POSTROOM_TEST_KILLS sets how often."""
 
 import asyncio
 import os
@@ -167,7 +167,7 @@ async def test_nothing_that_got_250_is_lost_or_doubled_by_kills_at_random_moment
 ) -> None:
     engine = "postgres" if database_url else "sqlite"
     chance, post, folder = random.Random(20261114), Post(), tmp_path / "data"
-    for _ in range(int(os.environ.get("POSTROOM_KILLS", KILLS[engine]))):
+    for _ in range(int(os.environ.get("POSTROOM_TEST_KILLS", KILLS[engine]))):
         await asyncio.to_thread(live_and_die, folder, database_url, post, chance, KILL[victim])
     with serving_process(folder, database_url):
         kept = await wait_for_checks(folder, database_url)

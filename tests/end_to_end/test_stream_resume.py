@@ -1,6 +1,6 @@
 """A client that drops its stream at random while mail arrives and the server is killed misses nothing.
 
-POSTROOM_DISCONNECTS, POSTROOM_MAILS and POSTROOM_KILLS set how much of it there is.
+POSTROOM_TEST_DISCONNECTS, POSTROOM_TEST_MAILS and POSTROOM_TEST_KILLS set how much of it there is.
 """
 
 import asyncio
@@ -25,9 +25,9 @@ from websockets.exceptions import WebSocketException
 from postroom.assembly import serving
 from tests.conftest import settings, signing_key
 
-DISCONNECTS = int(os.environ.get("POSTROOM_DISCONNECTS", "12"))
-MAILS = int(os.environ.get("POSTROOM_MAILS", "240"))
-KILLS = int(os.environ.get("POSTROOM_KILLS", "3"))
+DISCONNECTS = int(os.environ.get("POSTROOM_TEST_DISCONNECTS", "12"))
+MAILS = int(os.environ.get("POSTROOM_TEST_MAILS", "240"))
+KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "3"))
 DEADLINE_SECONDS = 180 + MAILS / 20 + 2 * DISCONNECTS
 INBOXES = ("one", "two", "three")
 TOKEN = "pr_" + "t" * 43

@@ -1,4 +1,4 @@
-"""Any bytes give a sound ParsedMail. POSTROOM_FUZZ_MAILS sets how many damaged samples are tried."""
+"""Any bytes give a sound ParsedMail. POSTROOM_TEST_FUZZ_MAILS sets how many damaged samples are tried."""
 
 import os
 import random
@@ -15,7 +15,7 @@ from postroom.mail import filenames
 from postroom.mail.parse import parse_mail
 from tests.mail.soundness import SAMPLES, assert_is_sound
 
-FUZZ_MAILS = int(os.environ.get("POSTROOM_FUZZ_MAILS", "5000"))
+FUZZ_MAILS = int(os.environ.get("POSTROOM_TEST_FUZZ_MAILS", "5000"))
 HANG_SECONDS = 2.0
 SPLICES = [
     b"\r\n",
