@@ -66,9 +66,10 @@ async def close_code(stream: ClientConnection) -> int | None:
 
 async def test_an_event_comes_as_the_stored_bytes_after_the_first_subscribe(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
-    async with open_stream(server) as stream:
+    async with open_stream(server) as opened_first, open_stream(server) as stream:
+        await subscribe(opened_first)
         await server.deliver(mail(1), "hello")
-        await server.next_event()
+        await hear(opened_first)  # by now the hub has handed it out
         assert await hears_nothing(stream)
         assert await subscribe(stream) == {"type": "subscribed", "inbox_ids": [], "event_types": []}
         await server.deliver(mail(2), "hello")
@@ -264,21 +265,22 @@ async def test_a_replay_that_cannot_go_on_is_closed_so_that_the_client_resumes(t
         url = (
             postroom.resources.config.base_url.replace("http", "ws") + f"/v1/ws?token={postroom.first_token}"
         )
-        await postroom.resources.db.write(add_unreadable_events)
+        await postroom.resources.db.write(add_unreadable_events, postroom.resources.now())
         async with connect(url, proxy=None) as stream:
             await subscribe(stream, last_event_id="evt_" + "0" * 31 + "1")
             assert await close_code(stream) == 1011
 
 
-def add_unreadable_events(tx: Tx) -> None:
+def add_unreadable_events(tx: Tx, now: int) -> None:
     """SQLite alone lets a text stand where bytes belong: the nearest thing to a broken disk."""
     tx.run("update accounts set event_position = 2")
     for position in (1, 2):
         tx.run(
             "insert into events (id, account_id, position, inbox_id, kind, payload, created_at)"
-            " select :id, id, :position, 'inb_', 'message.received', 'text', 0 from accounts",
+            " select :id, id, :position, 'inb_', 'message.received', 'text', :now from accounts",
             id="evt_" + str(position).zfill(32),
             position=position,
+            now=now,
         )
 
 
