@@ -209,3 +209,18 @@ def test_only_the_pools_run_threads_for_the_loop(path: Path) -> None:
     words |= {name.rpartition(".")[2] for name in imports_of(path)}
     if path != SOURCE / "pools.py":
         assert not words & {"to_thread", "run_in_executor", "ThreadPoolExecutor"}
+
+
+def types_by_name() -> dict[str, list[str]]:
+    """Of the server, but for those that carry the names of the interface."""
+    places: dict[str, list[str]] = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        if not path.stem.endswith("shapes"):
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef):
+                    places.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
+    return places
+
+
+def test_no_two_types_of_the_server_have_one_name() -> None:
+    assert {name: places for name, places in types_by_name().items() if len(places) > 1} == {}

@@ -34,7 +34,7 @@ from postroom.queue import deliveries
 from postroom.queue.work import Queue, work_through
 from postroom.resources import Resources
 from postroom.smtp.memory import RememberingDirectory, whenever_an_inbox_goes
-from postroom.smtp.policy import Policy
+from postroom.smtp.policy import SessionLimits
 from postroom.smtp.reception import Reception, Residents
 from postroom.smtp.server import Server as SmtpServer
 from postroom.smtp.tls import server_context
@@ -223,7 +223,7 @@ async def take_mail_in(
         return MailDoor(foreman.port, foreman, foreman.wait_until_ready)
     reader, directory = OwnReader(AT_ONCE_BYTES), RememberingDirectory(residents)
     run(stack, resources, "memory of the door", partial(whenever_an_inbox_goes, resources, directory.forget))
-    policy = Policy(hostname=config.domain, max_connections=most_connections)
+    policy = SessionLimits(hostname=config.domain, max_connections=most_connections)
     spool = config.data_dir / "spool"
     smtp = SmtpServer(directory, Reception(resources, reader), policy, spool, tls)
     await start_smtp(smtp, config.smtp)

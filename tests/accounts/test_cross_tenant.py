@@ -13,7 +13,7 @@ from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import NotFound
 from postroom.events import events, webhook_log
 from postroom.events.announce import announce
-from postroom.events.events import Filter
+from postroom.events.events import EventChoice
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
 from postroom.mailbox import documents, holds, inboxes, messages, threads, usage
@@ -77,7 +77,7 @@ def furnish(tx: Tx, account_id: str, pod_id: str, mark: str, now: int) -> Tenant
     domain = domains.add(tx, account_id, f"{mark}.example", b"key", now, pod_id)
     key = keys.add(tx, account_id, inbox.id, f"key of {mark}", keys.new_token(), now, pod_id=pod_id)
     rule = policy.add_rule(tx, inbox.reach, policy.INBOUND, policy.BLOCK, f"{mark}.example", now)
-    stop = policy.Refusal(inbox.reach, f"eve@{mark}.example", None)
+    stop = policy.PolicyRefusal(inbox.reach, f"eve@{mark}.example", None)
     policy.record_stop(tx, policy.BLOCKED, policy.INBOUND, stop, now)
     audit.record(tx, THE_SERVER, f"made.{mark}", inbox.id, inbox.reach, now)
     found = {"inbox": inbox.id, "thread": thread.id, "message": document.id, "pod": pod_id}
@@ -135,7 +135,7 @@ Probe = Callable[[Tx, Reach, str], object]
 READS: list[tuple[str, Probe]] = [
     ("inbox", inboxes.get),
     ("inbox", lambda tx, reach, it: inboxes.are_within(tx, reach, [it])),
-    ("inbox", lambda tx, reach, it: events.list_after(tx, Filter(reach, frozenset({it})), 0, 50)),
+    ("inbox", lambda tx, reach, it: events.list_after(tx, EventChoice(reach, frozenset({it})), 0, 50)),
     ("thread", threads.get),
     ("message", messages.get),
     ("message", lambda tx, reach, it: events.position_of_message(tx, reach.account_id, "inb_x", it)),
@@ -158,7 +158,7 @@ LISTS: list[Callable[[Tx, Reach], object]] = [
     lambda tx, reach: pods.list_within(tx, reach, 100, 0),
     lambda tx, reach: domains.list_within(tx, reach, 100, 0),
     lambda tx, reach: keys.list_of(tx, reach, 100, 0),
-    lambda tx, reach: events.list_after(tx, Filter(reach), 0, 100),
+    lambda tx, reach: events.list_after(tx, EventChoice(reach), 0, 100),
     lambda tx, reach: audit.list_within(tx, reach, None, None, None, None, 100, 0),
     lambda tx, reach: policy.list_stops(tx, reach, None, None, None, None, 100, 0),
     lambda tx, reach: holds.list_within(tx, reach, holds.HELD, 100, 0),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from postroom.accounts.reach import Reach
-from postroom.events.events import Filter, list_after
+from postroom.events.events import EventChoice, list_after
 from postroom.upkeep import EVENT_LIFETIME, one_round
 from tests.api.test_messages import stranger
 from tests.conftest import Server, until_somebody_listens
@@ -38,7 +38,7 @@ async def read(server: Server, query: str = "") -> dict[str, Any]:
 
 async def stored_payloads(server: Server) -> list[bytes]:
     account_id = (await server.api.get("/v1/me")).json()["accountId"]
-    events = (await server.resources.db.read(list_after, Filter(Reach(account_id)), 0, 100)).events
+    events = (await server.resources.db.read(list_after, EventChoice(Reach(account_id)), 0, 100)).events
     return [event.payload for event in events]
 
 
@@ -229,6 +229,6 @@ async def test_many_at_once_are_numbered_without_a_gap(server: Server) -> None:
         )
     )
     account_id = (await server.api.get("/v1/me")).json()["accountId"]
-    found = (await server.resources.db.read(list_after, Filter(Reach(account_id)), 0, 100)).events
+    found = (await server.resources.db.read(list_after, EventChoice(Reach(account_id)), 0, 100)).events
     assert [event.position for event in found] == list(range(1, 41))
     assert len({event.id for event in found}) == 40

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import pytest
 
 from postroom.accounts.reach import Reach
-from postroom.events.events import Filter, list_after
+from postroom.events.events import EventChoice, list_after
 from postroom.resources import Tx
 from tests.conftest import Server
 from tests.letters import assert_is_message, assert_is_payload
@@ -56,7 +56,7 @@ async def wait_for_events(server: Server, count: int) -> list[bytes]:
 def stored_payloads(tx: Tx) -> list[bytes]:
     account = tx.one("select id from accounts")
     assert account is not None
-    found, wanted = [], Filter(Reach(account["id"]))
+    found, wanted = [], EventChoice(Reach(account["id"]))
     page = list_after(tx, wanted, 0, 1000)
     while page.events:
         found += page.events

@@ -9,7 +9,7 @@ import pytest
 from postroom.accounts import accounts
 from postroom.accounts.reach import Reach
 from postroom.events import events
-from postroom.events.events import Filter
+from postroom.events.events import EventChoice
 from postroom.mailbox import messages, threads
 from postroom.storage.database import Database, Row, Tx, Values, WordIndex
 from tests.conftest import Server
@@ -90,10 +90,13 @@ QUERIES: dict[str, tuple[str, Callable[[Tx, str], object]]] = {
         "messages_by_rfc_id",
         lambda tx, inbox: threads.resolve(tx, inbox, ["<1@x>"], ["<2@x>", "<none@x>"]),
     ),
-    "events": ("events_by_position", lambda tx, inbox: events.list_after(tx, Filter(Reach(inbox)), 7, 50)),
+    "events": (
+        "events_by_position",
+        lambda tx, inbox: events.list_after(tx, EventChoice(Reach(inbox)), 7, 50),
+    ),
     "events of an inbox": (
         "events_by_inbox",
-        lambda tx, inbox: events.list_after(tx, Filter(Reach(inbox), frozenset({inbox})), 7, 50),
+        lambda tx, inbox: events.list_after(tx, EventChoice(Reach(inbox), frozenset({inbox})), 7, 50),
     ),
 }
 

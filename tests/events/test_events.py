@@ -6,7 +6,7 @@ from postroom.accounts.reach import Reach
 from postroom.errors import BadRequest, NotFound
 from postroom.events import events, kinds, webhooks
 from postroom.events.announce import announce, announce_all
-from postroom.events.events import Filter
+from postroom.events.events import EventChoice
 from postroom.events.payload import News
 from postroom.mailbox import documents
 from postroom.mailbox.inboxes import Inbox
@@ -44,25 +44,25 @@ async def test_the_log_is_read_after_a_place_by_inbox_and_kind(db: Database, inb
     await db.write(put_mail, second, "2")
     await db.write(announce, news(inbox, message), "http://x")
 
-    async def read(wanted: Filter, after: int = 0, limit: int = 10) -> list[int]:
+    async def read(wanted: EventChoice, after: int = 0, limit: int = 10) -> list[int]:
         page = await db.read(events.list_after, wanted, after, limit)
         return [event.position for event in page.events]
 
     mine = Reach(inbox.account_id)
-    assert await read(Filter(mine)) == [1, 2, 3]
-    assert await read(Filter(mine), 1) == [2, 3]
-    assert await read(Filter(mine), 0, 2) == [1, 2]
-    assert await read(Filter(mine, frozenset({inbox.id}))) == [1, 3]
-    assert await read(Filter(mine, kinds=frozenset({kinds.MESSAGE_RECEIVED}))) == [1, 2]
+    assert await read(EventChoice(mine)) == [1, 2, 3]
+    assert await read(EventChoice(mine), 1) == [2, 3]
+    assert await read(EventChoice(mine), 0, 2) == [1, 2]
+    assert await read(EventChoice(mine, frozenset({inbox.id}))) == [1, 3]
+    assert await read(EventChoice(mine, kinds=frozenset({kinds.MESSAGE_RECEIVED}))) == [1, 2]
     scoped = Reach(inbox.account_id, inbox_id=second.id)
-    assert await read(Filter(scoped)) == [2]
-    assert await read(Filter(scoped, frozenset({inbox.id}))) == []
-    assert await read(Filter(Reach("acc_other"))) == []
+    assert await read(EventChoice(scoped)) == [2]
+    assert await read(EventChoice(scoped, frozenset({inbox.id}))) == []
+    assert await read(EventChoice(Reach("acc_other"))) == []
 
 
 async def test_a_place_in_the_log_is_found_by_its_owner_alone(db: Database, inbox: Inbox) -> None:
     message = await db.write(put_mail, inbox)
-    (event,) = (await db.read(events.list_after, Filter(Reach(inbox.account_id)), 0, 10)).events
+    (event,) = (await db.read(events.list_after, EventChoice(Reach(inbox.account_id)), 0, 10)).events
     assert await db.read(events.position_of, Reach(inbox.account_id), event.id) == 1
     for account_id, event_id in (("acc_other", event.id), (inbox.account_id, "evt_nonsense")):
         with pytest.raises(NotFound):

@@ -12,7 +12,7 @@ from postroom.accounts.reach import Reach
 from postroom.assembly import open_database, serving
 from postroom.conversion import convert_some
 from postroom.events import events
-from postroom.events.events import Filter
+from postroom.events.events import EventChoice
 from postroom.mailbox import documents, messages
 from postroom.storage.database import Database, Tx
 from postroom.upkeep import one_round
@@ -28,7 +28,7 @@ WORDS = "A word that stands nowhere else: xylophone."
 
 
 def all_payloads(tx: Tx, account_id: str = ACCOUNT_ID) -> dict[str, bytes]:
-    page = events.list_after(tx, Filter(Reach(account_id)), 0, 1000)
+    page = events.list_after(tx, EventChoice(Reach(account_id)), 0, 1000)
     return {event.id: event.payload for event in page.events}
 
 

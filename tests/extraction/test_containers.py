@@ -138,7 +138,7 @@ def test_an_open_document_with_a_password_is_named_so() -> None:
 
 def test_files_inside_files_share_one_budget() -> None:
     bomb = files.zipped({f"{number}.txt": b" " * 1_000_000 for number in range(10)})
-    budget = archive.Budget(bytes_left=15_000_000)
+    budget = archive.UnpackingBudget(bytes_left=15_000_000)
     opener = extraction._Opener(None, budget=budget)
     _, pieces = opener.open("", "a.zip", files.zipped({f"{number}.zip": bomb for number in range(5)}))
     assert len("".join(pieces)) <= 15_000_000
@@ -151,7 +151,7 @@ def test_very_many_files_inside_are_read_up_to_a_number() -> None:
 
 
 def test_when_the_time_is_used_up_files_inside_are_named_only() -> None:
-    opener = extraction._Opener(None, budget=archive.Budget(ends_at=0))
+    opener = extraction._Opener(None, budget=archive.UnpackingBudget(ends_at=0))
     _, pieces = opener.open("", "a.zip", files.zipped({"a.txt": "words", "b.txt": "words"}))
     assert "".join(pieces) == "a.txt\nb.txt\n"
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.extraction.extract import extract
-from postroom.extraction.formats.archive import Archive, Budget
+from postroom.extraction.formats.archive import Archive, UnpackingBudget
 from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, METHODS, REASONS, Extraction
 from tests.mail import files
 
@@ -196,7 +196,7 @@ def test_text_holds_no_nul_surrogate_control_or_invisible_character() -> None:
 
 def test_a_zip_bomb_stops_at_the_budget() -> None:
     bomb = files.docx(PARAGRAPH.format("seen") + "<w:x/>" * 8_000_000)
-    opened = Archive.open(bomb, Budget(bytes_left=1_000_000))
+    opened = Archive.open(bomb, UnpackingBudget(bytes_left=1_000_000))
     events = sum(1 for _ in opened.events("word/document.xml"))
     assert 0 < events < 400_000
     assert opened.budget.bytes_left == 0

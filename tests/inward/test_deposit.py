@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from postroom.accounts.reach import Reach
 from postroom.events import events
-from postroom.events.events import Filter
+from postroom.events.events import EventChoice
 from postroom.inward import examine, suspicion
 from postroom.inward.addressing import PARTICIPANTS_PER_MAIL, participants
 from postroom.inward.deposit import deposit, in_parts
@@ -42,7 +42,7 @@ async def test_a_mail_handed_over_twice_is_stored_and_told_once(db: Database, in
     assert await db.write(deposit, [mail, mail]) == [[events.bell(inbox.account_id)], []]
     assert await db.write(deposit, [mail]) == [[]]
     assert await counts(db, inbox) == [1, 1, 1]
-    assert len((await db.read(events.list_after, Filter(Reach(inbox.account_id)), 0, 10)).events) == 1
+    assert len((await db.read(events.list_after, EventChoice(Reach(inbox.account_id)), 0, 10)).events) == 1
 
 
 async def test_a_mail_for_two_inboxes_is_in_both(db: Database, inbox: Inbox) -> None:
@@ -108,7 +108,7 @@ def test_the_participants_of_a_mail_are_bounded() -> None:
 async def test_a_mail_to_be_examined_is_told_when_that_is_done(db: Database, inbox: Inbox) -> None:
     mail = replace(incoming(inbox, letter()), needs_examination=True)
     assert await db.write(deposit, [mail]) == [[examine.BELL]]
-    wanted = Filter(Reach(inbox.account_id))
+    wanted = EventChoice(Reach(inbox.account_id))
     assert (await db.read(events.list_after, wanted, 0, 10)).events == []
     assert await db.write(examine.claim_due, [], 10, START - 1) == []
     (work,) = await db.write(examine.claim_due, [], 10, START)
@@ -118,7 +118,7 @@ async def test_a_mail_to_be_examined_is_told_when_that_is_done(db: Database, inb
     assert len(await db.write(examine.claim_due, [], 10, START + 5 + EXAMINATION_LEASE)) == 1
     message = await db.read(messages.find, work.message_id)
     assert message is not None
-    found = examine.Found(None, [], suspicion.Findings("clean", []))
+    found = examine.Examined(None, [], suspicion.Suspicion("clean", []))
     assert await db.write(examine.finish, message, found, "http://x", START) == [
         events.bell(inbox.account_id)
     ]

@@ -3,7 +3,7 @@
 import pytest
 
 from postroom.mail import match_expression
-from postroom.mail.query import Filter, InvalidQuery, Query, Term, parse
+from postroom.mail.query import Condition, InvalidQuery, Query, Term, parse
 
 
 def word(*tokens: str) -> Term:
@@ -52,16 +52,19 @@ def test_words_are_read_as_these_groups(q: str, groups: tuple[tuple[Term, ...], 
 @pytest.mark.parametrize(
     ("q", "groups"),
     [
-        ("label:urgent", ((Filter("label", "urgent"),),)),
-        ('-label:"Two Words"', ((Filter("label", "Two Words", is_negated=True),),)),
-        ("in:sales OR in:help@example.com", ((Filter("in", "sales"), Filter("in", "help@example.com")),)),
-        ("has:attachment is:Unread", ((Filter("has", "attachment"),), (Filter("is", "unread"),))),
-        ("is:sent OR -is:blocked", ((Filter("is", "sent"), Filter("is", "blocked", is_negated=True)),)),
-        ("after:1970-01-02", ((Filter("after", 86_400_000),),)),
-        ("before:2026-02-01", ((Filter("before", 1_769_904_000_000),),)),
+        ("label:urgent", ((Condition("label", "urgent"),),)),
+        ('-label:"Two Words"', ((Condition("label", "Two Words", is_negated=True),),)),
+        (
+            "in:sales OR in:help@example.com",
+            ((Condition("in", "sales"), Condition("in", "help@example.com")),),
+        ),
+        ("has:attachment is:Unread", ((Condition("has", "attachment"),), (Condition("is", "unread"),))),
+        ("is:sent OR -is:blocked", ((Condition("is", "sent"), Condition("is", "blocked", is_negated=True)),)),
+        ("after:1970-01-02", ((Condition("after", 86_400_000),),)),
+        ("before:2026-02-01", ((Condition("before", 1_769_904_000_000),),)),
     ],
 )
-def test_filters_are_read_apart_from_words(q: str, groups: tuple[tuple[Filter, ...], ...]) -> None:
+def test_filters_are_read_apart_from_words(q: str, groups: tuple[tuple[Condition, ...], ...]) -> None:
     assert parse(q) == Query(filters=groups)
     assert parse(q + " word") == Query(((word("word"),),), groups)
 

@@ -14,7 +14,7 @@ from bench.measurements import signals as measurement
 from postroom.mail.signals import RULES, Findings, Rule, Subject, examine
 from postroom.mail.signals.examination import MAX_EXCERPT_CHARS, ROLE_MARKERS, SIGNS_OF_MARKERS
 from postroom.mail.signals.lexicon import LANGUAGES
-from postroom.mail.signals.rules import MALICIOUS_FROM, SUSPICIOUS_FROM, Signal, verdict_of
+from postroom.mail.signals.rules import MALICIOUS_FROM, SUSPICIOUS_FROM, RaisedSignal, verdict_of
 from postroom.mail.signals.senders import is_one_edit_apart, resembles, skeleton
 from tests.mail import signal_samples
 from tests.mail.signal_samples import Sample
@@ -103,7 +103,7 @@ def test_every_rule_has_a_name_of_its_own_a_weight_and_a_sentence() -> None:
     ],
 )
 def test_weights_add_up_to_the_verdict(weights: tuple[int, ...], verdict: str) -> None:
-    assert verdict_of(Signal("rule", weight, "") for weight in weights) == verdict
+    assert verdict_of(RaisedSignal("rule", weight, "") for weight in weights) == verdict
 
 
 def test_an_excerpt_is_the_sentence_as_it_was_written() -> None:

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from postroom.smtp.policy import Directory, Mailroom, Policy
+from postroom.smtp.policy import Directory, Mailroom, SessionLimits
 from postroom.smtp.server import Server
 from tests.smtp.doubles import RecordingMailroom, SmallDirectory
 
-POLICY = Policy(hostname="mx.postroom.test", linger_seconds=0.5)
+POLICY = SessionLimits(hostname="mx.postroom.test", linger_seconds=0.5)
 PATIENCE_SECONDS = 120
 
 
@@ -72,7 +72,7 @@ class Client:
 @asynccontextmanager
 async def running(
     mailroom: Mailroom | None = None,
-    policy: Policy = POLICY,
+    policy: SessionLimits = POLICY,
     tls: ssl.SSLContext | None = None,
     directory: Directory | None = None,
     spool_folder: Path | None = None,

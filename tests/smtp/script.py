@@ -25,7 +25,7 @@ from postroom.smtp.effects import (
     TakenOver,
 )
 from postroom.smtp.envelope import Envelope
-from postroom.smtp.policy import Policy
+from postroom.smtp.policy import SessionLimits
 from postroom.smtp.protocol import SmtpDialogue
 from postroom.smtp.spool import InMemory
 from tests.smtp.doubles import verdict_on
@@ -41,7 +41,7 @@ class Turn:
 
 @dataclass
 class Dialogue:
-    policy: Policy
+    policy: SessionLimits
     offers_tls: bool
     is_at_once: bool
     turns: list[Turn]
@@ -64,7 +64,7 @@ def read_dialogue(path: Path) -> Dialogue:
             turns[-1].sent += rest.encode() + b"\r\n" if kind == "C:" else unescape(rest)
         elif line and not line.startswith("#"):
             turns[-1].expected.append(line)
-    policy = Policy(hostname="mx.postroom.test", **limits)
+    policy = SessionLimits(hostname="mx.postroom.test", **limits)
     return Dialogue(policy, "tls" in words, "at once" in words, turns)
 
 
@@ -81,7 +81,7 @@ def escape(data: bytes) -> str:
 class Player:
     """Answers the questions of a session at once, and writes down everything else."""
 
-    def __init__(self, policy: Policy, offers_tls: bool = False) -> None:
+    def __init__(self, policy: SessionLimits, offers_tls: bool = False) -> None:
         self.session = SmtpDialogue(policy, offers_tls)
         self.mails: list[Envelope] = []
         self._content = b""

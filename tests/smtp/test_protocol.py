@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from postroom.smtp import replies
 from postroom.smtp.effects import AcceptMail, AskRecipient, BeginMail, HangUp, Send, StartTls, TakenOver
-from postroom.smtp.policy import Accepted, Policy
+from postroom.smtp.policy import Accepted, SessionLimits
 from postroom.smtp.protocol import SmtpDialogue
 from tests.smtp.script import Player
 
-POLICY = Policy(hostname="mx.postroom.test", max_message_bytes=200, max_line_bytes=100)
+POLICY = SessionLimits(hostname="mx.postroom.test", max_message_bytes=200, max_line_bytes=100)
 LINES = st.sampled_from(
     [
         b"MAIL FROM:<ann@remote.example>\r\n",
@@ -37,7 +37,7 @@ def player_after_hello() -> Player:
     return player
 
 
-def session_with(*lines: bytes, policy: Policy = POLICY) -> SmtpDialogue:
+def session_with(*lines: bytes, policy: SessionLimits = POLICY) -> SmtpDialogue:
     """A session that has greeted and has been sent these lines, with every recipient accepted."""
     session = SmtpDialogue(policy, offers_tls=True)
     session.greet()

@@ -24,14 +24,14 @@ COUNTED_BEYOND_PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PolicyRule:
     id: str
     type: str
     value: str
     created_at: int
 
     @classmethod
-    def from_row(cls, row: Row) -> "Rule":
+    def from_row(cls, row: Row) -> "PolicyRule":
         return cls(row["id"], row["type"], row["value"], row["created_at"])
 
 
@@ -40,11 +40,11 @@ class Policy:
     """Of one level in one direction."""
 
     mode: str
-    rules: list[Rule]
+    rules: list[PolicyRule]
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class PolicyRefusal:
     """An address that may not, and the rule that says so; none where no level's list allows it."""
 
     within: Reach
@@ -67,7 +67,7 @@ def get(tx: Tx, within: Reach, direction: str) -> Policy:
         id=scope_of(within),
         direction=direction,
     )
-    return Policy(INHERIT if row is None else row["mode"], [Rule.from_row(row) for row in rows])
+    return Policy(INHERIT if row is None else row["mode"], [PolicyRule.from_row(row) for row in rows])
 
 
 def set_mode(tx: Tx, within: Reach, direction: str, mode: str) -> None:
@@ -76,9 +76,9 @@ def set_mode(tx: Tx, within: Reach, direction: str, mode: str) -> None:
     _keep(tx, within, direction, mode=mode)
 
 
-def add_rule(tx: Tx, within: Reach, direction: str, kind: str, value: str, now: int) -> Rule:
+def add_rule(tx: Tx, within: Reach, direction: str, kind: str, value: str, now: int) -> PolicyRule:
     """One that is there already stays as it is."""
-    rule = Rule(ids.new(ids.RULE, now), require_type(kind), require_value(value), now)
+    rule = PolicyRule(ids.new(ids.RULE, now), require_type(kind), require_value(value), now)
     _keep(tx, within, direction, added=1)
     tx.run(
         "insert into policy_rules (id, account_id, scope_id, direction, type, value, created_at)"
@@ -103,10 +103,10 @@ def add_rule(tx: Tx, within: Reach, direction: str, kind: str, value: str, now: 
     assert row is not None
     if row["id"] != rule.id:
         _keep(tx, within, direction, added=-1)
-    return Rule.from_row(row)
+    return PolicyRule.from_row(row)
 
 
-def remove_rule(tx: Tx, within: Reach, rule_id: str) -> Rule:
+def remove_rule(tx: Tx, within: Reach, rule_id: str) -> PolicyRule:
     row = ids.is_id(ids.RULE, rule_id) and tx.one(
         "delete from policy_rules where id = :id and scope_id = :scope_id returning *",
         id=rule_id,
@@ -115,7 +115,7 @@ def remove_rule(tx: Tx, within: Reach, rule_id: str) -> Rule:
     if not row:
         raise NotFound("No such rule.")
     _keep(tx, within, row["direction"], added=-1)
-    return Rule.from_row(row)
+    return PolicyRule.from_row(row)
 
 
 def replace(
@@ -184,14 +184,14 @@ def require_recipients(tx: Tx, sends: Sequence[tuple[Reach, Iterable[str]]]) -> 
         )
 
 
-def find_refused(tx: Tx, inbox: Reach, addresses: Iterable[str]) -> list[Refusal]:
+def find_refused(tx: Tx, inbox: Reach, addresses: Iterable[str]) -> list[PolicyRefusal]:
     """Those of the addresses to which an inbox may not write."""
     return find_refusals(tx, OUTBOUND, [(inbox, addresses)])
 
 
 def find_refusals(
     tx: Tx, direction: str, asked: Sequence[tuple[Reach, Iterable[str]]], meets_allow: bool = True
-) -> list[Refusal]:
+) -> list[PolicyRefusal]:
     """One look where nothing restricts. `meets_allow` is false for mail that may be forged."""
     modes = find_modes(tx, direction, [inbox for inbox, _ in asked])
     if not modes:
@@ -227,16 +227,16 @@ def _judge(
     rules: Rules,
     met: dict[str, list[str]],
     meets_allow: bool,
-) -> Refusal | None:
+) -> PolicyRefusal | None:
     """A block at any level stops; each level with a list must itself allow."""
     for level in levels:
         for value in met[address]:
             if BLOCK in rules[level, value]:
-                return Refusal(inbox, address, value)
+                return PolicyRefusal(inbox, address, value)
     for level in levels:
         is_allowed = meets_allow and any(ALLOW in rules[level, value] for value in met[address])
         if modes[level] == ALLOWLIST and not is_allowed:
-            return Refusal(inbox, address, None)
+            return PolicyRefusal(inbox, address, None)
     return None
 
 
@@ -302,7 +302,7 @@ class Stop:
 
 
 def record_stop(
-    tx: Tx, action: str, direction: str, refusal: Refusal, now: int, message_id: str | None = None
+    tx: Tx, action: str, direction: str, refusal: PolicyRefusal, now: int, message_id: str | None = None
 ) -> None:
     within = refusal.within
     tx.run(

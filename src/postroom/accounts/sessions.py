@@ -50,7 +50,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Visitor:
+class SignInOrigin:
     """Where somebody signs in from, as far as it is known."""
 
     address: str
@@ -68,7 +68,7 @@ def new_token() -> str:
     return secrets.token_urlsafe(32)
 
 
-def add(tx: Tx, link: LoginLink, name: str, visitor: Visitor, token: str, now: int) -> Session:
+def add(tx: Tx, link: LoginLink, name: str, visitor: SignInOrigin, token: str, now: int) -> Session:
     """For whoever proved to hold the key, or the link made for it."""
     names.require_clean(name, "name")
     session = Session(

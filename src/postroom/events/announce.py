@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from postroom.events import events, webhooks
 from postroom.events.payload import News
 from postroom.mailbox import usage
-from postroom.mailbox.usage import Use
+from postroom.mailbox.usage import UsageGrowth
 from postroom.queue import deliveries
 from postroom.storage.database import Tx
 
@@ -39,6 +39,6 @@ def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]
     ]
 
 
-def _to_use(news: News) -> Use:
+def _to_use(news: News) -> UsageGrowth:
     inbox_id = news.document.inbox_id
-    return Use(inbox_id, news.account_id, news.pod_id, COUNTED[news.kind], 1, news.occurred_at)
+    return UsageGrowth(inbox_id, news.account_id, news.pod_id, COUNTED[news.kind], 1, news.occurred_at)

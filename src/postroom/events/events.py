@@ -96,7 +96,7 @@ def bell(account_id: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class EventChoice:
     """Which events within reach somebody wants; an empty set wants all."""
 
     reach: Reach
@@ -141,13 +141,13 @@ _TABLES = "events left join messages on messages.id = events.message_id"
 _SIZES = f"position, length(payload) + 2 * coalesce(length(document), 0) as {pages.SIZE}"
 
 
-class Order(NamedTuple):
+class LogOrder(NamedTuple):
     side: str
     by: str
 
 
-OLDEST_FIRST = Order("position > :position", "position")
-NEWEST_FIRST = Order("position < :position", "position desc")
+OLDEST_FIRST = LogOrder("position > :position", "position")
+NEWEST_FIRST = LogOrder("position < :position", "position desc")
 
 
 def find(tx: Tx, event_id: str) -> Event | None:
@@ -203,7 +203,7 @@ def list_hints(tx: Tx, account_id: str, position: int, limit: int) -> list[Hint]
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class EventSlice:
     """Events of the log. With more behind it, what follows its last one was not looked at."""
 
     events: list[Event]
@@ -215,18 +215,18 @@ class Slice:
         return self.events[-1].position
 
 
-def list_after(tx: Tx, wanted: Filter, position: int, limit: int) -> Slice:
+def list_after(tx: Tx, wanted: EventChoice, position: int, limit: int) -> EventSlice:
     """Oldest first."""
     return _list(tx, wanted, OLDEST_FIRST, position, limit)
 
 
-def list_before(tx: Tx, wanted: Filter, position: int | None, limit: int) -> Slice:
+def list_before(tx: Tx, wanted: EventChoice, position: int | None, limit: int) -> EventSlice:
     """Newest first, from the newest there is or from before a position."""
     end = last_position(tx, wanted.reach.account_id) + 1 if position is None else position
     return _list(tx, wanted, NEWEST_FIRST, end, limit)
 
 
-def _list(tx: Tx, wanted: Filter, order: Order, position: int, limit: int) -> Slice:
+def _list(tx: Tx, wanted: EventChoice, order: LogOrder, position: int, limit: int) -> EventSlice:
     """First the sizes, so that what does not fit into a page is never read."""
     if wanted.is_for_all:
         positions = _positions_of(tx, {"account_id": wanted.reach.account_id}, order, position, limit)
@@ -236,10 +236,10 @@ def _list(tx: Tx, wanted: Filter, order: Order, position: int, limit: int) -> Sl
     fitting = [row["position"] for row in pages.fitting(sized)]
     found = _with_texts(tx, _read(tx, wanted.reach, order, fitting, _COLUMNS))
     is_cut = len(found) < len(sized)
-    return Slice(found, has_more=is_cut or len(sized) == limit, is_cut=is_cut)
+    return EventSlice(found, has_more=is_cut or len(sized) == limit, is_cut=is_cut)
 
 
-def _read(tx: Tx, reach: Reach, order: Order, positions: Sequence[int], columns: str) -> list[Row]:
+def _read(tx: Tx, reach: Reach, order: LogOrder, positions: Sequence[int], columns: str) -> list[Row]:
     if not positions:
         return []
     is_wanted, params = one_of("position", positions)
@@ -251,7 +251,7 @@ def _read(tx: Tx, reach: Reach, order: Order, positions: Sequence[int], columns:
     return sorted(rows, key=lambda row: int(row["position"]), reverse=order is NEWEST_FIRST)
 
 
-def _find_positions(tx: Tx, wanted: Filter, order: Order, position: int, limit: int) -> list[int]:
+def _find_positions(tx: Tx, wanted: EventChoice, order: LogOrder, position: int, limit: int) -> list[int]:
     """One look into an index for each place and kind: a filter over the log would walk through all of it."""
     found: list[int] = []
     for place in _places(tx, wanted):
@@ -260,7 +260,7 @@ def _find_positions(tx: Tx, wanted: Filter, order: Order, position: int, limit: 
     return sorted(found, reverse=order is NEWEST_FIRST)[:limit]
 
 
-def _places(tx: Tx, wanted: Filter) -> list[dict[str, str]]:
+def _places(tx: Tx, wanted: EventChoice) -> list[dict[str, str]]:
     """Columns and their values: inboxes that are asked for and within reach, or a pod, or the account."""
     reach = wanted.reach
     if reach.inbox_id is not None and not wanted.inbox_ids:
@@ -284,7 +284,7 @@ def _is_within(tx: Tx, inbox_id: str, reach: Reach) -> bool:
     return reach.covers(row["account_id"], row["pod_id"] or default_pod(row["account_id"]), inbox_id)
 
 
-def _positions_of(tx: Tx, place: dict[str, str], order: Order, position: int, limit: int) -> list[int]:
+def _positions_of(tx: Tx, place: dict[str, str], order: LogOrder, position: int, limit: int) -> list[int]:
     where = " and ".join(f"{column} = :{column}" for column in place)
     rows = tx.all(
         f"select position from events where {where} and {order.side} order by {order.by} limit :limit",

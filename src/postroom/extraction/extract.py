@@ -22,7 +22,7 @@ from postroom.extraction.formats import (
     workbook97,
     zipped,
 )
-from postroom.extraction.formats.archive import Archive, Budget
+from postroom.extraction.formats.archive import Archive, UnpackingBudget
 from postroom.extraction.formats.compound import CompoundFile
 from postroom.extraction.formats.outcome import Encrypted, Unsupported
 from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, Extraction
@@ -123,7 +123,7 @@ class _Opener:
 
     read_picture: PictureReader | None
     depth: int = 0
-    budget: Budget = field(default_factory=Budget)
+    budget: UnpackingBudget = field(default_factory=UnpackingBudget)
 
     def open(self, content_type: str, filename: str, content: bytes) -> Readable:
         """What the bytes say outweighs the name and the type."""

@@ -4,7 +4,7 @@ import msgspec
 from msgspec import Struct
 
 from postroom.accounts import policy
-from postroom.accounts.policy import INBOUND, Refusal
+from postroom.accounts.policy import INBOUND, PolicyRefusal
 from postroom.clock import to_iso
 from postroom.events.announce import announce
 from postroom.events.kinds import MESSAGE_BLOCKED, MESSAGE_RECEIVED
@@ -37,10 +37,10 @@ def keep(tx: Tx, kept: list[tuple[str, Names]]) -> None:
     )
 
 
-def find_refusal(tx: Tx, inbox: Inbox, document: Document, senders: list[str]) -> Refusal | None:
+def find_refusal(tx: Tx, inbox: Inbox, document: Document, senders: list[str]) -> PolicyRefusal | None:
     """Every From address must pass; mail without any passes no list, and mail with too many nothing."""
     if len(senders) > MAX_SENDERS and policy.find_modes(tx, INBOUND, [inbox.reach]):
-        return Refusal(inbox.reach, senders[0], None)
+        return PolicyRefusal(inbox.reach, senders[0], None)
     asked = [(inbox.reach, senders or [""])]
     refusals = policy.find_refusals(tx, INBOUND, asked, meets_allow=is_genuine(document))
     return refusals[0] if refusals else None
@@ -65,7 +65,7 @@ def release(tx: Tx, inbox: Inbox, message: Message, base_url: str, now: int) -> 
     """As if it came now, whatever the policy says. Gives the bells to ring."""
     names = get_names(tx, message.id)
     inboxes.count(tx, inbox.id, blocked=-1)
-    refusal = Refusal(inbox.reach, names.from_address, None)
+    refusal = PolicyRefusal(inbox.reach, names.from_address, None)
     policy.record_stop(tx, policy.RELEASED, INBOUND, refusal, now, message.id)
     document = msgspec.structs.replace(documents.decode(message.document), created_at=to_iso(now))
     return let_in(tx, inbox, document, names, now, base_url, now)

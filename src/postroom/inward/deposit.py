@@ -19,7 +19,7 @@ from postroom.inward.bounces import apply_report
 from postroom.inward.examine import Examination
 from postroom.inward.mails import Copy, Destination, Handover, ReadMail
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
-from postroom.inward.suspicion import Findings
+from postroom.inward.suspicion import Suspicion
 from postroom.mail.parse import ParsedMail
 from postroom.mailbox import attachments, inboxes, indexing, messages, raw_mails, related, threads, usage
 from postroom.mailbox.documents import Document
@@ -186,7 +186,7 @@ def look_at_senders(tx: Tx, copies: list[Copy]) -> list[Copy]:
     ]
 
 
-def with_sender(tx: Tx, copy: Copy, before: Findings) -> Copy:
+def with_sender(tx: Tx, copy: Copy, before: Suspicion) -> Copy:
     known = inboxes.list_trusted(tx, copy.inbox.id, besides=copy.read.mail.from_address)
     dmarc = copy.read.verdicts.dmarc if copy.read.arrival.peer_ip else suspicion.INSIDE
     found = suspicion.with_sender(before, copy.read.mail, dmarc, known)

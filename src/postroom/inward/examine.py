@@ -12,7 +12,7 @@ from postroom.events.announce import announce
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
 from postroom.inward import admit, suspicion
-from postroom.inward.suspicion import Findings
+from postroom.inward.suspicion import Suspicion
 from postroom.mail.address import normalize, parse_list
 from postroom.mail.extraction import Extraction
 from postroom.mail.lookup import Lookup
@@ -106,10 +106,10 @@ class Extractor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Examined:
     verdicts: Verdicts | None  # None: could not be found out
     attachments: list[Attachment]
-    findings: Findings
+    findings: Suspicion
 
 
 async def examine_message(
@@ -124,7 +124,7 @@ async def examine_message(
         found = await find_out(resources, extractor, lookup, examination, message.inbox_id, files)
     except Exception:
         log.get().exception("a message could not be examined", message=message.id)
-        found = Found(
+        found = Examined(
             None, [replace(file, extraction_method="failed") for file in files], suspicion.NOT_EXAMINED
         )
     bells = await resources.db.write(finish, message, found, resources.config.base_url, resources.now())
@@ -138,7 +138,7 @@ async def find_out(
     examination: Examination,
     inbox_id: str,
     files: list[Attachment],
-) -> Found:
+) -> Examined:
     raw = await raw_mails.read(resources, examination.message_id, with_trace=False)
     mail = await pools.READING.run(parse_mail, raw)
     verdicts, texts = await asyncio.gather(
@@ -146,12 +146,12 @@ async def find_out(
     )
     known = await resources.db.read(inboxes.list_trusted, inbox_id)
     dmarc = verdicts.dmarc if examination.peer_ip else suspicion.INSIDE
-    return Found(verdicts, texts, await pools.READING.run(look_for_signals, mail, texts, dmarc, known))
+    return Examined(verdicts, texts, await pools.READING.run(look_for_signals, mail, texts, dmarc, known))
 
 
 def look_for_signals(
     mail: ParsedMail, files: Sequence[Attachment], dmarc: str, known: Sequence[str]
-) -> Findings:
+) -> Suspicion:
     return suspicion.of_mail(mail, mail.body_text or html_to_text(mail.body_html), files, dmarc, known)
 
 
@@ -203,7 +203,7 @@ async def _read_file(extractor: Extractor, mail: ParsedMail, file: Attachment) -
     return replace(file, extraction_method=found.method, parsed_text=found.text)
 
 
-def finish(tx: Tx, message: Message, found: Found, base_url: str, now: int) -> list[str]:
+def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -> list[str]:
     """Texts, verdicts and event in one transaction; the examination is gone with it, so it happens once."""
     inbox = inboxes.find(tx, message.inbox_id)
     if not remove(tx, message.id) or inbox is None:
@@ -220,7 +220,7 @@ def finish(tx: Tx, message: Message, found: Found, base_url: str, now: int) -> l
     return announce(tx, news, base_url)
 
 
-def set_findings(tx: Tx, message: Message, found: Found) -> Document:
+def set_findings(tx: Tx, message: Message, found: Examined) -> Document:
     document = documents.decode(message.document)
     judged = structs.replace(
         document,

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from postroom.inward.attribute import About
 from postroom.inward.review_answers import Reviewed
-from postroom.inward.suspicion import Findings
+from postroom.inward.suspicion import Suspicion
 from postroom.mail.bounces.report import Report
 from postroom.mail.category import Kind
 from postroom.mail.links import LinkDetail
@@ -62,7 +62,7 @@ class ReadMail(Struct, frozen=True):
     report: Report | None  # of a bounce or a complaint
     returned: Report | None  # what it says as an answer to the return path it came to
     kind: Kind
-    findings: Findings | None  # None: the examination will say
+    findings: Suspicion | None  # None: the examination will say
     calendar: Appointment | None
     kept: raw_mails.Cut
     size_bytes: int  # as it came, with our trace

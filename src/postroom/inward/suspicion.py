@@ -18,26 +18,27 @@ if TYPE_CHECKING:
 INSIDE = "pass"  # mail that never left this server comes from whom it says
 
 
-class Findings(Struct, frozen=True):
+class Suspicion(Struct, frozen=True):
     verdict: Verdict
     signals: list[Signal]
 
 
 # In doubt against the mail: whoever asks for approval on a risk is asked.
-NOT_EXAMINED = Findings("suspicious", [Signal("not_examined", 3, "Could not be examined by the rules.", "")])
+NOT_EXAMINED = Suspicion("suspicious", [Signal("not_examined", 3, "Could not be examined by the rules.", "")])
 
 
-def of_text(mail: ParsedMail, shown: str, dmarc: str) -> Findings:
+def of_text(mail: ParsedMail, shown: str, dmarc: str) -> Suspicion:
     """What can be said without the inbox and the network. `shown` still has its invisible characters."""
     return of_mail(mail, shown, (), dmarc, ())
 
 
-def with_sender(found: Findings, mail: ParsedMail, dmarc: str, known: Sequence[str]) -> Findings:
+def with_sender(found: Suspicion, mail: ParsedMail, dmarc: str, known: Sequence[str]) -> Suspicion:
     """What was found before, and what the inbox's correspondents add."""
     from postroom.mail import signals
 
     before = signals.Findings(
-        found.verdict, tuple(signals.Signal(each.name, each.weight, each.excerpt) for each in found.signals)
+        found.verdict,
+        tuple(signals.RaisedSignal(each.name, each.weight, each.excerpt) for each in found.signals),
     )
     subject = signals.Subject(
         from_addr=mail.from_addr, body_html=mail.body_html, dmarc=dmarc, known=tuple(known)
@@ -48,7 +49,7 @@ def with_sender(found: Findings, mail: ParsedMail, dmarc: str, known: Sequence[s
 
 def of_mail(
     mail: ParsedMail, shown: str, files: Sequence[Attachment], dmarc: str, known: Sequence[str]
-) -> Findings:
+) -> Suspicion:
     from postroom.mail import signals
 
     return _of(
@@ -67,6 +68,6 @@ def of_mail(
     )
 
 
-def _of(found: "signals.Findings") -> Findings:
+def _of(found: "signals.Findings") -> Suspicion:
     shown = [Signal(each.name, each.weight, each.reason, each.excerpt) for each in found.signals]
-    return Findings(found.verdict, shown)
+    return Suspicion(found.verdict, shown)

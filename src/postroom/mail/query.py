@@ -42,7 +42,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class Condition:
     """What the index does not know. `before` and `after` hold the first millisecond of their day."""
 
     name: FilterName
@@ -55,7 +55,7 @@ class Query:
     """All of the groups must hold; a group holds when any of its members does."""
 
     terms: tuple[tuple[Term, ...], ...] = ()
-    filters: tuple[tuple[Filter, ...], ...] = ()
+    filters: tuple[tuple[Condition, ...], ...] = ()
 
 
 def parse(q: str) -> Query:
@@ -69,7 +69,7 @@ def parse(q: str) -> Query:
     if sum(map(len, groups)) > MAX_TERMS:
         raise InvalidQuery(f"q may have {MAX_TERMS} terms; leave some out.")
     terms = [tuple(part for part in group if isinstance(part, Term)) for group in groups]
-    filters = [tuple(part for part in group if isinstance(part, Filter)) for group in groups]
+    filters = [tuple(part for part in group if isinstance(part, Condition)) for group in groups]
     if any(words and others for words, others in zip(terms, filters, strict=True)):
         raise InvalidQuery(
             "OR joins words with words, or filters with filters; search twice for a word or a filter."
@@ -87,9 +87,9 @@ def _items(q: str) -> list[re.Match[str]]:
     return found
 
 
-def _groups(items: list[re.Match[str]]) -> list[list[Term | Filter]]:
+def _groups(items: list[re.Match[str]]) -> list[list[Term | Condition]]:
     """OR between two parts joins them; at an end, or behind another OR, it is a word like any other."""
-    groups: list[list[Term | Filter]] = []
+    groups: list[list[Term | Condition]] = []
     joins = False
     for number, item in enumerate(items):
         if item[0] == "OR" and not joins and 0 < number < len(items) - 1:
@@ -104,7 +104,7 @@ def _groups(items: list[re.Match[str]]) -> list[list[Term | Filter]]:
     return groups
 
 
-def _read(item: re.Match[str]) -> Term | Filter | None:
+def _read(item: re.Match[str]) -> Term | Condition | None:
     """None for signs alone, which no mail is found by."""
     name = (item["name"] or "").lower()
     value = item["word"] if item["phrase"] is None else item["phrase"]
@@ -118,11 +118,11 @@ def _read(item: re.Match[str]) -> Term | Filter | None:
                 raise InvalidQuery(f"{name}: needs a word right behind it, such as {name}:invoice.")
             return term
         case "before" | "after":
-            return Filter(name, _day(name, value), is_negated)
+            return Condition(name, _day(name, value), is_negated)
         case "has" | "is":
-            return Filter(name, _known(name, value), is_negated)
+            return Condition(name, _known(name, value), is_negated)
         case "label" | "in":
-            return Filter(name, _storable(name, value), is_negated)
+            return Condition(name, _storable(name, value), is_negated)
     raise AssertionError(f"the pattern knows no {name}")
 
 

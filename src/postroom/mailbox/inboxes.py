@@ -11,7 +11,7 @@ from postroom.accounts import accounts, domains, keys, limits, names, pods
 from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import AddressTaken, BadRequest, InvalidMailboxName, NotFound
 from postroom.mailbox import usage
-from postroom.mailbox.usage import Use
+from postroom.mailbox.usage import UsageGrowth
 from postroom.storage.database import Row, Tx, one_of
 
 MAILBOX_NAME = r"^(?!.*[.][.])[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$"
@@ -64,8 +64,8 @@ class Inbox:
             row["retention_days"],
         )
 
-    def stores(self, size_bytes: int, now: int) -> Use:
-        return Use(self.id, self.account_id, self.pod_id, usage.STORED_BYTES, size_bytes, now)
+    def stores(self, size_bytes: int, now: int) -> UsageGrowth:
+        return UsageGrowth(self.id, self.account_id, self.pod_id, usage.STORED_BYTES, size_bytes, now)
 
 
 def require_mailbox_name(name: str) -> None:

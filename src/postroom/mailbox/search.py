@@ -11,7 +11,7 @@ from postroom.mail import query as grammar
 from postroom.mail import snippet
 from postroom.mail.address import mailbox_of
 from postroom.mail.index_entry import Searchable
-from postroom.mail.query import Filter, InvalidQuery, Query, Term
+from postroom.mail.query import Condition, InvalidQuery, Query, Term
 from postroom.mailbox import attachments, documents, inboxes, indexing, labels, message_json, messages
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
@@ -70,7 +70,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ResultPage:
     found: list[Found]
     next: str | None
 
@@ -97,7 +97,7 @@ def ask(tx: Tx, reach: Reach, asked: Query, service_domain: str) -> Question:
     return Question(reach, Query((*terms, *asked.terms), tuple(left)), _realms(tx, reach), asked)
 
 
-def _is_in_index(group: tuple[Filter, ...]) -> bool:
+def _is_in_index(group: tuple[Condition, ...]) -> bool:
     """Alone each of these is; beside others, what is not in an inbox of a name is not a term."""
     return all(
         (each.name, each.value) in INDEXED or (each.name == "in" and (len(group) == 1 or not each.is_negated))
@@ -105,7 +105,9 @@ def _is_in_index(group: tuple[Filter, ...]) -> bool:
     )
 
 
-def _to_terms(tx: Tx, reach: Reach, group: tuple[Filter, ...], service_domain: str) -> list[tuple[Term, ...]]:
+def _to_terms(
+    tx: Tx, reach: Reach, group: tuple[Condition, ...], service_domain: str
+) -> list[tuple[Term, ...]]:
     """Of several inboxes of a name, any will do; where it is not wanted, none may be."""
     terms = [
         Term((scope,), "scope", is_negated=each.is_negated)
@@ -115,7 +117,7 @@ def _to_terms(tx: Tx, reach: Reach, group: tuple[Filter, ...], service_domain: s
     return [(term,) for term in terms] if len(group) == 1 and group[0].is_negated else [tuple(terms)]
 
 
-def _scopes(tx: Tx, reach: Reach, filter_: Filter, service_domain: str) -> list[str]:
+def _scopes(tx: Tx, reach: Reach, filter_: Condition, service_domain: str) -> list[str]:
     if filter_.name != "in":
         return [INDEXED[filter_.name, filter_.value]]
     found = find_inboxes(tx, reach, str(filter_.value), service_domain)
@@ -154,12 +156,12 @@ def _realms(tx: Tx, reach: Reach) -> list[str]:
 
 def find(
     tx: Tx, question: Question, cursor: str | None, limit: int, links: Links, is_over: Callable[[], bool]
-) -> Page:
+) -> ResultPage:
     """A page ends early when it is large enough, or when the time is over and something was found."""
     rows = _find_rows(tx, question, _position(tx, cursor), limit, is_over)
     shown = _show(tx, question, [row["message_id"] for row in rows[:limit]], links, is_over)
     has_more = len(shown) < len(rows)
-    return Page(shown, rows[len(shown) - 1]["message_id"] if has_more else None)
+    return ResultPage(shown, rows[len(shown) - 1]["message_id"] if has_more else None)
 
 
 def _position(tx: Tx, cursor: str | None) -> int:
@@ -218,7 +220,7 @@ def _passing(tx: Tx, question: Question, docs: Sequence[int]) -> list[Row]:
     return [row for row in passing if reach.covers(row["account_id"], row["pod_id"], row["inbox_id"])]
 
 
-def _conditions(groups: Sequence[tuple[Filter, ...]]) -> tuple[str, dict[str, object]]:
+def _conditions(groups: Sequence[tuple[Condition, ...]]) -> tuple[str, dict[str, object]]:
     """SQL over `messages` and `inboxes` by which each group of filters holds, and its parameters."""
     sql, params = "", dict[str, object]()
     for group in groups:
@@ -233,7 +235,7 @@ def _conditions(groups: Sequence[tuple[Filter, ...]]) -> tuple[str, dict[str, ob
     return sql, params
 
 
-def _comparable(filter_: Filter) -> str | int:
+def _comparable(filter_: Condition) -> str | int:
     if filter_.name == "label":
         return labels.fold(str(filter_.value))
     return filter_.value if isinstance(filter_.value, int) else filter_.value.lower()

@@ -16,7 +16,7 @@ _ADDED = ", ".join(f"{name} = usage_days.{name} + excluded.{name}" for name in C
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class UsageGrowth:
     """By how much a counter of an inbox grows."""
 
     inbox_id: str
@@ -27,7 +27,7 @@ class Use:
     now: int
 
 
-def count_all(tx: Tx, uses: Iterable[Use]) -> None:
+def count_all(tx: Tx, uses: Iterable[UsageGrowth]) -> None:
     """One row an inbox and day, in one order, so that nodes wait for each other in one order only."""
     sums: dict[tuple[str, int, str, str], dict[str, int]] = {}
     for use in uses:

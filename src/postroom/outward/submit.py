@@ -18,7 +18,7 @@ from postroom.mailbox.holds import Hold
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND, PENDING, NewMessage
 from postroom.mailbox.threads import Thread
-from postroom.mailbox.usage import Use
+from postroom.mailbox.usage import UsageGrowth
 from postroom.outward.hold_back import answer_of, find_holds, tell, to_receipt
 from postroom.outward.orders import Context, Letter, Order, Ready, SendAnswer, Submission
 from postroom.queue import deliveries, idempotency, schedule, suppressions
@@ -214,7 +214,7 @@ def store(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> None:
     )
 
 
-def to_use(submission: Submission) -> Use:
+def to_use(submission: Submission) -> UsageGrowth:
     return submission.around.inbox.stores(len(submission.letter.raw), submission.now)
 
 

@@ -18,7 +18,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Destination:
+class DomainOutlook:
     """How the newest deliveries to a domain ended."""
 
     lane: str
@@ -44,7 +44,7 @@ def list_waiting(tx: Tx, now: int) -> list[Waiting]:
     return [Waiting(row["lane"], row["waiting"], row["oldest_at"], row["last_reply"]) for row in rows]
 
 
-def list_destinations(tx: Tx, since: int) -> list[Destination]:
+def list_destinations(tx: Tx, since: int) -> list[DomainOutlook]:
     rows = tx.all(
         "select lane, sum(case when state = 'delivered' then 1 else 0 end) as delivered,"
         " sum(case when state = 'failed' then 1 else 0 end) as failed,"
@@ -56,7 +56,7 @@ def list_destinations(tx: Tx, since: int) -> list[Destination]:
         limit=LOOKED_AT,
     )
     return [
-        Destination(row["lane"], int(row["delivered"]), int(row["failed"]), int(row["bounced"]))
+        DomainOutlook(row["lane"], int(row["delivered"]), int(row["failed"]), int(row["bounced"]))
         for row in rows
     ]
 

@@ -30,14 +30,14 @@ from postroom.smtp.policy import (
     Directory,
     MailLoops,
     Mailroom,
-    Policy,
     RecipientVerdict,
     Refused,
+    SessionLimits,
     StorageFull,
     is_transfer_too_slow,
 )
 from postroom.smtp.protocol import SmtpDialogue
-from postroom.smtp.spool import Content, Spool
+from postroom.smtp.spool import Spool, SpooledContent
 from postroom.smtp.visitors import Guestbook
 
 _FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -49,7 +49,7 @@ class Premises:
 
     directory: Directory
     mailroom: Mailroom
-    policy: Policy
+    policy: SessionLimits
     spool_folder: Path
     tls: ssl.SSLContext | None
     visitors: Guestbook
@@ -334,7 +334,7 @@ class SmtpConnection(asyncio.Protocol):
         finally:
             spool.discard()
 
-    def _envelope(self, mail: AcceptMail, content: Content) -> Envelope:
+    def _envelope(self, mail: AcceptMail, content: SpooledContent) -> Envelope:
         return Envelope(
             id=ids.trace(),
             peer=self._peer,

@@ -5,7 +5,7 @@ from collections.abc import Hashable
 
 from msgspec import Struct
 
-from postroom.smtp.spool import Content, Readable
+from postroom.smtp.spool import Readable, SpooledContent
 
 _UNSAFE_IN_TRACE = re.compile(r"[^A-Za-z0-9.:_\[\]-]")
 
@@ -28,7 +28,7 @@ class Envelope(Struct, frozen=True):
     smtputf8: bool
     mail_from: str
     recipients: tuple[Recipient, ...]
-    content: Content
+    content: SpooledContent
 
     @property
     def size_bytes(self) -> int:

@@ -10,7 +10,7 @@ from postroom.smtp.envelope import Envelope
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class SessionLimits:
     """Every limit of a session; the defaults suit a public server on port 25."""
 
     hostname: str = "localhost"
@@ -89,7 +89,7 @@ class Mailroom(Protocol):
         ...
 
 
-def is_transfer_too_slow(policy: Policy, seconds: float, received_bytes: int) -> bool:
+def is_transfer_too_slow(policy: SessionLimits, seconds: float, received_bytes: int) -> bool:
     """Whether a mail that has been arriving for `seconds` has earned no more patience."""
     if seconds > policy.mail_timeout_seconds:
         return True

@@ -21,7 +21,7 @@ from postroom.smtp.effects import (
     TakenOver,
 )
 from postroom.smtp.envelope import Recipient
-from postroom.smtp.policy import Accepted, Policy, RecipientVerdict, Refused
+from postroom.smtp.policy import Accepted, RecipientVerdict, Refused, SessionLimits
 from postroom.smtp.replies import Refusal
 
 _REFUSED_RECIPIENT = {
@@ -67,7 +67,7 @@ class Mail:
 class SmtpDialogue:
     """One client. A question is always the last effect of a list; input that comes meanwhile is kept."""
 
-    def __init__(self, policy: Policy, offers_tls: bool) -> None:
+    def __init__(self, policy: SessionLimits, offers_tls: bool) -> None:
         self._policy = policy
         self._offers_tls = offers_tls
         self._is_encrypted = False

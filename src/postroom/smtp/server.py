@@ -10,7 +10,7 @@ from pathlib import Path
 from postroom import log
 from postroom.smtp import replies
 from postroom.smtp.connection import Premises, SmtpConnection
-from postroom.smtp.policy import Directory, Mailroom, Policy
+from postroom.smtp.policy import Directory, Mailroom, SessionLimits
 from postroom.smtp.visitors import Guestbook, Visitor, Visitors
 
 _BACKLOG = 512
@@ -28,7 +28,7 @@ class Server:
         self,
         directory: Directory,
         mailroom: Mailroom,
-        policy: Policy,
+        policy: SessionLimits,
         spool_folder: Path,
         tls: ssl.SSLContext | None = None,
         visitors: Guestbook | None = None,
@@ -107,7 +107,7 @@ class Server:
             visitor.abort()
 
 
-def _watch_seconds(policy: Policy) -> float:
+def _watch_seconds(policy: SessionLimits) -> float:
     shortest = min(
         policy.command_timeout_seconds,
         policy.data_timeout_seconds,

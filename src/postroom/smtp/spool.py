@@ -23,7 +23,7 @@ class Readable(Protocol):
     ) -> object: ...
 
 
-class Content(Protocol):
+class SpooledContent(Protocol):
     """The bytes of a complete mail."""
 
     @property
@@ -90,7 +90,7 @@ class Spool:
         if self._size > self._memory_limit:
             self._move_to_file()
 
-    def finish(self) -> Content:
+    def finish(self) -> SpooledContent:
         """The complete mail; the spool must not be written to any more. Raises OSError like `write`."""
         if self._file is None:
             return InMemory(bytes(self._memory))

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from postroom import log
 from postroom.smtp import replies
-from postroom.smtp.policy import Policy, network_of
+from postroom.smtp.policy import SessionLimits, network_of
 
 
 class Visitor(Protocol):
@@ -37,7 +37,7 @@ class Guestbook(Protocol):
 class Visitors:
     """`all_left` is set while nobody is there."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: SessionLimits) -> None:
         self._policy = policy
         self._is_closed = False
         self.all_left = asyncio.Event()

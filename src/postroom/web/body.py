@@ -16,7 +16,7 @@ from postroom.errors import (
     BadRequest,
 )
 from postroom.events import kinds
-from postroom.events.events import Filter
+from postroom.events.events import EventChoice
 from postroom.mailbox import inboxes, labels
 from postroom.outward.orders import require_ahead
 
@@ -114,11 +114,11 @@ class KeyChange(Struct, rename="camel", frozen=True):
 
 
 EventType = Annotated[str, Meta(extra_json_schema={"enum": list(kinds.KINDS)})]
-Limit = Annotated[int, Meta(ge=1, description="Page size; above 100 counts as 100.")]
+Limit = Annotated[int, Meta(ge=1, description="PageQuery size; above 100 counts as 100.")]
 Offset = Annotated[int, Meta(ge=0, le=OFFSET_LIMIT, description="How many to skip.")]
 
 
-class Page(Struct, frozen=True):
+class PageQuery(Struct, frozen=True):
     limit: Limit = 50
     offset: Offset = 0
 
@@ -266,13 +266,13 @@ class EventQuery(Struct, frozen=True):
         str, Meta(pattern=LISTED, description="Only of these kinds, separated by commas.")
     ] = ""
 
-    def wanted(self, reach: Reach) -> Filter:
+    def wanted(self, reach: Reach) -> EventChoice:
         asked = frozenset(self.inbox_ids.split(",")) - {""}
         types = frozenset(self.event_types.split(",")) - {""}
         kinds.require_known(types, "event_types")
         if len(asked) > INBOXES_OF_A_FILTER:
             raise BadRequest(f"inbox_ids can name {INBOXES_OF_A_FILTER} inboxes.", field="inbox_ids")
-        return Filter(reach, asked, types)
+        return EventChoice(reach, asked, types)
 
 
 class Boundary(Struct, rename="camel", frozen=True):

@@ -11,7 +11,7 @@ from postroom import log
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.events import events
-from postroom.events.events import Event, Filter, Slice
+from postroom.events.events import Event, EventChoice, EventSlice
 from postroom.resources import Resources
 from postroom.supervision import ACCOUNT_MARK
 from postroom.web.frames import BROKEN, TOO_SLOW, StreamProtocol, text_frame
@@ -133,13 +133,13 @@ class Hub:
                 self._resources.loops.failed(self._reading, error)
                 await asyncio.sleep(RETRY_SECONDS)
 
-    async def _read_page(self) -> Slice:
-        wanted = Filter(Reach(self._account_id))
+    async def _read_page(self) -> EventSlice:
+        wanted = EventChoice(Reach(self._account_id))
         try:
             page = await self._resources.db.read(events.list_after, wanted, self.position, PAGE)
         except Exception as error:
             self._resources.loops.failed(self._reading, error)
-            return Slice([], has_more=False)
+            return EventSlice([], has_more=False)
         self._resources.loops.works(self._reading)
         return page
 
@@ -183,7 +183,7 @@ class Hub:
 
     async def _send_missed(self, stream: Stream) -> bool:
         """A cursor over the table: however much was missed, one page is in memory."""
-        wanted = Filter(stream.caller.reach)
+        wanted = EventChoice(stream.caller.reach)
         while stream.cursor < self.position:
             announced = self.position
             page = await self._resources.db.read(events.list_after, wanted, stream.cursor, PAGE)

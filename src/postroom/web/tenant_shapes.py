@@ -163,7 +163,7 @@ class ShownRule(Struct, rename="camel", frozen=True):
     created_at: Timestamp
 
     @classmethod
-    def of(cls, rule: policy.Rule) -> "ShownRule":
+    def of(cls, rule: policy.PolicyRule) -> "ShownRule":
         return cls(rule.id, rule.type, rule.value, to_iso(rule.created_at))
 
 

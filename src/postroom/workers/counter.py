@@ -13,15 +13,15 @@ from postroom.smtp.reception import is_out_of_space
 from postroom.smtp.visitors import Visitor, Visitors
 from postroom.workers.line import (
     Admitted,
-    AskRecipient,
     Came,
     FromWorker,
     HandOver,
     Left,
     Line,
-    Ready,
+    RecipientAsked,
     RecipientFound,
     Stored,
+    WorkerReady,
 )
 
 
@@ -66,13 +66,13 @@ class Counter:
         self.quiet_for = 0
         if isinstance(message, HandOver):
             self._start(self._store(message))
-        elif isinstance(message, AskRecipient):
+        elif isinstance(message, RecipientAsked):
             self._find(message)
         elif isinstance(message, Came):
             self._admit(message)
         elif isinstance(message, Left):
             self._visitors.leave(self._present.pop(message.visitor, RemoteVisitor()))
-        elif isinstance(message, Ready) and not self.is_ready:
+        elif isinstance(message, WorkerReady) and not self.is_ready:
             self.is_ready = True
             self._on_ready()
 
@@ -83,7 +83,7 @@ class Counter:
         except Exception as error:
             self.line.say(Stored(handed.number, traceback.format_exc(), is_out_of_space(error)))
 
-    def _find(self, asked: AskRecipient) -> None:
+    def _find(self, asked: RecipientAsked) -> None:
         try:
             verdict = self._directory.check_recipient(asked.address)
         except Exception:
@@ -93,13 +93,13 @@ class Counter:
         else:
             self._tell(asked, verdict)
 
-    async def _hear_verdict(self, asked: AskRecipient, verdict: Awaitable[RecipientVerdict]) -> None:
+    async def _hear_verdict(self, asked: RecipientAsked, verdict: Awaitable[RecipientVerdict]) -> None:
         try:
             self._tell(asked, await verdict)
         except Exception:
             self._tell(asked, Refused.TRY_LATER)
 
-    def _tell(self, asked: AskRecipient, verdict: RecipientVerdict) -> None:
+    def _tell(self, asked: RecipientAsked, verdict: RecipientVerdict) -> None:
         if isinstance(verdict, Refused):
             self.line.say(RecipientFound(asked.number, None, verdict.name))
         else:

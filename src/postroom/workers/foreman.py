@@ -16,10 +16,10 @@ from postroom.inward.receive import TooManyHops
 from postroom.processes import environment
 from postroom.resources import Resources
 from postroom.smtp.memory import whenever_an_inbox_goes
-from postroom.smtp.policy import Directory, Policy
+from postroom.smtp.policy import Directory, SessionLimits
 from postroom.smtp.visitors import Visitors
 from postroom.workers.counter import Counter
-from postroom.workers.line import Forget, Read, Setup, Stop
+from postroom.workers.line import Forget, Read, Setup, StopWorker
 
 BACKLOG = 512
 
@@ -56,7 +56,7 @@ class Foreman:
         self._resources = resources
         self._directory = directory
         most = descriptors.MOST_SMTP * len(listeners)  # each worker has its own cap below this
-        self._visitors = Visitors(Policy(resources.config.domain, max_connections=most))
+        self._visitors = Visitors(SessionLimits(resources.config.domain, max_connections=most))
         self._listeners = listeners
         self._patience = patience or Patience()
         self._counters: set[Counter] = set()
@@ -88,7 +88,7 @@ class Foreman:
             for each in sockets:
                 each.close()
         for counter in self._counters:
-            counter.line.say(Stop())
+            counter.line.say(StopWorker())
         *keepers, news = self._tasks
         news.cancel()
         await asyncio.wait(keepers, timeout=self._patience.stop)

@@ -25,11 +25,11 @@ class Setup(Struct, frozen=True, tag=True, array_like=True):
     hostname: str
 
 
-class Ready(Struct, frozen=True, tag=True, array_like=True):
+class WorkerReady(Struct, frozen=True, tag=True, array_like=True):
     """Said by the worker when its door is open, and then every second."""
 
 
-class AskRecipient(Struct, frozen=True, tag=True, array_like=True):
+class RecipientAsked(Struct, frozen=True, tag=True, array_like=True):
     number: int
     address: str
 
@@ -88,12 +88,12 @@ class Forget(Struct, frozen=True, tag=True, array_like=True):
     """An inbox was deleted: recipients found before may be there no more."""
 
 
-class Stop(Struct, frozen=True, tag=True, array_like=True):
+class StopWorker(Struct, frozen=True, tag=True, array_like=True):
     """Let the visitors go, finish what is under way, and end."""
 
 
-FromServer = Setup | RecipientFound | Admitted | Stored | Read | Forget | Stop
-FromWorker = Ready | AskRecipient | Came | Left | HandOver | WasRead
+FromServer = Setup | RecipientFound | Admitted | Stored | Read | Forget | StopWorker
+FromWorker = WorkerReady | RecipientAsked | Came | Left | HandOver | WasRead
 Answer = RecipientFound | Admitted | Stored | WasRead
 
 
@@ -142,7 +142,7 @@ class Line(asyncio.Protocol):
         self._last_number += 1
         return self._last_number
 
-    async def ask(self, question: AskRecipient | Came | HandOver | Read) -> Any:
+    async def ask(self, question: RecipientAsked | Came | HandOver | Read) -> Any:
         """The answer with the same number. Raises LineLost."""
         if self.is_lost.is_set():
             raise LineLost

@@ -22,12 +22,11 @@ from postroom.processes.confinement import die_with_parent
 from postroom.smtp import reception
 from postroom.smtp.envelope import Envelope
 from postroom.smtp.memory import RememberingDirectory
-from postroom.smtp.policy import Accepted, MailLoops, Policy, RecipientVerdict, Refused, StorageFull
+from postroom.smtp.policy import Accepted, MailLoops, RecipientVerdict, Refused, SessionLimits, StorageFull
 from postroom.smtp.server import Server
 from postroom.smtp.tls import server_context
 from postroom.smtp.visitors import Visitor, Visitors
 from postroom.workers.line import (
-    AskRecipient,
     Came,
     Forget,
     FromServer,
@@ -35,16 +34,17 @@ from postroom.workers.line import (
     Left,
     Line,
     Read,
-    Ready,
+    RecipientAsked,
     Setup,
-    Stop,
+    StopWorker,
     WasRead,
+    WorkerReady,
 )
 
 READY_SECONDS = 1.0
 
 
-class NotStored(Exception):
+class HandoverFailed(Exception):
     """The server could not store a mail; the text is its reason."""
 
 
@@ -55,7 +55,7 @@ class RemoteDirectory:
         self._line = line
 
     async def check_recipient(self, address: str) -> RecipientVerdict:
-        found = await self._line.ask(AskRecipient(self._line.next_number(), address))
+        found = await self._line.ask(RecipientAsked(self._line.next_number(), address))
         return Refused[found.refusal] if found.destination is None else Accepted(found.destination)
 
 
@@ -76,14 +76,14 @@ class RemoteMailroom:
             raise MailLoops from error
         stored = await self._line.ask(HandOver(self._line.next_number(), read))
         if stored.failure:
-            raise StorageFull(stored.failure) if stored.is_full else NotStored(stored.failure)
+            raise StorageFull(stored.failure) if stored.is_full else HandoverFailed(stored.failure)
         reception.note(envelope)
 
 
 class SharedVisitors:
     """Who is here, admitted by the server, which knows who is at the other workers."""
 
-    def __init__(self, policy: Policy, line: Line) -> None:
+    def __init__(self, policy: SessionLimits, line: Line) -> None:
         self._line = line
         self._here = Visitors(policy)
         self._numbers: dict[Visitor, int] = {}
@@ -132,7 +132,7 @@ class Worker:
 
     def _server(self, setup: Setup) -> Server:
         caps = descriptors.caps(descriptors.raise_limit())
-        folder, policy = Path(setup.data_dir), Policy(setup.hostname, max_connections=caps.smtp)
+        folder, policy = Path(setup.data_dir), SessionLimits(setup.hostname, max_connections=caps.smtp)
         return Server(
             self._directory,
             RemoteMailroom(self._line, self._reader, setup.hostname),
@@ -149,7 +149,7 @@ class Worker:
             self._directory.forget()
         elif isinstance(message, Setup):
             self._setup.set_result(message)
-        elif isinstance(message, Stop):
+        elif isinstance(message, StopWorker):
             self._stopping.set()
 
     async def _read(self, asked: Read) -> None:
@@ -160,7 +160,7 @@ class Worker:
 
     async def _say_ready(self) -> None:
         while True:
-            self._line.say(Ready())
+            self._line.say(WorkerReady())
             await asyncio.sleep(READY_SECONDS)
 
     async def _die_with_line(self) -> None:

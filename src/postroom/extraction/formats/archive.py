@@ -40,7 +40,7 @@ XmlEvent = Start | End | str
 
 
 @dataclass(slots=True)
-class Budget:
+class UnpackingBudget:
     """What a file may cost, together with all the files inside it."""
 
     bytes_left: int = MAX_UNPACKED_BYTES
@@ -59,10 +59,10 @@ class Archive:
 
     file: zipfile.ZipFile
     members: dict[str, zipfile.ZipInfo]
-    budget: Budget
+    budget: UnpackingBudget
 
     @classmethod
-    def open(cls, content: bytes, budget: Budget) -> "Archive":
+    def open(cls, content: bytes, budget: UnpackingBudget) -> "Archive":
         file = zipfile.ZipFile(io.BytesIO(content))
         if len(file.filelist) > MAX_ENTRIES:
             raise UnreadableArchive("too many entries")

@@ -22,7 +22,7 @@ class UnreadableCompoundFile(Exception):
     """The header or the directory makes no sense."""
 
 
-class Entry(NamedTuple):
+class DirectoryEntry(NamedTuple):
     name: str
     kind: int
     left: int
@@ -41,7 +41,7 @@ class CompoundFile:
     small_limit: int
     sectors: "array[int]"
     small_sectors: "array[int]" = field(default_factory=lambda: array("I"))
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[DirectoryEntry] = field(default_factory=list)
     small_stream: bytes = b""
     bytes_left: int = MAX_READ_BYTES
     visits_left: int = MAX_VISITS
@@ -139,7 +139,7 @@ def _whole(raw: bytes) -> bytes:
 
 def _entry(
     letters: bytes, length: int, kind: int, left: int, right: int, child: int, start: int, size: int
-) -> Entry:
+) -> DirectoryEntry:
     name = letters[: max(0, min(length, 64) - 2)].decode("utf-16-le", "replace")
     # Version 3 has sizes of 32 bits, and some writers leave rubbish above them.
-    return Entry(name, kind, left, right, child, start, size & 0xFFFFFFFF)
+    return DirectoryEntry(name, kind, left, right, child, start, size & 0xFFFFFFFF)

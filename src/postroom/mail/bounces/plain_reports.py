@@ -17,7 +17,7 @@ Named = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
+class ReportSigns:
     """The lines of a text, with what is looked for once: a line that tells a reason, a line with a code."""
 
     lines: list[str]
@@ -50,7 +50,7 @@ def read_plain_report(notice: Notice, *, is_returned: bool) -> tuple[RecipientRe
     return _reported("delayed" if is_delay else "failed", named, signs)
 
 
-def _named(signs: Signs, own: set[str], *, is_sure: bool) -> Named:
+def _named(signs: ReportSigns, own: set[str], *, is_sure: bool) -> Named:
     return _named_by_form(signs, own) or (_mentioned(signs, own) if is_sure else {})
 
 
@@ -68,10 +68,10 @@ def with_words(notice: Notice, recipients: tuple[RecipientReport, ...]) -> tuple
     )
 
 
-def _signs(notice: Notice) -> Signs:
+def _signs(notice: Notice) -> ReportSigns:
     lines = notice.words.split("\n")
     coded = next((line.strip() for line in lines if _is_coded(line)), "")
-    return Signs(lines, _labelled_reason(lines) or coded or _known_words(lines), coded)
+    return ReportSigns(lines, _labelled_reason(lines) or coded or _known_words(lines), coded)
 
 
 def _labelled_reason(lines: list[str]) -> str:
@@ -95,7 +95,7 @@ def _own_addresses(notice: Notice) -> set[str]:
     return {match[0].lower() for match in forms.ANY_ADDRESS.finditer(written)}
 
 
-def _named_by_form(signs: Signs, own: set[str]) -> Named:
+def _named_by_form(signs: ReportSigns, own: set[str]) -> Named:
     for form in forms.RECIPIENT_FORMS.values():
         named: Named = {}
         for number, line in enumerate(signs.lines):
@@ -108,14 +108,14 @@ def _named_by_form(signs: Signs, own: set[str]) -> Named:
     return {}
 
 
-def _mentioned(signs: Signs, own: set[str]) -> Named:
+def _mentioned(signs: ReportSigns, own: set[str]) -> Named:
     """The first address in any sentence."""
     found = (match[0] for line in signs.lines for match in forms.ANY_ADDRESS.finditer(line))
     address = next((each for each in found if each.lower() not in own), None)
     return {address: signs.telling} if address else {}
 
 
-def _reason_below(signs: Signs, address: str) -> str:
+def _reason_below(signs: ReportSigns, address: str) -> str:
     wanted = address.lower()
     for number, line in enumerate(signs.lines):
         place = line.lower().find(wanted)
@@ -124,7 +124,7 @@ def _reason_below(signs: Signs, address: str) -> str:
     return signs.telling
 
 
-def _reason_at(signs: Signs, number: int, behind: str) -> str:
+def _reason_at(signs: ReportSigns, number: int, behind: str) -> str:
     """What stands behind the address and below it; else the line of the text that tells most."""
     near = " ".join([behind.strip(" \t:>)\"'.,"), *_paragraph(signs.lines, number + 1)]).strip()
     if reasons.tells(near):
@@ -156,7 +156,7 @@ def _is_coded(text: str) -> bool:
     return bool(reasons.found_status(text)) or (reasons.reply_code(text) or 0) >= 400
 
 
-def _reported(action: str, named: Named, signs: Signs) -> tuple[RecipientReport, ...]:
+def _reported(action: str, named: Named, signs: ReportSigns) -> tuple[RecipientReport, ...]:
     """With one recipient, a code anywhere in the text is about it."""
     if len(named) == 1:
         named = {address: _more_exact(reason, signs.coded) for address, reason in named.items()}

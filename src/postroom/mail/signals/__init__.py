@@ -1,6 +1,15 @@
 """What speaks against a mail: named rules, each with its excerpt, and the verdict they add up to."""
 
 from postroom.mail.signals.examination import Findings, Subject, examine, examine_sender
-from postroom.mail.signals.rules import RULES, Rule, Signal, Verdict
+from postroom.mail.signals.rules import RULES, RaisedSignal, Rule, Verdict
 
-__all__ = ["RULES", "Findings", "Rule", "Signal", "Subject", "Verdict", "examine", "examine_sender"]
+__all__ = [
+    "RULES",
+    "Findings",
+    "RaisedSignal",
+    "Rule",
+    "Subject",
+    "Verdict",
+    "examine",
+    "examine_sender",
+]

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from postroom.mail.signals import characters, markup, payloads, senders, wording
 from postroom.mail.signals.folding import Passage, bounded, mixed_word
-from postroom.mail.signals.rules import BY_NAME, Signal, Verdict, verdict_of
+from postroom.mail.signals.rules import BY_NAME, RaisedSignal, Verdict, verdict_of
 
 MAX_EXCERPT_CHARS = 200
 MAX_ATTACHMENTS = 20
@@ -49,7 +49,7 @@ class Subject(Struct, frozen=True, kw_only=True):
 
 class Findings(Struct, frozen=True):
     verdict: Verdict
-    signals: tuple[Signal, ...]
+    signals: tuple[RaisedSignal, ...]
 
 
 def examine(subject: Subject) -> Findings:
@@ -75,10 +75,10 @@ def _concluded(found: dict[str, str], body_html: str) -> Findings:
     return Findings(verdict_of(signals), signals)
 
 
-def _signal(name: str, excerpt: str) -> Signal:
+def _signal(name: str, excerpt: str) -> RaisedSignal:
     shown = "".join(letter if letter.isprintable() else " " for letter in excerpt[: 2 * MAX_EXCERPT_CHARS])
     rule = BY_NAME[name]
-    return Signal(name, rule.weight, " ".join(shown.split())[:MAX_EXCERPT_CHARS], rule.reason)
+    return RaisedSignal(name, rule.weight, " ".join(shown.split())[:MAX_EXCERPT_CHARS], rule.reason)
 
 
 def _all(subject: Subject) -> Iterator[tuple[str, str]]:

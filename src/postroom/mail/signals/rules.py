@@ -42,14 +42,14 @@ RULES = (
 BY_NAME = {rule.name: rule for rule in RULES}
 
 
-class Signal(Struct, frozen=True):
+class RaisedSignal(Struct, frozen=True):
     name: str
     weight: int
     excerpt: str
     reason: str = ""
 
 
-def verdict_of(signals: Iterable[Signal]) -> Verdict:
+def verdict_of(signals: Iterable[RaisedSignal]) -> Verdict:
     total = sum(signal.weight for signal in signals)
     if total >= MALICIOUS_FROM:
         return "malicious"

@@ -31,7 +31,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class WrittenWords:
     """What a character writes."""
 
     name: str
@@ -44,7 +44,7 @@ class Words:
     subject: str = ""
 
 
-def answer(sent: Sent, words: Words, number: int = 1) -> Answer:
+def answer(sent: Sent, words: WrittenWords, number: int = 1) -> Answer:
     """The answer with this number; each answers the one before it, the first the mail itself."""
     earlier = [message_id(sent, before) for before in range(1, number)]
     chain = [each for each in (*sent.mail.references, sent.mail.message_id, *earlier) if each]

@@ -11,7 +11,7 @@ from postroom.mail import dkim
 from postroom.mail.lookup import DnsTemporary
 from postroom.net.dns import Resolver
 from postroom.web import shapes
-from postroom.web.body import DOMAIN_NAME, NewDomain, Page
+from postroom.web.body import DOMAIN_NAME, NewDomain, PageQuery
 from postroom.web.call import Call, Tx
 
 
@@ -37,7 +37,7 @@ def record(tx: Tx, call: Call, action: str, domain: Domain) -> None:
     call.record(tx, action, domain.id, within=where, after={"domain": domain.name})
 
 
-async def list_domains(call: Call, query: Page) -> shapes.DomainPage:
+async def list_domains(call: Call, query: PageQuery) -> shapes.DomainPage:
     """List your domains, newest first"""
 
     def work(tx: Tx) -> tuple[list[shapes.Domain], int]:

@@ -17,7 +17,7 @@ from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.web import draft_body, shapes
 from postroom.web.api.send import accept_order, to_response
-from postroom.web.body import Page
+from postroom.web.body import PageQuery
 from postroom.web.call import Call, Tx
 from postroom.web.draft_body import DraftBody, DraftPage, NewFiles, ShownDraft
 from postroom.web.send_body import read_order, require_idempotency_key
@@ -41,7 +41,7 @@ async def create_draft(call: Call, inbox_id: str, body: DraftBody) -> ShownDraft
     return await write_with_files(call.resources, body.attachments or [], work)
 
 
-async def list_drafts(call: Call, inbox_id: str, query: Page) -> DraftPage:
+async def list_drafts(call: Call, inbox_id: str, query: PageQuery) -> DraftPage:
     """List the drafts of an inbox, newest first"""
 
     def work(tx: Tx) -> DraftPage:

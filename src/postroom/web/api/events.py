@@ -6,7 +6,7 @@ from msgspec import UNSET, Raw
 
 from postroom.accounts.reach import Reach
 from postroom.events import events
-from postroom.events.events import Filter, Slice
+from postroom.events.events import EventChoice, EventSlice
 from postroom.web import shapes
 from postroom.web.body import EventQuery
 from postroom.web.call import Call, Tx
@@ -21,14 +21,14 @@ async def list_events(call: Call, query: EventQuery) -> shapes.EventPage:
     return show(await wait_for_events(call, wanted, position, query), query.after)
 
 
-def show(found: Slice, otherwise: str | None) -> shapes.EventPage:
+def show(found: EventSlice, otherwise: str | None) -> shapes.EventPage:
     given = found.events
     return shapes.EventPage(
         [Raw(event.payload) for event in given], given[-1].id if given else otherwise, found.is_cut or UNSET
     )
 
 
-def newest_first(tx: Tx, wanted: Filter, query: EventQuery) -> Slice:
+def newest_first(tx: Tx, wanted: EventChoice, query: EventQuery) -> EventSlice:
     position = None if query.after is None else events.position_of(tx, wanted.reach, query.after)
     return events.list_before(tx, wanted, position, query.limit)
 
@@ -37,7 +37,7 @@ def position_after(tx: Tx, reach: Reach, event_id: str | None) -> int:
     return 0 if event_id is None else events.position_of(tx, reach, event_id)
 
 
-async def wait_for_events(call: Call, wanted: Filter, position: int, query: EventQuery) -> Slice:
+async def wait_for_events(call: Call, wanted: EventChoice, position: int, query: EventQuery) -> EventSlice:
     """Listens before it looks, so that no event falls between the two."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.wait

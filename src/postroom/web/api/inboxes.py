@@ -11,7 +11,7 @@ from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.web import shapes
 from postroom.web.api.webhooks import require_allowed
-from postroom.web.body import InboxChange, NewInbox, Page
+from postroom.web.body import InboxChange, NewInbox, PageQuery
 from postroom.web.call import Call, Tx
 
 WithSecret = tuple[Inbox, str | UnsetType]  # an inbox, and the secret of its webhook if one was made
@@ -43,7 +43,7 @@ def add(tx: Tx, call: Call, body: NewInbox) -> WithSecret:
     return made
 
 
-async def list_inboxes(call: Call, query: Page) -> shapes.InboxPage:
+async def list_inboxes(call: Call, query: PageQuery) -> shapes.InboxPage:
     """List inboxes, newest first"""
     found, total = await call.read_page(
         query.offset, lambda tx: inboxes.list_within(tx, call.reach, query.limit, query.offset)

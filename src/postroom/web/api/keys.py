@@ -12,7 +12,7 @@ from postroom.accounts.reach import Reach
 from postroom.errors import BadRequest
 from postroom.mailbox import inboxes
 from postroom.web import tenant_shapes
-from postroom.web.body import KeyChange, NewKey, Page, to_moment
+from postroom.web.body import KeyChange, NewKey, PageQuery, to_moment
 from postroom.web.call import Call, Tx
 from postroom.web.tenant_shapes import ApiKey, ApiKeyPage
 
@@ -29,7 +29,7 @@ async def create_api_key(call: Call, body: NewKey) -> tenant_shapes.CreatedApiKe
     return await create(call, lambda tx: Reach(call.account_id), body)
 
 
-async def list_api_keys(call: Call, query: Page) -> ApiKeyPage:
+async def list_api_keys(call: Call, query: PageQuery) -> ApiKeyPage:
     """List the keys of the account, oldest first"""
     return await list_keys(call, lambda tx: Reach(call.account_id), query)
 
@@ -39,7 +39,7 @@ async def create_pod_key(call: Call, pod_id: str, body: NewKey) -> tenant_shapes
     return await create(call, lambda tx: of_pod(tx, call, pod_id), body)
 
 
-async def list_pod_keys(call: Call, pod_id: str, query: Page) -> ApiKeyPage:
+async def list_pod_keys(call: Call, pod_id: str, query: PageQuery) -> ApiKeyPage:
     """List the keys of a pod, oldest first"""
     return await list_keys(call, lambda tx: of_pod(tx, call, pod_id), query)
 
@@ -54,7 +54,7 @@ async def create_inbox_key(call: Call, inbox_id: str, body: NewKey) -> tenant_sh
     return await create(call, lambda tx: inboxes.get(tx, call.reach, inbox_id).reach, body)
 
 
-async def list_inbox_keys(call: Call, inbox_id: str, query: Page) -> ApiKeyPage:
+async def list_inbox_keys(call: Call, inbox_id: str, query: PageQuery) -> ApiKeyPage:
     """List the keys of an inbox, oldest first"""
     return await list_keys(call, lambda tx: inboxes.get(tx, call.reach, inbox_id).reach, query)
 
@@ -125,7 +125,7 @@ async def create(call: Call, find: Find, body: NewKey) -> Struct:
     return tenant_shapes.created_key(await call.resources.db.write(work), token)
 
 
-async def list_keys(call: Call, find: Find, query: Page) -> ApiKeyPage:
+async def list_keys(call: Call, find: Find, query: PageQuery) -> ApiKeyPage:
     found, total = await call.resources.db.read(
         lambda tx: keys.list_of(tx, find(tx), query.limit, query.offset)
     )

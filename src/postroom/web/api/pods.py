@@ -8,7 +8,7 @@ from postroom.accounts import accounts, pods
 from postroom.accounts import approval as approvals
 from postroom.accounts.reach import Reach
 from postroom.web import tenant_shapes
-from postroom.web.body import AccountChange, NewPod, Page, PodChange
+from postroom.web.body import AccountChange, NewPod, PageQuery, PodChange
 from postroom.web.call import Call, Tx
 from postroom.web.tenant_shapes import Account, Pod
 
@@ -25,7 +25,7 @@ async def create_pod(call: Call, body: NewPod) -> Pod:
     return await call.resources.db.write(work)
 
 
-async def list_pods(call: Call, query: Page) -> tenant_shapes.PodPage:
+async def list_pods(call: Call, query: PageQuery) -> tenant_shapes.PodPage:
     """List pods, newest first"""
     found, total = await call.resources.db.read(pods.list_within, call.reach, query.limit, query.offset)
     return tenant_shapes.PodPage([Pod.of(pod) for pod in found], total)

@@ -7,7 +7,7 @@ from msgspec import Raw
 from postroom.errors import Unavailable
 from postroom.mail.query import Query
 from postroom.mailbox import inboxes, search
-from postroom.mailbox.search import Page
+from postroom.mailbox.search import ResultPage
 from postroom.resources import Overdue
 from postroom.web import finding_shapes as shapes
 from postroom.web.call import Call, Tx
@@ -32,10 +32,10 @@ async def search_messages(call: Call, query: SearchQuery) -> shapes.SearchPage:
     return shapes.SearchPage(found, page.next)
 
 
-def find_page(tx: Tx, call: Call, query: SearchQuery, asked: Query, ends: float) -> Page:
+def find_page(tx: Tx, call: Call, query: SearchQuery, asked: Query, ends: float) -> ResultPage:
     reach = inboxes.narrow(tx, call.reach, query.inbox_id, query.pod_id)
     if reach is None:
-        return Page([], None)
+        return ResultPage([], None)
     question = search.ask(tx, reach, asked, call.resources.config.domain)
     return search.find(
         tx, question, query.cursor, query.limit, call.links(tx), lambda: time.monotonic() > ends

@@ -5,11 +5,11 @@ from postroom.mail.address import normalize, validate
 from postroom.mail.compose import CONTROL
 from postroom.queue import suppressions
 from postroom.web import shapes
-from postroom.web.body import NewSuppression, Page
+from postroom.web.body import NewSuppression, PageQuery
 from postroom.web.call import Call, Tx
 
 
-async def list_suppressions(call: Call, query: Page) -> shapes.SuppressionPage:
+async def list_suppressions(call: Call, query: PageQuery) -> shapes.SuppressionPage:
     """List the suppressed addresses, newest first"""
     found, total = await call.read_page(
         query.offset, lambda tx: suppressions.list_of_account(tx, call.account_id, query.limit, query.offset)

@@ -6,7 +6,7 @@ import msgspec
 from starlette.responses import Response
 
 from postroom.events import events
-from postroom.events.events import Event, Filter
+from postroom.events.events import Event, EventChoice
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import Payload
 from postroom.mail.query import Query
@@ -44,7 +44,7 @@ async def first_match(
     """Listens before it looks, so that no message falls between the two."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.timeout
-    wanted = Filter(call.reach, frozenset({inbox_id}), frozenset({MESSAGE_RECEIVED}))
+    wanted = EventChoice(call.reach, frozenset({inbox_id}), frozenset({MESSAGE_RECEIVED}))
     ear = call.resources.db.listen(events.bell(call.account_id))
     try:
         while True:

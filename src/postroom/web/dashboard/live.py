@@ -28,7 +28,7 @@ REST_SECONDS = 0.15  # a page hears at most so often, however much happens
 LOOK_SECONDS = 1.0
 
 
-class Page:
+class OpenPage:
     """One open page."""
 
     def __init__(self, session: Session, reach: Reach) -> None:
@@ -65,7 +65,7 @@ class Pulse:
     """Reads an account's log once for all its pages that are open in this process."""
 
     def __init__(self, resources: Resources, account_id: str) -> None:
-        self.pages: set[Page] = set()
+        self.pages: set[OpenPage] = set()
         self._resources = resources
         self._account_id = account_id
         self._task = asyncio.create_task(self._run())
@@ -125,7 +125,7 @@ class Live:
         finally:
             self._leave(pulse, page)
 
-    async def _admit(self, scope: Scope) -> tuple[Page, list[Hint]]:
+    async def _admit(self, scope: Scope) -> tuple[OpenPage, list[Hint]]:
         request = HTTPConnection(scope)
         config = self._resources.config
         if not is_own_origin(request.headers.get("origin"), request.headers.get("host"), config.base_url):
@@ -134,7 +134,7 @@ class Live:
         token = request.cookies.get(COOKIE, "")
         return await self._resources.db.read(admit, token, after, self._resources.now())
 
-    def _join(self, page: Page) -> Pulse:
+    def _join(self, page: OpenPage) -> Pulse:
         account_id = page.session.account_id
         pulse = self._pulses.get(account_id)
         if pulse is None:
@@ -144,13 +144,13 @@ class Live:
         pulse.pages.add(page)
         return pulse
 
-    def _leave(self, pulse: Pulse, page: Page) -> None:
+    def _leave(self, pulse: Pulse, page: OpenPage) -> None:
         pulse.pages.discard(page)
         if not pulse.pages and self._pulses.get(page.session.account_id) is pulse:
             del self._pulses[page.session.account_id]
             pulse.stop()
 
-    async def _talk(self, page: Page, receive: Receive, send: Send) -> None:
+    async def _talk(self, page: OpenPage, receive: Receive, send: Send) -> None:
         listening = asyncio.create_task(until_gone(page, receive))
         try:
             while True:
@@ -174,7 +174,7 @@ class Live:
                 page.end(GOING_AWAY, "the server is stopping")
 
 
-async def until_gone(page: Page, receive: Receive) -> None:
+async def until_gone(page: OpenPage, receive: Receive) -> None:
     """A page says nothing that matters; when it is closed, its end is noted."""
     while (await receive())["type"] != "websocket.disconnect":
         pass
@@ -182,7 +182,7 @@ async def until_gone(page: Page, receive: Receive) -> None:
     page.news.set()
 
 
-def admit(tx: Tx, token: str, after: str, now: int) -> tuple[Page, list[Hint]]:
+def admit(tx: Tx, token: str, after: str, now: int) -> tuple[OpenPage, list[Hint]]:
     """The page, and what it missed since the event that it knows."""
     found = sessions.find(tx, token, now) if token else None
     if found is None:
@@ -193,4 +193,4 @@ def admit(tx: Tx, token: str, after: str, now: int) -> tuple[Page, list[Hint]]:
     except NotFound:  # none had happened when the page was made, or it has been open for long
         position = 0
     missed = events.list_hints(tx, caller.account_id, position, HINTS_READ)
-    return Page(session, caller.reach), missed
+    return OpenPage(session, caller.reach), missed

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from postroom.accounts import keys, sessions
-from postroom.accounts.sessions import LoginLink, Visitor
+from postroom.accounts.sessions import LoginLink, SignInOrigin
 from postroom.errors import ApiError, Forbidden, Unauthorized
 from postroom.resources import Resources, Tx
 from postroom.web.dashboard.attempts import FAILURE_SECONDS, Attempts
@@ -68,7 +68,7 @@ class SignInDesk:
         return with_cookie(go(own_path(form.next)), token, self._resources.config.base_url)
 
 
-def begin(tx: Tx, form: SignIn, visitor: Visitor, token: str, old_token: str, now: int) -> None:
+def begin(tx: Tx, form: SignIn, visitor: SignInOrigin, token: str, old_token: str, now: int) -> None:
     """A new session with a new token; one that the browser had before ends."""
     link, name = prove(tx, form, now)
     old = sessions.find(tx, old_token, now) if old_token else None
@@ -123,6 +123,6 @@ def to_sign_in(request: Request) -> Response:
     return RedirectResponse(f"{PATH}?next={quote(wanted, safe='')}", 303, headers=HEADERS)
 
 
-def visitor_of(request: Request) -> Visitor:
+def visitor_of(request: Request) -> SignInOrigin:
     address = request.client.host if request.client else ""
-    return Visitor(address, request.headers.get("user-agent", ""))
+    return SignInOrigin(address, request.headers.get("user-agent", ""))

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from postroom.accounts.reach import Reach
 from postroom.events import events, kinds
-from postroom.events.events import Filter
+from postroom.events.events import EventChoice
 from postroom.web.api.boundaries import narrowed
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk
@@ -32,5 +32,5 @@ def read_events(tx: Tx, desk: Desk, query: EventFilter) -> list[events.Event]:
     reach: Reach | None = narrowed(tx, desk.call.reach, query.inbox_id or None, None)
     if reach is None:
         return []
-    wanted = Filter(reach, frozenset(), frozenset({query.kind} & set(kinds.KINDS)))
+    wanted = EventChoice(reach, frozenset(), frozenset({query.kind} & set(kinds.KINDS)))
     return events.list_before(tx, wanted, query.before or None, SHOWN).events

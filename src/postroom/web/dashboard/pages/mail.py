@@ -51,7 +51,7 @@ class Glance(Struct, rename="camel", frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ThreadRow:
     thread: Thread
     address: str  # of its inbox
     glance: Glance
@@ -98,7 +98,7 @@ async def show_mail(desk: Desk, query: MailQuery) -> Response:
     )
 
 
-def read_rows(tx: Tx, desk: Desk, query: MailQuery, limit: int) -> tuple[list[Row], int, Inbox | None]:
+def read_rows(tx: Tx, desk: Desk, query: MailQuery, limit: int) -> tuple[list[ThreadRow], int, Inbox | None]:
     inbox = inboxes.get(tx, desk.call.reach, query.inbox_id) if query.inbox_id else None
     found, total = threads.list_within(
         tx,
@@ -111,13 +111,13 @@ def read_rows(tx: Tx, desk: Desk, query: MailQuery, limit: int) -> tuple[list[Ro
     return to_rows(tx, found), total, inbox
 
 
-def to_rows(tx: Tx, found: list[Thread]) -> list[Row]:
+def to_rows(tx: Tx, found: list[Thread]) -> list[ThreadRow]:
     last = messages.list_last(tx, [thread.id for thread in found])
     held = holds.list_of_messages(tx, [message.id for message in last.values() if message.has_hold])
     named = labels.of_threads(tx, [thread.id for thread in found])
     addresses = inboxes.addresses_of(tx, sorted({thread.inbox_id for thread in found}))
     return [
-        Row(
+        ThreadRow(
             thread=thread,
             address=addresses.get(thread.inbox_id, ""),
             glance=msgspec.json.decode(last[thread.id].document, type=Glance),

@@ -25,7 +25,7 @@ from postroom.web.send_body import SendBody, to_order
 from postroom.web.tenant_body import NewRule
 
 
-class Answer(Struct, frozen=True):
+class AnswerForm(Struct, frozen=True):
     once: str
     how: Literal["reply", "all", "forward"]
     body: str
@@ -42,7 +42,7 @@ class PictureQuery(Struct, frozen=True):
     pictures: bool = False
 
 
-async def answer(desk: Desk, thread_id: str, body: Answer) -> Response:
+async def answer(desk: Desk, thread_id: str, body: AnswerForm) -> Response:
     thread = await desk.call.resources.db.read(threads.get, desk.call.reach, thread_id)
     sent = SendBody(
         body=body.body,

@@ -12,7 +12,7 @@ from postroom.clock import DAY, SECOND
 from postroom.config import PLANS
 from postroom.errors import BadRequest, Forbidden
 from postroom.queue import deliveries, outlook
-from postroom.queue.outlook import Destination, Hour, Waiting
+from postroom.queue.outlook import DomainOutlook, Hour, Waiting
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go, is_operator
 from postroom.web.dashboard.plots import bars
@@ -32,7 +32,7 @@ class LaneForm(Struct, frozen=True):
 @dataclass(frozen=True, slots=True)
 class Overview:
     waiting: list[Waiting]
-    destinations: list[Destination]
+    destinations: list[DomainOutlook]
     hours: list[Hour]
     accounts: list[Account]
     oldest_seconds: float

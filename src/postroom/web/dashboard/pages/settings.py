@@ -88,7 +88,7 @@ async def set_approval(desk: Desk, body: ApprovalForm) -> Response:
 
 
 async def show_keys(desk: Desk, query: Offset, token: str = "") -> Response:
-    page = plain(await api_keys.list_api_keys(desk.call, bodies.Page(SHOWN, max(query.offset, 0))))
+    page = plain(await api_keys.list_api_keys(desk.call, bodies.PageQuery(SHOWN, max(query.offset, 0))))
     return await desk.show(
         "keys.html",
         "settings",
@@ -117,7 +117,7 @@ async def revoke_key(desk: Desk, key_id: str) -> Response:
 
 
 async def show_pods(desk: Desk, query: Offset) -> Response:
-    page = plain(await api_pods.list_pods(desk.call, bodies.Page(SHOWN, max(query.offset, 0))))
+    page = plain(await api_pods.list_pods(desk.call, bodies.PageQuery(SHOWN, max(query.offset, 0))))
     return await desk.show(
         "pods.html", "settings", title="Pods", pods=page["data"], total=page["total"], offset=query.offset
     )
@@ -170,7 +170,7 @@ def back_to_policy(inbox_id: str, notice: str) -> Response:
 
 
 async def show_suppressions(desk: Desk, query: Offset) -> Response:
-    asked = bodies.Page(SHOWN, max(query.offset, 0))
+    asked = bodies.PageQuery(SHOWN, max(query.offset, 0))
     page = plain(await api_suppressions.list_suppressions(desk.call, asked))
     return await desk.show(
         "suppressions.html",
@@ -194,7 +194,7 @@ async def unsuppress(desk: Desk, body: AddressForm) -> Response:
 
 
 async def show_domains(desk: Desk, query: Offset) -> Response:
-    page = plain(await api_domains.list_domains(desk.call, bodies.Page(SHOWN, max(query.offset, 0))))
+    page = plain(await api_domains.list_domains(desk.call, bodies.PageQuery(SHOWN, max(query.offset, 0))))
     return await desk.show(
         "domains.html", "settings", title="Domains", domains=page["data"], checked=None, total=page["total"]
     )
@@ -207,7 +207,7 @@ async def add_domain(desk: Desk, body: DomainForm) -> Response:
 
 async def check_domain(desk: Desk, domain_id: str) -> Response:
     checked = plain(await api_domains.verify_domain(desk.call, domain_id))
-    page = plain(await api_domains.list_domains(desk.call, bodies.Page(SHOWN, 0)))
+    page = plain(await api_domains.list_domains(desk.call, bodies.PageQuery(SHOWN, 0)))
     shown = [checked if each["id"] == domain_id else each for each in page["data"]]
     return await desk.show(
         "domains.html", "settings", title="Domains", domains=shown, checked=domain_id, total=page["total"]

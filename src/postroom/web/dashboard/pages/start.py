@@ -33,7 +33,7 @@ class InboxChoice(Struct, rename="camel", frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class FirstSteps:
     """What has been done on the way to an agent that reads and writes mail."""
 
     inbox: Inbox | None
@@ -56,7 +56,7 @@ async def show_start(desk: Desk) -> Response:
     return await show_steps(desk, await desk.call.resources.db.read(read_steps, desk))
 
 
-async def show_steps(desk: Desk, steps: Steps, token: str = "") -> Response:
+async def show_steps(desk: Desk, steps: FirstSteps, token: str = "") -> Response:
     config = desk.call.resources.config
     mcp = {
         "mcpServers": {
@@ -75,11 +75,11 @@ async def show_steps(desk: Desk, steps: Steps, token: str = "") -> Response:
     )
 
 
-def read_steps(tx: Tx, desk: Desk) -> Steps:
+def read_steps(tx: Tx, desk: Desk) -> FirstSteps:
     reach = desk.call.reach
     found, _ = inboxes.list_within(tx, reach, 1, 0)
     named, _ = domains.list_within(tx, reach, 1, 0)
-    return Steps(
+    return FirstSteps(
         inbox=found[0] if found else None,
         has_mail=any(inboxes.has_mail(tx, inbox.id) for inbox in found),
         has_agent=keys.is_any_used(tx, reach.account_id),

@@ -18,7 +18,7 @@ from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk
-from postroom.web.dashboard.pages.mail import MailQuery, Row, name_of, read_rows
+from postroom.web.dashboard.pages.mail import MailQuery, ThreadRow, name_of, read_rows
 
 MESSAGES = 50
 BESIDE = 30  # rows of the list that stands beside a thread
@@ -30,7 +30,7 @@ MISSING: dict[str, Any] = {"hold": None, "verdict": "clean", "signals": []}  # w
 Tab = Literal["text", "html", "headers", "raw", "files", "delivery", "events"]
 
 
-class ThreadQuery(Struct, rename="camel", frozen=True):
+class ThreadPageQuery(Struct, rename="camel", frozen=True):
     inbox_id: str = ""
     message: str = ""  # whose tab is open
     tab: Tab = "text"
@@ -53,7 +53,7 @@ class Conversation:
     labels: list[str]
     messages: list[dict[str, Any]]  # in the words of the interface
     offset: int
-    beside: list[Row]
+    beside: list[ThreadRow]
     behind: Behind
 
     @property
@@ -61,7 +61,7 @@ class Conversation:
         return next((each for each in reversed(self.messages) if each["direction"] == INBOUND), None)
 
 
-async def show_thread(desk: Desk, thread_id: str, query: ThreadQuery) -> Response:
+async def show_thread(desk: Desk, thread_id: str, query: ThreadPageQuery) -> Response:
     found = await desk.call.resources.db.read(read_conversation, desk, thread_id, query)
     chosen = query.message or (found.messages[-1]["id"] if found.messages else "")
     raw = await read_raw(desk, chosen) if query.tab in ("headers", "raw") and chosen else ""
@@ -80,7 +80,7 @@ async def show_thread(desk: Desk, thread_id: str, query: ThreadQuery) -> Respons
     )
 
 
-def read_conversation(tx: Tx, desk: Desk, thread_id: str, query: ThreadQuery) -> Conversation:
+def read_conversation(tx: Tx, desk: Desk, thread_id: str, query: ThreadPageQuery) -> Conversation:
     thread = threads.get(tx, desk.call.reach, thread_id)
     offset = query.offset if query.offset >= 0 else max(0, thread.message_count - MESSAGES)
     found = messages.list_of_thread(tx, thread.id, MESSAGES, offset).messages
@@ -123,4 +123,4 @@ async def show_message(desk: Desk, message_id: str) -> Response:
     message, shown = await desk.call.resources.db.read(work)
     if message.is_blocked:
         return await desk.show("blocked.html", "mail", title=shown["subject"], message=shown)
-    return await show_thread(desk, message.thread_id, ThreadQuery(message=message.id))
+    return await show_thread(desk, message.thread_id, ThreadPageQuery(message=message.id))
