@@ -45,7 +45,7 @@ from postroom.supervision import Loop, Supervision
 from postroom.upkeep import keep_up
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
-from postroom.web.stream import Streams
+from postroom.web.streams.stream import Streams
 from postroom.workers.foreman import Foreman
 from postroom.workers.foreman import listen as foreman_sockets
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from postroom.web import openapi, routes
+from postroom.web import routes
+from postroom.web.interface import openapi
 from tests.conftest import Server
 
 ROOT = Path(__file__).parents[2]

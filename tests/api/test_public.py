@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from postroom import supervision
-from postroom.web import openapi
+from postroom.web.interface import openapi
 from postroom.web.routes import ROUTES
 from tests.conftest import Server
 

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from postroom.events import events
-from postroom.web import frames
-from postroom.web.frames import StreamProtocol
-from postroom.web.stream import CONNECTIONS_PER_ACCOUNT
+from postroom.web.streams import frames
+from postroom.web.streams.frames import StreamProtocol
+from postroom.web.streams.stream import CONNECTIONS_PER_ACCOUNT
 from tests.api.raw_websocket import CLOSE, PING, TEXT, RawWebSocket, encode, open_raw
 from tests.api.test_stream import hear, mail, open_stream, repeat_last_event, subscribe
 from tests.conftest import Server

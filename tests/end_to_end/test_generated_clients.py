@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from postroom.web import openapi, routes
+from postroom.web import routes
+from postroom.web.interface import openapi
 from tests import generators
 from tests.client.live import API_KEY, LiveServer, running_server
 

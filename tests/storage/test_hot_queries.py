@@ -19,7 +19,7 @@ from postroom.resources import Resources
 from postroom.smtp.reception import Residents
 from postroom.storage.database import Tx
 from postroom.web.door import Door
-from postroom.web.stream import Streams
+from postroom.web.streams.stream import Streams
 from tests.conftest import Server
 from tests.filled_inbox import NUMBERS
 from tests.watched_database import WatchedDatabase, Work

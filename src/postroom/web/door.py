@@ -37,7 +37,7 @@ from postroom.web.review import PREFIX as REVIEW_PREFIX
 from postroom.web.review import answer_review
 from postroom.web.routes import ROUTES
 from postroom.web.routing import Found, Route, Router
-from postroom.web.stream import Streams
+from postroom.web.streams.stream import Streams
 
 API_PREFIX = "/v1/"
 LINK_PREFIX = "/v1/attachments/"

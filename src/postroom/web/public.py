@@ -12,8 +12,8 @@ from postroom.errors import NotFound, Unavailable
 from postroom.mailbox import indexing
 from postroom.queue import deliveries
 from postroom.resources import Resources
-from postroom.web import openapi as description
-from postroom.web import server_shapes
+from postroom.web.interface import openapi as description
+from postroom.web.interface import server_shapes
 from postroom.web.metrics import Metrics
 from postroom.web.readiness import Readiness
 from postroom.web.routing import Route

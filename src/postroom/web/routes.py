@@ -23,9 +23,9 @@ from postroom.web.api import (
     waiting,
     webhooks,
 )
+from postroom.web.interface.send_body import require_idempotency_key
+from postroom.web.interface.uploads import read_with_files
 from postroom.web.routing import ACCOUNT, POD, PUBLIC, SCOPED, Route
-from postroom.web.send_body import require_idempotency_key
-from postroom.web.uploads import read_with_files
 
 NEW_INBOX = (
     *(errors.InvalidMailboxName, errors.InvalidDomain, errors.AddressTaken),

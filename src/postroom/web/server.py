@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 
 from postroom import log
 from postroom.web.connection import MOST_CONNECTIONS, BoundedConnection
-from postroom.web.frames import StreamProtocol
+from postroom.web.streams.frames import StreamProtocol
 
 STOP_SECONDS = 8
 CUT_SECONDS = 1

@@ -4,11 +4,11 @@ from msgspec import Raw
 
 from postroom.mailbox import holds, inboxes, message_json, messages
 from postroom.outward import decide
-from postroom.web import hold_shapes, shapes
 from postroom.web.api.boundaries import narrowed
 from postroom.web.api.messages import get_message
-from postroom.web.body import ApprovalQuery, Approve, MessageChange, Reject
 from postroom.web.call import Call, Tx
+from postroom.web.interface import hold_shapes, shapes
+from postroom.web.interface.body import ApprovalQuery, Approve, MessageChange, Reject
 
 
 async def list_approvals(call: Call, query: ApprovalQuery) -> hold_shapes.ApprovalPage:

@@ -1,10 +1,10 @@
 """The audit log over REST."""
 
 from postroom.accounts import audit
-from postroom.web import tenant_shapes
-from postroom.web.body import read_asked
 from postroom.web.call import Call
-from postroom.web.tenant_body import AuditQuery
+from postroom.web.interface import tenant_shapes
+from postroom.web.interface.body import read_asked
+from postroom.web.interface.tenant_body import AuditQuery
 
 
 async def list_audit(call: Call, query: AuditQuery) -> tenant_shapes.AuditPage:

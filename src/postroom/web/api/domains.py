@@ -10,9 +10,9 @@ from postroom.errors import InvalidDomain
 from postroom.mail import dkim
 from postroom.mail.lookup import DnsTemporary
 from postroom.net.dns import Resolver
-from postroom.web import shapes
-from postroom.web.body import DOMAIN_NAME, NewDomain, PageQuery
 from postroom.web.call import Call, Tx
+from postroom.web.interface import shapes
+from postroom.web.interface.body import DOMAIN_NAME, NewDomain, PageQuery
 
 
 async def create_domain(call: Call, body: NewDomain) -> shapes.Domain:

@@ -15,13 +15,13 @@ from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.outward.orders import DraftVersion, Order, SendAnswer, SendReceipt, require_files_fit
 from postroom.queue import idempotency
 from postroom.resources import Resources
-from postroom.web import draft_body, shapes
 from postroom.web.api.send import accept_order, to_response
-from postroom.web.body import PageQuery
 from postroom.web.call import Call, Tx
-from postroom.web.draft_body import DraftBody, DraftPage, NewFiles, ShownDraft
-from postroom.web.send_body import read_order, require_idempotency_key
-from postroom.web.uploads import SentFile
+from postroom.web.interface import draft_body, shapes
+from postroom.web.interface.body import PageQuery
+from postroom.web.interface.draft_body import DraftBody, DraftPage, NewFiles, ShownDraft
+from postroom.web.interface.send_body import read_order, require_idempotency_key
+from postroom.web.interface.uploads import SentFile
 
 T = TypeVar("T")
 SEND_ATTEMPTS = 3

@@ -7,9 +7,9 @@ from msgspec import UNSET, Raw
 from postroom.accounts.reach import Reach
 from postroom.events import events
 from postroom.events.events import EventChoice, EventSlice
-from postroom.web import shapes
-from postroom.web.body import EventQuery
 from postroom.web.call import Call, Tx
+from postroom.web.interface import shapes
+from postroom.web.interface.body import EventQuery
 
 
 async def list_events(call: Call, query: EventQuery) -> shapes.EventPage:

@@ -9,10 +9,10 @@ from postroom.accounts import limits, pods
 from postroom.events import webhooks
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
-from postroom.web import shapes
 from postroom.web.api.webhooks import require_allowed
-from postroom.web.body import InboxChange, NewInbox, PageQuery
 from postroom.web.call import Call, Tx
+from postroom.web.interface import shapes
+from postroom.web.interface.body import InboxChange, NewInbox, PageQuery
 
 WithSecret = tuple[Inbox, str | UnsetType]  # an inbox, and the secret of its webhook if one was made
 

@@ -11,10 +11,10 @@ from postroom.accounts.keys import Key
 from postroom.accounts.reach import Reach
 from postroom.errors import BadRequest
 from postroom.mailbox import inboxes
-from postroom.web import tenant_shapes
-from postroom.web.body import KeyChange, NewKey, PageQuery, to_moment
 from postroom.web.call import Call, Tx
-from postroom.web.tenant_shapes import ApiKey, ApiKeyPage
+from postroom.web.interface import tenant_shapes
+from postroom.web.interface.body import KeyChange, NewKey, PageQuery, to_moment
+from postroom.web.interface.tenant_shapes import ApiKey, ApiKeyPage
 
 Find = Callable[[Tx], Reach]  # how far the keys of a path reach
 

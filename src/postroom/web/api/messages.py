@@ -14,9 +14,9 @@ from postroom.mailbox import attachments, inboxes, message_json, messages, raw_m
 from postroom.mailbox.attachments import Attachment
 from postroom.queue import deliveries
 from postroom.resources import Resources
-from postroom.web import shapes
-from postroom.web.body import MessageQuery
 from postroom.web.call import Call, Tx
+from postroom.web.interface import shapes
+from postroom.web.interface.body import MessageQuery
 
 SAFE_FILE_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 

@@ -3,10 +3,10 @@
 from postroom.accounts import pauses
 from postroom.outward import decide
 from postroom.queue import deliveries
-from postroom.web import hold_shapes
 from postroom.web.api.boundaries import required
-from postroom.web.body import Boundary
 from postroom.web.call import Call, Tx
+from postroom.web.interface import hold_shapes
+from postroom.web.interface.body import Boundary
 
 
 async def get_pause(call: Call, query: Boundary) -> hold_shapes.Paused:

@@ -7,10 +7,10 @@ from msgspec import UNSET
 from postroom.accounts import accounts, pods
 from postroom.accounts import approval as approvals
 from postroom.accounts.reach import Reach
-from postroom.web import tenant_shapes
-from postroom.web.body import AccountChange, NewPod, PageQuery, PodChange
 from postroom.web.call import Call, Tx
-from postroom.web.tenant_shapes import Account, Pod
+from postroom.web.interface import tenant_shapes
+from postroom.web.interface.body import AccountChange, NewPod, PageQuery, PodChange
+from postroom.web.interface.tenant_shapes import Account, Pod
 
 
 async def create_pod(call: Call, body: NewPod) -> Pod:

@@ -5,10 +5,16 @@ from msgspec import UNSET
 from postroom.accounts import policy
 from postroom.accounts.reach import Reach
 from postroom.web.api.boundaries import required
-from postroom.web.body import Boundary, read_asked
 from postroom.web.call import Call, Tx
-from postroom.web.tenant_body import ModeChange, NewRule, PolicyAuditQuery, PolicyChange
-from postroom.web.tenant_shapes import DirectionPolicy, PolicyStop, PolicyStopPage, ShownPolicy, ShownRule
+from postroom.web.interface.body import Boundary, read_asked
+from postroom.web.interface.tenant_body import ModeChange, NewRule, PolicyAuditQuery, PolicyChange
+from postroom.web.interface.tenant_shapes import (
+    DirectionPolicy,
+    PolicyStop,
+    PolicyStopPage,
+    ShownPolicy,
+    ShownRule,
+)
 
 
 async def get_policy(call: Call, query: Boundary) -> ShownPolicy:

@@ -9,9 +9,9 @@ from postroom.mail.query import Query
 from postroom.mailbox import inboxes, search
 from postroom.mailbox.search import ResultPage
 from postroom.resources import Overdue
-from postroom.web import finding_shapes as shapes
 from postroom.web.call import Call, Tx
-from postroom.web.finding_body import SearchQuery
+from postroom.web.interface import finding_shapes as shapes
+from postroom.web.interface.finding_body import SearchQuery
 
 SECONDS = 2.0
 

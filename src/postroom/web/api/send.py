@@ -8,10 +8,10 @@ from postroom.outward import decide
 from postroom.outward.orders import Order, SendAnswer
 from postroom.outward.send import send_mail
 from postroom.queue import deliveries, suppressions
-from postroom.web import shapes
 from postroom.web.api.messages import get_message
 from postroom.web.call import Call, Tx
-from postroom.web.send_body import SendBody, require_idempotency_key, to_order
+from postroom.web.interface import shapes
+from postroom.web.interface.send_body import SendBody, require_idempotency_key, to_order
 
 
 async def send_message(call: Call, inbox_id: str, body: SendBody) -> shapes.RawReceipt:

@@ -4,9 +4,9 @@ from postroom.errors import BadRequest, NotFound
 from postroom.mail.address import normalize, validate
 from postroom.mail.compose import CONTROL
 from postroom.queue import suppressions
-from postroom.web import shapes
-from postroom.web.body import NewSuppression, PageQuery
 from postroom.web.call import Call, Tx
+from postroom.web.interface import shapes
+from postroom.web.interface.body import NewSuppression, PageQuery
 
 
 async def list_suppressions(call: Call, query: PageQuery) -> shapes.SuppressionPage:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from postroom import deletion
 from postroom.mailbox import inboxes, labels, message_json, messages, related, threads
 from postroom.mailbox.threads import Thread
-from postroom.web import shapes
 from postroom.web.api.messages import remove_blobs
-from postroom.web.body import ThreadChange, ThreadMessageQuery, ThreadQuery, ThreadsQuery
 from postroom.web.call import Call, Tx
+from postroom.web.interface import shapes
+from postroom.web.interface.body import ThreadChange, ThreadMessageQuery, ThreadQuery, ThreadsQuery
 
 
 async def list_threads(call: Call, inbox_id: str, query: ThreadQuery) -> shapes.ThreadPage:

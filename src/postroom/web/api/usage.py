@@ -4,9 +4,9 @@ from datetime import date
 
 from postroom.mailbox import inboxes, usage
 from postroom.mailbox.usage import GroupUse
-from postroom.web import finding_shapes as shapes
 from postroom.web.call import Call, Tx
-from postroom.web.finding_body import FIRST_DAY, UsageQuery
+from postroom.web.interface import finding_shapes as shapes
+from postroom.web.interface.finding_body import FIRST_DAY, UsageQuery
 
 SECONDS = 10.0
 

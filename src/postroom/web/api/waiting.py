@@ -11,9 +11,9 @@ from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import Payload
 from postroom.mail.query import Query
 from postroom.mailbox import inboxes, message_json, messages, search
-from postroom.web import shapes
-from postroom.web.body import WaitQuery
 from postroom.web.call import Call, Tx
+from postroom.web.interface import shapes
+from postroom.web.interface.body import WaitQuery
 
 PAGE = 100
 SECONDS = 10.0

@@ -19,9 +19,9 @@ from postroom.outward.deliver_webhook import post
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
 from postroom.resources import Resources
-from postroom.web import webhook_shapes
-from postroom.web.body import DeliveryQuery, NewWebhook, RetryFailed
 from postroom.web.call import Call, Tx
+from postroom.web.interface import webhook_shapes
+from postroom.web.interface.body import DeliveryQuery, NewWebhook, RetryFailed
 
 TEST_KIND = "webhook.test"
 

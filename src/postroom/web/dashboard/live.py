@@ -19,7 +19,13 @@ from postroom.events.events import Hint
 from postroom.resources import Resources, Tx
 from postroom.web.dashboard.forms import is_own_origin
 from postroom.web.dashboard.sign_in import COOKIE
-from postroom.web.stream import CONNECTIONS_PER_ACCOUNT, GOING_AWAY, REVOKED, TOO_MANY_CONNECTIONS, refuse
+from postroom.web.streams.stream import (
+    CONNECTIONS_PER_ACCOUNT,
+    GOING_AWAY,
+    REVOKED,
+    TOO_MANY_CONNECTIONS,
+    refuse,
+)
 
 PATH = "/app/live"
 HINTS_READ = 200

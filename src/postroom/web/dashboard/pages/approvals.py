@@ -11,10 +11,10 @@ from postroom.mailbox import documents, inboxes, message_json, messages
 from postroom.outward import reviewers
 from postroom.queue import deliveries
 from postroom.web.api import approvals as api
-from postroom.web.body import ApprovalQuery, Approve, Reject
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.values import plain
+from postroom.web.interface.body import ApprovalQuery, Approve, Reject
 
 PATH = "/app/approvals"
 BESIDE = 5  # messages of the thread that are shown beside what waits

@@ -11,9 +11,9 @@ from postroom.mailbox import inboxes
 from postroom.web.api import approvals as api_approvals
 from postroom.web.api import drafts as api
 from postroom.web.api import send as api_send
-from postroom.web.body import ApprovalQuery, MessageChange, PageQuery
 from postroom.web.dashboard.desk import INBOXES_SHOWN, Desk, go
 from postroom.web.dashboard.values import plain
+from postroom.web.interface.body import ApprovalQuery, MessageChange, PageQuery
 
 PATH = "/app/drafts"
 SHOWN = 50

@@ -6,9 +6,9 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.web.api import pauses
-from postroom.web.body import Boundary
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.forms import own_path
+from postroom.web.interface.body import Boundary
 
 
 class RailQuery(Struct, frozen=True):

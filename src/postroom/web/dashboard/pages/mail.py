@@ -12,10 +12,10 @@ from postroom.mailbox.documents import Verdicts
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND
 from postroom.mailbox.threads import Thread
-from postroom.web.body import Label, Offset
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.forms import own_path
+from postroom.web.interface.body import Label, Offset
 
 ROWS = 50
 WORDS = 160

@@ -17,12 +17,12 @@ from postroom.web.api import policy as api_policy
 from postroom.web.api import send as api_send
 from postroom.web.api import suppressions as api_suppressions
 from postroom.web.api import threads as api_threads
-from postroom.web.body import Boundary, NewSuppression, ThreadChange
 from postroom.web.call import Tx
 from postroom.web.dashboard import mail_html
 from postroom.web.dashboard.desk import Desk, go
-from postroom.web.send_body import SendBody, to_order
-from postroom.web.tenant_body import NewRule
+from postroom.web.interface.body import Boundary, NewSuppression, ThreadChange
+from postroom.web.interface.send_body import SendBody, to_order
+from postroom.web.interface.tenant_body import NewRule
 
 
 class AnswerForm(Struct, frozen=True):

@@ -8,8 +8,6 @@ from starlette.responses import Response
 from postroom.accounts import approval
 from postroom.accounts.approval import Approval, OverPerDay
 from postroom.accounts.permissions import ALL
-from postroom.web import body as bodies
-from postroom.web import tenant_body
 from postroom.web.api import audit as api_audit
 from postroom.web.api import domains as api_domains
 from postroom.web.api import keys as api_keys
@@ -18,6 +16,8 @@ from postroom.web.api import policy as api_policy
 from postroom.web.api import suppressions as api_suppressions
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.values import plain
+from postroom.web.interface import body as bodies
+from postroom.web.interface import tenant_body
 
 PATH = "/app/settings"
 SHOWN = 50

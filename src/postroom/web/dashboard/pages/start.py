@@ -16,9 +16,9 @@ from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.web.api import inboxes as api
-from postroom.web.body import NewInbox
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
+from postroom.web.interface.body import NewInbox
 
 AGENT_KEY = "agent"
 

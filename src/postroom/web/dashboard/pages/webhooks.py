@@ -9,9 +9,9 @@ from postroom.clock import DAY
 from postroom.errors import NotFound, WebhookFailed
 from postroom.events import kinds, webhook_log
 from postroom.web.api import webhooks as api
-from postroom.web.body import DeliveryQuery, NewWebhook
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.values import plain
+from postroom.web.interface.body import DeliveryQuery, NewWebhook
 
 PATH = "/app/webhooks"
 SHOWN = 50

@@ -10,9 +10,8 @@ from postroom.clock import to_iso
 from postroom.errors import BadRequest
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.outward.orders import RECIPIENTS_LIMIT
-from postroom.web.body import parse_moment
-from postroom.web.reading import explain
-from postroom.web.send_body import (
+from postroom.web.interface.body import parse_moment
+from postroom.web.interface.send_body import (
     Addresses,
     Body,
     BodyHtml,
@@ -26,8 +25,9 @@ from postroom.web.send_body import (
     read_reply_to,
     require_subject,
 )
-from postroom.web.shapes import Timestamp
-from postroom.web.uploads import LISTS, SentFile
+from postroom.web.interface.shapes import Timestamp
+from postroom.web.interface.uploads import LISTS, SentFile
+from postroom.web.reading import explain
 
 Id = Annotated[str, Meta(max_length=100)]
 

@@ -14,7 +14,7 @@ from postroom.events import events
 from postroom.events.events import Event, EventChoice, EventSlice
 from postroom.resources import Resources
 from postroom.supervision import ACCOUNT_MARK
-from postroom.web.frames import BROKEN, TOO_SLOW, StreamProtocol, text_frame
+from postroom.web.streams.frames import BROKEN, TOO_SLOW, StreamProtocol, text_frame
 
 PAGE = 50
 RETRY_SECONDS = 1.0

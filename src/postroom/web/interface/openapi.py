@@ -11,10 +11,10 @@ from starlette.responses import Response
 from postroom import errors
 from postroom.errors import ApiError
 from postroom.events.payload import Payload
-from postroom.web import server_shapes, shapes
+from postroom.web.interface import server_shapes, shapes
+from postroom.web.interface.schemas import BINARY, FORM, REF, components, is_struct, ref
 from postroom.web.reading import read_json
 from postroom.web.routing import PUBLIC, SCOPED, Route
-from postroom.web.schemas import BINARY, FORM, REF, components, is_struct, ref
 
 VERSION = "1.0.0"
 ERROR_REF = {"$ref": "#/components/schemas/Error"}

@@ -1,0 +1,1 @@
+"""Events to WebSocket clients: frames, streams, and one hub an account."""
