@@ -23,6 +23,7 @@ from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader
 from postroom.mail import dkim
 from postroom.mailbox.indexing import keep_indexed
 from postroom.net.dns import Resolver, ThreadResolver
+from postroom.net.proxies import Proxies
 from postroom.net.target import ForbiddenTarget, check_url
 from postroom.outward.courier import MailCourier
 from postroom.outward.deliver_mail import Outbound, deliver_mail
@@ -127,7 +128,8 @@ async def serving(
         run(stack, resources, "watch of keys", streams.watch_keys)
         stack.push_async_callback(door.key_use.save)
         run(stack, resources, "saving of key use", partial(save_key_use_now_and_then, door))
-        http = HttpServer(door, listener, most_connections=caps.http)
+        proxies = Proxies(config.trusted_proxies)
+        http = HttpServer(door, listener, most_connections=caps.http, proxies=proxies)
         await http.start()
         stack.push_async_callback(http.stop)
         stack.push_async_callback(streams.close)
@@ -225,7 +227,8 @@ async def take_mail_in(
     run(stack, resources, "memory of the door", partial(whenever_an_inbox_goes, resources, directory.forget))
     policy = Policy(hostname=config.domain, max_connections=most_connections)
     spool = config.data_dir / "spool"
-    smtp = SmtpServer(directory, Reception(resources, reader), policy, spool, tls)
+    proxies = Proxies(config.trusted_proxies)
+    smtp = SmtpServer(directory, Reception(resources, reader), policy, spool, tls, proxies=proxies)
     await start_smtp(smtp, config.smtp)
     stack.push_async_callback(smtp.stop)
     return MailDoor(smtp.port, reader, partial(asyncio.sleep, 0))

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import urlsplit
@@ -61,6 +62,7 @@ class Config:
     webhook_secret: str  # "" makes a random one
     allow_private: bool | None  # None: only while base_url is loopback
     cors_origins: frozenset[str]  # sites whose pages may call the interface
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...]  # whose word on who is there counts
     workers: int  # processes that take mail in; 0: this one does
 
     def __repr__(self) -> str:
@@ -165,6 +167,13 @@ def _origins(name: str, value: str) -> frozenset[str]:
     return found
 
 
+def _networks(name: str, value: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    try:
+        return tuple(ip_network(part.strip(), strict=False) for part in value.split(",") if part.strip())
+    except ValueError as error:
+        raise ConfigError(name, f"must be networks such as 10.0.0.0/8, 2001:db8::/32: {error}") from None
+
+
 def _text(name: str, value: str) -> str:
     return value
 
@@ -196,6 +205,7 @@ SETTINGS = (
     Setting("POSTROOM_WEBHOOK_SECRET", "webhook_secret", "", _webhook_secret, "Its secret."),
     Setting("POSTROOM_ALLOW_PRIVATE_WEBHOOKS", "allow_private", "", _switch, "on or off: private targets."),
     Setting("POSTROOM_CORS_ORIGINS", "cors_origins", "", _origins, "Sites whose pages may call."),
+    Setting("POSTROOM_TRUSTED_PROXIES", "trusted_proxies", "", _networks, "Networks of proxies to believe."),
     Setting("POSTROOM_WORKERS", "workers", "", _workers, "Processes that take mail in; 0: none of its own."),
     Setting("POSTROOM_API_KEY", "api_key", "", _api_key, "Key of the first account."),
     Setting("POSTROOM_PLAN", "plan", "free", _plan, "Plan of the first account."),

@@ -144,7 +144,8 @@ class Foreman:
         try:
             await asyncio.get_running_loop().create_unix_connection(lambda: counter.line, sock=ours)
             config = self._resources.config
-            counter.line.say(Setup(str(config.data_dir.absolute()), config.domain))
+            proxies = list(map(str, config.trusted_proxies))
+            counter.line.say(Setup(str(config.data_dir.absolute()), config.domain, proxies))
             await self._watch(counter, process)
         finally:
             self._let_go(counter)

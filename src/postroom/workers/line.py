@@ -23,6 +23,7 @@ class Setup(Struct, frozen=True, tag=True, array_like=True):
 
     data_dir: str
     hostname: str
+    proxies: list[str]
 
 
 class Ready(Struct, frozen=True, tag=True, array_like=True):

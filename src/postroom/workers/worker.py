@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import uvloop
 from postroom import descriptors
 from postroom.clock import SystemClock
 from postroom.inward.receive import AT_ONCE_IN_WORKER_BYTES, OwnReader, TooManyHops
+from postroom.net.proxies import Proxies
 from postroom.processes.confinement import die_with_parent
 from postroom.smtp import reception
 from postroom.smtp.envelope import Envelope
@@ -140,6 +142,7 @@ class Worker:
             folder / "spool",
             server_context(folder / "tls", setup.hostname),
             SharedVisitors(policy, self._line),
+            Proxies(map(ip_network, setup.proxies)),
         )
 
     def _hear(self, message: FromServer) -> None:
