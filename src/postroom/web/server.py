@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+import ssl
 from functools import partial
 from typing import Any
 
@@ -32,12 +33,13 @@ class HttpServer:
         connection: type[BoundedConnection] = BoundedConnection,
         most_connections: int = MOST_CONNECTIONS,
         proxies: Proxies | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._listener = listener
-        self._doorstep = Doorstep(proxies or Proxies(), must_announce=False)
-        self._new_connection = partial(
-            connection, most_connections=most_connections, proxies=self._doorstep.proxies
-        )
+        proxies = proxies or Proxies()
+        # Under TLS the first bytes are the handshake's.
+        self._doorstep = Doorstep(Proxies() if tls else proxies, must_announce=False)
+        self._new_connection = partial(connection, most_connections=most_connections, proxies=proxies)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
@@ -52,6 +54,7 @@ class HttpServer:
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
+                ssl_context_factory=None if tls is None else lambda config, default: tls,
             )
         )
 

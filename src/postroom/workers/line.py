@@ -23,6 +23,8 @@ class Setup(Struct, frozen=True, tag=True, array_like=True):
 
     data_dir: str
     hostname: str
+    certificate: str
+    key: str
     proxies: list[str]
 
 
@@ -89,11 +91,15 @@ class Forget(Struct, frozen=True, tag=True, array_like=True):
     """An inbox was deleted: recipients found before may be there no more."""
 
 
+class Renew(Struct, frozen=True, tag=True, array_like=True):
+    """The files of the certificate may have changed."""
+
+
 class Stop(Struct, frozen=True, tag=True, array_like=True):
     """Let the visitors go, finish what is under way, and end."""
 
 
-FromServer = Setup | RecipientFound | Admitted | Stored | Read | Forget | Stop
+FromServer = Setup | RecipientFound | Admitted | Stored | Read | Forget | Renew | Stop
 FromWorker = Ready | AskRecipient | Came | Left | HandOver | WasRead
 Answer = RecipientFound | Admitted | Stored | WasRead
 
