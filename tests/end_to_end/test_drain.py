@@ -55,7 +55,7 @@ def mail_name(running: Running) -> str:
 def test_a_process_renews_its_certificate_drains_and_can_be_hurried(tmp_path: Path) -> None:
     files = own_files(tmp_path / "tls", "one.example")
     more = {"TLS_CERT": str(files.certificate), "TLS_KEY": str(files.key), "DRAIN_SECONDS": "3600"}
-    with serving_process(tmp_path / "data", **more) as running:
+    with serving_process(tmp_path / "data", more=more) as running:
         assert ask(running, "/ready") == 200
         assert (web_name(running), mail_name(running)) == ("CN=one.example", "CN=one.example")
         make_certificate(files.certificate, files.key, "two.example")
