@@ -8,8 +8,8 @@ import time
 import uvloop
 
 from postroom import config
-from postroom.__main__ import SWITCH_SECONDS
 from postroom.assembly import serving
+from postroom.commands.serving import SWITCH_SECONDS
 
 TICK_SECONDS = 0.002
 

@@ -20,6 +20,7 @@ LAYERS: list[list[str]] = [
     ["processes", "extraction", "smtp", "web", "couriers"],
     ["workers"],
     ["assembly", "welcome"],
+    ["commands"],
     ["__main__"],
 ]
 # Inside a room as well: a file imports only the files before it.
@@ -93,7 +94,11 @@ DOORS = {"smtp", "web", "couriers", "extraction"}
 PURE = {"mail", "errors", "config"}
 IMPURE_MODULES = {"asyncio", "socket", "subprocess", "threading", "sqlite3", "psycopg"}
 # The command is the client's with the operator's commands added; /mcp serves the client's tools.
-USERS_OF_THE_CLIENT = {SOURCE / "__main__.py", SOURCE / "web" / "mcp.py"}
+USERS_OF_THE_CLIENT = {
+    SOURCE / "__main__.py",
+    *(SOURCE / "commands").glob("*.py"),
+    SOURCE / "web" / "mcp.py",
+}
 VAGUE_NAMES = {
     "utils",
     "helpers",

@@ -10,7 +10,7 @@ from functools import partial
 from postroom import descriptors, pools
 from postroom.accounts import secret_values
 from postroom.clock import Clock, SystemClock
-from postroom.config import CAPTURE, Config, ConfigError, Endpoint, allows_private_targets
+from postroom.config import CAPTURE, Config, ConfigError, Endpoint, allows_private_targets, own_url
 from postroom.conversion import convert_old_rows
 from postroom.couriers.capture import CapturingCourier
 from postroom.couriers.mail import SmtpCourier
@@ -22,7 +22,9 @@ from postroom.inward import examine, review_answers
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader
 from postroom.mail import dkim
 from postroom.mailbox.indexing import keep_indexed
+from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.dns import Resolver, ThreadResolver
+from postroom.net.proxies import Proxies
 from postroom.net.target import ForbiddenTarget, check_url
 from postroom.outward.courier import MailCourier
 from postroom.outward.deliver_mail import Outbound, deliver_mail
@@ -37,7 +39,7 @@ from postroom.smtp.memory import RememberingDirectory, whenever_an_inbox_goes
 from postroom.smtp.policy import SessionLimits
 from postroom.smtp.reception import Reception, Residents
 from postroom.smtp.server import Server as SmtpServer
-from postroom.smtp.tls import server_context
+from postroom.smtp.tls import own_files
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Database
 from postroom.storage.folder import FolderLock, make_folder
@@ -60,11 +62,32 @@ ANSWERS = Queue(review_answers.BELL, review_answers.claim_due, review_answers.re
 class Postroom:
     """A running server."""
 
-    def __init__(self, resources: Resources, first: FirstAccount | None, smtp_port: int) -> None:
+    def __init__(
+        self,
+        resources: Resources,
+        first: FirstAccount | None,
+        mail_door: "MailDoor",
+        streams: Streams,
+        certificate: Certificate,
+    ) -> None:
         self.resources = resources
+        self._mail_door = mail_door
+        self._streams = streams
+        self._certificate = certificate
         self.first_token = None if first is None else first.token  # when this start made the first account
         self.first_link = None if first is None else first.link
-        self.smtp_port = smtp_port
+        self.smtp_port = mail_door.port
+
+    def renew_certificate(self) -> None:
+        self._certificate.refresh()
+        self._mail_door.renew_certificate()
+
+    async def drain(self) -> None:
+        """Not ready for as long as load balancers need to notice; then the streams go."""
+        self.resources.draining.set()
+        if self.resources.config.drain_seconds:
+            await asyncio.sleep(self.resources.config.drain_seconds)
+            await self._streams.empty()
 
 
 @contextlib.asynccontextmanager
@@ -85,6 +108,7 @@ async def serving(
         require_webhook_url(config)
 
         clock = clock or SystemClock()
+        certificate = await read_certificate(config)
         db = await open_database(config, clock.now())
         stack.push_async_callback(db.close)
         stopping, loops = asyncio.Event(), Supervision(clock)
@@ -99,12 +123,13 @@ async def serving(
         lookup = ThreadResolver(resolver, asyncio.get_running_loop())
         look_at = partial(examine.examine_message, resources, extractor, lookup)
         run(stack, resources, "examinations", partial(work_through, resources, EXAMINATIONS, look_at))
+        run(stack, resources, "certificate", certificate.keep_fresh)
         run(stack, resources, "upkeep", partial(keep_up, resources))
         run(stack, resources, "search index", partial(keep_indexed, resources))
         stack.push_async_callback(stop, asyncio.create_task(convert_old_rows(resources)))
 
         return_path_secret = await db.read(secret_values.get, secret_values.RETURN_PATH)
-        door_for_mail = await take_mail_in(stack, resources, return_path_secret, caps.smtp)
+        door_for_mail = await take_mail_in(stack, resources, return_path_secret, caps.smtp, certificate)
         courier = mail_courier(resources)
         stack.push_async_callback(courier.close)
         signers = Signers()
@@ -127,7 +152,9 @@ async def serving(
         run(stack, resources, "watch of keys", streams.watch_keys)
         stack.push_async_callback(door.key_use.save)
         run(stack, resources, "saving of key use", partial(save_key_use_now_and_then, door))
-        http = HttpServer(door, listener, most_connections=caps.http)
+        proxies = Proxies(config.trusted_proxies)
+        tls = certificate.context if config.tls_cert else None
+        http = HttpServer(door, listener, most_connections=caps.http, proxies=proxies, tls=tls)
         await http.start()
         stack.push_async_callback(http.stop)
         stack.push_async_callback(streams.close)
@@ -135,7 +162,17 @@ async def serving(
         stack.callback(stopping.set)
 
         await door_for_mail.wait_until_open()
-        yield Postroom(resources, first, door_for_mail.port)
+        yield Postroom(resources, first, door_for_mail, streams, certificate)
+
+
+async def read_certificate(config: Config) -> Certificate:
+    try:
+        if config.tls_cert and config.tls_key:
+            return Certificate(CertificateFiles(config.tls_cert, config.tls_key))
+        make_folder(config.data_dir)
+        return Certificate(await pools.ONCE.run(own_files, config.data_dir / "tls", config.domain))
+    except OSError as error:  # ssl.SSLError is one
+        raise ConfigError("POSTROOM_TLS_CERT", f"the certificate cannot be read: {error}") from error
 
 
 async def open_database(config: Config, now: int) -> Database:
@@ -208,27 +245,34 @@ class MailDoor:
     port: int
     reader: Reader
     wait_until_open: Callable[[], Awaitable[object]]
+    renew_certificate: Callable[[], None]
 
 
 async def take_mail_in(
-    stack: contextlib.AsyncExitStack, resources: Resources, return_path_secret: bytes, most_connections: int
+    stack: contextlib.AsyncExitStack,
+    resources: Resources,
+    return_path_secret: bytes,
+    most_connections: int,
+    certificate: Certificate,
 ) -> MailDoor:
     config = resources.config
-    tls = await pools.ONCE.run(server_context, config.data_dir / "tls", config.domain)
     residents = Residents(resources, return_path_secret)
     if config.workers:
-        foreman = Foreman(resources, residents, foreman_sockets(config.smtp, config.workers))
+        sockets = foreman_sockets(config.smtp, config.workers)
+        foreman = Foreman(resources, residents, sockets, certificate.files)
         foreman.start()
         stack.push_async_callback(foreman.stop)
-        return MailDoor(foreman.port, foreman, foreman.wait_until_ready)
+        return MailDoor(foreman.port, foreman, foreman.wait_until_ready, foreman.renew_certificate)
     reader, directory = OwnReader(AT_ONCE_BYTES), RememberingDirectory(residents)
     run(stack, resources, "memory of the door", partial(whenever_an_inbox_goes, resources, directory.forget))
     policy = SessionLimits(hostname=config.domain, max_connections=most_connections)
     spool = config.data_dir / "spool"
-    smtp = SmtpServer(directory, Reception(resources, reader), policy, spool, tls)
+    proxies = Proxies(config.trusted_proxies)
+    room = Reception(resources, reader)
+    smtp = SmtpServer(directory, room, policy, spool, certificate.context, proxies=proxies)
     await start_smtp(smtp, config.smtp)
     stack.push_async_callback(smtp.stop)
-    return MailDoor(smtp.port, reader, partial(asyncio.sleep, 0))
+    return MailDoor(smtp.port, reader, partial(asyncio.sleep, 0), lambda: None)
 
 
 async def start_smtp(smtp: SmtpServer, endpoint: Endpoint) -> None:
@@ -248,4 +292,5 @@ def listen(setting: str, endpoint: Endpoint) -> socket.socket:
 
 def with_base_url(config: Config, listener: socket.socket) -> Config:
     http = Endpoint(config.http.host, listener.getsockname()[1])
-    return replace(config, http=http, base_url=config.base_url or f"http://{http}")
+    config = replace(config, http=http)
+    return replace(config, base_url=config.base_url or own_url(config))

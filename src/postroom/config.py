@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 Plan = Literal["free", "developer", "business"]
 PLANS: tuple[Plan, ...] = get_args(Plan)
 MAX_WORKERS = 64
+MAX_DRAIN_SECONDS = 3600
 HOME_DOMAIN = "postroom.localhost"
 CAPTURE = "capture"
 
@@ -61,6 +63,10 @@ class Config:
     webhook_secret: str  # "" makes a random one
     allow_private: bool | None  # None: only while base_url is loopback
     cors_origins: frozenset[str]  # sites whose pages may call the interface
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...]  # whose word on who is there counts
+    drain_seconds: int  # after SIGTERM, not ready but still serving
+    tls_cert: Path | None  # for HTTPS and STARTTLS; None: HTTP, and a certificate of our own making
+    tls_key: Path | None
     workers: int  # processes that take mail in; 0: this one does
 
     def __repr__(self) -> str:
@@ -75,6 +81,11 @@ def allows_private_targets(config: Config) -> bool:
     return host == "localhost" or host == "::1" or host.startswith("127.")
 
 
+def own_url(config: Config) -> str:
+    """What clients on this machine use, where no base URL is set."""
+    return f"{'https' if config.tls_cert else 'http'}://{config.http}"
+
+
 def load(environment: Mapping[str, str]) -> Config:
     values = {
         setting.field: setting.read(setting.name, environment.get(setting.name) or setting.default)
@@ -82,6 +93,8 @@ def load(environment: Mapping[str, str]) -> Config:
     }
     # At home nobody outside could answer, so nothing goes there by surprise.
     values["outbound"] = values["outbound"] or (CAPTURE if values["domain"] == HOME_DOMAIN else "mx")
+    if (values["tls_cert"] is None) != (values["tls_key"] is None):
+        raise ConfigError("POSTROOM_TLS_CERT", "needs POSTROOM_TLS_KEY, and the other way round")
     return Config(**values)
 
 
@@ -90,6 +103,10 @@ def _folder(name: str, value: str) -> Path:
         return Path(value).expanduser()
     except RuntimeError as error:
         raise ConfigError(name, f"'{value}' names no home folder: {error}") from error
+
+
+def _file(name: str, value: str) -> Path | None:
+    return _folder(name, value) if value else None
 
 
 def _endpoint(name: str, value: str) -> Endpoint:
@@ -157,12 +174,25 @@ def _workers(name: str, value: str) -> int:
     return int(value)
 
 
+def _drain_seconds(name: str, value: str) -> int:
+    if not value.isascii() or not value.isdigit() or int(value) > MAX_DRAIN_SECONDS:
+        raise ConfigError(name, f"must be a number from 0 to {MAX_DRAIN_SECONDS}, not '{value}'")
+    return int(value)
+
+
 def _origins(name: str, value: str) -> frozenset[str]:
     found = frozenset(filter(None, (part.strip().rstrip("/") for part in value.split(","))))
     for origin in found:
         if not _ORIGIN.fullmatch(origin):
             raise ConfigError(name, f"must be origins such as https://app.example.com, not '{origin}'")
     return found
+
+
+def _networks(name: str, value: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    try:
+        return tuple(ip_network(part.strip(), strict=False) for part in value.split(",") if part.strip())
+    except ValueError as error:
+        raise ConfigError(name, f"must be networks such as 10.0.0.0/8, 2001:db8::/32: {error}") from None
 
 
 def _text(name: str, value: str) -> str:
@@ -196,6 +226,10 @@ SETTINGS = (
     Setting("POSTROOM_WEBHOOK_SECRET", "webhook_secret", "", _webhook_secret, "Its secret."),
     Setting("POSTROOM_ALLOW_PRIVATE_WEBHOOKS", "allow_private", "", _switch, "on or off: private targets."),
     Setting("POSTROOM_CORS_ORIGINS", "cors_origins", "", _origins, "Sites whose pages may call."),
+    Setting("POSTROOM_TRUSTED_PROXIES", "trusted_proxies", "", _networks, "Networks of proxies to believe."),
+    Setting("POSTROOM_DRAIN_SECONDS", "drain_seconds", "0", _drain_seconds, "Not ready before it stops."),
+    Setting("POSTROOM_TLS_CERT", "tls_cert", "", _file, "Certificate with its chain: HTTPS, STARTTLS."),
+    Setting("POSTROOM_TLS_KEY", "tls_key", "", _file, "Its key."),
     Setting("POSTROOM_WORKERS", "workers", "", _workers, "Processes that take mail in; 0: none of its own."),
     Setting("POSTROOM_API_KEY", "api_key", "", _api_key, "Key of the first account."),
     Setting("POSTROOM_PLAN", "plan", "free", _plan, "Plan of the first account."),

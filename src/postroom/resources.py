@@ -30,6 +30,9 @@ class Resources:
     clock: Clock
     resolver: Resolver
     stopping: asyncio.Event  # set when the server begins to stop: whoever only waits ends
+    draining: asyncio.Event = field(
+        default_factory=asyncio.Event
+    )  # before: still served, but no more sent here
     loops: Supervision = field(default_factory=lambda: Supervision(SystemClock()))
     workforce: Workforce = field(default_factory=Workforce)
 

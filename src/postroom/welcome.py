@@ -4,7 +4,7 @@ import shlex
 
 from postroom import __version__
 from postroom.assembly import Postroom
-from postroom.config import CAPTURE, Config, Endpoint
+from postroom.config import CAPTURE, Config, Endpoint, own_url
 
 
 def welcome(postroom: Postroom) -> str:
@@ -55,7 +55,7 @@ def quoted_header(postroom: Postroom) -> str:
 
 
 def link_url(config: Config, token: str) -> str:
-    return f"{config.base_url or f'http://{config.http}'}/app/sign-in?link={token}"
+    return f"{config.base_url or own_url(config)}/app/sign-in?link={token}"
 
 
 def way_out(config: Config) -> str:

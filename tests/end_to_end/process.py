@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,7 +35,11 @@ class Running:
 
 @contextlib.contextmanager
 def serving_process(
-    folder: Path, database_url: str = "", workers: int = 1, descriptors: int | None = None
+    folder: Path,
+    database_url: str = "",
+    workers: int = 1,
+    descriptors: int | None = None,
+    more: Mapping[str, str] | None = None,
 ) -> Iterator[Running]:
     """Ready inside the block; its log is in the folder above."""
     http_port, smtp_port = free_port(), free_port()
@@ -46,6 +50,7 @@ def serving_process(
         "POSTROOM_API_KEY": TOKEN,
         "POSTROOM_DATABASE_URL": database_url,
         "POSTROOM_WORKERS": str(workers),
+        **{f"POSTROOM_{name}": value for name, value in (more or {}).items()},
     }
 
     def limit() -> None:

@@ -16,6 +16,7 @@ from postroom.config import ConfigError, Endpoint
 from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import MAX_HOPS, TooManyHops
 from postroom.smtp.reception import Residents
+from postroom.smtp.tls import own_files
 from postroom.workers.foreman import Foreman, Patience, listen
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
@@ -61,7 +62,8 @@ async def one_engine(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
 async def own_foreman(server: Server, workers: int = 1) -> AsyncIterator[Foreman]:
     """Beside a server that works without workers: with little patience."""
     residents = Residents(server.resources, b"secret")
-    foreman = Foreman(server.resources, residents, listen(Endpoint("127.0.0.1", 0), workers), SHORT)
+    files = own_files(server.resources.config.data_dir / "tls", "postroom.localhost")
+    foreman = Foreman(server.resources, residents, listen(Endpoint("127.0.0.1", 0), workers), files, SHORT)
     foreman.start()
     try:
         await until(lambda: server.resources.workforce.running == workers)

@@ -59,7 +59,8 @@ class Premises:
 class SmtpConnection(asyncio.Protocol):
     """The asyncio side of a session."""
 
-    def __init__(self, surroundings: Premises) -> None:
+    def __init__(self, surroundings: Premises, announced: str | None = None) -> None:
+        self._announced = announced
         self._around = surroundings
         self._policy = surroundings.policy
         self._loop = asyncio.get_running_loop()
@@ -84,7 +85,7 @@ class SmtpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
-        self._peer = peer[0] if isinstance(peer, tuple) else "unknown"
+        self._peer = self._announced or (peer[0] if isinstance(peer, tuple) else "unknown")
         admission = self._around.visitors.admit(self, self._peer)
         if isinstance(admission, Awaitable):
             self._start(self._hear_admission(admission))

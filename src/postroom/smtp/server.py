@@ -5,9 +5,12 @@ import socket
 import ssl
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from postroom import log
+from postroom.net.doorstep import Doorstep
+from postroom.net.proxies import Proxies
 from postroom.smtp import replies
 from postroom.smtp.connection import Premises, SmtpConnection
 from postroom.smtp.policy import Directory, Mailroom, SessionLimits
@@ -22,6 +25,7 @@ class Server:
     """Receives mail for whom `directory` knows, and gives it to `mailroom`.
 
     With a `tls` context the server offers STARTTLS. Mail above a limit is spooled in `spool_folder`.
+    Who comes through one of `proxies` is who that says it brings.
     """
 
     def __init__(
@@ -32,10 +36,13 @@ class Server:
         spool_folder: Path,
         tls: ssl.SSLContext | None = None,
         visitors: Guestbook | None = None,
+        proxies: Proxies | None = None,
     ) -> None:
         self._policy = policy
         self._visitors = visitors or Visitors(policy)
         self._surroundings = Premises(directory, mailroom, policy, spool_folder, tls, self._visitors)
+        # The server speaks first, so a proxy that says nothing would look like a client that listens.
+        self._doorstep = Doorstep(proxies or Proxies(), must_announce=True)
         self._listeners: list[asyncio.Server] = []
         self._watch: asyncio.Task[None] | None = None
 
@@ -70,6 +77,7 @@ class Server:
             return
         for listener in self._listeners:
             listener.close()
+        self._doorstep.close()
         self._visitors.close()
         for visitor in self._visitors.present():
             visitor.hang_up(replies.SHUTTING_DOWN)
@@ -80,8 +88,8 @@ class Server:
         with suppress(asyncio.CancelledError):
             await self._watch
 
-    def _connection(self) -> SmtpConnection:
-        return SmtpConnection(self._surroundings)
+    def _connection(self) -> asyncio.Protocol:
+        return self._doorstep.protocol(partial(SmtpConnection, self._surroundings))
 
     async def _see_everybody_out(self) -> None:
         with suppress(TimeoutError):

@@ -1,19 +1,18 @@
-"""The certificate for STARTTLS: the operator's own in the data folder, else one signed by itself."""
+"""The certificate for STARTTLS where none is set: that in the data folder, else one signed by itself."""
 
 import datetime
-import ssl
 from pathlib import Path
+
+from postroom.net.certificate import CertificateFiles
 
 LIFETIME_DAYS = 3650
 
 
-def server_context(folder: Path, hostname: str) -> ssl.SSLContext:
-    certificate, key = folder / "certificate.pem", folder / "key.pem"
-    if not certificate.exists() or not key.exists():
-        make_certificate(certificate, key, hostname)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    return context
+def own_files(folder: Path, hostname: str) -> CertificateFiles:
+    files = CertificateFiles(folder / "certificate.pem", folder / "key.pem")
+    if not files.certificate.exists() or not files.key.exists():
+        make_certificate(files.certificate, files.key, hostname)
+    return files
 
 
 def make_certificate(certificate: Path, key: Path, hostname: str) -> None:

@@ -1,6 +1,7 @@
 """One HTTP connection: uvicorn's, with bounds on what a client may send and how long it may take."""
 
 import asyncio
+from functools import partial
 from typing import Any, cast
 
 import httptools
@@ -10,12 +11,15 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from postroom import ids, log
 from postroom.errors import ApiError, BadRequest, HeadersTooLarge, Unavailable
+from postroom.net.proxies import Proxies
 from postroom.web.reading import IS_WHOLE
+from postroom.web.streams.frames import StreamProtocol
 
 HEAD_LIMIT_BYTES = 64 * 1024
 PATIENCE_SECONDS = 20.0
 WAITING_REQUESTS = 64
 MOST_CONNECTIONS = 20_000
+UNKNOWN_PORT = 0
 
 
 class BoundedConnection(HttpToolsProtocol):
@@ -23,13 +27,24 @@ class BoundedConnection(HttpToolsProtocol):
 
     patience_seconds = PATIENCE_SECONDS
 
-    def __init__(self, *args: Any, most_connections: int = MOST_CONNECTIONS, **named: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        most_connections: int = MOST_CONNECTIONS,
+        proxies: Proxies | None = None,
+        announced: str | None = None,
+        **named: Any,
+    ) -> None:
         super().__init__(*args, **named)
         self._most_connections = most_connections
+        self._proxies = proxies or Proxies()
+        self._announced = announced
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         is_full = len(self.connections) >= self._most_connections and not self._free_idlest()
         super().connection_made(cast(asyncio.Transport, transport))
+        if self._announced is not None:
+            self.client = self._announced, UNKNOWN_PORT
         self._heard_at = self.loop.time()
         self._head_bytes = 0
         self._unsent_bytes = 0
@@ -85,6 +100,8 @@ class BoundedConnection(HttpToolsProtocol):
                 len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
             )
         self._head_bytes = 0
+        if self._proxies and self.client is not None:
+            self.scope["client"] = self._proxies.client_of(self.client[0], self.headers), UNKNOWN_PORT
         if len(self.pipeline) >= WAITING_REQUESTS:
             raise BadRequest("Too many requests wait on this connection.")
         if not self.parser.should_upgrade() or self._should_upgrade():
@@ -144,6 +161,7 @@ class BoundedConnection(HttpToolsProtocol):
         """An offer of anything but a WebSocket is ignored (RFC 9110, section 7.8), so that a POST which
         offers HTTP/2 keeps its body. The parser stops at an offer: a new one reads the head without it."""
         if self._should_upgrade():
+            self.ws_protocol_class = partial(StreamProtocol, came_from=self.scope["client"])  # type: ignore[assignment]
             self.handle_websocket_upgrade()
         elif self.parser.get_method() == b"CONNECT":
             self._refuse(BadRequest("This is not a proxy."))

@@ -43,6 +43,8 @@ async def health(site: Site) -> server_shapes.Health:
 
 async def ready(site: Site) -> server_shapes.Readiness:
     """Can it do its work: what is stored is kept, mail is taken in, and every loop goes on"""
+    if site.resources.draining.is_set():
+        raise Unavailable("The server is about to stop.", retry_after=5)
     await site.readiness.require()
     found = await site.resources.db.read(indexing.progress)
     workforce = site.resources.workforce

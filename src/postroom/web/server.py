@@ -3,12 +3,16 @@
 import asyncio
 import contextlib
 import socket
+import ssl
 from functools import partial
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from postroom import log
+from postroom.net.doorstep import Doorstep
+from postroom.net.proxies import Proxies
 from postroom.web.connection import MOST_CONNECTIONS, BoundedConnection
 from postroom.web.streams.frames import StreamProtocol
 
@@ -28,12 +32,18 @@ class HttpServer:
         listener: socket.socket,
         connection: type[BoundedConnection] = BoundedConnection,
         most_connections: int = MOST_CONNECTIONS,
+        proxies: Proxies | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._listener = listener
+        proxies = proxies or Proxies()
+        # Under TLS the first bytes are the handshake's.
+        self._doorstep = Doorstep(Proxies() if tls else proxies, must_announce=False)
+        self._new_connection = partial(connection, most_connections=most_connections, proxies=proxies)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http=partial(connection, most_connections=most_connections),  # type: ignore[arg-type]
+                http=self._connection,  # type: ignore[arg-type]
                 ws=StreamProtocol,
                 ws_max_size=CLIENT_MESSAGE_BYTES,
                 ws_ping_interval=PING_SECONDS,
@@ -44,8 +54,12 @@ class HttpServer:
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
+                ssl_context_factory=None if tls is None else lambda config, default: tls,
             )
         )
+
+    def _connection(self, **named: Any) -> asyncio.Protocol:
+        return self._doorstep.protocol(lambda announced: self._new_connection(announced=announced, **named))
 
     async def start(self) -> None:
         """uvicorn's own serve() would take over the process's signals, so its three steps are run here."""
@@ -72,6 +86,7 @@ class HttpServer:
         for server in self._server.servers:
             server.close()
         self._listener.close()
+        self._doorstep.close()
         state = self._server.server_state
         for connection in list(state.connections):
             connection.shutdown()

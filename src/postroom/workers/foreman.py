@@ -10,16 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from postroom import descriptors, log
-from postroom.config import ConfigError, Endpoint
+from postroom.config import Config, ConfigError, Endpoint
 from postroom.inward.mails import Arrival, ReadMail
 from postroom.inward.receive import TooManyHops
+from postroom.net.certificate import CertificateFiles
 from postroom.processes import environment
 from postroom.resources import Resources
 from postroom.smtp.memory import whenever_an_inbox_goes
 from postroom.smtp.policy import Directory, SessionLimits
 from postroom.smtp.visitors import Visitors
 from postroom.workers.counter import Counter
-from postroom.workers.line import Forget, Read, Setup, StopWorker
+from postroom.workers.line import Forget, Read, Renew, Setup, StopWorker
 
 BACKLOG = 512
 
@@ -51,6 +52,7 @@ class Foreman:
         resources: Resources,
         directory: Directory,
         listeners: Sequence[Sequence[socket.socket]],
+        certificate: CertificateFiles,
         patience: Patience | None = None,
     ) -> None:
         self._resources = resources
@@ -58,6 +60,7 @@ class Foreman:
         most = descriptors.MOST_SMTP * len(listeners)  # each worker has its own cap below this
         self._visitors = Visitors(SessionLimits(resources.config.domain, max_connections=most))
         self._listeners = listeners
+        self._certificate = certificate
         self._patience = patience or Patience()
         self._counters: set[Counter] = set()
         self._is_somebody_ready = asyncio.Event()
@@ -112,6 +115,10 @@ class Foreman:
         assert read is not None
         return read
 
+    def renew_certificate(self) -> None:
+        for counter in self._counters:
+            counter.line.say(Renew())
+
     def _make_forget(self) -> None:
         for counter in self._counters:
             counter.line.say(Forget())
@@ -143,8 +150,7 @@ class Foreman:
         self._counters.add(counter)
         try:
             await asyncio.get_running_loop().create_unix_connection(lambda: counter.line, sock=ours)
-            config = self._resources.config
-            counter.line.say(Setup(str(config.data_dir.absolute()), config.domain))
+            counter.line.say(to_setup(self._resources.config, self._certificate))
             await self._watch(counter, process)
         finally:
             self._let_go(counter)
@@ -182,6 +188,16 @@ class Foreman:
         self._counters.discard(counter)
         counter.close()
         self._count()
+
+
+def to_setup(config: Config, certificate: CertificateFiles) -> Setup:
+    return Setup(
+        str(config.data_dir.absolute()),
+        config.domain,
+        str(certificate.certificate.absolute()),
+        str(certificate.key.absolute()),
+        list(map(str, config.trusted_proxies)),
+    )
 
 
 async def start_process(line: socket.socket, sockets: Sequence[socket.socket]) -> asyncio.subprocess.Process:

@@ -23,6 +23,9 @@ class Setup(Struct, frozen=True, tag=True, array_like=True):
 
     data_dir: str
     hostname: str
+    certificate: str
+    key: str
+    proxies: list[str]
 
 
 class WorkerReady(Struct, frozen=True, tag=True, array_like=True):
@@ -88,11 +91,15 @@ class Forget(Struct, frozen=True, tag=True, array_like=True):
     """An inbox was deleted: recipients found before may be there no more."""
 
 
+class Renew(Struct, frozen=True, tag=True, array_like=True):
+    """The files of the certificate may have changed."""
+
+
 class StopWorker(Struct, frozen=True, tag=True, array_like=True):
     """Let the visitors go, finish what is under way, and end."""
 
 
-FromServer = Setup | RecipientFound | Admitted | Stored | Read | Forget | StopWorker
+FromServer = Setup | RecipientFound | Admitted | Stored | Read | Forget | Renew | StopWorker
 FromWorker = WorkerReady | RecipientAsked | Came | Left | HandOver | WasRead
 Answer = RecipientFound | Admitted | Stored | WasRead
 

@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,14 @@ import uvloop
 from postroom import descriptors
 from postroom.clock import SystemClock
 from postroom.inward.receive import AT_ONCE_IN_WORKER_BYTES, OwnReader, TooManyHops
+from postroom.net.certificate import Certificate, CertificateFiles
+from postroom.net.proxies import Proxies
 from postroom.processes.confinement import die_with_parent
 from postroom.smtp import reception
 from postroom.smtp.envelope import Envelope
 from postroom.smtp.memory import RememberingDirectory
 from postroom.smtp.policy import Accepted, MailLoops, RecipientVerdict, Refused, SessionLimits, StorageFull
 from postroom.smtp.server import Server
-from postroom.smtp.tls import server_context
 from postroom.smtp.visitors import Visitor, Visitors
 from postroom.workers.line import (
     Came,
@@ -35,6 +37,7 @@ from postroom.workers.line import (
     Line,
     Read,
     RecipientAsked,
+    Renew,
     Setup,
     StopWorker,
     WasRead,
@@ -118,6 +121,7 @@ class Worker:
         self._directory = RememberingDirectory(RemoteDirectory(self._line))
         self._setup: asyncio.Future[Setup] = asyncio.get_running_loop().create_future()
         self._stopping = asyncio.Event()
+        self._certificate: Certificate | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self, line: socket.socket) -> None:
@@ -131,6 +135,8 @@ class Worker:
         await server.stop()
 
     def _server(self, setup: Setup) -> Server:
+        self._certificate = Certificate(CertificateFiles(Path(setup.certificate), Path(setup.key)))
+        self._start(self._certificate.keep_fresh())
         caps = descriptors.caps(descriptors.raise_limit())
         folder, policy = Path(setup.data_dir), SessionLimits(setup.hostname, max_connections=caps.smtp)
         return Server(
@@ -138,8 +144,9 @@ class Worker:
             RemoteMailroom(self._line, self._reader, setup.hostname),
             policy,
             folder / "spool",
-            server_context(folder / "tls", setup.hostname),
+            self._certificate.context,
             SharedVisitors(policy, self._line),
+            Proxies(map(ip_network, setup.proxies)),
         )
 
     def _hear(self, message: FromServer) -> None:
@@ -147,6 +154,9 @@ class Worker:
             self._start(self._read(message))
         elif isinstance(message, Forget):
             self._directory.forget()
+        elif isinstance(message, Renew):
+            if self._certificate is not None:
+                self._certificate.refresh()
         elif isinstance(message, Setup):
             self._setup.set_result(message)
         elif isinstance(message, StopWorker):

@@ -6,6 +6,7 @@ import functools
 import struct
 from collections import deque
 from collections.abc import Sequence
+from typing import Any
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import Frame
@@ -49,6 +50,14 @@ def _is_utf8(parts: Sequence[bytes | bytearray]) -> bool:
 
 class StreamProtocol(WebSocketsSansIOProtocol):
     """uvicorn's protocol, offering itself to the application: its only seam below ASGI messages."""
+
+    def __init__(self, *args: Any, came_from: tuple[str, int] | None = None, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self._came_from = came_from
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.client = self._came_from or self.client
 
     def handle_connect(self, event: Request) -> None:
         try:

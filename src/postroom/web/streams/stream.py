@@ -24,6 +24,7 @@ PATH = "/v1/ws"
 CONNECTIONS_PER_ACCOUNT = 100
 SUBSCRIPTIONS_LIMIT = 100
 KEY_WATCH_SECONDS = 0.5
+EMPTYING_SECONDS, TURN_SECONDS = 10.0, 0.05
 
 REVOKED, TOO_MANY_CONNECTIONS, GOING_AWAY = 4001, 4008, 1001
 
@@ -43,6 +44,7 @@ class Streams:
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self._hubs: dict[str, Hub] = {}
+        self._is_emptying = False
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()  # websocket.connect
@@ -61,7 +63,7 @@ class Streams:
         await self._serve_stream(Stream(caller, scope["extensions"][EXTENSION]["frames"]), receive)
 
     async def _serve_stream(self, stream: Stream, receive: Receive) -> None:
-        if self._resources.stopping.is_set():
+        if self._is_emptying or self._resources.stopping.is_set():
             stream.close(GOING_AWAY, "the server is stopping")
             return
         account_id = stream.caller.account_id
@@ -186,6 +188,16 @@ class Streams:
         for stream in streams:
             if stream.caller.key_id not in valid:
                 stream.close(REVOKED, "the key was revoked")
+
+    async def empty(self) -> None:
+        """A few at a time, so that their clients do not all knock at the next node at once."""
+        self._is_emptying = True
+        streams = [stream for hub in self._hubs.values() for stream in hub.streams]
+        turns = min(len(streams), round(EMPTYING_SECONDS / TURN_SECONDS))
+        for turn in range(turns):
+            for stream in streams[turn::turns]:
+                stream.close(GOING_AWAY, "the server is stopping")
+            await asyncio.sleep(TURN_SECONDS)
 
     async def close(self) -> None:
         for hub in list(self._hubs.values()):

@@ -1,0 +1,74 @@
+"""`postroom domains show` without an id: every domain that is served here, and its DNS records."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from postroom.commands.opened import with_database
+from postroom.config import Config
+from postroom_client.cli import domains as domain_commands
+from postroom_client.cli.command import command
+from postroom_client.cli.desk import Desk
+
+if TYPE_CHECKING:
+    from postroom.storage.database import Database, Tx
+
+
+@command(domain_commands.app, "show")
+def show_domains(desk: Desk, domain_id: Annotated[str | None, typer.Argument(help="dom_…")] = None) -> None:
+    """Show a domain and its DNS records; without an id, on the server's machine, all that is served there."""
+    if domain_id is not None:
+        domain_commands.show(desk, domain_id)
+        return
+    from postroom.first_start import make_service_key
+
+    async def work(db: "Database", config: Config) -> list[dict[str, Any]]:
+        await make_service_key(db, config.domain)
+        return await db.read(_describe_domains, config.domain)
+
+    found = with_database(work)
+    if desk.is_json:
+        print(json.dumps(found))
+        return
+    for domain in found:
+        print(f"{domain['domain']} ({domain['status']})")
+        for record in domain["records"]:
+            note = "" if record["required"] else " (recommended)"
+            print(
+                f"\n  # {record['purpose']}{note}\n  {record['name']}. {record['type']} {_zone_value(record)}"
+            )
+        print()
+
+
+def _describe_domains(tx: "Tx", service_domain: str) -> list[dict[str, Any]]:
+    from postroom.accounts import domains
+
+    owners = [(domains.SERVICE, service_domain, "the service's own")] + [
+        (domain.account_id, domain.name, "verified" if domain.verified_at else "not verified yet")
+        for domain in domains.list_all(tx)
+    ]
+    shown = []
+    for owner, name, status in owners:
+        key = domains.find_key(tx, owner, name)
+        assert key is not None
+        records = [
+            {
+                "type": record.type,
+                "name": record.name,
+                "value": record.value,
+                "purpose": record.purpose,
+                "required": record.is_required,
+            }
+            for record in domains.records(name, service_domain, key)
+        ]
+        shown.append({"domain": name, "status": status, "records": records})
+    return shown
+
+
+def _zone_value(record: dict[str, Any]) -> str:
+    """As a zone file writes it: a text in strings of at most 255 characters (RFC 1035 section 3.3.14)."""
+    value: str = record["value"]
+    if record["type"] != "TXT":
+        return value
+    return " ".join(f'"{value[at : at + 255]}"' for at in range(0, len(value), 255))

@@ -1,0 +1,73 @@
+"""The server's certificate, read again when its files change, without a restart."""
+
+import asyncio
+import datetime
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+from postroom import log
+from postroom.clock import SECOND
+
+LOOK_SECONDS = 10.0
+Stamp = tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFiles:
+    certificate: Path  # with its chain
+    key: Path
+
+
+class Certificate:
+    """`context` stays the same, so that listeners can keep it; each handshake gets what is current."""
+
+    def __init__(self, files: CertificateFiles) -> None:
+        """Raises OSError or ssl.SSLError when the files are of no use."""
+        self.files = files
+        self._seen: Stamp = _stamp(files)
+        self._current = _load(files)
+        self.context = _load(files)
+        # Called at every handshake, also for a client that names no server.
+        self.context.sni_callback = self._choose
+
+    def _choose(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
+        connection.context = self._current
+
+    def refresh(self) -> bool:
+        """Whether another certificate was read. Files that do not fit together wait for the next look."""
+        try:
+            stamp = _stamp(self.files)
+            if stamp == self._seen:
+                return False
+            self._current = _load(self.files)
+        except OSError as error:  # ssl.SSLError is one
+            log.get().seldom("the certificate cannot be read", reason=str(error))
+            return False
+        self._seen = stamp
+        log.get().info("the certificate was read again", file=self.files.certificate)
+        return True
+
+    def expires_at(self) -> int:
+        """Of what the file holds now. Raises OSError or ValueError."""
+        from cryptography import x509  # takes a while, and only metrics ask
+
+        found = x509.load_pem_x509_certificate(self.files.certificate.read_bytes())
+        return int(found.not_valid_after_utc.astimezone(datetime.UTC).timestamp()) * SECOND
+
+    async def keep_fresh(self) -> None:
+        """Runs until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            self.refresh()
+
+
+def _load(files: CertificateFiles) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files.certificate, files.key)
+    return context
+
+
+def _stamp(files: CertificateFiles) -> Stamp:
+    found = (path.stat() for path in (files.certificate, files.key))
+    return tuple((each.st_ino, each.st_mtime_ns, each.st_size) for each in found)
