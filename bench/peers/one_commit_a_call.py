@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from postroom.storage.database import Tx
-from postroom.storage.group_commit import Write, WriteSession
+from postroom.storage.writing import Write, WriteSession
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from postroom.storage.database import Tx
-from postroom.storage.group_commit import WriteSession
 from postroom.storage.migrate import migrate
 from postroom.storage.postgres import PostgresSession
 from postroom.storage.sqlite import SqliteSession
+from postroom.storage.writing import WriteSession
 from tests.doubles import START
 
 ROWS = Path(__file__).parent / "rows_of_schema_5.json"

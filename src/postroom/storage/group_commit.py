@@ -1,6 +1,7 @@
 """A thread that runs write functions; those that wait together share one transaction and one fsync.
 
-Each call can be undone by itself, so one that fails never undoes another.
+Each call can be undone by itself, so one that fails never undoes another. A call that needs a row which
+somebody else holds is set aside, and the others go on.
 """
 
 import asyncio
@@ -8,65 +9,46 @@ import queue
 import random
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from postroom import log, pools
 from postroom.errors import Unavailable
+from postroom.storage.aside import Aside
 from postroom.storage.database import Tx
+from postroom.storage.writing import OwnSession, Write, WriteSession, fail_all, run_call, settle
 
 BATCH_LIMIT = 128
 RUNS = 50
 PART_WAYS_SECONDS = 0.02  # two that wait for each other's rows would meet again if both began at once
-
-
-class WriteSession(Protocol):
-    """A connection that a writer owns, with the statements that frame a transaction."""
-
-    @property
-    def engine(self) -> str:
-        """`sqlite` or `postgres`: the folder of what only that engine can say."""
-        ...
-
-    @property
-    def tx(self) -> Tx: ...
-    def begin(self) -> None: ...
-    def commit(self) -> None: ...
-    def rollback(self) -> None: ...
-    def savepoint(self) -> None: ...
-    def release(self) -> None: ...
-    def undo(self) -> None:
-        """Back to the savepoint. Raises when the whole transaction is gone."""
-        ...
-
-    def must_run_again(self, error: Exception) -> bool: ...
-    def close(self) -> None: ...
-
-
-@dataclass(slots=True, eq=False)
-class Write:
-    """An item for a function, which is called once with the items of all jobs that are for it."""
-
-    function: Callable[[Tx, list[Any]], list[Any]]
-    item: Any
-    loop: asyncio.AbstractEventLoop
-    future: asyncio.Future[Any]
-    result: Any = None
-    error: Exception | None = None
+# Of items that failed together for a row that is taken, halves find those that need it: so long, so often.
+HALF_MILLISECONDS = 5
+HALVES = 7
 
 
 class _BatchLost(Exception):
     """The transaction was undone before its commit: every function of the batch has to run again."""
 
 
+@dataclass(slots=True)
+class _Transaction:
+    session: WriteSession
+    aside: list[list[Write]] = field(default_factory=list)  # calls that need a row which somebody else holds
+    halves_left: int = HALVES
+
+
 class Writer:
     def __init__(
-        self, connect: Callable[[], WriteSession], name: str, jobs: "queue.SimpleQueue[Write | None]"
+        self,
+        connect: Callable[[], WriteSession],
+        name: str,
+        jobs: "queue.SimpleQueue[Write | None]",
+        set_aside: Callable[[Sequence[list[Write]]], None],
     ) -> None:
-        self._connect = connect
+        self._own = OwnSession(connect)
         self._jobs = jobs
-        self._session: WriteSession | None = None
+        self._set_aside = set_aside
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
 
@@ -75,14 +57,15 @@ class Writer:
 
     def _serve(self) -> None:
         while batch := self._next_batch():
+            aside: list[list[Write]] = []
             try:
-                self._run_batch(batch)
+                aside = self._run_batch(batch)
             except Exception as error:
                 log.get().exception("a writer failed")
-                _fail_all(batch, error)
-            _settle(batch)
-        if self._session is not None:
-            self._session.close()
+                fail_all(batch, error)
+            settle(_without(batch, aside))
+            self._set_aside(aside)
+        self._own.close()
 
     def _next_batch(self) -> list[Write]:
         """Waits for one job and takes those behind it. Empty when the writer must stop."""
@@ -100,65 +83,60 @@ class Writer:
             self._jobs.put(None)
         return batch
 
-    def _run_batch(self, batch: list[Write]) -> None:
-        if len(batch) == 1:
-            self._run_alone(batch[0])
-            return
+    def _run_batch(self, batch: list[Write]) -> list[list[Write]]:
+        """Gives the calls that are set aside."""
         try:
-            session = self._open_session()
-            session.begin()
-            _run_calls(session, _calls(batch))
+            transaction = _Transaction(self._own.open())
+        except Exception as error:
+            fail_all(batch, error)
+            return []
+        if len(batch) == 1:
+            return self._run_alone(batch[0])
+        try:
+            transaction.session.begin()
+            _run_calls(transaction, _calls(batch))
         except Exception:
-            self._abandon()
-            for job in batch:
-                self._run_alone(job)
-            return
-        self._commit(session, batch)
+            self._own.abandon()
+            return [call for job in batch for call in self._run_alone(job)]
+        self._commit(transaction.session, _without(batch, transaction.aside))
+        return transaction.aside
 
-    def _run_alone(self, job: Write, runs_left: int = RUNS) -> None:
+    def _run_alone(self, job: Write, runs_left: int = RUNS) -> list[list[Write]]:
         job.result, job.error = None, None
         try:
-            session = self._open_session()
-            session.begin()
+            session = self._own.open()
         except Exception as error:
-            self._abandon()
             job.error = error
-            return
+            return []
         try:
-            _run_call(session.tx, [job])
+            session.begin()
+            run_call(session.tx, [job])
         except Exception as error:
-            again = runs_left > 1 and session.must_run_again(error)
-            self._abandon()
-            if again:
-                time.sleep(random.uniform(0, PART_WAYS_SECONDS))  # noqa: S311 (no secret)
-                self._run_alone(job, runs_left - 1)
-            else:
-                job.error = error
-            return
+            return self._go_on(job, session, error, runs_left)
         self._commit(session, [job])
+        return []
 
-    def _commit(self, session: WriteSession, batch: list[Write]) -> None:
+    def _go_on(
+        self, job: Write, session: WriteSession, error: Exception, runs_left: int
+    ) -> list[list[Write]]:
+        """After a run that failed: nothing of it was committed."""
+        if self._own.abandon() and runs_left == RUNS:
+            return self._run_alone(job, runs_left=1)  # a session may have broken while nobody used it
+        if session.is_taken(error):
+            return [[job]]
+        if runs_left > 1 and session.must_run_again(error):
+            time.sleep(random.uniform(0, PART_WAYS_SECONDS))  # noqa: S311 (no secret)
+            return self._run_alone(job, runs_left - 1)
+        job.error = error
+        return []
+
+    def _commit(self, session: WriteSession, jobs: Sequence[Write]) -> None:
         """A commit that fails may still have happened, so its functions do not run again."""
         try:
             session.commit()
         except Exception as error:
-            self._abandon()
-            _fail_all(batch, error)
-
-    def _open_session(self) -> WriteSession:
-        if self._session is None:
-            self._session = self._connect()
-        return self._session
-
-    def _abandon(self) -> None:
-        """Rolls back; a session that cannot even do that is replaced by a new one."""
-        if self._session is None:
-            return
-        try:
-            self._session.rollback()
-        except Exception:
-            session, self._session = self._session, None
-            session.close()
+            self._own.abandon()
+            fail_all(jobs, error)
 
 
 class WriteQueue:
@@ -166,7 +144,8 @@ class WriteQueue:
 
     def __init__(self, connect: Callable[[], WriteSession], writers: int) -> None:
         self._jobs: queue.SimpleQueue[Write | None] = queue.SimpleQueue()
-        self._writers = [Writer(connect, f"writer-{n}", self._jobs) for n in range(writers)]
+        self._aside = Aside(connect, self._jobs)
+        self._writers = [Writer(connect, f"writer-{n}", self._jobs, self._aside.take) for n in range(writers)]
         self._closed = False
 
     async def run(self, function: Callable[[Tx], Any]) -> Any:
@@ -192,11 +171,23 @@ class WriteQueue:
             self._jobs.put(None)
         for writer in self._writers:
             await pools.ONCE.run(writer.join)
+        await pools.ONCE.run(self._aside.close)
+        _refuse_all(self._jobs)  # what came back from aside when the writers had ended
 
 
-def _fail_all(batch: list[Write], error: Exception) -> None:
-    for job in batch:
-        job.error = job.error or error
+def _refuse_all(jobs: "queue.SimpleQueue[Write | None]") -> None:
+    while not jobs.empty():
+        job = jobs.get()
+        if job is not None:
+            job.error = Unavailable("The server is stopping. Try again.", retry_after=5)
+            settle([job])
+
+
+def _without(batch: Sequence[Write], aside: Sequence[list[Write]]) -> Sequence[Write]:
+    if not aside:
+        return batch
+    left_out = {job for call in aside for job in call}
+    return [job for job in batch if job not in left_out]
 
 
 def _calls(batch: list[Write]) -> list[list[Write]]:
@@ -207,67 +198,49 @@ def _calls(batch: list[Write]) -> list[list[Write]]:
     return list(calls.values())
 
 
-def _run_calls(session: WriteSession, calls: list[list[Write]]) -> None:
+def _run_calls(transaction: _Transaction, calls: list[list[Write]]) -> None:
     """A call that is alone needs a savepoint only once it has failed."""
     if len(calls) > 1:
         for call in calls:
-            _run_in_savepoint(session, call)
+            _run_in_savepoint(transaction, call)
         return
+    session = transaction.session
     try:
-        _run_call(session.tx, calls[0])
+        run_call(session.tx, calls[0])
     except Exception as error:
         if session.must_run_again(error):
             raise _BatchLost from error
         session.rollback()
         session.begin()
-        _fail(session, calls[0], error)
+        _fail(transaction, calls[0], error)
 
 
-def _run_in_savepoint(session: WriteSession, call: list[Write]) -> None:
+def _run_in_savepoint(transaction: _Transaction, call: list[Write]) -> None:
+    session = transaction.session
     session.savepoint()
     try:
-        _run_call(session.tx, call)
+        run_call(session.tx, call)
     except Exception as error:
         if session.must_run_again(error):
             raise _BatchLost from error
         session.undo()
-        _fail(session, call, error)
+        _fail(transaction, call, error)
     else:
         session.release()
 
 
-def _fail(session: WriteSession, call: list[Write], error: Exception) -> None:
+def _fail(transaction: _Transaction, call: list[Write], error: Exception) -> None:
     """Of items that failed together, most are good: halves find the bad ones with few calls."""
+    is_taken = transaction.session.is_taken(error)
+    if is_taken and (len(call) == 1 or not transaction.halves_left):
+        transaction.aside.append(call)
+        return
     if len(call) == 1:
         call[0].error = error
         return
+    if is_taken:
+        transaction.halves_left -= 1
+        transaction.session.wait_at_most(HALF_MILLISECONDS)
     middle = len(call) // 2
-    _run_in_savepoint(session, call[:middle])
-    _run_in_savepoint(session, call[middle:])
-
-
-def _run_call(tx: Tx, call: list[Write]) -> None:
-    results = call[0].function(tx, [job.item for job in call])
-    for job, result in zip(call, results, strict=True):
-        job.result, job.error = result, None
-
-
-def _settle(batch: list[Write]) -> None:
-    by_loop: dict[asyncio.AbstractEventLoop, list[Write]] = {}
-    for job in batch:
-        by_loop.setdefault(job.loop, []).append(job)
-    for loop, jobs in by_loop.items():
-        try:
-            loop.call_soon_threadsafe(_deliver_results, jobs)
-        except RuntimeError:
-            continue  # the loop has ended: nobody waits for these answers
-
-
-def _deliver_results(jobs: list[Write]) -> None:
-    for job in jobs:
-        if job.future.done():
-            continue
-        if job.error is not None:
-            job.future.set_exception(job.error)
-        else:
-            job.future.set_result(job.result)
+    _run_in_savepoint(transaction, call[:middle])
+    _run_in_savepoint(transaction, call[middle:])

@@ -8,7 +8,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from postroom.storage.database import StorageError, Tx
-from postroom.storage.group_commit import WriteSession
+from postroom.storage.writing import WriteSession
 
 
 @dataclass(frozen=True, slots=True)

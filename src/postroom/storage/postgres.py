@@ -1,12 +1,10 @@
-"""PostgreSQL: plain SQL over psycopg. A writer with group commit, readers, and bells over LISTEN/NOTIFY.
+"""PostgreSQL: plain SQL over psycopg. A writer with group commit, and readers.
 
-Each connection belongs to one thread, which replaces it when it breaks.
+Each line to it belongs to one thread, which replaces it when it breaks.
 """
 
-import asyncio
 import contextlib
 import functools
-import queue
 import re
 import threading
 import time
@@ -14,14 +12,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Concatenate, LiteralString, ParamSpec, TypeVar
 
 import psycopg
-from psycopg.rows import dict_row
 
-from postroom import log, pools
+from postroom import pools
 from postroom.errors import BadRequest, Unavailable
 from postroom.storage.bells import BellEar, Bells
 from postroom.storage.database import Item, Overdue, Row, StorageError, Tx, Values, in_parts
 from postroom.storage.group_commit import WriteQueue
 from postroom.storage.migrate import migrate
+from postroom.storage.postgres_bells import BellRelay
+from postroom.storage.postgres_lines import HUNG_SECONDS, PostgresLine, PostgresLines, Rows
 from postroom.storage.postgres_words import PostgresWords
 
 P = ParamSpec("P")
@@ -31,19 +30,20 @@ T = TypeVar("T")
 WRITERS = 1
 READERS = 8
 LONG_READERS = 2
-CONNECT_SECONDS = 5
-WAIT_FOR_EVER = 0
-# Batches that lock the same rows in another order would wait a second for PostgreSQL to see the deadlock; so
-# one that waits for a lock gives up soon, and its functions run one by one.
-BATCH_LOCK_MILLISECONDS = 300
+LONG_PATIENCE_SECONDS = 60.0  # their limit is another for each read
 MIGRATION_LOCK = 0x706F7374  # any number that all nodes of one database share
-BELL_CHANNEL = "postroom_bells"
-RECONNECT_SECONDS = 1.0
-RUN_AGAIN = (
-    psycopg.errors.DeadlockDetected,
-    psycopg.errors.LockNotAvailable,
-    psycopg.errors.SerializationFailure,
-)
+# A batch holds rows of many accounts, so it hardly waits: what needs a row of another node is set aside.
+# A node that stands still in mid-transaction loses it, and with it the rows.
+LIMITS_OF_WRITERS = {
+    "lock_timeout": "30ms",
+    "statement_timeout": "4s",
+    "idle_in_transaction_session_timeout": "1500ms",
+}
+LIMITS_OF_READERS = {"statement_timeout": "4s", "idle_in_transaction_session_timeout": "10s"}
+LIMITS_OF_LONG_READERS = {"idle_in_transaction_session_timeout": "10s"}
+RUN_AGAIN = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
+TAKEN = psycopg.errors.LockNotAvailable
+TOO_BUSY = (*RUN_AGAIN, TAKEN, psycopg.errors.QueryCanceled)
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 
@@ -54,24 +54,11 @@ def to_psycopg(sql: str) -> str:
     return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
 
 
-def connect(url: str) -> psycopg.Connection[dict[str, Any]]:
-    try:
-        return psycopg.connect(
-            url,
-            autocommit=True,
-            row_factory=dict_row,
-            connect_timeout=CONNECT_SECONDS,
-            application_name="postroom",
-        )
-    except psycopg.Error as error:
-        raise Unavailable("The database does not answer. Try again.", retry_after=5) from error
-
-
 class PostgresTx:
-    __slots__ = ("_connection",)
+    __slots__ = ("_line",)
 
-    def __init__(self, connection: psycopg.Connection[dict[str, Any]]) -> None:
-        self._connection = connection
+    def __init__(self, line: PostgresLine) -> None:
+        self._line = line
 
     def one(self, sql: str, **params: object) -> Row | None:
         return self._execute(to_psycopg(sql), params).fetchone()
@@ -93,16 +80,14 @@ class PostgresTx:
     def words(self) -> PostgresWords:
         return PostgresWords(self)
 
-    def _execute(
-        self, statement: str, params: dict[str, object] | list[object]
-    ) -> psycopg.Cursor[dict[str, Any]]:
+    def _execute(self, statement: str, params: dict[str, object] | list[object]) -> Rows:
         try:
-            return self._connection.execute(statement, params, binary=True)
-        except psycopg.OperationalError as error:
-            if self._connection.closed:
+            return self._line.execute(statement, params, binary=True)
+        except psycopg.Error as error:
+            if self._line.closed:
                 raise Unavailable("The database does not answer. Try again.", retry_after=5) from error
-            raise
-        except psycopg.DataError as error:
+            if not isinstance(error, psycopg.DataError):
+                raise
             given = params.values() if isinstance(params, dict) else params
             if any(isinstance(value, str) and "\0" in value for value in given):
                 raise BadRequest("A NUL character cannot be stored or looked for.") from error
@@ -112,10 +97,10 @@ class PostgresTx:
 class PostgresSession:
     engine = "postgres"
 
-    def __init__(self, url: str, lock_milliseconds: int = WAIT_FOR_EVER) -> None:
-        self._connection = connect(url)
-        self.tx: Tx = PostgresTx(self._connection)
-        self.tx.one("select set_config('lock_timeout', :value, false)", value=f"{lock_milliseconds}ms")
+    def __init__(self, url: str, lines: PostgresLines | None = None, **limits: str) -> None:
+        self._lines = lines or PostgresLines(url)
+        self._line = self._lines.open(**limits)
+        self.tx: Tx = PostgresTx(self._line)
 
     def begin(self) -> None:
         self._frame("begin")
@@ -139,35 +124,53 @@ class PostgresSession:
     def must_run_again(self, error: Exception) -> bool:
         return isinstance(error, RUN_AGAIN)
 
+    def is_taken(self, error: Exception) -> bool:
+        return isinstance(error, TAKEN)
+
+    def wait_at_most(self, milliseconds: int) -> None:
+        self.tx.one("select set_config('lock_timeout', :value, true)", value=f"{milliseconds}ms")
+
     def close(self) -> None:
-        self._connection.close()
+        self._lines.close(self._line)
 
     def _frame(self, statement: LiteralString) -> None:
         try:
-            self._connection.execute(statement)
-        except psycopg.OperationalError as error:
-            self._connection.close()
+            self._line.execute(statement)
+        except psycopg.Error as error:
+            self._line.close()
             raise Unavailable("The database does not answer. Try again.", retry_after=5) from error
 
 
-class Readers:
-    """Threads that read, each on its own connection."""
+async def unless_busy(work: Awaitable[Any]) -> Any:
+    try:
+        return await work
+    except TOO_BUSY as error:
+        raise Unavailable("The database is too busy. Try again.", retry_after=5) from error
 
-    def __init__(self, url: str, threads: int, name: str) -> None:
-        self._url = url
+
+class Readers:
+    """Threads that read, each on its own line."""
+
+    def __init__(self, lines: PostgresLines, threads: int, name: str, patience: float, **limits: str) -> None:
+        self._lines = lines
+        self._limits = limits
+        self._patience = patience
         self._own = threading.local()
-        self._connections: list[psycopg.Connection[dict[str, Any]]] = []
+        self._opened: set[PostgresLine] = set()
         self._threads = pools.Pool(name, threads)
 
     async def run(self, function: Callable[[Tx], Any]) -> Any:
-        return await self._threads.run(self._read, function)
+        return await unless_busy(self._threads.run(self._read, function))
 
     def _read(self, function: Callable[[Tx], Any]) -> Any:
-        """A connection that broke while it was idle is worth one new try: reading twice harms nobody."""
+        """A line that broke while it was idle is worth one new try: reading twice harms nobody."""
+        line = self._line()
         try:
-            return function(PostgresTx(self._connection()))
+            return function(PostgresTx(line))
         except Unavailable:
-            return function(PostgresTx(self._connection()))
+            if not line.closed:
+                raise
+            return function(PostgresTx(self._line()))
 
     async def run_in_snapshot(self, function: Callable[[Tx], Any]) -> Any:
         return await self.run(lambda tx: _in_snapshot(tx, function))
@@ -175,17 +178,24 @@ class Readers:
     async def run_until(self, function: Callable[[Tx], Any], ends: float) -> Any:
         return await self.run(lambda tx: _in_snapshot(tx, lambda tx: _until(tx, function, ends)))
 
-    def _connection(self) -> psycopg.Connection[dict[str, Any]]:
-        connection: psycopg.Connection[dict[str, Any]] | None = getattr(self._own, "connection", None)
-        if connection is None or connection.closed:
-            connection = self._own.connection = connect(self._url)
-            self._connections = [kept for kept in self._connections if not kept.closed] + [connection]
-        return connection
+    def _line(self) -> PostgresLine:
+        line: PostgresLine | None = getattr(self._own, "line", None)
+        if line is None or line.closed:
+            if line is not None:
+                self._close(line)
+            line = self._own.line = self._lines.open(**self._limits)
+            line.patience = self._patience
+            self._opened.add(line)
+        return line
+
+    def _close(self, line: PostgresLine) -> None:
+        self._opened.discard(line)
+        self._lines.close(line)
 
     def close(self) -> None:
         self._threads.close()
-        for connection in self._connections:
-            connection.close()
+        for line in [*self._opened]:
+            self._close(line)
 
 
 def _in_snapshot(tx: Tx, function: Callable[[Tx], Any]) -> Any:
@@ -209,73 +219,19 @@ def _until(tx: Tx, function: Callable[[Tx], Any], ends: float) -> Any:
         raise Overdue from error
 
 
-class BellRelay:
-    """Carries rings between processes. Rings that wait together go as one notification."""
-
-    def __init__(self, url: str, bells: Bells) -> None:
-        self._url = url
-        self._bells = bells
-        self._loop = asyncio.get_running_loop()
-        self._outgoing: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._stopping = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._repeat, args=(self._send,), name="bell-out", daemon=True),
-            threading.Thread(target=self._repeat, args=(self._hear,), name="bell-in", daemon=True),
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def send(self, *bells: str) -> None:
-        for bell in bells:
-            self._outgoing.put(bell)
-
-    async def close(self) -> None:
-        self._stopping.set()
-        self._outgoing.put("closing")  # wakes both threads
-        for thread in self._threads:
-            await pools.ONCE.run(thread.join)
-
-    def _repeat(self, work: Callable[[psycopg.Connection[dict[str, Any]]], None]) -> None:
-        while not self._stopping.is_set():
-            try:
-                with connect(self._url) as connection:
-                    work(connection)
-            except (psycopg.Error, Unavailable):
-                self._stopping.wait(RECONNECT_SECONDS)
-            except Exception:
-                log.get().exception("a carrier of bells failed")
-                self._stopping.wait(RECONNECT_SECONDS)
-
-    def _send(self, connection: psycopg.Connection[dict[str, Any]]) -> None:
-        while not self._stopping.is_set():
-            names = {self._outgoing.get()}
-            while not self._outgoing.empty():
-                names.add(self._outgoing.get())
-            try:
-                connection.execute("select pg_notify(%s, %s)", (BELL_CHANNEL, " ".join(sorted(names))))
-            except psycopg.Error:
-                self.send(*names)  # the next connection carries them
-                raise
-
-    def _hear(self, connection: psycopg.Connection[dict[str, Any]]) -> None:
-        connection.execute(f"listen {BELL_CHANNEL}")
-        self._in_loop(self._bells.ring_all)  # what rang while nobody listened
-        while not self._stopping.is_set():
-            for notice in connection.notifies(timeout=0.5, stop_after=1):  # else it stays to the last moment
-                self._in_loop(functools.partial(self._bells.ring, *notice.payload.split()))
-
-    def _in_loop(self, call: Callable[[], None]) -> None:
-        if not self._stopping.is_set():
-            self._loop.call_soon_threadsafe(call)
-
-
 class PostgresDatabase:
     def __init__(self, url: str) -> None:
         self._bells = Bells()
-        self._relay = BellRelay(url, self._bells)
-        self._readers = Readers(url, READERS, "reader")
-        self._long_readers = Readers(url, LONG_READERS, "long-reader")
-        self._writes = WriteQueue(lambda: PostgresSession(url, BATCH_LOCK_MILLISECONDS), writers=WRITERS)
+        self._lines = PostgresLines(url)
+        self._lines.watch()
+        self._relay = BellRelay(self._lines, self._bells)
+        self._readers = Readers(self._lines, READERS, "reader", HUNG_SECONDS, **LIMITS_OF_READERS)
+        self._long_readers = Readers(
+            self._lines, LONG_READERS, "long-reader", LONG_PATIENCE_SECONDS, **LIMITS_OF_LONG_READERS
+        )
+        self._writes = WriteQueue(
+            lambda: PostgresSession(url, self._lines, **LIMITS_OF_WRITERS), writers=WRITERS
+        )
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         result: T = await self._readers.run_in_snapshot(lambda tx: fn(tx, *args, **kwargs))
@@ -292,11 +248,11 @@ class PostgresDatabase:
         return self._readers.run(lambda tx: fn(tx, *args, **kwargs))
 
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        result: T = await _unless_busy(self._writes.run(lambda tx: fn(tx, *args, **kwargs)))
+        result: T = await unless_busy(self._writes.run(lambda tx: fn(tx, *args, **kwargs)))
         return result
 
     async def write_together(self, fn: Callable[[Tx, list[Item]], list[T]], item: Item) -> T:
-        result: T = await _unless_busy(self._writes.run_together(fn, item))
+        result: T = await unless_busy(self._writes.run_together(fn, item))
         return result
 
     def ring(self, *bells: str) -> None:
@@ -311,13 +267,7 @@ class PostgresDatabase:
         await pools.ONCE.run(self._readers.close)
         await pools.ONCE.run(self._long_readers.close)
         await self._relay.close()
-
-
-async def _unless_busy(writing: Awaitable[Any]) -> Any:
-    try:
-        return await writing
-    except RUN_AGAIN as error:
-        raise Unavailable("The database is too busy. Try again.", retry_after=5) from error
+        await self._lines.stop()
 
 
 async def open_postgres(url: str, now: int) -> PostgresDatabase:
@@ -328,9 +278,9 @@ async def open_postgres(url: str, now: int) -> PostgresDatabase:
 def _migrate(url: str, now: int) -> None:
     try:
         session = PostgresSession(url)
-    except Unavailable as error:
+    except (Unavailable, psycopg.Error) as error:
         raise StorageError(
-            f"POSTROOM_DATABASE_URL: PostgreSQL cannot be reached: {_in_one_line(error.__cause__)}"
+            f"POSTROOM_DATABASE_URL: PostgreSQL cannot be reached: {_in_one_line(error.__cause__ or error)}"
         ) from error
     try:
         _require_unicode(session.tx)

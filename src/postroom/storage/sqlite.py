@@ -126,6 +126,11 @@ class SqliteSession:
     def must_run_again(self, error: Exception) -> bool:
         return False
 
+    def is_taken(self, error: Exception) -> bool:
+        return False  # there is one writer
+
+    def wait_at_most(self, milliseconds: int) -> None: ...
+
     def close(self) -> None:
         self._connection.close()
 

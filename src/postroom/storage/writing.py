@@ -1,0 +1,114 @@
+"""What is handed to a writer, the session it writes by, how a call is run and its callers are answered."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from postroom.storage.database import Tx
+
+
+class WriteSession(Protocol):
+    """A connection that a writer owns, with the statements that frame a transaction."""
+
+    @property
+    def engine(self) -> str:
+        """`sqlite` or `postgres`: the folder of what only that engine can say."""
+        ...
+
+    @property
+    def tx(self) -> Tx: ...
+    def begin(self) -> None: ...
+    def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+    def savepoint(self) -> None: ...
+    def release(self) -> None: ...
+    def undo(self) -> None:
+        """Back to the savepoint. Raises when the whole transaction is gone."""
+        ...
+
+    def must_run_again(self, error: Exception) -> bool: ...
+    def is_taken(self, error: Exception) -> bool:
+        """Whether somebody else held a row for longer than this transaction waits."""
+        ...
+
+    def wait_at_most(self, milliseconds: int) -> None:
+        """For a row, until this transaction ends."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class Write:
+    """An item for a function, which is called once with the items of all jobs that are for it."""
+
+    function: Callable[[Tx, list[Any]], list[Any]]
+    item: Any
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: Exception | None = None
+    ends: float | None = None  # when somebody who is set aside is told that it takes too long
+
+
+class OwnSession:
+    """The session of one thread: kept while it works, replaced when it does not."""
+
+    def __init__(self, connect: Callable[[], WriteSession]) -> None:
+        self._connect = connect
+        self._session: WriteSession | None = None
+
+    def open(self) -> WriteSession:
+        if self._session is None:
+            self._session = self._connect()
+        return self._session
+
+    def abandon(self) -> bool:
+        """Rolls back. A session that cannot even do that is given up; whether it was."""
+        if self._session is None:
+            return False
+        try:
+            self._session.rollback()
+        except Exception:
+            self.close()
+            return True
+        return False
+
+    def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+
+def run_call(tx: Tx, call: Sequence[Write]) -> None:
+    results = call[0].function(tx, [job.item for job in call])
+    for job, result in zip(call, results, strict=True):
+        job.result, job.error = result, None
+
+
+def fail_all(jobs: Sequence[Write], error: Exception) -> None:
+    for job in jobs:
+        job.error = job.error or error
+
+
+def settle(jobs: Sequence[Write]) -> None:
+    """Answers those who wait, each in its own loop."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[Write]] = {}
+    for job in jobs:
+        by_loop.setdefault(job.loop, []).append(job)
+    for loop, of_loop in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_deliver_results, of_loop)
+        except RuntimeError:
+            continue  # the loop has ended: nobody waits for these answers
+
+
+def _deliver_results(jobs: list[Write]) -> None:
+    for job in jobs:
+        if job.future.done():
+            continue
+        if job.error is not None:
+            job.future.set_exception(job.error)
+        else:
+            job.future.set_result(job.result)

@@ -1,0 +1,163 @@
+"""A node that stands still with rows in its hand, and a database that says nothing more."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from postroom.errors import Unavailable
+from postroom.storage import aside, postgres
+from postroom.storage.database import Database, Tx
+from postroom.storage.postgres import open_postgres
+from tests.doubles import START
+from tests.lossy_proxy import lossy_proxy
+
+ROWS = [f"{number:02}" for number in range(40)]
+
+
+def make_counters(tx: Tx) -> None:
+    tx.run("create table counters (name text primary key, number bigint not null)")
+    tx.many("insert into counters (name, number) values :rows", [(name, 0) for name in ROWS])
+
+
+def count(tx: Tx, name: str) -> str:
+    tx.run("update counters set number = number + 1 where name = :name", name=name)
+    return name
+
+
+def count_all(tx: Tx, names: list[str]) -> list[str]:
+    return [count(tx, name) for name in names]
+
+
+def numbers(tx: Tx) -> dict[str, int]:
+    return {row["name"]: row["number"] for row in tx.all("select name, number from counters")}
+
+
+@pytest.fixture
+async def counters(postgres_url: str) -> AsyncIterator[Database]:
+    db = await open_postgres(postgres_url, START)
+    await db.write(make_counters)
+    yield db
+    await db.close()
+
+
+@contextmanager
+def held_row(url: str, name: str, **limits: str) -> Iterator[psycopg.Connection[tuple[str]]]:
+    """As by a node that was stopped in mid-transaction: it says nothing, and does not go either."""
+    with psycopg.connect(url) as other:
+        for setting, value in limits.items():
+            other.execute("select set_config(%s, %s, false)", (setting, value))
+        other.execute("update counters set number = number + 100 where name = %s", (name,))
+        yield other
+
+
+async def test_who_needs_a_row_that_is_held_keeps_nobody_else_waiting(
+    counters: Database, postgres_url: str
+) -> None:
+    with held_row(postgres_url, "07") as other:
+        stuck = [asyncio.create_task(counters.write(count, "07")) for _ in range(10)]
+        for name in ROWS:
+            if name != "07":
+                assert await counters.write(count, name) == name
+        assert not any(task.done() for task in stuck)
+        other.rollback()
+        await asyncio.gather(*stuck)
+    assert await counters.read(numbers) == {name: 10 if name == "07" else 1 for name in ROWS}
+
+
+async def test_of_items_that_are_stored_together_only_those_that_need_the_row_wait(
+    counters: Database, postgres_url: str
+) -> None:
+    with held_row(postgres_url, "07") as other:
+        together = {name: asyncio.create_task(counters.write_together(count_all, name)) for name in ROWS}
+        free = [task for name, task in together.items() if name != "07"]
+        assert await asyncio.gather(*free) == [name for name in ROWS if name != "07"]
+        assert not together["07"].done()
+        other.rollback()
+        assert await together["07"] == "07"
+    assert await counters.read(numbers) == dict.fromkeys(ROWS, 1)
+
+
+async def test_a_node_that_stands_still_in_mid_transaction_loses_the_rows_it_holds(
+    counters: Database, postgres_url: str
+) -> None:
+    with held_row(postgres_url, "07", **postgres.LIMITS_OF_WRITERS) as frozen:
+        await counters.write(count, "07")
+        with pytest.raises(psycopg.errors.IdleInTransactionSessionTimeout):
+            frozen.commit()
+    assert (await counters.read(numbers))["07"] == 1
+
+
+async def test_who_waits_too_long_for_a_row_is_told_so(
+    counters: Database, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aside, "ASIDE_SECONDS", 0.3)
+    with held_row(postgres_url, "07") as other:
+        with pytest.raises(Unavailable, match="Somebody else changes this"):
+            await counters.write(count, "07")
+        other.rollback()
+    assert (await counters.read(numbers))["07"] == 0
+
+
+async def test_a_server_that_stops_answers_those_who_wait_for_a_row(
+    postgres_url: str, counters: Database
+) -> None:
+    node = await open_postgres(postgres_url, START)
+    with held_row(postgres_url, "07"):
+        stuck = [asyncio.create_task(node.write(count, "07")) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        await node.close()
+        outcomes = await asyncio.gather(*stuck, return_exceptions=True)
+    assert all(isinstance(outcome, Unavailable) for outcome in outcomes)
+
+
+async def test_a_database_that_swallows_every_byte_is_unavailable_and_works_again_when_it_answers(
+    postgres_url: str, counters: Database, tmp_path: Path
+) -> None:
+    with lossy_proxy(postgres_url, tmp_path) as (proxy, url):
+        db = await open_postgres(url, START)
+        ear = db.listen("mail")
+        await asyncio.gather(*(db.read(numbers) for _ in range(10)), db.write(count, "01"))
+        proxy.swallow()
+        calls = [
+            *(db.read(numbers) for _ in range(30)),
+            *(db.write(count, "02") for _ in range(10)),
+            db.look_up(numbers),
+        ]
+        async with asyncio.timeout(60):
+            outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [Unavailable] * len(calls)
+        await ear.wait(0)
+        proxy.carry()
+        async with asyncio.timeout(60):
+            assert await until_available(db) == "03"
+            assert (await db.read(numbers))["01"] == 1
+            assert await ear.wait(30)  # whoever listens anew hears every bell once
+        await db.close()
+
+
+async def until_available(db: Database) -> str:
+    while True:
+        try:
+            return await db.write(count, "03")
+        except Unavailable:
+            await asyncio.sleep(0.05)
+
+
+async def test_ten_thousand_bells_at_once_are_heard_by_another_node(
+    postgres_url: str, counters: Database
+) -> None:
+    there = await open_postgres(postgres_url, START)
+    ears = [there.listen(f"events:acc_{number:026}") for number in range(10_000)]
+    assert await ears[0].wait(60)  # who has just connected hears every bell once
+    while await ears[0].wait(0.3):
+        pass
+    for ear in ears:
+        await ear.wait(0)
+    counters.ring(*(f"events:acc_{number:026}" for number in range(10_000)))
+    async with asyncio.timeout(60):
+        assert all([await ear.wait(60) for ear in ears])
+    await there.close()
