@@ -9,7 +9,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_NO_CONFIG := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help run test setup check bench screenshots lock clean
+.PHONY: help run test setup check bench screenshots wheels lock clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -33,13 +33,17 @@ bench: $(VENV)/.dev  ## Measure this checkout and its peers side by side
 screenshots: $(VENV)/.dev  ## Take pictures of the pages into docs/images (needs chromium)
 	@$(BIN)/python -m tests.browser.screenshots $(PAGES)
 
+wheels: $(VENV)/.server  ## Build the wheels of the server and of the client into dist
+	@$(BIN)/python -m hatchling build -t wheel -d "$(CURDIR)/dist"
+	@cd src/postroom_client && "$(CURDIR)/$(BIN)/python" -m hatchling build -t wheel -d "$(CURDIR)/dist"
+
 lock: $(UV)  ## Compile the hashed requirements anew (LOCK_ARGS=--upgrade for newer versions)
 	@sh requirements/lock.sh $(LOCK_ARGS)
 
 clean:  ## Remove what setup made (never the data folder)
 	rm -rf $(VENV) .tools
 
-$(VENV)/.server: requirements/server.txt pyproject.toml requirements/install.sh
+$(VENV)/.server: requirements/server.txt pyproject.toml src/postroom_client/pyproject.toml requirements/install.sh
 	@sh requirements/install.sh server
 	@touch $@
 

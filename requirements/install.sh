@@ -1,5 +1,5 @@
 #!/bin/sh
-# install.sh uv|server|dev: puts uv into .tools, or the locked requirements into .venv.
+# install.sh uv|server|dev: puts uv into .tools, or the locked requirements and this checkout into .venv.
 # uv is quicker; where it cannot run, plain pip reads the same hashed files.
 set -eu
 cd "$(dirname "$0")/.."
@@ -20,12 +20,15 @@ install_uv() {
 install_with_uv() {
     [ -x .venv/bin/python ] || .tools/bin/uv venv --quiet --python "$python" .venv
     .tools/bin/uv pip install --quiet --python .venv/bin/python --require-hashes -r "requirements/$wanted.txt"
-    .tools/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable .
+    .tools/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation \
+        --editable src/postroom_client --editable .
 }
 install_with_pip() {
     [ -x .venv/bin/pip ] || "$python" -m venv --clear .venv
     .venv/bin/pip install --quiet --require-hashes -r "requirements/$wanted.txt"
-    .venv/bin/pip install --quiet --no-deps --no-build-isolation --editable .
+    for project in . src/postroom_client; do  # the client last: the command is its own
+        .venv/bin/pip install --quiet --no-deps --no-build-isolation --editable "$project"
+    done
 }
 
 [ "$wanted" = uv ] || echo "Setting up .venv ($wanted), once ..." >&2

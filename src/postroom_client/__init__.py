@@ -3,12 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    __version__: str
     from postroom_client import errors
     from postroom_client.client import AsyncClient, Client
     from postroom_client.errors import PostroomError
     from postroom_client.exchange import OutgoingFile, Patience
     from postroom_client.signature import verify_signature
+
+__version__ = "0.1.0"
 
 __all__ = [
     "AsyncClient",
@@ -35,10 +36,6 @@ def __getattr__(name: str) -> Any:
     """Loads a name when it is first used: the command line starts without the libraries of the network."""
     import importlib
 
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("postroom")
     if name == "errors":
         return importlib.import_module("postroom_client.errors")
     if name not in _HOME:

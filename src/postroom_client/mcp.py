@@ -1,12 +1,11 @@
 """The MCP server: the tools and what a client must know of them, on stdio or behind a web door."""
 
 from collections.abc import Callable, Collection
-from importlib.metadata import version
 
 from mcp.server import MCPServer
 from mcp.types import ToolAnnotations
 
-from postroom_client import calls
+from postroom_client import __version__, calls
 from postroom_client.client import AsyncClient
 from postroom_client.errors import PostroomError
 from postroom_client.exchange import Patience
@@ -101,7 +100,7 @@ def build(caller_of: Callable[[Ctx], Caller], names: Collection[str] = tuple(ANN
     server = MCPServer(
         "postroom",
         title="Postroom",
-        version=version("postroom"),
+        version=__version__,
         instructions=INSTRUCTIONS,
         log_level="WARNING",
         subscriptions=False,

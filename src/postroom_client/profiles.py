@@ -46,8 +46,10 @@ class Profiles(Struct, rename="camel", frozen=True):
 
 
 def folder() -> Path:
-    import platformdirs
-
+    try:
+        import platformdirs
+    except ModuleNotFoundError:
+        raise InvalidProfile("Profiles need: pip install 'postroom-client[command]'") from None
     return platformdirs.user_config_path("postroom")
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from postroom_client import __version__
 from postroom_client.cli import (
     approvals,
     attachments,
@@ -70,9 +71,7 @@ mcp.add_to(app)
 
 def _show_version(is_asked: bool) -> None:
     if is_asked:
-        from importlib.metadata import version
-
-        print(f"postroom {version('postroom')}")
+        print(f"postroom {__version__}")
         raise typer.Exit
 
 

@@ -10,9 +10,14 @@ def mcp(desk: Desk) -> None:
     """Serve MCP tools on stdin and stdout, for an agent that starts this command."""
     import asyncio
 
-    from postroom_client.errors import Unauthorized
-    from postroom_client.mcp import serve_stdio
+    from postroom_client.errors import PostroomError, Unauthorized
 
+    try:
+        from postroom_client.mcp import serve_stdio
+    except ModuleNotFoundError as error:
+        if error.name not in ("mcp", "pydantic"):
+            raise
+        raise PostroomError("This command needs: pip install 'postroom-client[mcp]'") from None
     if not desk.settings.api_key:
         raise Unauthorized(f"There is no API key for {desk.settings.base_url}.")
     asyncio.run(serve_stdio(desk.settings))

@@ -1,0 +1,190 @@
+"""The two distributions of this repository, as wheels: the client alone is light, the server stands on it."""
+
+import subprocess
+import sys
+import venv
+import zipfile
+from dataclasses import dataclass
+from email.message import Message
+from email.parser import Parser
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import postroom
+import postroom_client
+from tests.client.live import API_KEY, LiveServer
+
+ROOT = Path(__file__).parents[2]
+CLIENT = ROOT / "src" / "postroom_client"
+COMMAND = "from postroom_client.__main__ import main; main()"
+LARGEST_CLIENT_BYTES = 6_000_000
+
+
+@dataclass(frozen=True)
+class Wheel:
+    path: Path
+
+    @cached_property
+    def metadata(self) -> Message:
+        with zipfile.ZipFile(self.path) as archive:
+            [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+            return Parser().parsestr(archive.read(name).decode())
+
+    @property
+    def packages(self) -> set[str]:
+        with zipfile.ZipFile(self.path) as archive:
+            return {name.split("/")[0] for name in archive.namelist() if ".dist-info" not in name}
+
+    @property
+    def requirements(self) -> list[Requirement]:
+        return [Requirement(line) for line in self.metadata.get_all("Requires-Dist", [])]
+
+    def unpack(self, folder: Path) -> None:
+        with zipfile.ZipFile(self.path) as archive:
+            archive.extractall(folder)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A Python of its own, with what was put into it and nothing else."""
+
+    folder: Path
+
+    @classmethod
+    def empty(cls, folder: Path) -> "Machine":
+        venv.create(folder, symlinks=True, with_pip=False)
+        return cls(folder)
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    @property
+    def packages(self) -> Path:
+        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        return self.folder / "lib" / version / "site-packages"
+
+    def take(self, distribution: str) -> None:
+        """What is installed here already, file by file."""
+        for file in metadata.distribution(distribution).files or ():
+            source, target = Path(str(file.locate())), self.packages / str(file)
+            if ".." not in file.parts and source.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.symlink_to(source)
+
+    def run(self, code: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        command = [str(self.python), "-I", "-c", code, *arguments]
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=60)
+
+
+def closure(requirements: list[Requirement]) -> set[str]:
+    """All that these need here, by the metadata of what is installed."""
+    found, left = set[str](), [one for one in requirements if one.marker is None or one.marker.evaluate()]
+    while left:
+        name = canonicalize_name(left.pop().name)
+        if name not in found:
+            found.add(name)
+            needed = [Requirement(line) for line in metadata.distribution(name).requires or ()]
+            left += [one for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
+    return found
+
+
+def build(project: Path, folder: Path) -> Wheel:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=project, check=True, capture_output=True)
+    [path] = folder.glob("*.whl")
+    return Wheel(path)
+
+
+@pytest.fixture(scope="module")
+def client_wheel(tmp_path_factory: pytest.TempPathFactory) -> Wheel:
+    return build(CLIENT, tmp_path_factory.mktemp("client"))
+
+
+@pytest.fixture(scope="module")
+def server_wheel(tmp_path_factory: pytest.TempPathFactory) -> Wheel:
+    return build(ROOT, tmp_path_factory.mktemp("server"))
+
+
+@pytest.fixture(scope="module")
+def light_machine(client_wheel: Wheel, tmp_path_factory: pytest.TempPathFactory) -> Machine:
+    """As after `pip install postroom-client`."""
+    machine = Machine.empty(tmp_path_factory.mktemp("light"))
+    client_wheel.unpack(machine.packages)
+    for name in closure([one for one in client_wheel.requirements if one.marker is None]):
+        machine.take(name)
+    return machine
+
+
+def test_the_client_is_a_wheel_of_one_package_and_three_requirements(client_wheel: Wheel) -> None:
+    plain = {one.name for one in client_wheel.requirements if one.marker is None}
+    assert plain == {"httpx2", "msgspec", "websockets"}
+    assert client_wheel.packages == {"postroom_client"}
+    assert set(client_wheel.metadata.get_all("Provides-Extra", [])) == {"command", "mcp"}
+
+
+def test_the_server_is_a_wheel_that_requires_the_client_of_its_version(server_wheel: Wheel) -> None:
+    [client] = [one for one in server_wheel.requirements if one.name == "postroom-client"]
+    assert str(client.specifier) == f"=={postroom.__version__}" == f"=={postroom_client.__version__}"
+    assert client.extras == {"mcp"}
+    assert server_wheel.packages == {"postroom"}
+
+
+def test_both_distributions_carry_the_same_licence() -> None:
+    assert (CLIENT / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_the_client_alone_is_light(light_machine: Machine) -> None:
+    files = [path for path in light_machine.packages.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files if path.suffix != ".pyc") < LARGEST_CLIENT_BYTES
+    assert len(list(light_machine.packages.glob("*.dist-info"))) < 12
+
+
+def test_the_command_alone_says_what_it_needs(light_machine: Machine) -> None:
+    done = light_machine.run(COMMAND)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "postroom: the command needs more packages: pip install 'postroom-client[command]'\n"
+    )
+
+
+def test_a_profile_without_the_extra_says_what_it_needs(light_machine: Machine) -> None:
+    done = light_machine.run("from postroom_client import Client; Client.from_profile()")
+    assert "InvalidProfile: Profiles need: pip install 'postroom-client[command]'" in done.stderr
+
+
+def test_the_server_is_whole_in_its_wheel(server_wheel: Wheel) -> None:
+    source = ROOT / "src" / "postroom"
+    files = {path.relative_to(source.parent) for path in source.rglob("*") if path.is_file()}
+    with zipfile.ZipFile(server_wheel.path) as archive:
+        packed = {Path(name) for name in archive.namelist() if name.startswith("postroom/")}
+    assert packed == {path for path in files if "__pycache__" not in path.parts}
+
+
+def test_the_installed_client_calls_a_server(light_machine: Machine, live: LiveServer) -> None:
+    done = light_machine.run(CALLS, API_KEY, live.base_url)
+    assert done.returncode == 0, done.stderr
+    version, place, address, heard = done.stdout.splitlines()
+    assert version == postroom_client.__version__
+    assert Path(place).is_relative_to(light_machine.folder)
+    assert address == "light@postroom.localhost"
+    assert heard == "message.received Second"
+
+
+CALLS = """
+import sys, postroom_client
+from postroom_client import Client, verify_signature
+with Client(*sys.argv[1:]) as client:
+    inbox = client.create_inbox("light")
+    client.send(inbox.id, to=inbox.address, subject="First", body="Hello.")
+    first = client.list_events(event_types=["message.received"], wait=20).data[0]
+    client.send(inbox.id, to=inbox.address, subject="Second", body="Hello again.")
+    event = next(client.stream(event_types=["message.received"], last_event_id=first.event_id))
+print(postroom_client.__version__, postroom_client.__file__, inbox.address, sep="\\n")
+print(event.event, event.message.subject)
+"""
