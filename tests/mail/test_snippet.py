@@ -50,6 +50,10 @@ def match_in(found: Snippet) -> str:
         ("Cafe\u0301 e\u0301te\u0301 in Paris", "ete", "e\u0301te\u0301"),
         ("one two three", "three OR two", "two"),
         ("subscription", "sub*", "subscription"),
+        ("two  one\t -- two!", '"one two"', "one -- two"),
+        ("lone one ones", "one", "one"),
+        ("a " + "x" * 100 + " b", "x" * 70, "x" * 100),
+        ("a " + "x" * 80 + " - b", f'"{"x" * 70} b"', "x" * 80 + " - b"),
     ],
 )
 def test_the_first_match_is_marked_in_its_own_words(text: str, q: str, match: str) -> None:

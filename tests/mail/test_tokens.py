@@ -88,9 +88,10 @@ def test_every_character_there_is_gives_safe_tokens() -> None:
 @given(ANY_TEXT)
 def test_each_token_is_located_where_it_is_written(text: str) -> None:
     composed = tokens.compose(text)
-    located = list(tokens.locate(composed))
-    assert [token for token, _, _ in located] == tokens.split(composed) == tokens.split(text)
-    for token, start, end in located:
+    folded = tokens.fold(composed)
+    assert tokens.split(composed) == tokens.split(text)
+    for number, token in enumerate(tokens.split(composed)):
+        start, end = tokens.written(composed, *tokens.span(folded, number, 1))
         assert 0 <= start < end <= len(composed)
         assert token[0] in "".join(tokens.split(composed[start:end]))
 

@@ -3,6 +3,7 @@
 A `tsvector` counts 16,383 places, 256 of one token, in 1 MB. Both are given no more, so they answer alike.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +18,7 @@ MAX_READ_CHARS = 400_000
 MAX_PLACES = 16_381
 LAST_PLACE = 16_383  # of all words behind the places: each is found, but stands beside nothing
 MAX_PLACES_OF_A_TOKEN = 255
+FEW_PLACES = MAX_PLACES_OF_A_TOKEN  # so few cannot hold too many of anything, and are not counted
 MAX_DISTINCT_TOKENS = 30_000
 MAX_DISTINCT_BYTES = 500_000
 # Places for each part; the text of files gets what is left.
@@ -55,9 +57,21 @@ class IndexEntry:
         beginning = self.realm + mark
         words = [beginning + word for word in tokens.split(text)]
         room = max(0, min(limit, MAX_PLACES - len(self.places)))
-        if words and room:
+        if not words:
+            return
+        if not self.counts and len(words) <= min(room, FEW_PLACES - len(self.places)):
+            self.places += (*words, GAP)
+            return
+        if not self.counts:
+            self._count_places()
+        if room:
             self._place(words[:room])
         self.behind.extend([word for word in words[room:] if word not in self.counts and self._take(word, 0)])
+
+    def _count_places(self) -> None:
+        self.counts = dict(Counter(self.places))
+        self.counts.pop(GAP, None)
+        self.distinct_bytes = len("".join(self.counts).encode())
 
     def _place(self, words: list[str]) -> None:
         counts, put = self.counts, self.places.append

@@ -1,10 +1,10 @@
 """Where a found mail matches: the parts that hold a wanted term, and the first place in its own words."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 
 from postroom.mail import tokens
 from postroom.mail.index_entry import MAX_READ_CHARS, Searchable
@@ -25,19 +25,16 @@ class Snippet:
 
 def matched_fields(query: Query, mail: Searchable) -> list[str]:
     """Names of the parts, as Searchable has them, in which a wanted term is found."""
-    parts: Mapping[str, tuple[str, Iterable[str]]] = {
-        "subject": ("subject", [mail.subject]),
-        "sender": ("from", [mail.sender]),
-        "recipients": ("to", mail.recipients),
-        "text": ("", [mail.text]),
-        "filenames": ("", mail.filenames),
-        "file_texts": ("", mail.file_texts),
-    }
-    return [
-        name
-        for name, (field, texts) in parts.items()
-        if (wanted := _wanted(query, field)) and any(_find(wanted, _joined(text)) for text in texts)
+    anywhere = _wanted(query, "")
+    parts: list[tuple[str, list[Term], Iterable[str]]] = [
+        ("subject", _wanted(query, "subject"), (mail.subject,)),
+        ("sender", _wanted(query, "from"), (mail.sender,)),
+        ("recipients", _wanted(query, "to"), mail.recipients),
+        ("text", anywhere, (mail.text,)),
+        ("filenames", anywhere, mail.filenames),
+        ("file_texts", anywhere, mail.file_texts),
     ]
+    return [name for name, wanted, texts in parts if wanted and any(_has(wanted, text) for text in texts)]
 
 
 def holds(query: Query, mail: Searchable) -> bool:
@@ -53,18 +50,16 @@ def _holds(term: Term, mail: Searchable) -> bool:
         "": [mail.text, *mail.filenames, *mail.file_texts],
     }
     looked_in = [part for name, part in parts.items() if term.field in ("", name)]
-    return any(_find([term], _joined(text)) for texts in looked_in for text in texts)
+    return any(_has([term], text) for texts in looked_in for text in texts)
 
 
 def snippet(text: str, query: Query, field: str = "") -> Snippet:
     """The first match of a term that looks in this field and what is around it; else how the text begins."""
     composed = tokens.compose(text[:MAX_READ_CHARS])
-    found = _find(_wanted(query, field), _joined(composed))
+    found = _find(_wanted(query, field), _read(composed))
     if found is None:
         return Snippet(_first_words(composed[: MAX_CHARS * 2].lstrip(), MAX_CHARS))
-    first, count = found
-    places = list(islice(tokens.locate(composed), first, first + count))
-    return _cut(composed, places[0][1], places[-1][2])
+    return _cut(composed, *tokens.written(composed, *found))
 
 
 def _cut(text: str, start: int, end: int) -> Snippet:
@@ -109,13 +104,44 @@ def _wanted(query: Query, field: str) -> list[Term]:
     ]
 
 
+def _has(terms: list[Term], text: str) -> bool:
+    return _find(terms, _read(text)) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A folded text with a space around it, and where spaces do not part all tokens, those between spaces."""
+
+    spaced: str
+    tokens: str | None
+
+
 @lru_cache(maxsize=8)  # a found text is looked in for the match, and again for the piece to show
-def _joined(text: str) -> str:
-    return f" {' '.join(tokens.split(text[:MAX_READ_CHARS]))} "
+def _read(text: str) -> _Read:
+    folded = tokens.fold(text[:MAX_READ_CHARS])
+    spaced = f" {folded} "
+    return _Read(spaced, None if tokens.is_spaced(folded) else f" {' '.join(tokens.split_folded(folded))} ")
 
 
-def _find(terms: list[Term], joined: str) -> tuple[int, int] | None:
-    """The number of the first token of the first match, and how many it has."""
+def _find(terms: list[Term], read: _Read) -> tuple[int, int] | None:
+    """Beginning and end of the first match in the folded text."""
+    if read.tokens is not None:
+        return _find_among_tokens(terms, read.tokens, read.spaced[1:-1])
+    found = [match for term in terms if (match := _pattern(term).search(read.spaced))]
+    if not found:
+        return None
+    first = min(found, key=lambda match: match.start())
+    return first.start(), first.end() - 1  # without the space before it, and counted without that
+
+
+@lru_cache(maxsize=256)
+def _pattern(term: Term) -> re.Pattern[str]:
+    """Of a token that is cut at its longest, the rest stands behind it."""
+    words = [word + ("[^ ]*+" if len(word) == tokens.MAX_TOKEN_CHARS else "") for word in term.tokens]
+    return re.compile(" " + " ++".join(words) + ("[^ ]*+" if term.is_beginning else "(?= )"))
+
+
+def _find_among_tokens(terms: list[Term], joined: str, folded: str) -> tuple[int, int] | None:
     found = [
         (at, len(term.tokens))
         for term in terms
@@ -124,4 +150,4 @@ def _find(terms: list[Term], joined: str) -> tuple[int, int] | None:
     if not found:
         return None
     at, count = min(found)
-    return joined.count(" ", 0, at), count
+    return tokens.span(folded, joined.count(" ", 0, at), count)

@@ -5,8 +5,9 @@ Tokens hold letters, digits and vowel signs alone, so no database splits, folds 
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from operator import add
 
 VERSION = 1  # one more whenever the same text would give other tokens: the index is then made anew
@@ -44,8 +45,11 @@ def split(text: str) -> list[str]:
 
     So every character of such a run begins just one token, and one character is found as a beginning.
     """
-    folded = _fold(text)
-    if folded.isascii() or not _PAIRED_CHARACTER.search(folded):
+    return split_folded(fold(text))
+
+
+def split_folded(folded: str) -> list[str]:
+    if is_spaced(folded):
         return [word[:MAX_TOKEN_CHARS] for word in folded.split()]
     return [token for run in _RUN.findall(folded) for token in _tokens_of(run)]
 
@@ -66,15 +70,25 @@ def compose(text: str) -> str:
     return _WRITTEN_APART.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
 
 
-def locate(composed: str) -> Iterator[tuple[str, int, int]]:
-    """Each token of a composed text with its beginning and end there."""
-    folded = _fold(composed)
-    origin = [*_origins(composed), len(composed)]
-    for token, start, end in _spans(folded):
-        yield token, origin[start], max(origin[end - 1] + 1, origin[end])  # with the accents at its end
+def span(folded: str, first: int, count: int) -> tuple[int, int]:
+    """Where so many tokens stand in a folded text, from the beginning of the first to the end of the last."""
+    places = list(islice(_spans(folded), first, first + count))
+    return places[0][1], places[-1][2]
 
 
-def _fold(text: str) -> str:
+def written(composed: str, start: int, end: int) -> tuple[int, int]:
+    """Of places in the folded text those in the composed text itself, with the accents at the end."""
+    origin = _origins(composed)
+    behind = origin[end] if end < len(origin) else len(composed)
+    return origin[start], max(origin[end - 1] + 1, behind)
+
+
+def is_spaced(folded: str) -> bool:
+    """Whether spaces alone part its tokens."""
+    return folded.isascii() or not _PAIRED_CHARACTER.search(folded)
+
+
+def fold(text: str) -> str:
     """Every character by itself, in linear time: normalising a text sorts its runs of marks, slowly."""
     if text.isascii():
         return text.translate(_ASCII)
@@ -126,9 +140,11 @@ def _tokens_of(run: str) -> list[str]:
     return [run[:MAX_TOKEN_CHARS]]
 
 
-def _origins(composed: str) -> "list[int] | range":
+def _origins(composed: str) -> Sequence[int]:
     """For each character of the folded text, the place of the one it comes from."""
     if composed.isascii():
         return range(len(composed))
     length = {character: len(_fold_character(character)) for character in set(composed)}
+    if set(length.values()) == {1}:
+        return range(len(composed))
     return [at for at, character in enumerate(composed) for _ in range(length[character])]

@@ -73,6 +73,7 @@ class Batch:
     entries: dict[str, IndexEntry | None]
     new_pods: dict[str, str]  # pods of mail that could not be read yet, with their accounts
     cursor: str | None = None
+    passed: int = 0  # of the earlier mail, with what needed no new entry
 
     @property
     def is_of_earlier_mail(self) -> bool:
@@ -131,7 +132,7 @@ def _one_by_one(batch: Batch) -> Iterator[Batch]:
     turns = dict(batch.turns)
     for message_id, entry in sorted(batch.entries.items(), reverse=batch.is_of_earlier_mail):
         own_turns = [(message_id, turns[message_id])] if message_id in turns else []
-        yield Batch(own_turns, {message_id: entry}, {}, message_id if batch.is_of_earlier_mail else None)
+        yield Batch(own_turns, {message_id: entry}, {}, message_id if batch.is_of_earlier_mail else None, 1)
 
 
 def _without_words(part: Batch) -> Batch:
@@ -172,8 +173,17 @@ def prepare(tx: Tx) -> Batch | None:
         cursor=state["cursor"],
         limit=BATCH,
     )
-    entries, new_pods = _make_entries(tx, [row["id"] for row in earlier])
-    return Batch([], entries, new_pods, cursor=min(entries, default=""))
+    return _prepare_earlier(tx, [row["id"] for row in earlier])
+
+
+def _prepare_earlier(tx: Tx, message_ids: Sequence[str]) -> Batch:
+    """Newest first. What came while this goes on is in the index already."""
+    known = _find_documents(tx, message_ids)
+    wanted = [message_id for message_id in message_ids if not _is_current(known, message_id)]
+    entries, new_pods = _make_entries(tx, wanted)
+    cursor = min(message_ids, default="") if len(entries) == len(wanted) else min(entries, default="")
+    passed = sum(message_id >= cursor for message_id in message_ids)
+    return Batch([], entries, new_pods, cursor, passed)
 
 
 def _make_entries(tx: Tx, message_ids: Sequence[str]) -> tuple[dict[str, IndexEntry | None], dict[str, str]]:
@@ -334,7 +344,7 @@ def _note_done(tx: Tx, batch: Batch) -> None:
             "update search_state set cursor = :cursor, earlier_done = earlier_done + :count"
             " where name = 'index'",
             cursor=batch.cursor,
-            count=len(batch.entries),
+            count=batch.passed,
         )
 
 
