@@ -54,7 +54,7 @@ ROOMS: dict[str, list[str]] = {
             "raw_mails",
             "drafts",
         ),
-        *("labels", "indexing", "search"),
+        *("labels", "indexing", "search_filters", "search"),
     ],
     "queue": ["schedule", "duties", "suppressions", "idempotency", "deliveries", "outlook", "work"],
     "events": ["kinds", "payload", "events", "webhooks", "webhook_log", "announce"],

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from postroom.storage.bells import BellEar
-from postroom.storage.database import Database, Row, Tx, Values, in_parts
+from postroom.storage.database import Database, Row, Tx, Values, WordIndex, in_parts
 from postroom.storage.postgres import PostgresTx
+from postroom.storage.postgres_words import PostgresWords
 from postroom.storage.sqlite import SqliteTx
+from postroom.storage.sqlite_words import SqliteWords
 
 COUNTED_STEPS = 50
 
@@ -19,9 +21,11 @@ class Work:
     """By statement, the most it has done: steps of SQLite's machine, or rows that PostgreSQL looked at."""
 
     of: dict[str, int] = field(default_factory=dict)
+    total: int = 0
 
     def note(self, sql: str, amount: int) -> None:
         self.of[sql] = max(self.of.get(sql, 0), amount)
+        self.total += amount
 
 
 class WatchedTx:
@@ -48,6 +52,10 @@ class WatchedTx:
             return self._tx.many(sql, rows)
         with self._watch(sql, {}):
             return self._tx.many(sql, rows)
+
+    @property
+    def words(self) -> WordIndex:
+        return PostgresWords(self) if isinstance(self._tx, PostgresTx) else SqliteWords(self)
 
     @contextmanager
     def _watch(self, sql: str, params: dict[str, object]) -> Iterator[None]:
@@ -98,7 +106,7 @@ class WatchedDatabase:
         return await self._db.read(lambda tx: fn(WatchedTx(tx, self._work), *args, **kwargs))
 
     async def read_long(self, fn: Callable[..., Any], seconds: float, *args: Any, **kwargs: Any) -> Any:
-        return await self._db.read_long(fn, seconds, *args, **kwargs)
+        return await self._db.read_long(lambda tx: fn(WatchedTx(tx, self._work), *args, **kwargs), seconds)
 
     def look_up(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Awaitable[Any]:
         return self.read(fn, *args, **kwargs)

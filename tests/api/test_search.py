@@ -8,6 +8,7 @@ import pytest
 
 from postroom.mailbox import indexing
 from postroom.storage.database import Tx
+from postroom.web.api import search
 from tests.conftest import Server
 
 
@@ -163,6 +164,21 @@ async def test_hostile_questions_are_answered_or_refused(server: Server, q: str)
     await server.new_inbox("sales")
     answer = await server.api.get("/v1/search", params={"q": q})
     assert answer.status_code in (200, 400), answer.text
+
+
+async def test_a_search_that_takes_too_long_says_what_to_narrow(
+    server: Server, inboxes: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await server.deliver(letter("Invoice March", "The invoice."), "sales")
+    await settled(server)
+    monkeypatch.setattr(search, "SECONDS", 1e-9)
+    answer = await server.api.get("/v1/search", params={"q": "nothing"})
+    assert (answer.status_code, answer.json()["error"]) == (503, "unavailable")
+    assert int(answer.headers["Retry-After"]) >= 1
+    for advice in ("an inbox", "a longer word", "after:", "before:"):
+        assert advice in answer.json()["message"]
+    monkeypatch.undo()
+    assert await find(server, "invoice") == ["Invoice March"]
 
 
 async def test_a_wrong_cursor_is_refused(server: Server) -> None:

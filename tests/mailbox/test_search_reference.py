@@ -1,13 +1,25 @@
 """Through the server's own functions, both databases give the answers of a slow reading."""
 
 import random
+from collections.abc import Callable
+from dataclasses import dataclass
 
+import pytest
 from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.mail.query import InvalidQuery, parse
-from postroom.mailbox import attachments, documents, indexing, messages, search, threads
+from postroom.mailbox import (
+    attachments,
+    documents,
+    indexing,
+    labels,
+    messages,
+    search,
+    search_filters,
+    threads,
+)
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
@@ -60,10 +72,17 @@ def store(tx: Tx, inbox: Inbox, chance: random.Random) -> documents.Document:
     return written
 
 
-def find(tx: Tx, inbox: Inbox, q: str) -> list[str]:
+def find(tx: Tx, inbox: Inbox, q: str, limit: int = MAILS) -> list[str]:
+    """Of all pages."""
     asked = search.ask(tx, Reach(inbox.account_id), parse(q), DOMAIN)
-    page = search.find(tx, asked, None, MAILS, Links("", b"", 0), lambda: False)
-    return [documents.decode(found.message).id for found in page.found]
+    found: list[str] = []
+    cursor = None
+    while True:
+        page = search.find(tx, asked, cursor, limit, Links("", b"", 0), lambda: False)
+        found += [documents.decode(each.message).id for each in page.found]
+        if page.next is None:
+            return found
+        cursor = page.next
 
 
 async def test_random_questions_find_what_a_slow_reading_finds(db: Database) -> None:
@@ -86,3 +105,70 @@ async def test_random_questions_find_what_a_slow_reading_finds(db: Database) -> 
         found_any += bool(wanted)
     assert answered > QUESTIONS // 2
     assert found_any > QUESTIONS // 5
+
+
+DAY = 86_400_000
+FILTERS: dict[str, Callable[["State"], bool]] = {
+    "is:unread": lambda state: not state.is_read,
+    "label:Blue": lambda state: "blue" in state.labels,
+    "label:red": lambda state: "red" in state.labels,
+    "before:2026-11-01": lambda state: state.created_at < BOUND,
+    "after:2026-11-01": lambda state: state.created_at >= BOUND,
+    "after:1815-06-18": lambda state: True,
+    "has:attachment": lambda state: True,
+    "is:sent": lambda state: False,
+}
+BOUND = 1_793_491_200_000  # 2026-11-01
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    created_at: int
+    is_read: bool
+    labels: set[str]
+
+
+def change(tx: Tx, inbox: Inbox, written: documents.Document, chance: random.Random) -> State:
+    """Some threads get labels, some are read, and each message is of a day of its own."""
+    state = State(
+        BOUND + chance.randint(-40, 40) * DAY + chance.choice([0, DAY - 1]),
+        chance.random() < 0.5,
+        {label for label in ("blue", "red") if chance.random() < 0.4},
+    )
+    tx.run(
+        "update messages set created_at = :created_at where id = :id",
+        id=written.id,
+        created_at=state.created_at,
+    )
+    tx.run("update threads set is_read = :flag where id = :id", id=written.thread_id, flag=int(state.is_read))
+    labels.change(tx, threads.get(tx, Reach(inbox.account_id), written.thread_id), sorted(state.labels), [])
+    return state
+
+
+@pytest.mark.parametrize("few", [search_filters.FEW, 4], ids=["from the threads", "from the words"])
+async def test_random_filters_find_what_a_slow_reading_finds(
+    db: Database, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_filters, "FEW", few)
+    chance = random.Random(16)
+    inbox = await new_inbox(db)
+    stored = [await db.write(store, inbox, chance) for _ in range(40)]
+    states = {each.id: await db.write(change, inbox, each, chance) for each in stored}
+    await index(db)
+    files = await db.read(attachments.list_of_messages, [each.id for each in stored])
+    mails = [(each.id, indexing.to_searchable(each, files[each.id])) for each in stored]
+    for _ in range(80):
+        sought = {
+            name: chance.random() < 0.7 for name in chance.sample(sorted(FILTERS), chance.randint(1, 2))
+        }
+        joint = chance.choice([" ", " OR "])
+        written = joint.join(("" if is_wanted else "-") + name for name, is_wanted in sought.items())
+        word = chance.choice(["", "", chance.choice(WORDS)[:1] + "*"])
+        joined = all if joint == " " else any
+        wanted = [
+            message_id
+            for message_id, mail in mails
+            if joined(FILTERS[name](states[message_id]) == is_wanted for name, is_wanted in sought.items())
+            and (not word or matches(parse(word), mail))
+        ][::-1]
+        assert await db.read(find, inbox, f"{word} {written}", 7) == wanted, f"{word} {written}"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from postroom.errors import Unavailable
-from postroom.storage.database import Database, Row, Tx
+from postroom.storage.database import Database, Overdue, Row, Tx
 
 
 def make_table(tx: Tx) -> None:
@@ -133,6 +133,30 @@ async def test_percent_signs_colons_and_quotes_in_values_and_sql_are_taken_as_th
     await notes.write(add, "100% :name 'x' ::text")
     found = await notes.read(lambda tx: tx.all("select name from notes where name like '100%'"))
     assert [row["name"] for row in found] == ["100% :name 'x' ::text"]
+
+
+def count_for_hours(tx: Tx) -> Row | None:
+    return tx.one(
+        "with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 1000000000000)"
+        " select count(*) as total from numbers"
+    )
+
+
+async def test_a_long_read_is_stopped_within_its_statement_and_the_next_one_is_answered(
+    notes: Database, database_url: str
+) -> None:
+    await notes.write(add, "a")
+    for _ in range(3):  # more than there are threads for long reads
+        with pytest.raises(Overdue):
+            await notes.read_long(count_for_hours, 0.05)
+    assert await notes.read_long(names, 60) == ["a"]
+    if database_url:
+        still_running = (
+            "select count(*) as total from pg_stat_activity where query like 'with recursive numbers%'"
+        )
+        row = await notes.read(lambda tx: tx.one(f"{still_running} and state = 'active'"))
+        assert row is not None
+        assert row["total"] == 0
 
 
 async def test_a_cancelled_caller_leaves_the_writer_working(notes: Database) -> None:

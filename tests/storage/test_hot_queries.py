@@ -1,17 +1,26 @@
 """No query walks a table: each runs beside thousands of rows that are not meant, and its work is counted."""
 
 import dataclasses
+import json
 import uuid
 from collections.abc import AsyncIterator, Awaitable
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from postroom.accounts import keys
+from postroom.accounts.reach import Reach
 from postroom.events import kinds
 from postroom.inward import examine
 from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
+from postroom.mail import days, index_entry
+from postroom.mail.index_entry import Searchable
+from postroom.mail.query import parse
+from postroom.mailbox import inboxes, indexing, search
+from postroom.mailbox.documents import encode
+from postroom.mailbox.message_json import Links
 from postroom.outward import deliver_mail
 from postroom.outward.courier import DeliveryError, Receipt, WebhookAnswer
 from postroom.queue import deliveries, duties
@@ -21,7 +30,7 @@ from postroom.storage.database import Tx
 from postroom.web.door import Door
 from postroom.web.streams.stream import Streams
 from tests.conftest import Server
-from tests.filled_inbox import NUMBERS
+from tests.filled_inbox import NUMBERS, document
 from tests.watched_database import WatchedDatabase, Work
 
 ROWS = 3_000
@@ -279,3 +288,70 @@ async def test_mail_in_walks_no_table(
     await watched.db.read(keys.find_valid, [f"key_{'0' * 32}"], server.clock.now())
     assert await watched.db.write(duties.take, "a test", "me", server.clock.now() + 1, server.clock.now())
     require_short(work, database_url)
+
+
+OLD = 1_577_750_400_000  # the last day of 2019
+UNREAD, LABELLED, OF_THAT_DAY = (f"msg_{ROWS - place}" for place in range(3))
+
+
+def index_crowd(tx: Tx, reach: Reach, address: str, now: int) -> None:
+    """All have one word in common; the last three, far behind the others, can be told by something else."""
+    inbox = inboxes.get(tx, reach, str(reach.inbox_id))
+    tx.run(
+        "update threads set account_id = :account, pod_id = :pod where inbox_id = :inbox",
+        account=inbox.account_id,
+        pod=inbox.pod_id,
+        inbox=inbox.id,
+    )
+    for message_id in (UNREAD, LABELLED, OF_THAT_DAY):
+        written = encode(replace(document(inbox.id, address), id=message_id))
+        tx.run("update messages set document = :document where id = :id", document=written, id=message_id)
+    tx.run("update messages set created_at = :old where id = :id", old=OLD, id=OF_THAT_DAY)
+    tx.run("update threads set is_read = 0 where id = :id", id=UNREAD.replace("msg", "thr"))
+    tx.run(
+        "insert into labels (thread_id, label, shown, account_id, pod_id, inbox_id, last_message_at)"
+        " select id, 'urgent', 'urgent', account_id, pod_id, inbox_id, last_message_at from threads"
+        " where id = :id",
+        id=LABELLED.replace("msg", "thr"),
+    )
+    indexing.add_realms(tx, {inbox.pod_id: inbox.account_id})
+    row = tx.one("select number from search_realms where pod_id = :pod_id", pod_id=inbox.pod_id)
+    assert row is not None
+    entries = []
+    for number in range(1, ROWS + 1):
+        moment = OLD if f"msg_{number}" == OF_THAT_DAY else now - number
+        scopes = [indexing.inbox_scope(inbox.id), *days.words_of(moment)]
+        mail = Searchable(subject="Words", sender="", recipients=[], text="")
+        entries.append((ROWS - number, index_entry.of_mail(mail, indexing.realm_of(row["number"]), scopes)))
+    tx.words.put_all(entries)
+    tx.run(
+        f"insert into search_documents (doc, message_id, version) {NUMBERS}"
+        " select :count - n, 'msg_' || n, 2 from numbers",
+        count=ROWS,
+    )
+    tx.run("analyze")
+
+
+def find_ids(tx: Tx, reach: Reach, q: str) -> list[str]:
+    question = search.ask(tx, reach, parse(q), "postroom.localhost")
+    page = search.find(tx, question, None, 20, Links("", b"", 0), lambda: False)
+    return [json.loads(found.message)["id"] for found in page.found]
+
+
+async def test_a_search_by_label_state_or_day_goes_to_the_few_that_have_it(
+    server: Server, watched: Resources, work: Work, database_url: str
+) -> None:
+    account_id = (await server.api.get("/v1/me")).json()["accountId"]
+    hello = (await server.api.get("/v1/inboxes?limit=100")).json()["data"][0]
+    whole, own = Reach(account_id), Reach(account_id, hello["podId"], hello["id"])
+    await server.resources.db.write(index_crowd, own, hello["address"], server.clock.now())
+    for filters, wanted in {
+        "is:unread": UNREAD,
+        "label:Urgent": LABELLED,
+        "before:2020-01-01": OF_THAT_DAY,
+        "after:2019-12-31 before:2020-01-01": OF_THAT_DAY,
+    }.items():
+        for reach in (whole, own):
+            work.total = 0
+            assert await watched.db.read_long(find_ids, 60, reach, f"words {filters}") == [wanted]
+            assert 0 < work.total < (MOST_ROWS if database_url else MOST_STEPS), (filters, work.of)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import islice
 from operator import add
 
-VERSION = 1  # one more whenever the same text would give other tokens: the index is then made anew
+VERSION = 2  # one more whenever the same mail would give other tokens: the index is then made anew
 MAX_TOKEN_CHARS = 64
 
 # Scripts that are written without spaces, or join endings to words: Thai, Lao, Burmese, Hangul, Khmer, kana,

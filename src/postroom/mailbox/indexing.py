@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from postroom import ids, log
 from postroom.clock import SECOND
 from postroom.errors import Unavailable
-from postroom.mail import index_entry, tokens
+from postroom.mail import days, index_entry, tokens
 from postroom.mail.index_entry import IndexEntry, Searchable
 from postroom.mailbox import attachments, documents, messages
 from postroom.mailbox.attachments import Attachment
@@ -226,7 +226,8 @@ def _read(tx: Tx, message: Message) -> Searchable:
 def _scopes(row: Row) -> list[str]:
     marks = {HAS_FILES: row["has_attachments"], SENT: row["direction"] == OUTBOUND}
     marks[BLOCKED] = row["direction"] == "blocked"
-    return [inbox_scope(row["inbox_id"]), *(mark for mark, holds in marks.items() if holds)]
+    flags = [mark for mark, holds in marks.items() if holds]
+    return [inbox_scope(row["inbox_id"]), *flags, *days.words_of(row["created_at"])]
 
 
 def _hold(tx: Tx, holder: str, now: int) -> Row | None:
@@ -346,6 +347,12 @@ def _note_done(tx: Tx, batch: Batch) -> None:
             cursor=batch.cursor,
             count=batch.passed,
         )
+
+
+def is_whole(tx: Tx) -> bool:
+    """Whether all there is was indexed as it is now, but for what has just come."""
+    state = _state(tx)
+    return state["version"] == tokens.VERSION and not state["cursor"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Search: a question within reach to the messages that answer it, newest first, in pages."""
 
-import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from postroom import ids
@@ -9,11 +8,17 @@ from postroom.accounts.reach import Reach
 from postroom.errors import BadRequest
 from postroom.mail import query as grammar
 from postroom.mail import snippet
-from postroom.mail.address import mailbox_of
 from postroom.mail.index_entry import Searchable
-from postroom.mail.query import Condition, InvalidQuery, Query, Term
-from postroom.mailbox import attachments, documents, inboxes, indexing, labels, message_json, messages
-from postroom.mailbox.inboxes import Inbox
+from postroom.mail.query import InvalidQuery, Query, Term
+from postroom.mailbox import (
+    attachments,
+    documents,
+    inboxes,
+    indexing,
+    message_json,
+    messages,
+    search_filters,
+)
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import Message
 from postroom.storage.database import Overdue, Row, Tx, one_of
@@ -24,23 +29,6 @@ FIRST_CHUNK, LARGEST_CHUNK = 128, 2_048
 REALMS_TOGETHER = 16
 HIGHEST_DOC = 2**62
 ROWS_TOGETHER = 256
-NOWHERE = "nowhere"  # a scope that no mail is in
-INDEXED: dict[tuple[str, str | int], str] = {
-    ("has", "attachment"): indexing.HAS_FILES,
-    ("is", "sent"): indexing.SENT,
-    ("is", "blocked"): indexing.BLOCKED,
-}
-CONDITIONS: dict[str | int, str] = {
-    "label": "exists (select 1 from labels where labels.thread_id = messages.thread_id and label = :value)",
-    "in": "inboxes.address = :value or"
-    " substr(inboxes.address, 1, length(cast(:value as text)) + 1) = cast(:value as text) || '@'",
-    "has": "messages.has_attachments = 1",
-    "unread": "exists (select 1 from threads where threads.id = messages.thread_id and is_read = 0)",
-    "sent": "messages.direction = 'outbound'",
-    "blocked": "messages.direction = 'blocked'",
-    "before": "messages.created_at < :value",
-    "after": "messages.created_at >= :value",
-}
 # What `matched` calls the parts of a mail, and where a piece is shown from if it matches: the first of these.
 SHOWN_PARTS = {
     "text": "text",
@@ -88,54 +76,14 @@ def ask(tx: Tx, reach: Reach, asked: Query, service_domain: str) -> Question:
         terms.append((Term((indexing.inbox_scope(reach.inbox_id),), "scope"),))
     if not any(each.value == "blocked" and not each.is_negated for group in asked.filters for each in group):
         terms.append((Term((indexing.BLOCKED,), "scope", is_negated=True),))
+    has_days = indexing.is_whole(tx)
     left = []
     for group in asked.filters:
-        if _is_in_index(group):
-            terms += _to_terms(tx, reach, group, service_domain)
+        if search_filters.is_in_index(group, has_days):
+            terms += search_filters.to_terms(tx, reach, group, service_domain)
         else:
             left.append(group)
     return Question(reach, Query((*terms, *asked.terms), tuple(left)), _realms(tx, reach), asked)
-
-
-def _is_in_index(group: tuple[Condition, ...]) -> bool:
-    """Alone each of these is; beside others, what is not in an inbox of a name is not a term."""
-    return all(
-        (each.name, each.value) in INDEXED or (each.name == "in" and (len(group) == 1 or not each.is_negated))
-        for each in group
-    )
-
-
-def _to_terms(
-    tx: Tx, reach: Reach, group: tuple[Condition, ...], service_domain: str
-) -> list[tuple[Term, ...]]:
-    """Of several inboxes of a name, any will do; where it is not wanted, none may be."""
-    terms = [
-        Term((scope,), "scope", is_negated=each.is_negated)
-        for each in group
-        for scope in _scopes(tx, reach, each, service_domain)
-    ]
-    return [(term,) for term in terms] if len(group) == 1 and group[0].is_negated else [tuple(terms)]
-
-
-def _scopes(tx: Tx, reach: Reach, filter_: Condition, service_domain: str) -> list[str]:
-    if filter_.name != "in":
-        return [INDEXED[filter_.name, filter_.value]]
-    found = find_inboxes(tx, reach, str(filter_.value), service_domain)
-    return [indexing.inbox_scope(inbox_id) for inbox_id in found] or [NOWHERE]
-
-
-def find_inboxes(tx: Tx, reach: Reach, name: str, service_domain: str) -> list[str]:
-    """Inboxes within reach with this address, or with this name at any domain of the account."""
-    mailbox = mailbox_of(name if "@" in name else f"{name}@{service_domain}")
-    rows = tx.all(
-        "select * from inboxes where address = :mailbox or address in"
-        " (select cast(:name as text) || '@' || name from domains"
-        " where account_id = :account_id and verified_at is not null)",
-        mailbox=mailbox,
-        name=name.lower(),
-        account_id=reach.account_id,
-    )
-    return [row["id"] for row in rows if inboxes.is_within(Inbox.from_row(row), reach)]
 
 
 def _realms(tx: Tx, reach: Reach) -> list[str]:
@@ -183,30 +131,56 @@ def _position(tx: Tx, cursor: str | None) -> int:
 def _find_rows(tx: Tx, question: Question, below: int, limit: int, is_over: Callable[[], bool]) -> list[Row]:
     """One more than the limit, if there is one. Many may match the words and few the filters."""
     found: list[Row] = []
-    chunk = max(FIRST_CHUNK, limit + 1) if question.query.filters else limit + 1
-    while len(found) <= limit:
-        docs = _find_docs(tx, question, below, chunk)
+    for docs in _find_parts(tx, question, below, limit):
         found += _passing(tx, question, docs)
-        if len(docs) < chunk or (found and is_over()):
+        if len(found) > limit or (found and is_over()):
             break
         if is_over():
             raise Overdue
-        below, chunk = docs[-1], min(chunk * 2, LARGEST_CHUNK)
     return found[: limit + 1]
 
 
+def _find_parts(tx: Tx, question: Question, below: int, limit: int) -> Iterator[list[int]]:
+    """Entries that have the words, highest first, in parts."""
+    few = search_filters.find_few(tx, question.reach, question.query.filters)
+    if few is None:
+        yield from _walk(tx, question, below, limit)
+        return
+    few = [doc for doc in few if doc < below]
+    for start in range(0, len(few), ROWS_TOGETHER):
+        yield _find_among(tx, question, few[start : start + ROWS_TOGETHER])
+
+
+def _walk(tx: Tx, question: Question, below: int, limit: int) -> Iterator[list[int]]:
+    chunk = max(FIRST_CHUNK, limit + 1) if question.query.filters else limit + 1
+    while True:
+        docs = _find_docs(tx, question, below, chunk)
+        yield docs
+        if len(docs) < chunk:
+            return
+        below, chunk = docs[-1], min(chunk * 2, LARGEST_CHUNK)
+
+
 def _find_docs(tx: Tx, question: Question, below: int, count: int) -> list[int]:
+    return _in_realms(question, lambda realms: tx.words.find(question.query, realms, below, count))[:count]
+
+
+def _find_among(tx: Tx, question: Question, docs: Sequence[int]) -> list[int]:
+    return _in_realms(question, lambda realms: tx.words.find_among(question.query, realms, docs))
+
+
+def _in_realms(question: Question, find_in: Callable[[Sequence[str]], list[int]]) -> list[int]:
     """An account of many pods is looked through some pods at a time."""
     realms = question.realms
     groups = [realms[start : start + REALMS_TOGETHER] for start in range(0, len(realms), REALMS_TOGETHER)]
-    docs = [doc for group in groups for doc in tx.words.find(question.query, group, below, count)]
-    return docs if len(groups) == 1 else heapq.nlargest(count, docs)
+    docs = [doc for group in groups for doc in find_in(group)]
+    return docs if len(groups) == 1 else sorted(docs, reverse=True)
 
 
 def _passing(tx: Tx, question: Question, docs: Sequence[int]) -> list[Row]:
     """Rows of `doc` and `message_id`: within reach, still there, and as the filters want them."""
     passing: list[Row] = []
-    condition, params = _conditions(question.query.filters)
+    condition, params = search_filters.conditions(question.query.filters)
     for start in range(0, len(docs), ROWS_TOGETHER):
         is_wanted, wanted = one_of("doc", docs[start : start + ROWS_TOGETHER])
         passing += tx.all(
@@ -220,30 +194,9 @@ def _passing(tx: Tx, question: Question, docs: Sequence[int]) -> list[Row]:
     return [row for row in passing if reach.covers(row["account_id"], row["pod_id"], row["inbox_id"])]
 
 
-def _conditions(groups: Sequence[tuple[Condition, ...]]) -> tuple[str, dict[str, object]]:
-    """SQL over `messages` and `inboxes` by which each group of filters holds, and its parameters."""
-    sql, params = "", dict[str, object]()
-    for group in groups:
-        parts = []
-        for each in group:
-            name = f"filter_{len(params)}"
-            condition = CONDITIONS[each.value if each.name == "is" else each.name]
-            parts.append(f"{'not ' if each.is_negated else ''}({condition.replace(':value', f':{name}')})")
-            if ":value" in condition:
-                params[name] = _comparable(each)
-        sql += f" and ({' or '.join(parts)})"
-    return sql, params
-
-
-def _comparable(filter_: Condition) -> str | int:
-    if filter_.name == "label":
-        return labels.fold(str(filter_.value))
-    return filter_.value if isinstance(filter_.value, int) else filter_.value.lower()
-
-
 def answers(tx: Tx, asked: Query, message: Message) -> bool:
     """Whether one message answers a question, read without the index: it may be too new for that."""
-    condition, params = _conditions(asked.filters)
+    condition, params = search_filters.conditions(asked.filters)
     is_passing = tx.one(
         "select 1 as found from messages join inboxes on inboxes.id = messages.inbox_id"
         f" where messages.id = :id{condition}",

@@ -32,6 +32,10 @@ class WordIndex(Protocol):
         """The highest documents below that number, in any of the realms, highest first."""
         ...
 
+    def find_among(self, query: Query, realms: Sequence[str], docs: Sequence[int]) -> list[int]:
+        """Those of some documents that match, highest first."""
+        ...
+
 
 class Tx(Protocol):
     """One transaction. SQL is the subset that SQLite and PostgreSQL share, with :name parameters."""

@@ -48,6 +48,15 @@ class PostgresWords:
                 break
         return found
 
+    def find_among(self, query: Query, realms: Sequence[str], docs: Sequence[int]) -> list[int]:
+        rows = self._tx.all(
+            "with few as materialized (select doc, words from search_words where doc = any(:docs))"
+            " select doc from few where words @@ cast(:expression as tsquery) order by doc desc",
+            docs=list(docs),
+            expression=match_expression.to_tsquery(query, realms),
+        )
+        return [row["doc"] for row in rows]
+
     def _lowest(self) -> int:
         row = self._tx.one("select min(doc) as doc from search_words")
         return 0 if row is None or row["doc"] is None else int(row["doc"])

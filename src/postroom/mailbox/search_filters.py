@@ -1,0 +1,146 @@
+"""Filters of a search: as words of the index, as conditions on rows, or as the few messages they leave.
+
+What never changes of a message is a word of the index. What changes with its thread is not: where few
+messages are of such threads, these are looked through, and where many are, the next match is near.
+"""
+
+from collections.abc import Sequence
+
+from postroom.accounts.reach import Reach
+from postroom.mail import days
+from postroom.mail.address import mailbox_of
+from postroom.mail.query import Condition, Term
+from postroom.mailbox import inboxes, indexing, labels
+from postroom.mailbox.inboxes import Inbox
+from postroom.storage.database import Tx
+
+FEW = 4_096
+NOWHERE = "nowhere"  # a scope that no mail is in
+FLAGS: dict[tuple[str, str | int], str] = {
+    ("has", "attachment"): indexing.HAS_FILES,
+    ("is", "sent"): indexing.SENT,
+    ("is", "blocked"): indexing.BLOCKED,
+}
+DAYS = ("before", "after")
+CONDITIONS: dict[str | int, str] = {
+    "label": "exists (select 1 from labels where labels.thread_id = messages.thread_id and label = :value)",
+    "in": "inboxes.address = :value or"
+    " substr(inboxes.address, 1, length(cast(:value as text)) + 1) = cast(:value as text) || '@'",
+    "has": "messages.has_attachments = 1",
+    "unread": "exists (select 1 from threads where threads.id = messages.thread_id and is_read = 0)",
+    "sent": "messages.direction = 'outbound'",
+    "blocked": "messages.direction = 'blocked'",
+    "before": "messages.created_at < :value",
+    "after": "messages.created_at >= :value",
+}
+# Threads that a filter of their state leaves, by an index.
+THREADS: dict[str | int, str] = {
+    "label": "labels where label = :value",
+    "unread": "threads where is_read = 0",
+}
+
+
+def is_in_index(group: Sequence[Condition], has_days: bool) -> bool:
+    """Alone each of these is; beside others, what is not in an inbox of a name is not a term."""
+    return all(
+        (each.name, each.value) in FLAGS
+        or (each.name in DAYS and has_days)
+        or (each.name == "in" and (len(group) == 1 or not each.is_negated))
+        for each in group
+    )
+
+
+def to_terms(tx: Tx, reach: Reach, group: Sequence[Condition], service_domain: str) -> list[tuple[Term, ...]]:
+    """Of several inboxes of a name, any will do; where it is not wanted, none may be."""
+    terms = [term for each in group for term in _terms(tx, reach, each, service_domain)]
+    is_unwanted = len(group) == 1 and all(term.is_negated for term in terms)
+    return [(term,) for term in terms] if is_unwanted else [tuple(terms)]
+
+
+def _terms(tx: Tx, reach: Reach, filter_: Condition, service_domain: str) -> list[Term]:
+    if filter_.name in DAYS:
+        is_before = (filter_.name == "before") != filter_.is_negated
+        moment = int(filter_.value)
+        scopes = days.words_before(moment) if is_before else days.words_from(moment)
+        return [Term((scope,), "scope") for scope in scopes or [NOWHERE]]
+    if filter_.name == "in":
+        found = find_inboxes(tx, reach, str(filter_.value), service_domain)
+        scopes = [indexing.inbox_scope(inbox_id) for inbox_id in found] or [NOWHERE]
+    else:
+        scopes = [FLAGS[filter_.name, filter_.value]]
+    return [Term((scope,), "scope", is_negated=filter_.is_negated) for scope in scopes]
+
+
+def find_inboxes(tx: Tx, reach: Reach, name: str, service_domain: str) -> list[str]:
+    """Inboxes within reach with this address, or with this name at any domain of the account."""
+    mailbox = mailbox_of(name if "@" in name else f"{name}@{service_domain}")
+    rows = tx.all(
+        "select * from inboxes where address = :mailbox or address in"
+        " (select cast(:name as text) || '@' || name from domains"
+        " where account_id = :account_id and verified_at is not null)",
+        mailbox=mailbox,
+        name=name.lower(),
+        account_id=reach.account_id,
+    )
+    return [row["id"] for row in rows if inboxes.is_within(Inbox.from_row(row), reach)]
+
+
+def conditions(groups: Sequence[Sequence[Condition]]) -> tuple[str, dict[str, object]]:
+    """SQL over `messages` and `inboxes` by which each group of filters holds, and its parameters."""
+    sql, params = "", dict[str, object]()
+    for group in groups:
+        parts = []
+        for each in group:
+            name = f"filter_{len(params)}"
+            condition = CONDITIONS[_kind(each)]
+            parts.append(f"{'not ' if each.is_negated else ''}({condition.replace(':value', f':{name}')})")
+            if ":value" in condition:
+                params[name] = _comparable(each)
+        sql += f" and ({' or '.join(parts)})"
+    return sql, params
+
+
+def _kind(filter_: Condition) -> str | int:
+    return filter_.value if filter_.name == "is" else filter_.name
+
+
+def _comparable(filter_: Condition) -> str | int:
+    if filter_.name == "label":
+        return labels.fold(str(filter_.value))
+    return filter_.value if isinstance(filter_.value, int) else filter_.value.lower()
+
+
+def find_few(tx: Tx, reach: Reach, groups: Sequence[Sequence[Condition]]) -> list[int] | None:
+    """Entries of the index among which all must be that pass, if they are few."""
+    for group in groups:
+        if any(each.is_negated or _kind(each) not in THREADS for each in group):
+            continue
+        found = [_find_few(tx, reach, each) for each in group]
+        if None not in found:
+            return sorted({doc for docs in found if docs for doc in docs}, reverse=True)
+    return None
+
+
+def _find_few(tx: Tx, reach: Reach, filter_: Condition) -> list[int] | None:
+    column, value = _place(reach)
+    threads = f"{THREADS[_kind(filter_)]} and {column} = :place"
+    params: dict[str, object] = {"place": value}
+    if filter_.name == "label":
+        params["value"] = _comparable(filter_)
+    if tx.one(f"select 1 as found from {threads} limit 1 offset :few", few=FEW, **params):
+        return None
+    key = "thread_id" if filter_.name == "label" else "id"
+    rows = tx.all(
+        f"select doc from (select {key} as thread_id from {threads}) as wanted cross join messages"
+        " cross join search_documents where messages.thread_id = wanted.thread_id"
+        " and search_documents.message_id = messages.id limit :most",
+        most=FEW + 1,
+        **params,
+    )
+    return [row["doc"] for row in rows] if len(rows) <= FEW else None
+
+
+def _place(reach: Reach) -> tuple[str, str]:
+    if reach.inbox_id is not None:
+        return "inbox_id", reach.inbox_id
+    return ("account_id", reach.account_id) if reach.pod_id is None else ("pod_id", reach.pod_id)
