@@ -23,8 +23,8 @@ test: $(VENV)/.dev  ## Set up, start the real engines and run every test
 setup: $(VENV)/.dev  ## Set up the server and the development tools
 
 check: $(VENV)/.dev  ## Format, lint and type check
-	$(BIN)/ruff format --check src tests bench
-	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --check src tests bench examples
+	$(BIN)/ruff check src tests bench examples
 	$(BIN)/mypy
 
 bench: $(VENV)/.dev  ## Measure this checkout and its peers side by side

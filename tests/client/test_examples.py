@@ -3,6 +3,7 @@
 import contextlib
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from postroom_client.results import Inbox
 from tests.client.live import API_KEY, LiveServer, free_port, plain_environment
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+PATIENCE_SECONDS = 90
 SECRET = "a-secret-of-enough-characters"
 
 
@@ -25,9 +27,12 @@ def running(name: str, *arguments: str, **environment: str) -> Iterator[Callable
         text=True,
     ) as process:
         assert process.stdout is not None
+        patience = threading.Timer(PATIENCE_SECONDS, process.kill)  # a line that never comes ends the test
+        patience.start()
         try:
             yield process.stdout.readline
         finally:
+            patience.cancel()
             process.terminate()
             process.stdout.read()
 
