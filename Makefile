@@ -8,6 +8,8 @@ export UV_SYSTEM_CERTS := 1
 export UV_PYTHON_DOWNLOADS := never
 export UV_NO_CONFIG := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start a thousand processes: without compiled files each would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run test setup check bench screenshots wheels lock clean
 

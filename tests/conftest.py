@@ -4,9 +4,10 @@ import asyncio
 import contextlib
 import functools
 import os
-import secrets
 import signal
 import smtplib
+import sys
+import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import psycopg
 import pytest
 import uvloop
 
@@ -27,19 +27,20 @@ from postroom.net.dns import Resolver
 from postroom.resources import Resources
 from postroom.storage.database import Database
 from postroom.storage.migrate import migrate
-from postroom.storage.postgres import PostgresDatabase, PostgresSession
-from postroom.storage.sqlite import SqliteDatabase
-from tests import programs
+from postroom.storage.postgres import PostgresDatabase
+from postroom.storage.sqlite import SqliteDatabase, SqliteSession
+from tests import memory_folder, programs
 from tests.doubles import START, FakeClock
 from tests.own_home import Homes, UserFiles
-from tests.postgres_engine import running_postgres
+from tests.postgres_databases import Databases, make_migrated_database, new_database
+from tests.postgres_engine import OF_TESTS, running_postgres
 
 POSTGRES_URL = "POSTROOM_TEST_POSTGRES_URL"
-MIGRATED = "migrated"  # the database that those of the tests are copies of
 ENGINES = ("sqlite", "postgres")
 
 _engine = contextlib.ExitStack()
-_homes = Homes()
+_databases = Databases()
+_homes = Homes(memory_folder.choose())
 USER_FILES = pytest.StashKey[UserFiles]()
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 
@@ -50,11 +51,15 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     ):  # a shell does this to what it runs in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each process that a test starts compiles everything
+    sys.dont_write_bytecode = False
+    if folder := memory_folder.choose():
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", folder)  # where pytest makes every `tmp_path`
     if not hasattr(config, "workerinput"):
         config.stash[USER_FILES] = UserFiles(os.environ)
     _homes.move_into_a_new_one(os.environ)
     if POSTGRES_URL not in os.environ:
-        os.environ[POSTGRES_URL] = _engine.enter_context(running_postgres())
+        os.environ[POSTGRES_URL] = _engine.enter_context(running_postgres(folder, settings=OF_TESTS))
         make_migrated_database(os.environ[POSTGRES_URL])
 
 
@@ -102,33 +107,16 @@ def pytest_asyncio_loop_factories(
     return {"uvloop": uvloop.new_event_loop}  # the loop that the server runs on
 
 
-def make_migrated_database(server: str) -> None:
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"create database {MIGRATED}")
-    session = PostgresSession(url_of(server, MIGRATED))
-    migrate(session, START)
-    session.close()
-
-
-def url_of(server: str, database: str) -> str:
-    return server.replace("/postgres?", f"/{database}?")
-
-
 @contextlib.contextmanager
 def new_postgres_database(template: str) -> Iterator[str]:
-    """To copy a migrated database takes a fifth of the time of migrating an empty one."""
-    server = os.environ[POSTGRES_URL]
-    name = f"test_{secrets.token_hex(8)}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"create database {name} template {template}")
-        yield url_of(server, name)
-        connection.execute(f"drop database {name} with (force)")
+    with new_database(os.environ[POSTGRES_URL], template) as url:
+        yield url
 
 
 @pytest.fixture
 def postgres_url() -> Iterator[str]:
-    """A new database with this version's schema."""
-    with new_postgres_database(MIGRATED) as url:
+    """An empty database with this version's schema."""
+    with _databases.borrow(os.environ[POSTGRES_URL]) as url:
         yield url
 
 
@@ -151,8 +139,19 @@ def signing_key() -> bytes:
     return dkim.generate_key()
 
 
+@functools.cache
+def migrated_sqlite() -> bytes:
+    """The file of a new database: to migrate one takes longer than all else in the start of a server."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "postroom.db"
+        session = SqliteSession(path)
+        migrate(session, START)
+        session.close()
+        return path.read_bytes()
+
+
 def settings(folder: Path, **values: str) -> Config:
-    """A configuration on free ports, in its own folder."""
+    """A configuration on free ports, in its own folder, which gets a database with this version's schema."""
     defaults = {
         "DATA_DIR": str(folder),
         "HTTP": "127.0.0.1:0",
@@ -160,6 +159,9 @@ def settings(folder: Path, **values: str) -> Config:
         "WORKERS": "0",  # where a test does not say otherwise, it sees everything in one process
         "OUTBOUND": "smtp://127.0.0.1:9",  # nobody listens: mail to elsewhere waits in the queue
     }
+    database = folder / "postroom.db"
+    if not values.get("DATABASE_URL") and folder.is_dir() and not database.exists():
+        database.write_bytes(migrated_sqlite())
     return configuration.load({f"POSTROOM_{name}": value for name, value in {**defaults, **values}.items()})
 
 

@@ -18,8 +18,8 @@ State = dict[str, tuple[int, int, int]]
 class Homes:
     """Folders for one after the other, below one that is removed at the end."""
 
-    def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="postroom-home-"))
+    def __init__(self, parent: str | None = None) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="postroom-home-", dir=parent))
         self._count = 0
 
     def move_into_a_new_one(self, environment: MutableMapping[str, str]) -> Path:

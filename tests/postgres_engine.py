@@ -7,13 +7,24 @@ import contextlib
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 
 USER = "postroom"
+# Nothing is written for a crash of the machine, and nothing happens by itself in the middle of a test.
+OF_TESTS = {
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "max_wal_size": "256MB",
+    "autovacuum": "off",
+}
 SOURCE = os.environ.get("POSTROOM_TEST_POSTGRES", "")  # "wheel" insists on the wheel's binaries
 
 
@@ -55,10 +66,12 @@ def reachable_copy(binaries: Path, folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def running_postgres(fsync: bool = False) -> Iterator[str]:
+def running_postgres(
+    parent: str | None = None, *, fsync: bool = False, settings: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[str]:
     """Gives the connection string of its first database."""
     user = unprivileged_user()
-    with tempfile.TemporaryDirectory(prefix="postroom-pg-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(prefix="postroom-pg-", dir=parent, ignore_cleanup_errors=True) as name:
         folder = Path(name)
         folder.chmod(0o755)
         binaries = None if SOURCE == "wheel" else machine_binaries()
@@ -73,7 +86,12 @@ def running_postgres(fsync: bool = False) -> Iterator[str]:
         subprocess.run(
             [str(binaries / "initdb"), *initialise], check=True, capture_output=True, user=user, cwd=folder
         )
-        options = {"fsync": "on" if fsync else "off", "max_connections": "400", "listen_addresses": ""}
+        options = {
+            "fsync": "on" if fsync else "off",
+            "max_connections": "400",
+            "listen_addresses": "",
+            **settings,
+        }
         flags = [part for key, value in options.items() for part in ("-c", f"{key}={value}")]
         with (folder / "log").open("wb") as log:
             server = subprocess.Popen(
@@ -87,7 +105,7 @@ def running_postgres(fsync: bool = False) -> Iterator[str]:
             wait_until_ready(binaries, folder, server)
             yield f"postgresql://{USER}@/postgres?host={folder}"
         finally:
-            server.terminate()
+            server.send_signal(signal.SIGINT)  # whoever is still connected is sent away
             server.wait()
 
 

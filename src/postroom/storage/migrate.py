@@ -3,6 +3,8 @@
 What only one engine can say stands in a file of the same name in the folder of that engine.
 """
 
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -22,14 +24,15 @@ class Migration:
         return [statement for part in self.sql.split(";\n") if (statement := part.strip())]
 
 
-def all_migrations(engine: str) -> list[Migration]:
+@functools.cache
+def all_migrations(engine: str) -> tuple[Migration, ...]:
     folder = files("postroom.storage").joinpath("schema")
     found = [
         Migration(int(file.name[:4]), file.name, _read(file) + _read(folder.joinpath(engine, file.name)))
         for file in folder.iterdir()
         if file.name.endswith(".sql")
     ]
-    return sorted(found, key=lambda migration: migration.number)
+    return tuple(sorted(found, key=lambda migration: migration.number))
 
 
 def _read(file: Traversable) -> str:
@@ -47,7 +50,7 @@ def migrate(session: WriteSession, now: int, up_to: int | None = None) -> None:
         raise
 
 
-def _apply_missing(tx: Tx, migrations: list[Migration], now: int, up_to: int | None) -> None:
+def _apply_missing(tx: Tx, migrations: Sequence[Migration], now: int, up_to: int | None) -> None:
     tx.run(
         "create table if not exists schema_versions (number integer primary key, applied_at bigint not null)"
     )

@@ -1,5 +1,6 @@
 """What a page loads from the server: each file has its hash in its name, and is kept by the browser."""
 
+import functools
 import gzip
 import hashlib
 import re
@@ -32,6 +33,7 @@ class Asset:
     media_type: str
 
 
+@functools.cache
 def load() -> dict[str, Asset]:
     """By the name that templates use."""
     folder = files("postroom.web.dashboard").joinpath("static")

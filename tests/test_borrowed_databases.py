@@ -1,0 +1,62 @@
+"""A test never sees what another left in the database that both used."""
+
+import os
+
+import psycopg
+import pytest
+
+from tests.conftest import POSTGRES_URL
+from tests.postgres_databases import Databases
+
+SERVER = os.environ[POSTGRES_URL]
+SEEDED = "select count(*) from search_state"
+
+
+def ask(url: str, question: str) -> object:
+    with psycopg.connect(url) as connection:
+        (answer,) = connection.execute(question).fetchone() or (None,)
+        return answer
+
+
+def change(url: str, statement: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(statement)
+
+
+def test_a_used_database_comes_back_with_the_rows_of_its_migrations_alone() -> None:
+    databases = Databases()
+    with databases.borrow(SERVER) as first:
+        seeded = ask(first, SEEDED)
+        change(first, "insert into secrets (name, value) values ('left', 'behind')")
+        change(first, "delete from search_state")
+    with databases.borrow(SERVER) as second:
+        assert second == first
+        assert ask(second, "select count(*) from secrets") == 0
+        assert ask(second, SEEDED) == seeded != 0
+
+
+def test_whoever_is_still_connected_is_sent_away() -> None:
+    databases = Databases()
+    with databases.borrow(SERVER) as url:
+        forgotten = psycopg.connect(url)
+        forgotten.execute("insert into secrets (name, value) values ('not', 'committed')")
+    with pytest.raises(psycopg.OperationalError, match="terminating connection"):
+        forgotten.commit()
+    assert forgotten.closed
+    with databases.borrow(SERVER) as url:
+        assert ask(url, "select count(*) from secrets") == 0
+
+
+def test_a_database_with_another_schema_or_with_statistics_is_not_used_again() -> None:
+    databases = Databases()
+    seen = set()
+    for statement in (
+        "alter table accounts rename to hidden",
+        "create table notes ()",
+        "analyze",
+        "select 1",
+    ):
+        with databases.borrow(SERVER) as url:
+            assert url not in seen
+            seen.add(url)
+            change(url, statement)
