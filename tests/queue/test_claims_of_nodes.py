@@ -15,7 +15,7 @@ def new_delivery(number: int) -> NewDelivery:
         id=f"dlv_{number:04}",
         account_id="acc_1",
         inbox_id="inb_1",
-        kind=deliveries.MAIL,
+        kind="mail",
         message_id=f"msg_{number}",
         target=f"{number}@example.com",
         lane=f"{number}.example.com",
