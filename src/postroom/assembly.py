@@ -26,6 +26,7 @@ from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.proxies import Proxies
 from postroom.net.target import ForbiddenTarget, check_url
+from postroom.one_store import keep_store, require_one_store
 from postroom.outward.courier import MailCourier
 from postroom.outward.deliver_mail import Outbound, deliver_mail
 from postroom.outward.deliver_webhook import deliver_webhook
@@ -40,7 +41,7 @@ from postroom.smtp.policy import SessionLimits
 from postroom.smtp.reception import Reception, Residents
 from postroom.smtp.server import Server as SmtpServer
 from postroom.smtp.tls import own_files
-from postroom.storage.blobs import LocalBlobs
+from postroom.storage.blobs import Blobs, LocalBlobs
 from postroom.storage.database import Database
 from postroom.storage.folder import FolderLock, make_folder
 from postroom.supervision import Loop, Supervision
@@ -114,8 +115,9 @@ async def serving(
         stopping, loops = asyncio.Event(), Supervision(clock)
         resolver = resolver or Resolver()
         stack.push_async_callback(resolver.close)
-        blobs = LocalBlobs(config.data_dir / "blobs")
-        resources = Resources(config, db, blobs, clock, resolver, stopping, loops=loops)
+        resources = Resources(config, db, open_blobs(config), clock, resolver, stopping, loops=loops)
+        await require_one_store(resources)
+        run(stack, resources, "one store", partial(keep_store, resources))
         first = await db.write(make_first_account, config, clock.now())
 
         extractor = ExtractionPool()
@@ -184,6 +186,14 @@ async def open_database(config: Config, now: int) -> Database:
 
     make_folder(config.data_dir)
     return open_sqlite(config.data_dir / "postroom.db", now)
+
+
+def open_blobs(config: Config) -> Blobs:
+    if config.blob_url:
+        from postroom.storage.s3_blobs import S3Blobs
+
+        return S3Blobs(config.blob_url)
+    return LocalBlobs(config.data_dir / "blobs")
 
 
 async def save_key_use_now_and_then(door: Door) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 Plan = Literal["free", "developer", "business"]
 PLANS: tuple[Plan, ...] = get_args(Plan)
@@ -30,6 +30,8 @@ _ENDPOINT = re.compile(r"(\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<host>[A-Za-z0-9._:-]+
 _BASE_URL = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?")
 
 
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+BLOB_URL_FORM = "must be like s3://bucket/prefix?endpoint=https://s3.example.com&region=eu-central-1"
 _ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
 
 
@@ -56,6 +58,7 @@ class Config:
     base_url: str  # "" until the HTTP port is known
     domain: str
     database_url: str  # "" is SQLite in the data folder
+    blob_url: str  # "" is a folder in the data folder
     api_key: str  # "" makes a random one
     plan: Plan
     outbound: str  # capture, mx, or the URL of a relay
@@ -141,6 +144,22 @@ def _database_url(name: str, value: str) -> str:
     return value
 
 
+def _blob_url(name: str, value: str) -> str:
+    if not value:
+        return ""
+    try:
+        parts = urlsplit(value)
+        options = parse_qs(parts.query, strict_parsing=bool(parts.query))
+    except ValueError:
+        raise ConfigError(name, BLOB_URL_FORM) from None
+    is_valid = parts.scheme == "s3" and _BUCKET.fullmatch(parts.netloc) and not parts.fragment
+    if not is_valid or not options.keys() <= {"endpoint", "region"}:
+        raise ConfigError(name, BLOB_URL_FORM)
+    if not all(map(_BASE_URL.fullmatch, options.get("endpoint", []))):
+        raise ConfigError(name, "the endpoint must be like https://s3.example.com")
+    return value
+
+
 def _api_key(name: str, value: str) -> str:
     if value and not _API_KEY.fullmatch(value):
         raise ConfigError(name, "must be pr_ and at least 16 more visible characters")
@@ -221,6 +240,7 @@ SETTINGS = (
     Setting("POSTROOM_BASE_URL", "base_url", "", _base_url, "The URL that clients use."),
     Setting("POSTROOM_DOMAIN", "domain", HOME_DOMAIN, _domain, "Domain of the inboxes."),
     Setting("POSTROOM_DATABASE_URL", "database_url", "", _database_url, "postgresql://…"),
+    Setting("POSTROOM_BLOB_URL", "blob_url", "", _blob_url, "Store of large mails: s3://…"),
     Setting("POSTROOM_OUTBOUND", "outbound", "", _text, "capture, mx, or a relay: smtp://…"),
     Setting("POSTROOM_WEBHOOK_URL", "webhook_url", "", _text, "First account's webhook."),
     Setting("POSTROOM_WEBHOOK_SECRET", "webhook_secret", "", _webhook_secret, "Its secret."),

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+STORE_AWAY = "The store of large mails does not answer."
+
 
 class ApiError(Exception):
     """An answer other than success: a status, a code for programs and a sentence for people."""

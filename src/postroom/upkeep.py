@@ -47,14 +47,16 @@ OF_AN_INBOX = (("handovers", "content_hash"), ("correspondents", "address"))
 
 
 async def keep_up(resources: Resources) -> None:
-    """Runs until cancelled. One node keeps up the database; each looks after the blobs that it can see."""
+    """Runs until cancelled. One node keeps up the database and a common store; each sweeps its own folder."""
     steps, sweep, me = Steps(resources), Sweep(resources), ids.trace()
     try:
         while True:
             now = resources.now()
-            if await resources.db.write(duties.take, DUTY, me, now + DUTY_HELD, now):
+            is_mine = await resources.db.write(duties.take, DUTY, me, now + DUTY_HELD, now)
+            if is_mine:
                 await steps.one_round()
-            await sweep.go_on()
+            if is_mine or not resources.blobs.is_shared:
+                await sweep.go_on()
             await asyncio.sleep(ROUND_SECONDS)
     finally:
         with contextlib.suppress(Exception):  # else another node waits until it is free

@@ -25,7 +25,7 @@ from postroom.mailbox.messages import Message
 from postroom.net import guard
 from postroom.queue.schedule import EXAMINATION_LEASE
 from postroom.resources import Resources
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import SKIP_TAKEN, Row, Tx
 
 DEADLINE_SECONDS = 10.0
 JUDGE_SECONDS = 8.0
@@ -64,7 +64,9 @@ def add_all(tx: Tx, new: Iterable[Examination]) -> None:
 def claim_due(tx: Tx, running: Sequence[Examination], limit: int, now: int) -> list[Examination]:
     """Takes what is due for the length of a lease; of several nodes one gets each."""
     rows = tx.all(
-        "select * from checks where due_at <= :now order by due_at limit :limit", now=now, limit=limit
+        f"select * from checks where due_at <= :now order by due_at limit :limit {SKIP_TAKEN}",
+        now=now,
+        limit=limit,
     )
     return [examination for row in rows if _is_claimed(tx, examination := Examination.from_row(row), now)]
 

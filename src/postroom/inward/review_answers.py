@@ -12,7 +12,7 @@ from postroom.mail.review_path import ReviewPath
 from postroom.mailbox import messages
 from postroom.queue import deliveries, schedule
 from postroom.queue.schedule import EXAMINATION_LEASE
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import SKIP_TAKEN, Row, Tx
 
 BELL = "review answers"
 REVIEW = "review"  # the name of the secret
@@ -102,7 +102,9 @@ def add_all(tx: Tx, new: Iterable[ReviewAnswer]) -> None:
 
 def claim_due(tx: Tx, running: Sequence[ReviewAnswer], limit: int, now: int) -> list[ReviewAnswer]:
     rows = tx.all(
-        "select * from review_answers where due_at <= :now order by due_at limit :limit", now=now, limit=limit
+        f"select * from review_answers where due_at <= :now order by due_at limit :limit {SKIP_TAKEN}",
+        now=now,
+        limit=limit,
     )
     return [answer for row in rows if _is_claimed(tx, answer := ReviewAnswer.from_row(row), now)]
 

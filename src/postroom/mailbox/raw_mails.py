@@ -3,19 +3,24 @@
 Text and HTML that stand in a small mail as in its document are left out of the row, and put in again.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 
 from msgspec import Struct
 
 from postroom import pools
+from postroom.clock import SECOND
 from postroom.errors import NotFound
+from postroom.mail.parse import parse_mail
 from postroom.mailbox import documents
+from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
 from postroom.resources import Resources
+from postroom.storage.blobs import BlobPart, Blobs
 from postroom.storage.database import Tx, one_of
 
 IN_ROW_BYTES = 256 * 1024
 WORTH_CUTTING_CHARACTERS = 256
+LINKED_BYTES = 1024 * 1024  # of a smaller file another way costs more than it saves
 LOOKED_FOR_BYTES = 64
 
 
@@ -126,6 +131,38 @@ async def read(resources: Resources, message_id: str, with_trace: bool) -> bytes
         assert raw.blob is not None
         content = await pools.FILES.run(resources.blobs.get, raw.blob)
     return raw.signature + content if with_trace else content[raw.trace_bytes :]
+
+
+async def stream(resources: Resources, raw: RawMail) -> AsyncIterator[bytes]:
+    """Of a large one, with our own trace field, in chunks: it is never in memory as a whole."""
+    assert raw.blob is not None
+    chunks = await pools.FILES.run(resources.blobs.stream, raw.blob)
+    first = await pools.FILES.run(next, chunks, b"")
+    return _chunks(raw.signature + first, chunks)
+
+
+async def _chunks(first: bytes, rest: Iterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    while chunk := await pools.FILES.run(next, rest, b""):
+        yield chunk
+
+
+async def find_link(resources: Resources, message_id: str, file: Attachment) -> str | None:
+    """Where the store hands a large file of a large mail out itself; None: read it out of the mail."""
+    if file.size_bytes < LINKED_BYTES or not resources.blobs.is_shared:
+        return None
+    raw = await resources.db.read(get, message_id)
+    if raw.blob is None:
+        return None
+    part = BlobPart(f"{raw.blob}.{file.position}", file.filename, file.content_type)
+    return await pools.READING.run(_link, resources.blobs, raw.blob, raw.trace_bytes, part, file.position)
+
+
+def _link(blobs: Blobs, blob: str, trace_bytes: int, part: BlobPart, position: int) -> str | None:
+    def cut_out() -> bytes:
+        return parse_mail(blobs.get(blob)[trace_bytes:]).attachments[position].content
+
+    return blobs.link(part, cut_out, LINK_LIFETIME / SECOND)
 
 
 async def remove_blob(resources: Resources, blob: str | None) -> None:

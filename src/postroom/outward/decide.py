@@ -272,6 +272,8 @@ def look_at(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]:
     if message is None:
         tx.run("delete from holds where message_id = :id", id=message_id)
         return []
+    if not messages.is_free(tx, message_id):
+        return []  # another node looks at it
     message, hold = lock(tx, message)
     if hold is None or hold.due_at is None or hold.due_at > now:
         return []

@@ -10,7 +10,7 @@ from postroom.accounts.reach import Reach
 from postroom.mailbox import messages
 from postroom.queue import schedule
 from postroom.queue.schedule import MAIL, NOTICE, WEBHOOK
-from postroom.storage.database import Row, Tx, one_of
+from postroom.storage.database import SKIP_TAKEN, Row, Tx, one_of
 
 BELL = "deliveries"
 WEBHOOK_BELL = "webhooks"
@@ -136,7 +136,7 @@ def _list_due(tx: Tx, kind: str, used: Counter[str], limit: int, now: int) -> li
     others = f" and not {in_full_lane}" if lanes else ""
     return tx.all(
         f"select id, lane from deliveries where state = 'pending' and kind = :kind and due_at <= :now{others}"
-        " order by due_at limit :limit",
+        f" order by due_at limit :limit {SKIP_TAKEN}",
         kind=kind,
         now=now,
         limit=limit,

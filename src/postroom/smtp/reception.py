@@ -6,6 +6,7 @@ from typing import cast
 from postroom import log, pools
 from postroom.accounts import domains
 from postroom.clock import DAY, to_mail_date
+from postroom.errors import STORE_AWAY
 from postroom.inward import review_answers
 from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
@@ -18,7 +19,7 @@ from postroom.smtp.policy import Accepted, MailLoops, RecipientVerdict, Refused,
 
 READ_IN_LOOP_BYTES = 1024 * 1024
 BOUNCE_MAX_AGE_DAYS = 10
-OUT_OF_SPACE = ("disk is full", "no space left", "quota exceeded", "file too large")
+OUT_OF_SPACE = ("disk is full", "no space left", "quota exceeded", "file too large", STORE_AWAY.lower())
 
 
 class Residents:

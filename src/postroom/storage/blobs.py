@@ -4,33 +4,69 @@ import hashlib
 import os
 import secrets
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from postroom.storage.folder import make_folder
 
 # What has no room for this much has none for a large mail either.
 PROBE_BYTES = 256 * 1024
+STREAM_BYTES = 1024 * 1024
+UNFINISHED = ".part"
+STORE_ID = "store-id"
+
+
+@dataclass(frozen=True, slots=True)
+class BlobPart:
+    """A file inside a large mail, stored apart for a while: no row names it, so it is swept as an orphan."""
+
+    name: str
+    filename: str
+    content_type: str
 
 
 class Blobs(Protocol):
+    @property
+    def is_shared(self) -> bool:
+        """Whether every node sees the same blobs, wherever it runs."""
+        ...
+
     def put(self, content: bytes) -> str:
         """Durable on return. The name holds the hash of the content, and is new even for content seen before:
         whoever removes a blob need not fear that somebody has just begun to use it."""
         ...
 
+    def put_as(self, name: str, content: bytes) -> None:
+        """What came from another store keeps its name."""
+        ...
+
     def get(self, name: str) -> bytes: ...
+    def stream(self, name: str) -> Iterator[bytes]:
+        """In chunks. Whatever is wrong with it at the beginning is said by this call."""
+        ...
+
     def remove(self, name: str) -> None: ...
     def names(self, older_than_seconds: float) -> Iterable[str]: ...
     def check(self) -> None:
-        """Raises OSError when nothing can be written."""
+        """Raises OSError or Unavailable when nothing can be written."""
+        ...
+
+    def store_id(self) -> str:
+        """The same for all who see the same blobs."""
+        ...
+
+    def link(self, part: BlobPart, make: Callable[[], bytes], seconds: float) -> str | None:
+        """Where the store itself hands a part out for a while; made if not there. None if it never does."""
         ...
 
 
 class LocalBlobs:
     """Synchronous; call it in a thread where it must not hold up the event loop."""
+
+    is_shared = False
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -38,16 +74,22 @@ class LocalBlobs:
 
     def put(self, content: bytes) -> str:
         name = f"{hashlib.sha256(content).hexdigest()}-{secrets.token_hex(8)}"
+        self.put_as(name, content)
+        return name
+
+    def put_as(self, name: str, content: bytes) -> None:
         path = self._path(name)
         if not path.parent.exists():
             path.parent.mkdir(mode=0o700, exist_ok=True)
             self._sync_folder(self._folder)
         self._write_durably(path, content)
         self._sync_folder(path.parent)
-        return name
 
     def get(self, name: str) -> bytes:
         return self._path(name).read_bytes()
+
+    def stream(self, name: str) -> Iterator[bytes]:
+        return _chunks(self._path(name).open("rb"))
 
     def remove(self, name: str) -> None:
         self._path(name).unlink(missing_ok=True)
@@ -64,11 +106,26 @@ class LocalBlobs:
         finally:
             probe.unlink(missing_ok=True)
 
+    def store_id(self) -> str:
+        """A folder that several machines share has one too."""
+        path = self._folder / STORE_ID
+        if not path.exists():
+            own = self._folder / f"{STORE_ID}.{secrets.token_hex(8)}"
+            self._write_durably(own, secrets.token_hex(8).encode())
+            with suppress(FileExistsError):
+                path.hardlink_to(own)  # the first wins
+            own.unlink()
+            self._sync_folder(self._folder)
+        return path.read_text()
+
+    def link(self, part: BlobPart, make: Callable[[], bytes], seconds: float) -> str | None:
+        return None
+
     def _path(self, name: str) -> Path:
         return self._folder / name[:2] / name
 
     def _write_durably(self, path: Path, content: bytes) -> None:
-        part = path.with_name(f"{path.name}.part")
+        part = path.with_name(f"{path.name}{UNFINISHED}")
         try:
             with open(part, "xb") as file:
                 file.write(content)
@@ -86,3 +143,9 @@ class LocalBlobs:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _chunks(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        while chunk := file.read(STREAM_BYTES):
+            yield chunk

@@ -54,6 +54,10 @@ class Tx(Protocol):
     def words(self) -> WordIndex: ...
 
 
+# At the end of a select whose rows are claimed next: nodes pass over each other's instead of waiting.
+# To SQLite, which has one writer, it says nothing; the seam of PostgreSQL puts its own words in its place.
+SKIP_TAKEN = "/* skip taken */"
+
 # A pair is looked for by joining `(values :rows) as asked`, whose columns both databases call column1 and
 # column2: to SQLite `(a, b) in (values …)` is a walk through the whole table. `cross join` keeps the order.
 

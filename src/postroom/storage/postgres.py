@@ -16,7 +16,7 @@ import psycopg
 from postroom import pools
 from postroom.errors import BadRequest, Unavailable
 from postroom.storage.bells import BellEar, Bells
-from postroom.storage.database import Item, Overdue, Row, StorageError, Tx, Values, in_parts
+from postroom.storage.database import SKIP_TAKEN, Item, Overdue, Row, StorageError, Tx, Values, in_parts
 from postroom.storage.group_commit import WriteQueue
 from postroom.storage.migrate import migrate
 from postroom.storage.postgres_bells import BellRelay
@@ -51,7 +51,8 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 @functools.lru_cache(maxsize=2048)
 def to_psycopg(sql: str) -> str:
     """`:name` becomes `%(name)s`; SQL comes from this package's source alone, never from a request."""
-    return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
+    own = sql.replace(SKIP_TAKEN, "for update skip locked")
+    return _PARAMETER.sub(r"%(\1)s", own.replace("%", "%%"))
 
 
 class PostgresTx:

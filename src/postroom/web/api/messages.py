@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import msgspec
 from msgspec import UNSET, Raw
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from postroom import deletion, pools
 from postroom.errors import NothingToDo
@@ -18,6 +18,7 @@ from postroom.web.call import Call, Tx
 from postroom.web.interface import shapes
 from postroom.web.interface.body import MessageQuery
 
+RFC_822 = "message/rfc822"
 SAFE_FILE_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 
 
@@ -84,8 +85,11 @@ async def remove_blobs(call: Call, blobs: list[str]) -> None:
 async def get_raw_message(call: Call, message_id: str) -> Response:
     """Get a message as it came, RFC 5322"""
     await call.resources.db.read(messages.get, call.reach, message_id)
-    raw = await raw_mails.read(call.resources, message_id, with_trace=True)
-    return Response(raw, media_type="message/rfc822", headers=SAFE_FILE_HEADERS)
+    raw = await call.resources.db.read(raw_mails.get, message_id)
+    if raw.content is not None:
+        return Response(raw.signature + raw.content, media_type=RFC_822, headers=SAFE_FILE_HEADERS)
+    chunks = await raw_mails.stream(call.resources, raw)
+    return StreamingResponse(chunks, media_type=RFC_822, headers=SAFE_FILE_HEADERS)
 
 
 async def get_attachment(call: Call, message_id: str, filename: str) -> Response:
@@ -121,6 +125,8 @@ async def get_attachment_text(call: Call, message_id: str, filename: str) -> sha
 
 
 async def send_file(resources: Resources, message_id: str, file: Attachment) -> Response:
+    if (link := await raw_mails.find_link(resources, message_id, file)) is not None:
+        return RedirectResponse(link, 302, headers={"Cache-Control": "no-store"})
     raw = await raw_mails.read(resources, message_id, with_trace=False)
     mail = await pools.READING.run(parse_mail, raw)
     disposition = f"attachment; filename*=UTF-8''{quote(file.filename, safe='')}"

@@ -1,0 +1,32 @@
+"""Large mails in another store: `postroom blobs move`, on the server's machine."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from postroom.config import ConfigError, load
+from postroom_client.cli import app
+from postroom_client.cli.command import group
+
+blobs_app = group("The store of large mails (on the server's machine).")
+app.add_typer(blobs_app, name="blobs")
+
+
+@blobs_app.command("move")
+def move(
+    remove: Annotated[bool, typer.Option("--remove", help="Remove each file here once it is there.")] = False,
+    back: Annotated[bool, typer.Option("--back", help="From the store into the data folder.")] = False,
+) -> None:
+    """Copy the large mails of the data folder into the store that POSTROOM_BLOB_URL names."""
+    from postroom import one_store
+    from postroom.storage.blobs import LocalBlobs
+    from postroom.storage.s3_blobs import S3Blobs
+
+    config = load(os.environ)
+    if not config.blob_url:
+        raise ConfigError("POSTROOM_BLOB_URL", "must name the store, such as s3://bucket/prefix")
+    local, there = LocalBlobs(config.data_dir / "blobs"), S3Blobs(config.blob_url)
+    source, target = (there, local) if back else (local, there)
+    moved = sum(1 for _ in one_store.move(source, target, removes=remove))
+    print(f"{moved} large mails are in {'the data folder' if back else config.blob_url.partition('?')[0]}.")

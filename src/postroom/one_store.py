@@ -1,0 +1,62 @@
+"""All nodes of a database keep large mails in one store: a node that has another one does not join them."""
+
+import asyncio
+import hashlib
+from collections.abc import Iterator
+
+from postroom import pools
+from postroom.clock import SECOND
+from postroom.queue import duties
+from postroom.resources import Resources
+from postroom.storage.blobs import UNFINISHED, Blobs
+from postroom.storage.database import StorageError
+
+DUTY = "store of large mails"  # held by a store, on behalf of the nodes that use it
+HELD = 30 * SECOND
+RENEWAL_SECONDS = 10.0
+
+
+async def require_one_store(resources: Resources) -> None:
+    """With SQLite there is one node, and nothing to ask."""
+    if resources.blobs.is_shared:
+        await _require_writable(resources)
+    if resources.config.database_url and not await _hold(resources):
+        raise StorageError(
+            "POSTROOM_BLOB_URL: other nodes of this database keep large mails in another store. Give all the"
+            " same s3://… (postroom blobs move brings files there), or stop the others half a minute before."
+        )
+
+
+async def keep_store(resources: Resources) -> None:
+    """Runs until cancelled."""
+    while True:
+        await asyncio.sleep(RENEWAL_SECONDS)
+        if resources.config.database_url and not await _hold(resources):
+            raise StorageError("Another node of this database keeps large mails in another store.")
+
+
+def move(source: Blobs, target: Blobs, removes: bool) -> Iterator[str]:
+    """Gives each name when it is in the target, read back and found whole."""
+    for name in source.names(older_than_seconds=0):
+        if name.endswith(UNFINISHED):
+            continue
+        content = source.get(name)
+        target.put_as(name, content)
+        if hashlib.sha256(target.get(name)).digest() != hashlib.sha256(content).digest():
+            raise StorageError(f"{name} is not in the other store as it is here. Nothing of it was removed.")
+        if removes:
+            source.remove(name)
+        yield name
+
+
+async def _hold(resources: Resources) -> bool:
+    store_id, now = await pools.FILES.run(resources.blobs.store_id), resources.now()
+    return await resources.db.write(duties.take, DUTY, store_id, now + HELD, now)
+
+
+async def _require_writable(resources: Resources) -> None:
+    try:
+        await pools.FILES.run(resources.blobs.check)
+    except Exception as error:
+        reason = " ".join(str(error.__cause__ or error).split())[:300]
+        raise StorageError(f"POSTROOM_BLOB_URL: the store cannot be written: {reason}") from error

@@ -1,0 +1,148 @@
+"""Blobs in a store that speaks S3, one for all nodes. A blob is there before its name is given out."""
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, quote, urlsplit
+
+from postroom.errors import STORE_AWAY, Unavailable
+from postroom.storage.blobs import PROBE_BYTES, STORE_ID, STREAM_BYTES, BlobPart
+
+if TYPE_CHECKING:
+    from obstore.store import S3Config, S3Store
+
+TIMEOUT = timedelta(seconds=10)
+CONNECT_TIMEOUT = timedelta(seconds=2)
+RETRIES = 2
+PAGE = 500
+NO_NAMES = (STORE_ID, "probe")
+
+
+def open_s3(url: str) -> "S3Store":
+    """`s3://bucket/prefix?endpoint=…&region=…`; credentials come from the usual AWS variables."""
+    from obstore.store import S3Store
+
+    parts = urlsplit(url)
+    options = {name: values[0] for name, values in parse_qs(parts.query).items()}
+    config: S3Config = {}
+    if "endpoint" in options:
+        config["endpoint"] = options["endpoint"]
+    if "region" in options:
+        config["region"] = options["region"]
+    is_plain = options.get("endpoint", "").startswith("http://")
+    return S3Store(
+        parts.netloc,
+        prefix=parts.path.strip("/") or None,
+        config=config,
+        client_options={"timeout": TIMEOUT, "connect_timeout": CONNECT_TIMEOUT, "allow_http": is_plain},
+        retry_config={"max_retries": RETRIES, "retry_timeout": TIMEOUT},
+    )
+
+
+class S3Blobs:
+    """Synchronous; call it in a thread where it must not hold up the event loop."""
+
+    is_shared = True
+
+    def __init__(self, url: str) -> None:
+        with away_is_unavailable():
+            self._store = open_s3(url)
+
+    def put(self, content: bytes) -> str:
+        name = f"{hashlib.sha256(content).hexdigest()}-{secrets.token_hex(8)}"
+        self.put_as(name, content)
+        return name
+
+    def put_as(self, name: str, content: bytes) -> None:
+        """Create-only: what is there already under this name is the same, since the name holds the hash."""
+        with away_is_unavailable():
+            self._create(_path(name), content)
+
+    def get(self, name: str) -> bytes:
+        with away_is_unavailable():
+            return self._store.get(_path(name)).bytes().to_bytes()
+
+    def stream(self, name: str) -> Iterator[bytes]:
+        with away_is_unavailable():
+            found = self._store.get(_path(name))
+        return _chunks(iter(found.stream(STREAM_BYTES)))
+
+    def remove(self, name: str) -> None:
+        with away_is_unavailable():
+            self._store.delete(_path(name))  # what is not there is gone
+
+    def names(self, older_than_seconds: float) -> Iterator[str]:
+        newest = datetime.now(UTC) - timedelta(seconds=older_than_seconds)
+        with away_is_unavailable():
+            pages = iter(self._store.list(chunk_size=PAGE))
+            while (page := next(pages, None)) is not None:
+                for found in page:
+                    name = found["path"].rpartition("/")[2]
+                    if found["last_modified"] <= newest and not name.startswith(NO_NAMES):
+                        yield name
+
+    def check(self) -> None:
+        probe = f"probe-{secrets.token_hex(8)}"
+        with away_is_unavailable():
+            self._create(probe, bytes(PROBE_BYTES))
+            self._store.delete(probe)
+
+    def store_id(self) -> str:
+        """Of the store itself: the first node that sees it gives it one."""
+        with away_is_unavailable():
+            self._create(STORE_ID, secrets.token_hex(8).encode())
+            return self._store.get(STORE_ID).bytes().to_bytes().decode()
+
+    def link(self, part: BlobPart, make: Callable[[], bytes], seconds: float) -> str | None:
+        import obstore
+
+        with away_is_unavailable():
+            if not self._has(part.name):
+                self._put_part(part, make())
+            return obstore.sign(self._store, "GET", _path(part.name), timedelta(seconds=seconds))
+
+    def _has(self, name: str) -> bool:
+        try:
+            self._store.head(_path(name))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _put_part(self, part: BlobPart, content: bytes) -> None:
+        """With what the store tells whoever fetches it."""
+        disposition = f"attachment; filename*=UTF-8''{quote(part.filename, safe='')}"
+        attributes = {"Content-Disposition": disposition, "Content-Type": part.content_type}
+        self._store.put(_path(part.name), content, attributes=attributes, use_multipart=False)
+
+    def _create(self, path: str, content: bytes) -> None:
+        from obstore.exceptions import AlreadyExistsError
+
+        try:
+            self._store.put(path, content, mode="create", use_multipart=False)
+        except AlreadyExistsError:
+            return  # a try whose answer was lost may have come through
+
+
+@contextmanager
+def away_is_unavailable() -> Iterator[None]:
+    from obstore.exceptions import BaseError
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (BaseError, OSError) as error:
+        raise Unavailable(f"{STORE_AWAY} Try again.", retry_after=5) from error
+
+
+def _chunks(found: Iterator[bytes]) -> Iterator[bytes]:
+    with away_is_unavailable():
+        while (chunk := next(found, None)) is not None:
+            yield bytes(chunk)
+
+
+def _path(name: str) -> str:
+    return f"{name[:2]}/{name}"
