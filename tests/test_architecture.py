@@ -16,7 +16,7 @@ LAYERS: list[list[str]] = [
     ["storage"],
     ["resources"],
     ["accounts", "mailbox", "queue", "events", "inward", "outward"],
-    ["deletion", "upkeep", "conversion", "one_store", "first_start"],
+    ["deletion", "retention", "account_removal", "upkeep", "conversion", "one_store", "first_start"],
     ["processes", "extraction", "smtp", "web", "couriers"],
     ["workers"],
     ["assembly", "welcome"],

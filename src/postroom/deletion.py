@@ -1,7 +1,7 @@
 """Messages and threads deleted for good, with what still had to be done for them; the counters stay right."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from postroom.accounts.reach import Reach
 from postroom.events import events
@@ -33,6 +33,15 @@ def remove_some_of_thread(tx: Tx, reach: Reach, thread_id: str, now: int) -> tup
     )
     blobs = _remove_all(tx, thread.inbox_id, thread.id, [row["id"] for row in rows], now)
     return blobs, threads.is_empty(tx, thread.id)
+
+
+def remove_some(tx: Tx, inbox_id: str, by_thread: Mapping[str, Sequence[str]], now: int) -> list[str]:
+    """Messages of several threads of one inbox; "" is the thread of those that are in none. Gives blobs."""
+    return [
+        blob
+        for thread_id, message_ids in by_thread.items()
+        for blob in _remove_all(tx, inbox_id, thread_id, message_ids, now)
+    ]
 
 
 def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str], now: int) -> list[str]:

@@ -89,6 +89,14 @@ class ClientIdTaken(ApiError):
     status, code = 409, "client_id_taken"
 
 
+class NameTaken(ApiError):
+    status, code = 409, "name_taken"
+
+
+class FirstAccountStays(ApiError):
+    status, code = 409, "first_account"
+
+
 class PodNotEmpty(ApiError):
     status, code = 409, "pod_not_empty"
 
@@ -179,3 +187,7 @@ class WebhookFailed(ApiError):
 
 class Unavailable(ApiError):
     status, code = 503, "unavailable"
+
+
+class QuotaExceeded(ApiError):
+    status, code = 507, "quota_exceeded"

@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from postroom import deletion, ids, pools
+from postroom import account_removal, deletion, ids, pools, retention
 from postroom.accounts import audit
 from postroom.clock import DAY, SECOND
-from postroom.mailbox import drafts, labels, raw_mails, related
+from postroom.mailbox import drafts, inboxes, labels, raw_mails, related
 from postroom.queue import duties, idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx, one_of
@@ -25,6 +26,7 @@ HANDOVER_LIFETIME = 5 * DAY
 CREATION_LIFETIME = 2 * DAY
 ORPHAN_AGE_SECONDS = 3600.0
 SWEPT_AT_ONCE = 200
+TERMS_AT_ONCE, TERMS_IN_A_ROUND = 100, 2_000
 SWEPT_IN_A_ROUND = 10_000
 
 # Whoever writes waits for a step under way, so a step that took long is followed by a smaller one.
@@ -81,14 +83,29 @@ class Steps:
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self._rows = FEWEST_ROWS
+        self._kept_to = ""
 
     async def one_round(self) -> None:
         now = self._resources.now()
         for expire in (expire_rows, expire_deliveries):
             while await self._step(expire, now):
                 pass
+        while await self._step(account_removal.go_on, now):
+            self._resources.db.ring(inboxes.GONE)
         while (blobs := await self._step(empty_removed_inbox, now)) is not None:
             await remove_blobs(self._resources, blobs)
+        await self._apply_retention(now)
+
+    async def _apply_retention(self, now: int) -> None:
+        """Goes on with the inboxes where the last round stopped, and begins anew behind the last."""
+        for _ in range(TERMS_IN_A_ROUND // TERMS_AT_ONCE):
+            terms = await self._resources.db.read(retention.list_terms, self._kept_to, TERMS_AT_ONCE)
+            for term in terms:
+                while (blobs := await self._step(partial(retention.expire, term=term), now)) is not None:
+                    await remove_blobs(self._resources, blobs)
+            self._kept_to = terms[-1].inbox_id if terms else ""
+            if not terms:
+                return
 
     async def _step(self, work: Callable[[Tx, int, int], T], now: int) -> T:
         """Those who wait go first: one turn of the loop lets them hand in what they write."""

@@ -368,3 +368,23 @@ def test_a_folder_of_a_newer_version_is_refused_and_not_changed(operator: Operat
         assert (done.returncode, done.stderr.count("\n")) == (1, 1)
         assert "newer Postroom" in done.stderr
     assert database.read_bytes() == before
+
+
+def test_an_account_is_renamed_gets_another_plan_and_is_deleted(operator: Operator) -> None:
+    operator.run("accounts", "create", "--name", "first")
+    made = operator.read("accounts", "create", "--name", "shop", "--storage", "10 GB")
+    assert isinstance(made, dict)
+    assert "called 'store'" in operator.run("accounts", "rename", "shop", "store").stdout
+    assert operator.run("accounts", "rename", "store", "first").returncode == 1
+    shown = operator.read("accounts", "plan", "store", "business", "--storage", "500MB")
+    assert isinstance(shown, dict)
+    assert (shown["plan"], shown["storageLimitBytes"]) == ("business", "500000000")
+    shown = operator.read("accounts", "plan", made["id"], "--storage", "none")
+    assert isinstance(shown, dict)
+    assert (shown["plan"], shown["storageLimitBytes"]) == ("business", "none")
+    assert operator.run("accounts", "plan", "store", "--storage", "much").returncode == 2
+    assert operator.run("accounts", "delete", "first", "--yes").returncode == 1
+    assert operator.run("accounts", "delete", "store", "--yes").returncode == 0
+    listed = operator.read("accounts", "list")
+    assert isinstance(listed, list)
+    assert [account["name"] for account in listed] == ["first"]

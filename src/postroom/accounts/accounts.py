@@ -1,12 +1,13 @@
 """Accounts: who owns inboxes and keys, and on which plan."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from postroom import ids
 from postroom.accounts import names
 from postroom.accounts.reach import default_pod
 from postroom.config import Plan
-from postroom.errors import NotFound
+from postroom.errors import NameTaken, NotFound, QuotaExceeded
 from postroom.storage.database import Row, Tx
 
 
@@ -19,6 +20,8 @@ class Account:
     created_at: int
     approval: str | None = None
     retention_days: int | None = None
+    stored_bytes: int = 0
+    storage_limit_bytes: int | None = None  # None: as much as there is room for
 
     @classmethod
     def from_row(cls, row: Row) -> "Account":
@@ -30,11 +33,17 @@ class Account:
             row["created_at"],
             row["approval"],
             row["retention_days"],
+            row["stored_bytes"],
+            row["storage_limit_bytes"],
         )
+
+    @property
+    def is_full(self) -> bool:
+        return self.storage_limit_bytes is not None and self.stored_bytes >= self.storage_limit_bytes
 
 
 def add(tx: Tx, name: str, plan: Plan, now: int) -> Account:
-    names.require_given(name, "name")
+    require_free(tx, name)
     account = Account(ids.new(ids.ACCOUNT, now), name, plan, 0, now)
     tx.run(
         "insert into accounts (id, name, plan, created_at) values (:id, :name, :plan, :now)",
@@ -61,7 +70,7 @@ def get(tx: Tx, account_id: str) -> Account:
 
 def put(tx: Tx, account: Account) -> None:
     """Stores what an account may change of itself."""
-    names.require_given(account.name, "name")
+    require_free(tx, account.name, besides=account.id)
     tx.run(
         "update accounts set name = :name, approval = :approval, retention_days = :days where id = :id",
         name=account.name,
@@ -71,18 +80,71 @@ def put(tx: Tx, account: Account) -> None:
     )
 
 
+def require_free(tx: Tx, name: str, besides: str = "") -> None:
+    names.require_given(name, "name")
+    if tx.one("select 1 as found from accounts where name = :name and id <> :id", name=name, id=besides):
+        raise NameTaken(f"Another account is called '{name}'.")
+
+
+def rename(tx: Tx, account: Account, name: str) -> Account:
+    renamed = replace(account, name=name)
+    put(tx, renamed)
+    return renamed
+
+
+def set_plan(tx: Tx, account: Account, plan: Plan) -> Account:
+    tx.run("update accounts set plan = :plan where id = :id", plan=plan, id=account.id)
+    return replace(account, plan=plan)
+
+
+def set_storage_limit(tx: Tx, account: Account, limit_bytes: int | None) -> Account:
+    tx.run(
+        "update accounts set storage_limit_bytes = :limit where id = :id", limit=limit_bytes, id=account.id
+    )
+    return replace(account, storage_limit_bytes=limit_bytes)
+
+
+def count_stored(tx: Tx, changes: Mapping[str, int]) -> None:
+    """By how many bytes the mail of each account grows; in one order, as nodes may do it at the same time."""
+    for account_id, by in sorted(changes.items()):
+        if by:
+            tx.run(
+                "update accounts set stored_bytes = stored_bytes + :by where id = :id", by=by, id=account_id
+            )
+
+
+def is_full(tx: Tx, account_id: str) -> bool:
+    row = tx.one(
+        "select 1 as found from accounts where id = :id and stored_bytes >= storage_limit_bytes",
+        id=account_id,
+    )
+    return row is not None
+
+
+def require_room(tx: Tx, account_ids: Iterable[str]) -> None:
+    for account_id in sorted(set(account_ids)):
+        if is_full(tx, account_id):
+            raise QuotaExceeded(
+                "The account has used up its storage. Delete mail, shorten retentionDays, or ask the operator"
+                " for more."
+            )
+
+
 def find(tx: Tx, id_or_name: str) -> Account | None:
     """By id, or by a name that only one account has."""
     if not names.is_clean(id_or_name):
         return None
     rows = tx.all(
-        "select * from accounts where id = :it or name = :it order by created_at limit 2", it=id_or_name
+        "select * from accounts where (id = :it or name = :it) and removed_at is null"
+        " order by created_at limit 2",
+        it=id_or_name,
     )
     return Account.from_row(rows[0]) if len(rows) == 1 else None
 
 
 def list_all(tx: Tx) -> list[Account]:
-    return [Account.from_row(row) for row in tx.all("select * from accounts order by created_at, id")]
+    rows = tx.all("select * from accounts where removed_at is null order by created_at, id")
+    return [Account.from_row(row) for row in rows]
 
 
 def is_any(tx: Tx) -> bool:

@@ -1,22 +1,31 @@
 """`postroom accounts`: who owns inboxes and keys."""
 
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from postroom import tables
-from postroom.commands.opened import read, write
+from postroom.commands.opened import read, require_account, with_database, write
 from postroom.config import PLANS, Plan
 from postroom_client.cli import app
 from postroom_client.cli.command import group
 
 if TYPE_CHECKING:
     from postroom.accounts.accounts import Account
-    from postroom.storage.database import Tx
+    from postroom.storage.database import Database, Tx
 
 accounts_app = group("Accounts own inboxes and keys (on the server's machine).")
 app.add_typer(accounts_app, name="accounts")
 
+ROWS_AT_ONCE = 200
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+SIZE = re.compile(r"([0-9]{1,15})([KMGT]?)B?", re.IGNORECASE)
+
+AccountArgument = Annotated[str, typer.Argument(help="Id or name of the account.")]
+StorageOption = Annotated[
+    str | None, typer.Option("--storage", help="How much its mail may take: 500MB, 10GB, or none.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
@@ -24,6 +33,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 def create_account(
     name: Annotated[str, typer.Option(help="What to call it.")],
     plan: Annotated[str, typer.Option(help=f"One of {', '.join(PLANS)}.")] = "free",
+    storage: StorageOption = None,
     as_json: Json = False,
 ) -> None:
     """Create an account and print its key, once."""
@@ -34,6 +44,8 @@ def create_account(
 
     def create(tx: "Tx", now: int) -> "Account":
         account = accounts.add(tx, name, known_plan, now)
+        if storage is not None:
+            account = accounts.set_storage_limit(tx, account, parse_size(storage))
         key = keys.add(tx, account.id, None, "first key", token, now)
         audit.record_command(tx, "key.created", key.id, account.id, now)
         return account
@@ -55,11 +67,100 @@ def list_accounts(as_json: Json = False) -> None:
             "name": account.name,
             "plan": account.plan,
             "inboxes": account.inbox_count,
+            "storedBytes": account.stored_bytes,
+            "storageLimitBytes": "none"
+            if account.storage_limit_bytes is None
+            else account.storage_limit_bytes,
             "createdAt": to_iso(account.created_at),
         }
         for account in read(accounts.list_all)
     ]
     tables.print_table(rows, as_json, empty="No account yet: postroom accounts create --name NAME")
+
+
+@accounts_app.command("rename")
+def rename_account(
+    account: AccountArgument, name: Annotated[str, typer.Argument(help="The new name.")]
+) -> None:
+    """Give an account another name, which no other has."""
+    from postroom.accounts import accounts, audit
+
+    def rename(tx: "Tx", now: int) -> str:
+        found = require_account(tx, account)
+        accounts.rename(tx, found, name)
+        audit.record_command(tx, "account.renamed", found.id, found.id, now)
+        return found.id
+
+    print(f"{write(rename)} is called '{name}' now.")
+
+
+@accounts_app.command("plan")
+def change_plan(
+    account: AccountArgument,
+    plan: Annotated[str | None, typer.Argument(help=f"One of {', '.join(PLANS)}.")] = None,
+    storage: StorageOption = None,
+    as_json: Json = False,
+) -> None:
+    """Show or change the plan of an account, and how much its mail may take."""
+    from postroom.accounts import accounts, audit
+
+    known_plan = None if plan is None else require_plan(plan)
+    limit_bytes = None if storage is None else parse_size(storage)
+
+    def change(tx: "Tx", now: int) -> "Account":
+        found = require_account(tx, account)
+        if known_plan is not None:
+            found = accounts.set_plan(tx, found, known_plan)
+        if storage is not None:
+            found = accounts.set_storage_limit(tx, found, limit_bytes)
+        if known_plan is not None or storage is not None:
+            audit.record_command(tx, "account.plan_changed", found.id, found.id, now)
+        return found
+
+    found = write(change)
+    limit = "none" if found.storage_limit_bytes is None else str(found.storage_limit_bytes)
+    shown = {"id": found.id, "name": found.name, "plan": found.plan}
+    shown |= {"storedBytes": str(found.stored_bytes), "storageLimitBytes": limit}
+    tables.print_record(shown, as_json, note="")
+
+
+@accounts_app.command("delete")
+def delete_account(
+    account: AccountArgument,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete an account with all its inboxes, mail and keys, for good."""
+    found = read(lambda tx: require_account(tx, account))
+    question = (
+        f"Delete '{found.name}' with {found.inbox_count} inboxes and {found.stored_bytes} bytes of mail?"
+    )
+    if not yes and not typer.confirm(question):
+        raise typer.Exit(1)
+    with_database(lambda db, config: remove_account(db, found))
+    print(f"{found.id} is deleted. The server removes its mail within minutes.")
+
+
+async def remove_account(db: "Database", account: "Account") -> None:
+    """Until nothing is left but mail. A command that is stopped here is finished by the server."""
+    from postroom import account_removal
+    from postroom.clock import SystemClock
+    from postroom.mailbox import inboxes
+
+    clock = SystemClock()
+    await db.write(account_removal.close, account, clock.now())
+    while await db.write(account_removal.go_on, clock.now(), ROWS_AT_ONCE):
+        pass
+    db.ring(inboxes.GONE)
+
+
+def parse_size(text: str) -> int | None:
+    """Bytes; None for `none`."""
+    if text == "none":
+        return None
+    found = SIZE.fullmatch(text.replace(" ", ""))
+    if found is None:
+        raise typer.BadParameter("must be like 500MB, 10GB or none", param_hint="--storage")
+    return int(found[1]) * UNITS[found[2].upper()]
 
 
 def require_plan(plan: str) -> Plan:

@@ -1,8 +1,10 @@
 """Usage: what happened in each inbox, day by day, counted in the transactions in which it happens."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from postroom.accounts import accounts
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY
 from postroom.storage.database import Row, Tx
@@ -28,12 +30,19 @@ class UsageGrowth:
 
 
 def count_all(tx: Tx, uses: Iterable[UsageGrowth]) -> None:
-    """One row an inbox and day, in one order, so that nodes wait for each other in one order only."""
+    """One row an inbox and day, in one order, so that nodes wait for each other in one order only.
+
+    What is stored is counted for the account as well, which may have a limit.
+    """
     sums: dict[tuple[str, int, str, str], dict[str, int]] = {}
+    stored: Counter[str] = Counter()
     for use in uses:
         key = (use.inbox_id, use.now // DAY, use.account_id, use.pod_id)
         counts = sums.setdefault(key, dict.fromkeys(COUNTERS, 0))
         counts[use.counter] += use.by
+        if use.counter == STORED_BYTES:
+            stored[use.account_id] += use.by
+    accounts.count_stored(tx, stored)
     tx.many(
         f"insert into usage_days (inbox_id, day, account_id, pod_id, {', '.join(COUNTERS)}) values :rows"
         f" on conflict (inbox_id, day) do update set {_ADDED}",

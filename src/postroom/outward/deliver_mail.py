@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from email.utils import formatdate
 
 from postroom import log, pools
-from postroom.accounts import domains
+from postroom.accounts import accounts, domains
 from postroom.accounts.domains import DkimKey
 from postroom.accounts.pauses import IS_PAUSED
 from postroom.clock import DAY, SECOND
@@ -223,6 +223,10 @@ async def deliver_inside(resources: Resources, reader: Reader, job: MailJob, raw
     destination = await resources.db.read(find_inside, job.delivery.target)
     if destination is None:
         raise DeliveryError("5.1.1 No such inbox here.", permanent=True, code=550, enhanced="5.1.1")
+    if await resources.db.read(is_full, destination):
+        raise DeliveryError(
+            "4.2.2 The mailbox has no room left.", permanent=False, code=452, enhanced="4.2.2"
+        )
     date = formatdate(resources.now() / SECOND, usegmt=True).replace("GMT", "+0000")
     trace = f"Received: by {resources.config.domain} id {job.delivery.id};\r\n\t{date}\r\n"
     arrival = Arrival(
@@ -239,6 +243,12 @@ async def deliver_inside(resources: Resources, reader: Reader, job: MailJob, raw
         reason = "5.4.6 Mail has passed too many servers."
         raise DeliveryError(reason, permanent=True, code=554, enhanced="5.4.6") from None
     return Receipt(250, "2.1.5 Stored in the inbox.")
+
+
+def is_full(tx: Tx, destination: Destination) -> bool:
+    """An answer of a reviewer takes no room, as it is put into no inbox."""
+    inbox = inboxes.find(tx, destination.inbox_id) if destination.review is None else None
+    return inbox is not None and accounts.is_full(tx, inbox.account_id)
 
 
 def find_inside(tx: Tx, address: str) -> Destination | None:

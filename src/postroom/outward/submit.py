@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET
 
 from postroom import ids
-from postroom.accounts import limits, policy
+from postroom.accounts import accounts, limits, policy
 from postroom.accounts.keys import Caller
 from postroom.clock import to_iso
 from postroom.errors import FeatureRequiresPaidPlan
@@ -69,6 +69,7 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
     owners = count_in_inboxes(tx, new)
     for each in new:
         require_allowed_reply_to(tx, each.submission.caller, each.submission.order.reply_to)
+    accounts.require_room(tx, (each.account_id for each in new))
     policy.require_recipients(tx, [(owners[each.inbox_id].reach, each.addresses) for each in new])
     suppressions.require_none(tx, [(each.account_id, address) for each in new for address in each.addresses])
     cold = find_cold(tx, new)

@@ -65,6 +65,7 @@ class Refused(Enum):
     UNKNOWN = auto()
     NOT_LOCAL = auto()
     TRY_LATER = auto()
+    FULL = auto()
 
 
 RecipientVerdict = Accepted | Refused

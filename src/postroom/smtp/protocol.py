@@ -28,6 +28,7 @@ _REFUSED_RECIPIENT = {
     Refused.UNKNOWN: replies.UNKNOWN_RECIPIENT,
     Refused.NOT_LOCAL: replies.NO_RELAY,
     Refused.TRY_LATER: replies.TRY_LATER,
+    Refused.FULL: replies.MAILBOX_FULL,
 }
 _NOT_STORED = {
     NotStored.TRY_LATER: replies.TRY_LATER,

@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 from typing import cast
 
 from postroom import log, pools
-from postroom.accounts import domains
+from postroom.accounts import accounts, domains
 from postroom.clock import DAY, to_mail_date
 from postroom.errors import STORE_AWAY
 from postroom.inward import review_answers
@@ -46,7 +46,9 @@ class Residents:
                 return Refused.UNKNOWN
             return Accepted(Destination(reviewed.inbox_id, review=reviewed))
         inbox = inboxes.find_by_address(tx, mailbox)
-        return Refused.UNKNOWN if inbox is None else Accepted(Destination(inbox.id))
+        if inbox is None:
+            return Refused.UNKNOWN
+        return Refused.FULL if accounts.is_full(tx, inbox.account_id) else Accepted(Destination(inbox.id))
 
     def _find_return_path(self, tx: Tx, local_part: str) -> RecipientVerdict:
         """Never an inbox that happens to have the name before the plus: the report is not for its owner."""

@@ -142,6 +142,8 @@ class Account(Struct, rename="camel", frozen=True):
     plan: Plan
     approval: Approval | None
     retention_days: int | None
+    stored_bytes: int
+    storage_limit_bytes: int | None
     created_at: Timestamp
 
     @classmethod
@@ -152,6 +154,8 @@ class Account(Struct, rename="camel", frozen=True):
             plan=account.plan,
             approval=approval.decode(account.approval),
             retention_days=account.retention_days,
+            stored_bytes=account.stored_bytes,
+            storage_limit_bytes=account.storage_limit_bytes,
             created_at=to_iso(account.created_at),
         )
 

@@ -1,0 +1,99 @@
+"""Accounts deleted for good: closed at once, emptied in steps too small to be felt."""
+
+from postroom import log
+from postroom.accounts import accounts
+from postroom.accounts.accounts import Account
+from postroom.accounts.reach import Reach
+from postroom.errors import FirstAccountStays
+from postroom.mailbox import inboxes
+from postroom.storage.database import Tx
+
+# Tables with rows of an account, and the key of each.
+OF_AN_ACCOUNT = (
+    ("events", "id"),
+    ("idempotency_keys", "idempotency_key"),
+    ("suppressions", "address"),
+    ("inbox_creations", "inbox_id"),
+    ("audit", "id"),
+    ("policy_audit", "id"),
+    ("usage_days", "inbox_id"),
+    ("search_realms", "pod_id"),
+    ("domains", "id"),
+)
+OF_A_SCOPE = ("policies", "policy_rules", "pauses")
+
+
+def close(tx: Tx, account: Account, now: int) -> None:
+    """From here on nobody can sign in, its name is free, and upkeep goes on where whoever asked stops.
+
+    The first account stays: whoever is the oldest has the operator's pages.
+    """
+    if accounts.is_first(tx, account.id):
+        raise FirstAccountStays("The first account is the operator's own and cannot be deleted.")
+    for table in ("sessions", "login_links", "keys", "webhooks"):
+        tx.run(f"delete from {table} where account_id = :id", id=account.id)
+    tx.run(
+        "update accounts set removed_at = :now, name = 'deleted ' || id"
+        " where id = :id and removed_at is null",
+        now=now,
+        id=account.id,
+    )
+    log.get().info("an account is deleted", account=account.id)
+
+
+def go_on(tx: Tx, now: int, rows: int) -> bool:
+    """Removes some rows of an account that was closed. False when there is none."""
+    row = tx.one("select id from accounts where removed_at is not null order by removed_at, id limit 1")
+    if row is None:
+        return False
+    account_id = row["id"]
+    if not (
+        _remove_inboxes(tx, account_id, now, rows)
+        or _remove_deliveries(tx, account_id, rows)
+        or any(_remove_rows(tx, table, key, account_id, rows) for table, key in OF_AN_ACCOUNT)
+    ):
+        _remove_rest(tx, account_id)
+    return True
+
+
+def _remove_inboxes(tx: Tx, account_id: str, now: int, rows: int) -> bool:
+    found = tx.all("select id from inboxes where account_id = :id limit :rows", id=account_id, rows=rows)
+    for row in found:
+        inboxes.remove(tx, Reach(account_id), row["id"], now)
+    return bool(found)
+
+
+def _remove_deliveries(tx: Tx, account_id: str, rows: int) -> bool:
+    """Those of webhooks; a mail's own go with the mail."""
+    found = tx.all(
+        "select id from deliveries where account_id = :id and kind = 'webhook' limit :rows",
+        id=account_id,
+        rows=rows,
+    )
+    for row in found:
+        tx.run("delete from attempts where delivery_id = :id", id=row["id"])
+        tx.run("delete from deliveries where id = :id", id=row["id"])
+    return bool(found)
+
+
+def _remove_rows(tx: Tx, table: str, key: str, account_id: str, rows: int) -> bool:
+    removed = tx.run(
+        f"delete from {table} where account_id = :id and {key} in"
+        f" (select {key} from {table} where account_id = :id limit :rows)",
+        id=account_id,
+        rows=rows,
+    )
+    return removed > 0
+
+
+def _remove_rest(tx: Tx, account_id: str) -> None:
+    for table in OF_A_SCOPE:
+        tx.run(
+            f"delete from {table} where scope_id = :id or scope_id in"
+            " (select id from pods where account_id = :id)",
+            id=account_id,
+        )
+    tx.run("delete from dkim_keys where owner = :id", id=account_id)
+    for table in ("keys", "pods"):
+        tx.run(f"delete from {table} where account_id = :id", id=account_id)
+    tx.run("delete from accounts where id = :id", id=account_id)
