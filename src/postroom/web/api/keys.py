@@ -69,6 +69,11 @@ async def delete_api_key(call: Call, key_id: str) -> None:
     await revoke(call, lambda tx: keys.get(tx, call.account_id, key_id))
 
 
+async def get_api_key(call: Call, key_id: str) -> ApiKey:
+    """Get any key of the account"""
+    return ApiKey.of(await call.resources.db.read(keys.get, call.account_id, key_id))
+
+
 async def change_api_key(call: Call, key_id: str, body: KeyChange) -> ApiKey:
     """Change any key of the account: its name, its approval, its limits; fewer permissions"""
 
