@@ -12,3 +12,10 @@ update messages set budget_id = key_id where key_id is not null;
 drop index messages_by_key;
 
 create index messages_by_budget on messages (budget_id, created_at) where budget_id is not null;
+
+-- The domain of its address: whether one is still used is looked up, not searched for.
+alter table inboxes add column domain text not null default '';
+
+update inboxes set domain = substr(ltrim(address, 'abcdefghijklmnopqrstuvwxyz0123456789.-'), 2);
+
+create index inboxes_by_domain on inboxes (account_id, domain);
