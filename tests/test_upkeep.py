@@ -1,6 +1,7 @@
 """Upkeep: what has expired goes, what is needed stays."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from postroom import upkeep
 from postroom.clock import DAY
 from postroom.queue import duties
 from postroom.storage.blobs import LocalBlobs
-from postroom.upkeep import MOST_ROWS, empty_removed_inbox, one_round, sweep_orphans
+from postroom.storage.database import Row, Tx, Values, WordIndex
+from postroom.upkeep import MOST_ROWS, STEP_BYTES, empty_removed_inbox, one_round, sweep_orphans
 from tests.api.test_stream import mail
 from tests.conftest import Server
 from tests.filled_inbox import fill
@@ -63,6 +65,72 @@ async def test_a_deleted_inbox_is_emptied_in_steps_and_forgotten(server: Server)
     left = await server.resources.db.read(lambda tx: tx.one("select count(*) as n from messages"))
     assert left is not None
     assert left["n"] == 0
+
+
+async def test_a_step_takes_as_many_statements_for_many_mails_as_for_one(server: Server) -> None:
+    await server.new_inbox("hello")
+    gone = await server.new_inbox("gone")
+    for number in range(6):
+        await server.deliver(mail(number), "gone")
+    await server.deliver(mail(9), "hello")
+    await server.api.delete(f"/v1/inboxes/{gone}")
+    took: list[int] = []
+    for rows in (1, 5):
+
+        def step(tx: Tx, rows: int = rows) -> None:
+            counting = CountingTx(tx)
+            assert empty_removed_inbox(counting, server.clock.now(), rows) == []
+            took.append(counting.statements)
+
+        await server.resources.db.write(step)
+    assert took[0] == took[1]
+    left = await server.resources.db.read(lambda tx: tx.all("select inbox_id from messages"))
+    assert gone not in {row["inbox_id"] for row in left}
+    assert len(left) == 1
+
+
+async def test_large_mails_go_in_smaller_steps(server: Server) -> None:
+    gone = await server.new_inbox("gone")
+    for number in range(3):
+        await server.deliver(mail(number) + b"x" * 60_000, "gone")
+    await server.resources.db.write(
+        lambda tx: tx.run("update raw_mails set size_bytes = :size", size=STEP_BYTES // 2 + 1)
+    )
+    await server.api.delete(f"/v1/inboxes/{gone}")
+    counts = []
+    for _ in range(4):
+        left = await server.resources.db.read(lambda tx: tx.all("select id from messages"))
+        counts.append(len(left))
+        await server.resources.db.write(empty_removed_inbox, server.clock.now(), MOST_ROWS)
+    assert counts == [3, 2, 1, 0]
+
+
+class CountingTx:
+    """Counts statements."""
+
+    def __init__(self, tx: Tx) -> None:
+        self._tx = tx
+        self.statements = 0
+
+    def one(self, sql: str, **params: object) -> Row | None:
+        self.statements += 1
+        return self._tx.one(sql, **params)
+
+    def all(self, sql: str, **params: object) -> list[Row]:
+        self.statements += 1
+        return self._tx.all(sql, **params)
+
+    def run(self, sql: str, **params: object) -> int:
+        self.statements += 1
+        return self._tx.run(sql, **params)
+
+    def many(self, sql: str, rows: Sequence[Values]) -> list[Row]:
+        self.statements += 1
+        return self._tx.many(sql, rows)
+
+    @property
+    def words(self) -> WordIndex:
+        return self._tx.words
 
 
 async def test_a_duty_has_one_holder_until_it_ends_or_is_left(server: Server) -> None:

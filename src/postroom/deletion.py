@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from postroom.accounts.reach import Reach
 from postroom.events import events
-from postroom.mailbox import inboxes, indexing, messages, related, threads, usage
+from postroom.mailbox import inboxes, indexing, messages, raw_mails, related, threads, usage
 from postroom.mailbox.messages import BLOCKED, INBOUND, OUTBOUND
-from postroom.storage.database import Tx
+from postroom.storage.database import Tx, one_of
 
 STEP_ROWS = 200
 OF_A_MESSAGE = ("raw_mails", "attachments", "checks", "deliveries", "holds", "blocked_mails")
@@ -45,23 +45,11 @@ def remove_some(tx: Tx, inbox_id: str, by_thread: Mapping[str, Sequence[str]], n
 
 
 def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str], now: int) -> list[str]:
-    """The inbox first, as whoever stores mail takes it."""
+    """The inbox first, as whoever stores mail takes it. Webhooks still go: their events stay."""
     inboxes.count(tx, inbox_id)
-    gone: Counter[str] = Counter()
-    size_bytes = 0
-    blobs: list[str] = []
-    for message_id in message_ids:
-        row = tx.one(
-            "select direction, size_bytes, (select 1 from checks where message_id = :id) as is_unjudged"
-            " from messages join raw_mails on raw_mails.message_id = messages.id where messages.id = :id",
-            id=message_id,
-        )
-        if row is None:
-            continue
-        is_counted = row["direction"] != BLOCKED or not row["is_unjudged"]
-        gone[row["direction"]] += is_counted
-        size_bytes += row["size_bytes"] or 0
-        blobs += _end_mail(tx, message_id)
+    gone, size_bytes = _count(tx, message_ids)
+    _run(tx, "update deliveries set message_id = '' where kind = 'webhook' and", "message_id", message_ids)
+    blobs = erase_all(tx, message_ids)
     inbox = inboxes.count(
         tx,
         inbox_id,
@@ -74,30 +62,45 @@ def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str
     if thread_id:
         threads.take_away(tx, thread_id, gone[INBOUND] + gone[OUTBOUND])
         if threads.is_empty(tx, thread_id):
-            related.forget_thread(tx, thread_id)
+            related.forget_threads(tx, [thread_id])
     return blobs
 
 
-def _end_mail(tx: Tx, message_id: str) -> list[str]:
-    """Webhooks about it still go: they tell of an event, which stays."""
-    tx.run("update deliveries set message_id = '' where message_id = :id and kind = 'webhook'", id=message_id)
-    blob = erase(tx, message_id)
-    return [] if blob is None else [blob]
+def _count(tx: Tx, message_ids: Sequence[str]) -> tuple[Counter[str], int]:
+    """By direction, and their bytes; what was stopped and is not judged yet was never counted."""
+    if not message_ids:
+        return Counter(), 0
+    is_wanted, wanted = one_of("messages.id", message_ids)
+    rows = tx.all(
+        "select direction, size_bytes, checks.message_id as unjudged"
+        " from messages join raw_mails on raw_mails.message_id = messages.id"
+        f" left join checks on checks.message_id = messages.id where {is_wanted}",
+        **wanted,
+    )
+    counted = [row["direction"] for row in rows if row["direction"] != BLOCKED or row["unjudged"] is None]
+    return Counter(counted), sum(row["size_bytes"] or 0 for row in rows)
 
 
-def erase(tx: Tx, message_id: str) -> str | None:
-    """All rows of a message, without counting. Gives its blob if nobody else needs it."""
-    row = tx.one("select blob from raw_mails where message_id = :id", id=message_id)
+def erase_all(tx: Tx, message_ids: Sequence[str]) -> list[str]:
+    """All rows of messages, without counting, by a statement a table. Gives blobs that nobody else needs."""
+    if not message_ids:
+        return []
+    is_wanted, wanted = one_of("message_id", message_ids)
+    rows = tx.all(f"select distinct blob from raw_mails where {is_wanted} and blob is not null", **wanted)
     tx.run(
-        "delete from attempts where delivery_id in (select id from deliveries where message_id = :id)",
-        id=message_id,
+        f"delete from attempts where delivery_id in (select id from deliveries where {is_wanted})", **wanted
     )
     for table in OF_A_MESSAGE:
-        tx.run(f"delete from {table} where message_id = :id", id=message_id)
-    events.forget_texts(tx, message_id)
-    indexing.enqueue_all(tx, [message_id])
-    tx.run("delete from messages where id = :id", id=message_id)
-    blob: str | None = None if row is None else row["blob"]
-    if blob is None or tx.one("select 1 as found from raw_mails where blob = :blob limit 1", blob=blob):
-        return None
-    return blob
+        tx.run(f"delete from {table} where {is_wanted}", **wanted)
+    events.forget_texts(tx, message_ids)
+    indexing.enqueue_all(tx, message_ids)
+    _run(tx, "delete from messages where", "id", message_ids)
+    blobs = [row["blob"] for row in rows]
+    used = raw_mails.find_used_blobs(tx, blobs)
+    return [blob for blob in blobs if blob not in used]
+
+
+def _run(tx: Tx, statement: str, column: str, values: Sequence[str]) -> None:
+    if values:
+        is_wanted, wanted = one_of(column, values)
+        tx.run(f"{statement} {is_wanted}", **wanted)

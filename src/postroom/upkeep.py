@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import accumulate, islice
 from typing import TypeVar
 
 from postroom import account_removal, deletion, ids, pools, retention
@@ -32,6 +32,7 @@ SWEPT_IN_A_ROUND = 10_000
 # Whoever writes waits for a step under way, so a step that took long is followed by a smaller one.
 STEP_SECONDS = 0.010
 FEWEST_ROWS, MOST_ROWS = 10, 500
+STEP_BYTES = 2 * 1024 * 1024
 
 EXPIRING = (
     ("events", "id", "created_at", EVENT_LIFETIME),
@@ -113,8 +114,11 @@ class Steps:
         loop = asyncio.get_running_loop()
         started = loop.time()
         result = await self._resources.db.write(work, now, self._rows)
-        is_slow = loop.time() - started > STEP_SECONDS
-        self._rows = max(FEWEST_ROWS, self._rows // 2) if is_slow else min(MOST_ROWS, self._rows * 2)
+        took = loop.time() - started
+        if took > STEP_SECONDS:
+            self._rows = max(FEWEST_ROWS, self._rows // 2)
+        elif took < STEP_SECONDS / 2:  # the next may take twice as long
+            self._rows = min(MOST_ROWS, self._rows * 2)
         return result
 
 
@@ -197,11 +201,8 @@ def empty_removed_inbox(tx: Tx, now: int, rows: int) -> list[str] | None:
     if removed is None:
         return None
     inbox_id = removed["inbox_id"]
-    found = tx.all(
-        "select id from messages where inbox_id = :inbox_id limit :rows", inbox_id=inbox_id, rows=rows
-    )
-    if found:
-        return [blob for row in found if (blob := deletion.erase(tx, row["id"])) is not None]
+    if message_ids := _some_messages(tx, inbox_id, rows):
+        return deletion.erase_all(tx, message_ids)
     if (blobs := drafts.remove_of_inbox(tx, inbox_id, rows)) is not None:
         return blobs
     if not _remove_threads(tx, inbox_id, rows) and not _remove_rest(tx, inbox_id, rows):
@@ -212,14 +213,28 @@ def empty_removed_inbox(tx: Tx, now: int, rows: int) -> list[str] | None:
     return []
 
 
+def _some_messages(tx: Tx, inbox_id: str, rows: int) -> list[str]:
+    """At most so many, and of large ones fewer: bytes that are freed cost time too."""
+    found = tx.all(
+        "select messages.id, raw_mails.size_bytes from messages left join raw_mails"
+        " on raw_mails.message_id = messages.id where messages.inbox_id = :inbox_id limit :rows",
+        inbox_id=inbox_id,
+        rows=rows,
+    )
+    sizes = accumulate(row["size_bytes"] or 0 for row in found)
+    return [row["id"] for row, size in zip(found, sizes, strict=True) if size <= STEP_BYTES] or [
+        row["id"] for row in found[:1]
+    ]
+
+
 def _remove_threads(tx: Tx, inbox_id: str, rows: int) -> int:
     found = tx.all(
         "select id from threads where inbox_id = :inbox_id limit :rows", inbox_id=inbox_id, rows=rows
     )
     thread_ids = [row["id"] for row in found]
     labels.remove_all_of_threads(tx, thread_ids)
-    for thread_id in thread_ids:
-        related.forget_thread(tx, thread_id)
+    if thread_ids:
+        related.forget_threads(tx, thread_ids)
     delete_all(tx, "participants", "thread_id", thread_ids)
     return delete_all(tx, "threads", "id", thread_ids)
 

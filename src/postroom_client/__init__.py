@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from postroom_client import errors
-    from postroom_client.client import AsyncClient, Client
+    from postroom_client.async_client import AsyncClient
+    from postroom_client.client import Client
     from postroom_client.errors import PostroomError
     from postroom_client.exchange import OutgoingFile, Patience
     from postroom_client.signature import verify_signature
@@ -23,7 +24,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "AsyncClient": "client",
+    "AsyncClient": "async_client",
     "Client": "client",
     "OutgoingFile": "exchange",
     "Patience": "exchange",

@@ -4,28 +4,27 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from typing import Any, Literal
 
-from msgspec import UNSET, UnsetType
-
+from postroom_client.account_results import (
+    Domain,
+    Retried,
+    Suppression,
+    Webhook,
+    WebhookDelivery,
+    WebhookSecret,
+    WebhookTest,
+)
 from postroom_client.exchange import Call, content, decoded, nothing, path, present
 from postroom_client.results import (
-    ApiKey,
     AttachmentText,
-    Domain,
     EventPage,
     Inbox,
     Me,
     Message,
     Page,
-    Retried,
     SearchPage,
-    Suppression,
     Thread,
     ThreadMessages,
     Usage,
-    Webhook,
-    WebhookDelivery,
-    WebhookSecret,
-    WebhookTest,
 )
 
 Order = Literal["asc", "desc"]
@@ -44,10 +43,16 @@ def me() -> Call[Me]:
 
 
 def create_inbox(
-    mailbox_name: str, *, display_name: str | None = None, domain: str | None = None
+    mailbox_name: str,
+    *,
+    display_name: str | None = None,
+    domain: str | None = None,
+    pod_id: str | None = None,
+    webhook_url: str | None = None,
 ) -> Call[Inbox]:
     """Create `mailbox_name@domain`; without a domain, on the server's own."""
     body = {"mailboxName": mailbox_name, "displayName": display_name, "domain": domain}
+    body |= {"podId": pod_id, "webhookUrl": webhook_url}
     return Call("POST", "/v1/inboxes", decoded(Inbox), json=given(body), is_repeatable=False)
 
 
@@ -61,38 +66,9 @@ def get_inbox(inbox_id: str) -> Call[Inbox]:
     return Call("GET", path("v1", "inboxes", inbox_id), decoded(Inbox))
 
 
-def update_inbox(
-    inbox_id: str,
-    *,
-    display_name: str | UnsetType | None = UNSET,
-    webhook_url: str | UnsetType | None = UNSET,
-) -> Call[Inbox]:
-    """Change what is given; None clears it."""
-    changes = {"displayName": display_name, "webhookUrl": webhook_url}
-    body = {name: value for name, value in changes.items() if value is not UNSET}
-    return Call("PATCH", path("v1", "inboxes", inbox_id), decoded(Inbox), json=body)
-
-
 def delete_inbox(inbox_id: str) -> Call[None]:
     """Delete an inbox and all it holds."""
     return Call("DELETE", path("v1", "inboxes", inbox_id), nothing)
-
-
-def create_api_key(inbox_id: str, name: str) -> Call[ApiKey]:
-    """A key that reaches this inbox alone; its token is shown only now."""
-    target = path("v1", "inboxes", inbox_id, "api-keys")
-    return Call("POST", target, decoded(ApiKey), json={"name": name}, is_repeatable=False)
-
-
-def list_api_keys(inbox_id: str, *, limit: int = 50, offset: int = 0) -> Call[Page[ApiKey]]:
-    """Keys of an inbox, oldest first, without their tokens."""
-    target = path("v1", "inboxes", inbox_id, "api-keys")
-    return Call("GET", target, decoded(Page[ApiKey]), query=present(limit=limit, offset=offset))
-
-
-def delete_api_key(inbox_id: str, key_id: str) -> Call[None]:
-    """Revoke a key, at once."""
-    return Call("DELETE", path("v1", "inboxes", inbox_id, "api-keys", key_id), nothing)
 
 
 # threads and messages
@@ -142,6 +118,11 @@ def label_thread(thread_id: str, *, add: Sequence[str] = (), remove: Sequence[st
     return Call("PATCH", path("v1", "threads", thread_id), decoded(Thread), json=body)
 
 
+def delete_thread(thread_id: str) -> Call[None]:
+    """Delete a thread with its messages; what has not left never does."""
+    return Call("DELETE", path("v1", "threads", thread_id), nothing)
+
+
 def search_page(
     q: str,
     *,
@@ -172,10 +153,16 @@ def list_thread_messages(
 
 
 def list_messages(
-    inbox_id: str, *, direction: Direction | None = None, limit: int = 50, offset: int = 0
+    inbox_id: str,
+    *,
+    direction: Direction | None = None,
+    include_blocked: bool = False,
+    limit: int = 50,
+    offset: int = 0,
 ) -> Call[Page[Message]]:
     """The messages of an inbox across its threads, newest first."""
-    query = present(direction=direction, limit=limit, offset=offset)
+    include = "blocked" if include_blocked else None
+    query = present(direction=direction, include=include, limit=limit, offset=offset)
     return Call("GET", path("v1", "inboxes", inbox_id, "messages"), decoded(Page[Message]), query=query)
 
 
@@ -197,6 +184,11 @@ def retry_message(message_id: str) -> Call[Message]:
 def cancel_message(message_id: str) -> Call[Message]:
     """Give up the deliveries that are still waiting."""
     return Call("POST", path("v1", "messages", message_id, "cancel"), decoded(Message), is_repeatable=False)
+
+
+def delete_message(message_id: str) -> Call[None]:
+    """Delete a message; what has not left never does."""
+    return Call("DELETE", path("v1", "messages", message_id), nothing)
 
 
 # attachments
@@ -221,6 +213,7 @@ def list_events(
     after: str | None = None,
     limit: int = 50,
     wait: float = 0,
+    order: Order = "asc",
     inbox_ids: Sequence[str] = (),
     event_types: Sequence[str] = (),
 ) -> Call[EventPage]:
@@ -229,6 +222,7 @@ def list_events(
         after=after,
         limit=limit,
         wait=wait or None,
+        order=None if order == "asc" else order,
         inbox_ids=",".join(inbox_ids) or None,
         event_types=",".join(event_types) or None,
     )
@@ -259,9 +253,10 @@ def delete_suppression(address: str) -> Call[None]:
 # domains
 
 
-def add_domain(domain: str) -> Call[Domain]:
-    """Add a domain of your own; the result lists the DNS records to set."""
-    return Call("POST", "/v1/domains", decoded(Domain), json={"domain": domain}, is_repeatable=False)
+def add_domain(domain: str, *, pod_id: str | None = None) -> Call[Domain]:
+    """Add a domain of your own, of a pod if you like; the result lists the DNS records to set."""
+    body = given({"domain": domain, "podId": pod_id})
+    return Call("POST", "/v1/domains", decoded(Domain), json=body, is_repeatable=False)
 
 
 def list_domains(*, limit: int = 50, offset: int = 0) -> Call[Page[Domain]]:

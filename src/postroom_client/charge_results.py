@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from postroom_client.results import Actor, Attachment, Hold, Message
+from postroom_client.results import Actor, ApprovalRules, Attachment, Hold, Message
 
 
 class Approval(Struct, rename="camel", frozen=True):
@@ -66,6 +66,7 @@ class Pod(Struct, rename="camel", frozen=True):
     name: str | None = None
     is_default: bool = False
     created_at: datetime | None = None
+    approval: ApprovalRules | None = None
 
 
 class PolicyRule(Struct, rename="camel", frozen=True):
@@ -78,6 +79,10 @@ class PolicyRule(Struct, rename="camel", frozen=True):
 class DirectionPolicy(Struct, rename="camel", frozen=True):
     mode: str = "inherit"
     rules: list[PolicyRule] = []
+
+
+class InboxSecret(Struct, rename="camel", frozen=True):
+    webhook_secret: str
 
 
 class Policy(Struct, rename="camel", frozen=True):

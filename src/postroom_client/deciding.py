@@ -44,6 +44,12 @@ def reschedule_message(message_id: str, send_at: datetime | str) -> Call[Message
     return Call("PATCH", path("v1", "messages", message_id), decoded(Message), json=body)
 
 
+def release_message(message_id: str) -> Call[Message]:
+    """Let in what a policy stopped, as if it came now."""
+    target = path("v1", "messages", message_id, "release")
+    return Call("POST", target, decoded(Message), is_repeatable=False)
+
+
 def get_pause(*, inbox_id: str | None = None, pod_id: str | None = None) -> Call[Pause]:
     """Whether sending is paused; without inbox and pod, for all that the key reaches."""
     return Call("GET", "/v1/pause", decoded(Pause), query=present(inboxId=inbox_id, podId=pod_id))

@@ -6,7 +6,7 @@ from mcp.server import MCPServer
 from mcp.types import ToolAnnotations
 
 from postroom_client import __version__, calls
-from postroom_client.client import AsyncClient
+from postroom_client.async_client import AsyncClient
 from postroom_client.errors import PostroomError
 from postroom_client.exchange import Patience
 from postroom_client.mcp_asking import Asker, Caller, Ctx

@@ -22,7 +22,30 @@ class Me(Struct, rename="camel", frozen=True):
     key_id: str = ""
     scope: str = "account"
     inbox_id: str | None = None
+    pod_id: str | None = None
     permissions: list[str] = field(default_factory=lambda: list(EVERY_PERMISSION))
+
+
+class OverPerDay(Struct, rename="camel", frozen=True):
+    """A rule of approval: what goes beyond so many sends of an inbox a day waits."""
+
+    over_per_day: int
+
+
+class ApprovalRules(Struct, rename="camel", frozen=True):
+    """Which sends wait for a person: `always`, `strangers`, `attachments`, `links`, `risk`, over a count."""
+
+    when: list[str | OverPerDay] = []
+    expires_hours: int = 72
+    reviewers: list[str] = []
+
+
+class Budget(Struct, rename="camel", frozen=True, omit_defaults=True):
+    """How much an inbox or a key may send, where that is less than the service allows."""
+
+    per_minute: int | None = None
+    per_day: int | None = None
+    cold_per_day: int | None = None
 
 
 class Inbox(Struct, rename="camel", frozen=True):
@@ -35,6 +58,10 @@ class Inbox(Struct, rename="camel", frozen=True):
     webhook_url: str | None = None
     webhook_secret: str | None = None
     pod_id: str | None = None
+    approval: ApprovalRules | None = None
+    limits: Budget | None = None
+    metadata: dict[str, str] = {}
+    retention_days: int | None = None
 
 
 class ApiKey(Struct, rename="camel", frozen=True):
@@ -52,6 +79,8 @@ class ApiKey(Struct, rename="camel", frozen=True):
     permissions: list[str] = []
     expires_at: datetime | None = None
     created_by: str | None = None
+    approval: ApprovalRules | None = None
+    limits: Budget | None = None
 
 
 class Thread(Struct, rename="camel", frozen=True):
@@ -322,76 +351,3 @@ class EventPage(Struct, frozen=True):
 
     data: list[Event]
     next: str | None = None
-
-
-class Suppression(Struct, rename="camel", frozen=True):
-    address: str
-    type: str = "manual"
-    created_at: datetime | None = None
-
-
-class DnsRecord(Struct, rename="camel", frozen=True):
-    """A record to set; `found` is known once the domain was looked up."""
-
-    type: str
-    name: str
-    value: str
-    purpose: str = ""
-    required: bool = False
-    found: bool | None = None
-
-
-class Domain(Struct, rename="camel", frozen=True):
-    id: str
-    domain: str
-    status: str = "pending"
-    created_at: datetime | None = None
-    verified_at: datetime | None = None
-    records: list[DnsRecord] = []
-
-
-class Webhook(Struct, rename="camel", frozen=True):
-    """`secret` is shown once, when it is made."""
-
-    url: str
-    event_types: list[str] = []
-    enabled: bool = True
-    created_at: datetime | None = None
-    disabled_reason: str | None = None
-    secret: str | None = None
-
-
-class WebhookSecret(Struct, rename="camel", frozen=True):
-    secret: str
-
-
-class WebhookTest(Struct, rename="camel", frozen=True):
-    ok: bool
-    status: int = 0
-    milliseconds: int = 0
-
-
-class WebhookAttempt(Struct, rename="camel", frozen=True):
-    """One try; `answer` is the beginning of what the endpoint said, or why there was no answer."""
-
-    at: datetime | None = None
-    status: int | None = None
-    milliseconds: int | None = None
-    answer: str | None = None
-
-
-class WebhookDelivery(Struct, rename="camel", frozen=True):
-    id: str
-    event_id: str = ""
-    inbox_id: str = ""
-    url: str = ""
-    state: str = ""
-    attempts: list[WebhookAttempt] = []
-    created_at: datetime | None = None
-    next_attempt_at: datetime | None = None
-
-
-class Retried(Struct, frozen=True):
-    """How many deliveries go again."""
-
-    retried: int

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from postroom_client import profiles
+from postroom_client.errors import Unauthorized
 from postroom_client.profiles import InvalidProfile, Profile
 
 DEFAULT_BASE_URL = "http://127.0.0.1:8025"
@@ -40,6 +41,12 @@ def resolve(flags: Flags, environment: Mapping[str, str]) -> Settings:
         api_key=flags.api_key or environment.get("POSTROOM_API_KEY") or (stored.api_key if stored else None),
         inbox_id=environment.get("POSTROOM_INBOX_ID") or (stored.inbox_id if stored else None),
     )
+
+
+def require_key(api_key: str | None) -> str:
+    if not api_key:
+        raise Unauthorized("There is no API key. Pass api_key, or set POSTROOM_API_KEY.")
+    return api_key
 
 
 def _base_url(profile: Profile | None) -> str:

@@ -1,21 +1,74 @@
-"""Tenants of an account: pods, keys, who may write and be written to, and the log of decisions."""
+"""The account and its tenants: pods, keys, rules and budgets, who may write and be written to, the log."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType
 
+from postroom_client.account_results import Account, WebhookTest
 from postroom_client.calls import given
-from postroom_client.charge_results import AuditEntry, Pod, Policy, PolicyRule, PolicyStop
+from postroom_client.charge_results import AuditEntry, InboxSecret, Pod, Policy, PolicyRule, PolicyStop
 from postroom_client.exchange import Call, decoded, nothing, path, present
-from postroom_client.results import ApiKey, Page
+from postroom_client.results import ApiKey, ApprovalRules, Budget, Inbox, Page
 from postroom_client.sending import spell_moment
 
 Direction = Literal["inbound", "outbound"]
 Mode = Literal["none", "allowlist", "inherit"]
 RuleType = Literal["allow", "block"]
 StopAction = Literal["blocked", "refused", "released"]
+Rules = ApprovalRules | Mapping[str, Any]
+Limits = Budget | Mapping[str, int]
+
+
+def get_account() -> Call[Account]:
+    """The account: its name, its plan and its rules of approval."""
+    return Call("GET", "/v1/account", decoded(Account))
+
+
+def update_account(
+    *,
+    name: str | UnsetType = UNSET,
+    approval: Rules | UnsetType | None = UNSET,
+    retention_days: int | UnsetType | None = UNSET,
+) -> Call[Account]:
+    """Change what is given; None clears it."""
+    body = _changes(name=name, approval=approval, retentionDays=retention_days)
+    return Call("PATCH", "/v1/account", decoded(Account), json=body)
+
+
+def update_inbox(
+    inbox_id: str,
+    *,
+    display_name: str | UnsetType | None = UNSET,
+    webhook_url: str | UnsetType | None = UNSET,
+    approval: Rules | UnsetType | None = UNSET,
+    limits: Limits | UnsetType | None = UNSET,
+    metadata: Mapping[str, str] | UnsetType | None = UNSET,
+    retention_days: int | UnsetType | None = UNSET,
+) -> Call[Inbox]:
+    """Change what is given; None clears it."""
+    body = _changes(
+        displayName=display_name,
+        webhookUrl=webhook_url,
+        approval=approval,
+        limits=limits,
+        metadata=metadata,
+        retentionDays=retention_days,
+    )
+    return Call("PATCH", path("v1", "inboxes", inbox_id), decoded(Inbox), json=body)
+
+
+def test_inbox_webhook(inbox_id: str) -> Call[WebhookTest]:
+    """Have a signed event of kind `webhook.test` posted to the inbox's own webhook now."""
+    target = path("v1", "inboxes", inbox_id, "webhook", "test")
+    return Call("POST", target, decoded(WebhookTest), is_repeatable=False)
+
+
+def rotate_inbox_webhook_secret(inbox_id: str) -> Call[InboxSecret]:
+    """A new secret of the inbox's own webhook, shown only now."""
+    target = path("v1", "inboxes", inbox_id, "webhook", "rotate-secret")
+    return Call("POST", target, decoded(InboxSecret), is_repeatable=False)
 
 
 def create_pod(*, client_id: str | None = None, name: str | None = None) -> Call[Pod]:
@@ -38,10 +91,10 @@ def update_pod(
     pod_id: str,
     *,
     name: str | UnsetType | None = UNSET,
-    approval: dict[str, Any] | UnsetType | None = UNSET,
+    approval: Rules | UnsetType | None = UNSET,
 ) -> Call[Pod]:
     """Change what is given; None clears it."""
-    body = {key: value for key, value in {"name": name, "approval": approval}.items() if value is not UNSET}
+    body = _changes(name=name, approval=approval)
     return Call("PATCH", path("v1", "pods", pod_id), decoded(Pod), json=body)
 
 
@@ -58,14 +111,7 @@ def create_key(
     expires_at: datetime | str | None = None,
 ) -> Call[ApiKey]:
     """A key of the account, or of a pod; its token is shown only now."""
-    body = given(
-        {
-            "name": name,
-            "permissions": None if permissions is None else list(permissions),
-            "expiresAt": None if expires_at is None else spell_moment(expires_at),
-        }
-    )
-    return Call("POST", _keys(pod_id), decoded(ApiKey), json=body, is_repeatable=False)
+    return _new_key(_keys(pod_id), name, permissions, expires_at)
 
 
 def list_keys(*, pod_id: str | None = None, limit: int = 50, offset: int = 0) -> Call[Page[ApiKey]]:
@@ -74,17 +120,21 @@ def list_keys(*, pod_id: str | None = None, limit: int = 50, offset: int = 0) ->
     return Call("GET", _keys(pod_id), decoded(Page[ApiKey]), query=query)
 
 
+def get_key(key_id: str) -> Call[ApiKey]:
+    """A key of any reach, without its token."""
+    return Call("GET", path("v1", "api-keys", key_id), decoded(ApiKey))
+
+
 def update_key(
     key_id: str,
     *,
     name: str | UnsetType = UNSET,
     permissions: Sequence[str] | UnsetType = UNSET,
-    approval: dict[str, Any] | UnsetType | None = UNSET,
-    limits: dict[str, int] | UnsetType | None = UNSET,
+    approval: Rules | UnsetType | None = UNSET,
+    limits: Limits | UnsetType | None = UNSET,
 ) -> Call[ApiKey]:
     """Change a key of any reach; of its permissions some can be taken away."""
-    changes = {"name": name, "permissions": permissions, "approval": approval, "limits": limits}
-    body = {key: value for key, value in changes.items() if value is not UNSET}
+    body = _changes(name=name, permissions=permissions, approval=approval, limits=limits)
     return Call("PATCH", path("v1", "api-keys", key_id), decoded(ApiKey), json=body)
 
 
@@ -93,9 +143,44 @@ def delete_key(key_id: str) -> Call[None]:
     return Call("DELETE", path("v1", "api-keys", key_id), nothing)
 
 
+def create_api_key(
+    inbox_id: str,
+    name: str = "",
+    *,
+    permissions: Sequence[str] | None = None,
+    expires_at: datetime | str | None = None,
+) -> Call[ApiKey]:
+    """A key that reaches this inbox alone; its token is shown only now."""
+    return _new_key(path("v1", "inboxes", inbox_id, "api-keys"), name, permissions, expires_at)
+
+
+def list_api_keys(inbox_id: str, *, limit: int = 50, offset: int = 0) -> Call[Page[ApiKey]]:
+    """Keys of an inbox, oldest first, without their tokens."""
+    target = path("v1", "inboxes", inbox_id, "api-keys")
+    return Call("GET", target, decoded(Page[ApiKey]), query=present(limit=limit, offset=offset))
+
+
+def delete_api_key(inbox_id: str, key_id: str) -> Call[None]:
+    """Revoke a key of an inbox, at once."""
+    return Call("DELETE", path("v1", "inboxes", inbox_id, "api-keys", key_id), nothing)
+
+
 def get_policy(*, inbox_id: str | None = None, pod_id: str | None = None) -> Call[Policy]:
     """Who may write, and who may be written to: of the account, a pod or an inbox."""
     return Call("GET", "/v1/policy", decoded(Policy), query=present(inboxId=inbox_id, podId=pod_id))
+
+
+def set_policy(
+    *,
+    inbound: Mapping[str, Any] | UnsetType = UNSET,
+    outbound: Mapping[str, Any] | UnsetType = UNSET,
+    inbox_id: str | None = None,
+    pod_id: str | None = None,
+) -> Call[Policy]:
+    """Replace the directions that are given, each `{"mode": …, "rules": [{"type": …, "value": …}]}`."""
+    body = _changes(inbound=inbound, outbound=outbound)
+    query = present(inboxId=inbox_id, podId=pod_id)
+    return Call("PUT", "/v1/policy", decoded(Policy), json=body, query=query)
 
 
 def set_policy_mode(
@@ -133,12 +218,21 @@ def list_policy_audit(
     pod_id: str | None = None,
     action: StopAction | None = None,
     direction: Direction | None = None,
+    since: datetime | str | None = None,
+    until: datetime | str | None = None,
     limit: int = 50,
     offset: int = 0,
 ) -> Call[Page[PolicyStop]]:
     """What policies stopped, newest first."""
     query = present(
-        inboxId=inbox_id, podId=pod_id, action=action, direction=direction, limit=limit, offset=offset
+        inboxId=inbox_id,
+        podId=pod_id,
+        action=action,
+        direction=direction,
+        since=_spelled(since),
+        until=_spelled(until),
+        limit=limit,
+        offset=offset,
     )
     return Call("GET", "/v1/policy/audit", decoded(Page[PolicyStop]), query=query)
 
@@ -154,14 +248,30 @@ def list_audit(
 ) -> Call[Page[AuditEntry]]:
     """Every decision of a person, or of a key that may approve or manage; newest first."""
     query = present(
-        since=None if since is None else spell_moment(since),
-        until=None if until is None else spell_moment(until),
+        since=_spelled(since),
+        until=_spelled(until),
         actor=actor,
         action=action,
         limit=limit,
         offset=offset,
     )
     return Call("GET", "/v1/audit", decoded(Page[AuditEntry]), query=query)
+
+
+def _new_key(
+    target: str, name: str, permissions: Sequence[str] | None, expires_at: datetime | str | None
+) -> Call[ApiKey]:
+    wanted = None if permissions is None else list(permissions)
+    body = given({"name": name, "permissions": wanted, "expiresAt": _spelled(expires_at)})
+    return Call("POST", target, decoded(ApiKey), json=body, is_repeatable=False)
+
+
+def _changes(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not UNSET}
+
+
+def _spelled(moment: datetime | str | None) -> str | None:
+    return None if moment is None else spell_moment(moment)
 
 
 def _keys(pod_id: str | None) -> str:

@@ -1,10 +1,13 @@
 """Values that a client rarely sends: each is an answer in shape, on both databases."""
 
 import base64
+import re
 import uuid
 
 import pytest
+from msgspec import Struct, structs
 
+from postroom.web.routes import ROUTES
 from tests.conftest import Server
 from tests.letters import letter
 
@@ -24,6 +27,30 @@ async def test_a_nul_is_refused_wherever_it_stands(server: Server) -> None:
     for after in ("%00", "msg_%00", "evt_%00"):
         answer = await server.api.get(f"/v1/inboxes/{hello}/wait?timeout=0&after={after}")
         assert (answer.status_code, answer.json()["error"]) == (404, "not_found"), after
+
+
+@pytest.mark.parametrize("database_url", ["postgres"], indirect=True)  # the other one stores a NUL
+async def test_a_nul_in_any_field_of_any_route_is_no_fault_of_the_server(server: Server) -> None:
+    inbox_id = await server.new_inbox("hello")
+    for route in ROUTES:
+        path = re.sub(r"{[^}]*}", "x", route.path.replace("{inbox_id}", inbox_id))
+        params = {} if route.query is None else dict.fromkeys(names_of(route.query), "a\0b")
+        for field in names_of(route.body) if route.body else [""]:
+            body = filled(route.body) | {field: "a\0b"} if route.body and field else None
+            for query in ({}, *({name: value} for name, value in params.items())):
+                answer = await server.api.request(
+                    route.method, path, params=query, json=body, headers={"Idempotency-Key": uuid.uuid4().hex}
+                )
+                assert answer.status_code < 500, (route.method, route.path, field, query, answer.text)
+
+
+def names_of(kind: type[Struct]) -> list[str]:
+    return [field.encode_name for field in structs.fields(kind)]
+
+
+def filled(kind: type[Struct]) -> dict[str, object]:
+    """Fields that a body must have."""
+    return {field.encode_name: "outbound" for field in structs.fields(kind) if field.required}
 
 
 async def test_a_sent_file_without_a_real_name_gets_one(server: Server) -> None:

@@ -5,10 +5,15 @@ import re
 import pytest
 
 from postroom.accounts import accounts, keys
-from postroom.storage.database import Tx
+from postroom.mailbox import threads
+from postroom.storage.database import Database, Tx
+from postroom.storage.pages import PAGE_BYTES
+from postroom.web.dashboard.pages.thread import read_part
 from tests.api.test_front_office import signed_in
 from tests.conftest import Server
+from tests.doubles import START
 from tests.outbound import message_of, send
+from tests.stored import make_inbox, put_mail
 
 PAGES = (
     *("/app/approvals", "/app/drafts", "/app/events", "/app/webhooks", "/app/operator", "/app/start"),
@@ -124,3 +129,23 @@ def add_account(tx: Tx, now: int) -> str:
     token = keys.new_token()
     keys.add(tx, accounts.add(tx, "second", "free", now).id, None, "k", token, now)
     return token
+
+
+async def test_a_thread_shows_its_newest_message_however_large_the_others_are(db: Database) -> None:
+    inbox = await db.write(make_inbox)
+    sizes = (10, *[PAGE_BYTES // 4] * 5)
+    stored: list[str] = []
+    for number, size in enumerate(sizes):
+        reply = {"message_id": f"<{number}@x>", "in_reply_to": "<0@x>"}
+        message = await db.write(put_mail, inbox, f"{number}" + "x" * size, START + number, **reply)
+        stored.append(message.id)
+    thread = await db.read(threads.get, inbox.reach, message.thread_id)
+    shown: list[str] = []
+    until = -1
+    while until != 0:
+        found, until = await db.read(read_part, thread, until)
+        shown = [each.id for each in found] + shown
+    assert shown == stored
+    newest, skipped = await db.read(read_part, thread, -1)
+    assert newest[-1].id == stored[-1]
+    assert skipped > 0

@@ -10,7 +10,8 @@ import pytest
 from typer.testing import Result
 
 from postroom_client import AsyncClient, profiles
-from postroom_client.errors import ContentChanged, Forbidden, NotHeld
+from postroom_client.errors import ContentChanged, Forbidden, NotFound, NotHeld
+from postroom_client.results import ApprovalRules, Budget, OverPerDay
 from tests.client.live import LiveServer, Shell
 from tests.conftest import Server
 from tests.outward.test_holds import EVERYTHING, add_key, set_rule
@@ -207,3 +208,26 @@ async def test_the_library_decides_too(server: Server, bob: str) -> None:
             await person.reject_message(sent.id)
         assert (await person.get_inbox_limits(bob)).per_minute.used == 1
         assert not (await person.get_pause()).paused
+
+
+async def test_the_library_changes_rules_budgets_policies_and_keys(server: Server, bob: str) -> None:
+    async with AsyncClient(server.token, server.base_url) as client:
+        asked = ApprovalRules(["links", OverPerDay(3)], reviewers=["ann@example.com"])
+        assert (await client.update_account(approval=asked)).approval == asked
+        assert (await client.get_account()).approval == asked
+        assert (await client.update_inbox(bob, limits=Budget(per_day=7))).limits == Budget(per_day=7)
+        key = await client.create_api_key(bob, permissions=["read"])
+        await client.update_key(key.id, limits={"perMinute": 1}, approval={"when": ["always"]})
+        found = await client.get_key(key.id)
+        assert (found.limits, found.permissions) == (Budget(per_minute=1), ["read"])
+        changed = await client.set_policy(
+            inbound={"mode": "allowlist", "rules": [{"type": "allow", "value": "example.com"}]}, inbox_id=bob
+        )
+        assert [rule.value for rule in changed.inbound.rules] == ["example.com"]
+        assert changed.outbound.mode == "inherit"
+        assert [entry.action async for entry in client.iter_audit(action="policy.changed")] == [
+            "policy.changed"
+        ]
+        assert (await client.list_policy_audit(since="2026-01-01T00:00:00Z")).total == 0
+        with pytest.raises(NotFound):
+            await client.delete_thread("thr_1")

@@ -1,6 +1,7 @@
 """The command line of an account: pods, keys, policies and the log of decisions."""
 
 import uuid
+from datetime import UTC, datetime, timedelta
 
 from tests.client.live import Shell
 
@@ -56,3 +57,83 @@ def test_what_was_decided_is_in_the_audit(shell: Shell) -> None:
     action = next(entry["action"] for entry in entries if entry["target"] == made["id"])
     only = shell.json("audit", "--action", action, "--limit", "100")["data"]
     assert {entry["action"] for entry in only} == {action}
+
+
+def test_rules_of_approval_are_set_at_every_level_and_taken_away(shell: Shell) -> None:
+    inbox = shell.json("inbox", "create", f"r{uuid.uuid4().hex[:12]}")["id"]
+    pod, key = shell.json("pods", "create")["id"], shell.json("keys", "create")["id"]
+    rules = (
+        "strangers",
+        "links",
+        "--over-per-day",
+        "5",
+        "--reviewer",
+        "ann@example.com",
+        "--expires-hours",
+        "8",
+    )
+    for scope in (("--inbox-id", inbox), ("--pod-id", pod), ("--key-id", key), ()):
+        wanted = {
+            "when": ["strangers", "links", {"overPerDay": 5}],
+            "expiresHours": 8,
+            "reviewers": ["ann@example.com"],
+        }
+        assert shell.json("approvals", "require", *rules, *scope)["approval"] == wanted
+        shown = shell.human("approvals", "rules", *scope)
+        for part in ("strangers", "over 5 a day", "8 hours", "ann@example.com"):
+            assert part in shown, part
+        assert shell.json("approvals", "free", *scope)["approval"] is None
+        assert "nothing by these rules" in shell.human("approvals", "rules", *scope)
+    assert "is no rule" in shell.run("approvals", "require", "sometimes", "--inbox-id", inbox).output
+    assert shell.run("approvals", "require", "--inbox-id", inbox).exit_code == 2
+    assert shell.run("approvals", "rules", "--inbox-id", inbox, "--key-id", key).exit_code == 2
+
+
+def test_a_rule_that_was_set_holds_a_send(shell: Shell) -> None:
+    inbox = ("--inbox-id", shell.json("inbox", "create", f"h{uuid.uuid4().hex[:12]}")["id"])
+    shell.json("approvals", "require", "always", *inbox)
+    sent = shell.json("send", "--to", "a@example.com", "--subject", "s", "--body", "b", *inbox)
+    assert sent["hold"]["reasons"] == ["always"]
+
+
+def test_a_budget_is_set_shown_used_and_cleared(shell: Shell) -> None:
+    inbox = ("--inbox-id", shell.json("inbox", "create", f"b{uuid.uuid4().hex[:12]}")["id"])
+    key = ("--key-id", shell.json("keys", "create")["id"])
+    assert shell.json("budget", "set", "--per-day", "1", *inbox)["limits"]["perDay"] == 1
+    mail = ("--to", "a@example.com", "--subject", "s", "--body", "b")
+    shell.json("send", *mail, *inbox)
+    assert shell.run("send", *mail, *inbox).exit_code == 5
+    assert shell.json("budget", "show", *inbox)["perDay"]["used"] == 1
+    assert "strangers a day" in shell.human("budget", "show", *inbox)
+    assert "as the service allows" in shell.human("budget", "set", "--per-minute", "2", *key)
+    assert shell.json("budget", "clear", *key)["limits"] is None
+    assert shell.json("budget", "clear", *inbox)["limits"] is None
+    for wrong in (("set", *inbox), ("set", "--per-day", "1"), ("clear", *inbox, *key)):
+        assert shell.run("budget", *wrong).exit_code == 2, wrong
+    assert "must be 0 to" in shell.run("budget", "set", "--per-day", "100000", *inbox).output
+
+
+def test_inboxes_and_keys_take_what_tenants_need(shell: Shell) -> None:
+    pod = shell.json("pods", "create")["id"]
+    inbox = shell.json("inbox", "create", f"t{uuid.uuid4().hex[:12]}", "--pod-id", pod)
+    assert inbox["podId"] == pod
+    key = shell.json("inbox", "keys", "create", inbox["id"], "--permission", "read", "--permission", "draft")
+    assert key["permissions"] == ["read", "draft"]
+    assert "no_webhook_url" in shell.run("webhook", "test", "--inbox-id", inbox["id"]).output
+    shell.json("inbox", "update", inbox["id"], "--webhook-url", "http://127.0.0.1:9/")
+    rotated = shell.json("webhook", "rotate", "--inbox-id", inbox["id"])
+    assert rotated["webhookSecret"].startswith("whsec_")
+
+
+def test_what_is_deleted_is_gone_and_a_scheduled_mail_can_be_moved(shell: Shell) -> None:
+    inbox = ("--inbox-id", shell.json("inbox", "create", f"d{uuid.uuid4().hex[:12]}")["id"])
+    later = (datetime.now(UTC) + timedelta(days=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    mail = ("--to", "a@example.com", "--subject", "s", "--body", "b", "--send-at", later)
+    first, second = shell.json("send", *mail, *inbox), shell.json("send", *mail, *inbox)
+    sooner = later.replace("Z", "+01:00")
+    assert shell.json("messages", "reschedule", first["id"], sooner)["hold"]["sendAt"] < later
+    assert shell.json("messages", "delete", first["id"], "--yes")["deleted"]
+    assert shell.json("threads", "delete", second["threadId"], "--yes")["deleted"]
+    assert shell.run("threads", "delete", second["threadId"]).exit_code == 2
+    assert shell.json("messages", "list", "--blocked", *inbox)["data"] == []
+    assert "not_found" in shell.run("messages", "release", first["id"]).output

@@ -2,16 +2,22 @@
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import postroom.errors
 import postroom_client
+from postroom.web.routes import ROUTES
 from postroom_client import AsyncClient, Client, calls, deciding, drafting, tenancy
 from postroom_client import errors as client_errors
+from postroom_client.exchange import Call
 
 SOURCE = Path(postroom_client.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -42,6 +48,42 @@ def test_every_described_call_is_a_method() -> None:
         if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
     } - {"given"}
     assert described <= public(Client).keys()
+
+
+def stand_ins(describe: Callable[..., Any]) -> dict[str, Any]:
+    parameters = inspect.signature(describe).parameters.values()
+    asked = [
+        each.name for each in parameters if each.default is each.empty and each.kind is not each.VAR_KEYWORD
+    ]
+    special = {"since": datetime.now(UTC), "send_at": datetime.now(UTC), "attachments": (), "is_read": True}
+    return {name: special.get(name, "x") for name in asked}
+
+
+def routes_of_methods() -> set[tuple[str, str]]:
+    """Method and path of each described call, with ids that are all alike."""
+    described = [
+        getattr(module, name) for module in (calls, deciding, drafting, tenancy) for name in dir(module)
+    ]
+    found = {("POST", "/v1/inboxes/x/send"), ("GET", "/v1/inboxes/x/wait")}  # these take several steps
+    for describe in described:
+        if inspect.isfunction(describe) and "Call[" in str(inspect.signature(describe).return_annotation):
+            call = describe(**stand_ins(describe))
+            found |= {(call.method, call.path)} if isinstance(call, Call) else set()
+    return found
+
+
+def test_every_route_has_a_method() -> None:
+    wanted = {
+        (route.method, re.sub(r"{[^}]*}", "x", route.path))
+        for route in ROUTES
+        if route.path.startswith("/v1/")
+    }
+    of_pods = {
+        ("POST", "/v1/pods/x/api-keys"),
+        ("GET", "/v1/pods/x/api-keys"),
+    }  # an argument of those of keys
+    revoked_as_any_key = {("DELETE", "/v1/pods/x/api-keys/x")}
+    assert wanted - routes_of_methods() == of_pods | revoked_as_any_key
 
 
 def test_every_error_of_the_server_has_an_exception() -> None:

@@ -89,3 +89,13 @@ def test_a_kind_that_does_not_exist_is_refused() -> None:
     kinds.require_known(kinds.KINDS, "eventTypes")
     with pytest.raises(BadRequest, match=r"message\.received"):
         kinds.require_known(["message.eaten"], "eventTypes")
+
+
+async def test_who_reaches_an_inbox_or_a_pod_sees_kinds_that_this_version_does_not_know(
+    db: Database, inbox: Inbox
+) -> None:
+    message = await db.write(put_mail, inbox, "1")
+    await db.write(announce, news(inbox, message, "message.dreamt"), "http://x")
+    for reach in (Reach(inbox.account_id, inbox.pod_id, inbox.id), Reach(inbox.account_id, inbox.pod_id)):
+        page = await db.read(events.list_after, EventChoice(reach), 0, 10)
+        assert [event.kind for event in page.events] == ["message.received", "message.dreamt"]

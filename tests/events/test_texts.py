@@ -137,7 +137,7 @@ async def test_an_event_of_the_earlier_version_forgets_its_words_with_its_messag
     assert body
 
     def remove(tx: Tx) -> None:
-        events.forget_texts(tx, row["message_id"])
+        events.forget_texts(tx, [row["message_id"]])
         tx.run("delete from messages where id = :id", id=row["message_id"])
 
     await upgraded.write(remove)

@@ -30,10 +30,10 @@ RECORDS: dict[tuple[str, str], list[str | bytes]] = {
 }
 
 
-def signed() -> bytes:
+def signed(mail: bytes = MAIL, names: list[bytes] | None = None) -> bytes:
     pem = KEY.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
-    header: bytes = dkim.sign(MAIL, b"s1", b"sender.test", pem)
-    return header + MAIL
+    header: bytes = dkim.sign(mail, b"s1", b"sender.test", pem, include_headers=names)
+    return header + mail
 
 
 SIGNED = signed()
@@ -46,6 +46,7 @@ def verdicts(
     peer_ip: str | None = PEER,
     mail_from: str = "ann@sender.test",
     from_address: str = "ann@sender.test",
+    covered: tuple[str, ...] = (),
 ) -> Judgement:
     return check(
         raw,
@@ -54,6 +55,7 @@ def verdicts(
         mail_from=mail_from,
         from_address=from_address,
         lookup=zone or ZoneLookup(RECORDS),
+        covered=covered,
     )
 
 
@@ -64,6 +66,16 @@ def test_a_mail_from_its_own_server_passes_everything() -> None:
 def test_a_forwarded_mail_passes_by_its_signature() -> None:
     found = verdicts(SIGNED, peer_ip="203.0.113.9")
     assert found == Judgement("fail", "pass", "pass", "sender.test", "reject")
+
+
+def test_a_signature_counts_only_if_it_covers_what_was_asked() -> None:
+    for raw, word in (
+        (SIGNED, "pass"),
+        (signed(names=[b"from", b"subject"]), "fail"),
+        (b"To: eve@evil.test\r\n" + signed(names=[b"from", b"to"]), "fail"),
+    ):
+        found = verdicts(raw, peer_ip="203.0.113.9", covered=("to",))
+        assert (found.dkim, found.dmarc) == (word, word)
 
 
 def test_an_unsigned_mail_passes_by_its_sender() -> None:

@@ -2,14 +2,16 @@
 
 import hashlib
 import json
+import uuid
 from typing import Any
 
+import httpx2
 import pytest
 
 from postroom.accounts import approval, keys
 from postroom.accounts.approval import Approval, OverPerDay
 from postroom.accounts.keys import Caller
-from postroom.clock import HOUR
+from postroom.clock import HOUR, to_iso
 from postroom.storage.database import Tx
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
@@ -340,3 +342,67 @@ async def test_the_meters_of_an_inbox(sender: Server) -> None:
         "perDay": (200, 1),
         "coldPerDay": (20, 1),
     }
+
+
+async def test_a_pause_holds_what_waits_for_its_moment_and_tells_so(sender: Server, peer: SmtpPeer) -> None:
+    inbox_id = await sender.new_inbox("bob")
+    planned = await send(sender, inbox_id, "carol@there.example", sendAt=to_iso(sender.clock.now() + HOUR))
+    await sender.api.put(f"/v1/pause?inboxId={inbox_id}")
+    message = await message_of(sender, planned)
+    assert (message["hold"]["state"], message["hold"]["reasons"]) == ("held", ["paused"])
+    assert [event["hold"]["reasons"] for event in await events_of(sender, "message.held")] == [["paused"]]
+    await sender.api.delete(f"/v1/pause?inboxId={inbox_id}")
+    back = await message_when(sender, planned, lambda found: found["hold"]["state"] == "scheduled")
+    assert back["hold"]["sendAt"] == message["hold"]["sendAt"]
+    told = await events_of(sender, "message.scheduled", "message.held", "message.released")
+    kinds = [event["event"] for event in told]
+    assert kinds == ["message.scheduled", "message.held", "message.released", "message.scheduled"]
+    assert peer.mails == []
+
+
+async def test_an_approved_mail_that_meets_a_pause_is_told_to_wait(
+    sender: Server, agent: tuple[str, str]
+) -> None:
+    message = await held(sender, agent[0], "carol@there.example")
+    await sender.api.put("/v1/pause")
+    await decide(sender, message)
+    told = [event["hold"]["reasons"] for event in await events_of(sender, "message.held")]
+    assert told == [["always"], ["paused"]]
+
+
+async def test_a_note_with_a_nul_is_refused(sender: Server, agent: tuple[str, str]) -> None:
+    message = await held(sender, agent[0], "carol@there.example")
+    answer = await decide(sender, message, note="a\0b")
+    assert (answer.status_code, answer.json().get("field")) == (400, "note")
+    assert (await message_of(sender, message["id"]))["hold"]["state"] == "held"
+
+
+async def test_keys_that_a_limited_key_makes_share_its_budget(sender: Server) -> None:
+    inbox_id = await sender.new_inbox("bob")
+    maker = (await sender.api.post("/v1/api-keys", json={"name": "maker"})).json()
+    changed = await sender.api.patch(f"/v1/api-keys/{maker['id']}", json={"limits": {"perDay": 2}})
+    assert changed.status_code == 200
+    async with sender.client(maker["token"]) as limited:
+        made = (await limited.post(f"/v1/inboxes/{inbox_id}/api-keys", json={})).json()
+        assert made["limits"]["perDay"] == 2
+        for loosened in ({"limits": None}, {"limits": {"perDay": 9}}, {"approval": None}):
+            for key in (maker, made):
+                assert (await limited.patch(f"/v1/api-keys/{key['id']}", json=loosened)).status_code == 403
+    assert (await post_as(sender, maker["token"], inbox_id)).status_code == 200
+    assert (await post_as(sender, made["token"], inbox_id)).status_code == 200
+    for key in (maker, made):
+        assert (await post_as(sender, key["token"], inbox_id)).status_code == 429
+    await sender.api.patch(f"/v1/api-keys/{maker['id']}", json={"limits": {"perDay": 3}})
+    assert (await post_as(sender, made["token"], inbox_id)).status_code == 200
+    await sender.api.patch(f"/v1/api-keys/{made['id']}", json={"limits": {"perDay": 1}})
+    assert (await post_as(sender, made["token"], inbox_id)).status_code == 200
+    assert (await post_as(sender, made["token"], inbox_id)).status_code == 429
+
+
+async def post_as(server: Server, token: str, inbox_id: str) -> httpx2.Response:
+    async with server.client(token) as api:
+        return await api.post(
+            f"/v1/inboxes/{inbox_id}/send",
+            json={"to": "carol@there.example", "subject": "Hello", "body": "Hi"},
+            headers={"Idempotency-Key": uuid.uuid4().hex},
+        )

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Callable
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from typing import Any
@@ -18,6 +19,8 @@ from postroom.outward import reviewers
 from postroom.storage.database import Tx
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
+from tests.doubles_dns import ZoneLookup
+from tests.mail.test_authenticity import RECORDS, signed
 from tests.outbound import message_of, message_when, send, settled, until
 
 REVIEWER = "boss@there.example"
@@ -176,6 +179,47 @@ async def test_an_answer_of_somebody_else_does_not_count(
     inbox_id = (await message_of(sender, message_id))["inboxId"]
     listed = (await sender.api.get(f"/v1/inboxes/{inbox_id}/messages?direction=inbound")).json()
     assert listed["total"] == 0
+
+
+async def test_an_old_answer_does_not_count_for_another_mail(
+    sender: Server, asked: tuple[str, EmailMessage], peer: SmtpPeer
+) -> None:
+    """It is signed, and it says approve; but the signed To names the first one's address."""
+    first, notice = asked
+    inbox_id = (await message_of(sender, first))["inboxId"]
+    second = await send(sender, inbox_id, "carol@elsewhere.example", body="Another")
+    head = f"From: ann@sender.test\r\nTo: {notice['Reply-To']}\r\nSubject: Re\r\n\r\napprove\r\n"
+
+    async def counts(message_id: str, content: bytes) -> bool:
+        given = {"reviewer": "ann@sender.test", "from_address": "ann@sender.test", "peer_ip": "203.0.113.9"}
+        answer = answer_to(message_id, "approve", content=content, **given)
+        return await reviewers.is_from_reviewer(sender.resources, ZoneLookup(RECORDS), answer)
+
+    def token(message_id: str) -> Callable[[Tx], str]:
+        return lambda tx: reviewers.token_of(tx, message_id, "ann@sender.test")
+
+    old_token = await sender.resources.db.read(token(first))
+    new_token = await sender.resources.db.read(token(second))
+    mail = re.sub(r"review\+\w+", f"Review+{old_token.upper()}", head).encode()
+    assert await counts(first, signed(mail))
+    assert not await counts(second, signed(mail))
+    readdressed = mail.replace(old_token.upper().encode(), new_token.encode())
+    unsigned_to = signed(mail, [b"from", b"subject"]).replace(old_token.upper().encode(), new_token.encode())
+    assert not await counts(second, unsigned_to)
+    assert not await counts(second, b"To: review+" + new_token.encode() + b"@x.test\r\n" + signed(mail))
+    assert await counts(second, signed(readdressed))
+
+
+async def test_a_note_on_the_page_is_kept_without_what_cannot_be_stored(
+    sender: Server, asked: tuple[str, EmailMessage]
+) -> None:
+    message_id, notice = asked
+    seen = await hash_of(sender, message_id)
+    done = await visit(
+        sender, "POST", link_of(notice), decision="reject", content_hash=seen, note="too\0 dear"
+    )
+    assert done.status_code == 200
+    assert (await message_of(sender, message_id))["hold"]["note"] == "too dear"
 
 
 async def test_a_reviewer_inside_answers_by_mail(sender: Server, peer: SmtpPeer) -> None:

@@ -135,11 +135,10 @@ def mark_verified(tx: Tx, domain: Domain, now: int) -> Domain:
 
 def remove(tx: Tx, reach: Reach, domain_id: str) -> Domain:
     domain, account_id = get(tx, reach, domain_id), reach.account_id
-    suffix = f"%@{domain.name}"
     if tx.one(
-        "select 1 as found from inboxes where account_id = :account_id and address like :suffix limit 1",
+        "select 1 as found from inboxes where account_id = :account_id and domain = :domain limit 1",
         account_id=account_id,
-        suffix=suffix,
+        domain=domain.name,
     ):
         raise DomainTaken(f"Inboxes still use {domain.name}. Delete them first.")
     tx.run("delete from domains where id = :id", id=domain.id)

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from postroom import ids
 from postroom.accounts import actors, names, permissions
@@ -44,6 +44,7 @@ class Key:
     lineage: tuple[str, ...] = ()  # all keys that it comes from
     approval: str | None = None
     limits: str | None = None
+    budget_id: str | None = None  # the key whose budget it shares
 
     @property
     def reach(self) -> Reach:
@@ -51,23 +52,8 @@ class Key:
 
     @classmethod
     def from_row(cls, row: Row) -> "Key":
-        return cls(
-            row["id"],
-            row["account_id"],
-            row["inbox_id"],
-            row["name"],
-            row["token_prefix"],
-            row["last4"],
-            row["created_at"],
-            row["last_used_at"],
-            row["pod_id"],
-            tuple(row["permissions"].split()),
-            row["expires_at"],
-            row["created_by"],
-            tuple(row["lineage"].split()),
-            row["approval"],
-            row["limits"],
-        )
+        lists = {name: tuple(row[name].split()) for name in ("permissions", "lineage")}
+        return cls(**{field.name: row[field.name] for field in fields(cls)} | lists)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +72,17 @@ class Caller:
     limits: str | None = None
     session_id: str | None = None  # set: a person, signed in with the key
     session_name: str = ""
+    shared_budget_id: str | None = None
+
+    @property
+    def budget_id(self) -> str:
+        """The key for which its sends are counted: the one from which it has its limits."""
+        return self.shared_budget_id or self.key_id
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the key itself is held for approval or limited; a person signed in with it is not."""
+        return self.session_id is None and (self.approval is not None or self.limits is not None)
 
     @property
     def actor(self) -> Actor:
@@ -142,12 +139,13 @@ def add(
         lineage=() if creator is None else (*creator.lineage, creator.key_id),
         approval=None if creator is None else creator.approval,
         limits=None if creator is None else creator.limits,
+        budget_id=None if creator is None or creator.limits is None else creator.budget_id,
     )
     tx.run(
         "insert into keys (id, account_id, pod_id, inbox_id, name, token_hash, token_prefix, last4,"
-        " permissions, expires_at, created_by, lineage, approval, limits, created_at) values (:id,"
-        " :account_id, :pod_id, :inbox_id, :name, :token_hash, :token_prefix, :last4, :permissions,"
-        " :expires_at, :created_by, :lineage, :approval, :limits, :now)",
+        " permissions, expires_at, created_by, lineage, approval, limits, budget_id, created_at) values"
+        " (:id, :account_id, :pod_id, :inbox_id, :name, :token_hash, :token_prefix, :last4, :permissions,"
+        " :expires_at, :created_by, :lineage, :approval, :limits, :budget_id, :now)",
         id=key.id,
         account_id=account_id,
         inbox_id=inbox_id,
@@ -162,6 +160,7 @@ def add(
         lineage=" ".join(key.lineage),
         approval=key.approval,
         limits=key.limits,
+        budget_id=key.budget_id,
         now=now,
     )
     return key
@@ -169,7 +168,7 @@ def add(
 
 WITH_ACCOUNT = (
     "select keys.id, keys.account_id, keys.pod_id, keys.inbox_id, keys.token_hash, keys.permissions,"
-    " keys.expires_at, keys.name as key_name, keys.lineage, keys.approval, keys.limits,"
+    " keys.expires_at, keys.name as key_name, keys.lineage, keys.approval, keys.limits, keys.budget_id,"
     " accounts.name, accounts.plan"
     " from keys join accounts on accounts.id = keys.account_id"
 )
@@ -235,15 +234,22 @@ def get(tx: Tx, account_id: str, key_id: str) -> Key:
 
 
 def put(tx: Tx, key: Key) -> None:
-    """Stores what may change of a key."""
+    """Stores what may change of a key. Those that share its budget are limited as it is."""
     names.require_clean(key.name, "name")
     tx.run(
-        "update keys set name = :name, permissions = :permissions, approval = :approval, limits = :limits"
-        " where id = :id",
+        "update keys set name = :name, permissions = :permissions, approval = :approval, limits = :limits,"
+        " budget_id = :budget_id where id = :id",
         name=key.name,
         permissions=" ".join(key.permissions),
         approval=key.approval,
         limits=key.limits,
+        budget_id=key.budget_id,
+        id=key.id,
+    )
+    tx.run(
+        "update keys set limits = :limits where account_id = :account_id and budget_id = :id",
+        limits=key.limits,
+        account_id=key.account_id,
         id=key.id,
     )
 
@@ -293,6 +299,7 @@ def _to_caller(row: Row, now: int) -> Caller | None:
         tuple(row["lineage"].split()),
         row["approval"],
         row["limits"],
+        shared_budget_id=row["budget_id"],
     )
 
 

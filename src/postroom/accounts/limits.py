@@ -76,7 +76,7 @@ def _least(name: str, budget: Budget) -> int:
 
 
 def require_sends(tx: Tx, owner: str, owner_id: str, budget: Budget, count: int, now: int) -> None:
-    """So many in any 60 seconds and a UTC day; `count` are about to be stored, of an inbox_id or a key_id."""
+    """So many in any 60 seconds and a UTC day; `count` are about to be stored, of an inbox or a budget."""
     of_a_minute, of_a_day = _least("per_minute", budget), _least("per_day", budget)
     today = start_of_day(now)
     nth_send = f"select created_at from messages where {owner} = :owner_id and direction = 'outbound'"
@@ -104,7 +104,7 @@ def require_sends(tx: Tx, owner: str, owner_id: str, budget: Budget, count: int,
         )
 
 
-_WHO = {"inbox_id": "An inbox", "key_id": "This key"}
+_WHO = {"inbox_id": "An inbox", "budget_id": "This key"}
 
 
 def read_uses(tx: Tx, inbox_id: str, inbox_created_at: int, budget: Budget, now: int) -> dict[str, Use]:

@@ -35,6 +35,11 @@ class Reach(Struct, frozen=True):
         return ("account_id", self.account_id) if self.pod_id is None else ("pod_id", self.pod_id)
 
     @property
+    def owner_of_inboxes(self) -> tuple[str, str]:
+        """The column of `inboxes` that names what it reaches, and its id."""
+        return ("id", self.inbox_id) if self.inbox_id is not None else self.owner
+
+    @property
     def is_account(self) -> bool:
         return self.pod_id is None and self.inbox_id is None
 

@@ -134,15 +134,17 @@ def find_valid(tx: Tx, session_ids: Sequence[str], now: int) -> set[str]:
 
 def list_within(tx: Tx, reach: Reach, now: int) -> list[Session]:
     """Newest first. A person of one pod sees those of the same pod."""
+    of_pod = "" if reach.pod_id is None else " and keys.pod_id = :pod_id"
     rows = tx.all(
-        "select sessions.*, keys.pod_id from sessions join keys on keys.id = sessions.key_id"
-        " where sessions.account_id = :account_id and sessions.expires_at > :now"
+        "select sessions.* from sessions join keys on keys.id = sessions.key_id"
+        f" where sessions.account_id = :account_id and sessions.expires_at > :now{of_pod}"
         " order by sessions.created_at desc limit :limit",
         account_id=reach.account_id,
         now=now,
         limit=SESSIONS_LISTED,
+        **({} if reach.pod_id is None else {"pod_id": reach.pod_id}),
     )
-    return [Session.from_row(row) for row in rows if reach.pod_id in (None, row["pod_id"])]
+    return [Session.from_row(row) for row in rows]
 
 
 def remove(tx: Tx, reach: Reach, session_id: str) -> None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from postroom import ids
 from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import NotFound
-from postroom.events import kinds, payload
+from postroom.events import payload
 from postroom.events.payload import News
 from postroom.mailbox import attachments, documents
 from postroom.mailbox.attachments import Attachment
@@ -255,9 +255,20 @@ def _find_positions(tx: Tx, wanted: EventChoice, order: LogOrder, position: int,
     """One look into an index for each place and kind: a filter over the log would walk through all of it."""
     found: list[int] = []
     for place in _places(tx, wanted):
-        for kind in sorted(wanted.kinds) or kinds.KINDS:
+        for kind in sorted(wanted.kinds) or _kinds_at(tx, place):
             found += _positions_of(tx, {**place, "kind": kind}, order, position, limit)
     return sorted(found, reverse=order is NEWEST_FIRST)[:limit]
+
+
+def _kinds_at(tx: Tx, place: dict[str, str]) -> Iterator[str]:
+    """Those that are there, also such as this version does not know, each by one look into the index."""
+    where = " and ".join(f"{column} = :{column}" for column in place)
+    kind = ""
+    while row := tx.one(
+        f"select kind from events where {where} and kind > :kind order by kind limit 1", kind=kind, **place
+    ):
+        kind = row["kind"]
+        yield kind
 
 
 def _places(tx: Tx, wanted: EventChoice) -> list[dict[str, str]]:
@@ -347,21 +358,16 @@ def _join(numbers: Sequence[int]) -> str:
     return " ".join(map(str, numbers))
 
 
-def forget_texts(tx: Tx, message_id: str) -> None:
-    """To be called when a message is removed: events that were stored whole keep none of its words."""
-    rows = tx.all(
-        "select id, payload from events where message_id = :message_id and text_files is null",
-        message_id=message_id,
-    )
+def forget_texts(tx: Tx, message_ids: Sequence[str]) -> None:
+    """To be called when messages are removed: events that were stored whole keep none of their words."""
+    is_wanted, wanted = one_of("message_id", message_ids)
+    rows = tx.all(f"select id, payload from events where {is_wanted} and text_files is null", **wanted)
     for row in rows:
         _set_stub(tx, row["id"], *payload.split(bytes(row["payload"])))
 
 
 def convert_after(tx: Tx, event_id: str, limit: int) -> str | None:
-    """Events of earlier versions become stubs, where that leaves their bytes as they are.
-
-    Gives the last one seen.
-    """
+    """Events of earlier versions become stubs where their bytes stay the same. Gives the last one seen."""
     rows = tx.all(
         f"select {_COLUMNS} from {_TABLES} where events.id > :id order by events.id limit :limit",
         id=event_id,

@@ -167,7 +167,9 @@ def unjudged(mail: ParsedMail, peer_ip: str) -> Verdicts:
     return Verdicts(word, word, word, mail.from_address.rpartition("@")[2])
 
 
-async def judge(raw: bytes, mail: ParsedMail, examination: Examination, lookup: Lookup) -> Verdicts:
+async def judge(
+    raw: bytes, mail: ParsedMail, examination: Examination, lookup: Lookup, covered: tuple[str, ...] = ()
+) -> Verdicts:
     if not has_to_be_judged(mail, examination.peer_ip):
         return unjudged(mail, examination.peer_ip)
     from postroom.mail import authenticity  # SPF takes a while to load, and a start should not
@@ -182,6 +184,7 @@ async def judge(raw: bytes, mail: ParsedMail, examination: Examination, lookup: 
         mail_from=examination.mail_from if is_public else "",
         from_address=mail.from_address,
         lookup=lookup,
+        covered=covered,
         deadline_seconds=JUDGE_SECONDS,
     )
     return Verdicts(found.spf, found.dkim, found.dmarc, found.domain)

@@ -38,6 +38,7 @@ def check(
     mail_from: str,
     from_address: str,
     lookup: Lookup,
+    covered: tuple[str, ...] = (),
     deadline_seconds: float = 8.0,
     monotonic: Callable[[], float] = time.monotonic,
     wall: Callable[[], float] = time.time,
@@ -46,6 +47,7 @@ def check(
 
     `peer_ip` is None for a mail that never crossed the network: there is nothing to check then.
     `from_address` is the author as shown to the reader, so that exactly that one is judged.
+    `covered` are fields that a signature must cover beside From to be worth anything.
     """
     domain = domain_of(from_address)
     if peer_ip is None:
@@ -53,7 +55,7 @@ def check(
     timed = TimedLookup(lookup, monotonic() + deadline_seconds, monotonic)
     mail = split_mail(raw)
     spf = check_spf(peer_ip, helo, mail_from, timed)
-    signatures = check_signatures(mail, timed, wall())
+    signatures = check_signatures(mail, timed, wall(), covered)
     dmarc = _check_dmarc(mail, from_address, _identifiers(spf, helo, mail_from, signatures), timed)
     return Judgement(spf, overall(signatures), dmarc.verdict, domain or "", dmarc.policy)
 

@@ -54,13 +54,15 @@ class _Signature:
     body_form: str
 
 
-def check_signatures(mail: SplitMail, lookup: TimedLookup, now: float) -> tuple[SignatureVerdict, ...]:
-    """A verdict for each of the topmost signatures."""
+def check_signatures(
+    mail: SplitMail, lookup: TimedLookup, now: float, covered: tuple[str, ...] = ()
+) -> tuple[SignatureVerdict, ...]:
+    """A verdict for each of the topmost signatures; one that leaves out a `covered` field is void."""
     if not mail.is_whole:
         return (SignatureVerdict("permerror", ""),)
     digests: dict[str, tuple[bytes, int]] = {}
     fields = mail.named("dkim-signature")[:MAX_SIGNATURES]
-    return tuple(_check(field, mail, digests, lookup, now) for field in fields)
+    return tuple(_check(field, mail, covered, digests, lookup, now) for field in fields)
 
 
 def overall(verdicts: tuple[SignatureVerdict, ...]) -> str:
@@ -83,7 +85,12 @@ def _claimed_domain(field: Field) -> str | None:
 
 
 def _check(
-    field: Field, mail: SplitMail, digests: dict[str, tuple[bytes, int]], lookup: TimedLookup, now: float
+    field: Field,
+    mail: SplitMail,
+    covered: tuple[str, ...],
+    digests: dict[str, tuple[bytes, int]],
+    lookup: TimedLookup,
+    now: float,
 ) -> SignatureVerdict:
     domain = ""
     try:
@@ -92,7 +99,7 @@ def _check(
         key_kind = _KEY_KINDS[signature.tags["a"]]
         key = _find_key(signature, key_kind, lookup)
         _require_body_hash(signature, mail.body, digests)
-        _require_one_author(signature, mail)
+        _require_covered(signature, mail, ("from", *covered))
         _require_valid(key, _decode(signature.tags["b"]), _signed_bytes(signature, mail))
     except _Refused as refusal:
         return SignatureVerdict(str(refusal), domain)
@@ -223,9 +230,10 @@ def _require_body_hash(signature: _Signature, body: bytes, digests: dict[str, tu
         raise _Refused("fail")
 
 
-def _require_one_author(signature: _Signature, mail: SplitMail) -> None:
-    """Section 8.15: a From field that the signature does not cover was added by somebody else."""
-    if len(mail.named("from")) > _signed_names(signature.tags).count("from"):
+def _require_covered(signature: _Signature, mail: SplitMail, names: tuple[str, ...]) -> None:
+    """Section 8.15: a field that the signature does not cover was added by somebody else."""
+    signed = _signed_names(signature.tags)
+    if any(len(mail.named(name)) > signed.count(name) for name in names):
         raise _Refused("fail")
 
 

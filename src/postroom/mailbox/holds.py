@@ -183,6 +183,19 @@ def count_within(tx: Tx, reach: Reach, state: str, shown: int = 0) -> int:
     return int(row["total"]) if row else 0
 
 
+def list_scheduled(tx: Tx, reach: Reach, limit: int) -> list[str]:
+    """Messages within reach whose moment has not come."""
+    owner, owner_id = reach.owner_of_inboxes
+    rows = tx.all(
+        "select holds.message_id from inboxes join holds on holds.inbox_id = inboxes.id"
+        " and holds.state = 'scheduled' and holds.let_go_at is null"
+        f" where inboxes.{owner} = :owner_id limit :limit",
+        owner_id=owner_id,
+        limit=limit,
+    )
+    return [row["message_id"] for row in rows]
+
+
 def list_due(tx: Tx, limit: int, now: int) -> list[str]:
     """Messages whose hold has to be looked at."""
     rows = tx.all(

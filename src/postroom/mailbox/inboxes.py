@@ -105,13 +105,14 @@ def add(
 
 def _insert(tx: Tx, inbox: Inbox) -> None:
     added = tx.run(
-        "insert into inboxes (id, account_id, pod_id, address, display_name, created_at)"
-        " values (:id, :account_id, :pod_id, :address, :display_name, :created_at)"
+        "insert into inboxes (id, account_id, pod_id, address, domain, display_name, created_at)"
+        " values (:id, :account_id, :pod_id, :address, :domain, :display_name, :created_at)"
         " on conflict (address) do nothing",
         id=inbox.id,
         pod_id=inbox.pod_id,
         account_id=inbox.account_id,
         address=inbox.address,
+        domain=inbox.address.rpartition("@")[2],
         display_name=inbox.display_name,
         created_at=inbox.created_at,
     )

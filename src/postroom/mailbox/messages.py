@@ -81,6 +81,7 @@ class NewMessage(Struct, frozen=True):
     html_at: int | None = None
     has_hold: bool = False
     key_id: str | None = None  # that sent it
+    budget_id: str | None = None  # the key for whose budget it counts
     is_blocked: bool = False
 
 
@@ -102,7 +103,7 @@ def take_over(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
 def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
     tx.many(
         "insert into messages (id, inbox_id, thread_id, direction, status, rfc_message_id, from_address,"
-        f" has_attachments, created_at, has_hold, key_id, {documents.COLUMNS}) values :rows",
+        f" has_attachments, created_at, has_hold, key_id, budget_id, {documents.COLUMNS}) values :rows",
         [_to_row(message) for message in new],
     )
     tx.many(
@@ -132,6 +133,7 @@ def _to_row(new: NewMessage) -> tuple[object, ...]:
         new.created_at,
         int(new.has_hold),
         new.key_id,
+        new.budget_id,
         *documents.to_columns(document),
     )
 

@@ -144,12 +144,13 @@ def list_of_thread(tx: Tx, thread_id: str) -> list[str]:
     return list_of_threads(tx, [thread_id]).get(thread_id, [])
 
 
-def forget_thread(tx: Tx, thread_id: str) -> None:
-    tx.run("delete from named_ids where thread_id = :id", id=thread_id)
-    for row in tx.all("select related_id from related_threads where thread_id = :id", id=thread_id):
+def forget_threads(tx: Tx, thread_ids: Sequence[str]) -> None:
+    is_wanted, wanted = one_of("thread_id", thread_ids)
+    tx.run(f"delete from named_ids where {is_wanted}", **wanted)
+    for row in tx.all(f"select thread_id, related_id from related_threads where {is_wanted}", **wanted):
         tx.run(
             "delete from related_threads where thread_id = :related_id and related_id = :id",
             related_id=row["related_id"],
-            id=thread_id,
+            id=row["thread_id"],
         )
-    tx.run("delete from related_threads where thread_id = :id", id=thread_id)
+    tx.run(f"delete from related_threads where {is_wanted}", **wanted)

@@ -231,11 +231,11 @@ def reschedule(
 def go_on(tx: Tx, message: Message, hold: Hold, base_url: str, now: int) -> list[str]:
     """What nothing holds any more but time or a pause: it waits for these, or is let go."""
     if pauses.is_inbox_paused(tx, message.inbox_id):
-        holds.put(tx, replace(hold, state=holds.HELD, reasons=(holds.PAUSED,), is_paused=True, due_at=None))
-        return []
+        paused = replace(hold, state=holds.HELD, reasons=(holds.PAUSED,), is_paused=True, due_at=None)
+        return tell(tx, kinds.MESSAGE_HELD, message, holds.put(tx, paused), THE_SERVER, base_url, now)
     if hold.send_at is not None and hold.send_at > now:
-        holds.put(tx, replace(hold, state=holds.SCHEDULED, is_paused=False, due_at=hold.send_at))
-        return [deliveries.BELL]
+        waits = replace(hold, state=holds.SCHEDULED, is_paused=False, due_at=hold.send_at)
+        return tell(tx, kinds.MESSAGE_SCHEDULED, message, holds.put(tx, waits), THE_SERVER, base_url, now)
     return let_go(tx, message, hold, base_url, now)
 
 
@@ -326,9 +326,10 @@ def pause_message(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]
 def begin_pause(tx: Tx, reach: Reach, actor: Actor, base_url: str, now: int) -> list[str]:
     """Nothing more leaves from this moment. What waits is marked at once, a great crowd as it comes due."""
     pauses.add(tx, reach.account_id, pauses.scope_of(reach), actor, now)
+    waiting = deliveries.list_waiting(tx, reach, PAUSED_AT_ONCE)
     return [
         bell
-        for message_id in deliveries.list_waiting(tx, reach, PAUSED_AT_ONCE)
+        for message_id in [*waiting, *holds.list_scheduled(tx, reach, PAUSED_AT_ONCE)]
         for bell in pause_message(tx, message_id, base_url, now)
     ]
 

@@ -19,7 +19,8 @@ from postroom.mail import compose, review_path
 from postroom.mail.address import mailbox_of, normalize
 from postroom.mail.compose import Draft, DraftAttachment
 from postroom.mail.lookup import Lookup
-from postroom.mail.parse import parse_mail
+from postroom.mail.parse import ParsedMail, parse_mail
+from postroom.mail.quote import INVISIBLE
 from postroom.mail.review_path import ReviewPath
 from postroom.mail.text import html_to_text
 from postroom.mailbox import attachments, documents, holds, inboxes, messages, raw_mails
@@ -111,6 +112,11 @@ def _decide(
     return decide.reject_as(tx, message, hold, actor, note, base_url, now, address)
 
 
+def read_note(text: str) -> str | None:
+    """What a person wrote beside the decision, as it can be stored."""
+    return INVISIBLE.sub("", text).strip()[:NOTE_CHARACTERS] or None
+
+
 def other_words(document: Document) -> str:
     """What the HTML of a mail says, where that is not what its text says: most people will read the HTML."""
     shown = html_to_text(document.body_html) if document.body_html else ""
@@ -161,7 +167,7 @@ async def write_and_hand_over(resources: Resources, outbound: Outbound, job: Not
 
 
 def look_up_notice(tx: Tx, delivery: Delivery, service_domain: str) -> NoticeJob | None:
-    token = review_path.encode(secret_values.get(tx, REVIEW), delivery.message_id, delivery.target)
+    token = token_of(tx, delivery.message_id, delivery.target)
     path = review_path.decode(secret_values.get(tx, REVIEW), token)
     review = None if path is None else _look_up(tx, path)
     if review is None:
@@ -273,9 +279,21 @@ async def is_from_reviewer(resources: Resources, lookup: Lookup, answer: ReviewA
     if answer.peer_ip == "":  # it never left this server, where From is the inbox that sent it
         return mailbox_of(answer.mail_from) == mailbox_of(answer.reviewer)
     mail = await pools.READING.run(parse_mail, answer.content)
+    if not is_addressed_to(mail, await resources.db.read(token_of, answer.message_id, answer.reviewer)):
+        return False
     asked = Examination(answer.message_id, answer.peer_ip, answer.helo, answer.mail_from, 0)
-    verdicts = await examine.judge(answer.content, mail, asked, lookup)
+    verdicts = await examine.judge(answer.content, mail, asked, lookup, covered=("to",))
     return verdicts.dmarc == "pass"
+
+
+def token_of(tx: Tx, message_id: str, reviewer: str) -> str:
+    return review_path.encode(secret_values.get(tx, REVIEW), message_id, reviewer)
+
+
+def is_addressed_to(mail: ParsedMail, token: str) -> bool:
+    """An answer about another mail, sent again to the address of this one, still says To whom it went."""
+    wanted = review_path.PREFIX + token
+    return any(address.address.rpartition("@")[0].lower() == wanted for address in mail.to)
 
 
 def apply_answer(tx: Tx, answer: ReviewAnswer, is_his: bool, base_url: str, now: int) -> list[str]:
@@ -290,7 +308,7 @@ def apply_answer(tx: Tx, answer: ReviewAnswer, is_his: bool, base_url: str, now:
     review = _look_up(tx, path)
     if review is None:
         return []
-    note = said[2].strip()[:NOTE_CHARACTERS] or None
+    note = read_note(said[2])
     try:
         return _decide(
             tx, review, said[1].lower(), review.hold.content_hash, note, base_url, now, answer.peer_ip

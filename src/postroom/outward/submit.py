@@ -160,15 +160,15 @@ def require_limits(tx: Tx, new: list[Ready], owners: dict[str, Inbox], cold: set
 def require_budgets_of_keys(tx: Tx, new: list[Ready], cold: set[tuple[str, str]]) -> None:
     """Only keys that have one; what a key may send to strangers is counted for the inbox it sends from."""
     budgeted = [each for each in new if each.submission.caller.limits is not None]
-    for key_id, moments in moments_by(
-        [(each.submission.caller.key_id, each.submission.now) for each in budgeted]
+    for budget_id, moments in moments_by(
+        [(each.submission.caller.budget_id, each.submission.now) for each in budgeted]
     ).items():
         budget = next(
             limits.decode(each.submission.caller.limits)
             for each in budgeted
-            if each.submission.caller.key_id == key_id
+            if each.submission.caller.budget_id == budget_id
         )
-        limits.require_sends(tx, "key_id", key_id, budget, len(moments), min(moments))
+        limits.require_sends(tx, "budget_id", budget_id, budget, len(moments), min(moments))
     for each in budgeted:
         budget = limits.decode(each.submission.caller.limits)
         strangers = {address for inbox_id, address in cold if inbox_id == each.inbox_id}
@@ -231,6 +231,7 @@ def to_new_message(ready: Ready, has_hold: bool) -> NewMessage:
         created_at=submission.now,
         has_hold=has_hold,
         key_id=submission.caller.key_id,
+        budget_id=submission.caller.budget_id,
         size_bytes=len(submission.letter.raw),
     )
 

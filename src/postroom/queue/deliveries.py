@@ -282,11 +282,7 @@ def let_go(tx: Tx, message_id: str, now: int) -> None:
 
 def list_waiting(tx: Tx, reach: Reach, limit: int) -> list[str]:
     """Messages within reach of which something waits to leave."""
-    owner, owner_id = ("account_id", reach.account_id)
-    if reach.inbox_id is not None:
-        owner, owner_id = "id", reach.inbox_id
-    elif reach.pod_id is not None:
-        owner, owner_id = "pod_id", reach.pod_id
+    owner, owner_id = reach.owner_of_inboxes
     rows = tx.all(
         "select distinct deliveries.message_id from inboxes"
         " join deliveries on deliveries.inbox_id = inboxes.id and deliveries.kind = 'mail'"

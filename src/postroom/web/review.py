@@ -63,7 +63,7 @@ async def decide(resources: Resources, request: Request, token: str) -> Response
         return page(400, "Nothing was decided", "<p>Press one of the two buttons.</p>")
     bells = await resources.db.write(
         reviewers.decide_by_link,
-        *(token, word, seen, note.strip()[: reviewers.NOTE_CHARACTERS] or None),
+        *(token, word, seen, reviewers.read_note(note)),
         *(resources.config.base_url, resources.now(), client_address(request)),
     )
     resources.db.ring(*bells)

@@ -87,6 +87,7 @@ ROUTES = (
     Route("PATCH", "/v1/account", pods.change_account, ACCOUNT, MANAGING),
     Route("POST", "/v1/api-keys", keys.create_api_key, ACCOUNT, MANAGING, 201, NEW_KEY),
     Route("GET", "/v1/api-keys", keys.list_api_keys, ACCOUNT, READING),
+    Route("GET", "/v1/api-keys/{key_id}", keys.get_api_key, ACCOUNT, READING),
     Route("PATCH", "/v1/api-keys/{key_id}", keys.change_api_key, ACCOUNT, MANAGING, 200, OLD_KEY),
     Route("DELETE", "/v1/api-keys/{key_id}", keys.delete_api_key, ACCOUNT, MANAGING, 204, OLD_KEY),
     Route("POST", "/v1/pods", pods.create_pod, ACCOUNT, MANAGING, 201, (errors.ClientIdTaken,)),

@@ -7,10 +7,12 @@ import typer
 
 from postroom_client import __version__
 from postroom_client.cli import (
+    approval_rules,
     approvals,
     attachments,
     audit,
     bridge,
+    budget,
     doctor,
     domains,
     drafts,
@@ -45,7 +47,9 @@ app = typer.Typer(
 app.add_typer(inbox.app, name="inbox")
 send.add_to(app)
 app.add_typer(drafts.app, name="drafts")
+approval_rules.add_to(approvals.app)
 app.add_typer(approvals.app, name="approvals")
+app.add_typer(budget.app, name="budget")
 pause.add_to(app)
 app.add_typer(policy.app, name="policy")
 app.add_typer(pods.app, name="pods")

@@ -9,7 +9,8 @@ from postroom_client.cli.command import Limit, Offset, command, group
 from postroom_client.cli.desk import FAILED, Desk
 
 if TYPE_CHECKING:
-    from postroom_client.results import DnsRecord, Domain, Page
+    from postroom_client.account_results import DnsRecord, Domain
+    from postroom_client.results import Page
 
 app = group("Domains of your own, and their DNS records.")
 
@@ -17,11 +18,15 @@ DomainArgument = Annotated[str, typer.Argument(help="Id of the domain, dom_…",
 
 
 @command(app, "add")
-def add(desk: Desk, domain: Annotated[str, typer.Argument(help="Its name, as mail.example.com")]) -> None:
+def add(
+    desk: Desk,
+    domain: Annotated[str, typer.Argument(help="Its name, as mail.example.com")],
+    pod_id: Annotated[str | None, typer.Option(help="Of this pod: its id or clientId.")] = None,
+) -> None:
     """Add a domain and show the DNS records to set."""
     from postroom_client import calls
 
-    desk.show(calls.add_domain(domain), _show_domain)
+    desk.show(calls.add_domain(domain, pod_id=pod_id), _show_domain)
 
 
 @command(app, "list")

@@ -7,6 +7,7 @@ import typer
 from postroom_client.cli import output
 from postroom_client.cli.command import Limit, Offset, command, group
 from postroom_client.cli.desk import Desk
+from postroom_client.cli.keys import ExpiresAt
 
 if TYPE_CHECKING:
     from postroom_client.results import ApiKey, Inbox, Page
@@ -24,12 +25,17 @@ def create(
     mailbox_name: Annotated[str, typer.Argument(help="The part of the address before the @.")],
     display_name: Annotated[str | None, typer.Option(help="The name that From shows.")] = None,
     domain: Annotated[str | None, typer.Option(help="A verified domain of the account.")] = None,
+    pod_id: Annotated[str | None, typer.Option(help="In this pod: its id or clientId.")] = None,
+    webhook_url: Annotated[str | None, typer.Option(help="A webhook of its own.")] = None,
     default: Annotated[bool, typer.Option("--default", help="Make it the default inbox.")] = False,
 ) -> None:
     """Create an inbox. The first one becomes the default."""
     from postroom_client import calls
 
-    inbox = desk.show(calls.create_inbox(mailbox_name, display_name=display_name, domain=domain), show_inbox)
+    call = calls.create_inbox(
+        mailbox_name, display_name=display_name, domain=domain, pod_id=pod_id, webhook_url=webhook_url
+    )
+    inbox = desk.show(call, show_inbox)
     if default or not desk.settings.inbox_id:
         make_default(desk, inbox.id)
 
@@ -68,11 +74,11 @@ def update(
     """Change an inbox."""
     from msgspec import UNSET
 
-    from postroom_client import calls
+    from postroom_client import tenancy
 
     if display_name is None and webhook_url is None:
         raise typer.BadParameter("nothing to change: pass --display-name or --webhook-url")
-    changes = calls.update_inbox(
+    changes = tenancy.update_inbox(
         inbox_id,
         display_name=UNSET if display_name is None else display_name or None,
         webhook_url=UNSET if webhook_url is None else webhook_url or None,
@@ -107,19 +113,28 @@ def use(desk: Desk, inbox_id: InboxArgument) -> None:
 
 @command(keys_app, "create")
 def create_key(
-    desk: Desk, inbox_id: InboxArgument, name: Annotated[str, typer.Option(help="What the key is for.")]
+    desk: Desk,
+    inbox_id: InboxArgument,
+    name: Annotated[str, typer.Option(help="What the key is for.")] = "",
+    permission: Annotated[
+        list[str] | None,
+        typer.Option("--permission", help="read, draft or send (repeatable); all by default."),
+    ] = None,
+    expires_at: ExpiresAt = None,
 ) -> None:
     """Create a key and print it, once."""
-    from postroom_client import calls
+    from postroom_client import tenancy
 
-    desk.show(calls.create_api_key(inbox_id, name), _show_key)
+    desk.show(
+        tenancy.create_api_key(inbox_id, name, permissions=permission, expires_at=expires_at), _show_key
+    )
     output.note("The token is shown only now: keep it.")
 
 
 @command(keys_app, "list")
 def list_keys(desk: Desk, inbox_id: InboxArgument, limit: Limit = 50, offset: Offset = 0) -> None:
     """List the keys of an inbox, oldest first."""
-    from postroom_client import calls
+    from postroom_client import tenancy
 
     def show(page: "Page[ApiKey]") -> None:
         if not page.data:
@@ -131,7 +146,7 @@ def list_keys(desk: Desk, inbox_id: InboxArgument, limit: Limit = 50, offset: Of
         ]
         output.print_human(output.table(("ID", "NAME", "KEY", "LAST USED"), rows))
 
-    desk.show(calls.list_api_keys(inbox_id, limit=limit, offset=offset), show)
+    desk.show(tenancy.list_api_keys(inbox_id, limit=limit, offset=offset), show)
 
 
 @command(keys_app, "revoke")
@@ -139,9 +154,9 @@ def revoke_key(
     desk: Desk, inbox_id: InboxArgument, key_id: Annotated[str, typer.Argument(help="Id of the key, key_…")]
 ) -> None:
     """Revoke a key of an inbox, at once."""
-    from postroom_client import calls
+    from postroom_client import tenancy
 
-    desk.ask(calls.delete_api_key(inbox_id, key_id))
+    desk.ask(tenancy.delete_api_key(inbox_id, key_id))
     desk.done({"id": key_id, "deleted": True}, f"{key_id} is revoked.")
 
 

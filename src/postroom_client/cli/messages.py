@@ -24,6 +24,7 @@ def list_all(
     direction: Annotated[
         Literal["inbound", "outbound"] | None, typer.Option(help="Only these; both by default.")
     ] = None,
+    blocked: Annotated[bool, typer.Option("--blocked", help="Also what a policy stopped.")] = False,
     limit: Limit = 50,
     offset: Offset = 0,
     inbox_id: InboxId = None,
@@ -32,7 +33,11 @@ def list_all(
     from postroom_client import calls
 
     listing = calls.list_messages(
-        desk.require_inbox_id(inbox_id), direction=direction, limit=limit, offset=offset
+        desk.require_inbox_id(inbox_id),
+        direction=direction,
+        include_blocked=blocked,
+        limit=limit,
+        offset=offset,
     )
     desk.show(listing, _show_messages)
 
@@ -73,6 +78,40 @@ def cancel(desk: Desk, message_id: MessageArgument) -> None:
     from postroom_client import calls
 
     desk.show(calls.cancel_message(message_id), show_message)
+
+
+@command(app, "reschedule")
+def reschedule(
+    desk: Desk,
+    message_id: MessageArgument,
+    send_at: Annotated[str, typer.Argument(metavar="MOMENT", help="2026-11-14T10:05:00Z.")],
+) -> None:
+    """Give a scheduled message another moment."""
+    from postroom_client import deciding
+
+    desk.show(deciding.reschedule_message(message_id, send_at), show_message)
+
+
+@command(app, "release")
+def release(desk: Desk, message_id: MessageArgument) -> None:
+    """Let in what a policy stopped, as if it came now."""
+    from postroom_client import deciding
+
+    desk.show(deciding.release_message(message_id), show_message)
+
+
+@command(app, "delete")
+def delete(
+    desk: Desk,
+    message_id: MessageArgument,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete a message; what has not left never does."""
+    from postroom_client import calls
+
+    output.confirm(f"Delete {message_id}?", yes=yes)
+    desk.ask(calls.delete_message(message_id))
+    desk.done({"id": message_id, "deleted": True}, f"{message_id} is deleted.")
 
 
 def show_message(message: "Message") -> None:

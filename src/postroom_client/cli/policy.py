@@ -6,6 +6,7 @@ import typer
 
 from postroom_client.cli import output
 from postroom_client.cli.approvals import OfInbox, OfPod
+from postroom_client.cli.audit import Moment
 from postroom_client.cli.command import Limit, Offset, command, group
 from postroom_client.cli.desk import Desk
 
@@ -92,6 +93,8 @@ def stops(
         Literal["blocked", "refused", "released"] | None, typer.Option(help="Only these.")
     ] = None,
     direction: Annotated[Direction | None, typer.Option(help="Only these.")] = None,
+    since: Moment = None,
+    until: Moment = None,
     inbox_id: OfInbox = None,
     pod_id: OfPod = None,
     limit: Limit = 50,
@@ -101,7 +104,14 @@ def stops(
     from postroom_client import tenancy
 
     listing = tenancy.list_policy_audit(
-        inbox_id=inbox_id, pod_id=pod_id, action=action, direction=direction, limit=limit, offset=offset
+        inbox_id=inbox_id,
+        pod_id=pod_id,
+        action=action,
+        direction=direction,
+        since=since,
+        until=until,
+        limit=limit,
+        offset=offset,
     )
     desk.show(listing, _show_stops)
 

@@ -81,6 +81,20 @@ def mark_unread(desk: Desk, thread_id: ThreadArgument) -> None:
     desk.show(calls.mark_thread(thread_id, is_read=False), _show_thread)
 
 
+@command(app, "delete")
+def delete(
+    desk: Desk,
+    thread_id: ThreadArgument,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete a thread with its messages; what has not left never does."""
+    from postroom_client import calls
+
+    output.confirm(f"Delete {thread_id} and its messages?", yes=yes)
+    desk.ask(calls.delete_thread(thread_id))
+    desk.done({"id": thread_id, "deleted": True}, f"{thread_id} is deleted.")
+
+
 def _show_threads(page: "Page[Thread]", *, is_filtered: bool) -> None:
     if not page.data:
         hint = "all of them: postroom threads list" if is_filtered else "wait for mail: postroom wait"

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from postroom_client.cli import output
+from postroom_client.cli.approvals import OfInbox
 from postroom_client.cli.command import Limit, Offset, command, group
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
-    from postroom_client.results import Page, Retried, Webhook, WebhookDelivery, WebhookSecret, WebhookTest
+    from postroom_client.account_results import Retried, Webhook, WebhookDelivery, WebhookTest
+    from postroom_client.results import Page
 
 app = group("The webhook of the account, and its deliveries.")
 
@@ -48,19 +50,23 @@ def show(desk: Desk) -> None:
 
 
 @command(app, "test")
-def test(desk: Desk) -> None:
+def try_out(desk: Desk, inbox_id: OfInbox = None) -> None:
     """Post a signed test event now."""
-    from postroom_client import calls
+    from postroom_client import calls, tenancy
 
-    desk.show(calls.test_webhook(), _show_test)
+    desk.show(calls.test_webhook() if inbox_id is None else tenancy.test_inbox_webhook(inbox_id), _show_test)
 
 
 @command(app, "rotate")
-def rotate(desk: Desk) -> None:
+def rotate(desk: Desk, inbox_id: OfInbox = None) -> None:
     """Make a new secret; the old one stays good for 24 hours."""
-    from postroom_client import calls
+    from postroom_client import calls, tenancy
 
-    desk.show(calls.rotate_webhook_secret(), _show_secret)
+    if inbox_id is None:
+        desk.show(calls.rotate_webhook_secret(), lambda made: _show_secret(made.secret))
+    else:
+        rotated = tenancy.rotate_inbox_webhook_secret(inbox_id)
+        desk.show(rotated, lambda made: _show_secret(made.webhook_secret))
     output.note(KEEP_IT)
 
 
@@ -124,8 +130,8 @@ def _show_test(result: "WebhookTest") -> None:
     output.print_human(f"The endpoint answered {result.status} in {result.milliseconds} ms.")
 
 
-def _show_secret(made: "WebhookSecret") -> None:
-    output.print_human(output.record([("secret", made.secret)]))
+def _show_secret(secret: str) -> None:
+    output.print_human(output.record([("secret", secret)]))
 
 
 def _show_delivery(delivery: "WebhookDelivery") -> None:

@@ -9,7 +9,7 @@ from postroom.accounts import accounts, keys, limits, permissions, pods
 from postroom.accounts import approval as approvals
 from postroom.accounts.keys import Key
 from postroom.accounts.reach import Reach
-from postroom.errors import BadRequest
+from postroom.errors import BadRequest, Forbidden
 from postroom.mailbox import inboxes
 from postroom.web.call import Call, Tx
 from postroom.web.interface import tenant_shapes
@@ -69,12 +69,19 @@ async def delete_api_key(call: Call, key_id: str) -> None:
     await revoke(call, lambda tx: keys.get(tx, call.account_id, key_id))
 
 
+async def get_api_key(call: Call, key_id: str) -> ApiKey:
+    """Get any key of the account"""
+    return ApiKey.of(await call.resources.db.read(keys.get, call.account_id, key_id))
+
+
 async def change_api_key(call: Call, key_id: str, body: KeyChange) -> ApiKey:
     """Change any key of the account: its name, its approval, its limits; fewer permissions"""
 
     def work(tx: Tx) -> ApiKey:
         accounts.change_inbox_count(tx, call.account_id, 0)
         key = keys.get(tx, call.account_id, key_id)
+        if call.caller.is_bound and not (body.approval is UNSET and body.limits is UNSET):
+            raise Forbidden("A key that is held or limited itself changes the rules and limits of no key.")
         changed = apply(key, body)
         if permissions.MANAGE not in changed.permissions:
             keys.require_another_manager(tx, key, call.now())
@@ -95,7 +102,8 @@ def apply(key: Key, body: KeyChange) -> Key:
         asked = body.approval and approvals.require_valid(body.approval)
         key = replace(key, approval=approvals.encode(asked))
     if body.limits is not UNSET:
-        key = replace(key, limits=limits.encode(body.limits and limits.require_valid(body.limits)))
+        budget = limits.encode(body.limits and limits.require_valid(body.limits))
+        key = replace(key, limits=budget, budget_id=None)  # a budget of its own from now on
     return key
 
 

@@ -288,7 +288,9 @@ class ApprovalQuery(Struct, rename="camel", frozen=True):
     offset: Offset = 0
 
 
-Note = Annotated[str, Meta(max_length=1000, description="Why; kept, and shown in the event.")]
+Note = Annotated[
+    str, Meta(max_length=1000, pattern=r"^[^\x00]*$", description="Why; kept, and shown in the event.")
+]
 
 
 class Approve(Struct, rename="camel", frozen=True):

@@ -36,7 +36,7 @@ class ThreadPageQuery(Struct, rename="camel", frozen=True):
     tab: Tab = "text"
     how: Literal["reply", "all", "forward"] = "reply"
     pictures: bool = False
-    offset: int = -1
+    until: int = -1  # show what stands before this place in the thread; without, its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,7 @@ async def show_thread(desk: Desk, thread_id: str, query: ThreadPageQuery) -> Res
 
 def read_conversation(tx: Tx, desk: Desk, thread_id: str, query: ThreadPageQuery) -> Conversation:
     thread = threads.get(tx, desk.call.reach, thread_id)
-    offset = query.offset if query.offset >= 0 else max(0, thread.message_count - MESSAGES)
-    found = messages.list_of_thread(tx, thread.id, MESSAGES, offset).messages
+    found, offset = read_part(tx, thread, query.until)
     shown = [
         MISSING | msgspec.json.decode(raw) for raw in message_json.to_json(tx, found, desk.call.links(tx))
     ]
@@ -98,6 +97,14 @@ def read_conversation(tx: Tx, desk: Desk, thread_id: str, query: ThreadPageQuery
         beside,
         read_behind(tx, chosen, query.tab if is_here else "text"),
     )
+
+
+def read_part(tx: Tx, thread: Thread, until: int) -> tuple[list[Message], int]:
+    """From the end backwards: where a page is full, the oldest are left for the next one."""
+    end = thread.message_count if until < 0 else min(until, thread.message_count)
+    skipped = thread.message_count - end
+    found = messages.list_of_thread(tx, thread.id, MESSAGES, skipped, "desc").messages
+    return found[::-1], max(0, end - len(found))
 
 
 def read_behind(tx: Tx, message_id: str, tab: Tab) -> Behind:
