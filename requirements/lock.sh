@@ -7,3 +7,4 @@ compile() { .tools/bin/uv pip compile --quiet --universal --python-version 3.11 
     --no-emit-package postroom-client "$@"; }
 compile pyproject.toml --group build --output-file requirements/server.txt "$@"
 compile pyproject.toml --group build --group dev --constraint requirements/server.txt --output-file requirements/dev.txt "$@"
+compile requirements/frameworks.in --output-file requirements/frameworks.txt "$@"

@@ -62,7 +62,15 @@ def has_generators() -> bool:
     return find("npm") is not None and generators.install()
 
 
+@cache
+def has_frameworks() -> bool:
+    from tests.frameworks import environment
+
+    return environment.install()
+
+
 NEEDS = {
+    "frameworks for agents": Need(has_frameworks, "make setup, with a way to the registry"),
     "generators of clients": Need(has_generators, "apt-get install npm, with a way to the registries"),
     "node": debian("node", "nodejs"),
     "postfix": debian("postfix", "postfix"),

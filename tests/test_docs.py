@@ -4,6 +4,7 @@ A block marked `sh` is run against a server of its own, in one shell a document;
 """
 
 import importlib
+import json
 import os
 import re
 import shlex
@@ -163,6 +164,25 @@ def test_the_examples_of_a_document_run_from_top_to_bottom(document: Path, tmp_p
     # The stand-in for curl takes its turn on every machine, so that it is fit where it is needed.
     with desk(tmp_path, with_curl=has_curl() and document.name != "quickstart.md") as reader:
         run_examples(document, reader)
+
+
+@pytest.mark.parametrize("name", ["openai-agents", "langchain", "pydantic-ai"])
+def test_the_page_of_a_framework_shows_its_example(name: str) -> None:
+    example = read(f"examples/frameworks/with_{name.replace('-', '_')}.py")
+    [shown] = blocks(ROOT / "docs" / f"{name}.md", "python")
+    assert shown.strip() in example
+
+
+@pytest.mark.parametrize("name", ["mcp", "claude"])
+def test_the_configuration_of_an_mcp_client_is_json_that_leads_here(name: str) -> None:
+    for block in blocks(ROOT / "docs" / f"{name}.md", "json"):
+        server = json.loads(block)["mcpServers"]["postroom"]
+        if server.get("type") == "http":
+            assert server["url"] == "http://127.0.0.1:8025/mcp"
+            assert server["headers"]["Authorization"].startswith("Bearer ")
+        else:
+            assert (server["command"], server["args"]) == ("postroom", ["mcp"])
+            assert set(server["env"]) == {"POSTROOM_BASE_URL", "POSTROOM_API_KEY"}
 
 
 def test_the_readme_leads_to_a_mail_by_the_command_that_a_start_prints(tmp_path: Path) -> None:

@@ -16,12 +16,13 @@ import pytest
 from postroom_client import Client
 from postroom_client.results import Inbox
 from postroom_client.signature import sign
+from postroom_client.tools import MailTools, work_off
 from tests.client.live import API_KEY, LiveServer, free_port
 from tests.client.test_examples import running
 from tests.letters import letter
 
 ROOT = Path(__file__).parents[2]
-AGENTS = ("quickstart", "polling", "stream")
+AGENTS = ("quickstart", "polling", "stream", "tools")
 SECRET = "a-secret-of-enough-characters"
 FOR_A_PERSON = "for a person"
 LONG = 110  # more than one page of a thread
@@ -187,6 +188,47 @@ def test_the_stream_agent_works_through_it(day: Day, tmp_path: Path) -> None:
 def assert_hears_the_next(day: Day, name: str, next_line: Callable[[], str]) -> None:
     day.live.deliver(letter("one", subject="After"), day.desks[name].inbox.address)
     read_until(iter(next_line, ""), ": 'After'")
+
+
+def test_the_tools_for_frameworks_work_through_it(day: Day) -> None:
+    desk = day.desks["tools"]
+    with Client(desk.key, day.live.base_url) as client:
+        tools = MailTools(client, desk.inbox.id)
+        seen: dict[str, str] = {}
+
+        def run(thread_id: str) -> None:
+            seen[thread_id] = tools.read_thread(thread_id)
+            body = f"Read: {seen[thread_id][-200:]}"
+            said = [tools.reply_to_thread(thread_id, body) for _ in range(2)]
+            assert said[0] == said[1]  # a model that repeats itself sends once
+            seen[thread_id] += said[0]
+
+        assert work_off(client, desk.inbox.id, run) >= 8
+        work_off(client, desk.inbox.id, run)  # what it wrote to itself
+        assert_went_well(day, "tools", "these are the newest words")
+        assert tools.list_unread_threads() == "Nothing is unread."
+        assert "unknown" in tools.read_thread("thr_unknown") or "not_found" in tools.read_thread(
+            "thr_unknown"
+        )
+        assert "newest words" in tools.search_messages("newest")
+    shown = "".join(seen.values())
+    assert "That did not work (recipient_suppressed): gone@example.com is on the suppression list" in shown
+    assert "It waits (held)" in shown
+
+
+def test_a_run_that_raises_sets_its_thread_aside(day: Day) -> None:
+    desk = day.desks["tools"]
+    day.live.deliver(letter("one", subject="Breaks"), desk.inbox.address)
+    with Client(desk.key, day.live.base_url) as client:
+        client.wait(desk.inbox.id, unread=True, timeout=20)
+
+        def run(thread_id: str) -> None:
+            raise ValueError(thread_id)
+
+        assert work_off(client, desk.inbox.id, run) == 1
+        assert "Breaks" in {
+            thread.subject for thread in client.list_threads(desk.inbox.id, label=FOR_A_PERSON).data
+        }
 
 
 def test_the_webhook_receiver_works_through_it(day: Day) -> None:

@@ -26,6 +26,7 @@ from postroom.web.dashboard.live import Live
 from postroom.web.dashboard.office import Office
 from postroom.web.key_use import KeyUse
 from postroom.web.mcp import INBOX_PREFIX as MCP_INBOX_PREFIX
+from postroom.web.mcp import METADATA_PATH as MCP_METADATA_PATH
 from postroom.web.mcp import NARROWING, McpDoor, Narrowing, narrowing_of
 from postroom.web.mcp import PATH as MCP_PATH
 from postroom.web.metrics import Metrics
@@ -101,7 +102,7 @@ class Door:
                 tell = log.get().seldom if error.status == 503 else log.get().error
                 tell("request failed", request_id=request_id, reason=reason)
             await self._note_refusal(visit, error)
-            return error_response(error)
+            return error_response(error, self._challenge(visit))
         except Exception:
             log.get().exception("unexpected error", request_id=request_id, route=visit.route)
             return error_response(InternalError("Something went wrong on our side.", request_id=request_id))
@@ -147,6 +148,12 @@ class Door:
         self.key_use.note(caller.key_id, now)
         visit.call = Call(self._resources, caller, visit.request, self._webhook_courier, inbox)
         return visit.call
+
+    def _challenge(self, visit: Visit) -> str:
+        """An MCP client learns here where to read how to sign in (RFC 9728 section 5.1)."""
+        if narrowing_of(visit.request.scope["path"]) is None:
+            return "Bearer"
+        return f'Bearer resource_metadata="{self._resources.config.base_url}{MCP_METADATA_PATH}"'
 
     async def _note_refusal(self, visit: Visit, error: ApiError) -> None:
         """What a key tried and may not is in the audit, however it is answered."""
@@ -241,7 +248,7 @@ def to_response(route: Route, answer: Any) -> Response:
     return Response(msgspec.json.encode(answer), route.status, media_type="application/json")
 
 
-def error_response(error: ApiError) -> Response:
+def error_response(error: ApiError, challenge: str = "Bearer") -> Response:
     body = error.to_json()
     response = Response(msgspec.json.encode(body), error.status, media_type="application/json")
     if error.retry_after is not None:
@@ -249,7 +256,7 @@ def error_response(error: ApiError) -> Response:
     if error.status == 408:
         response.headers["Connection"] = "close"  # the rest of the body may still come
     if error.status == 401:
-        response.headers["WWW-Authenticate"] = "Bearer"
+        response.headers["WWW-Authenticate"] = challenge
     if error.status == 405:
         response.headers["Allow"] = ", ".join(error.allow)
     return response

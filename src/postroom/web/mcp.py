@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PATH = "/mcp"
+METADATA_PATH = f"/.well-known/oauth-protected-resource{PATH}"
 READONLY_PATH = f"{PATH}/readonly"
 INBOX_PREFIX = f"{PATH}/inbox/"
 BODY_LIMIT_BYTES = 4 * 1024 * 1024

@@ -1,0 +1,125 @@
+"""Runs an example twice with a scripted model, in a Python that has its framework: NAME URL KEY INBOX.
+
+The model reads the thread, answers with the words that it was shown, and ends.
+"""
+
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+
+from postroom_client import Client
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "frameworks"
+
+
+def next_step(prompt: str, results: list[str]) -> tuple[str, dict[str, str]] | str:
+    """The next tool and its arguments, or the last word."""
+    thread_id = re.findall(r"thr_\w+", prompt)[0]
+    if not results:
+        return "read_thread", {"thread_id": thread_id}
+    if len(results) == 1:
+        newest = re.findall(r"\[untrusted \w+\]\n(.*?)\n\[end", results[0], re.DOTALL)[-1]
+        return "reply_to_thread", {"thread_id": thread_id, "body": f"You wrote: {newest.splitlines()[-1]}"}
+    return results[-1]
+
+
+def openai_model():
+    from agents import set_tracing_disabled
+    from agents.items import ModelResponse
+    from agents.models.interface import Model
+    from agents.usage import Usage
+    from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+
+    set_tracing_disabled(True)
+
+    class Scripted(Model):
+        async def get_response(self, system_instructions, input, *rest, **options):
+            results = [one["output"] for one in input if one.get("type") == "function_call_output"]
+            step = next_step(input[0]["content"], results)
+            if isinstance(step, str):
+                text = ResponseOutputText(annotations=[], text=step, type="output_text")
+                output = ResponseOutputMessage(
+                    id="m", content=[text], role="assistant", status="completed", type="message"
+                )
+            else:
+                output = ResponseFunctionToolCall(
+                    name=step[0],
+                    arguments=json.dumps(step[1]),
+                    call_id=f"call-{len(results)}",
+                    type="function_call",
+                )
+            return ModelResponse(output=[output], usage=Usage(), response_id=None)
+
+        def stream_response(self, *rest, **options):
+            raise NotImplementedError
+
+    return Scripted()
+
+
+def langchain_model():
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage, ToolMessage
+    from langchain_core.outputs import ChatGeneration, ChatResult
+
+    class Scripted(BaseChatModel):
+        @property
+        def _llm_type(self):
+            return "scripted"
+
+        def bind_tools(self, tools, **options):
+            return self
+
+        def _generate(self, messages, *rest, **options):
+            results = [one.content for one in messages if isinstance(one, ToolMessage)]
+            prompt = next(one.content for one in messages if one.type == "human")
+            step = next_step(prompt, results)
+            calls = (
+                []
+                if isinstance(step, str)
+                else [{"name": step[0], "args": step[1], "id": f"c{len(results)}"}]
+            )
+            message = AIMessage(step if isinstance(step, str) else "", tool_calls=calls)
+            return ChatResult(generations=[ChatGeneration(message=message)])
+
+    return Scripted()
+
+
+def pydantic_ai_model():
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
+    from pydantic_ai.models.function import FunctionModel
+
+    def respond(messages, info):
+        parts = [part for message in messages for part in message.parts]
+        results = [part.content for part in parts if isinstance(part, ToolReturnPart)]
+        prompt = next(part.content for part in parts if isinstance(part, UserPromptPart))
+        step = next_step(prompt, results)
+        return ModelResponse(parts=[TextPart(step) if isinstance(step, str) else ToolCallPart(*step)])
+
+    return FunctionModel(respond)
+
+
+MODELS = {
+    "with_openai_agents": openai_model,
+    "with_langchain": langchain_model,
+    "with_pydantic_ai": pydantic_ai_model,
+}
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def main(name, base_url, key, inbox_id):
+    example = load(name)
+    with Client(key, base_url) as client:
+        agent = example.build(client, inbox_id, MODELS[name]())
+        print(*(example.answer_all(client, inbox_id, agent) for _ in range(2)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
