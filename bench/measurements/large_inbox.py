@@ -33,6 +33,7 @@ class LargeInboxLoad:
 class FilledInbox:
     id: str
     token: str
+    address: str
 
 
 LOAD = LargeInboxLoad(large=1_000_000, small=1_000, requests=90, rounds=3)
@@ -40,12 +41,12 @@ LOAD = LargeInboxLoad(large=1_000_000, small=1_000, requests=90, rounds=3)
 
 def measure(load: LargeInboxLoad = LOAD) -> list[Result]:
     with scratch_folder() as folder:
-        large, small = uvloop.run(_fill(folder, (load.large, load.small)))
+        large, small = uvloop.run(fill_folder(folder, (load.large, load.small)))
         with running_postroom(folder) as server:
             return [_compare(name, server, large, small, load) for name in LISTS]
 
 
-async def _fill(folder: Path, counts: tuple[int, int]) -> list[FilledInbox]:
+async def fill_folder(folder: Path, counts: tuple[int, int]) -> list[FilledInbox]:
     now = SystemClock().now()
     settings = config.load({"POSTROOM_DATA_DIR": str(folder)})
     db = await open_database(settings, now)
@@ -59,7 +60,8 @@ def _add_inbox(tx: Tx, domain: str, count: int, now: int) -> FilledInbox:
     account = accounts.add(tx, f"bench {count}", "developer", now)
     token = keys.new_token()
     keys.add(tx, account.id, None, "bench", token, now)
-    return FilledInbox(fill(tx, account.id, f"bench-{count}", domain, count, now), token)
+    name = f"bench-{count}"
+    return FilledInbox(fill(tx, account.id, name, domain, count, now), token, f"{name}@{domain}")
 
 
 def _compare(

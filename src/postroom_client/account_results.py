@@ -20,6 +20,8 @@ class Suppression(Struct, rename="camel", frozen=True):
     address: str
     type: str = "manual"
     created_at: datetime | None = None
+    message_id: str | None = None
+    reason: str | None = None
 
 
 class DnsRecord(Struct, rename="camel", frozen=True):

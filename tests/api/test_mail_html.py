@@ -2,6 +2,7 @@
 
 import pytest
 
+from postroom.mail.parse import ParsedAttachment
 from postroom.web.dashboard import mail_html
 
 DEEP = {
@@ -64,3 +65,22 @@ def test_nothing_is_left_that_runs_or_loads(html: str) -> None:
         word in shown for word in ("javascript", "/app", "data:", "url(", "x()", "onclick", "form")
     )
     assert "a" in shown
+
+
+def picture(name: str, kind: str = "image/png", content: bytes = b"picture") -> ParsedAttachment:
+    return ParsedAttachment("a.png", kind, content, name, True)
+
+
+def test_a_picture_that_the_mail_carries_stands_in_the_page_itself() -> None:
+    html = "<img src='cid:a%40b'><img src='CID:none'><img src='cid:vector'>"
+    embedded = mail_html.Embedded([picture("a@b"), picture("vector", "image/svg+xml")])
+    page = mail_html.to_page(html, False, embedded)
+    assert page.count("src=") == 1
+    assert 'src="data:image/png;base64,cGljdHVyZQ=="' in page
+
+
+def test_a_picture_that_is_named_a_thousand_times_does_not_fill_the_memory() -> None:
+    large = picture("big", content=b"x" * (mail_html.EMBEDDED_CHARACTERS // 4))
+    page = mail_html.to_page("<img src=cid:big>" * 1000, False, mail_html.Embedded([large]))
+    assert len(page) < 2 * mail_html.EMBEDDED_CHARACTERS
+    assert page.count("src=") == 3

@@ -19,6 +19,8 @@ PAGES = (
     *("/app/approvals", "/app/drafts", "/app/events", "/app/webhooks", "/app/operator", "/app/start"),
     *("/app/settings", "/app/settings/keys", "/app/settings/pods", "/app/settings/policy"),
     *("/app/settings/suppressions", "/app/settings/domains", "/app/settings/audit", "/app/sessions"),
+    *("/app/mail", "/app/compose", "/app/inboxes", "/app/operator/queue", "/app/operator/accounts"),
+    "/app/operator/deliverability",
 )
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)>'
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from postroom.clock import HOUR, MINUTE
 from tests.browser.house import House
+from tests.browser.made_up_office import furnish
 
 DAY_OF_MAIL = 14 * HOUR + 25 * MINUTE
 Letter = tuple[int, str, str, str, str]  # minutes after the one before, inbox, sender, subject, text
@@ -111,6 +112,7 @@ def fill(house: House) -> dict[str, str]:
     house.clock.moment = end
     hold_one(house, inboxes["support"])
     mark_some_read(house, inboxes)
+    furnish(house, inboxes)
     return inboxes
 
 

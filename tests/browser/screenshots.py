@@ -15,7 +15,8 @@ from tests.browser.made_up_mail import fill
 from tests.doubles import FakeClock
 
 FOLDER = Path(__file__).parent.parent.parent / "docs" / "images"
-OTHERS = ("approvals", "drafts", "events", "webhooks", "settings", "operator")
+OTHERS = ("approvals", "drafts", "compose", "events", "webhooks", "inboxes", "settings", "operator")
+OPERATOR = ("queue", "deliverability", "accounts")
 SETTINGS = ("keys", "pods", "policy", "suppressions", "domains", "audit")
 SIZES = {"wide": (1280, 800), "narrow": (360, 720)}
 
@@ -34,6 +35,7 @@ def pages(running: House) -> dict[str, str]:
     """Every page by the name of its picture."""
     found = {name: f"/app/{name}" for name in ("start", "mail", "sessions", *OTHERS)}
     found |= {name: f"/app/settings/{name}" for name in SETTINGS}
+    found |= {name: f"/app/operator/{name}" for name in OPERATOR}
     found["search"] = "/app/search?q=export"
     support = next(
         each["id"]
@@ -44,6 +46,12 @@ def pages(running: House) -> dict[str, str]:
     found["inbox"] = f"/app/mail?inboxId={support}"
     [export] = [each["id"] for each in threads if each["subject"].startswith("Export")]
     found["thread"] = f"/app/mail/{export}?inboxId={support}"
+    [trick] = [each["id"] for each in threads if each["subject"].startswith("New bank")]
+    [invited] = [each["id"] for each in threads if each["subject"].startswith("Invitation")]
+    found |= {"trick": f"/app/mail/{trick}?inboxId={support}", "invitation": f"/app/mail/{invited}"}
+    found |= {"html": f"/app/mail/{trick}?tab=html", "files": f"/app/mail/{trick}?tab=events"}
+    [draft] = running.api.get(f"/v1/inboxes/{support}/drafts").json()["data"]
+    found |= {"draft": f"/app/drafts/{draft['id']}", "one-inbox": f"/app/inboxes/{support}"}
     return found
 
 

@@ -25,6 +25,7 @@ PREFIX = "pr_"
 SHOWN_PREFIX_CHARACTERS = 7
 KEYS_PER_INBOX = 20  # and a pod
 KEYS_OF_AN_ACCOUNT = 100
+ALL_OF_THEM = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,8 +314,13 @@ def find_valid(tx: Tx, key_ids: Sequence[str], now: int) -> set[str]:
     return valid
 
 
-def list_of_account(tx: Tx, account_id: str) -> list[Key]:
-    rows = tx.all("select * from keys where account_id = :id order by created_at, id", id=account_id)
+def list_of_account(tx: Tx, account_id: str, limit: int = ALL_OF_THEM, offset: int = 0) -> list[Key]:
+    rows = tx.all(
+        "select * from keys where account_id = :id order by created_at, id limit :limit offset :offset",
+        id=account_id,
+        limit=limit,
+        offset=offset,
+    )
     return [Key.from_row(row) for row in rows]
 
 

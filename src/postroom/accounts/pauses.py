@@ -30,6 +30,25 @@ def find(tx: Tx, scope_id: str) -> Pause | None:
     return Pause(row["since"], actor)
 
 
+@dataclass(frozen=True, slots=True)
+class PausedScope:
+    """An account, a pod or an inbox by its id."""
+
+    scope_id: str
+    account_id: str
+    pause: Pause
+
+
+def list_all(tx: Tx, limit: int) -> list[PausedScope]:
+    """For an operator, those of every account."""
+    rows = tx.all("select * from pauses order by scope_id limit :limit", limit=limit)
+    return [
+        PausedScope(row["scope_id"], row["account_id"], Pause(row["since"], actor))
+        for row in rows
+        if (actor := actors.decode(row["actor"])) is not None
+    ]
+
+
 def add(tx: Tx, account_id: str, scope_id: str, actor: Actor, now: int) -> None:
     """One that is there already stays as it is."""
     tx.run(

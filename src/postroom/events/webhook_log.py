@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 from postroom import ids
+from postroom.clock import HOUR
 from postroom.errors import NotFound
 from postroom.queue.deliveries import Delivery
 from postroom.storage.database import Tx
 
 COUNTED_BEYOND_PAGE = 1000
+LOOKED_AT = 5000  # deliveries at most: an overview never walks a table
 ROWS_AT_ONCE = 500
 
 
@@ -67,8 +69,8 @@ def send_again(tx: Tx, account_id: str, delivery_id: str, now: int) -> None:
     """Whatever its state: by hand any delivery can go again."""
     delivery = get(tx, account_id, delivery_id)
     tx.run(
-        "update deliveries set state = 'pending', due_at = :now, waits_used = 0, finished_at = null"
-        " where id = :id",
+        "update deliveries set state = 'pending', due_at = :now, waits_used = 0, finished_at = null,"
+        " is_replay = 1 where id = :id",
         now=now,
         id=delivery.id,
     )
@@ -77,9 +79,10 @@ def send_again(tx: Tx, account_id: str, delivery_id: str, now: int) -> None:
 def send_failed_again(tx: Tx, account_id: str, since: int, now: int) -> int:
     """Some of them, and how many: 0 when none is left."""
     return tx.run(
-        "update deliveries set state = 'pending', due_at = :now, waits_used = 0, finished_at = null"
-        " where id in (select id from deliveries where account_id = :account_id and kind = 'webhook'"
-        " and state = 'failed' and created_at >= :since order by created_at, id limit :rows)",
+        "update deliveries set state = 'pending', due_at = :now, waits_used = 0, finished_at = null,"
+        " is_replay = 1 where id in (select id from deliveries where account_id = :account_id"
+        " and kind = 'webhook' and state = 'failed' and created_at >= :since"
+        " order by created_at, id limit :rows)",
         now=now,
         account_id=account_id,
         since=since,
@@ -97,3 +100,36 @@ def count_failed(tx: Tx, account_id: str, since: int) -> int:
         limit=COUNTED_BEYOND_PAGE,
     )
     return int(row["total"]) if row else 0
+
+
+@dataclass(frozen=True, slots=True)
+class HourOfPosts:
+    delivered: int
+    failed: int  # for good, or not yet
+
+
+def list_hours(tx: Tx, account_id: str, hours: int, now: int) -> list[HourOfPosts]:
+    """How deliveries of the last hours went, oldest first."""
+    first = now // HOUR - hours + 1
+    rows = tx.all(
+        "select created_at, state, attempts from deliveries where account_id = :account_id"
+        " and kind = 'webhook' and created_at >= :since order by created_at desc, id desc limit :limit",
+        account_id=account_id,
+        since=first * HOUR,
+        limit=LOOKED_AT,
+    )
+    counts = [[0, 0] for _ in range(hours)]
+    for row in rows:
+        is_failing = row["state"] == "failed" or (row["state"] == "pending" and row["attempts"] > 0)
+        if row["state"] == "delivered" or is_failing:
+            counts[min(row["created_at"] // HOUR - first, hours - 1)][is_failing] += 1
+    return [HourOfPosts(delivered, failed) for delivered, failed in counts]
+
+
+def find_last_failure(tx: Tx, account_id: str) -> Delivery | None:
+    row = tx.one(
+        "select * from deliveries where account_id = :account_id and kind = 'webhook' and state = 'failed'"
+        " order by created_at desc, id desc limit 1",
+        account_id=account_id,
+    )
+    return None if row is None else Delivery.from_row(row)

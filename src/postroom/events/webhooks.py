@@ -8,7 +8,7 @@ from postroom import ids
 from postroom.clock import DAY
 from postroom.errors import NotFound
 from postroom.events import kinds
-from postroom.events.events import NewEvent
+from postroom.events.events import Event, NewEvent
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.net.signature import new_secret
 from postroom.queue import deliveries, schedule
@@ -73,6 +73,16 @@ def find_for_inbox(tx: Tx, inbox_id: str, account_id: str) -> Webhook | None:
     )
     found = {row["owner"]: Webhook.from_row(row) for row in rows}
     return found.get(inbox_id) or found.get(account_id)
+
+
+def list_of_account(tx: Tx, account_id: str, limit: int) -> list[Webhook]:
+    """The account's own first, then those of inboxes."""
+    rows = tx.all(
+        "select * from webhooks where account_id = :id order by created_at, owner limit :limit",
+        id=account_id,
+        limit=limit,
+    )
+    return sorted(map(Webhook.from_row, rows), key=lambda webhook: webhook.owner != account_id)
 
 
 def get(tx: Tx, owner: str) -> Webhook:
@@ -184,6 +194,26 @@ def _enqueue(tx: Tx, wanted: Iterable[tuple[NewEvent, str, str]]) -> None:
             for event, owner, url in wanted
         ],
     )
+
+
+def replay(tx: Tx, event: Event, webhook: Webhook, now: int) -> str:
+    """Posts an event once more, to a webhook that a person chose. Gives the new delivery's id."""
+    new = deliveries.NewDelivery(
+        id=ids.new(ids.WEBHOOK_DELIVERY, now),
+        account_id=event.account_id,
+        inbox_id=event.inbox_id,
+        kind=schedule.WEBHOOK,
+        message_id=event.message_id,
+        event_id=event.id,
+        target=webhook.url,
+        lane=f"{event.account_id} {urlsplit(webhook.url).netloc}",
+        webhook_owner=webhook.owner,
+        is_replay=1,
+        due_at=now,
+        created_at=now,
+    )
+    deliveries.add_all(tx, [new])
+    return new.id
 
 
 def note_success(tx: Tx, webhook: Webhook) -> None:

@@ -98,7 +98,11 @@ def find_blamed(sent: list[Delivery], report: Report, about: About | None) -> li
 def apply_complaint(
     tx: Tx, sent: SentMail, delivery: Delivery, reason: str, base_url: str, now: int
 ) -> list[str]:
-    suppressions.add(tx, sent.inbox.account_id, delivery.target, suppressions.COMPLAINT, now)
+    suppressions.add(
+        tx,
+        *(sent.inbox.account_id, delivery.target, suppressions.COMPLAINT, now),
+        *(sent.message.id, reason),
+    )
     return _tell(tx, sent, kinds.MESSAGE_COMPLAINED, Fate(delivery.target, reason), base_url, now)
 
 
@@ -113,7 +117,11 @@ def apply_to_recipient(
     if not deliveries.mark_bounced(tx, delivery, reported.last_word, now):
         return []
     if reported.is_about_address:
-        suppressions.add(tx, sent.inbox.account_id, delivery.target, suppressions.BOUNCE, now)
+        suppressions.add(
+            tx,
+            *(sent.inbox.account_id, delivery.target, suppressions.BOUNCE, now),
+            *(sent.message.id, reported.last_word),
+        )
     deliveries.settle(tx, sent.message.id)
     return _tell(tx, sent, kinds.MESSAGE_BOUNCED, Fate(delivery.target, reported.last_word), base_url, now)
 

@@ -1,13 +1,13 @@
 """Usage: what happened in each inbox, day by day, counted in the transactions in which it happens."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from postroom.accounts import accounts
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import Row, Tx, one_of
 
 RECEIVED, SENT, FAILED, BOUNCED = "received", "sent", "failed", "bounced"
 COMPLAINED, HELD, BLOCKED, STORED_BYTES = "complained", "held", "blocked", "stored_bytes"
@@ -114,3 +114,15 @@ def _levels(tx: Tx, reach: Reach, column: str) -> dict[int | str, int]:
 
 def _counts(row: Row | None) -> dict[str, int]:
     return dict.fromkeys(COUNTERS, 0) if row is None else {name: int(row[name]) for name in COUNTERS}
+
+
+def last_uses(tx: Tx, account_ids: Sequence[str]) -> dict[str, int | None]:
+    """For an operator: when somebody last asked for something with a key of an account."""
+    if not account_ids:
+        return {}
+    is_wanted, wanted = one_of("account_id", account_ids)
+    rows = tx.all(
+        f"select account_id, max(last_used_at) as moment from keys where {is_wanted} group by account_id",
+        **wanted,
+    )
+    return {row["account_id"]: row["moment"] for row in rows}

@@ -33,7 +33,7 @@ class Outcome:
 async def deliver_webhook(resources: Resources, courier: WebhookCourier, delivery: Delivery) -> None:
     event = await resources.db.read(events.find, delivery.event_id or "")
     webhook = await resources.db.read(webhooks.find, delivery.webhook_owner or "")
-    if event is None or webhook is None or not webhook.enabled:
+    if event is None or webhook is None or not (webhook.enabled or delivery.is_replay):
         await resources.db.write(give_up, delivery, resources.now())
         return
     outcome = await try_to_post(resources, courier, webhook, event)
@@ -94,12 +94,15 @@ def signed_headers(event: Event, secret: str, now: int) -> dict[str, str]:
 
 
 def record_outcome(tx: Tx, delivery: Delivery, webhook: Webhook, outcome: Outcome, now: int) -> None:
+    """What a person has posted again says nothing about the health of the endpoint."""
     deliveries.note_answer(tx, delivery, outcome.code, outcome.text, outcome.milliseconds)
     if outcome.is_success:
         deliveries.finish(tx, delivery, DONE, outcome.code, outcome.text, now)
-        webhooks.note_success(tx, webhook)
+        if not delivery.is_replay:
+            webhooks.note_success(tx, webhook)
         return
-    webhooks.note_failure(tx, webhook, outcome.code == GONE, now)
+    if not delivery.is_replay:
+        webhooks.note_failure(tx, webhook, outcome.code == GONE, now)
     wait = None if outcome.is_permanent else schedule.wait_after(delivery.kind, delivery.waits_used)
     if wait is None:
         deliveries.finish(tx, delivery, FAILED, outcome.code, outcome.text, now)

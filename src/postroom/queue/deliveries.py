@@ -48,6 +48,7 @@ class Delivery:
     last_reply: str
     created_at: int
     webhook_owner: str | None
+    is_replay: bool = False  # a person asked for it again
 
     @classmethod
     def from_row(cls, row: Row) -> "Delivery":
@@ -69,6 +70,7 @@ class Delivery:
             row["last_reply"],
             row["created_at"],
             row["webhook_owner"],
+            bool(row["is_replay"]),
         )
 
 
@@ -86,6 +88,7 @@ class NewDelivery(Struct, frozen=True, kw_only=True):
     position: int = 0
     webhook_owner: str | None = None
     is_cold: int = 0
+    is_replay: int = 0
     state: str = PENDING
     attempts: int = 0
     waits_used: int = 0

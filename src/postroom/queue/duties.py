@@ -1,6 +1,25 @@
 """Duties: work of the whole house that one node does at a time; a node that died holds none for long."""
 
+from dataclasses import dataclass
+
 from postroom.storage.database import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    name: str
+    holder: str  # a node
+    held_until: int
+
+
+def list_held(tx: Tx, now: int, limit: int) -> list[Duty]:
+    """Who does what now; the holders are nodes that are alive."""
+    rows = tx.all(
+        "select name, holder, held_until from duties where held_until > :now order by name limit :limit",
+        now=now,
+        limit=limit,
+    )
+    return [Duty(row["name"], row["holder"], row["held_until"]) for row in rows]
 
 
 def take(tx: Tx, name: str, holder: str, until: int, now: int) -> bool:

@@ -1,81 +1,214 @@
 """What an operator asks of the queue: what waits for whom, how delivery goes by domain, mails by the hour."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
+from postroom.accounts.limits import LOOP_REPLIES_PER_HOUR
 from postroom.clock import HOUR
-from postroom.storage.database import Tx
+from postroom.storage.database import Row, Tx, one_of
 
 LOOKED_AT = 5000  # rows at most: an overview never walks a table
 HOURS = 24
+LISTED = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
     lane: str
     count: int
+    due: int  # of them, now
     oldest_at: int
+    next_at: int
     last_reply: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class DomainOutlook:
     """How the newest deliveries to a domain ended."""
 
     lane: str
-    delivered: int
-    failed: int
-    bounced: int
+    delivered: int = 0
+    failed: int = 0
+    bounced: int = 0
+    captured: int = 0
+    cancelled: int = 0
+    deferred: int = 0  # needed more than one attempt
+    complained: int = 0
+    took: list[int] = field(default_factory=list)
+
+    @property
+    def p95_seconds(self) -> float | None:
+        """From acceptance to the end, of those that were delivered."""
+        if not self.took:
+            return None
+        return sorted(self.took)[int(len(self.took) * 0.95)] / 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Hour:
     received: int
     sent: int
+    failed: int  # or bounced
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A thread that has had as many replies within an hour as a thread with a machine may have."""
+
+    thread_id: str
+    inbox_id: str
+    account_id: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One delivery behind a figure."""
+
+    id: str
+    account_id: str
+    message_id: str
+    target: str
+    state: str
+    attempts: int
+    last_reply: str
+    created_at: int
 
 
 def list_waiting(tx: Tx, now: int) -> list[Waiting]:
     """Of what is due or will be, those that wait longest first."""
     rows = tx.all(
-        "select lane, count(*) as waiting, min(created_at) as oldest_at, max(last_reply) as last_reply from"
-        " (select lane, created_at, last_reply from deliveries where state = 'pending' and kind = 'mail'"
-        " order by due_at limit :limit) as looked_at group by lane order by min(created_at)",
+        "select lane, created_at, due_at, last_reply from deliveries where state = 'pending'"
+        " and kind = 'mail' order by due_at limit :limit",
         limit=LOOKED_AT,
     )
-    return [Waiting(row["lane"], row["waiting"], row["oldest_at"], row["last_reply"]) for row in rows]
+    by_lane: dict[str, list[Row]] = {}
+    for row in rows:
+        by_lane.setdefault(row["lane"], []).append(row)
+    found = [_waiting(lane, of_lane, now) for lane, of_lane in by_lane.items()]
+    return sorted(found, key=lambda waiting: waiting.oldest_at)
+
+
+def _waiting(lane: str, rows: Sequence[Row], now: int) -> Waiting:
+    replies = [row["last_reply"] for row in rows if row["last_reply"]]
+    return Waiting(
+        lane=lane,
+        count=len(rows),
+        due=sum(row["due_at"] <= now for row in rows),
+        oldest_at=min(row["created_at"] for row in rows),
+        next_at=rows[0]["due_at"],
+        last_reply=replies[-1] if replies else "",
+    )
 
 
 def list_destinations(tx: Tx, since: int) -> list[DomainOutlook]:
+    """Busiest first, from the newest deliveries that ended."""
     rows = tx.all(
-        "select lane, sum(case when state = 'delivered' then 1 else 0 end) as delivered,"
-        " sum(case when state = 'failed' then 1 else 0 end) as failed,"
-        " sum(case when state = 'bounced' then 1 else 0 end) as bounced from"
-        " (select lane, state, kind from deliveries where finished_at is not null and finished_at >= :since"
-        " order by finished_at desc limit :limit) as looked_at where kind = 'mail'"
-        " group by lane order by count(*) desc limit 50",
+        "select lane, state, attempts, created_at, finished_at from deliveries where kind = 'mail'"
+        " and finished_at is not null and finished_at >= :since order by finished_at desc limit :limit",
         since=since,
         limit=LOOKED_AT,
     )
-    return [
-        DomainOutlook(row["lane"], int(row["delivered"]), int(row["failed"]), int(row["bounced"]))
-        for row in rows
-    ]
+    found: dict[str, DomainOutlook] = {}
+    for row in rows:
+        _count(found.setdefault(row["lane"], DomainOutlook(row["lane"])), row)
+    for lane in _complained_about(tx, since):
+        found.setdefault(lane, DomainOutlook(lane)).complained += 1
+    busiest = sorted(found.values(), key=lambda each: -(each.delivered + each.failed + each.bounced))
+    return busiest[:LISTED]
+
+
+def _count(destination: DomainOutlook, row: Row) -> None:
+    setattr(destination, row["state"], getattr(destination, row["state"]) + 1)
+    destination.deferred += row["attempts"] > 1
+    if row["state"] == "delivered":
+        destination.took.append(row["finished_at"] - row["created_at"])
+
+
+def _complained_about(tx: Tx, since: int) -> list[str]:
+    """The lanes of mails that somebody complained about."""
+    ids = [row["message_id"] for row in _newest_events(tx, since) if row["kind"] == "message.complained"]
+    if not ids:
+        return []
+    is_wanted, wanted = one_of("message_id", sorted(set(ids))[:LISTED])
+    rows = tx.all(f"select lane from deliveries where {is_wanted} and kind = 'mail'", **wanted)
+    return [row["lane"] for row in rows]
+
+
+def _newest_events(tx: Tx, since: int) -> Iterable[Row]:
+    return tx.all(
+        "select created_at, kind, message_id from events where created_at >= :since"
+        " order by created_at desc limit :limit",
+        since=since,
+        limit=LOOKED_AT * 4,
+    )
 
 
 def list_hours(tx: Tx, now: int) -> list[Hour]:
     """The last day, oldest first, from the log of events."""
     first = now // HOUR - HOURS + 1
+    places = {"message.received": 0, "message.sent": 1, "message.failed": 2, "message.bounced": 2}
+    counts = [[0, 0, 0] for _ in range(HOURS)]
+    for row in _newest_events(tx, first * HOUR):
+        hour = row["created_at"] // HOUR - first
+        if 0 <= hour < HOURS and row["kind"] in places:
+            counts[hour][places[row["kind"]]] += 1
+    return [Hour(*each) for each in counts]
+
+
+def list_loops(tx: Tx, now: int) -> list[Loop]:
+    """From the newest sends of the last hour."""
     rows = tx.all(
-        "select created_at, kind from (select created_at, kind from events where created_at >= :since"
-        " order by created_at desc limit :limit) as looked_at",
-        since=first * HOUR,
-        limit=LOOKED_AT * 4,
+        "select messages.thread_id, messages.inbox_id, looked_at.account_id, count(*) as replies from"
+        " (select message_id, account_id, kind from events where created_at > :since"
+        " order by created_at desc limit :limit) as looked_at"
+        " join messages on messages.id = looked_at.message_id where looked_at.kind = 'message.sent'"
+        " group by messages.thread_id, messages.inbox_id, looked_at.account_id"
+        " having count(*) >= :most order by count(*) desc limit 20",
+        since=now - HOUR,
+        limit=LOOKED_AT,
+        most=LOOP_REPLIES_PER_HOUR,
     )
-    counts = [[0, 0] for _ in range(HOURS)]
-    for row in rows:
-        place = row["created_at"] // HOUR - first
-        if 0 <= place < HOURS and row["kind"] in ("message.received", "message.sent"):
-            counts[place][row["kind"] == "message.sent"] += 1
-    return [Hour(received, sent) for received, sent in counts]
+    return [Loop(row["thread_id"], row["inbox_id"], row["account_id"], row["replies"]) for row in rows]
+
+
+def list_behind(tx: Tx, lane: str, state: str, since: int) -> list[Listed]:
+    """The deliveries of a domain that a figure counts, newest first; pending ones are those that wait."""
+    side = (
+        "state = 'pending' and due_at >= 0 order by due_at"
+        if state == "pending"
+        else "finished_at is not null and finished_at >= :since order by finished_at desc"
+    )
+    rows = tx.all(
+        "select id, account_id, message_id, target, state, attempts, last_reply, created_at, lane from"
+        f" (select * from deliveries where kind = 'mail' and {side} limit :most) as looked_at"
+        " where lane = :lane and state = :state limit :listed",
+        lane=lane,
+        state=state,
+        since=since,
+        most=LOOKED_AT,
+        listed=LISTED,
+    )
+    return [
+        Listed(
+            *(row["id"], row["account_id"], row["message_id"], row["target"], row["state"]),
+            *(row["attempts"], row["last_reply"], row["created_at"]),
+        )
+        for row in rows
+    ]
+
+
+def list_messages_of(tx: Tx, lane: str, limit: int) -> list[tuple[str, str]]:
+    """Account and message of what waits for a domain."""
+    rows = tx.all(
+        "select distinct account_id, message_id from (select account_id, message_id, lane from deliveries"
+        " where state = 'pending' and kind = 'mail' order by due_at limit :most) as looked_at"
+        " where lane = :lane limit :limit",
+        lane=lane,
+        most=LOOKED_AT,
+        limit=limit,
+    )
+    return [(row["account_id"], row["message_id"]) for row in rows]
 
 
 def hurry(tx: Tx, lane: str, now: int) -> int:

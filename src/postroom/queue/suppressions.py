@@ -8,6 +8,7 @@ from postroom.storage.database import Row, Tx
 
 BOUNCE, COMPLAINT, UNSUBSCRIBED, MANUAL = "bounce", "complaint", "unsub", "manual"
 COUNTED_BEYOND_PAGE = 10_000
+REASON_CHARACTERS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,21 +16,34 @@ class Suppression:
     address: str
     type: str
     created_at: int
+    message_id: str | None = None  # the sent mail that caused it
+    reason: str | None = None  # what was said of it
 
     @classmethod
     def from_row(cls, row: Row) -> "Suppression":
-        return cls(row["address"], row["type"], row["created_at"])
+        return cls(row["address"], row["type"], row["created_at"], row["message_id"], row["reason"])
 
 
-def add(tx: Tx, account_id: str, address: str, kind: str, now: int) -> Suppression:
+def add(
+    tx: Tx,
+    account_id: str,
+    address: str,
+    kind: str,
+    now: int,
+    message_id: str | None = None,
+    reason: str | None = None,
+) -> Suppression:
     """An address that is suppressed already keeps its first reason."""
     tx.run(
-        "insert into suppressions (account_id, address, type, created_at)"
-        " values (:account_id, :address, :kind, :now) on conflict (account_id, address) do nothing",
+        "insert into suppressions (account_id, address, type, created_at, message_id, reason)"
+        " values (:account_id, :address, :kind, :now, :message_id, :reason)"
+        " on conflict (account_id, address) do nothing",
         account_id=account_id,
         address=address,
         kind=kind,
         now=now,
+        message_id=message_id,
+        reason=None if reason is None else reason[:REASON_CHARACTERS],
     )
     found = find(tx, account_id, address)
     assert found is not None

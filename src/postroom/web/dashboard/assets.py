@@ -45,7 +45,10 @@ def load() -> dict[str, Asset]:
 
 def _shorten(name: str, content: bytes) -> bytes:
     """A stylesheet is written to be read by people; browsers need no room between its words."""
-    return re.sub(rb"\s*\n\s*|(?<=[{;:,]) +| +(?=[{}])", b"", content) if name.endswith(".css") else content
+    if not name.endswith(".css"):
+        return content
+    without_room = re.sub(rb"\s*\n\s*|(?<=[{;:,]) +| +(?=[{}])", b"", content)
+    return re.sub(rb" ?([>~+]) ?", rb"\1", without_room)
 
 
 def _make(name: str, content: bytes) -> Asset:

@@ -7,9 +7,11 @@ from urllib.parse import quote, unquote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from postroom.accounts import accounts, pauses
+from postroom.accounts import accounts, pauses, pods
 from postroom.accounts.pauses import Pause
 from postroom.accounts.permissions import MANAGE
+from postroom.accounts.pods import Pod
+from postroom.accounts.reach import Reach
 from postroom.accounts.sessions import Session
 from postroom.events import events
 from postroom.mailbox import holds, inboxes
@@ -21,12 +23,15 @@ from postroom.web.dashboard.rendering import HEADERS, Renderer
 NOTICE = "postroom_notice"
 NOTICE_SECONDS = 20
 INBOXES_SHOWN = 100
+PODS_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
     """What stands around every page."""
 
+    pods: list[Pod]  # to choose from; none where there is no choice
+    pod_id: str  # the one that is chosen
     inboxes: list[Inbox]
     inbox_total: int
     unread: dict[str, int]
@@ -83,8 +88,13 @@ def go(path: str, notice: str = "") -> Response:
 
 def read_frame(tx: Tx, desk: Desk) -> Frame:
     reach = desk.call.reach
-    shown, total = inboxes.list_within(tx, reach, INBOXES_SHOWN, 0)
+    pod = pods.find(tx, reach, desk.call.request.query_params.get("podId", ""))
+    within = Reach(reach.account_id, pod.id) if pod is not None else reach
+    shown, total = inboxes.list_within(tx, within, INBOXES_SHOWN, 0)
+    found = pods.list_within(tx, reach, PODS_SHOWN, 0)[0] if reach.is_account else []
     return Frame(
+        pods=found if len(found) > 1 else [],
+        pod_id=pod.id if pod is not None else "",
         inboxes=shown,
         inbox_total=total,
         unread=inboxes.count_unread(tx, [inbox.id for inbox in shown]),

@@ -1,14 +1,26 @@
 """Forms that a page sends: read into the same kind of types as the bodies of the interface."""
 
+import asyncio
 import re
 from typing import Any, get_origin, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import NODEFAULT, Struct
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
-from postroom.errors import BadRequest, Forbidden, UnsupportedMediaType
+from postroom.errors import BadRequest, Forbidden, RequestTimeout, UnsupportedMediaType
+from postroom.outward.orders import require_files_fit
+from postroom.web.interface.uploads import (
+    FILES_LIMIT,
+    MULTIPART_LIMIT_BYTES,
+    UPLOAD_SECONDS,
+    SentFile,
+    counting,
+    read_file,
+)
 from postroom.web.reading import explain, read_bytes
 
 FORM_LIMIT_BYTES = 2 * 1024 * 1024
@@ -28,6 +40,36 @@ async def read_form(request: Request, kind: type[Struct]) -> Any:
         pairs = parse_qsl(raw.decode(), keep_blank_values=True, max_num_fields=FIELDS_LIMIT)
     except ValueError:
         raise BadRequest("The form could not be read.") from None
+    return _convert(pairs, kind)
+
+
+async def read_upload(request: Request, kind: type[Struct]) -> Any:
+    """A form that may carry files; `kind` has a field `attachments` for them."""
+    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        return await read_form(request, kind)
+    try:
+        async with asyncio.timeout(UPLOAD_SECONDS):
+            pairs, files = await _read_parts(request)
+    except TimeoutError:
+        raise RequestTimeout("The form did not arrive in time.") from None
+    except MultiPartException as error:
+        raise BadRequest(f"The form could not be read: {error.message}") from None
+    return msgspec.structs.replace(_convert(pairs, kind), attachments=files)
+
+
+async def _read_parts(request: Request) -> tuple[list[tuple[str, str]], list[SentFile]]:
+    """A browser sends a part without a name where no file was chosen."""
+    counted = Request(request.scope, counting(request.receive, MULTIPART_LIMIT_BYTES))
+    async with counted.form(max_files=FILES_LIMIT, max_part_size=FORM_LIMIT_BYTES) as form:
+        chosen = [file for file in form.getlist("attachments") if isinstance(file, UploadFile)]
+        files = [file for file in chosen if file.filename]
+        require_files_fit(file.size or 0 for file in files)
+        fields = [(name, value) for name, value in form.multi_items() if name != "attachments"]
+        pairs = [(name, value) for name, value in fields if isinstance(value, str)]
+        return pairs, [await read_file(file) for file in files]
+
+
+def _convert(pairs: list[tuple[str, str]], kind: type[Struct]) -> Any:
     try:
         return msgspec.convert(_to_values(pairs, kind), kind, strict=False)
     except msgspec.ValidationError as error:

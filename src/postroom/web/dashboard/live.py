@@ -31,6 +31,9 @@ PATH = "/app/live"
 HINTS_READ = 200
 NAMED = 50  # more places than this are not named one by one
 REST_SECONDS = 0.15  # a page hears at most so often, however much happens
+# And the more pages are open, the less often each: what it hears it asks for, which costs a few milliseconds.
+REST_SECONDS_A_PAGE = 0.2
+LONGEST_REST_SECONDS = 15.0
 LOOK_SECONDS = 1.0
 
 
@@ -44,8 +47,8 @@ class OpenPage:
         self._counts: dict[str, int] = {}
         self._places: set[str] = set()
         self.news = asyncio.Event()
+        self.is_over = asyncio.Event()
         self.ended: tuple[int, str] | None = None
-        self.is_gone = False
 
     def tell(self, hints: Iterable[Hint]) -> None:
         for hint in hints:
@@ -57,7 +60,17 @@ class OpenPage:
 
     def end(self, code: int, reason: str) -> None:
         self.ended = (code, reason)
+        self.leave()
+
+    def leave(self) -> None:
+        self.is_over.set()
         self.news.set()
+
+    async def rest(self, seconds: float) -> None:
+        """Unless it ends meanwhile."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.is_over.wait()
 
     def take_news(self) -> str:
         """All since the last time, in one message."""
@@ -161,18 +174,22 @@ class Live:
         try:
             while True:
                 await page.news.wait()
-                if page.is_gone:
-                    return
                 if page.ended is not None:
                     code, reason = page.ended
                     await send({"type": "websocket.close", "code": code, "reason": reason})
+                if page.is_over.is_set():
                     return
                 await send({"type": "websocket.send", "text": page.take_news()})
-                await asyncio.sleep(REST_SECONDS)
+                await page.rest(self._rest_seconds())
         finally:
             listening.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await listening
+
+    def _rest_seconds(self) -> float:
+        """For all pages together it comes to about the same, however many there are."""
+        pages = sum(len(pulse.pages) for pulse in self._pulses.values())
+        return min(max(REST_SECONDS, pages * REST_SECONDS_A_PAGE), LONGEST_REST_SECONDS)
 
     def close(self) -> None:
         for pulse in self._pulses.values():
@@ -184,8 +201,7 @@ async def until_gone(page: OpenPage, receive: Receive) -> None:
     """A page says nothing that matters; when it is closed, its end is noted."""
     while (await receive())["type"] != "websocket.disconnect":
         pass
-    page.is_gone = True
-    page.news.set()
+    page.leave()
 
 
 def admit(tx: Tx, token: str, after: str, now: int) -> tuple[OpenPage, list[Hint]]:

@@ -1,13 +1,19 @@
 """HTML that a stranger wrote, made into a page of its own that runs nothing and loads nothing."""
 
+import base64
+from collections.abc import Iterable, Mapping
 from html import escape
+from urllib.parse import unquote
 
 import nh3
 
 from postroom.mail import markup
 from postroom.mail.markup import VOID, Close, Open, Text
+from postroom.mail.parse import ParsedAttachment
 
 HTML_CHARACTERS = 500_000
+EMBEDDED_CHARACTERS = 8_000_000  # of pictures in a page, each as often as it is shown
+PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"))
 DEPTH = 100
 # A mail may choose its colours and measures, and nothing that could lay it over something else.
 STYLES = {
@@ -82,12 +88,33 @@ def _keep(tag: str, name: str, value: str, with_pictures: bool) -> str | None:
     return None if name == "style" and ("url(" in start or "\\" in start) else value
 
 
-def to_page(html: str, with_pictures: bool) -> str:
+class Embedded:
+    """The pictures that a mail carries, by the name its HTML uses for them."""
+
+    def __init__(self, files: Iterable[ParsedAttachment] = ()) -> None:
+        self._by_name = {
+            file.content_id.strip("<>"): file
+            for file in files
+            if file.content_id and file.content_type in PICTURES
+        }
+        self._room = EMBEDDED_CHARACTERS
+
+    def source(self, source: str) -> str:
+        """`cid:name` as the picture itself, as long as there is room for it."""
+        scheme, _, name = source.strip().partition(":")
+        file = self._by_name.get(unquote(name)) if scheme.lower() == "cid" else None
+        if file is None or len(file.content) * 4 // 3 > self._room:
+            return source
+        self._room -= len(file.content) * 4 // 3
+        return f"data:{file.content_type};base64,{base64.b64encode(file.content).decode()}"
+
+
+def to_page(html: str, with_pictures: bool, embedded: Embedded | None = None) -> str:
     cleaner = _WITH_PICTURES if with_pictures else _WITHOUT_PICTURES
-    return f"{PAGE}{cleaner.clean(nested(html[:HTML_CHARACTERS]))}</body></html>"
+    return f"{PAGE}{cleaner.clean(nested(html[:HTML_CHARACTERS], embedded or Embedded()))}</body></html>"
 
 
-def nested(html: str) -> str:
+def nested(html: str, embedded: Embedded) -> str:
     """The same, properly nested and not too deep: to build a tree of other markup can take minutes."""
     written: list[str] = []
     depth = 0
@@ -99,12 +126,15 @@ def nested(html: str) -> str:
             depth -= 1
         else:
             depth += piece.name not in VOID
-            written.append(start_tag(piece) if depth <= DEPTH else "")
+            written.append(start_tag(piece, embedded) if depth <= DEPTH else "")
     return "".join(written)
 
 
-def start_tag(piece: Open) -> str:
-    given = "".join(f' {escape(name)}="{escape(value)}"' for name, value in piece.attributes.items())
+def start_tag(piece: Open, embedded: Embedded) -> str:
+    attributes: Mapping[str, str] = piece.attributes
+    if piece.name == "img" and "src" in attributes:
+        attributes = {**attributes, "src": embedded.source(attributes["src"])}
+    given = "".join(f' {escape(name)}="{escape(value)}"' for name, value in attributes.items())
     return f"<{piece.name}{given}>"
 
 

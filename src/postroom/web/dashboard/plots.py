@@ -7,17 +7,25 @@ from markupsafe import Markup
 WIDTH, HEIGHT, GAP = 480, 80, 2
 
 
-def bars(values: Sequence[int], title: str) -> Markup:
-    """One bar a value, oldest left; the highest fills the height."""
-    highest = max(values, default=0) or 1
-    step = WIDTH / max(len(values), 1)
-    drawn = Markup("").join(
-        Markup('<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>').format(
-            number * step, HEIGHT - value / highest * HEIGHT, step - GAP, value / highest * HEIGHT, value
-        )
-        for number, value in enumerate(values)
-    )
+def bars(values: Sequence[int], title: str, bad: Sequence[int] = ()) -> Markup:
+    """One bar a value, oldest left; the highest fills the height. What went wrong stands above the rest."""
+    wrong = bad or [0] * len(values)
+    sums = [value + other for value, other in zip(values, wrong, strict=True)]
+    scale, step = HEIGHT / (max(sums, default=0) or 1), WIDTH / max(len(values), 1)
+    drawn = []
+    for number, (value, other) in enumerate(zip(values, wrong, strict=True)):
+        drawn.append(bar(number * step, step, HEIGHT - value * scale, value * scale, value, ""))
+        if other:
+            top = HEIGHT - (value + other) * scale
+            drawn.append(bar(number * step, step, top, other * scale, other, "bad"))
+    also = Markup(", {} of them failed").format(sum(wrong)) if bad else ""
     return Markup(
         '<svg class="plot" viewBox="0 0 {} {}" role="img" preserveAspectRatio="none"'
-        ' aria-label="{}: {} in all, at most {}">{}</svg>'
-    ).format(WIDTH, HEIGHT, title, sum(values), max(values, default=0), drawn)
+        ' aria-label="{}: {} in all{}, at most {}">{}</svg>'
+    ).format(WIDTH, HEIGHT, title, sum(sums), also, max(sums, default=0), Markup("").join(drawn))
+
+
+def bar(x: float, step: float, y: float, height: float, value: int, kind: str) -> Markup:
+    return Markup(
+        '<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"{}><title>{}</title></rect>'
+    ).format(x, y, step - GAP, height, Markup(' class="{}"').format(kind) if kind else "", value)

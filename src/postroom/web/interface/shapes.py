@@ -211,13 +211,17 @@ class EventPage(Struct, rename="camel", frozen=True):
 
 
 class Suppression(Struct, rename="camel", frozen=True):
+    """`messageId` is the sent mail that caused it, `reason` what its recipient's server or reader said."""
+
     address: str
     type: str
     created_at: Timestamp
+    message_id: str | None = None
+    reason: str | None = None
 
     @classmethod
     def of(cls, item: suppressions.Suppression) -> "Suppression":
-        return cls(item.address, item.type, to_iso(item.created_at))
+        return cls(item.address, item.type, to_iso(item.created_at), item.message_id, item.reason)
 
 
 class SuppressionPage(Struct, rename="camel", frozen=True):

@@ -6,17 +6,24 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom import pools
+from postroom.errors import ApiError
 from postroom.mail.links import link_details
-from postroom.mailbox import documents, inboxes, message_json, messages
+from postroom.mail.parse import parse_mail
+from postroom.mailbox import documents, inboxes, message_json, messages, raw_mails
 from postroom.outward import reviewers
 from postroom.queue import deliveries
 from postroom.web.api import approvals as api
+from postroom.web.api import drafts as api_drafts
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.values import plain
-from postroom.web.interface.body import ApprovalQuery, Approve, Reject
+from postroom.web.interface.body import ApprovalQuery, Approve, Offset, Reject
+from postroom.web.interface.draft_body import DraftBody
+from postroom.web.interface.uploads import SentFile
 
 PATH = "/app/approvals"
+CARDS = 20
 BESIDE = 5  # messages of the thread that are shown beside what waits
 WORDS = {
     "always": "every send of this inbox waits for a person",
@@ -43,11 +50,12 @@ class Decisions(Struct, rename="camel", frozen=True):
 class StateQuery(Struct, rename="camel", frozen=True):
     state: Literal["held", "scheduled", "approved", "rejected", "expired", "cancelled", "released"] = "held"
     inbox_id: str = ""
-    offset: int = 0
+    pod_id: str = ""
+    offset: Offset = 0
 
 
 async def show_approvals(desk: Desk, query: StateQuery) -> Response:
-    asked = ApprovalQuery(query.state, query.inbox_id or None, None, 20, max(query.offset, 0))
+    asked = ApprovalQuery(query.state, query.inbox_id or None, query.pod_id or None, CARDS, query.offset)
     page = plain(await api.list_approvals(desk.call, asked))
     cards = await desk.call.resources.db.read(complete, desk, page["data"])
     return await desk.show(
@@ -58,6 +66,7 @@ async def show_approvals(desk: Desk, query: StateQuery) -> Response:
         total=page["total"],
         query=query,
         words=WORDS,
+        limit=CARDS,
     )
 
 
@@ -74,16 +83,14 @@ def complete_one(tx: Tx, desk: Desk, message: dict[str, Any], hold: dict[str, An
     found = messages.find(tx, message["id"])
     assert found is not None
     stored = documents.decode(found.document)
-    before = messages.list_of_thread(tx, message["threadId"], BESIDE + 1, 0).messages
-    thread = [
-        plain_message for plain_message in decode(tx, desk, before) if plain_message["id"] != message["id"]
-    ]
+    last = messages.list_of_thread(tx, message["threadId"], BESIDE + 1, 0, "desc").messages
+    thread = [each for each in decode(tx, desk, last) if each["id"] != message["id"]]
     return {
         "message": message,
         "hold": hold,
         "recipients": [(address, (message["inboxId"], address) in known) for address in addresses],
-        "links": [link.url for link in link_details(message["bodyText"], message["bodyHtml"])],
-        "thread": thread[:BESIDE],
+        "links": link_details(message["bodyText"], message["bodyHtml"]),
+        "thread": thread[BESIDE - 1 :: -1],
         "other": reviewers.other_words(stored),
     }
 
@@ -103,8 +110,33 @@ async def decide(desk: Desk, message_id: str, body: Decision) -> Response:
 
 
 async def approve_several(desk: Desk, body: Decisions) -> Response:
-    """Each with the hash of what was shown, so that none is approved unseen."""
-    for pair in body.seen:
+    """Each with the hash of what was shown, so that none is approved unseen. One refusal stops no other."""
+    done, refused = 0, []
+    for pair in body.seen[:CARDS]:
         message_id, _, content_hash = pair.partition(" ")
-        await api.approve_message(desk.call, message_id, Approve(content_hash, None))
-    return go(PATH, f"{len(body.seen)} approved.")
+        try:
+            await api.approve_message(desk.call, message_id, Approve(content_hash, None))
+            done += 1
+        except ApiError as error:
+            refused.append(error.message)
+    return go(PATH, " ".join([f"{done} approved.", *refused]))
+
+
+async def edit(desk: Desk, message_id: str) -> Response:
+    """The same as a draft of one's own. What waits goes on waiting until somebody decides."""
+    resources = desk.call.resources
+    message = await resources.db.read(messages.get, desk.call.reach, message_id)
+    written = documents.decode(message.document)
+    raw = await raw_mails.read(resources, message.id, with_trace=False)
+    files = (await pools.READING.run(parse_mail, raw)).attachments
+    body = DraftBody(
+        to=written.header_to or None,
+        cc=written.cc or None,
+        subject=written.subject or None,
+        body=written.body_text or None,
+        thread_id=message.thread_id,
+        include_quote=False,  # the text has the quote already
+        attachments=[SentFile(file.filename, file.content, file.content_type) for file in files],
+    )
+    made = await api_drafts.create_draft(desk.call, message.inbox_id, body)
+    return go(f"/app/drafts/{made.id}", "This is yours now. Reject the one that waits when yours has gone.")

@@ -1,10 +1,8 @@
 """Drafts of every inbox, and what is scheduled: who wrote it, and when it goes."""
 
-from dataclasses import replace
 from typing import Any
 
 from msgspec import Struct
-from starlette.requests import Request
 from starlette.responses import Response
 
 from postroom.mailbox import inboxes
@@ -12,6 +10,7 @@ from postroom.web.api import approvals as api_approvals
 from postroom.web.api import drafts as api
 from postroom.web.api import send as api_send
 from postroom.web.dashboard.desk import INBOXES_SHOWN, Desk, go
+from postroom.web.dashboard.pages.compose import send_named
 from postroom.web.dashboard.values import plain
 from postroom.web.interface.body import ApprovalQuery, MessageChange, PageQuery
 
@@ -20,7 +19,10 @@ SHOWN = 50
 
 
 class NewMoment(Struct, rename="camel", frozen=True):
+    """UTC, unless the script of the page said the same moment in `send_at_utc`."""
+
     send_at: str
+    send_at_utc: str = ""
 
 
 async def show_drafts(desk: Desk) -> Response:
@@ -41,10 +43,7 @@ async def delete_draft(desk: Desk, draft_id: str) -> Response:
 
 
 async def send_draft(desk: Desk, draft_id: str) -> Response:
-    """Once, however often the button is pressed: the draft's own id is the key."""
-    scope = desk.call.request.scope
-    named = [*scope["headers"], (b"idempotency-key", f"page-{draft_id}".encode())]
-    await api.send_draft(replace(desk.call, request=Request({**scope, "headers": named})), draft_id)
+    await send_named(desk, draft_id)
     return go(PATH, "Accepted.")
 
 
@@ -54,5 +53,7 @@ async def cancel_scheduled(desk: Desk, message_id: str) -> Response:
 
 
 async def reschedule(desk: Desk, message_id: str, body: NewMoment) -> Response:
-    await api_approvals.change_message(desk.call, message_id, MessageChange(f"{body.send_at}:00Z"))
+    await api_approvals.change_message(
+        desk.call, message_id, MessageChange(body.send_at_utc or f"{body.send_at}:00Z")
+    )
     return go(PATH, "It goes at another time.")

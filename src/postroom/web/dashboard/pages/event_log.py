@@ -1,36 +1,112 @@
-"""The log of events: newest first, by inbox and kind, each with its payload."""
+"""The log of events: newest first, by place, kind and message, each with its payload, to be posted again."""
 
 import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom import ids
+from postroom.accounts.permissions import MANAGE
 from postroom.accounts.reach import Reach
-from postroom.events import events, kinds
-from postroom.events.events import EventChoice
+from postroom.errors import NotFound
+from postroom.events import events, kinds, webhooks
+from postroom.events.events import Event, EventChoice
+from postroom.events.webhooks import Webhook
+from postroom.mailbox import messages
+from postroom.queue import deliveries
 from postroom.web.api.boundaries import narrowed
 from postroom.web.call import Tx
-from postroom.web.dashboard.desk import Desk
+from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.forms import own_path
 
 SHOWN = 50
+WEBHOOKS_SHOWN = 100
+LISTED_CHARACTERS = 3_000  # of a payload in the list; the event by itself has all of it
 
 
 class EventFilter(Struct, rename="camel", frozen=True):
     kind: str = ""
     inbox_id: str = ""
+    pod_id: str = ""
+    message: str = ""
     before: int = 0
 
 
+class ReplayForm(Struct, frozen=True):
+    owner: str  # of the webhook: the account, or an inbox
+    back: str = "/app/events"
+
+
 async def show_events(desk: Desk, query: EventFilter) -> Response:
-    found = await desk.call.resources.db.read(read_events, desk, query)
+    found, targets = await desk.call.resources.db.read(read_events, desk, query)
+    return await show_list(desk, query, found, targets, LISTED_CHARACTERS)
+
+
+async def show_event(desk: Desk, event_id: str) -> Response:
+    """One event with the whole of its payload."""
+
+    def work(tx: Tx) -> tuple[Event, list[Webhook]]:
+        return get_event(tx, desk, event_id), read_targets(tx, desk)
+
+    event, targets = await desk.call.resources.db.read(work)
+    return await show_list(desk, EventFilter(message=event.message_id), [event], targets, None)
+
+
+async def show_list(
+    desk: Desk, query: EventFilter, found: list[Event], targets: list[Webhook], most: int | None
+) -> Response:
     shown = [(event, msgspec.json.format(event.payload, indent=2).decode()) for event in found]
     return await desk.show(
-        "event_log.html", "events", title="Events", events=shown, query=query, kinds=kinds.KINDS, limit=SHOWN
+        "event_log.html",
+        "events",
+        title="Events",
+        events=shown,
+        most=most,
+        webhooks=targets,
+        query=query,
+        kinds=kinds.KINDS,
+        limit=SHOWN,
     )
 
 
-def read_events(tx: Tx, desk: Desk, query: EventFilter) -> list[events.Event]:
-    reach: Reach | None = narrowed(tx, desk.call.reach, query.inbox_id or None, None)
+def read_events(tx: Tx, desk: Desk, query: EventFilter) -> tuple[list[Event], list[Webhook]]:
+    return list_events(tx, desk, query), read_targets(tx, desk)
+
+
+def read_targets(tx: Tx, desk: Desk) -> list[Webhook]:
+    """Where an event can be posted again."""
+    may_replay = desk.call.reach.is_account and desk.may(MANAGE)
+    return webhooks.list_of_account(tx, desk.call.account_id, WEBHOOKS_SHOWN) if may_replay else []
+
+
+def get_event(tx: Tx, desk: Desk, event_id: str) -> Event:
+    event = events.find(tx, event_id) if ids.is_id(ids.EVENT, event_id) else None
+    if event is None or not desk.call.reach.covers(event.account_id, event.pod_id, event.inbox_id):
+        raise NotFound("No such event. It may be older than 30 days.")
+    return event
+
+
+def list_events(tx: Tx, desk: Desk, query: EventFilter) -> list[Event]:
+    if query.message:
+        return events.list_of_message(tx, messages.get(tx, desk.call.reach, query.message).id, SHOWN)
+    reach: Reach | None = narrowed(tx, desk.call.reach, query.inbox_id or None, query.pod_id or None)
     if reach is None:
         return []
     wanted = EventChoice(reach, frozenset(), frozenset({query.kind} & set(kinds.KINDS)))
     return events.list_before(tx, wanted, query.before or None, SHOWN).events
+
+
+async def replay(desk: Desk, event_id: str, body: ReplayForm) -> Response:
+    """To the webhook that was chosen, whether or not it is enabled or wants this kind."""
+
+    def work(tx: Tx) -> str:
+        event = get_event(tx, desk, event_id)
+        webhook = webhooks.get(tx, body.owner)
+        if webhook.account_id != desk.call.account_id:
+            raise NotFound("No webhook is set.")
+        delivery_id = webhooks.replay(tx, event, webhook, desk.call.now())
+        desk.call.record(tx, "webhook.sent_again", delivery_id)
+        return webhook.url
+
+    url = await desk.call.resources.db.write(work)
+    desk.call.resources.db.ring(deliveries.WEBHOOK_BELL)
+    return go(own_path(body.back), f"It is posted to {url} again now.")

@@ -1,21 +1,26 @@
 """Mail of all inboxes or of one: a row for each thread, with the newest words of it."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom.accounts.permissions import MANAGING, require_any
+from postroom.errors import BadRequest
 from postroom.mail.address import parse_list
 from postroom.mailbox import holds, inboxes, labels, messages, threads
 from postroom.mailbox.documents import Verdicts
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND
 from postroom.mailbox.threads import Thread
+from postroom.web.api import threads as api
+from postroom.web.api.boundaries import required
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.forms import own_path
-from postroom.web.interface.body import Label, Offset
+from postroom.web.interface.body import Label, Offset, ThreadChange
 
 ROWS = 50
 WORDS = 160
@@ -23,6 +28,7 @@ WORDS = 160
 
 class MailQuery(Struct, rename="camel", frozen=True):
     inbox_id: str = ""
+    pod_id: str = ""
     unread: bool = False
     label: Label | None = None
     offset: Offset = 0
@@ -32,7 +38,8 @@ class Marks(Struct, frozen=True):
     """Threads that were ticked and what to do with them, or one whose dot was pressed."""
 
     ids: list[str] = []
-    action: str = ""
+    action: Literal["", "read", "unread", "label", "delete"] = ""
+    label: str = ""
     toggle: str = ""
     back: str = "/app/mail"
 
@@ -99,10 +106,11 @@ async def show_mail(desk: Desk, query: MailQuery) -> Response:
 
 
 def read_rows(tx: Tx, desk: Desk, query: MailQuery, limit: int) -> tuple[list[ThreadRow], int, Inbox | None]:
-    inbox = inboxes.get(tx, desk.call.reach, query.inbox_id) if query.inbox_id else None
+    reach = required(tx, desk.call.reach, query.inbox_id or None, query.pod_id or None)
+    inbox = inboxes.get(tx, reach, query.inbox_id) if query.inbox_id else None
     found, total = threads.list_within(
         tx,
-        inbox.reach if inbox else desk.call.reach,
+        reach,
         False if query.unread else None,
         labels.fold(query.label) if query.label else None,
         limit,
@@ -134,6 +142,10 @@ def to_rows(tx: Tx, found: list[Thread]) -> list[ThreadRow]:
 async def mark(desk: Desk, body: Marks) -> Response:
     """Unread is what an agent has not dealt with, so looking at mail never changes it."""
     chosen = [body.toggle] if body.toggle else body.ids[:ROWS]
+    if body.action == "label" and not body.toggle:
+        return await label(desk, chosen, body)
+    if body.action == "delete" and not body.toggle:
+        return await delete(desk, chosen, body)
 
     def work(tx: Tx) -> None:
         for thread_id in chosen:
@@ -142,3 +154,18 @@ async def mark(desk: Desk, body: Marks) -> Response:
 
     await desk.call.resources.db.write(work)
     return go(own_path(body.back))
+
+
+async def label(desk: Desk, chosen: list[str], body: Marks) -> Response:
+    if not body.label.strip():
+        raise BadRequest("Write the label beside the button first.", field="label")
+    for thread_id in chosen:
+        await api.change_thread(desk.call, thread_id, ThreadChange(add_labels=[body.label]))
+    return go(own_path(body.back), f"{len(chosen)} have the label {body.label} now.")
+
+
+async def delete(desk: Desk, chosen: list[str], body: Marks) -> Response:
+    require_any(desk.call.caller.permissions, MANAGING)
+    for thread_id in chosen:
+        await api.delete_thread(desk.call, thread_id)
+    return go(own_path(body.back), f"{len(chosen)} deleted for good.")

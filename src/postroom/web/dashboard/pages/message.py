@@ -1,6 +1,4 @@
-"""What a person does with a message: answer, try again, cancel; and the message as its sender designed it."""
-
-from typing import Literal
+"""What a person does with a message: try again, cancel, block; and the message as its sender designed it."""
 
 from msgspec import Struct
 from starlette.responses import Response
@@ -8,10 +6,9 @@ from starlette.responses import Response
 from postroom import pools
 from postroom.errors import BadRequest
 from postroom.mail.address import parse_list
-from postroom.mail.compose import DraftError
-from postroom.mailbox import documents, messages, threads
+from postroom.mail.parse import parse_mail
+from postroom.mailbox import documents, messages, raw_mails
 from postroom.mailbox.messages import Message
-from postroom.outward.send import send_mail
 from postroom.web.api import messages as api_messages
 from postroom.web.api import policy as api_policy
 from postroom.web.api import send as api_send
@@ -21,16 +18,7 @@ from postroom.web.call import Tx
 from postroom.web.dashboard import mail_html
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.interface.body import Boundary, NewSuppression, ThreadChange
-from postroom.web.interface.send_body import SendBody, to_order
 from postroom.web.interface.tenant_body import NewRule
-
-
-class AnswerForm(Struct, frozen=True):
-    once: str
-    how: Literal["reply", "all", "forward"]
-    body: str
-    message: str = ""
-    to: str = ""
 
 
 class LabelForm(Struct, frozen=True):
@@ -40,23 +28,6 @@ class LabelForm(Struct, frozen=True):
 
 class PictureQuery(Struct, frozen=True):
     pictures: bool = False
-
-
-async def answer(desk: Desk, thread_id: str, body: AnswerForm) -> Response:
-    thread = await desk.call.resources.db.read(threads.get, desk.call.reach, thread_id)
-    sent = SendBody(
-        body=body.body,
-        to=body.to,
-        thread_id=None if body.how == "forward" else thread.id,
-        reply_all=body.how == "all",
-        forward_of=body.message if body.how == "forward" else None,
-    )
-    order = await to_order(thread.inbox_id, f"page-{body.once}", sent)
-    try:
-        await send_mail(desk.call.resources, desk.call.caller, order, None)
-    except DraftError as error:
-        raise BadRequest(f"This cannot be written into a mail: {error}", field=error.field) from None
-    return go(f"/app/mail/{thread.id}", "Accepted. Delivery shows how far it has come.")
 
 
 async def retry(desk: Desk, message_id: str) -> Response:
@@ -125,8 +96,15 @@ async def show_html(desk: Desk, message_id: str, query: PictureQuery) -> Respons
         return documents.decode(messages.get(tx, desk.call.reach, message_id).document).body_html
 
     html = await desk.call.resources.db.read(work)
-    page = await pools.READING.run(mail_html.to_page, html, query.pictures)
+    raw = await raw_mails.read(desk.call.resources, message_id, with_trace=False) if "cid:" in html else b""
+    page = await pools.READING.run(to_page, html, raw, query.pictures)
     return Response(page, media_type="text/html", headers=mail_html.headers(query.pictures))
+
+
+def to_page(html: str, raw: bytes, with_pictures: bool) -> str:
+    """Pictures that the mail itself carries are part of it."""
+    embedded = mail_html.Embedded(parse_mail(raw).attachments if raw else ())
+    return mail_html.to_page(html, with_pictures, embedded)
 
 
 async def download_raw(desk: Desk, message_id: str) -> Response:

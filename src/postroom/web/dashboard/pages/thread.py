@@ -8,24 +8,31 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom.errors import ApiError
 from postroom.events import events, webhook_log
 from postroom.events.events import Event
 from postroom.events.webhook_log import Attempt
-from postroom.mailbox import labels, message_json, messages, raw_mails, threads
+from postroom.mailbox import labels, message_json, messages, raw_mails, related, threads
 from postroom.mailbox.messages import INBOUND, Message
 from postroom.mailbox.threads import Thread
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
 from postroom.web.call import Tx
+from postroom.web.dashboard import signs
 from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.pages.mail import MailQuery, ThreadRow, name_of, read_rows
 
 MESSAGES = 50
 BESIDE = 30  # rows of the list that stands beside a thread
 EVENTS = 100
+RELATED = 10
 RAW_CHARACTERS = 60_000
 
-MISSING: dict[str, Any] = {"hold": None, "verdict": "clean", "signals": []}  # what not every message has
+SHOWN_CHARACTERS = 20_000  # of a text, unless the whole is asked for
+WHOLE_CHARACTERS = 2_000_000
+
+# What not every message has.
+MISSING: dict[str, Any] = {"hold": None, "verdict": None, "signals": [], "linkDetails": [], "calendar": None}
 
 Tab = Literal["text", "html", "headers", "raw", "files", "delivery", "events"]
 
@@ -37,6 +44,7 @@ class ThreadPageQuery(Struct, rename="camel", frozen=True):
     how: Literal["reply", "all", "forward"] = "reply"
     pictures: bool = False
     until: int = -1  # show what stands before this place in the thread; without, its end
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +59,7 @@ class Behind:
 class Conversation:
     thread: Thread
     labels: list[str]
+    related: list[Thread]
     messages: list[dict[str, Any]]  # in the words of the interface
     offset: int
     beside: list[ThreadRow]
@@ -61,13 +70,17 @@ class Conversation:
         return next((each for each in reversed(self.messages) if each["direction"] == INBOUND), None)
 
 
-async def show_thread(desk: Desk, thread_id: str, query: ThreadPageQuery) -> Response:
+async def show_thread(
+    desk: Desk, thread_id: str, query: ThreadPageQuery, form: Any = None, error: ApiError | None = None
+) -> Response:
+    """`form` is an answer that was refused, with the reason."""
     found = await desk.call.resources.db.read(read_conversation, desk, thread_id, query)
     chosen = query.message or (found.messages[-1]["id"] if found.messages else "")
     raw = await read_raw(desk, chosen) if query.tab in ("headers", "raw") and chosen else ""
     return await desk.show(
         "thread.html",
         "mail",
+        200 if error is None else error.status,
         title=found.thread.subject or "(no subject)",
         thread=found.thread,
         found=found,
@@ -76,7 +89,12 @@ async def show_thread(desk: Desk, thread_id: str, query: ThreadPageQuery) -> Res
         rows=found.beside,
         raw=raw.partition("\n\n")[0] if query.tab == "headers" else raw,
         name_of=name_of,
-        once=secrets.token_urlsafe(16),
+        form=form,
+        error=error,
+        once=form.once if form else secrets.token_urlsafe(16),
+        signs=signs,
+        cut=SHOWN_CHARACTERS,
+        most=WHOLE_CHARACTERS,
     )
 
 
@@ -92,6 +110,7 @@ def read_conversation(tx: Tx, desk: Desk, thread_id: str, query: ThreadPageQuery
     return Conversation(
         thread,
         labels.of_threads(tx, [thread.id]).get(thread.id, []),
+        read_related(tx, desk, thread),
         shown,
         offset,
         beside,
@@ -105,6 +124,11 @@ def read_part(tx: Tx, thread: Thread, until: int) -> tuple[list[Message], int]:
     skipped = thread.message_count - end
     found = messages.list_of_thread(tx, thread.id, MESSAGES, skipped, "desc").messages
     return found[::-1], max(0, end - len(found))
+
+
+def read_related(tx: Tx, desk: Desk, thread: Thread) -> list[Thread]:
+    named = related.list_of_thread(tx, thread.id)
+    return [threads.get(tx, desk.call.reach, each) for each in named[:RELATED]]
 
 
 def read_behind(tx: Tx, message_id: str, tab: Tab) -> Behind:

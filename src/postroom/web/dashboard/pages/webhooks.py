@@ -1,20 +1,30 @@
 """Webhooks: where events are posted, how that went, and sending again."""
 
-from typing import Literal
+from datetime import UTC, datetime
+from typing import Any, Literal
 
+import msgspec
 from msgspec import UNSET, Struct
 from starlette.responses import Response
 
-from postroom.clock import DAY
+from postroom.clock import HOUR
 from postroom.errors import NotFound, WebhookFailed
-from postroom.events import kinds, webhook_log
+from postroom.events import events, kinds, webhook_log, webhooks
+from postroom.events.events import Event
+from postroom.queue.deliveries import Delivery
 from postroom.web.api import webhooks as api
+from postroom.web.call import Tx
+from postroom.web.dashboard import verifying
 from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.plots import bars
 from postroom.web.dashboard.values import plain
-from postroom.web.interface.body import DeliveryQuery, NewWebhook
+from postroom.web.interface import webhook_shapes
+from postroom.web.interface.body import DeliveryQuery, NewWebhook, Offset, RetryFailed
 
 PATH = "/app/webhooks"
 SHOWN = 50
+HOURS = 24
+INBOXES_WITH_OWN = 50
 
 
 class WebhookForm(Struct, rename="camel", frozen=True):
@@ -22,20 +32,31 @@ class WebhookForm(Struct, rename="camel", frozen=True):
     event_types: list[str] = []
 
 
-class LogQuery(Struct, rename="camel", frozen=True):
+class DeliveryLogQuery(Struct, rename="camel", frozen=True):
     state: Literal["", "pending", "delivered", "failed"] = ""
-    offset: int = 0
+    hours: Literal["1", "24", "168"] = "24"  # how far back failures are counted
+    offset: Offset = 0
 
 
-async def show_webhooks(desk: Desk, query: LogQuery, secret: str = "", status: int = 200) -> Response:
+class HoursForm(Struct, frozen=True):
+    hours: Literal["1", "24", "168"] = "24"
+
+
+class WebhookHealth(Struct, frozen=True):
+    hours: list[webhook_log.HourOfPosts]
+    last_failure: Delivery | None
+    failed: int
+    of_inboxes: list[webhooks.Webhook]
+
+
+async def show_webhooks(desk: Desk, query: DeliveryLogQuery, secret: str = "", status: int = 200) -> Response:
     try:
         webhook = plain(await api.get_webhook(desk.call))
     except NotFound:
         webhook = None
-    asked = DeliveryQuery(query.state or None, SHOWN, max(query.offset, 0))
+    asked = DeliveryQuery(query.state or None, SHOWN, query.offset)
     page = plain(await api.list_webhook_deliveries(desk.call, asked))
-    since = desk.call.now() - DAY
-    failed = await desk.call.resources.db.read(webhook_log.count_failed, desk.call.account_id, since)
+    health = await desk.call.resources.db.read(read_health, desk, int(query.hours))
     return await desk.show(
         "webhooks.html",
         "webhooks",
@@ -46,16 +67,34 @@ async def show_webhooks(desk: Desk, query: LogQuery, secret: str = "", status: i
         deliveries=page["data"],
         total=page["total"],
         query=query,
-        failed=failed,
+        health=health,
+        plot=draw(health.hours),
         kinds=kinds.KINDS,
         limit=SHOWN,
+        samples=verifying.SAMPLES,
     )
+
+
+def read_health(tx: Tx, desk: Desk, hours: int) -> WebhookHealth:
+    account_id, now = desk.call.account_id, desk.call.now()
+    found = webhooks.list_of_account(tx, account_id, INBOXES_WITH_OWN)
+    return WebhookHealth(
+        webhook_log.list_hours(tx, account_id, HOURS, now),
+        webhook_log.find_last_failure(tx, account_id),
+        webhook_log.count_failed(tx, account_id, now - hours * HOUR),
+        [each for each in found if each.owner != account_id],
+    )
+
+
+def draw(hours: list[webhook_log.HourOfPosts]) -> str:
+    delivered, failed = [hour.delivered for hour in hours], [hour.failed for hour in hours]
+    return bars(delivered, "Posted in the last 24 hours", failed)
 
 
 async def set_webhook(desk: Desk, body: WebhookForm) -> Response:
     made = await api.put_webhook(desk.call, NewWebhook(body.url, body.event_types or None))
     if made.secret is not UNSET:
-        return await show_webhooks(desk, LogQuery(), secret=str(made.secret))
+        return await show_webhooks(desk, DeliveryLogQuery(), secret=str(made.secret))
     return go(PATH, "The webhook is set.")
 
 
@@ -74,7 +113,22 @@ async def test_webhook(desk: Desk) -> Response:
 
 async def rotate_secret(desk: Desk) -> Response:
     made = await api.rotate_webhook_secret(desk.call)
-    return await show_webhooks(desk, LogQuery(), secret=made.secret)
+    return await show_webhooks(desk, DeliveryLogQuery(), secret=made.secret)
+
+
+async def show_delivery(desk: Desk, delivery_id: str) -> Response:
+    """What was posted, and every answer to it."""
+    shown, event = await desk.call.resources.db.read(read_delivery, desk, delivery_id)
+    body = msgspec.json.format(event.payload, indent=2).decode() if event is not None else ""
+    return await desk.show(
+        "delivery.html", "webhooks", title="A delivery", each=shown, event=event, body=body
+    )
+
+
+def read_delivery(tx: Tx, desk: Desk, delivery_id: str) -> tuple[Any, Event | None]:
+    item = webhook_log.get(tx, desk.call.account_id, delivery_id)
+    shown = webhook_shapes.WebhookDelivery.of(item, webhook_log.list_attempts(tx, item.id))
+    return plain(shown), events.find(tx, item.event_id or "")
 
 
 async def send_again(desk: Desk, delivery_id: str) -> Response:
@@ -82,9 +136,9 @@ async def send_again(desk: Desk, delivery_id: str) -> Response:
     return go(PATH, "It is posted again now.")
 
 
-async def send_failed_again(desk: Desk) -> Response:
-    since = desk.call.now() - DAY
-    count = await desk.call.resources.db.write(
-        webhook_log.send_failed_again, desk.call.account_id, since, desk.call.now()
+async def send_failed_again(desk: Desk, body: HoursForm) -> Response:
+    since = desk.call.now() - int(body.hours) * HOUR
+    done = await api.retry_failed_deliveries(
+        desk.call, RetryFailed(datetime.fromtimestamp(since / 1000, UTC))
     )
-    return go(PATH, f"{count} are posted again now.")
+    return go(PATH, f"{done.retried} are posted again now.")

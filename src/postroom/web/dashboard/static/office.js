@@ -19,6 +19,8 @@ function showTimes(within) {
 
 function refresh(within) {
   showTimes(within);
+  showZone();
+  waitUntilSeen();
   const rail = $("#rail");
   if (!rail) return;
   const held = Number(rail.dataset.held);
@@ -41,8 +43,39 @@ document.addEventListener("click", async (event) => {
 
 document.addEventListener("submit", (event) => {
   const question = event.submitter?.dataset.confirm || event.target.dataset.confirm;
-  if (question && !window.confirm(question)) event.preventDefault();
+  if (question && !window.confirm(question)) return void event.preventDefault();
+  // A moment is chosen in the reader's zone; the server gets it in UTC beside it.
+  for (const input of all("input[type=datetime-local]", event.target))
+    if (input.value) event.target.elements[`${input.name}Utc`].value = new Date(input.value).toISOString();
 });
+function showZone() {
+  const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  for (const element of all("[data-zone]")) element.textContent = zone;
+}
+
+// Ticks: with Shift all rows between the last one and this one. What must be read first is ticked after it.
+let lastTicked = null;
+function tickTo(box) {
+  const boxes = all("[data-row] input[type=checkbox]");
+  const [from, to] = [boxes.indexOf(lastTicked), boxes.indexOf(box)].sort((one, other) => one - other);
+  if (from >= 0) for (const each of boxes.slice(from, to + 1)) each.checked = box.checked;
+}
+document.addEventListener("click", (event) => {
+  const box = event.target.closest("[data-row] input[type=checkbox]");
+  if (!box) return;
+  if (event.shiftKey) tickTo(box);
+  lastTicked = box;
+});
+function waitUntilSeen() {
+  const seen = new IntersectionObserver((entries) => {
+    for (const entry of entries) if (entry.isIntersecting) $("[data-seen]", entry.target).disabled = false;
+  });
+  for (const box of all("[data-seen=no]")) {
+    box.disabled = true;
+    box.dataset.seen = "waits";
+    seen.observe(box.closest(".decide"));
+  }
+}
 
 // A list: j and k move through its rows, Enter opens, and Esc comes back to the row that was left.
 const rows = () => all("[data-row]");
@@ -63,12 +96,15 @@ function rowOf(element) { return element?.closest?.("[data-row]") }
 
 addEventListener("pagehide", () => {
   const row = rowOf(document.activeElement);
-  if (row) sessionStorage.setItem(place(location.pathname), row.dataset.row);
+  if (row) sessionStorage.setItem(place(location.pathname), `${row.dataset.row} ${rows().indexOf(row)}`);
 });
 function restoreRow() {
   const left = sessionStorage.getItem(place(location.pathname));
-  const row = left && rows().find((each) => each.dataset.row === left);
-  if (row && document.activeElement === document.body) focusRow(row);
+  if (!left || document.activeElement !== document.body || location.hash) return;
+  const [id, number] = left.split(" ");
+  const list = rows();
+  const row = list.find((each) => each.dataset.row === id) || list[Math.min(number, list.length - 1)];
+  if (row) focusRow(row);
 }
 
 let waitsForPlace = 0;
@@ -97,14 +133,23 @@ function act(key) {
   if (key === "/") return $("#q")?.focus() || $("#q");
   if (key === "?") return $("#help").showModal() || true;
   if (key === "j" || key === "k") return moveBy(key === "j" ? 1 : -1) || true;
-  // A page names its keys: data-key on what the key presses, in the row that has the focus first.
+  if (key === "t") return nextTab();
+  // A page names its keys: data-key on what the key presses. One in a row works where the focus is in the row.
   const row = rowOf(document.activeElement);
   const name = `[data-key="${CSS.escape(key)}"]`;
-  const target = (row && $(name, row)) || $(name);
+  const target = (row && $(name, row)) || all(name).find((each) => !rowOf(each));
+  if (key === "X" && row) return $("input[type=checkbox]", row)?.dispatchEvent(new MouseEvent("click", {bubbles: true, shiftKey: true}));
   if (!target) return false;
   if (target.matches("textarea, input:not([type=checkbox])")) target.focus();
   else target.click();
   return true;
+}
+
+function nextTab() {
+  const message = document.getElementById(location.hash.slice(1)) || all("article.message").at(-1);
+  const list = message ? all(".tabs a", message) : [];
+  const at = list.findIndex((tab) => tab.hasAttribute("aria-current"));
+  return list.length && (list[(at + 1) % list.length].click() || true);
 }
 
 // Live: the server says that something happened and where; what wants to know asks for it.
@@ -154,8 +199,10 @@ function announce(news) {
   const button = $("#news");
   if (!button) return;
   const counts = Object.entries(news.counts);
-  newRows += counts.reduce((sum, [kind, count]) => sum + (kind === "message.received" ? count : 0), 0);
-  const isReading = scrollY > 8 || rowOf(document.activeElement) || all("[data-row] input:checked").length;
+  const wanted = button.dataset.of;
+  newRows += counts.reduce((sum, [kind, count]) => sum + (!wanted || kind === wanted ? count : 0), 0);
+  const isReading = scrollY > 8 || rowOf(document.activeElement) || button.dataset.paused
+    || all("[data-row] input:checked, [data-row][open], [data-row] [open]").length;
   if (!isReading) return takeNews();
   if (newRows) {
     button.hidden = false;
@@ -169,6 +216,12 @@ function takeNews() {
 }
 document.addEventListener("click", (event) => {
   if (event.target.closest("#news")) { scrollTo(0, 0); takeNews() }
+  const pause = event.target.closest("[data-tail]");
+  if (!pause) return;
+  const isPaused = pause.getAttribute("aria-pressed") !== "true";
+  pause.setAttribute("aria-pressed", isPaused);
+  $("#news").dataset.paused = isPaused ? "yes" : "";
+  if (!isPaused) takeNews();
 });
 
 document.addEventListener("htmx:after:swap", () => refresh(document));
@@ -176,3 +229,4 @@ refresh(document);
 restoreRow();
 // A browser ignores autofocus where the address names a place, and takes the focus away when it goes there.
 if (location.hash === "#answer") addEventListener("load", () => setTimeout(() => $("#body")?.focus()));
+document.addEventListener("change", (event) => { if (event.target.matches("[data-submit]")) event.target.form.requestSubmit() });

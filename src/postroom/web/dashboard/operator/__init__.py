@@ -1,0 +1,1 @@
+"""For who runs the server: health, the queue, deliverability and the accounts."""

@@ -1,0 +1,110 @@
+"""The state of the machine: mails by the hour, disk, workers, loops and pauses."""
+
+import shutil
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from postroom import pools
+from postroom.accounts import pauses
+from postroom.accounts.pauses import PausedScope
+from postroom.clock import DAY, SECOND
+from postroom.config import Config
+from postroom.errors import Forbidden
+from postroom.mailbox import indexing
+from postroom.mailbox.indexing import Progress
+from postroom.queue import deliveries, duties, outlook
+from postroom.queue.duties import Duty
+from postroom.queue.outlook import Hour, Loop
+from postroom.web.call import Tx
+from postroom.web.dashboard import sheets
+from postroom.web.dashboard.desk import Desk, is_operator
+from postroom.web.dashboard.plots import bars
+
+PATH = "/app/operator"
+PAUSES_SHOWN = 100
+DUTIES_SHOWN = 50
+EXPIRES_SOON = 14 * DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    hours: list[Hour]
+    loops: list[Loop]
+    pauses: list[PausedScope]
+    oldest_seconds: float
+    search: Progress
+    duties: list[Duty]
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateState:
+    names: tuple[str, ...]
+    expires_at: int
+    is_own: bool  # made here, and vouched for by nobody
+
+
+def require_operator(tx: Tx, desk: Desk) -> None:
+    if not is_operator(tx, desk):
+        raise Forbidden("This is for who runs the server: postroom login-link --operator opens it.")
+
+
+def read_overview(tx: Tx, desk: Desk, now: int) -> Overview:
+    require_operator(tx, desk)
+    return Overview(
+        hours=outlook.list_hours(tx, now),
+        loops=outlook.list_loops(tx, now),
+        pauses=pauses.list_all(tx, PAUSES_SHOWN),
+        oldest_seconds=(now - deliveries.oldest_due_at(tx, now)) / SECOND,
+        search=indexing.progress(tx),
+        duties=duties.list_held(tx, now, DUTIES_SHOWN),
+    )
+
+
+def read_certificate(config: Config) -> CertificateState | None:
+    """Of what the file holds now; None when it cannot be read."""
+    from cryptography import x509  # takes a while, and few ask
+
+    file = config.tls_cert or config.data_dir / "tls" / "certificate.pem"
+    try:
+        found = x509.load_pem_x509_certificate(file.read_bytes())
+        names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (OSError, ValueError, x509.ExtensionNotFound):
+        return None
+    return CertificateState(
+        tuple(names.get_values_for_type(x509.DNSName)),
+        int(found.not_valid_after_utc.timestamp()) * SECOND,
+        config.tls_cert is None,
+    )
+
+
+async def show_health(desk: Desk) -> Response:
+    resources = desk.call.resources
+    overview = await resources.db.read(read_overview, desk, desk.call.now())
+    hours = overview.hours
+    return await desk.show(
+        "health.html",
+        "operator",
+        title="Health",
+        overview=overview,
+        inward=bars([hour.received for hour in hours], "Mails in, by hour"),
+        outward=bars([hour.sent for hour in hours], "Mails out, by hour", [hour.failed for hour in hours]),
+        disk=shutil.disk_usage(resources.config.data_dir),
+        workers=resources.workforce,
+        troubles=resources.loops.troubles(),
+        failures=resources.loops.failures,
+        config=resources.config,
+        certificate=await pools.FILES.run(read_certificate, resources.config),
+        soon=desk.call.now() + EXPIRES_SOON,
+    )
+
+
+async def export(desk: Desk) -> Response:
+    now = desk.call.now()
+    hours = (await desk.call.resources.db.read(read_overview, desk, now)).hours
+    rows = [(len(hours) - 1 - place, *each) for place, each in enumerate(map(to_row, hours))]
+    return sheets.to_file("mails-by-hour.csv", ("hoursAgo", "received", "sent", "failed"), rows)
+
+
+def to_row(hour: Hour) -> tuple[int, int, int]:
+    return hour.received, hour.sent, hour.failed

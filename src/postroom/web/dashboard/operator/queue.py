@@ -1,0 +1,128 @@
+"""The queue by domain, and how delivery to each domain goes; the mails behind each figure."""
+
+from typing import Literal
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from postroom.accounts.reach import Reach
+from postroom.clock import DAY
+from postroom.errors import ApiError
+from postroom.outward import decide
+from postroom.queue import deliveries, outlook
+from postroom.queue.outlook import DomainOutlook, Listed, Waiting
+from postroom.web.call import Tx
+from postroom.web.dashboard import sheets
+from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.operator.health import require_operator
+
+PATH = "/app/operator/queue"
+DAYS = {"1": DAY, "7": 7 * DAY}
+CANCELLED_AT_ONCE = 500
+
+
+class LaneForm(Struct, frozen=True):
+    lane: str
+
+
+class SpanQuery(Struct, frozen=True):
+    days: Literal["1", "7"] = "1"
+
+
+class BehindQuery(Struct, frozen=True):
+    lane: str
+    state: Literal["pending", "delivered", "failed", "bounced", "captured", "cancelled"] = "pending"
+    days: Literal["1", "7"] = "7"
+
+
+async def show_queue(desk: Desk) -> Response:
+    waiting = await desk.call.resources.db.read(read_waiting, desk)
+    return await desk.show("queue.html", "operator", title="Queue", waiting=waiting)
+
+
+def read_waiting(tx: Tx, desk: Desk) -> list[Waiting]:
+    require_operator(tx, desk)
+    return outlook.list_waiting(tx, desk.call.now())
+
+
+async def export_queue(desk: Desk) -> Response:
+    found = await desk.call.resources.db.read(read_waiting, desk)
+    rows = [(each.lane, each.count, each.due, each.oldest_at, each.last_reply) for each in found]
+    return sheets.to_file("queue.csv", ("domain", "waiting", "due", "oldestAt", "lastReply"), rows)
+
+
+async def try_again(desk: Desk, body: LaneForm) -> Response:
+    def work(tx: Tx) -> int:
+        require_operator(tx, desk)
+        return outlook.hurry(tx, body.lane, desk.call.now())
+
+    count = await desk.call.resources.db.write(work)
+    desk.call.resources.db.ring(deliveries.BELL)
+    return go(PATH, f"{count} are tried again now.")
+
+
+async def cancel_lane(desk: Desk, body: LaneForm) -> Response:
+    """Whole mails: who else would get one does not get it either."""
+    db = desk.call.resources.db
+
+    def look(tx: Tx) -> list[tuple[str, str]]:
+        require_operator(tx, desk)
+        return outlook.list_messages_of(tx, body.lane, CANCELLED_AT_ONCE)
+
+    count = 0
+    for account_id, message_id in await db.read(look):
+        try:
+            bells = await db.write(cancel_one, desk, account_id, message_id)
+        except ApiError:  # it has just been delivered, or somebody else cancelled it
+            continue
+        db.ring(*bells)
+        count += 1
+    return go(PATH, f"{count} mails are cancelled.")
+
+
+def cancel_one(tx: Tx, desk: Desk, account_id: str, message_id: str) -> list[str]:
+    call = desk.call
+    return decide.cancel(
+        tx,
+        *(Reach(account_id), call.caller, message_id),
+        *(call.resources.config.base_url, call.now(), call.address),
+    )
+
+
+async def show_deliverability(desk: Desk, query: SpanQuery) -> Response:
+    found = await desk.call.resources.db.read(read_destinations, desk, query.days)
+    return await desk.show(
+        "deliverability.html", "operator", title="Deliverability", destinations=found, query=query
+    )
+
+
+def read_destinations(tx: Tx, desk: Desk, days: str) -> list[DomainOutlook]:
+    require_operator(tx, desk)
+    return outlook.list_destinations(tx, desk.call.now() - DAYS[days])
+
+
+async def export_deliverability(desk: Desk, query: SpanQuery) -> Response:
+    found = await desk.call.resources.db.read(read_destinations, desk, query.days)
+    head = ("domain", "delivered", "deferred", "failed", "bounced", "complained", "p95Seconds")
+    rows = [
+        (
+            *(each.lane, each.delivered, each.deferred, each.failed),
+            *(each.bounced, each.complained),
+            p95(each),
+        )
+        for each in found
+    ]
+    return sheets.to_file("deliverability.csv", head, rows)
+
+
+def p95(destination: DomainOutlook) -> float | str:
+    return "" if destination.p95_seconds is None else round(destination.p95_seconds, 3)
+
+
+async def show_behind(desk: Desk, query: BehindQuery) -> Response:
+    def work(tx: Tx) -> list[Listed]:
+        require_operator(tx, desk)
+        return outlook.list_behind(tx, query.lane, query.state, desk.call.now() - DAYS[query.days])
+
+    found = await desk.call.resources.db.read(work)
+    return await desk.show("behind.html", "operator", title=query.lane, found=found, query=query)

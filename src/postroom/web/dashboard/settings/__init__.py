@@ -1,0 +1,1 @@
+"""Rules, keys, pods, domains, suppressed addresses and the audit log: a page each."""

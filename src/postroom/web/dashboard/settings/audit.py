@@ -1,0 +1,73 @@
+"""The audit log: who decided what, from where, before and after."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from starlette.responses import Response
+
+from postroom.web.api import audit as api
+from postroom.web.dashboard import sheets
+from postroom.web.dashboard.desk import Desk
+from postroom.web.dashboard.values import plain
+from postroom.web.interface.body import Offset
+from postroom.web.interface.tenant_body import AuditQuery
+
+SHOWN = 50
+EXPORTED = 5000
+PAGE = 100
+
+
+class AuditLogQuery(Struct, frozen=True):
+    action: str = ""
+    actor: str = ""
+    since: str = ""  # a day
+    offset: Offset = 0
+
+
+def asked(query: AuditLogQuery, limit: int, offset: int) -> AuditQuery:
+    return AuditQuery(
+        since=f"{query.since}T00:00:00Z" if query.since else None,
+        actor=query.actor or None,
+        action=query.action or None,
+        limit=limit,
+        offset=offset,
+    )
+
+
+async def show_audit(desk: Desk, query: AuditLogQuery) -> Response:
+    page = plain(await api.list_audit(desk.call, asked(query, SHOWN, query.offset)))
+    return await desk.show(
+        "audit.html",
+        "settings",
+        title="Audit",
+        entries=page["data"],
+        total=page["total"],
+        query=query,
+        limit=SHOWN,
+    )
+
+
+async def export(desk: Desk, query: AuditLogQuery) -> Response:
+    entries: list[dict[str, Any]] = []
+    while len(entries) < EXPORTED:
+        page = plain(await api.list_audit(desk.call, asked(query, PAGE, len(entries))))["data"]
+        entries += page
+        if len(page) < PAGE:
+            break
+    head = ("at", "actor", "actorId", "address", "action", "count", "target", "before", "after")
+    return sheets.to_file("audit.csv", head, to_rows(entries))
+
+
+def to_rows(entries: list[dict[str, Any]]) -> Iterator[tuple[object, ...]]:
+    for each in entries:
+        actor = each["actor"]
+        yield (
+            *(each["at"], actor["name"] or actor["type"], actor["id"], each["address"], each["action"]),
+            *(each["count"], each["target"], written(each["before"]), written(each["after"])),
+        )
+
+
+def written(value: object) -> str:
+    return "" if value is None else msgspec.json.encode(value).decode()

@@ -1,0 +1,155 @@
+"""Inboxes: made, named, limited and deleted; each with its meters, rules, keys and a webhook of its own."""
+
+from msgspec import UNSET, Struct
+from starlette.responses import Response
+
+from postroom.accounts import approval, pauses
+from postroom.accounts.limits import Budget
+from postroom.errors import BadRequest, WebhookFailed
+from postroom.mailbox import inboxes
+from postroom.web.api import approvals as api_approvals
+from postroom.web.api import inboxes as api
+from postroom.web.api import keys as api_keys
+from postroom.web.api import pauses as api_pauses
+from postroom.web.api import webhooks as api_webhooks
+from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.settings.keys import OffsetQuery
+from postroom.web.dashboard.settings.rules import (
+    SENTENCES,
+    ApprovalForm,
+    read_approval,
+    read_days,
+    read_number,
+)
+from postroom.web.dashboard.values import plain
+from postroom.web.interface import body as bodies
+
+PATH = "/app/inboxes"
+SHOWN = 50
+
+
+class NewInboxForm(Struct, rename="camel", frozen=True):
+    mailbox_name: str
+    display_name: str = ""
+    domain: str = ""
+    pod_id: str = ""
+
+
+class InboxSettingsForm(Struct, rename="camel", frozen=True):
+    display_name: str = ""
+    retention_days: str = ""
+    per_minute: str = ""
+    per_day: str = ""
+    cold_per_day: str = ""
+
+
+class InboxWebhookForm(Struct, frozen=True):
+    url: str = ""
+
+
+class TypedForm(Struct, frozen=True):
+    typed: str = ""
+
+
+async def show_inboxes(desk: Desk, query: OffsetQuery) -> Response:
+    page = plain(await api.list_inboxes(desk.call, bodies.PageQuery(SHOWN, query.offset)))
+    unread = await desk.call.resources.db.read(inboxes.count_unread, [each["id"] for each in page["data"]])
+    return await desk.show(
+        "inbox_list.html",
+        "settings",
+        title="Inboxes",
+        inboxes=page["data"],
+        unread=unread,
+        total=page["total"],
+        offset=query.offset,
+        limit=SHOWN,
+        domain=desk.call.resources.config.domain,
+    )
+
+
+async def create_inbox(desk: Desk, body: NewInboxForm) -> Response:
+    wanted = bodies.NewInbox(
+        body.mailbox_name, body.display_name or None, body.domain or None, body.pod_id or None
+    )
+    made = await api.create_inbox(desk.call, wanted)
+    return go(f"{PATH}/{made.id}", f"{made.address} takes mail now.")
+
+
+async def show_inbox(desk: Desk, inbox_id: str, secret: str = "") -> Response:
+    inbox = plain(await api.get_inbox(desk.call, inbox_id))
+    meters = plain(await api_approvals.get_inbox_limits(desk.call, inbox_id))
+    is_account = desk.call.reach.is_account
+    keys = (
+        plain(await api_keys.list_inbox_keys(desk.call, inbox_id, bodies.PageQuery())) if is_account else None
+    )
+    return await desk.show(
+        "inbox.html",
+        "settings",
+        title=inbox["address"],
+        inbox=inbox,
+        meters=meters,
+        keys=keys["data"] if keys else [],
+        pause=await desk.call.resources.db.read(pauses.find, inbox_id),
+        secret=secret,
+        words=approval.WORDS,
+        sentences=SENTENCES,
+    )
+
+
+async def change_inbox(desk: Desk, inbox_id: str, body: InboxSettingsForm) -> Response:
+    budget = Budget(
+        read_number(body.per_minute, "perMinute"),
+        read_number(body.per_day, "perDay"),
+        read_number(body.cold_per_day, "coldPerDay"),
+    )
+    change = bodies.InboxChange(
+        display_name=body.display_name or None,
+        retention_days=read_days(body.retention_days),
+        limits=None if budget == Budget() else budget,
+    )
+    await api.change_inbox(desk.call, inbox_id, change)
+    return go(f"{PATH}/{inbox_id}", "Kept.")
+
+
+async def set_rules(desk: Desk, inbox_id: str, body: ApprovalForm) -> Response:
+    await api.change_inbox(desk.call, inbox_id, bodies.InboxChange(approval=read_approval(body)))
+    return go(f"{PATH}/{inbox_id}", "The rules of this inbox hold from now on.")
+
+
+async def set_webhook(desk: Desk, inbox_id: str, body: InboxWebhookForm) -> Response:
+    changed = await api.change_inbox(desk.call, inbox_id, bodies.InboxChange(webhook_url=body.url or None))
+    if changed.webhook_secret is not UNSET:
+        return await show_inbox(desk, inbox_id, str(changed.webhook_secret))
+    return go(f"{PATH}/{inbox_id}", "The webhook is set." if body.url else "The account's webhook is used.")
+
+
+async def rotate_secret(desk: Desk, inbox_id: str) -> Response:
+    made = await api_webhooks.rotate_inbox_secret(desk.call, inbox_id)
+    return await show_inbox(desk, inbox_id, made.webhook_secret)
+
+
+async def test_webhook(desk: Desk, inbox_id: str) -> Response:
+    try:
+        done = await api_webhooks.test_inbox_webhook(desk.call, inbox_id)
+    except WebhookFailed as error:
+        return go(f"{PATH}/{inbox_id}", error.message)
+    return go(f"{PATH}/{inbox_id}", f"The endpoint answered {done.status} after {done.milliseconds} ms.")
+
+
+async def pause(desk: Desk, inbox_id: str) -> Response:
+    await api_pauses.put_pause(desk.call, bodies.Boundary(inbox_id))
+    return go(f"{PATH}/{inbox_id}", "Paused. Nothing leaves this inbox until you resume.")
+
+
+async def resume(desk: Desk, inbox_id: str) -> Response:
+    await api_pauses.delete_pause(desk.call, bodies.Boundary(inbox_id))
+    return go(f"{PATH}/{inbox_id}", "Resumed. What nothing else holds goes now.")
+
+
+async def delete(desk: Desk, inbox_id: str, body: TypedForm) -> Response:
+    """Whoever types its address means it."""
+    inbox = await api.get_inbox(desk.call, inbox_id)
+    if body.typed.strip() != inbox.address:
+        raise BadRequest(f"Type {inbox.address} to delete it with all its mail.", field="typed")
+    await api.delete_inbox(desk.call, inbox_id)
+    return go(PATH, f"{inbox.address} and all its mail are gone.")

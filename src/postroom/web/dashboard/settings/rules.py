@@ -1,0 +1,146 @@
+"""When a send waits for a person, and who may write to an inbox or be written to."""
+
+from typing import Literal
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from postroom.accounts import approval
+from postroom.accounts.approval import Approval, OverPerDay
+from postroom.errors import BadRequest
+from postroom.web.api import pods as api_pods
+from postroom.web.api import policy as api_policy
+from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.rendering import link
+from postroom.web.dashboard.values import plain
+from postroom.web.interface import body as bodies
+from postroom.web.interface import tenant_body
+
+PATH = "/app/settings"
+LONGEST_DAYS = 3650
+SENTENCES = {
+    "always": "every send",
+    "strangers": "a recipient never wrote to the inbox, or only forgeries of it came",
+    "attachments": "it carries files",
+    "links": "it names a place of the network",
+    "risk": "its thread holds a suspicious message",
+}
+
+
+class ApprovalForm(Struct, rename="camel", frozen=True):
+    when: list[str] = []
+    over_per_day: str = ""
+    expires_hours: int = approval.EXPIRES_HOURS
+    reviewers: str = ""
+
+
+class RetentionForm(Struct, rename="camel", frozen=True):
+    retention_days: str = ""
+
+
+class PolicyQuery(Struct, rename="camel", frozen=True):
+    inbox_id: str = ""
+    pod_id: str = ""
+
+
+class ModeForm(Struct, rename="camel", frozen=True):
+    mode: Literal["none", "allowlist", "inherit"]
+    direction: Literal["inbound", "outbound"]
+    inbox_id: str = ""
+    pod_id: str = ""
+
+
+class RuleForm(Struct, rename="camel", frozen=True):
+    type: Literal["allow", "block"]
+    value: str
+    direction: Literal["inbound", "outbound"]
+    inbox_id: str = ""
+    pod_id: str = ""
+
+
+def read_approval(form: ApprovalForm) -> Approval | None:
+    rules: list[str | OverPerDay] = [*form.when]
+    if (over := read_number(form.over_per_day, "overPerDay")) is not None:
+        rules.append(OverPerDay(over))
+    people = [address.strip() for address in form.reviewers.replace(",", "\n").split("\n") if address.strip()]
+    return Approval(rules, form.expires_hours, people) if rules or people else None
+
+
+def read_number(value: str, field: str) -> int | None:
+    """What is left empty sets nothing."""
+    if not value.strip():
+        return None
+    if not (value.strip().isascii() and value.strip().isdigit() and len(value) < 10):
+        raise BadRequest(f"{field} must be a number, or empty.", field=field)
+    return int(value)
+
+
+async def show_rules(desk: Desk) -> Response:
+    account = plain(await api_pods.get_account(desk.call)) if desk.call.reach.is_account else None
+    return await desk.show(
+        "rules.html",
+        "settings",
+        title="Settings",
+        account=account,
+        words=approval.WORDS,
+        sentences=SENTENCES,
+    )
+
+
+async def set_rules(desk: Desk, body: ApprovalForm) -> Response:
+    await api_pods.change_account(desk.call, bodies.AccountChange(approval=read_approval(body)))
+    return go(PATH, "The rules hold from now on.")
+
+
+async def set_retention(desk: Desk, body: RetentionForm) -> Response:
+    days = read_days(body.retention_days)
+    await api_pods.change_account(desk.call, bodies.AccountChange(retention_days=days))
+    return go(PATH, "Mail is kept for good." if days is None else f"Mail is kept for {days} days.")
+
+
+def read_days(value: str) -> int | None:
+    days = read_number(value, "retentionDays")
+    if days is not None and not 1 <= days <= LONGEST_DAYS:
+        raise BadRequest(f"Mail is kept for 1 to {LONGEST_DAYS} days, or for good.", field="retentionDays")
+    return days
+
+
+def boundary(query: PolicyQuery | ModeForm | RuleForm) -> bodies.Boundary:
+    return bodies.Boundary(query.inbox_id or None, query.pod_id or None)
+
+
+async def show_policy(desk: Desk, query: PolicyQuery) -> Response:
+    """The level that was chosen, and what the levels above it say as well."""
+    found = plain(await api_policy.get_policy(desk.call, boundary(query)))
+    is_narrow = bool(query.inbox_id or query.pod_id)
+    above = plain(await api_policy.get_policy(desk.call, bodies.Boundary())) if is_narrow else None
+    asked = tenant_body.PolicyAuditQuery(
+        inbox_id=query.inbox_id or None, pod_id=query.pod_id or None, limit=20
+    )
+    stopped = plain(await api_policy.list_policy_audit(desk.call, asked))["data"]
+    return await desk.show(
+        "policy.html", "settings", title="Policy", policy=found, above=above, query=query, stopped=stopped
+    )
+
+
+async def set_mode(desk: Desk, body: ModeForm) -> Response:
+    await api_policy.put_policy_mode(
+        desk.call, boundary(body), tenant_body.ModeChange(body.mode, body.direction)
+    )
+    return back_to_policy(body, "The mode is set.")
+
+
+async def add_rule(desk: Desk, body: RuleForm) -> Response:
+    await api_policy.add_policy_rule(
+        desk.call, boundary(body), tenant_body.NewRule(body.type, body.value, body.direction)
+    )
+    return back_to_policy(body, "The rule holds from now on.")
+
+
+async def remove_rule(desk: Desk, rule_id: str, body: PolicyQuery) -> Response:
+    await api_policy.delete_policy_rule(desk.call, rule_id, boundary(body))
+    return back_to_policy(body, "The rule is gone.")
+
+
+def back_to_policy(body: PolicyQuery | ModeForm | RuleForm, notice: str) -> Response:
+    return go(link(f"{PATH}/policy", inboxId=body.inbox_id, podId=body.pod_id), notice)

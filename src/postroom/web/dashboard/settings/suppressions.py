@@ -1,0 +1,97 @@
+"""Addresses that are not written to: why, since which mail, and lists of them as files."""
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from postroom.clock import to_iso
+from postroom.errors import ApiError, BadRequest
+from postroom.queue import suppressions
+from postroom.web.api import send as api_send
+from postroom.web.api import suppressions as api
+from postroom.web.call import Tx
+from postroom.web.dashboard import sheets
+from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.settings.keys import OffsetQuery
+from postroom.web.dashboard.values import plain
+from postroom.web.interface import body as bodies
+from postroom.web.interface.uploads import SentFile
+
+PATH = "/app/settings/suppressions"
+SHOWN = 50
+IMPORTED = 10_000  # addresses of one file
+EXPORTED = 50_000
+AT_ONCE = 500
+
+
+class AddressForm(Struct, frozen=True):
+    address: str
+
+
+class AgainForm(Struct, frozen=True):
+    address: str
+    message: str
+
+
+class ListForm(Struct, frozen=True):
+    attachments: list[SentFile] = []
+
+
+async def show_suppressions(desk: Desk, query: OffsetQuery) -> Response:
+    page = plain(await api.list_suppressions(desk.call, bodies.PageQuery(SHOWN, query.offset)))
+    return await desk.show(
+        "suppressions.html",
+        "settings",
+        title="Suppressed addresses",
+        suppressions=page["data"],
+        total=page["total"],
+        offset=query.offset,
+        limit=SHOWN,
+    )
+
+
+async def suppress(desk: Desk, body: AddressForm) -> Response:
+    await api.add_suppression(desk.call, bodies.NewSuppression(body.address))
+    return go(PATH, f"Nothing is sent to {body.address} any more.")
+
+
+async def unsuppress(desk: Desk, body: AddressForm) -> Response:
+    await api.delete_suppression(desk.call, body.address)
+    return go(PATH, f"{body.address} may be written to again.")
+
+
+async def send_again(desk: Desk, body: AgainForm) -> Response:
+    """Takes the address off, and tries the mail that failed once more."""
+    await api.delete_suppression(desk.call, body.address)
+    try:
+        await api_send.retry_message(desk.call, body.message)
+    except ApiError as error:
+        return go(PATH, f"{body.address} may be written to again. The mail was not sent: {error.message}")
+    return go(f"/app/messages/{body.message}", f"{body.address} may be written to again, and gets the mail.")
+
+
+async def export(desk: Desk) -> Response:
+    found, _ = await desk.call.resources.db.read_long(
+        lambda tx: suppressions.list_of_account(tx, desk.call.account_id, EXPORTED, 0), 10.0
+    )
+    rows = ((each.address, each.type, to_iso(each.created_at), each.reason) for each in found)
+    return sheets.to_file("suppressions.csv", ("address", "type", "createdAt", "reason"), rows)
+
+
+async def import_list(desk: Desk, body: ListForm) -> Response:
+    """The first column of each line. One line that is no address and the whole file is refused."""
+    if not body.attachments:
+        raise BadRequest("Choose a file with one address a line.", field="attachments")
+    cells = [cell for file in body.attachments for cell in sheets.first_cells(file.data, IMPORTED)]
+    if cells and "@" not in cells[0]:
+        cells = cells[1:]  # the head of the table
+    addresses = list(dict.fromkeys(api.read_address(cell) for cell in cells))
+    for start in range(0, len(addresses), AT_ONCE):
+        await desk.call.resources.db.write(add_some, desk, addresses[start : start + AT_ONCE])
+    return go(PATH, f"{len(addresses):,} addresses of the file are suppressed.")
+
+
+def add_some(tx: Tx, desk: Desk, addresses: list[str]) -> None:
+    now = desk.call.now()
+    for address in addresses:
+        suppressions.add(tx, desk.call.account_id, address, suppressions.MANUAL, now)
+    desk.call.record(tx, "suppression.added", f"{len(addresses)} addresses of a file")

@@ -1,0 +1,99 @@
+"""What is known of a message, in words a person reads; and its text with what speaks against it marked."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup, escape
+
+MARKED_CHARACTERS = 200_000  # a passage further down is quoted below the text only
+# What an excerpt shows as one space.
+_GAP = "[\\s\\x00-\\x1f\\u00ad\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\ufeff]+"
+
+CATEGORIES = {
+    "personal": ("From a person", "", "Neither a list nor a machine sent it."),
+    "automated": ("Automated", "", "A program wrote it."),
+    "marketing": ("Marketing", "", "It was sent to many, with a way to unsubscribe."),
+    "bounce": ("A bounce", "amber", "A mail system says that something could not be delivered."),
+}
+VERDICTS = {
+    "suspicious": ("Suspicious", "amber", "Rules speak against it; they are listed below the text."),
+    "malicious": ("Malicious", "red", "Rules speak strongly against it; they are listed below the text."),
+}
+ROLES = {
+    "cc": ("In copy", "", "This inbox was named in Cc."),
+    "bcc": ("In blind copy", "", "This inbox was named in no field."),
+}
+PURPOSES = {"verify": "confirms an address", "signin": "signs in", "unsubscribe": "unsubscribes"}
+METHODS = {"REQUEST": "An invitation", "CANCEL": "It is called off", "REPLY": "An answer to an invitation"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    text: str
+    kind: str = ""
+    title: str = ""
+
+
+def of_message(message: dict[str, Any]) -> list[Sign]:
+    """In the words of the interface comes what the interface says of it; here it is in sentences."""
+    found = of_inbound(message) if message["direction"] == "inbound" else []
+    if message.get("captured"):
+        found.append(Sign("Kept here, not sent out", "amber", "POSTROOM_OUTBOUND is capture."))
+    if message.get("parseError"):
+        found.append(Sign("Damaged", "amber", message["parseError"]))
+    return found
+
+
+def of_inbound(message: dict[str, Any]) -> list[Sign]:
+    found = [of_sender(message.get("auth"))]
+    if message["newParticipant"]:
+        found.append(Sign("New in this thread", "amber", "This sender had not written in it before."))
+    if category := CATEGORIES.get(message.get("category") or ("automated" if message["automated"] else "")):
+        found.append(Sign(*category))
+    if message.get("autoReplyable"):
+        found.append(Sign("A program may answer", "", "Nothing in it speaks against an automatic answer."))
+    else:
+        found.append(Sign("Not for automatic answers", "", "An automatic answer could start a loop."))
+    if message.get("verdict") is None:
+        found.append(Sign("Not examined yet", "amber", "The rules have not looked at it yet."))
+    elif verdict := VERDICTS.get(message["verdict"]):
+        found.append(Sign(*verdict))
+    if role := ROLES.get(message.get("deliveryRole") or ""):
+        found.append(Sign(*role))
+    if not message.get("attachmentsRead", True):
+        found.append(Sign("Files are still being read", "amber", "Their text comes by itself."))
+    return found
+
+
+def of_sender(auth: dict[str, str] | None) -> Sign:
+    if auth is None:
+        return Sign("Sender not checked", "", "Nobody looked at SPF, DKIM and DMARC of this mail.")
+    title = f"SPF {auth['spf']}, DKIM {auth['dkim']}, DMARC {auth['dmarc']}"
+    if auth["dmarc"] == "fail":
+        return Sign("The sender is not proven", "red", title)
+    if auth["dmarc"] == "pass":
+        return Sign(f"From {auth['domain']}", "green", title)
+    return Sign("Nothing proves the sender", "amber", title)
+
+
+def marked(text: str, signals: Sequence[dict[str, Any]]) -> Markup:
+    """Each passage that a signal quotes is underlined where it stands, with the reason as its title."""
+    pieces, at = [], 0
+    for begin, end, reason in passages(text[:MARKED_CHARACTERS], signals):
+        if begin >= at:
+            pieces.append(escape(text[at:begin]))
+            pieces.append(Markup('<mark title="{}">{}</mark>').format(reason, text[begin:end]))
+            at = end
+    return Markup("").join([*pieces, escape(text[at:])])
+
+
+def passages(text: str, signals: Iterable[dict[str, Any]]) -> list[tuple[int, int, str]]:
+    found = []
+    for signal in signals:
+        words = signal["excerpt"].rstrip("…").split()
+        place = re.search(_GAP.join(map(re.escape, words)), text) if words else None
+        if place is not None:
+            found.append((*place.span(), signal["reason"]))
+    return sorted(found)

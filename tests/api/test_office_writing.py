@@ -1,0 +1,151 @@
+"""Writing mail on the pages: what leaves, what waits, and what is kept when it was refused."""
+
+import re
+from typing import Any
+
+from postroom.accounts import accounts, keys
+from postroom.storage.database import Tx
+from tests.api.test_front_office import signed_in
+from tests.conftest import Server
+from tests.letters import letter
+from tests.outbound import message_of
+
+NEW = {"once": "once-1", "subject": "Hello", "body": "Hello Carol", "to": "Carol <carol@there.example>"}
+
+
+async def other_key(server: Server) -> str:
+    """Of another account, with its token."""
+    token = keys.new_token()
+
+    def work(tx: Tx) -> None:
+        now = server.clock.now()
+        keys.add(tx, accounts.add(tx, "other", "free", now).id, None, "key", token, now)
+
+    await server.resources.db.write(work)
+    return token
+
+
+async def first_mail(server: Server, name: str) -> dict[str, Any]:
+    await server.deliver(letter(subject="Question"), name)
+    event = await server.next_event()
+    return await message_of(server, event["message"]["id"])
+
+
+def part(name: str, content: bytes = b"a,b\n1,2\n") -> list[tuple[str, tuple[str, bytes, str]]]:
+    return [("attachments", (name, content, "text/csv"))]
+
+
+async def test_a_new_mail_leaves_with_copies_and_files_and_only_once(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    mail = {**NEW, "inboxId": inbox_id, "cc": "dan@there.example", "bcc": "eve@there.example"}
+    async with signed_in(server) as page:
+        assert "bob@" in (await page.get(f"/app/compose?inboxId={inbox_id}")).text
+        for _ in range(2):
+            sent = await page.post("/app/compose", data=mail, files=part("list.csv"))
+            assert sent.status_code == 303, sent.text
+            assert sent.headers["location"].startswith("/app/mail/thr_")
+    listed = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()
+    assert listed["total"] == 1
+    message = await message_of(server, listed["data"][0]["id"])
+    assert (message["subject"], message["cc"]) == ("Hello", ["dan@there.example"])
+    assert [file["filename"] for file in message["attachments"]] == ["list.csv"]
+    assert {each["address"] for each in message["recipients"]} == {
+        *("carol@there.example", "dan@there.example", "eve@there.example")
+    }
+
+
+async def test_what_was_refused_can_be_mended_without_writing_it_again(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    wrong = {**NEW, "inboxId": inbox_id, "to": "not an address", "body": "Long <thought> out"}
+    async with signed_in(server) as page:
+        refused = await page.post("/app/compose", data=wrong)
+        assert refused.status_code == 400
+        assert "Long &lt;thought&gt; out" in refused.text
+        assert 'value="not an address"' in refused.text
+        empty = await page.post("/app/compose", data={**wrong, "to": "carol@there.example", "body": ""})
+        assert (empty.status_code, "1 to 100,000 characters" in empty.text) == (400, True)
+        never = await page.post("/app/compose", data={**wrong, "action": "schedule"})
+        assert "Say when it shall leave" in never.text
+    assert (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] == 0
+
+
+async def test_a_mail_waits_for_its_time_as_the_reader_chose_it(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    later = {**NEW, "inboxId": inbox_id, "action": "schedule", "sendAt": "2026-11-20T10:00"}
+    server.clock.moment = 1_794_700_000_000  # 14 November 2026
+    async with signed_in(server) as page:
+        utc = {**later, "sendAtUtc": "2026-11-20T09:00:00.000Z"}
+        assert (await page.post("/app/compose", data=utc)).status_code == 303
+        assert (await page.post("/app/compose", data={**later, "once": "2"})).status_code == 303
+        shown = (await page.get("/app/drafts")).text
+    assert sorted(re.findall(r'datetime="(2026-11-20T[^"]+)"', shown)) == [
+        "2026-11-20T09:00:00.000Z",
+        "2026-11-20T10:00:00.000Z",
+    ]
+
+
+async def test_a_draft_is_gone_over_gets_files_and_is_sent(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    async with signed_in(server) as page:
+        kept = await page.post("/app/compose", data={"inboxId": inbox_id, "body": "x", "action": "draft"})
+        path = kept.headers["location"]
+        assert path.startswith("/app/drafts/drf_")
+        change = {"to": "carol@there.example", "subject": "Now", "body": "y", "action": "draft"}
+        assert (await page.post(path, data=change, files=part("one.csv"))).status_code == 303
+        assert (await page.post(path, data=change, files=part("two.csv"))).status_code == 303
+        assert (await page.post(f"{path}/files/remove", data={"filename": "one.csv"})).status_code == 303
+        shown = (await page.get(path)).text
+        assert re.findall(r'name="filename" value="([^"]+)"', shown) == ["two.csv"]
+        missing = await page.post(path, data={**change, "to": "", "action": "send"})
+        assert (missing.status_code, "names no recipient" in missing.text) == (400, True)
+        assert (await page.post(path, data={**change, "action": "send"})).status_code == 303
+        assert (await page.get(path)).status_code == 404
+    [sent] = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
+    assert (sent["subject"], [file["filename"] for file in sent["attachments"]]) == ("Now", ["two.csv"])
+
+
+async def test_an_answer_carries_files_or_becomes_a_draft_and_comes_back_when_refused(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    message = await first_mail(server, "bob")
+    thread = f"/app/mail/{message['threadId']}"
+    reply = {
+        "once": "r",
+        "how": "reply",
+        "to": "alice@example.com",
+        "body": "An answer",
+        "message": message["id"],
+    }
+    async with signed_in(server) as page:
+        refused = await page.post(f"{thread}/answer", data={**reply, "to": "nobody at all"})
+        assert (refused.status_code, "An answer</textarea>" in refused.text) == (400, True)
+        assert (await page.post(f"{thread}/answer", data=reply, files=part("a.csv"))).status_code == 303
+        kept = await page.post(f"{thread}/answer", data={**reply, "action": "draft", "how": "forward"})
+        draft = kept.headers["location"].rpartition("/")[2]
+    shown = (await server.api.get(f"/v1/drafts/{draft}")).json()
+    assert (shown["forwardOf"], shown["threadId"]) == (message["id"], None)
+    found = (await server.api.get(f"/v1/threads/{message['threadId']}/messages")).json()["data"]
+    assert [file["filename"] for file in found[-1]["attachments"]] == ["a.csv"]
+    assert found[0]["inboxId"] == inbox_id
+
+
+async def test_nobody_writes_from_an_inbox_or_changes_a_draft_of_another_account(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    draft = (await server.api.post(f"/v1/inboxes/{inbox_id}/drafts", json={"body": "mine"})).json()["id"]
+    other = await other_key(server)
+    async with signed_in(server, key=other) as page:
+        assert (await page.post("/app/compose", data={**NEW, "inboxId": inbox_id})).status_code == 404
+        assert (await page.get(f"/app/drafts/{draft}")).status_code == 404
+        assert (await page.post(f"/app/drafts/{draft}", data={"body": "stolen"})).status_code == 404
+        assert (await page.get(f"/app/inboxes/{inbox_id}")).status_code == 404
+        gone = await page.post(f"/app/inboxes/{inbox_id}/delete", data={"typed": "bob@postroom.localhost"})
+        assert gone.status_code == 404
+
+
+async def test_a_form_that_cannot_be_read_is_a_page_that_says_so(server: Server) -> None:
+    async with signed_in(server) as page:
+        headers = {"Content-Type": "multipart/form-data"}
+        answer = await page.post("/app/compose", content=b"--x\r\nbroken", headers=headers)
+        assert answer.status_code == 400
+        assert "could not be read" in answer.text
+        headers = {"Content-Type": "multipart/form-data; boundary=x"}
+        assert (await page.post("/app/compose", content=b"--x\r\nbroken", headers=headers)).status_code == 400

@@ -1,0 +1,147 @@
+"""Writing and deciding in a real browser: with the keyboard, with files, and never by accident."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import PATIENCE, Open
+from tests.browser.house import House
+from tests.browser.made_up_mail import fill
+from tests.browser.screenshots import pages
+from tests.letters import letter
+
+pytestmark = pytest.mark.needs("chromium")
+expect.set_options(timeout=PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def inboxes(running: House) -> dict[str, str]:
+    return fill(running)
+
+
+def hold(running: House, inbox_id: str, *subjects: str) -> list[str]:
+    """Sends that wait for a person."""
+    running.api.patch(f"/v1/inboxes/{inbox_id}", json={"approval": {"when": ["always"]}})
+    held = []
+    for subject in subjects:
+        body = {"to": "ann@there.example", "subject": subject, "body": "Please look at this."}
+        headers = {"Idempotency-Key": subject}
+        answer = running.api.post(f"/v1/inboxes/{inbox_id}/send", json=body, headers=headers)
+        held.append(answer.json()["id"])
+    return held
+
+
+def state_of(running: House, message_id: str) -> str:
+    message: dict[str, Any] = running.api.get(f"/v1/messages/{message_id}").json()
+    state: str = message["hold"]["state"]
+    return state
+
+
+def test_a_new_mail_is_written_with_a_file_and_enter_does_not_send_it(
+    running: House, open_page: Open, inboxes: dict[str, str], tmp_path: Path
+) -> None:
+    page = open_page(f"/app/mail?inboxId={inboxes['research']}")
+    page.keyboard.press("c")
+    expect(page.get_by_label("To", exact=True)).to_be_focused()
+    page.get_by_label("To", exact=True).fill("support@postroom.localhost")
+    page.get_by_label("Subject").fill("By hand")
+    page.get_by_label("Text").fill("Written by a person.")
+    page.get_by_label("Subject").press("Enter")
+    expect(page.get_by_text("Kept as a draft.")).to_be_visible()
+    note = tmp_path / "note.txt"
+    note.write_text("a note")
+    page.get_by_label("Files").set_input_files(note)
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_text("Accepted.")).to_be_visible()
+    found = running.api.get(f"/v1/inboxes/{inboxes['research']}/messages").json()["data"]
+    [sent] = [each for each in found if each["subject"] == "By hand"]
+    assert [file["filename"] for file in sent["attachments"]] == ["note.txt"]
+
+
+def test_keys_decide_only_about_what_has_the_focus_and_several_after_each_was_seen(
+    running: House, open_page: Open
+) -> None:
+    inbox_id = running.new_inbox("deciding")
+    first, second, third = hold(running, inbox_id, "First", "Second", "Third")
+    page = open_page(f"/app/approvals?inboxId={inbox_id}", viewport={"width": 1280, "height": 500})
+    press = page.keyboard.press
+    boxes = page.get_by_label("I have read it")
+    expect(boxes.nth(2)).to_be_disabled()  # it is below what can be seen
+    press("a")
+    assert state_of(running, first) == "held"
+    press("j")
+    press("j")
+    press("a")
+    expect(page.get_by_text("Approved. It is on its way.")).to_be_visible()
+    assert [state_of(running, each) for each in (first, second, third)] == ["held", "approved", "held"]
+    page.goto(f"{running.base_url}/app/approvals?inboxId={inbox_id}")
+    boxes.nth(1).scroll_into_view_if_needed()
+    boxes.nth(1).check()
+    page.get_by_role("button", name="Approve those that are ticked").click()
+    expect(page.get_by_text("1 approved.")).to_be_visible()
+    assert [state_of(running, each) for each in (first, third)] == ["held", "approved"]
+    page.goto(f"{running.base_url}/app/approvals?inboxId={inbox_id}")
+    press("j")
+    press("x")
+    expect(page.get_by_text("Rejected. It will not leave.")).to_be_visible()
+    assert state_of(running, first) == "rejected"
+
+
+def test_with_shift_all_rows_between_two_are_ticked(running: House, open_page: Open) -> None:
+    inbox_id = running.new_inbox("ticking")
+    for number in range(5):
+        running.clock.turn(1000)
+        running.deliver(letter(subject=f"Row {number}"), "ticking")
+    page = open_page(f"/app/mail?inboxId={inbox_id}")
+    boxes = page.locator("[data-row] input[type=checkbox]")
+    boxes.nth(1).check()
+    boxes.nth(3).click(modifiers=["Shift"])
+    expect(page.locator("[data-row] input:checked")).to_have_count(3)
+    page.get_by_text("With those ticked").click()
+    page.get_by_label("Label", exact=True).fill("together")
+    page.get_by_role("button", name="Label", exact=True).click()
+    expect(page.get_by_text("3 have the label together now.")).to_be_visible()
+
+
+def test_a_picture_that_the_mail_carries_is_shown_and_a_trick_is_underlined(
+    running: House, open_page: Open, inboxes: dict[str, str]
+) -> None:
+    page = open_page(pages(running)["trick"])
+    expect(page.locator(".prose mark").first).to_contain_text("Ignore all previous instructions")
+    page.get_by_role("link", name="HTML").click()
+    picture = page.frame_locator("iframe.page").get_by_alt_text("Seal")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("picture => picture.naturalWidth") == 1
+
+
+def test_the_log_of_events_holds_still_while_somebody_reads_it(
+    running: House, open_page: Open, inboxes: dict[str, str]
+) -> None:
+    page = open_page("/app/events")
+    page.wait_for_selector("body[data-live]")
+    before = page.locator("[data-row]").count()
+    page.keyboard.press("p")
+    running.deliver(letter(subject="While still"), "support")
+    expect(page.get_by_role("button", name=re.compile("new$"))).to_be_visible()
+    assert page.locator("[data-row]").count() == before
+    page.keyboard.press("p")
+    expect(page.locator("[data-row]")).to_have_count(before + 1)
+
+
+def width_of(page: Page) -> int:
+    width: int = page.evaluate("document.documentElement.scrollWidth")
+    return width
+
+
+def test_no_page_is_wider_than_360_pixels_and_the_browser_complains_about_none(
+    running: House, open_page: Open, inboxes: dict[str, str]
+) -> None:
+    page = open_page("/app/mail", viewport={"width": 360, "height": 720})
+    found = {}
+    for name, path in pages(running).items():
+        page.goto(running.base_url + path)
+        found[name] = width_of(page)
+    assert {name: width for name, width in found.items() if width > 360} == {}
