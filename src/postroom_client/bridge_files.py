@@ -102,7 +102,7 @@ def ask_to_skip(profile: str, event_id: str) -> None:
 
 def is_to_skip(profile: str, event_id: str) -> bool:
     try:
-        return msgspec.json.decode(skip_path(profile).read_bytes()) == event_id
+        return msgspec.json.decode(skip_path(profile).read_bytes(), type=str) == event_id
     except (OSError, msgspec.DecodeError):
         return False
 
