@@ -5,8 +5,13 @@ import sys
 from typing import Any
 
 
-def print_record(record: dict[str, str], as_json: bool, note: str) -> None:
-    if as_json:
+def is_for_programs(as_json: bool | None) -> bool:
+    """Unless somebody says otherwise: whoever reads from a pipe is one."""
+    return not sys.stdout.isatty() if as_json is None else as_json
+
+
+def print_record(record: dict[str, str], as_json: bool | None, note: str) -> None:
+    if is_for_programs(as_json):
         print(json.dumps(record))
         return
     width = max(map(len, record))
@@ -15,9 +20,10 @@ def print_record(record: dict[str, str], as_json: bool, note: str) -> None:
     print(note, file=sys.stderr)
 
 
-def print_table(rows: list[dict[str, Any]], as_json: bool, empty: str) -> None:
-    if as_json:
-        print(json.dumps(rows))
+def print_table(rows: list[dict[str, Any]], as_json: bool | None, empty: str) -> None:
+    """As JSON in the shape of every list of the interface."""
+    if is_for_programs(as_json):
+        print(json.dumps({"data": rows, "total": len(rows)}))
     elif not rows:
         print(empty, file=sys.stderr)
     else:

@@ -21,6 +21,7 @@ from postroom_client.stream import PASSING_STATUSES, Frame, Subscription, frames
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
 LONGEST_POLL_SECONDS = 50.0
+LOOK_SECONDS = 0.5
 PAGE = 100
 
 
@@ -41,9 +42,17 @@ class Bridge:
     """Holds the lock of its profile while it runs. Its place moves on when the handler has taken an event."""
 
     def __init__(
-        self, profile: str, client: Client, wanted: Wanted, handler: Handler, note: Callable[[str], None]
+        self,
+        profile: str,
+        client: Client,
+        wanted: Wanted,
+        handler: Handler,
+        note: Callable[[str], None],
+        aside_after: int = 0,
     ) -> None:
+        """After `aside_after` attempts an event is put aside; 0: never."""
         bridge_files.require_safe_name(profile)
+        self._aside_after = aside_after
         self._profile = profile
         self._client = client
         self._wanted = wanted
@@ -142,16 +151,37 @@ class Bridge:
             yield Frame(event.event_id, event.event, bytes(text).decode())
 
     def _deliver(self, frame: Frame) -> None:
-        """An event that is not taken is offered again; the ones behind it wait."""
-        attempts = 0
+        """An event that is not taken is offered again; the ones behind it wait, until it is given up."""
+        attempts = self._earlier_attempts(frame)
+        outcome = "handed over"
         while (reason := self._handler.hand_over(frame)) is not None:
             attempts += 1
             self._move(replace(self._place, failing=Failure(frame.event_id, attempts, reason)))
             pause = backoff(attempts, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
             self._note(f"{frame.event_id}: {reason}. Again in {pause:.1f} s.")
-            time.sleep(pause)
+            if self._gives_up(frame, attempts, pause):
+                outcome = f"put aside, {bridge_files.put_aside(self._profile, frame.event_id, frame.text)}"
+                break
         self._move(Place(self._place.account_id, frame.event_id, datetime.now(UTC)))
-        self._note(f"{frame.event_id} {frame.kind}: handed over.")
+        bridge_files.skip_path(self._profile).unlink(missing_ok=True)
+        self._note(f"{frame.event_id} {frame.kind}: {outcome}.")
+
+    def _earlier_attempts(self, frame: Frame) -> int:
+        """Those before the bridge was started anew count too."""
+        failing = self._place.failing
+        return failing.attempts if failing is not None and failing.event_id == frame.event_id else 0
+
+    def _gives_up(self, frame: Frame, attempts: int, pause: float) -> bool:
+        """Sleeps until the next attempt, unless it has been enough or somebody asks to skip."""
+        if 0 < self._aside_after <= attempts:
+            return True
+        ends = time.monotonic() + pause
+        while not bridge_files.is_to_skip(self._profile, frame.event_id):
+            left = ends - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(left, LOOK_SECONDS))
+        return True
 
     def _ask(self, call: Call[EventPage]) -> RawPage:
         return decoded(RawPage)(self._client.exchange(call))

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import re
 import tempfile
@@ -53,6 +54,7 @@ class BridgeSettings(Struct, rename="camel", frozen=True, omit_defaults=True):
     inbox_ids: list[str] = []
     event_types: list[str] = []
     timeout_seconds: float = 60.0
+    aside_after: int = 0
 
     def __repr__(self) -> str:
         return f"BridgeSettings({self.forward_to or self.command!r})"  # never the token
@@ -72,6 +74,39 @@ def settings_path(profile: str) -> Path:
     return profiles.folder() / f"bridge-{profile}.settings.json"
 
 
+def skip_path(profile: str) -> Path:
+    """Names the event that is to be skipped, until it is."""
+    return profiles.folder() / f"bridge-{profile}.skip"
+
+
+def aside_folder(profile: str) -> Path:
+    return profiles.folder() / f"bridge-{profile}.aside"
+
+
+def list_aside(profile: str) -> list[Path]:
+    """Events that were given up, one file each, oldest first."""
+    return sorted(aside_folder(profile).glob("*.json"))
+
+
+def put_aside(profile: str, event_id: str, text: str) -> Path:
+    """Durable before the place moves on."""
+    name = event_id if SAFE_NAME.fullmatch(event_id) else hashlib.sha256(event_id.encode()).hexdigest()
+    path = aside_folder(profile) / f"{name}.json"
+    save(path, msgspec.Raw(text.encode()))
+    return path
+
+
+def ask_to_skip(profile: str, event_id: str) -> None:
+    save(skip_path(profile), msgspec.Raw(msgspec.json.encode(event_id)))
+
+
+def is_to_skip(profile: str, event_id: str) -> bool:
+    try:
+        return msgspec.json.decode(skip_path(profile).read_bytes(), type=str) == event_id
+    except (OSError, msgspec.DecodeError):
+        return False
+
+
 def find_place(profile: str) -> Place | None:
     return _find(place_path(profile), Place)
 
@@ -80,7 +115,7 @@ def find_settings(profile: str) -> BridgeSettings | None:
     return _find(settings_path(profile), BridgeSettings)
 
 
-def save(path: Path, value: Struct) -> None:
+def save(path: Path, value: Struct | msgspec.Raw) -> None:
     """Durable when it returns, never half, and its owner's alone."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
@@ -100,6 +135,7 @@ def save(path: Path, value: Struct) -> None:
 def remove(profile: str) -> None:
     place_path(profile).unlink(missing_ok=True)
     settings_path(profile).unlink(missing_ok=True)
+    skip_path(profile).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -26,6 +26,9 @@ class Supervisor(Protocol):
 
     def uninstall(self) -> None: ...
 
+    def state(self) -> str:
+        """What the system itself says of the service."""
+
 
 def supervisor(profile: str, platform: str = sys.platform) -> Supervisor:
     require_safe_name(profile)
@@ -69,6 +72,15 @@ class Systemd:
         self.path.unlink()
         run("systemctl", "--user", "daemon-reload")
 
+    def state(self) -> str:
+        shown = ask(
+            "systemctl", "--user", "show", "--property=LoadState,ActiveState,UnitFileState", self.unit
+        )
+        found = dict(line.partition("=")[::2] for line in shown.splitlines())
+        if found.get("LoadState") != "loaded":
+            return "not loaded"
+        return f"{found.get('ActiveState') or 'unknown'}, {found.get('UnitFileState') or 'unknown'}"
+
 
 @dataclass(frozen=True, slots=True)
 class Launchd:
@@ -92,6 +104,15 @@ class Launchd:
     def uninstall(self) -> None:
         run("launchctl", "bootout", f"gui/{os.getuid()}/{self.label}")
         self.path.unlink()
+
+    def state(self) -> str:
+        shown = ask("launchctl", "print", f"gui/{os.getuid()}/{self.label}")
+        states = [
+            line.partition("=")[2].strip()
+            for line in shown.splitlines()
+            if line.strip().startswith("state =")
+        ]
+        return states[0] if states else "not loaded"
 
 
 def unit_text(profile: str, command: Sequence[str], environment: Mapping[str, str]) -> str:
@@ -142,13 +163,23 @@ def write(path: Path, content: bytes) -> None:
 
 
 def run(program: str, *arguments: str) -> None:
+    done = call(program, *arguments)
+    if done.returncode != 0:
+        raise BridgeFault(f"{program} {' '.join(arguments)} failed: {done.stderr.strip()[:500]}")
+
+
+def ask(program: str, *arguments: str) -> str:
+    """What it prints; nothing where it fails, as for a service that it does not know."""
+    done = call(program, *arguments)
+    return done.stdout if done.returncode == 0 else ""
+
+
+def call(program: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     found = shutil.which(program)
     if found is None:
         raise BridgeFault(
             f"There is no {program} here. Have `postroom bridge run` started by your own means."
         )
-    done = subprocess.run(  # noqa: S603 (a fixed program with arguments of our own)
+    return subprocess.run(  # noqa: S603 (a fixed program with arguments of our own)
         [found, *arguments], capture_output=True, text=True, timeout=COMMAND_TIMEOUT_SECONDS, check=False
     )
-    if done.returncode != 0:
-        raise BridgeFault(f"{program} {' '.join(arguments)} failed: {done.stderr.strip()[:500]}")

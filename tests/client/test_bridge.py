@@ -271,6 +271,65 @@ def test_one_bridge_runs_for_a_profile_and_status_shows_it(
     until(lambda: not shell.json("bridge", "status")["running"], "the lock outlived its bridge")
 
 
+REFUSE_POISON = """
+import sys
+event = sys.stdin.read()
+if "poison" in event:
+    sys.exit(3)
+with open(sys.argv[1], "a") as file:
+    file.write(event)
+"""
+
+
+def test_an_event_that_fails_often_enough_is_put_aside_when_told_so(
+    shell: Shell, live: LiveServer, inbox: Inbox, tmp_path: Path
+) -> None:
+    taken = tmp_path / "taken"
+    command = script(tmp_path, REFUSE_POISON, taken)
+    with bridge(shell, "--command", command, "--inbox-id", inbox.id, "--aside-after", "2"):
+        started()
+        deliver(live, inbox, "poison")
+        deliver(live, inbox, "wholesome")
+        until(lambda: has_taken(taken, 1), "the event behind it was not taken")
+    poison, wholesome = log_of(live, inbox, 2)
+    assert ids(taken) == [wholesome]
+    report = shell.json("bridge", "status")
+    assert report["failing"] is None
+    [path] = [Path(path) for path in report["aside"]]
+    assert path == bridge_files.aside_folder(PROFILE) / f"{poison}.json"
+    assert json.loads(path.read_text())["event_id"] == poison
+    assert "put aside" in shell.human("bridge", "status")
+
+
+def test_a_stuck_event_is_skipped_by_hand(
+    shell: Shell, live: LiveServer, inbox: Inbox, tmp_path: Path
+) -> None:
+    taken = tmp_path / "taken"
+    command = script(tmp_path, REFUSE_POISON, taken)
+    with bridge(shell, "--command", command, "--inbox-id", inbox.id) as process:
+        started()
+        refused = shell.run("bridge", "skip", "--no-json")
+        assert (refused.exit_code, "is not stuck" in refused.output) == (1, True)
+        deliver(live, inbox, "poison")
+        said(process, "Again in")
+        [poison] = log_of(live, inbox, 1)
+        assert "postroom bridge skip" in shell.human("bridge", "status")
+        assert shell.json("bridge", "skip") == {"eventId": poison, "skipped": True, "profile": PROFILE}
+        assert poison in said(process, "put aside")
+        deliver(live, inbox, "wholesome")
+        until(lambda: has_taken(taken, 1), "the event behind it was not taken")
+    assert [path.stem for path in bridge_files.list_aside(PROFILE)] == [poison]
+    assert not bridge_files.skip_path(PROFILE).exists()
+
+
+def test_a_skip_is_remembered_until_the_next_start_and_an_odd_id_stays_in_its_folder(shell: Shell) -> None:
+    bridge_files.ask_to_skip(PROFILE, "evt_1")
+    assert bridge_files.is_to_skip(PROFILE, "evt_1")
+    assert not bridge_files.is_to_skip(PROFILE, "evt_2")
+    path = bridge_files.put_aside(PROFILE, "../../evil", "{}")
+    assert path.parent == bridge_files.aside_folder(PROFILE)
+
+
 def test_a_server_that_is_away_is_waited_for(shell: Shell) -> None:
     away = f"http://127.0.0.1:{free_port()}"
     with bridge(shell, "--command", "cat", "--base-url", away, "--api-key", "pr_x") as process:

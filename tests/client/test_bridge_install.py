@@ -14,6 +14,7 @@ from tests.client.live import Shell
 
 RECORD = """#!/bin/sh
 echo "$@" >> "{log}"
+cat "{log}.says" 2>/dev/null
 exit {status}
 """
 
@@ -42,7 +43,11 @@ def test_a_systemd_unit_is_written_started_shown_and_removed(
     assert f'ExecStart="{sys.executable}" "-m" "postroom_client" "bridge" "run" "--profile" "local"' in text
     assert f'Environment="XDG_CONFIG_HOME={shell.folder}"' in text
     assert "hush-hush" not in text
-    assert shell.json("bridge", "status")["installed"] is True
+    report = shell.json("bridge", "status")
+    assert (report["installed"], report["service"]) == (True, "not loaded")
+    Path(f"{log}.says").write_text("LoadState=loaded\nActiveState=failed\nUnitFileState=enabled\n")
+    assert shell.json("bridge", "status")["service"] == "failed, enabled"
+    assert "failed, enabled" in shell.human("bridge", "status")
     settings = bridge_files.find_settings("local")
     assert settings is not None
     assert (settings.forward_to, settings.token) == ("http://127.0.0.1:9/hook", "hush-hush")
@@ -57,6 +62,7 @@ def test_a_systemd_unit_is_written_started_shown_and_removed(
         "--user daemon-reload",
         "--user enable postroom-bridge-local.service",
         "--user restart postroom-bridge-local.service",
+        *[f"--user show --property=LoadState,ActiveState,UnitFileState {unit.name}"] * 3,
         "--user disable --now postroom-bridge-local.service",
         "--user daemon-reload",
     ]
@@ -76,10 +82,13 @@ def test_a_launchd_agent_is_written_loaded_and_removed(
     assert plist["ProgramArguments"][-2:] == ["--profile", "work"]
     assert plist["EnvironmentVariables"] == {"XDG_CONFIG_HOME": str(tmp_path / "config")}
     assert plist["RunAtLoad"] is True
+    assert agent.state() == "not loaded"
+    Path(f"{log}.says").write_text("gui/501/postroom.bridge.work = {\n\tstate = running\n}\n")
+    assert agent.state() == "running"
     agent.uninstall()
     assert not agent.path.exists()
     words = [line.split()[0] for line in log.read_text().splitlines()]
-    assert words == ["bootstrap", "bootout", "bootstrap", "bootout"]
+    assert words == ["bootstrap", "bootout", "bootstrap", "print", "print", "bootout"]
 
 
 def test_a_machine_without_a_service_manager_says_what_to_do(

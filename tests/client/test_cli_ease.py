@@ -1,11 +1,14 @@
 """What makes the command and the client easy: short help, flags anywhere, inboxes by name, honest help()."""
 
 import inspect
+import io
 
 import pytest
+from rich.console import Console
 
 import postroom_client
 from postroom_client import AsyncClient, Client, profiles, results
+from postroom_client.cli import output
 from postroom_client.cli.command import in_order
 from postroom_client.results import Event, Inbox
 from tests.client.live import LiveServer, Shell
@@ -94,3 +97,18 @@ def test_an_event_keeps_what_became_of_a_mail(live: LiveServer, inbox: Inbox) ->
     assert event.recipient == "full@simulator.postroom.localhost"
     assert event.reason is not None
     assert "full" in event.reason
+
+
+def test_a_state_has_a_colour_unless_no_color_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shown() -> str:
+        file = io.StringIO()
+        screen = Console(file=file, force_terminal=True, color_system="standard", width=80)
+        screen.print(output.table(("SUBJECT", "STATUS"), [("failed", "failed"), ("sent", "sent")]))
+        return file.getvalue()
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    red, green = "\x1b[31mfailed", "\x1b[32msent"
+    assert (shown().count(red), shown().count(green)) == (1, 1)  # words of a mail stay plain
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[3" not in shown()

@@ -26,7 +26,14 @@ AccountArgument = Annotated[str, typer.Argument(help="Id or name of the account.
 StorageOption = Annotated[
     str | None, typer.Option("--storage", help="How much its mail may take: 500MB, 10GB, or none.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Json = Annotated[
+    bool | None,
+    typer.Option(
+        "--json/--no-json",
+        show_default=False,
+        help="JSON for programs or tables for people; JSON when piped.",
+    ),
+]
 
 
 @accounts_app.command("create")
@@ -34,7 +41,7 @@ def create_account(
     name: Annotated[str, typer.Option(help="What to call it.")],
     plan: Annotated[str, typer.Option(help=f"One of {', '.join(PLANS)}.")] = "free",
     storage: StorageOption = None,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Create an account and print its key, once."""
     from postroom.accounts import accounts, audit, keys
@@ -56,7 +63,7 @@ def create_account(
 
 
 @accounts_app.command("list")
-def list_accounts(as_json: Json = False) -> None:
+def list_accounts(as_json: Json = None) -> None:
     """List the accounts, oldest first."""
     from postroom.accounts import accounts
     from postroom.clock import to_iso
@@ -99,7 +106,7 @@ def change_plan(
     account: AccountArgument,
     plan: Annotated[str | None, typer.Argument(help=f"One of {', '.join(PLANS)}.")] = None,
     storage: StorageOption = None,
-    as_json: Json = False,
+    as_json: Json = None,
 ) -> None:
     """Show or change the plan of an account, and how much its mail may take."""
     from postroom.accounts import accounts, audit

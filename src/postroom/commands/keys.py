@@ -44,7 +44,7 @@ def create_key(
 
     key = write(create)
     shown = {"id": key.id, "name": key.name, "key": token}
-    tables.print_record(shown, desk.wants_json, note="The key is shown only now: keep it.")
+    tables.print_record(shown, desk.is_json, note="The key is shown only now: keep it.")
 
 
 @command(key_commands.app, "list")
@@ -73,9 +73,7 @@ def list_keys(
         }
         for key in read(lambda tx: keys.list_of_account(tx, require_account(tx, account).id))
     ]
-    tables.print_table(
-        rows, desk.wants_json, empty="No key: postroom keys create --account ACCOUNT --name NAME"
-    )
+    tables.print_table(rows, desk.is_json, empty="No key: postroom keys create --account ACCOUNT --name NAME")
 
 
 @command(key_commands.app, "revoke")

@@ -33,6 +33,9 @@ EventTypes = Annotated[
     list[str] | None, typer.Option("--event-type", metavar="KIND", help="Only of this kind (repeatable).")
 ]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds the handler may take for an event.")]
+AsideAfter = Annotated[
+    int, typer.Option(min=0, help="Put an event aside after so many failed attempts; 0: try for ever.")
+]
 
 
 @command(app, "run")
@@ -44,6 +47,7 @@ def run(
     inbox_ids: InboxIds = None,
     event_types: EventTypes = None,
     timeout: Timeout = 60,
+    aside_after: AsideAfter = 0,
     from_start: Annotated[
         bool, typer.Option("--from-start", help="At the first start: all that the server still keeps.")
     ] = False,
@@ -53,13 +57,15 @@ def run(
     from postroom_client.bridge import Bridge, Wanted
     from postroom_client.bridge_handlers import make_handler
 
-    settings = _settings(forward_to, token, command_line, inbox_ids, event_types, timeout)
+    settings = _settings(forward_to, token, command_line, inbox_ids, event_types, timeout, aside_after)
     if settings is None:
         settings = bridge_files.find_settings(desk.settings.profile)
     if settings is None:
         raise typer.BadParameter("say where events go: --forward-to URL or --command COMMAND")
     wanted = Wanted(tuple(settings.inbox_ids), tuple(settings.event_types))
-    bridge = Bridge(desk.settings.profile, desk.client, wanted, make_handler(settings), _note)
+    bridge = Bridge(
+        desk.settings.profile, desk.client, wanted, make_handler(settings), _note, settings.aside_after
+    )
     signal.signal(signal.SIGTERM, _stop)
     bridge.run(from_start=from_start)
 
@@ -73,12 +79,13 @@ def install(
     inbox_ids: InboxIds = None,
     event_types: EventTypes = None,
     timeout: Timeout = 60,
+    aside_after: AsideAfter = 0,
 ) -> None:
     """Have the bridge run from now on, also after a crash or a restart of the machine."""
     from postroom_client import bridge_files, bridge_install
     from postroom_client.bridge_handlers import make_handler
 
-    settings = _settings(forward_to, token, command_line, inbox_ids, event_types, timeout)
+    settings = _settings(forward_to, token, command_line, inbox_ids, event_types, timeout, aside_after)
     if settings is None:
         raise typer.BadParameter("say where events go: --forward-to URL or --command COMMAND")
     make_handler(settings)
@@ -111,18 +118,51 @@ def status(desk: Desk) -> None:
     desk.show_result(output.encode(report), report, _show)
 
 
+@command(app, "skip")
+def skip(desk: Desk) -> None:
+    """Put aside the event that the bridge is stuck on, and go on behind it."""
+    from postroom_client import bridge_files
+    from postroom_client.bridge_files import BridgeFault
+
+    profile = desk.settings.profile
+    place = bridge_files.find_place(profile)
+    if place is None or place.failing is None:
+        raise BridgeFault(f"The bridge of profile {profile} is not stuck.")
+    event_id = place.failing.event_id
+    bridge_files.ask_to_skip(profile, event_id)
+    when = "now" if bridge_state(profile)["running"] else "when it fails again after the next start"
+    sentence = f"{event_id} is put aside {when}: {bridge_files.aside_folder(profile)}"
+    desk.done({"eventId": event_id, "skipped": True, "profile": profile}, sentence)
+
+
 def survey(profile: str) -> dict[str, Any]:
-    from postroom_client import bridge_files, bridge_install
+    from postroom_client import bridge_files
 
     place = bridge_files.find_place(profile)
     return {
         "profile": profile,
-        "installed": bridge_install.supervisor(profile).path.exists(),
+        **_service(profile),
         **bridge_state(profile),
         "lastEventId": place and place.last_event_id,
         "handledAt": place and place.handled_at,
         "failing": place and place.failing,
+        "aside": [str(path) for path in bridge_files.list_aside(profile)],
     }
+
+
+def _service(profile: str) -> dict[str, Any]:
+    """Whether its file is there, and what the system says: a file alone starts nothing."""
+    from postroom_client import bridge_install
+    from postroom_client.bridge_files import BridgeFault
+
+    is_written = False
+    try:
+        supervisor = bridge_install.supervisor(profile)
+        is_written = supervisor.path.exists()
+        state = supervisor.state() if is_written else None
+    except BridgeFault as fault:
+        state = fault.message
+    return {"installed": is_written, "service": state}
 
 
 def _settings(
@@ -132,6 +172,7 @@ def _settings(
     inbox_ids: list[str] | None,
     event_types: list[str] | None,
     timeout: float,
+    aside_after: int,
 ) -> "BridgeSettings | None":
     """None when no handler is given."""
     from postroom_client.bridge_files import BridgeSettings
@@ -147,6 +188,7 @@ def _settings(
         inbox_ids=inbox_ids or [],
         event_types=event_types or [],
         timeout_seconds=timeout,
+        aside_after=aside_after,
     )
 
 
@@ -171,11 +213,15 @@ def _show(report: dict[str, Any]) -> None:
         ("profile", report["profile"]),
         ("bridge", running),
         ("installed", "yes" if report["installed"] else "no: postroom bridge install"),
+        *([("service", report["service"])] if report["service"] else []),
         ("last event", report["lastEventId"] or "none yet"),
         ("handed over", output.ago(report["handledAt"]) or "never"),
     ]
     if failing is not None:
         pairs.append(("stuck on", f"{failing.event_id}, {failing.attempts} attempts: {failing.reason}"))
+        pairs.append(("", "give it up: postroom bridge skip"))
+    if report["aside"]:
+        pairs.append(("put aside", f"{len(report['aside'])}, the last in {report['aside'][-1]}"))
     output.print_human(output.record(pairs))
 
 

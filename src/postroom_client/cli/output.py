@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 WIDTH_WITHOUT_TERMINAL = 200
 MINUTE, HOUR, DAY = 60, 3600, 86400
 Row = Sequence[str]
+COLOURED_COLUMNS = ("STATUS", "STATE", "VERDICT")
+COLOURS = {
+    **dict.fromkeys(
+        ("failed", "bounced", "complained", "malicious", "rejected", "expired", "disabled"), "red"
+    ),
+    **dict.fromkeys(("pending", "held", "suspicious", "deferred", "scheduled"), "yellow"),
+    **dict.fromkeys(("sent", "delivered", "verified", "approved", "clean"), "green"),
+}
 
 
 def is_terminal() -> bool:
@@ -76,8 +84,15 @@ def table(columns: Sequence[str], rows: Iterable[Row]) -> "Table":
     for column in columns:
         made.add_column(column, overflow="fold", no_wrap=column.endswith("ID"))  # an id is copied whole
     for row in rows:
-        made.add_row(*(Text(one_line(cell)) for cell in row))
+        made.add_row(
+            *(Text(one_line(cell), colour(name, cell)) for name, cell in zip(columns, row, strict=True))
+        )
     return made
+
+
+def colour(column: str, cell: str) -> str:
+    """Only of words that are ours. Rich leaves it out where NO_COLOR is set and where no terminal is."""
+    return COLOURS.get(cell, "") if column in COLOURED_COLUMNS else ""
 
 
 def record(pairs: Iterable[tuple[str, str]]) -> "Table":
