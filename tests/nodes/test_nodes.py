@@ -16,9 +16,10 @@ import httpx2
 import psycopg
 import pytest
 
-from tests.conftest import MIGRATED, new_postgres_database
+from tests.conftest import new_postgres_database
 from tests.letters import letter
 from tests.nodes.cluster import NODES, PATIENCE_SECONDS, Cluster, Node, hand_over, running_cluster
+from tests.postgres_databases import MIGRATED
 
 KILLS = int(os.environ.get("POSTROOM_TEST_NODE_KILLS", "3"))
 MAILS = int(os.environ.get("POSTROOM_TEST_NODE_MAILS", "60"))
