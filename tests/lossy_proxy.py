@@ -1,20 +1,27 @@
-"""Stands between a server and PostgreSQL, and can swallow every byte without closing a connection."""
+"""Stands before a server that others depend on, and can swallow every byte, or be gone."""
 
 import asyncio
 import contextlib
+import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 CHUNK = 64 * 1024
 
+Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Accept = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
 
 class LossyProxy:
-    """Listens on a Unix socket in its folder. Its own thread, so that it works while the test waits."""
+    """Has a thread of its own, so that it works while the test waits."""
 
-    def __init__(self, target: str, folder: Path) -> None:
-        self._target = target
-        self._path = folder / Path(target).name
+    def __init__(
+        self, listen: Callable[[Accept], Awaitable[asyncio.Server]], dial: Callable[[], Awaitable[Ends]]
+    ) -> None:
+        self._listen = listen
+        self._dial = dial
+        self._server: asyncio.Server | None = None
         self._swallows = False
         self._loop = asyncio.new_event_loop()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -24,25 +31,39 @@ class LossyProxy:
         """From now on whatever is said is lost, and new connections are never answered."""
         self._swallows = True
 
+    def go_away(self) -> None:
+        """Every connection is cut, and a new one is refused."""
+        self._run(self._end())
+
     def carry(self) -> None:
         """What was lost stays lost."""
         self._swallows = False
+        if self._server is None:
+            self._run(self._begin())
 
     def start(self) -> None:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result()
+        self._run(self._begin())
 
     def stop(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        self._run(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    async def _listen(self) -> None:
-        self._server = await asyncio.start_unix_server(self._accept, str(self._path))
+    def _run(self, work: Awaitable[None]) -> None:
+        async def wait() -> None:
+            await work
+
+        asyncio.run_coroutine_threadsafe(wait(), self._loop).result()
+
+    async def _begin(self) -> None:
+        self._server = await self._listen(self._accept)
 
     async def _end(self) -> None:
-        self._server.close()
+        if self._server is not None:
+            self._server.close()
+            self._server = None
         tasks = [*self._tasks]
         for task in tasks:
             task.cancel()
@@ -54,7 +75,7 @@ class LossyProxy:
         self._tasks.add(task)
         there: asyncio.StreamWriter | None = None
         try:
-            answers, there = await asyncio.open_unix_connection(self._target)
+            answers, there = await self._dial()
             async with asyncio.TaskGroup() as both:
                 both.create_task(self._carry(reader, there))
                 both.create_task(self._carry(answers, writer))
@@ -77,11 +98,33 @@ class LossyProxy:
 
 @contextlib.contextmanager
 def lossy_proxy(url: str, folder: Path) -> Iterator[tuple[LossyProxy, str]]:
-    """The proxy, and the URL of the database behind it."""
-    host = url.rpartition("host=")[2]
-    proxy = LossyProxy(f"{host}/.s.PGSQL.5432", folder)
+    """Before a PostgreSQL on a Unix socket. The proxy, and the URL of the database behind it."""
+    host, name = url.rpartition("host=")[2], ".s.PGSQL.5432"
+
+    async def listen(accept: Accept) -> asyncio.Server:
+        (folder / name).unlink(missing_ok=True)
+        return await asyncio.start_unix_server(accept, str(folder / name))
+
+    proxy = LossyProxy(listen, lambda: asyncio.open_unix_connection(f"{host}/{name}"))
     proxy.start()
     try:
         yield proxy, url.replace(f"host={host}", f"host={folder}")
+    finally:
+        proxy.stop()
+
+
+@contextlib.contextmanager
+def lossy_port(target: int) -> Iterator[tuple[LossyProxy, int]]:
+    """Before a port of this machine. The proxy, and the port to use instead."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+
+    async def listen(accept: Accept) -> asyncio.Server:
+        return await asyncio.start_server(accept, "127.0.0.1", port)
+
+    proxy = LossyProxy(listen, lambda: asyncio.open_connection("127.0.0.1", target))
+    proxy.start()
+    try:
+        yield proxy, port
     finally:
         proxy.stop()

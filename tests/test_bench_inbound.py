@@ -7,11 +7,12 @@ import sys
 import pytest
 
 from bench import consumption, report
-from bench.measurements import inbound, inbound_postgres, large_inbox, message_list
+from bench.measurements import inbound, inbound_postgres, large_inbox, message_list, nodes
 from bench.measurements.inbound import InboundLoad
 from bench.measurements.inbound_postgres import PostgresLoad
 from bench.measurements.large_inbox import LargeInboxLoad
 from bench.measurements.message_list import ListLoad
+from bench.measurements.nodes import NodesLoad
 from bench.peers import postfix, stdlib_mail
 from bench.processes import free_port, scratch_folder
 from bench.smtp_load import SmtpLoad, compose, run_smtp_load
@@ -40,6 +41,15 @@ def test_the_cost_of_a_mail_on_postgresql_is_measured(postgres_url: str) -> None
         results = inbound_postgres.measure_at(postgres_url, folder, PostgresLoad(2, warm_up=2, mails=10))
     assert [result.unit for result in results] == ["mails/s", "ms", "kB", "kB"]
     assert results[1].value > 0 < results[3].value
+
+
+def test_the_cost_of_a_mail_is_measured_for_every_number_of_nodes(postgres_url: str) -> None:
+    load = NodesLoad(connections=2, warm_up=2, mails=10, most_nodes=1, bells=300, writes=20)
+    with scratch_folder() as folder:
+        results = {result.name: result.value for result in nodes.measure_at(postgres_url, folder, load)}
+    assert results["1 node: processor time of a mail, database"] >= 0
+    assert results["a frozen node: writes that need its row"] > 0
+    assert results["300 bells heard by another node"] > 0
 
 
 def test_the_use_of_a_process_counts_its_children() -> None:

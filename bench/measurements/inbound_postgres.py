@@ -37,12 +37,12 @@ def measure_at(url: str, folder: Path, load: PostgresLoad) -> list[Result]:
         psycopg.connect(url, autocommit=True) as connection,
     ):
         _take(server.smtp_port, load.connections, load.warm_up, "warm-up")
-        pids = [server.pid, _postmaster(connection)]
+        pids = [server.pid, postmaster(connection)]
         before = [consumption.of_family(pid) for pid in pids]
-        size, log = _stored_bytes(connection)
+        size, log = stored_bytes(connection)
         rate = _take(server.smtp_port, load.connections, load.mails, "run")
         after = [consumption.of_family(pid) for pid in pids]
-        size_after, log_after = _stored_bytes(connection)
+        size_after, log_after = stored_bytes(connection)
     cpu = sum((use - earlier).cpu_seconds for use, earlier in zip(after, before, strict=True))
     written = size_after - size + log_after - log
     return [
@@ -59,7 +59,7 @@ def _take(port: int, connections: int, count: int, run: str) -> float:
     return report.per_second
 
 
-def _stored_bytes(connection: "psycopg.Connection[tuple[object, ...]]") -> tuple[int, int]:
+def stored_bytes(connection: "psycopg.Connection[tuple[object, ...]]") -> tuple[int, int]:
     """Of the database, and of its log since it was made."""
     row = connection.execute(
         "select pg_database_size(current_database()), pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint"
@@ -68,7 +68,7 @@ def _stored_bytes(connection: "psycopg.Connection[tuple[object, ...]]") -> tuple
     return int(str(row[0])), int(str(row[1]))
 
 
-def _postmaster(connection: "psycopg.Connection[tuple[object, ...]]") -> int:
+def postmaster(connection: "psycopg.Connection[tuple[object, ...]]") -> int:
     """The parent of the process that answers."""
     row = connection.execute("select pg_backend_pid()").fetchone()
     assert row is not None

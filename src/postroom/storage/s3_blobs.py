@@ -2,14 +2,15 @@
 
 import hashlib
 import secrets
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, quote, urlsplit
 
 from postroom.errors import STORE_AWAY, Unavailable
-from postroom.storage.blobs import PROBE_BYTES, STORE_ID, STREAM_BYTES, BlobPart
+from postroom.storage.blobs import STORE_ID, STREAM_BYTES, BlobPart
 
 if TYPE_CHECKING:
     from obstore.store import S3Config, S3Store
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 TIMEOUT = timedelta(seconds=10)
 CONNECT_TIMEOUT = timedelta(seconds=2)
 RETRIES = 2
+BELIEVED_SECONDS = 10.0
 PAGE = 500
 NO_NAMES = (STORE_ID, "probe")
 
@@ -48,6 +50,8 @@ class S3Blobs:
     is_shared = True
 
     def __init__(self, url: str) -> None:
+        self._worked_at = float("-inf")
+        self._store_id = ""
         with away_is_unavailable():
             self._store = open_s3(url)
 
@@ -85,16 +89,21 @@ class S3Blobs:
                         yield name
 
     def check(self) -> None:
+        """A put costs money, and a store has no end of room: one that worked lately is believed."""
+        if time.monotonic() - self._worked_at < BELIEVED_SECONDS:
+            return
         probe = f"probe-{secrets.token_hex(8)}"
         with away_is_unavailable():
-            self._create(probe, bytes(PROBE_BYTES))
+            self._create(probe, b"?")
             self._store.delete(probe)
 
     def store_id(self) -> str:
         """Of the store itself: the first node that sees it gives it one."""
-        with away_is_unavailable():
-            self._create(STORE_ID, secrets.token_hex(8).encode())
-            return self._store.get(STORE_ID).bytes().to_bytes().decode()
+        if not self._store_id:
+            with away_is_unavailable():
+                self._create(STORE_ID, secrets.token_hex(8).encode())
+                self._store_id = self._store.get(STORE_ID).bytes().to_bytes().decode()
+        return self._store_id
 
     def link(self, part: BlobPart, make: Callable[[], bytes], seconds: float) -> str | None:
         import obstore
@@ -120,10 +129,10 @@ class S3Blobs:
     def _create(self, path: str, content: bytes) -> None:
         from obstore.exceptions import AlreadyExistsError
 
-        try:
+        self._worked_at, began = float("-inf"), time.monotonic()
+        with suppress(AlreadyExistsError):  # a try whose answer was lost may have come through
             self._store.put(path, content, mode="create", use_multipart=False)
-        except AlreadyExistsError:
-            return  # a try whose answer was lost may have come through
+        self._worked_at = began
 
 
 @contextmanager

@@ -1,0 +1,228 @@
+"""Three real nodes: processes on one PostgreSQL and one S3 store, behind HAProxy."""
+
+import contextlib
+import os
+import signal
+import smtplib
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from tests import programs
+from tests.lossy_proxy import LossyProxy, lossy_port, lossy_proxy
+from tests.object_store import BUCKET, CREDENTIALS, free_ports, running_object_store
+
+TOKEN = "pr_nodes-0123456789abcdef"
+PATIENCE_SECONDS = 120
+NODES = 3
+
+HAPROXY = """
+global
+    log /dev/null local0
+defaults
+    timeout connect 2s
+    timeout client 120s
+    timeout server 120s
+    timeout check 10s
+    retries 3
+    option redispatch
+frontend web
+    mode http
+    bind 127.0.0.1:{web}
+    default_backend nodes_web
+backend nodes_web
+    mode http
+    balance roundrobin
+    option httpchk GET /ready
+    retry-on conn-failure empty-response response-timeout 503
+    default-server check inter 200ms fall 1 rise 1
+{web_servers}
+frontend mail
+    mode tcp
+    bind 127.0.0.1:{mail}
+    default_backend nodes_mail
+backend nodes_mail
+    mode tcp
+    balance roundrobin
+    option httpchk GET /ready
+    default-server check inter 200ms fall 1 rise 1
+{mail_servers}
+"""
+
+
+@dataclass(slots=True)
+class Node:
+    number: int
+    folder: Path
+    ports: dict[str, int]
+    settings: dict[str, str]
+    process: "subprocess.Popen[str] | None" = None
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def start(self) -> None:
+        with (self.folder / "log").open("a") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "postroom", "serve"],
+                env=os.environ | CREDENTIALS | self.settings,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        assert self.process.stdout is not None
+        said = self.process.stdout.readline()
+        assert "is ready" in said, self.log
+
+    def kill(self) -> None:
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        self._end(signal.SIGTERM)
+
+    def freeze(self) -> None:
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+
+    def client(self) -> httpx2.AsyncClient:
+        return client_of(self.ports["http"])
+
+    def _end(self, how: signal.Signals) -> None:
+        if self.process is not None:
+            os.kill(self.pid, how)
+            self.process.wait(PATIENCE_SECONDS)
+            assert self.process.stdout is not None
+            self.process.stdout.close()
+            self.process = None
+
+
+@dataclass(slots=True)
+class Cluster:
+    nodes: list[Node]
+    ports: dict[str, int]  # of HAProxy
+    database: LossyProxy
+    store: LossyProxy
+    database_url: str  # past the proxy
+
+    def client(self) -> httpx2.AsyncClient:
+        """Through HAProxy, which chooses a node for each request."""
+        return client_of(self.ports["web"])
+
+    async def new_inbox(self, name: str) -> str:
+        async with self.client() as api:
+            answer = await api.post("/v1/inboxes", json={"mailboxName": name})
+            assert answer.status_code == 201, answer.text
+            inbox_id: str = answer.json()["id"]
+            return inbox_id
+
+    async def messages_of(self, inbox_id: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        async with self.client() as api:
+            while True:
+                page = await api.get(
+                    f"/v1/inboxes/{inbox_id}/messages", params={"limit": 100, "offset": len(found)}
+                )
+                found += page.json()["data"]
+                if len(found) >= page.json()["total"]:
+                    return found
+
+
+def client_of(port: int) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(
+        base_url=f"http://127.0.0.1:{port}",
+        headers={"Authorization": f"Bearer {TOKEN}"},
+        timeout=PATIENCE_SECONDS,
+    )
+
+
+def hand_over(port: int, name: str, raw: bytes) -> int:
+    """The last answer of the dialogue."""
+    try:
+        with smtplib.SMTP("127.0.0.1", port, timeout=PATIENCE_SECONDS) as smtp:
+            smtp.sendmail("a@example.com", [f"{name}@postroom.localhost"], raw)
+            return 250
+    except smtplib.SMTPRecipientsRefused as refused:
+        return next(iter(refused.recipients.values()))[0]
+    except smtplib.SMTPResponseException as refused:
+        return refused.smtp_code
+
+
+@contextlib.contextmanager
+def running_cluster(database_url: str, folder: Path) -> Iterator[Cluster]:
+    with contextlib.ExitStack() as stack:
+        object_store = stack.enter_context(running_object_store())
+        (folder / "database").mkdir()
+        database, url = stack.enter_context(lossy_proxy(database_url, folder / "database"))
+        store, store_port = stack.enter_context(lossy_port(object_store.ports["s3"]))
+        ports = free_ports(["web", "mail"])
+        shared = {
+            "POSTROOM_DATABASE_URL": url,
+            "POSTROOM_BLOB_URL": f"s3://{BUCKET}/nodes?endpoint=http://127.0.0.1:{store_port}&region=us-east-1",
+            "POSTROOM_BASE_URL": f"http://127.0.0.1:{ports['web']}",
+            "POSTROOM_API_KEY": TOKEN,
+            "POSTROOM_PLAN": "business",
+            "POSTROOM_WORKERS": "0",
+            "POSTROOM_DRAIN_SECONDS": "1",
+        }
+        nodes = [new_node(number, folder, shared) for number in range(NODES)]
+        for node in nodes:
+            stack.callback(node.kill)
+        with ThreadPoolExecutor(NODES) as starting:
+            list(starting.map(Node.start, nodes))
+        stack.enter_context(running_haproxy(folder, ports, nodes))
+        yield Cluster(nodes, ports, database, store, database_url)
+
+
+def new_node(number: int, folder: Path, shared: dict[str, str]) -> Node:
+    own, ports = folder / f"node-{number}", free_ports(["http", "smtp"])
+    own.mkdir()
+    settings = {
+        **shared,
+        "POSTROOM_DATA_DIR": str(own / "data"),
+        "POSTROOM_HTTP": f"127.0.0.1:{ports['http']}",
+        "POSTROOM_SMTP": f"127.0.0.1:{ports['smtp']}",
+    }
+    return Node(number, own, ports, settings)
+
+
+@contextlib.contextmanager
+def running_haproxy(folder: Path, ports: dict[str, int], nodes: list[Node]) -> Iterator[None]:
+    web = [f"    server n{node.number} 127.0.0.1:{node.ports['http']}" for node in nodes]
+    mail = [
+        f"    server n{node.number} 127.0.0.1:{node.ports['smtp']} port {node.ports['http']}"
+        for node in nodes
+    ]
+    path = folder / "haproxy.cfg"
+    path.write_text(HAPROXY.format(**ports, web_servers="\n".join(web), mail_servers="\n".join(mail)))
+    process = subprocess.Popen([programs.path_of("haproxy"), "-db", "-q", "-f", str(path)])
+    try:
+        wait_until_it_carries(ports["web"])
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def wait_until_it_carries(port: int) -> None:
+    ends = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < ends:
+        with contextlib.suppress(httpx2.HTTPError):
+            if httpx2.get(f"http://127.0.0.1:{port}/ready", timeout=5).status_code == 200:
+                return
+        time.sleep(0.05)
+    raise AssertionError("HAProxy carries nothing")

@@ -1,0 +1,361 @@
+"""Three nodes: one that freezes, a database and a store that go away, kills and restarts, races.
+
+POSTROOM_TEST_NODE_KILLS, POSTROOM_TEST_NODE_MAILS and POSTROOM_TEST_NODE_LARGE set the size of the kills.
+"""
+
+import asyncio
+import os
+import random
+import secrets
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+import psycopg
+import pytest
+
+from tests.conftest import new_postgres_database
+from tests.letters import letter
+from tests.nodes.cluster import NODES, PATIENCE_SECONDS, Cluster, Node, hand_over, running_cluster
+from tests.postgres_databases import MIGRATED
+
+KILLS = int(os.environ.get("POSTROOM_TEST_NODE_KILLS", "3"))
+MAILS = int(os.environ.get("POSTROOM_TEST_NODE_MAILS", "60"))
+LARGE = int(os.environ.get("POSTROOM_TEST_NODE_LARGE", "6"))
+SENDERS = 4
+SENDS_PER_MINUTE = 10
+LARGE_TEXT = "x" * 300_000
+
+pytestmark = pytest.mark.needs("haproxy")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with (
+        new_postgres_database(MIGRATED) as url,
+        running_cluster(url, tmp_path_factory.mktemp("nodes")) as running,
+    ):
+        yield running
+
+
+async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not await is_so():
+            await asyncio.sleep(0.02)
+
+
+async def status_of(node: Node, path: str = "/v1/me") -> int:
+    async with node.client() as api:
+        return (await api.get(path)).status_code
+
+
+async def all_work(cluster: Cluster) -> None:
+    for node in cluster.nodes:
+
+        async def works(node: Node = node) -> bool:
+            return await status_of(node) == 200 and await status_of(node, "/ready") == 200
+
+        await until(works)
+
+
+# A node that stands still
+
+
+def is_in_transaction(url: str) -> bool:
+    with psycopg.connect(url) as connection:
+        row = connection.execute(
+            "select count(*) from pg_stat_activity where state = 'idle in transaction'"
+            " and datname = current_database() and pid <> pg_backend_pid()"
+        ).fetchone()
+    return row is not None and row[0] > 0
+
+
+async def freeze_in_mid_transaction(cluster: Cluster, node: Node, inbox_id: str) -> "asyncio.Task[int]":
+    """A write of the node waits for a row; the row is free the moment the node stands still."""
+    with psycopg.connect(cluster.database_url) as other:
+        other.execute("select 1 from inboxes where id = %s for update", (inbox_id,))
+        stuck = asyncio.create_task(rename(node, inbox_id, "by the frozen node"))
+        await until(lambda: asyncio.to_thread(waits_for_a_row, cluster.database_url))
+        node.freeze()
+        other.rollback()
+    return stuck
+
+
+def waits_for_a_row(url: str) -> bool:
+    with psycopg.connect(url) as connection:
+        row = connection.execute(
+            "select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
+            " and datname = current_database()"
+        ).fetchone()
+    return row is not None and row[0] > 0
+
+
+async def rename(node: Node, inbox_id: str, name: str) -> int:
+    async with node.client() as api:
+        answer = await api.patch(f"/v1/inboxes/{inbox_id}", json={"displayName": name})
+    return answer.status_code
+
+
+async def test_a_node_frozen_in_mid_transaction_stops_nobody_else(cluster: Cluster) -> None:
+    frozen, second, third = cluster.nodes
+    held, free = await cluster.new_inbox("held"), await cluster.new_inbox("free")
+    while True:
+        stuck = await freeze_in_mid_transaction(cluster, frozen, held)
+        if await asyncio.to_thread(is_in_transaction, cluster.database_url):
+            break
+        frozen.thaw()
+        await stuck
+    try:
+        own = asyncio.create_task(rename(second, held, "by another"))
+        others = [rename(node, free, f"{number}") for number in range(20) for node in (second, third)]
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            assert set(await asyncio.gather(*others)) == {200}
+            assert await own == 200
+    finally:
+        frozen.thaw()
+    assert await stuck in (200, 503)
+    await all_work(cluster)
+
+
+# A database and a store that go away
+
+
+async def assert_away_and_back(cluster: Cluster, name: str) -> None:
+    answers = [
+        *(status_of(node) for node in cluster.nodes),
+        *(asyncio.to_thread(hand_over, node.ports["smtp"], name, letter()) for node in cluster.nodes),
+    ]
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        assert await asyncio.gather(*answers) == [503] * NODES + [451] * NODES
+    cluster.database.carry()
+    await all_work(cluster)
+    for node in cluster.nodes:
+        assert await asyncio.to_thread(hand_over, node.ports["smtp"], name, letter()) == 250
+
+
+async def test_a_database_that_says_nothing_is_503_and_451_and_all_goes_on_when_it_speaks(
+    cluster: Cluster,
+) -> None:
+    await cluster.new_inbox("silent")
+    cluster.database.swallow()
+    await assert_away_and_back(cluster, "silent")
+
+
+async def test_a_database_that_is_gone_is_503_and_451_and_all_goes_on_when_it_is_back(
+    cluster: Cluster,
+) -> None:
+    await cluster.new_inbox("gone")
+    cluster.database.go_away()
+    await assert_away_and_back(cluster, "gone")
+
+
+async def test_a_store_that_is_gone_keeps_only_large_mail_waiting(cluster: Cluster) -> None:
+    inbox_id = await cluster.new_inbox("large")
+    first, second, _ = cluster.nodes
+    cluster.store.go_away()
+    large = letter(LARGE_TEXT, subject="large")
+    assert await asyncio.to_thread(hand_over, first.ports["smtp"], "large", large) == 452
+    assert await asyncio.to_thread(hand_over, second.ports["smtp"], "large", letter(subject="small")) == 250
+    cluster.store.carry()
+    assert await asyncio.to_thread(hand_over, first.ports["smtp"], "large", large) == 250
+    found = {message["subject"]: message["id"] for message in await cluster.messages_of(inbox_id)}
+    assert set(found) == {"small", "large"}
+    async with second.client() as api:  # what one node has put there another reads
+        raw = await api.get(f"/v1/messages/{found['large']}/raw")
+    assert LARGE_TEXT.encode() in raw.content
+    await all_work(cluster)
+
+
+# Kills
+
+
+@dataclass
+class Post:
+    """What the senders know. A mail without an answer is handed over again, as mail servers do."""
+
+    waiting: list[int]
+    accepted: set[str] = field(default_factory=set)
+
+    async def send_all(self, port: int, name: str) -> None:
+        while self.waiting:
+            number = self.waiting.pop(0)
+            subject = f"mail {number}"
+            raw = letter(
+                LARGE_TEXT if number < LARGE else "Hello", subject=subject, message_id=f"<{number}@x>"
+            )
+            if await asyncio.to_thread(hand_over_or_fail, port, name, raw) == 250:
+                self.accepted.add(subject)
+            else:
+                self.waiting.append(number)
+                await asyncio.sleep(0.05)
+
+
+def hand_over_or_fail(port: int, name: str, raw: bytes) -> int:
+    try:
+        return hand_over(port, name, raw)
+    except OSError:
+        return 0
+
+
+async def kill_some(cluster: Cluster, post: Post, chance: random.Random) -> None:
+    for number in range(KILLS):
+        due = MAILS * (number + 1) // (KILLS + 1)
+        while len(post.accepted) < due:
+            await asyncio.sleep(0.01)
+        victim = chance.choice(cluster.nodes)
+        await asyncio.to_thread(victim.kill)
+        await asyncio.to_thread(victim.start)
+
+
+async def events_behind(cluster: Cluster, after: str | None) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    async with cluster.client() as api:
+        while True:
+            query = {"limit": "100"} | ({} if after is None else {"after": after})
+            page = (await api.get("/v1/events", params=query)).json()
+            if not page["data"]:
+                return found
+            found += page["data"]
+            after = page["next"]
+
+
+async def last_event(cluster: Cluster) -> str | None:
+    events = await events_behind(cluster, None)
+    return events[-1]["event_id"] if events else None
+
+
+async def test_kills_of_nodes_lose_double_and_disorder_nothing(cluster: Cluster) -> None:
+    inbox_id = await cluster.new_inbox("kills")
+    before = await last_event(cluster)
+    numbers = list(range(MAILS))
+    random.Random(20261115).shuffle(numbers)
+    post = Post(numbers)
+    senders = [post.send_all(cluster.ports["mail"], "kills") for _ in range(SENDERS)]
+    async with asyncio.timeout(PATIENCE_SECONDS + MAILS):
+        await asyncio.gather(*senders, kill_some(cluster, post, random.Random(20261115)))
+    await all_work(cluster)
+    found = Counter(message["subject"] for message in await cluster.messages_of(inbox_id))
+    assert found == {f"mail {number}": 1 for number in range(MAILS)}
+
+    async def all_told() -> bool:
+        return len(await events_behind(cluster, before)) >= MAILS
+
+    await until(all_told)
+    told = await events_behind(cluster, before)
+    assert Counter(event["message"]["subject"] for event in told) == found
+    for node in cluster.nodes:  # every node tells them in the same order
+        async with node.client() as api:
+            query = {"limit": "100"} | ({} if before is None else {"after": before})
+            page = (await api.get("/v1/events", params=query)).json()["data"]
+        assert [event["event_id"] for event in page] == [event["event_id"] for event in told][: len(page)]
+
+
+# A rolling restart
+
+
+async def ask_all_the_time(cluster: Cluster, done: asyncio.Event) -> Counter[int | str]:
+    answers: Counter[int | str] = Counter()
+    async with cluster.client() as api:
+        while not done.is_set():
+            try:
+                answers[(await api.get("/v1/inboxes")).status_code] += 1
+            except httpx2.HTTPError as error:
+                answers[repr(error)] += 1
+            await asyncio.sleep(0.01)
+    return answers
+
+
+async def write_all_the_time(cluster: Cluster, inbox_id: str, done: asyncio.Event) -> Counter[int | str]:
+    answers: Counter[int | str] = Counter()
+    async with cluster.client() as api:
+        while not done.is_set():
+            name = {"displayName": secrets.token_hex(4)}
+            try:
+                answers[(await api.patch(f"/v1/inboxes/{inbox_id}", json=name)).status_code] += 1
+            except httpx2.HTTPError as error:
+                answers[repr(error)] += 1
+            await asyncio.sleep(0.01)
+    return answers
+
+
+async def hear_all_the_time(cluster: Cluster, after: str | None, done: asyncio.Event) -> list[str]:
+    """By long requests, each behind the last event: as a stream that resumes."""
+    heard: list[str] = []
+    async with cluster.client() as api:
+        while not done.is_set():
+            query = {"wait": "1", "limit": "10"} | ({} if after is None else {"after": after})
+            page = (await api.get("/v1/events", params=query)).json()
+            heard += [event["message"]["subject"] for event in page["data"]]
+            after = page["next"] or after
+    return heard
+
+
+async def test_a_rolling_restart_fails_no_request_and_misses_no_event(cluster: Cluster) -> None:
+    inbox_id = await cluster.new_inbox("rolling")
+    before, done = await last_event(cluster), asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        asking = group.create_task(ask_all_the_time(cluster, done))
+        writing = group.create_task(write_all_the_time(cluster, inbox_id, done))
+        hearing = group.create_task(hear_all_the_time(cluster, before, done))
+        for number, node in enumerate(cluster.nodes):
+            post = Post([100_000 + number * 10 + at for at in range(3)])
+            sending = group.create_task(post.send_all(cluster.ports["mail"], "rolling"))
+            await asyncio.to_thread(node.stop)
+            await sending
+            await asyncio.to_thread(node.start)
+            await all_work(cluster)
+
+        async def all_heard() -> bool:
+            return len(await events_behind(cluster, before)) >= 9
+
+        await until(all_heard)
+        await asyncio.sleep(0.2)
+        done.set()
+    assert set(asking.result()) == set(writing.result()) == {200}
+    sent = [f"mail {100_000 + number * 10 + at}" for number in range(NODES) for at in range(3)]
+    assert sorted(hearing.result()) == sent
+
+
+# Races
+
+
+async def send(node: Node, inbox_id: str, key: str, to: str) -> httpx2.Response:
+    async with node.client() as api:
+        return await api.post(
+            f"/v1/inboxes/{inbox_id}/send",
+            json={"to": to, "subject": "once", "body": "Hello"},
+            headers={"Idempotency-Key": key},
+        )
+
+
+async def test_the_same_key_on_all_nodes_at_once_sends_one_mail(cluster: Cluster) -> None:
+    inbox_id = await cluster.new_inbox("idempotent")
+    for key in ("one", "two"):
+        answers = await asyncio.gather(
+            *(
+                send(node, inbox_id, key, "idempotent@postroom.localhost")
+                for _ in range(3)
+                for node in cluster.nodes
+            )
+        )
+        assert {answer.status_code for answer in answers} <= {200, 409}
+        sent = {answer.json()["messageId"] for answer in answers if answer.status_code == 200}
+        assert len(sent) == 1
+    async with cluster.client() as api:
+        outgoing = await api.get(f"/v1/inboxes/{inbox_id}/messages", params={"direction": "outbound"})
+    assert outgoing.json()["total"] == 2
+
+
+async def test_a_limit_raced_on_all_nodes_holds(cluster: Cluster) -> None:
+    inbox_id = await cluster.new_inbox("limited")
+    answers = await asyncio.gather(
+        *(
+            send(node, inbox_id, f"{number}-{node.number}", "limited@postroom.localhost")
+            for number in range(6)
+            for node in cluster.nodes
+        )
+    )
+    statuses = Counter(answer.status_code for answer in answers)
+    assert statuses == {200: SENDS_PER_MINUTE, 429: 6 * NODES - SENDS_PER_MINUTE}
