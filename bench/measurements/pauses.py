@@ -36,17 +36,20 @@ class Watched:
     token: str
     inbox_id: str = ""
 
-    def longest_pause_ms(self) -> float:
+    def longest_pause_ms(self) -> tuple[float, float]:
+        """By the clock, and of it the work of the loop."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write("?\n")
         self.process.stdin.flush()
-        return float(self.process.stdout.readline())
+        pause, work = self.process.stdout.readline().split()
+        return float(pause), float(work)
 
 
 @dataclass
 class Seen:
     pauses_ms: dict[str, float] = field(default_factory=dict)
+    work_ms: dict[str, float] = field(default_factory=dict)
     health_ms: list[float] = field(default_factory=list)
 
 
@@ -55,11 +58,13 @@ def measure(seconds: float = 0.6, most_shapes: int | None = None) -> list[Result
         seen = asyncio.run(_attack_all(server, seconds, most_shapes))
     health = sorted(seen.health_ms)
     worst = sorted(seen.pauses_ms.items(), key=lambda item: -item[1])
+    dearest = sorted(seen.work_ms.items(), key=lambda item: -item[1])
     return [
         Result("hostile shapes", len(seen.pauses_ms), ""),
         Result("longest pause of the loop", worst[0][1], "ms", at_most(MOST_PAUSE_MS)),
         Result("/health beside them, p99", health[int(len(health) * 0.99)], "ms", at_most(MOST_HEALTH_MS)),
         *(Result(f"longest pause: {name}", pause, "ms") for name, pause in worst[:WORST_SHOWN]),
+        *(Result(f"most work at once: {name}", work, "ms") for name, work in dearest[:WORST_SHOWN]),
     ]
 
 
@@ -111,7 +116,7 @@ async def _attack(server: Watched, name: str, attack: Attack, seconds: float, se
         seen.health_ms.append(await _health_ms(server))
         await asyncio.sleep(0.01)
     await asyncio.gather(*senders)
-    seen.pauses_ms[name] = server.longest_pause_ms()
+    seen.pauses_ms[name], seen.work_ms[name] = server.longest_pause_ms()
 
 
 async def _repeat(attack: Attack, ends: float) -> None:

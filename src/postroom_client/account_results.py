@@ -14,6 +14,8 @@ class Account(Struct, rename="camel", frozen=True):
     approval: ApprovalRules | None = None
     retention_days: int | None = None
     created_at: datetime | None = None
+    stored_bytes: int = 0
+    storage_limit_bytes: int | None = None
 
 
 class Suppression(Struct, rename="camel", frozen=True):
@@ -42,6 +44,7 @@ class Domain(Struct, rename="camel", frozen=True):
     created_at: datetime | None = None
     verified_at: datetime | None = None
     records: list[DnsRecord] = []
+    pod_id: str | None = None
 
 
 class Webhook(Struct, rename="camel", frozen=True):

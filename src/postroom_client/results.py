@@ -11,12 +11,21 @@ FLAGGED = frozenset({"suspicious", "malicious"})
 
 
 class Page(Struct, Generic[T], rename="camel", frozen=True):
+    """`truncated`: it ended early because of its size; the next one begins behind what was given."""
+
     data: list[T]
     total: int = 0
+    truncated: bool = False
+
+
+class KeyScope(Struct, rename="camel", frozen=True):
+    pod_id: str | None = None
+    inbox_id: str | None = None
 
 
 class Me(Struct, rename="camel", frozen=True):
     account_id: str
+    customer_id: str = ""
     account_name: str = ""
     plan: str = ""
     key_id: str = ""
@@ -24,6 +33,8 @@ class Me(Struct, rename="camel", frozen=True):
     inbox_id: str | None = None
     pod_id: str | None = None
     permissions: list[str] = field(default_factory=lambda: list(EVERY_PERMISSION))
+    api_key_scope: KeyScope | str = "account"
+    mcp_scopes: list[str] | None = None
 
 
 class OverPerDay(Struct, rename="camel", frozen=True):
@@ -92,6 +103,7 @@ class Thread(Struct, rename="camel", frozen=True):
     message_count: int = 0
     labels: list[str] = []
     related_thread_ids: list[str] = []
+    created_at: datetime | None = None
 
 
 class Verdicts(Struct, frozen=True):
@@ -215,6 +227,8 @@ class Message(Struct, rename="camel", frozen=True):
     captured: bool = False
     hold: Hold | None = None
     metadata: dict[str, str] = {}
+    blocked: bool = False  # stopped by a policy
+    parse_error: str | None = None
 
     @property
     def is_examined(self) -> bool:
@@ -283,6 +297,7 @@ class Sent(Struct, rename="camel", frozen=True):
     created_at: datetime | None = None
     provider_message_id: str = ""
     hold: Hold | None = None
+    message_id: str = ""
 
 
 class AttachmentText(Struct, rename="camel", frozen=True):
@@ -351,3 +366,4 @@ class EventPage(Struct, frozen=True):
 
     data: list[Event]
     next: str | None = None
+    truncated: bool = False

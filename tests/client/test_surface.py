@@ -11,11 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Struct, structs
 
 import postroom.errors
 import postroom_client
 from postroom.web.routes import ROUTES
-from postroom_client import AsyncClient, Client, calls, deciding, drafting, tenancy
+from postroom_client import (
+    AsyncClient,
+    Client,
+    account_results,
+    calls,
+    charge_results,
+    deciding,
+    drafting,
+    results,
+    tenancy,
+)
 from postroom_client import errors as client_errors
 from postroom_client.exchange import Call
 
@@ -84,6 +95,55 @@ def test_every_route_has_a_method() -> None:
     }  # an argument of those of keys
     revoked_as_any_key = {("DELETE", "/v1/pods/x/api-keys/x")}
     assert wanted - routes_of_methods() == of_pods | revoked_as_any_key
+
+
+OTHER_NAMES = {
+    "Approval": "ApprovalRules",
+    "ChangedThread": "Thread",
+    "CreatedApiKey": "ApiKey",
+    "HeldMessage": "Approval",
+    "InboxWebhookSecret": "InboxSecret",
+    "MessagePage": "Page",
+    "Paused": "Pause",
+    "Payload": "Event",
+    "SendReceipt": "Sent",
+    "ShownAttachment": "Attachment",
+    "ShownAttempt": "WebhookAttempt",
+    "ShownHold": "Hold",
+    "ShownPolicy": "Policy",
+    "ShownRecipient": "Recipient",
+    "ShownRecord": "DnsRecord",
+    "ShownResult": "SearchResult",
+    "ShownRule": "PolicyRule",
+    "ShownUsage": "UsageGroup",
+}
+SAID_BY_SUCCESS = {"ok"}
+
+
+def shapes_of(answer: Any, found: dict[str, type[Struct]]) -> dict[str, type[Struct]]:
+    """All that answers are made of."""
+    if isinstance(answer, type) and issubclass(answer, Struct) and answer.__name__ not in found:
+        found[answer.__name__] = answer
+        for field in structs.fields(answer):
+            shapes_of(field.type, found)
+    for part in (*getattr(answer, "__args__", ()), *getattr(answer, "__metadata__", ())):
+        shapes_of(part, found)
+    return found
+
+
+def test_every_field_of_an_answer_has_a_place_in_its_result() -> None:
+    ours = {**vars(results), **vars(charge_results), **vars(account_results)}
+    found: dict[str, type[Struct]] = {}
+    for route in ROUTES:
+        shapes_of(route.answer, found)
+    for name, theirs in found.items():
+        kind = ours.get(OTHER_NAMES.get(name, name))
+        if kind is None:
+            continue  # a page, or what no method gives
+        missing = {field.encode_name for field in structs.fields(theirs)} - {
+            field.encode_name for field in structs.fields(kind)
+        }
+        assert missing <= SAID_BY_SUCCESS, name
 
 
 def test_every_error_of_the_server_has_an_exception() -> None:

@@ -1,9 +1,10 @@
 """Approval: when a send waits for a person, on account, pod, inbox and key. All levels add up."""
 
 from collections.abc import Iterable
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from postroom.errors import BadRequest
 from postroom.mail.address import normalize, validate
@@ -22,10 +23,26 @@ class OverPerDay(Struct, rename="camel", frozen=True, forbid_unknown_fields=True
     over_per_day: int
 
 
+# Bounds are only described here: `require_valid` checks them, and what is stored is read whatever it says.
 class Approval(Struct, rename="camel", frozen=True):
-    when: list[str | OverPerDay] = []
-    expires_hours: int = EXPIRES_HOURS
-    reviewers: list[str] = []
+    when: Annotated[
+        list[str | OverPerDay],
+        Meta(
+            description=f"When a send waits: {', '.join(WORDS)}, or overPerDay.",
+            extra_json_schema={"maxItems": RULES_LIMIT},
+        ),
+    ] = []
+    expires_hours: Annotated[
+        int,
+        Meta(description="How long it waits.", extra_json_schema={"minimum": 1, "maximum": LONGEST_HOURS}),
+    ] = EXPIRES_HOURS
+    reviewers: Annotated[
+        list[str],
+        Meta(
+            description="Addresses of people who are asked by mail.",
+            extra_json_schema={"maxItems": REVIEWERS_LIMIT},
+        ),
+    ] = []
 
 
 class Conditions(Struct, frozen=True):

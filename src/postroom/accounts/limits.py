@@ -1,9 +1,10 @@
 """Limits counted from rows, so that a restart forgets nothing."""
 
 from collections.abc import Collection
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from postroom.clock import DAY, HOUR, MINUTE, seconds_until, start_of_day
 from postroom.errors import BadRequest, ColdOutreachLimit, LoopDetected, RateLimitExceeded
@@ -34,12 +35,17 @@ def require_inbox_creation(tx: Tx, account_id: str, now: int) -> None:
         )
 
 
+def _up_to(most: int) -> Meta:
+    """Only described: `require_valid` checks it, and what is stored is read whatever it says."""
+    return Meta(extra_json_schema={"minimum": 0, "maximum": most})
+
+
 class Budget(Struct, rename="camel", frozen=True):
     """How much an inbox or a key may send, where it is less than the service allows."""
 
-    per_minute: int | None = None
-    per_day: int | None = None
-    cold_per_day: int | None = None
+    per_minute: Annotated[int, _up_to(SENDS_PER_MINUTE)] | None = None
+    per_day: Annotated[int, _up_to(SENDS_PER_DAY)] | None = None
+    cold_per_day: Annotated[int, _up_to(COLD_RECIPIENTS_PER_DAY)] | None = None
 
 
 class Use(Struct, frozen=True):

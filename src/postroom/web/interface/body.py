@@ -25,8 +25,10 @@ OFFSET_LIMIT = 2**53
 USAGE_DAYS, USAGE_MAX_DAYS = 30, 366
 DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 FIRST_DAY = date(1970, 1, 1).toordinal()
-LISTED = r"^[\w.,-]*$"
+_LISTED = re.compile(r"[\w.,-]*")
 INBOXES_OF_A_FILTER = 50
+SOME_INBOXES = rf"^[0-9a-z_]*(,[0-9a-z_]+){{0,{INBOXES_OF_A_FILTER - 1}}}$"
+SOME_KINDS = "^(({kinds})(,({kinds}))*)?$".format(kinds="|".join(map(re.escape, kinds.KINDS)))
 
 # Patterns are only described here: the nouns check them, and say in words what is wrong.
 DisplayName = Annotated[
@@ -260,13 +262,23 @@ class EventQuery(Struct, frozen=True):
         Meta(description="desc gives the newest first, before `after`, without waiting."),
     ] = "asc"
     inbox_ids: Annotated[
-        str, Meta(pattern=LISTED, description="Only of these inboxes, separated by commas.")
+        str,
+        Meta(
+            description="Only of these inboxes, separated by commas.",
+            extra_json_schema={"pattern": SOME_INBOXES},
+        ),
     ] = ""
     event_types: Annotated[
-        str, Meta(pattern=LISTED, description="Only of these kinds, separated by commas.")
+        str,
+        Meta(
+            description="Only of these kinds, separated by commas.",
+            extra_json_schema={"pattern": SOME_KINDS},
+        ),
     ] = ""
 
     def wanted(self, reach: Reach) -> EventChoice:
+        if not _LISTED.fullmatch(self.inbox_ids):
+            raise BadRequest("inbox_ids are ids, separated by commas.", field="inbox_ids")
         asked = frozenset(self.inbox_ids.split(",")) - {""}
         types = frozenset(self.event_types.split(",")) - {""}
         kinds.require_known(types, "event_types")
