@@ -17,6 +17,7 @@ LAYERS: list[list[str]] = [
     ["resources"],
     ["accounts", "mailbox", "queue", "events", "inward", "outward"],
     ["deletion", "retention", "account_removal", "upkeep", "conversion", "one_store", "first_start"],
+    ["moving"],
     ["processes", "extraction", "smtp", "web", "couriers"],
     ["workers"],
     ["assembly", "welcome"],
