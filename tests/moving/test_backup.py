@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from postroom.assembly import serving
 from postroom.clock import to_iso
 from postroom.commands import backups
 from postroom.mailbox import raw_mails
@@ -53,7 +54,6 @@ class Interrupted:
 
     def require_empty(self) -> None: ...
     def put(self, files: Sequence[Path]) -> None: ...
-    def rename_blob(self, old: str, new: str) -> None: ...
     def finish(self) -> None: ...
     def close(self) -> None:
         self._copy.close()

@@ -147,7 +147,7 @@ def _is_known(name: str) -> bool:
 
 
 def restore(path: Path, database: DatabaseCopy, blobs: Blobs, tls: Path, tell: Tell) -> None:
-    """Blobs get new names, as any store gives them; the database is seen when all of it is there."""
+    """What the database names is there before it, and the database is seen when all of it is there."""
     with scratch_folder(tls.parent) as scratch:
         files = []
         for name, file in members(path):
@@ -156,11 +156,11 @@ def restore(path: Path, database: DatabaseCopy, blobs: Blobs, tls: Path, tell: T
             elif name.startswith(TLS):
                 tls.mkdir(mode=0o700, exist_ok=True)
                 _put_file(tls / name.removeprefix(TLS), file)
-        database.put(files)
         for name, file in members(path):
             if name.startswith(BLOBS):
-                database.rename_blob(name.removeprefix(BLOBS), blobs.put(file.read()))
+                blobs.put_as(name.removeprefix(BLOBS), file.read())
                 tell(1)
+        database.put(files)
         database.finish()
 
 

@@ -15,6 +15,7 @@ from psycopg import sql
 from postroom.storage.database import StorageError
 
 SQLITE_FILE = "postroom.db"
+CLAIMS = "duties"  # of nodes that run now, and mean nothing later
 BLOB_TABLES = ("raw_mails", "draft_files")
 
 
@@ -40,7 +41,6 @@ class DatabaseCopy(Protocol):
         """Nobody sees it before `finish`."""
         ...
 
-    def rename_blob(self, old: str, new: str) -> None: ...
     def finish(self) -> None: ...
     def close(self) -> None: ...
 
@@ -83,10 +83,6 @@ class SqliteCopy:
         copy.rename(self._part)
         self._connection = sqlite3.connect(self._part, check_same_thread=False)
 
-    def rename_blob(self, old: str, new: str) -> None:
-        for table in BLOB_TABLES:
-            self._open().execute(f"update {table} set blob = ? where blob = ?", (new, old))
-
     def finish(self) -> None:
         connection = self._open()
         connection.commit()
@@ -116,7 +112,7 @@ class PostgresCopy:
     def take(self, folder: Path) -> list[Path]:
         self._connection.read_only = True
         self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        return [self._take_table(folder, table) for table in self._tables()]
+        return [self._take_table(folder, table) for table in self._tables() if table != CLAIMS]
 
     def _take_table(self, folder: Path, table: str) -> Path:
         path = folder / f"{table}.copy"
@@ -164,11 +160,6 @@ class PostgresCopy:
             with cursor.copy(self._statement("copy {}({}) from stdin (format binary)", table, names)) as rows:
                 while part := file.read(1 << 20):
                     rows.write(part)
-
-    def rename_blob(self, old: str, new: str) -> None:
-        for table in BLOB_TABLES:
-            renaming = sql.SQL("update {} set blob = %s where blob = %s").format(sql.Identifier(table))
-            self._connection.execute(renaming, (new, old))
 
     def finish(self) -> None:
         self._connection.commit()
