@@ -21,7 +21,6 @@ from tests.conftest import (
     api_client,
     new_postgres_database,
     running_server,
-    serving,
     settings,
     signing_key,
 )
