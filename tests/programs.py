@@ -80,6 +80,8 @@ NEEDS = {
     "tesseract": debian("tesseract", "tesseract-ocr"),
     "chromium": debian("chromium", "chromium"),
     "haproxy": debian("haproxy", "haproxy"),
+    "promtool": debian("promtool", "prometheus"),
+    "systemd-analyze": debian("systemd-analyze", "systemd"),
     "Net::SSLeay": Need(perl_speaks_tls, "apt-get install libnet-ssleay-perl"),
     "root": Need(lambda: os.geteuid() == 0, "run as root"),
     "/proc": Need(lambda: sys.platform == "linux", "run on Linux"),

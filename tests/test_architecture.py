@@ -11,12 +11,13 @@ CLIENT = SOURCE.parent / "postroom_client"
 
 # A room may import the rooms and files of the lines above it, and those before it in its own line.
 LAYERS: list[list[str]] = [
-    ["ids", "clock", "errors", "config", "log", "tables", "pools", "descriptors", "supervision"],
+    ["ids", "clock", "errors", "config", "log", "meters", "tables", "pools", "descriptors", "supervision"],
     ["mail", "net"],
     ["storage"],
     ["resources"],
     ["accounts", "mailbox", "queue", "events", "inward", "outward"],
     ["deletion", "retention", "account_removal", "upkeep", "conversion", "one_store", "first_start"],
+    ["moving"],
     ["processes", "extraction", "smtp", "web", "couriers"],
     ["workers"],
     ["assembly", "welcome"],

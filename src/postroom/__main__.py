@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.commands import accounts, blobs, domains, keys, serving  # noqa: F401 (each adds its commands)
+from postroom.commands import accounts, backups, blobs, domains, keys, moving, serving  # noqa: F401
 from postroom.commands.opened import require_account, with_database, write
 from postroom.config import Config, ConfigError, load
 from postroom_client.cli import app

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from postroom import descriptors, pools
+from postroom import descriptors, log, meters, pools
 from postroom.accounts import secret_values
-from postroom.clock import Clock, SystemClock
+from postroom.clock import SECOND, Clock, SystemClock
 from postroom.config import CAPTURE, Config, ConfigError, Endpoint, allows_private_targets, own_url
 from postroom.conversion import convert_old_rows
 from postroom.couriers.capture import CapturingCourier
@@ -53,6 +53,7 @@ from postroom.workers.foreman import Foreman
 from postroom.workers.foreman import listen as foreman_sockets
 
 KEY_USE_SECONDS = 5.0
+PAUSE_WATCH_SECONDS = 0.5
 EXAMINATIONS = Queue(examine.BELL, examine.claim_due, examine.renew, at_once=16)
 WEBHOOKS = Queue(deliveries.WEBHOOK_BELL, deliveries.claim_webhooks, deliveries.renew, at_once=100)
 MAIL = Queue(deliveries.BELL, deliveries.claim_mail, deliveries.renew, at_once=64)
@@ -100,6 +101,7 @@ async def serving(
 ) -> AsyncIterator[Postroom]:
     """Everything is up inside the block, and has finished its work after it."""
     async with contextlib.AsyncExitStack() as stack:
+        log.use(config.log)
         caps = descriptors.caps(descriptors.raise_limit())
         lock = FolderLock(config.data_dir)
         stack.callback(lock.release)
@@ -163,6 +165,13 @@ async def serving(
         stack.callback(door.live.close)
         stack.callback(stopping.set)
 
+        resources.gauges.update(
+            postroom_streams=streams.count,
+            postroom_smtp_sessions=door_for_mail.sessions,
+            postroom_certificate_expiry_timestamp_seconds=lambda: certificate.expires_at() / SECOND,
+        )
+        run(stack, resources, "watch of pauses", watch_pauses)
+
         await door_for_mail.wait_until_open()
         yield Postroom(resources, first, door_for_mail, streams, certificate)
 
@@ -194,6 +203,15 @@ def open_blobs(config: Config) -> Blobs:
 
         return S3Blobs(config.blob_url)
     return LocalBlobs(config.data_dir / "blobs")
+
+
+async def watch_pauses() -> None:
+    """How late this loop wakes is how long everybody on it had to wait."""
+    loop = asyncio.get_running_loop()
+    while True:
+        due_at = loop.time() + PAUSE_WATCH_SECONDS
+        await asyncio.sleep(PAUSE_WATCH_SECONDS)
+        meters.PAUSES.note(max(0.0, loop.time() - due_at))
 
 
 async def save_key_use_now_and_then(door: Door) -> None:
@@ -256,6 +274,7 @@ class MailDoor:
     reader: Reader
     wait_until_open: Callable[[], Awaitable[object]]
     renew_certificate: Callable[[], None]
+    sessions: Callable[[], int]
 
 
 async def take_mail_in(
@@ -272,7 +291,9 @@ async def take_mail_in(
         foreman = Foreman(resources, residents, sockets, certificate.files)
         foreman.start()
         stack.push_async_callback(foreman.stop)
-        return MailDoor(foreman.port, foreman, foreman.wait_until_ready, foreman.renew_certificate)
+        return MailDoor(
+            foreman.port, foreman, foreman.wait_until_ready, foreman.renew_certificate, foreman.count
+        )
     reader, directory = OwnReader(AT_ONCE_BYTES), RememberingDirectory(residents)
     run(stack, resources, "memory of the door", partial(whenever_an_inbox_goes, resources, directory.forget))
     policy = SessionLimits(hostname=config.domain, max_connections=most_connections)
@@ -282,7 +303,7 @@ async def take_mail_in(
     smtp = SmtpServer(directory, room, policy, spool, certificate.context, proxies=proxies)
     await start_smtp(smtp, config.smtp)
     stack.push_async_callback(smtp.stop)
-    return MailDoor(smtp.port, reader, partial(asyncio.sleep, 0), lambda: None)
+    return MailDoor(smtp.port, reader, partial(asyncio.sleep, 0), lambda: None, smtp.count)
 
 
 async def start_smtp(smtp: SmtpServer, endpoint: Endpoint) -> None:

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 Plan = Literal["free", "developer", "business"]
 PLANS: tuple[Plan, ...] = get_args(Plan)
 MAX_WORKERS = 64
+LOG_FORMS = ("logfmt", "json")
 MAX_DRAIN_SECONDS = 3600
 HOME_DOMAIN = "postroom.localhost"
 CAPTURE = "capture"
@@ -70,6 +71,7 @@ class Config:
     drain_seconds: int  # after SIGTERM, not ready but still serving
     tls_cert: Path | None  # for HTTPS and STARTTLS; None: HTTP, and a certificate of our own making
     tls_key: Path | None
+    log: str  # the form of its lines
     workers: int  # processes that take mail in; 0: this one does
 
     def __repr__(self) -> str:
@@ -199,6 +201,12 @@ def _drain_seconds(name: str, value: str) -> int:
     return int(value)
 
 
+def _log_form(name: str, value: str) -> str:
+    if value not in LOG_FORMS:
+        raise ConfigError(name, f"must be one of {', '.join(LOG_FORMS)}, not '{value}'")
+    return value
+
+
 def _origins(name: str, value: str) -> frozenset[str]:
     found = frozenset(filter(None, (part.strip().rstrip("/") for part in value.split(","))))
     for origin in found:
@@ -250,6 +258,7 @@ SETTINGS = (
     Setting("POSTROOM_DRAIN_SECONDS", "drain_seconds", "0", _drain_seconds, "Not ready before it stops."),
     Setting("POSTROOM_TLS_CERT", "tls_cert", "", _file, "Certificate with its chain: HTTPS, STARTTLS."),
     Setting("POSTROOM_TLS_KEY", "tls_key", "", _file, "Its key."),
+    Setting("POSTROOM_LOG", "log", LOG_FORMS[0], _log_form, "Form of the log: logfmt or json."),
     Setting("POSTROOM_WORKERS", "workers", "", _workers, "Processes that take mail in; 0: none of its own."),
     Setting("POSTROOM_API_KEY", "api_key", "", _api_key, "Key of the first account."),
     Setting("POSTROOM_PLAN", "plan", "free", _plan, "Plan of the first account."),

@@ -44,6 +44,18 @@ def remove_some(tx: Tx, inbox_id: str, by_thread: Mapping[str, Sequence[str]], n
     ]
 
 
+def remove_of_blob(tx: Tx, blob: str, now: int) -> None:
+    """Whatever has its bytes in a blob that is gone."""
+    rows = tx.all(
+        "select id, inbox_id, thread_id from messages join raw_mails on raw_mails.message_id = messages.id"
+        " where raw_mails.blob = :blob",
+        blob=blob,
+    )
+    for row in rows:
+        _remove_all(tx, row["inbox_id"], row["thread_id"], [row["id"]], now)
+    tx.run("delete from draft_files where blob = :blob", blob=blob)
+
+
 def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str], now: int) -> list[str]:
     """The inbox first, as whoever stores mail takes it. Webhooks still go: their events stay."""
     inboxes.count(tx, inbox_id)

@@ -1,10 +1,11 @@
 """One line for each movement and each fault, on standard error; never a body, a key or a secret.
 
-A line is `key=value` pairs (logfmt). Our own, because structlog brings Rich into every start of the server.
+A line is `key=value` pairs (logfmt), or JSON. Our own, because structlog brings Rich into every start.
 """
 
 import contextlib
 import functools
+import json
 import re
 import sys
 import time
@@ -21,6 +22,7 @@ SELDOM_SECONDS = 10.0
 class Logger:
     def __init__(self) -> None:
         self._seldom: dict[str, float] = {}
+        self.writes_json = False
 
     def info(self, event: str, **facts: object) -> None:
         _write("info", event, facts)
@@ -48,11 +50,23 @@ def get() -> Logger:
     return _logger
 
 
+def use(form: str) -> None:
+    """`logfmt` or `json`, for the whole process."""
+    _logger.writes_json = form == "json"
+
+
 def _write(level: str, event: str, facts: dict[str, object]) -> None:
     at = to_iso(time.time_ns() // 1_000_000)
+    if _logger.writes_json:
+        _say(json.dumps({"at": at, "level": level, "event": event, **facts}, default=str))
+        return
     line = "".join([f" {name}={_quoted(str(value))}" for name, value in facts.items()])
+    _say(f"at={at} level={level} event={_quoted_event(event)}{line}")
+
+
+def _say(line: str) -> None:
     with contextlib.suppress(OSError):  # a log that cannot be written must not stop what it tells of
-        sys.stderr.write(f"at={at} level={level} event={_quoted_event(event)}{line}\n")
+        sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
 
 

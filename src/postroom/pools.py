@@ -20,11 +20,17 @@ class Pool:
     """Its threads are started when they are first needed."""
 
     def __init__(self, name: str, threads: int) -> None:
+        self.name, self.threads = name, threads
+        self.jobs = 0  # under way or waiting
         self._threads = ThreadPoolExecutor(threads, name)
 
     async def run(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, partial(fn, *args, **kwargs))
+        self.jobs += 1
+        try:
+            return await loop.run_in_executor(self._threads, partial(fn, *args, **kwargs))
+        finally:
+            self.jobs -= 1
 
     def close(self) -> None:
         """Waits for what is under way."""
@@ -37,3 +43,4 @@ READING = Pool("reading", max(2, CORES))  # mail whose reading may take long
 COMPOSING = Pool("composing", max(2, CORES))  # large requests to mail
 KEYS = Pool("keys", 1)  # making a key of a domain takes a core for a moment
 ONCE = Pool("once", 4)  # what a process does once: migrations, certificates, the end of other threads
+ALL = (DNS, FILES, READING, COMPOSING, KEYS, ONCE)

@@ -1,6 +1,7 @@
 """What every door is given: the settings, the storage, the time and the names of the network."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from postroom.clock import Clock, SystemClock
@@ -35,6 +36,7 @@ class Resources:
     )  # before: still served, but no more sent here
     loops: Supervision = field(default_factory=lambda: Supervision(SystemClock()))
     workforce: Workforce = field(default_factory=Workforce)
+    gauges: dict[str, Callable[[], float]] = field(default_factory=dict)  # by the name that metrics have
 
     def now(self) -> int:
         return self.clock.now()

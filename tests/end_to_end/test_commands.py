@@ -389,3 +389,16 @@ def test_an_account_is_renamed_gets_another_plan_and_is_deleted(operator: Operat
     assert operator.run("accounts", "delete", "store", "--yes").returncode == 0
     listed = operator.read("accounts", "list")["data"]
     assert [account["name"] for account in listed] == ["first"]
+
+
+def test_a_backup_is_made_and_restored_by_command(operator: Operator, tmp_path: Path) -> None:
+    operator.run("accounts", "create", "--name", "first")
+    path = tmp_path / "all.backup"
+    assert "all of it is there" in operator.run("backup", str(path)).stdout
+    assert operator.run("backup", str(path)).returncode == 2
+    assert "empty data folder" in operator.run("restore", str(path)).stderr
+    again = operator.run("restore", str(path), DATA_DIR=str(tmp_path / "again"))
+    assert again.returncode == 0, again.stderr
+    listed = operator.read("accounts", "list")
+    assert isinstance(listed, list)
+    assert [account["name"] for account in listed] == ["first"]

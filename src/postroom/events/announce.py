@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from postroom import meters
 from postroom.events import events, webhooks
 from postroom.events.payload import News
 from postroom.mailbox import usage
@@ -30,6 +31,8 @@ def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]
     """Gives for each the bells to ring after the commit."""
     usage.count_all(tx, [_to_use(news) for news in told if news.kind in COUNTED])
     recorded = events.record_all(tx, told, base_url)
+    for news in told:
+        meters.EVENTS.add(news.kind)
     queued = webhooks.enqueue_all(tx, recorded)
     return [
         [events.bell(event.account_id), deliveries.WEBHOOK_BELL]

@@ -94,6 +94,16 @@ def is_waiting(tx: Tx, message_id: str) -> bool:
     return tx.one("select 1 as found from checks where message_id = :id", id=message_id) is not None
 
 
+def depth(tx: Tx, now: int, most: int) -> tuple[int, int]:
+    """How many wait, as far as they are counted, and since when the first is due."""
+    counted = tx.one(
+        "select count(*) as waiting from (select 1 from checks limit :most) as counted", most=most
+    )
+    oldest = tx.one("select min(due_at) as due_at from checks")
+    due_at = now if oldest is None or oldest["due_at"] is None else min(now, int(oldest["due_at"]))
+    return int(counted["waiting"]) if counted else 0, due_at
+
+
 def remove(tx: Tx, message_id: str) -> bool:
     """False when another node was first."""
     return tx.run("delete from checks where message_id = :id", id=message_id) == 1

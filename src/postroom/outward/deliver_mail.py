@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from email.utils import formatdate
 
-from postroom import log, pools
+from postroom import log, meters, pools
 from postroom.accounts import accounts, domains
 from postroom.accounts.domains import DkimKey
 from postroom.accounts.pauses import IS_PAUSED
@@ -103,6 +103,9 @@ async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Deliv
 def note(job: MailJob, outcome: Receipt | DeliveryError) -> None:
     """One line for each movement. The domain tells enough: whom an agent writes to is its own affair."""
     failure = outcome if isinstance(outcome, DeliveryError) else None
+    meters.MAIL_ATTEMPTS.add(
+        meters.DONE if failure is None else meters.FAILED if failure.permanent else meters.AGAIN
+    )
     log.get().info(
         "mail delivered" if failure is None else "mail not delivered",
         message=job.message.id,

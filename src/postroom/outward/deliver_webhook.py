@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from postroom import log
+from postroom import log, meters
 from postroom.clock import SECOND
 from postroom.events import events, webhooks
 from postroom.events.events import Event
@@ -38,6 +38,9 @@ async def deliver_webhook(resources: Resources, courier: WebhookCourier, deliver
         return
     outcome = await try_to_post(resources, courier, webhook, event)
     await resources.db.write(record_outcome, delivery, webhook, outcome, resources.now())
+    meters.WEBHOOK_ATTEMPTS.add(
+        meters.DONE if outcome.is_success else meters.FAILED if outcome.is_permanent else meters.AGAIN
+    )
 
 
 def give_up(tx: Tx, delivery: Delivery, now: int) -> None:

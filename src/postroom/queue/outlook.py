@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from postroom.accounts.limits import LOOP_REPLIES_PER_HOUR
 from postroom.clock import HOUR
+from postroom.queue.schedule import MAIL, NOTICE, WEBHOOK
 from postroom.storage.database import Row, Tx, one_of
 
 LOOKED_AT = 5000  # rows at most: an overview never walks a table
@@ -73,6 +74,25 @@ class Listed:
     attempts: int
     last_reply: str
     created_at: int
+
+
+COUNTED_AT_MOST = 10_000
+
+
+def depths(tx: Tx, now: int) -> dict[str, tuple[int, int]]:
+    """Of each kind how many deliveries wait, as far as they are counted, and since when the first is due."""
+    found = {}
+    for kind in (MAIL, WEBHOOK, NOTICE):
+        wanted = "from deliveries where state = 'pending' and kind = :kind"
+        counted = tx.one(
+            f"select count(*) as waiting from (select 1 {wanted} limit :most) as counted",
+            kind=kind,
+            most=COUNTED_AT_MOST,
+        )
+        oldest = tx.one(f"select min(due_at) as due_at {wanted}", kind=kind)
+        due_at = now if oldest is None or oldest["due_at"] is None else min(now, int(oldest["due_at"]))
+        found[kind] = (int(counted["waiting"]) if counted else 0, due_at)
+    return found
 
 
 def list_waiting(tx: Tx, now: int) -> list[Waiting]:

@@ -67,6 +67,10 @@ class Server:
         ]
         self._begin(loop)
 
+    def count(self) -> int:
+        """How many clients are here."""
+        return len(self._visitors.present())
+
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         self._surroundings.spool_folder.mkdir(parents=True, exist_ok=True)
         self._watch = loop.create_task(self._watch_clock())

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from postroom import log, pools
+from postroom import log, meters, pools
 from postroom.errors import Unavailable
 from postroom.storage.aside import Aside
 from postroom.storage.database import Tx
@@ -57,6 +57,8 @@ class Writer:
 
     def _serve(self) -> None:
         while batch := self._next_batch():
+            meters.BATCHES.note(len(batch))
+            meters.WAITS.note(time.monotonic() - batch[0].handed_in_at)
             aside: list[list[Write]] = []
             try:
                 aside = self._run_batch(batch)

@@ -1,8 +1,9 @@
 """What is handed to a writer, the session it writes by, how a call is run and its callers are answered."""
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from postroom.storage.database import Tx
@@ -49,6 +50,7 @@ class Write:
     future: asyncio.Future[Any]
     result: Any = None
     error: Exception | None = None
+    handed_in_at: float = field(default_factory=time.monotonic)
     ends: float | None = None  # when somebody who is set aside is told that it takes too long
 
 

@@ -1,5 +1,9 @@
 """Counters for Prometheus. No label names an account, an inbox or an address."""
 
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate
+
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -8,10 +12,40 @@ from prometheus_client import (
     PlatformCollector,
     ProcessCollector,
 )
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
+from prometheus_client.utils import floatToGoString
 
+from postroom import meters
+from postroom.clock import SECOND
+from postroom.pools import Pool
 from postroom.resources import Workforce
 from postroom.supervision import Supervision
+
+# Read from whoever has them, when somebody asks.
+GAUGES = {
+    "postroom_streams": "Open event streams of this process.",
+    "postroom_smtp_sessions": "SMTP clients connected now.",
+    "postroom_certificate_expiry_timestamp_seconds": "When the certificate ends, in Unix time.",
+}
+
+
+class MeterCollector:
+    """Shows what the process counts in `meters`."""
+
+    def collect(self) -> Iterator[Metric]:
+        for tally in meters.TALLIES:
+            counter = CounterMetricFamily(tally.name, tally.help, labels=(tally.label,))
+            for word, count in sorted(tally.counts().items()):
+                counter.add_metric((word,), count)
+            yield counter
+        for spread in meters.SPREADS:
+            counts, total = spread.read()
+            bounds = [*map(floatToGoString, spread.bounds), "+Inf"]
+            buckets = list(zip(bounds, accumulate(counts), strict=True))
+            histogram = HistogramMetricFamily(spread.name, spread.help)
+            histogram.add_metric((), buckets, total)
+            yield histogram
 
 
 class Metrics:
@@ -55,6 +89,30 @@ class Metrics:
             "postroom_worker_restarts", "Workers replaced since the start.", registry=self._registry
         )
 
+        self._depth = Gauge(
+            "postroom_queue_depth",
+            "What waits, by kind; counted up to 10,000.",
+            ("kind",),
+            registry=self._registry,
+        )
+        self._age = Gauge(
+            "postroom_queue_age_seconds",
+            "How long the first of each kind has been due.",
+            ("kind",),
+            registry=self._registry,
+        )
+        self._pool_jobs = Gauge(
+            "postroom_pool_jobs",
+            "Jobs of a pool of threads, with those that wait.",
+            ("pool",),
+            registry=self._registry,
+        )
+        self._pool_threads = Gauge(
+            "postroom_pool_threads", "Threads that a pool may have.", ("pool",), registry=self._registry
+        )
+        self._gauges = {name: Gauge(name, help, registry=self._registry) for name, help in GAUGES.items()}
+        self._registry.register(MeterCollector())
+
     def count_request(self, route: str, status: int, seconds: float) -> None:
         meters = self._meters.get((route, status))
         if meters is None:
@@ -74,6 +132,22 @@ class Metrics:
             self._loops_down.labels(name).set(count)
         for name, count in loops.failures.items():
             self._loop_failures.labels(name).set(count)
+
+    def note_depths(self, depths: dict[str, tuple[int, int]], now: int) -> None:
+        for kind, (waiting, due_at) in depths.items():
+            self._depth.labels(kind).set(waiting)
+            self._age.labels(kind).set((now - due_at) / SECOND)
+
+    def note_gauges(self, gauges: Mapping[str, Callable[[], float]]) -> None:
+        """What cannot be found out now is left as it was."""
+        for name, read in gauges.items():
+            with contextlib.suppress(OSError, ValueError):
+                self._gauges[name].set(read())
+
+    def note_pools(self, used: Iterable[Pool]) -> None:
+        for pool in used:
+            self._pool_jobs.labels(pool.name).set(pool.jobs)
+            self._pool_threads.labels(pool.name).set(pool.threads)
 
     def note_workers(self, workforce: Workforce) -> None:
         self._workers.labels("expected").set(workforce.expected)

@@ -7,11 +7,13 @@ from importlib.resources import files
 
 from starlette.responses import Response
 
+from postroom import pools
 from postroom.clock import SECOND
 from postroom.errors import NotFound, Unavailable
+from postroom.inward import examine
 from postroom.mailbox import indexing
-from postroom.queue import deliveries
-from postroom.resources import Resources
+from postroom.queue import deliveries, outlook
+from postroom.resources import Resources, Tx
 from postroom.web.interface import openapi as description
 from postroom.web.interface import server_shapes
 from postroom.web.metrics import Metrics
@@ -73,9 +75,17 @@ async def metrics(site: Site) -> Response:
     oldest = await site.resources.db.read(deliveries.oldest_due_at, now)
     free = shutil.disk_usage(site.resources.config.data_dir).free
     site.metrics.note_state(free, (now - oldest) / SECOND)
+    site.metrics.note_depths(await site.resources.db.read(read_depths, now), now)
+    site.metrics.note_gauges(site.resources.gauges)
+    site.metrics.note_pools(pools.ALL)
     site.metrics.note_loops(site.resources.loops)
     site.metrics.note_workers(site.resources.workforce)
     return Response(site.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def read_depths(tx: Tx, now: int) -> dict[str, tuple[int, int]]:
+    examinations = examine.depth(tx, now, outlook.COUNTED_AT_MOST)
+    return {**outlook.depths(tx, now), "examination": examinations}
 
 
 async def openapi(site: Site) -> Response:

@@ -115,6 +115,10 @@ class Foreman:
         assert read is not None
         return read
 
+    def count(self) -> int:
+        """How many clients are at the workers."""
+        return len(self._visitors.present())
+
     def renew_certificate(self) -> None:
         for counter in self._counters:
             counter.line.say(Renew())
@@ -197,6 +201,7 @@ def to_setup(config: Config, certificate: CertificateFiles) -> Setup:
         str(certificate.certificate.absolute()),
         str(certificate.key.absolute()),
         list(map(str, config.trusted_proxies)),
+        config.log,
     )
 
 

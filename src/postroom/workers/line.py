@@ -26,6 +26,7 @@ class Setup(Struct, frozen=True, tag=True, array_like=True):
     certificate: str
     key: str
     proxies: list[str]
+    log: str
 
 
 class WorkerReady(Struct, frozen=True, tag=True, array_like=True):

@@ -16,7 +16,7 @@ from typing import Any
 
 import uvloop
 
-from postroom import descriptors
+from postroom import descriptors, log
 from postroom.clock import SystemClock
 from postroom.inward.receive import AT_ONCE_IN_WORKER_BYTES, OwnReader, TooManyHops
 from postroom.net.certificate import Certificate, CertificateFiles
@@ -135,6 +135,7 @@ class Worker:
         await server.stop()
 
     def _server(self, setup: Setup) -> Server:
+        log.use(setup.log)
         self._certificate = Certificate(CertificateFiles(Path(setup.certificate), Path(setup.key)))
         self._start(self._certificate.keep_fresh())
         caps = descriptors.caps(descriptors.raise_limit())

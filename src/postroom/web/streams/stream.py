@@ -189,6 +189,9 @@ class Streams:
             if stream.caller.key_id not in valid:
                 stream.close(REVOKED, "the key was revoked")
 
+    def count(self) -> int:
+        return sum(len(hub.streams) for hub in self._hubs.values())
+
     async def empty(self) -> None:
         """A few at a time, so that their clients do not all knock at the next node at once."""
         self._is_emptying = True

@@ -1,0 +1,126 @@
+"""`postroom backup` and `postroom restore`: the whole server in one file, and back."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.commands.moving import progress, with_resources
+from postroom.config import Config, load
+from postroom_client.cli import app
+
+if TYPE_CHECKING:
+    from postroom.moving.archive import Manifest
+    from postroom.resources import Resources
+    from postroom.storage.copies import DatabaseCopy
+
+Archive = Annotated[Path, typer.Argument(help="The backup, one file.")]
+
+
+@app.command()
+def backup(file: Archive) -> None:
+    """Write database, files and certificate into one file, while the server runs (on its machine)."""
+    if file.exists():
+        raise typer.BadParameter("is there already", param_hint="file")
+    manifest = with_resources(lambda resources: _back_up(resources, file))
+    print(f"{file} holds {len(manifest.hashes)} files and was read again: all of it is there.")
+
+
+async def _back_up(resources: "Resources", path: Path) -> "Manifest":
+    import asyncio
+
+    from postroom import __version__, pools
+    from postroom.clock import to_iso
+    from postroom.moving import archive
+    from postroom.upkeep import find_used_blobs
+
+    loop = asyncio.get_running_loop()
+    created_at = to_iso(resources.now())
+
+    def is_named_now(name: str) -> bool:
+        asked = asyncio.run_coroutine_threadsafe(resources.db.read(find_used_blobs, [name]), loop)
+        return bool(asked.result())
+
+    def work() -> "Manifest":
+        database = copy_of(resources.config)
+        tls = resources.config.data_dir / "tls"
+        source = archive.Source(database, resources.blobs, tls, is_named_now)
+        try:
+            with progress("files", None) as tell:
+                return archive.write(source, path, __version__, created_at, tell)
+        finally:
+            database.close()
+
+    return await pools.ONCE.run(work)
+
+
+@app.command()
+def restore(file: Archive) -> None:
+    """Put a backup into an empty data folder, or an empty PostgreSQL database; the server must not run."""
+    from postroom.moving import archive
+    from postroom.storage.folder import FolderLock, make_folder
+
+    config = load(os.environ)
+    manifest = archive.verify(file)
+    make_folder(config.data_dir)
+    lock = FolderLock(config.data_dir)
+    try:
+        _restore(config, file, manifest)
+    finally:
+        lock.release()
+    with_resources(lambda resources: _delete_gone(resources, manifest.gone))
+    print(f"The backup of {manifest.created_at} is restored. Start the server: postroom serve")
+
+
+def _restore(config: Config, file: Path, manifest: "Manifest") -> None:
+    from postroom.assembly import open_blobs
+    from postroom.moving import archive
+    from postroom.storage.database import StorageError
+    from postroom.storage.migrate import all_migrations
+
+    database = copy_of(config)
+    try:
+        if manifest.engine != database.engine:
+            raise StorageError(
+                f"The backup is of {manifest.engine}, and the settings name {database.engine}."
+            )
+        if manifest.schema > all_migrations(database.engine)[-1].number:
+            raise StorageError("The backup was made by a newer Postroom. Restore it with that version.")
+        database.require_empty()
+        if config.database_url:
+            _make_schema(config.database_url, manifest.schema)
+            if database.schema_version() != manifest.schema:
+                raise StorageError("The database has tables of another version. Restore into an empty one.")
+        with progress("files", sum(name.startswith(archive.BLOBS) for name in manifest.hashes)) as tell:
+            archive.restore(file, database, open_blobs(config), config.data_dir / "tls", tell)
+    finally:
+        database.close()
+
+
+def _make_schema(url: str, version: int) -> None:
+    """That of the backup: later changes are made when all rows are there."""
+    from postroom.clock import SystemClock
+    from postroom.storage.migrate import migrate
+    from postroom.storage.postgres import PostgresSession
+
+    session = PostgresSession(url)
+    try:
+        migrate(session, SystemClock().now(), up_to=version)
+    finally:
+        session.close()
+
+
+async def _delete_gone(resources: "Resources", blobs: list[str]) -> None:
+    from postroom import deletion
+
+    for blob in blobs:
+        await resources.db.write(deletion.remove_of_blob, blob, resources.now())
+
+
+def copy_of(config: Config) -> "DatabaseCopy":
+    from postroom.storage.copies import SQLITE_FILE, PostgresCopy, SqliteCopy
+
+    if config.database_url:
+        return PostgresCopy(config.database_url)
+    return SqliteCopy(config.data_dir / SQLITE_FILE)

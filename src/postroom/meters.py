@@ -1,0 +1,63 @@
+"""What this process counts for its operator, in plain numbers that cost next to nothing; see `/metrics`."""
+
+import bisect
+import threading
+from collections import Counter
+from collections.abc import Sequence
+
+
+class Tally:
+    """Counts by a word out of a small set."""
+
+    def __init__(self, name: str, label: str, help: str) -> None:
+        self.name, self.label, self.help = name, label, help
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def add(self, word: str, by: int = 1) -> None:
+        with self._lock:
+            self._counts[word] += by
+
+    def counts(self) -> dict[str, int]:
+        with self._lock:
+            return dict(self._counts)
+
+
+class Spread:
+    """How often a value fell below each bound."""
+
+    def __init__(self, name: str, bounds: Sequence[float], help: str) -> None:
+        self.name, self.bounds, self.help = name, bounds, help
+        self._counts = [0] * (len(bounds) + 1)
+        self._sum = 0.0
+        self._lock = threading.Lock()
+
+    def note(self, value: float) -> None:
+        place = bisect.bisect_left(self.bounds, value)
+        with self._lock:
+            self._counts[place] += 1
+            self._sum += value
+
+    def read(self) -> tuple[list[int], float]:
+        with self._lock:
+            return list(self._counts), self._sum
+
+
+_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+EVENTS = Tally(
+    "postroom_events", "kind", "Events as they were recorded; a transaction tried again counts again."
+)
+MAIL_ATTEMPTS = Tally("postroom_mail_attempts", "outcome", "Attempts to deliver a mail to one recipient.")
+WEBHOOK_ATTEMPTS = Tally("postroom_webhook_attempts", "outcome", "Attempts to post an event to a webhook.")
+BATCHES = Spread(
+    "postroom_write_batch_size", (1, 2, 5, 10, 20, 50, 100, 200, 500), "Writes that shared a commit."
+)
+WAITS = Spread(
+    "postroom_write_wait_seconds", _SECONDS, "How long the first write of a batch waited to begin."
+)
+PAUSES = Spread("postroom_loop_pause_seconds", _SECONDS, "How much later than asked the event loop woke up.")
+
+TALLIES = (EVENTS, MAIL_ATTEMPTS, WEBHOOK_ATTEMPTS)
+SPREADS = (BATCHES, WAITS, PAUSES)
+DONE, AGAIN, FAILED = "done", "again", "failed"

@@ -1,0 +1,116 @@
+"""Mail from elsewhere, put into an inbox with its threads and dates, as if it had been here all the time.
+
+It makes no event and calls no webhook: it is no news.
+"""
+
+from msgspec import structs
+
+from postroom.inward import deposit
+from postroom.inward.examine import Extractor, look_for_signals, read_files
+from postroom.inward.mails import Arrival, Destination, ReadMail
+from postroom.inward.receive import TooManyHops, read_mail
+from postroom.mail.parse import parse_mail
+from postroom.mailbox import inboxes, indexing, messages, raw_mails, threads
+from postroom.mailbox.documents import Document, Verdicts
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.messages import OUTBOUND, SENT
+from postroom.moving.mailboxes import MAX_MAIL_BYTES, FiledMail, read
+from postroom.resources import Resources
+from postroom.storage.database import Tx
+
+ELSEWHERE = "127.0.0.1"  # the peer of mail that was handed over long ago, to another server
+UNKNOWN_SENDER = "unknown@invalid"
+NOT_JUDGED = "none"
+
+
+async def bring_in(resources: Resources, extractor: Extractor, inbox: Inbox, filed: FiledMail) -> bool:
+    """False for a mail that the inbox has already, or that no server would take."""
+    if filed.length > MAX_MAIL_BYTES:
+        return False
+    try:
+        found = await _read(resources, extractor, inbox, filed)
+    except TooManyHops:
+        return False
+    blob = await raw_mails.put_if_large(resources, found.kept.content)
+    placed = structs.replace(found, blob=blob, kept=raw_mails.Cut(b"") if blob else found.kept)
+    is_new = await resources.db.write(_store, placed, inbox)
+    if not is_new:
+        await raw_mails.remove_blob(resources, blob)
+    return is_new
+
+
+async def _read(resources: Resources, extractor: Extractor, inbox: Inbox, filed: FiledMail) -> ReadMail:
+    raw = read(filed)
+    mail_from = filed.mail_from or UNKNOWN_SENDER
+    found = read_mail(Arrival((Destination(inbox.id),), raw, b"", ELSEWHERE, "", mail_from))
+    mail = parse_mail(raw)
+    files = await read_files(extractor, mail, list(found.attachments))
+    known = await resources.db.read(inboxes.list_trusted, inbox.id)
+    return structs.replace(
+        found,
+        attachments=tuple(files),
+        needs_examination=False,
+        verdicts=Verdicts(NOT_JUDGED, NOT_JUDGED, NOT_JUDGED, found.verdicts.domain),
+        findings=look_for_signals(mail, files, NOT_JUDGED, known),
+        report=None,
+        returned=None,
+        base_url=resources.config.base_url,
+        now=filed.at,
+    )
+
+
+def _store(tx: Tx, mail: ReadMail, inbox: Inbox) -> bool:
+    """The inbox first, as whoever stores mail takes it."""
+    inboxes.count(tx, inbox.id)
+    if _has(tx, inbox, mail):
+        return False
+    handed = [(0, mail, mail.arrival.destinations[0])]
+    owners = deposit.count_mails(tx, handed, frozenset())
+    (copy,) = deposit.store(tx, handed, owners, frozenset())
+    threads.mark_read(tx, copy.thread, is_read=True)
+    if mail.mail.from_address == inbox.address:
+        _turn_around(tx, inbox, copy.document)
+    indexing.enqueue_all(tx, [copy.document.id])
+    return True
+
+
+def _has(tx: Tx, inbox: Inbox, mail: ReadMail) -> bool:
+    """By its Message-ID; without one, by what it says at that moment."""
+    if mail.mail.message_id:
+        row = tx.one(
+            "select 1 as found from messages where inbox_id = :inbox_id and rfc_message_id = :id limit 1",
+            inbox_id=inbox.id,
+            id=mail.mail.message_id,
+        )
+    else:
+        row = tx.one(
+            "select 1 as found from messages join raw_mails on raw_mails.message_id = messages.id"
+            " where inbox_id = :inbox_id and direction <> 'blocked' and created_at = :at"
+            " and size_bytes = :size limit 1",
+            inbox_id=inbox.id,
+            at=mail.now,
+            size=mail.size_bytes,
+        )
+    return row is not None
+
+
+def _turn_around(tx: Tx, inbox: Inbox, document: Document) -> None:
+    """What the inbox itself wrote was sent."""
+    sent = structs.replace(
+        document,
+        direction=OUTBOUND,
+        delivery_role=None,
+        auth=None,
+        category=None,
+        auto_replyable=False,
+        verdict=None,
+        signals=[],
+    )
+    tx.run(
+        "update messages set direction = :direction, status = :status where id = :id",
+        direction=OUTBOUND,
+        status=SENT,
+        id=document.id,
+    )
+    messages.set_document(tx, sent)
+    inboxes.count(tx, inbox.id, inbound=-1, outbound=1)

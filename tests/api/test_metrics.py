@@ -1,0 +1,88 @@
+"""What a node tells its operator: metrics that move with what happens, and a log in either form."""
+
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from postroom import log, meters
+from postroom.meters import Spread
+from tests.api.test_stream import mail
+from tests.conftest import Server
+
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "operations.md"
+
+
+async def read_metrics(server: Server) -> dict[str, float]:
+    lines = (await server.api.get("/metrics")).text.splitlines()
+    pairs = [line.rpartition(" ") for line in lines if not line.startswith("#")]
+    return {name: float(value) for name, _, value in pairs}
+
+
+async def test_metrics_move_with_what_happens(server: Server) -> None:
+    before = await read_metrics(server)
+    inbox_id = await server.new_inbox("hello")
+    await server.deliver(mail(1), "hello")
+    await server.next_event()
+    body = {"to": "far@example.org", "subject": "s", "body": "b"}
+    await server.api.post(f"/v1/inboxes/{inbox_id}/send", json=body, headers={"Idempotency-Key": "a"})
+    after = await read_metrics(server)
+
+    def grown(name: str) -> float:
+        return after[name] - before.get(name, 0.0)
+
+    assert grown('postroom_events_total{kind="message.received"}') == 1
+    assert after['postroom_queue_depth{kind="mail"}'] == 1
+    assert after['postroom_queue_depth{kind="webhook"}'] == 0
+    assert {'postroom_queue_age_seconds{kind="examination"}', "postroom_streams"} <= after.keys()
+    assert grown("postroom_write_batch_size_count") == grown("postroom_write_wait_seconds_count") > 3
+    assert after["postroom_smtp_sessions"] == 0
+    assert after["postroom_certificate_expiry_timestamp_seconds"] > 1_700_000_000
+    assert after['postroom_pool_threads{pool="files"}'] == 8
+
+
+async def test_every_metric_that_is_documented_is_there_and_no_other_is(server: Server) -> None:
+    text = (await server.api.get("/metrics")).text
+    shown = set(re.findall(r"^# TYPE (postroom_\w+) (?:counter|gauge|histogram)$", text, re.MULTILINE))
+    shown = {name for name in shown if not name.endswith("_created")}
+    table = DOCUMENT.read_text().partition("## Metrics")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    documented = {name for row in rows for name in re.findall(r"`(postroom_\w+)`", row)}
+    assert documented == shown
+
+
+def test_a_spread_counts_values_up_to_and_with_a_bound() -> None:
+    spread = Spread("s", (1, 2), "")
+    for value in (0.5, 1, 1.5, 2, 3):
+        spread.note(value)
+    assert spread.read() == ([2, 2, 1], 8.0)
+
+
+def test_a_log_in_json_has_one_object_a_line_whatever_is_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    log.use("json")
+    try:
+        log.get().info("mail\nreceived", size=3, peer='a"b', path=Path("/x"), code=None)
+    finally:
+        log.use("logfmt")
+    log.get().info("plain", size=3)
+    first, second = capsys.readouterr().err.splitlines()
+    told = json.loads(first)
+    del told["at"]
+    assert told == {
+        "level": "info",
+        "event": "mail\nreceived",
+        "size": 3,
+        "peer": 'a"b',
+        "path": "/x",
+        "code": None,
+    }
+    assert second.endswith("level=info event=plain size=3")
+
+
+def test_a_tally_is_exact_with_several_threads() -> None:
+    tally = meters.Tally("t", "l", "")
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: tally.add("a"), range(2000)))
+    assert tally.counts() == {"a": 2000}

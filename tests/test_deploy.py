@@ -1,0 +1,173 @@
+"""The files of `deploy/`: as far as a machine can tell, each of them works with this very version."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from postroom import config
+from tests import programs
+from tests.conftest import Server, running_server, settings
+from tests.doubles import FakeClock
+
+ROOT = Path(__file__).parent.parent
+DEPLOY = ROOT / "deploy"
+SETTINGS = {setting.name for setting in config.SETTINGS}
+STREAMS_SECONDS, ANSWERS_SECONDS = 10, 8
+METRIC = re.compile(r"\b(postroom_\w+|process_\w+)\b")
+BOUND = re.compile(r"_(bucket|sum|count)$")
+
+
+def read_yaml(name: str) -> list[Any]:
+    return list(yaml.safe_load_all((DEPLOY / name).read_text()))
+
+
+def substituted(value: str) -> str:
+    """As compose does where nothing is set."""
+    found = re.sub(r"\$\{(\w+):[-?]([^}]*)\}", lambda match: match[2], value)
+    return found.replace("set it", "secret")
+
+
+def load_settings(environment: dict[str, Any]) -> config.Config:
+    """A name that is no setting, or a value that stops the start, is a fault of the file."""
+    given = {name: substituted(str(value)) for name, value in environment.items()}
+    named = {name for name in given if name.startswith("POSTROOM_")}
+    assert named <= SETTINGS, named - SETTINGS
+    return config.load(given)
+
+
+def test_the_image_is_small_private_and_watched() -> None:
+    text = (DEPLOY / "Dockerfile").read_text()
+    final = text.rpartition("\nFROM ")[2]
+    assert re.search(r"^USER 10001:10001$", final, re.MULTILINE)
+    assert "HEALTHCHECK" in final
+    assert "/health" in final
+    assert '"serve"' in final
+    assert "-slim" in final.splitlines()[0]
+    assert "--require-hashes" in text
+    assert re.search(r"pip install --no-deps --no-build-isolation \. \./src/postroom_client ", text)
+    for sources in re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.MULTILINE):
+        assert all((ROOT / source).exists() for source in sources.split())
+    environment = dict(re.findall(r"(POSTROOM_\w+)=(\S+)", final))
+    assert str(load_settings(environment).data_dir) == "/data"
+    assert (
+        "hatchling" in (ROOT / "requirements" / "server.txt").read_text()
+    )  # it is built without the network
+
+
+def test_compose_starts_nodes_that_cannot_write_their_root() -> None:
+    (one,), (cluster,) = read_yaml("compose.yaml"), read_yaml("compose.cluster.yaml")
+    nodes = [one["services"]["postroom"], *(cluster["services"][name] for name in ("one", "two", "three"))]
+    for node in nodes:
+        load_settings(node["environment"])
+        assert node["read_only"] is True
+        assert node["cap_drop"] == ["ALL"]
+        assert "/tmp" in node["tmpfs"]
+        assert (DEPLOY / node["build"]["context"] / node["build"]["dockerfile"]).exists()
+    found = load_settings(nodes[1]["environment"])
+    assert found.database_url.startswith("postgresql://")
+    assert found.blob_url.startswith("s3://")
+    proxy = cluster["services"]["haproxy"]
+    assert str(found.trusted_proxies[0].network_address) == proxy["networks"]["inside"]["ipv4_address"]
+    assert (DEPLOY / proxy["volumes"][0].partition(":")[0]).exists()
+    grace = int(nodes[1]["stop_grace_period"].removesuffix("s"))
+    assert grace > found.drain_seconds + STREAMS_SECONDS + ANSWERS_SECONDS
+    for service in cluster["services"].values():
+        assert set(service.get("depends_on", ())) <= set(cluster["services"])
+
+
+def test_kubernetes_drains_probes_and_keeps_nodes() -> None:
+    found = {(each["kind"], each["metadata"]["name"]): each for each in read_yaml("kubernetes.yaml")}
+    deployment = found["Deployment", "postroom"]["spec"]
+    pod = deployment["template"]["spec"]
+    (container,) = pod["containers"]
+    node = load_settings(found["ConfigMap", "postroom"]["data"])
+    assert pod["terminationGracePeriodSeconds"] > node.drain_seconds + STREAMS_SECONDS + ANSWERS_SECONDS
+    probe = container["readinessProbe"]
+    assert node.drain_seconds > probe["periodSeconds"] * probe["failureThreshold"]
+    paths = {
+        name: container[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "liveness", "readiness")
+    }
+    assert paths == {"startup": "/health", "liveness": "/health", "readiness": "/ready"}
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    labels = deployment["template"]["metadata"]["labels"]
+    budget = found["PodDisruptionBudget", "postroom"]["spec"]
+    assert budget["minAvailable"] < deployment["replicas"]
+    ports = {port["name"] for port in container["ports"]}
+    for service in (found["Service", "postroom"], found["Service", "postroom-smtp"]):
+        assert service["spec"]["selector"] == labels == budget["selector"]["matchLabels"]
+        assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
+    assert found["Service", "postroom-smtp"]["spec"]["externalTrafficPolicy"] == "Local"
+
+
+@pytest.mark.needs("haproxy")
+def test_haproxy_takes_its_file() -> None:
+    path = DEPLOY / "haproxy.cfg"
+    done = subprocess.run(
+        [programs.path_of("haproxy"), "-c", "-f", str(path)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.needs("systemd-analyze")
+def test_systemd_takes_the_unit_and_finds_it_closed(tmp_path: Path) -> None:
+    """The program stands somewhere else here; all other lines are as they are installed."""
+    unit = tmp_path / "postroom.service"
+    text = (DEPLOY / "postroom.service").read_text()
+    unit.write_text(text.replace("/opt/postroom/.venv/bin/postroom", programs.path_of("true")))
+    analyze = programs.path_of("systemd-analyze")
+    done = subprocess.run([analyze, "verify", str(unit)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    exposed = [analyze, "security", "--offline=true", "--threshold=25", "--no-pager", str(unit)]
+    done = subprocess.run(exposed, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def expressions() -> list[str]:
+    dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
+    rules = read_yaml("alerts.yaml")[0]["groups"][0]["rules"]
+    shown = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
+    return [*shown, *(rule["expr"] for rule in rules)]
+
+
+async def test_every_metric_of_dashboard_and_alerts_is_there(tmp_path: Path, clock: FakeClock) -> None:
+    asked = {name for expression in expressions() for name in METRIC.findall(expression)}
+    async with running_server(settings(tmp_path), clock) as server:
+        shown = await types_of(server)
+    assert len(asked) > 20
+    for name in asked:
+        base = BOUND.sub("", name)
+        is_histogram = base != name and shown.get(base) == "histogram"
+        assert name in shown or is_histogram, name
+
+
+async def types_of(server: Server) -> dict[str, str]:
+    text = (await server.api.get("/metrics")).text
+    return dict(re.findall(r"^# TYPE (\w+) (\w+)$", text, re.MULTILINE))
+
+
+def test_panels_do_not_lie_on_each_other_and_rules_have_names_of_their_own() -> None:
+    panels = json.loads((DEPLOY / "grafana-dashboard.json").read_text())["panels"]
+    cells = [
+        (x, y)
+        for place in (panel["gridPos"] for panel in panels)
+        for x in range(place["x"], place["x"] + place["w"])
+        for y in range(place["y"], place["y"] + place["h"])
+    ]
+    assert len(cells) == len(set(cells))
+    rules = read_yaml("alerts.yaml")[0]["groups"][0]["rules"]
+    assert len({rule["alert"] for rule in rules}) == len(rules)
+    for expression in expressions():
+        assert expression.count("(") == expression.count(")"), expression
+
+
+@pytest.mark.needs("promtool")
+def test_prometheus_takes_the_rules() -> None:
+    command = [programs.path_of("promtool"), "check", "rules", str(DEPLOY / "alerts.yaml")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
