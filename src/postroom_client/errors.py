@@ -111,6 +111,18 @@ class DomainTaken(PostroomError):
     code, status = "domain_taken", 409
 
 
+class NameTaken(PostroomError):
+    code, status = "name_taken", 409
+
+
+class FirstAccountStays(PostroomError):
+    code, status = "first_account", 409
+
+
+class QuotaExceeded(PostroomError):
+    code, status = "quota_exceeded", 507
+
+
 class ClientIdTaken(PostroomError):
     code, status = "client_id_taken", 409
 
