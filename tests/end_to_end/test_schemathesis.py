@@ -6,8 +6,9 @@ from pathlib import Path
 
 from postroom.assembly import serving
 from postroom.clock import SECOND
-from tests.conftest import settings, signing_key
+from tests.conftest import settings
 from tests.doubles import RushingClock
+from tests.mail.keys import signing_key
 
 SEED = 20_261_114
 EXAMPLES = 10
