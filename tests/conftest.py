@@ -37,6 +37,7 @@ from tests.postgres_engine import OF_TESTS, running_postgres
 
 POSTGRES_URL = "POSTROOM_TEST_POSTGRES_URL"
 ENGINES = ("sqlite", "postgres")
+LONGEST = ("tests/end_to_end/", "tests/browser/", "tests/test_docs")  # first: none is left alone at the end
 
 _engine = contextlib.ExitStack()
 _databases = Databases()
@@ -76,6 +77,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.stash[LEFT_OUT] = programs.leave_out(config, items)
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores, for the moments in which a test waits."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else 3
 
 
 @pytest.hookimpl(optionalhook=True)
