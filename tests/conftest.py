@@ -30,7 +30,7 @@ from postroom.storage.postgres import PostgresDatabase
 from postroom.storage.sqlite import SqliteDatabase, SqliteSession
 from tests import memory_folder, programs
 from tests.doubles import START, FakeClock
-from tests.mail.keys import signing_key
+from tests.mail.keys import signing_key as signing_key
 from tests.own_home import Homes, UserFiles
 from tests.postgres_databases import Databases, make_migrated_database, new_database
 from tests.postgres_engine import OF_TESTS, running_postgres
