@@ -121,7 +121,7 @@ class CountingEar:
     def hear(self) -> None:
         self.heard += 1
 
-    async def wait(self, seconds: float) -> None:
+    async def wait(self, timeout: float) -> bool:
         raise AssertionError("nobody waits here")
 
     def close(self) -> None:
@@ -135,7 +135,7 @@ async def test_a_quarter_of_the_room_is_told_at_once_and_less_only_after_a_momen
     ear = CountingEar()
     slots: Slots[int] = Slots(8, ear)
     ends = [asyncio.Event() for _ in range(8)]
-    told = []
+    told: list[int] = []
     for number, end in enumerate(ends):
         slots.fill(number, wait_for(end))
     for end in ends[:3]:
