@@ -35,7 +35,7 @@ def test_no_page_breaks_a_rule(running: House, open_page: Open, shown: dict[str,
 
 def in_both_schemes(name: str, page: Page) -> dict[tuple[str, str], list[str]]:
     page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text())
-    found = {}
+    found: dict[tuple[str, str], list[str]] = {}
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
         found[name, scheme] = broken_rules(page)
