@@ -130,7 +130,8 @@ def postgres_url() -> Iterator[str]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Once on each engine; what has no SQL of its own under test is marked, and runs on SQLite alone."""
-    if "database_url" in metafunc.fixturenames:
+    chosen = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "database_url" in metafunc.fixturenames and "database_url" not in chosen:
         is_marked = metafunc.definition.get_closest_marker("sqlite_alone") is not None
         metafunc.parametrize("database_url", ENGINES[:1] if is_marked else ENGINES, indirect=True)
 
