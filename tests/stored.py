@@ -22,7 +22,7 @@ SERVICE = "postroom.localhost"
 
 def make_inbox(tx: Tx, name: str = "hello", account_id: str | None = None, now: int = START) -> Inbox:
     """Of a new account, unless one is given."""
-    owner = account_id or accounts.add(tx, f"owner of {name}", "developer", now).id
+    owner = account_id or accounts.add(tx, f"owner {ids.new(ids.ACCOUNT, now)}", "developer", now).id
     return inboxes.add(tx, owner, name, None, None, SERVICE, now)
 
 

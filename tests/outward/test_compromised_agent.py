@@ -52,6 +52,44 @@ class Agent:
         self.learn(answer)
         return answer.status_code
 
+    async def list_tools(self) -> list[dict[str, Any]]:
+        tools: list[dict[str, Any]] = (await self.ask("tools/list", {}))["result"]["tools"]
+        return tools
+
+    async def use(self, tool: dict[str, Any]) -> bool:
+        """Gives whether it was done."""
+        wanted = tool["inputSchema"].get("properties", {})
+        needed = tool["inputSchema"].get("required", [])
+        arguments = {
+            name: self.argument(name, about)
+            for name, about in wanted.items()
+            if name in needed or self.chance.random() < 0.4
+        }
+        answer = await self.ask("tools/call", {"name": tool["name"], "arguments": arguments})
+        return not answer.get("result", {}).get("isError", True)
+
+    async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        headers = {"Accept": "application/json, text/event-stream"}
+        answer = await self.api.post("/mcp", json=request, headers=headers)
+        assert answer.status_code < 500, answer.text
+        told: dict[str, Any] = answer.json()
+        return told
+
+    def argument(self, name: str, about: dict[str, Any]) -> Any:
+        if name in self.known:
+            return self.chance.choice([*self.known[name], "msg_" + "0" * 32])
+        kinds = {about.get("type"), *(each.get("type") for each in about.get("anyOf", []))}
+        if name in ("to", "cc", "bcc"):
+            return self.chance.choice([[ALLOWED], [FORBIDDEN], [ALLOWED, FORBIDDEN]])
+        if "boolean" in kinds:
+            return self.chance.random() < 0.5
+        if kinds & {"integer", "number"}:
+            return 1
+        if name == "send_at":
+            return LATER["sendAt"]
+        return "see https://evil.example" if "string" in kinds else None
+
     def fill(self, segment: str) -> str:
         if not segment.startswith("{"):
             return segment
@@ -140,12 +178,22 @@ async def test_a_compromised_agent_gets_nothing_out(sender: Server, peer: SmtpPe
     ]
     async with sender.client(token) as api:
         agent = Agent(api, known, seed=7)
-        statuses = []
+        tools = [tool for tool in await agent.list_tools() if "wait" not in tool["name"]]
+        statuses, used = [], set()
         for number in range(CALLS):
             if number % 100 == 99:
                 turn(sender, HOUR)  # limits begin anew, and what was scheduled comes due
-            statuses.append(await agent.call(agent.chance.choice(routes)))
+            if number % 8 == 7:
+                tool = tools[number // 8 % len(tools)]
+                used |= {tool["name"]} if await agent.use(tool) else set()
+            else:
+                statuses.append(await agent.call(agent.chance.choice(routes)))
+        turn(sender, 24 * HOUR)
+        mail = {"inbox_id": inbox_id, "to": [ALLOWED], "subject": "Hello", "body": "Hi"}
+        told = await agent.ask("tools/call", {"name": "send_email", "arguments": mail})
+        assert "held" in told["result"]["content"][0]["text"], told
     assert 500 not in statuses
+    assert {"create_draft", "list_drafts", "get_message_status"} <= used
     assert {200, 403, 404} <= set(statuses)
     turn(sender, 2 * HOUR)
     await asyncio.sleep(0)

@@ -6,6 +6,8 @@ gives the bells to ring after the commit.
 
 from dataclasses import replace
 
+from msgspec import Struct
+
 from postroom.accounts import audit, pauses, policy
 from postroom.accounts.actors import SYSTEM, THE_SERVER, Actor
 from postroom.accounts.keys import Caller
@@ -26,79 +28,59 @@ LOOKED_AT_ONCE = 50
 PAUSED_AT_ONCE = 1000
 
 
+class Ruling(Struct, frozen=True):
+    """Who decides, when, what he says of it, and from which address of the network."""
+
+    actor: Actor
+    base_url: str
+    now: int
+    note: str | None = None
+    address: str = ""
+
+    def followed_by_the_server(self) -> "Ruling":
+        """For what comes of it by itself."""
+        return Ruling(THE_SERVER, self.base_url, self.now)
+
+
 def approve(
-    tx: Tx,
-    reach: Reach,
-    caller: Caller,
-    message_id: str,
-    content_hash: str,
-    note: str | None,
-    base_url: str,
-    now: int,
-    address: str = "",
+    tx: Tx, reach: Reach, caller: Caller, message_id: str, content_hash: str, ruling: Ruling
 ) -> list[str]:
     message, hold = lock(tx, messages.get(tx, reach, message_id))
     require_other(caller, hold)
-    return approve_as(tx, message, hold, caller.actor, content_hash, note, base_url, now, address)
+    return approve_as(tx, message, hold, content_hash, ruling)
 
 
-def approve_as(
-    tx: Tx,
-    message: Message,
-    hold: Hold | None,
-    actor: Actor,
-    content_hash: str,
-    note: str | None,
-    base_url: str,
-    now: int,
-    address: str = "",
-) -> list[str]:
+def approve_as(tx: Tx, message: Message, hold: Hold | None, content_hash: str, ruling: Ruling) -> list[str]:
     states.require(Move.APPROVE, states.state_of(message.status, hold))
     assert hold is not None
     if not hold.needs_approval:
         raise NotHeld("This message waits for the end of a pause only: nobody has to approve it.")
-    if hold.expires_at is not None and hold.expires_at <= now:
+    if hold.expires_at is not None and hold.expires_at <= ruling.now:
         raise NotHeld("This message has expired: it was not approved in time.")
     if hold.content_hash != content_hash:
         raise ContentChanged("The contentHash is not that of this message. Look at it again.")
-    approved = replace(hold, state=holds.APPROVED, decided_at=now, actor=actor, note=note, expires_at=None)
-    write_down(tx, "message.approved", hold, approved, actor, address, now)
-    bells = tell(tx, kinds.MESSAGE_APPROVED, message, approved, actor, base_url, now)
-    return bells + go_on(tx, message, approved, base_url, now)
+    approved = replace(_decided(hold, holds.APPROVED, ruling), expires_at=None)
+    write_down(tx, "message.approved", hold, approved, ruling)
+    bells = tell(tx, kinds.MESSAGE_APPROVED, message, approved, ruling)
+    return bells + go_on(tx, message, approved, ruling)
 
 
-def reject(
-    tx: Tx,
-    reach: Reach,
-    caller: Caller,
-    message_id: str,
-    note: str | None,
-    base_url: str,
-    now: int,
-    address: str = "",
-) -> list[str]:
+def _decided(hold: Hold, state: str, ruling: Ruling) -> Hold:
+    return replace(hold, state=state, decided_at=ruling.now, actor=ruling.actor, note=ruling.note)
+
+
+def reject(tx: Tx, reach: Reach, caller: Caller, message_id: str, ruling: Ruling) -> list[str]:
     message, hold = lock(tx, messages.get(tx, reach, message_id))
     require_other(caller, hold)
-    return reject_as(tx, message, hold, caller.actor, note, base_url, now, address)
+    return reject_as(tx, message, hold, ruling)
 
 
-def reject_as(
-    tx: Tx,
-    message: Message,
-    hold: Hold | None,
-    actor: Actor,
-    note: str | None,
-    base_url: str,
-    now: int,
-    address: str = "",
-) -> list[str]:
+def reject_as(tx: Tx, message: Message, hold: Hold | None, ruling: Ruling) -> list[str]:
     states.require(Move.REJECT, states.state_of(message.status, hold))
     assert hold is not None
     if not hold.needs_approval:
         raise NotHeld("This message waits for the end of a pause only. Cancel it instead.")
-    return _end(
-        tx, message, hold, holds.REJECTED, kinds.MESSAGE_REJECTED, actor, note, base_url, now, address
-    )
+    return _end(tx, message, hold, holds.REJECTED, kinds.MESSAGE_REJECTED, ruling)
 
 
 def require_other(caller: Caller, hold: Hold | None) -> None:
@@ -109,24 +91,11 @@ def require_other(caller: Caller, hold: Hold | None) -> None:
         raise Forbidden("The key that sent a message, and keys made with it, cannot decide about it.")
 
 
-def cancel(
-    tx: Tx, reach: Reach, caller: Caller, message_id: str, base_url: str, now: int, address: str = ""
-) -> list[str]:
+def cancel(tx: Tx, reach: Reach, message_id: str, ruling: Ruling) -> list[str]:
     message, hold = lock(tx, messages.get(tx, reach, message_id))
     states.require(Move.CANCEL, states.state_of(message.status, hold))
-    known = hold or _never_held(tx, message, now)
-    return _end(
-        tx,
-        message,
-        known,
-        holds.CANCELLED,
-        kinds.MESSAGE_CANCELLED,
-        caller.actor,
-        None,
-        base_url,
-        now,
-        address,
-    )
+    known = hold or _never_held(tx, message, ruling.now)
+    return _end(tx, message, known, holds.CANCELLED, kinds.MESSAGE_CANCELLED, ruling)
 
 
 def _never_held(tx: Tx, message: Message, now: int) -> Hold:
@@ -156,50 +125,29 @@ def _never_held(tx: Tx, message: Message, now: int) -> Hold:
     )
 
 
-def _end(
-    tx: Tx,
-    message: Message,
-    hold: Hold,
-    state: str,
-    kind: str,
-    actor: Actor,
-    note: str | None,
-    base_url: str,
-    now: int,
-    address: str = "",
-) -> list[str]:
+def _end(tx: Tx, message: Message, hold: Hold, state: str, kind: str, ruling: Ruling) -> list[str]:
     """Nothing more of it leaves, for good."""
-    deliveries.cancel(tx, message.id, now)
+    deliveries.cancel(tx, message.id, ruling.now)
     deliveries.settle(tx, message.id)
-    ended = replace(
-        hold,
-        state=state,
-        decided_at=now,
-        actor=actor,
-        note=note,
-        due_at=None,
-        is_paused=False,
-        expires_at=None,
-    )
+    ended = replace(_decided(hold, state, ruling), due_at=None, is_paused=False, expires_at=None)
     holds.put(tx, ended)
-    if actor.type != SYSTEM:
-        write_down(tx, kind, hold, ended, actor, address, now)
-    return tell(tx, kind, message, ended, actor, base_url, now)
+    if ruling.actor.type != SYSTEM:
+        write_down(tx, kind, hold, ended, ruling)
+    return tell(tx, kind, message, ended, ruling)
 
 
-def write_down(tx: Tx, action: str, before: Hold, after: Hold, actor: Actor, address: str, now: int) -> None:
-    """Into the audit log; `address` is that of the network from which it was decided."""
-    shown = (holds.show(before), holds.show(after))
+def write_down(tx: Tx, action: str, before: Hold, after: Hold, ruling: Ruling) -> None:
+    """Into the audit log."""
     audit.record(
         tx,
-        actor,
+        ruling.actor,
         action,
         after.message_id,
         within(after),
-        now,
-        address=address,
-        before=shown[0],
-        after=shown[1],
+        ruling.now,
+        address=ruling.address,
+        before=holds.show(before),
+        after=holds.show(after),
     )
 
 
@@ -218,29 +166,29 @@ def retry(tx: Tx, reach: Reach, message_id: str, now: int) -> list[str]:
     return addresses
 
 
-def reschedule(
-    tx: Tx, reach: Reach, caller: Caller, message_id: str, send_at: int, base_url: str, now: int
-) -> list[str]:
+def reschedule(tx: Tx, reach: Reach, message_id: str, send_at: int, ruling: Ruling) -> list[str]:
     message, hold = lock(tx, messages.get(tx, reach, message_id))
     states.require(Move.RESCHEDULE, states.state_of(message.status, hold))
     assert hold is not None
     moved = holds.put(tx, replace(hold, send_at=send_at, due_at=send_at))
-    return tell(tx, kinds.MESSAGE_SCHEDULED, message, moved, caller.actor, base_url, now)
+    return tell(tx, kinds.MESSAGE_SCHEDULED, message, moved, ruling)
 
 
-def go_on(tx: Tx, message: Message, hold: Hold, base_url: str, now: int) -> list[str]:
+def go_on(tx: Tx, message: Message, hold: Hold, ruling: Ruling) -> list[str]:
     """What nothing holds any more but time or a pause: it waits for these, or is let go."""
+    by_itself = ruling.followed_by_the_server()
     if pauses.is_inbox_paused(tx, message.inbox_id):
         paused = replace(hold, state=holds.HELD, reasons=(holds.PAUSED,), is_paused=True, due_at=None)
-        return tell(tx, kinds.MESSAGE_HELD, message, holds.put(tx, paused), THE_SERVER, base_url, now)
-    if hold.send_at is not None and hold.send_at > now:
+        return tell(tx, kinds.MESSAGE_HELD, message, holds.put(tx, paused), by_itself)
+    if hold.send_at is not None and hold.send_at > ruling.now:
         waits = replace(hold, state=holds.SCHEDULED, is_paused=False, due_at=hold.send_at)
-        return tell(tx, kinds.MESSAGE_SCHEDULED, message, holds.put(tx, waits), THE_SERVER, base_url, now)
-    return let_go(tx, message, hold, base_url, now)
+        return tell(tx, kinds.MESSAGE_SCHEDULED, message, holds.put(tx, waits), by_itself)
+    return let_go(tx, message, hold, by_itself)
 
 
-def let_go(tx: Tx, message: Message, hold: Hold, base_url: str, now: int) -> list[str]:
+def let_go(tx: Tx, message: Message, hold: Hold, ruling: Ruling) -> list[str]:
     """Into the queue, but not to whom it may no longer go."""
+    now = ruling.now
     state = holds.SCHEDULED if hold.send_at is not None else hold.state
     holds.put(tx, replace(hold, state=state, let_go_at=now, due_at=None, is_paused=False))
     deliveries.let_go(tx, message.id, now)
@@ -248,7 +196,7 @@ def let_go(tx: Tx, message: Message, hold: Hold, base_url: str, now: int) -> lis
     for delivery in deliveries.list_of_message(tx, message.id):
         reason = why_not(tx, hold, delivery.target)
         if reason and deliveries.finish(tx, delivery, deliveries.FAILED, None, reason, now):
-            bells += tell_failure(tx, message, hold, Fate(delivery.target, reason), base_url, now)
+            bells += tell_failure(tx, message, hold, Fate(delivery.target, reason), ruling)
     deliveries.settle(tx, message.id)
     return bells
 
@@ -268,27 +216,26 @@ def within(hold: Hold) -> Reach:
 
 def look_at(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]:
     """A hold that has come due: it expires, its moment is there, or its pause has ended."""
+    by_itself = Ruling(THE_SERVER, base_url, now)
     message = messages.find(tx, message_id)
     if message is None:
         tx.run("delete from holds where message_id = :id", id=message_id)
         return []
-    if not messages.is_free(tx, message_id):
-        return []  # another node looks at it
     message, hold = lock(tx, message)
     if hold is None or hold.due_at is None or hold.due_at > now:
         return []
     state = states.state_of(message.status, hold)
     if state == State.SCHEDULED:
-        return go_on(tx, message, hold, base_url, now)
+        return go_on(tx, message, hold, by_itself)
     if state != State.HELD:
         holds.put(tx, replace(hold, due_at=None))
         return []
     if hold.expires_at is not None and hold.expires_at <= now:
-        return _end(tx, message, hold, holds.EXPIRED, kinds.MESSAGE_EXPIRED, THE_SERVER, None, base_url, now)
-    return end_of_pause(tx, message, hold, base_url, now)
+        return _end(tx, message, hold, holds.EXPIRED, kinds.MESSAGE_EXPIRED, by_itself)
+    return end_of_pause(tx, message, hold, by_itself)
 
 
-def end_of_pause(tx: Tx, message: Message, hold: Hold, base_url: str, now: int) -> list[str]:
+def end_of_pause(tx: Tx, message: Message, hold: Hold, by_itself: Ruling) -> list[str]:
     if pauses.is_inbox_paused(tx, message.inbox_id):
         holds.put(tx, replace(hold, due_at=hold.expires_at))
         return []
@@ -297,8 +244,8 @@ def end_of_pause(tx: Tx, message: Message, hold: Hold, base_url: str, now: int) 
         holds.put(tx, replace(hold, reasons=rest, is_paused=False, due_at=hold.expires_at))
         return []
     released = replace(hold, state=holds.RELEASED, is_paused=False)
-    bells = tell(tx, kinds.MESSAGE_RELEASED, message, released, THE_SERVER, base_url, now)
-    return bells + go_on(tx, message, released, base_url, now)
+    bells = tell(tx, kinds.MESSAGE_RELEASED, message, released, by_itself)
+    return bells + go_on(tx, message, released, by_itself)
 
 
 def pause_message(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]:
@@ -314,23 +261,21 @@ def pause_message(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]
     deliveries.hold_back(tx, message.id)
     known = hold or _never_held(tx, message, now)
     reasons = known.reasons if known.state == holds.HELD else ()
-    paused = holds.put(
-        tx,
-        replace(
-            known, state=holds.HELD, reasons=(*reasons, holds.PAUSED), is_paused=True, due_at=known.expires_at
-        ),
+    paused = replace(
+        known, state=holds.HELD, reasons=(*reasons, holds.PAUSED), is_paused=True, due_at=known.expires_at
     )
-    return tell(tx, kinds.MESSAGE_HELD, message, paused, THE_SERVER, base_url, now)
+    by_itself = Ruling(THE_SERVER, base_url, now)
+    return tell(tx, kinds.MESSAGE_HELD, message, holds.put(tx, paused), by_itself)
 
 
-def begin_pause(tx: Tx, reach: Reach, actor: Actor, base_url: str, now: int) -> list[str]:
+def begin_pause(tx: Tx, reach: Reach, ruling: Ruling) -> list[str]:
     """Nothing more leaves from this moment. What waits is marked at once, a great crowd as it comes due."""
-    pauses.add(tx, reach.account_id, pauses.scope_of(reach), actor, now)
+    pauses.add(tx, reach.account_id, pauses.scope_of(reach), ruling.actor, ruling.now)
     waiting = deliveries.list_waiting(tx, reach, PAUSED_AT_ONCE)
     return [
         bell
         for message_id in [*waiting, *holds.list_scheduled(tx, reach, PAUSED_AT_ONCE)]
-        for bell in pause_message(tx, message_id, base_url, now)
+        for bell in pause_message(tx, message_id, ruling.base_url, ruling.now)
     ]
 
 
@@ -348,12 +293,14 @@ def lock(tx: Tx, message: Message) -> tuple[Message, Hold | None]:
     return current, holds.find(tx, message.id)
 
 
-def tell(tx: Tx, kind: str, message: Message, hold: Hold, actor: Actor, base_url: str, now: int) -> list[str]:
-    return announce(tx, _news(tx, kind, message, hold, now, actor=actor), base_url)
+def tell(tx: Tx, kind: str, message: Message, hold: Hold, ruling: Ruling) -> list[str]:
+    return announce(tx, _news(tx, kind, message, hold, ruling.now, actor=ruling.actor), ruling.base_url)
 
 
-def tell_failure(tx: Tx, message: Message, hold: Hold, fate: Fate, base_url: str, now: int) -> list[str]:
-    return announce(tx, _news(tx, kinds.MESSAGE_FAILED, message, hold, now, fate=fate), base_url)
+def tell_failure(tx: Tx, message: Message, hold: Hold, fate: Fate, ruling: Ruling) -> list[str]:
+    return announce(
+        tx, _news(tx, kinds.MESSAGE_FAILED, message, hold, ruling.now, fate=fate), ruling.base_url
+    )
 
 
 def _news(

@@ -31,6 +31,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
 from postroom.outward import decide
 from postroom.outward.courier import DeliveryError, OutgoingMail
+from postroom.outward.decide import Ruling
 from postroom.outward.deliver_mail import Outbound, domain_of
 from postroom.outward.signing import Unsigned
 from postroom.queue import deliveries, schedule
@@ -92,24 +93,18 @@ def decide_by_link(
 ) -> list[str]:
     """Gives the bells to ring."""
     review = find_review(tx, token)
-    return _decide(tx, review, word, content_hash, note, base_url, now, address)
+    return _decide(tx, review, word, content_hash, ruling_of(review.reviewer, note, base_url, now, address))
 
 
-def _decide(
-    tx: Tx,
-    review: Review,
-    word: str,
-    content_hash: str,
-    note: str | None,
-    base_url: str,
-    now: int,
-    address: str,
-) -> list[str]:
-    actor = Actor(actors.REVIEWER, review.reviewer, review.reviewer)
+def ruling_of(reviewer: str, note: str | None, base_url: str, now: int, address: str) -> Ruling:
+    return Ruling(Actor(actors.REVIEWER, reviewer, reviewer), base_url, now, note=note, address=address)
+
+
+def _decide(tx: Tx, review: Review, word: str, content_hash: str, ruling: Ruling) -> list[str]:
     message, hold = decide.lock(tx, review.message)
     if word == "approve":
-        return decide.approve_as(tx, message, hold, actor, content_hash, note, base_url, now, address)
-    return decide.reject_as(tx, message, hold, actor, note, base_url, now, address)
+        return decide.approve_as(tx, message, hold, content_hash, ruling)
+    return decide.reject_as(tx, message, hold, ruling)
 
 
 def read_note(text: str) -> str | None:
@@ -308,11 +303,9 @@ def apply_answer(tx: Tx, answer: ReviewAnswer, is_his: bool, base_url: str, now:
     review = _look_up(tx, path)
     if review is None:
         return []
-    note = read_note(said[2])
+    ruling = ruling_of(review.reviewer, read_note(said[2]), base_url, now, answer.peer_ip)
     try:
-        return _decide(
-            tx, review, said[1].lower(), review.hold.content_hash, note, base_url, now, answer.peer_ip
-        )
+        return _decide(tx, review, said[1].lower(), review.hold.content_hash, ruling)
     except ApiError as error:
         log.get().info("a reviewer decided too late", message=answer.message_id, reason=error.message)
         return []

@@ -4,6 +4,7 @@ from msgspec import Raw
 
 from postroom.mailbox import holds, inboxes, message_json, messages
 from postroom.outward import decide
+from postroom.outward.decide import Ruling
 from postroom.web.api.boundaries import narrowed
 from postroom.web.api.messages import get_message
 from postroom.web.call import Call, Tx
@@ -38,8 +39,7 @@ async def approve_message(call: Call, message_id: str, body: Approve) -> shapes.
     """Let a held message go; contentHash says which content was seen"""
     bells = await call.resources.db.write(
         decide.approve,
-        *(call.reach, call.caller, message_id, body.content_hash, body.note),
-        *(call.resources.config.base_url, call.now(), call.address),
+        *(call.reach, call.caller, message_id, body.content_hash, ruling_of(call, body.note)),
     )
     call.resources.db.ring(*bells)
     return await get_message(call, message_id)
@@ -48,20 +48,23 @@ async def approve_message(call: Call, message_id: str, body: Approve) -> shapes.
 async def reject_message(call: Call, message_id: str, body: Reject) -> shapes.RawMessage:
     """Refuse a held message, for good"""
     bells = await call.resources.db.write(
-        decide.reject,
-        *(call.reach, call.caller, message_id, body.note),
-        *(call.resources.config.base_url, call.now(), call.address),
+        decide.reject, call.reach, call.caller, message_id, ruling_of(call, body.note)
     )
     call.resources.db.ring(*bells)
     return await get_message(call, message_id)
 
 
+def ruling_of(call: Call, note: str | None = None) -> Ruling:
+    """Of the caller, now."""
+    return Ruling(
+        call.caller.actor, call.resources.config.base_url, call.now(), note=note, address=call.address
+    )
+
+
 async def change_message(call: Call, message_id: str, body: MessageChange) -> shapes.RawMessage:
     """Give a scheduled message another moment"""
     bells = await call.resources.db.write(
-        decide.reschedule,
-        *(call.reach, call.caller, message_id, body.moment(call.now())),
-        *(call.resources.config.base_url, call.now()),
+        decide.reschedule, call.reach, message_id, body.moment(call.now()), ruling_of(call)
     )
     call.resources.db.ring(*bells)
     return await get_message(call, message_id)

@@ -3,6 +3,7 @@
 from postroom.accounts import pauses
 from postroom.outward import decide
 from postroom.queue import deliveries
+from postroom.web.api.approvals import ruling_of
 from postroom.web.api.boundaries import required
 from postroom.web.call import Call, Tx
 from postroom.web.interface import hold_shapes
@@ -21,11 +22,10 @@ async def get_pause(call: Call, query: Boundary) -> hold_shapes.Paused:
 
 async def put_pause(call: Call, query: Boundary) -> hold_shapes.Paused:
     """Hold every send, new and waiting, until the pause ends"""
-    base_url, now = call.resources.config.base_url, call.now()
 
     def work(tx: Tx) -> tuple[list[str], hold_shapes.Paused]:
         reach = required(tx, call.reach, query.inbox_id, query.pod_id)
-        bells = decide.begin_pause(tx, reach, call.caller.actor, base_url, now)
+        bells = decide.begin_pause(tx, reach, ruling_of(call))
         call.record(tx, "pause.begun", pauses.scope_of(reach), within=reach)
         return bells, hold_shapes.Paused.of(pauses.find(tx, pauses.scope_of(reach)))
 

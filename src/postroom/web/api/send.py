@@ -8,6 +8,7 @@ from postroom.outward import decide
 from postroom.outward.orders import Order, SendAnswer
 from postroom.outward.send import send_mail
 from postroom.queue import deliveries, suppressions
+from postroom.web.api.approvals import ruling_of
 from postroom.web.api.messages import get_message
 from postroom.web.call import Call, Tx
 from postroom.web.interface import shapes
@@ -48,9 +49,6 @@ async def retry_message(call: Call, message_id: str) -> shapes.RawMessage:
 
 async def cancel_message(call: Call, message_id: str) -> shapes.RawMessage:
     """Give up on the recipients that have not accepted yet, for good"""
-    bells = await call.resources.db.write(
-        decide.cancel,
-        *(call.reach, call.caller, message_id, call.resources.config.base_url, call.now(), call.address),
-    )
+    bells = await call.resources.db.write(decide.cancel, call.reach, message_id, ruling_of(call))
     call.resources.db.ring(*bells)
     return await get_message(call, message_id)

@@ -15,6 +15,7 @@ from postroom.errors import BadRequest
 from postroom.mailbox import inboxes, usage
 from postroom.outward import decide
 from postroom.queue import deliveries
+from postroom.web.api.approvals import ruling_of
 from postroom.web.call import Tx
 from postroom.web.dashboard import sheets
 from postroom.web.dashboard.desk import Desk, go
@@ -169,7 +170,7 @@ async def pause(desk: Desk, account_id: str) -> Response:
         require_operator(tx, desk)
         reach = Reach(accounts.get(tx, account_id).id)
         record(tx, desk, "pause.begun", account_id)
-        return decide.begin_pause(tx, reach, call.caller.actor, call.resources.config.base_url, call.now())
+        return decide.begin_pause(tx, reach, ruling_of(call))
 
     call.resources.db.ring(*await call.resources.db.write(work))
     return go(PATH, "Paused. Nothing leaves this account until it is resumed.")

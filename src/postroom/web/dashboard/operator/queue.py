@@ -11,6 +11,7 @@ from postroom.errors import ApiError
 from postroom.outward import decide
 from postroom.queue import deliveries, outlook
 from postroom.queue.outlook import DomainOutlook, Listed, Waiting
+from postroom.web.api.approvals import ruling_of
 from postroom.web.call import Tx
 from postroom.web.dashboard import sheets
 from postroom.web.dashboard.desk import Desk, go
@@ -81,12 +82,7 @@ async def cancel_lane(desk: Desk, body: LaneForm) -> Response:
 
 
 def cancel_one(tx: Tx, desk: Desk, account_id: str, message_id: str) -> list[str]:
-    call = desk.call
-    return decide.cancel(
-        tx,
-        *(Reach(account_id), call.caller, message_id),
-        *(call.resources.config.base_url, call.now(), call.address),
-    )
+    return decide.cancel(tx, Reach(account_id), message_id, ruling_of(desk.call))
 
 
 async def show_deliverability(desk: Desk, query: SpanQuery) -> Response:
