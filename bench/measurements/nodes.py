@@ -19,8 +19,10 @@ from bench.results import Result, at_most
 from bench.seeding import seed
 from bench.smtp_load import SmtpLoad, run_smtp_load
 from postroom.clock import SystemClock
+from postroom.errors import Unavailable
 from postroom.storage.database import Tx
 from postroom.storage.postgres import LIMITS_OF_WRITERS, PostgresDatabase, open_postgres
+from tests.lossy_proxy import lossy_proxy
 from tests.postgres_engine import running_postgres
 
 
@@ -32,6 +34,7 @@ class NodesLoad:
     most_nodes: int = 3
     bells: int = 10_000
     writes: int = 2_000
+    silent_seconds: float = 2.0
 
 
 LOAD = NodesLoad(connections=20, warm_up=300, mails=2_000)
@@ -48,7 +51,7 @@ def measure_at(url: str, folder: Path, load: NodesLoad) -> list[Result]:
     results = _on_sqlite(folder / "sqlite", load)
     for count in range(1, load.most_nodes + 1):
         results += _on_nodes(url, folder, count, load)
-    return results + uvloop.run(_hold_up(url, load))
+    return results + uvloop.run(_hold_up(url, load)) + uvloop.run(_silence(url, folder, load))
 
 
 def _on_sqlite(folder: Path, load: NodesLoad) -> list[Result]:
@@ -158,6 +161,42 @@ async def _timed(db: PostgresDatabase, name: str) -> float:
     began = time.perf_counter()
     await db.write(_count, name)
     return time.perf_counter() - began
+
+
+async def _silence(url: str, folder: Path, load: NodesLoad) -> list[Result]:
+    """A database that swallows every byte, and speaks again."""
+    (folder / "far").mkdir()
+    with lossy_proxy(url, folder / "far") as (proxy, far_url):
+        db = await open_postgres(far_url, SystemClock().now())
+        await _timed(db, "free")
+        proxy.swallow()
+        answered = await _until_told(db)
+        await asyncio.sleep(load.silent_seconds)
+        proxy.carry()
+        began = time.perf_counter()
+        while not await _works(db):
+            await asyncio.sleep(0.01)
+        healed = time.perf_counter() - began
+        await db.close()
+    return [
+        Result("a silent database: until its callers are told", answered, "s", at_most(6)),
+        Result("a silent database: until it is used again", healed, "s", at_most(1)),
+    ]
+
+
+async def _until_told(db: PostgresDatabase) -> float:
+    began = time.perf_counter()
+    if await _works(db):
+        raise RuntimeError("the database was not silent")
+    return time.perf_counter() - began
+
+
+async def _works(db: PostgresDatabase) -> bool:
+    try:
+        await _timed(db, "free")
+    except Unavailable:
+        return False
+    return True
 
 
 async def _ring(nodes: list[PostgresDatabase], load: NodesLoad) -> Result:

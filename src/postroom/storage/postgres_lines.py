@@ -29,10 +29,10 @@ TCP: dict[str, str | int | None] = {
     "tcp_user_timeout": 5000,
     "application_name": "postroom",
 }
-LOOK_SECONDS = 0.25
+LOOK_SECONDS = 0.1
 SUSPICIOUS_SECONDS = 1.0  # so long without an answer: ask by another line whether anybody is there
 PROBE_SECONDS = 1.5
-PROBES_APART_SECONDS = 0.5
+PROBES_APART_SECONDS = 0.2
 # A statement ends by its own limit before this, where the database is there at all.
 HUNG_SECONDS = 5.0
 
