@@ -5,6 +5,7 @@ import smtplib
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from postroom import account_removal, upkeep
@@ -40,6 +41,16 @@ def rcpt(port: int, name: str) -> tuple[int, bytes]:
         smtp.ehlo()
         smtp.mail("alice@example.com")
         return smtp.rcpt(f"{name}@postroom.localhost")
+
+
+async def last_reply(api: httpx2.AsyncClient, message_id: str) -> str:
+    """What the first recipient's server said, once it has said something."""
+    async with asyncio.timeout(120):
+        while True:
+            (recipient,) = (await api.get(f"/v1/messages/{message_id}")).json()["recipients"]
+            if recipient["lastReply"]:
+                return str(recipient["lastReply"])
+            await asyncio.sleep(0.02)
 
 
 def owned_tables(tx: Tx, engine: str) -> list[str]:
@@ -137,6 +148,11 @@ async def test_an_account_without_room_gets_452_and_507_until_it_has_room_again(
         507,
         "quota_exceeded",
     )
+    await second_account(server)
+    async with server.client(TOKEN) as neighbour:
+        other = (await neighbour.post("/v1/inboxes", json={"mailboxName": "other"})).json()["id"]
+        sent = await neighbour.post(f"/v1/inboxes/{other}/send", json=send, headers={"Idempotency-Key": "b"})
+        assert "4.2.2" in await last_reply(neighbour, sent.json()["id"])
     (message,) = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
     assert (await server.api.delete(f"/v1/messages/{message['id']}")).status_code == 204
     assert (await server.resources.db.read(accounts.list_all))[0].stored_bytes == 0

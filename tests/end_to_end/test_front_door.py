@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from postroom.net import doorstep
 from tests import programs
 from tests.conftest import Server, api_client, running_server, settings
 from tests.doubles import FakeClock
@@ -143,6 +144,17 @@ async def test_a_server_stops_while_a_proxy_has_announced_nobody_yet(
             assert await asyncio.wait_for(each.read(), PATIENCE_SECONDS) == b""
     writer.close()
     other_writer.close()
+
+
+async def test_a_proxy_that_says_nothing_is_not_waited_for_for_ever(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doorstep, "PATIENCE_SECONDS", 0.05)
+    for port in (server.smtp_port, server.resources.config.http.port):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        with contextlib.suppress(ConnectionError):
+            assert await asyncio.wait_for(reader.read(), PATIENCE_SECONDS) == b""
+        writer.close()
 
 
 HAPROXY = """

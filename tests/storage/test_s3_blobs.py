@@ -14,15 +14,18 @@ import pytest
 from postroom import one_store, upkeep
 from postroom.__main__ import main
 from postroom.assembly import open_blobs, serving
+from postroom.commands import backups
 from postroom.config import ConfigError
 from postroom.errors import Unavailable
 from postroom.mail.parse import parse_mail
+from postroom.moving import archive
 from postroom.storage import s3_blobs
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import StorageError
 from postroom.storage.s3_blobs import S3Blobs
-from tests.conftest import Server, running_server, settings, signing_key
+from tests.conftest import Server, api_client, running_server, settings, signing_key
 from tests.doubles import FakeClock
+from tests.moving.test_backup import back_up
 from tests.object_store import CREDENTIALS, ObjectStore, free_ports, running_object_store
 
 FILE = secrets.token_bytes(1_500_000)
@@ -210,3 +213,23 @@ def test_move_brings_every_file_into_the_store_and_back(
     with pytest.raises(SystemExit):
         main(["blobs", "move", "--back"])
     assert {name: local.get(name) for name in contents} == contents
+
+
+async def test_a_backup_holds_the_files_of_the_store_and_brings_them_into_another(
+    server: Server, object_store: ObjectStore, tmp_path: Path
+) -> None:
+    inbox_id = await server.new_inbox("hello")
+    await server.deliver(large_mail(), "hello")
+    (message,) = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
+    raw = (await server.api.get(f"/v1/messages/{message['id']}/raw")).content
+    manifest = await back_up(server, tmp_path / "all")
+    assert sum(name.startswith(archive.BLOBS) for name in manifest.hashes) == 1
+    folder, other = tmp_path / "again", object_store.url(secrets.token_hex(4))
+    config = settings(folder, BLOB_URL=other)  # before the folder is there: else it gets a database
+    folder.mkdir()
+    await asyncio.to_thread(backups._restore, config, tmp_path / "all", archive.verify(tmp_path / "all"))
+    async with (
+        serving(config, FakeClock(), None, signing_key) as postroom,
+        api_client(postroom.resources.config.base_url, server.token) as api,
+    ):
+        assert (await api.get(f"/v1/messages/{message['id']}/raw")).content == raw
