@@ -52,5 +52,8 @@ class Writer:
     def word(self) -> str:
         return self._some(1)[0]
 
+    def long_word(self) -> str:
+        return next(word for word in iter(self.word, None) if len(word) > 3)
+
     def phrase(self) -> str:
         return " ".join(self._piece(2))

@@ -218,7 +218,7 @@ async def _ask(db: Database, engine: str, load: SearchLoad, owners: list[Inbox])
 def _kinds(words: Writer) -> Iterator[tuple[str, float | None, Callable[[], str]]]:
     yield "word", 5, words.word
     yield "phrase", 20, lambda: f'"{words.phrase()}"'
-    yield "prefix", 50, lambda: f"{words.word()[:3]}*"
+    yield "prefix of three letters", 50, lambda: f"{words.long_word()[:3]}*"
     yield (
         "operators",
         None,
