@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 VOWELS, CONSONANTS = "aeiou", "bcdfghklmnprstvw"
 WORDS = 40_000
 NAMES = 2_000
+WORDS_OF_BOOK = 250_000  # every mail is a piece of it, so that phrases come again as they do in a language
 
 
 @dataclass(slots=True)
@@ -13,12 +14,13 @@ class Writer:
     random: random.Random
     words: list[str] = field(init=False)
     weights: list[float] = field(init=False)
-    phrases: list[str] = field(default_factory=list)
+    book: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.words = list(dict.fromkeys(self._make() for _ in range(WORDS * 2)))[:WORDS]
         total = 0.0
         self.weights = [total := total + 1 / (rank + 3) for rank in range(len(self.words))]
+        self.book = self._some(WORDS_OF_BOOK)
 
     def _make(self) -> str:
         syllables = self.random.choices((1, 2, 3, 4), (1, 4, 4, 1))[0]
@@ -34,11 +36,11 @@ class Writer:
 
     def text(self) -> str:
         """About 900 characters."""
-        words = self._some(self.random.randint(40, 260))
-        if self.random.random() < 0.01:
-            start = self.random.randrange(len(words) - 2)
-            self.phrases = [*self.phrases[-500:], " ".join(words[start : start + 2])]
-        return " ".join(words)
+        return " ".join(self._piece(self.random.randint(40, 260)))
+
+    def _piece(self, count: int) -> list[str]:
+        start = self.random.randrange(len(self.book) - count)
+        return self.book[start : start + count]
 
     def sender(self) -> str:
         name = self.name()
@@ -50,5 +52,8 @@ class Writer:
     def word(self) -> str:
         return self._some(1)[0]
 
+    def long_word(self) -> str:
+        return next(word for word in iter(self.word, None) if len(word) > 3)
+
     def phrase(self) -> str:
-        return self.random.choice(self.phrases)
+        return " ".join(self._piece(2))

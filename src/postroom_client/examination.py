@@ -141,7 +141,7 @@ def check_search(client: Client, settings: Settings) -> Finding:
     percent, waiting = progress.earlier_percent, progress.waiting
     if percent < 100:
         return Finding(
-            "search", "warn", f"Earlier mail is being indexed: {percent} %", "It goes on by itself."
+            "search", "warn", f"Earlier mail is being indexed: {percent:g} %", "It goes on by itself."
         )
     verdict = judge(waiting, SEARCH_WARN_MESSAGES, float("inf"))
     return Finding("search", verdict, f"{waiting} messages wait for the index")

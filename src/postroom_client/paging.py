@@ -19,7 +19,9 @@ def behind(page: Any, kwargs: dict[str, Any]) -> dict[str, Any] | None:
     if hasattr(page, "next"):
         name = "cursor" if isinstance(page, SearchPage) else "after"
         return {**kwargs, name: page.next} if page.next and page.data else None
-    if len(page.data) < kwargs["limit"]:
+    # The server gives no more than a whole page, and less where large items would make it too large.
+    is_last = len(page.data) < min(kwargs["limit"], PAGE) and not getattr(page, "truncated", False)
+    if is_last or not page.data:
         return None
     return {**kwargs, "offset": kwargs.get("offset", 0) + len(page.data)}
 

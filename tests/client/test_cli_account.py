@@ -151,6 +151,23 @@ def test_doctor_reads_disk_and_queue_from_the_metrics(shell: Shell) -> None:
     assert found["queue"] == ("warn", "The oldest delivery waits 7200 s")
 
 
+@pytest.mark.parametrize(
+    ("progress", "verdict", "detail"),
+    [
+        ({"waiting": 0, "earlierPercent": 37}, "warn", "Earlier mail is being indexed: 37 %"),
+        ({"waiting": 3, "earlierPercent": 100}, "pass", "3 messages wait for the index"),
+        ({"waiting": 10_000, "earlierPercent": 100}, "warn", "10000 messages wait for the index"),
+    ],
+)
+def test_doctor_says_how_far_the_search_index_is(progress: object, verdict: str, detail: str) -> None:
+    with (
+        http_peer(Answer(200, {"search": progress})) as peer,
+        Client("pr_1", peer.url) as client,
+    ):
+        found = examination.check_search(client, Settings("local", peer.url, "pr_1", None))
+    assert (found.verdict, found.detail) == (verdict, detail)
+
+
 def test_doctor_is_not_upset_by_a_server_that_is_none_of_ours(shell: Shell) -> None:
     with http_peer(Answer(200, b"\xff<html>", (("Date", "never"),))) as peer:
         found = findings(peer.url)

@@ -4,6 +4,9 @@ import json
 import time
 from collections.abc import Callable
 
+import pytest
+
+from postroom.mailbox import message_json
 from postroom_client import AsyncClient
 from postroom_client.results import Inbox, SearchResult
 from tests.api.test_search import letter, settled
@@ -38,6 +41,22 @@ async def test_lists_are_gone_through_to_their_end(server: Server) -> None:
         assert len([event async for event in client.iter_events()]) == 3
         assert len([message async for message in client.iter_thread_messages(threads[0].id)]) == 1
         assert [item.id async for item in client.iter_inboxes()] == [inbox.id]
+
+
+async def test_pages_that_are_cut_short_or_asked_for_too_large_are_not_the_last(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with AsyncClient(server.token, server.base_url) as client:
+        inbox = await client.create_inbox("agent")
+        for number in range(3):
+            await server.deliver(letter(f"Report {number}", "numbers"), "agent")
+        monkeypatch.setattr(message_json, "PAGE_BYTES", 1)  # every page ends behind its first message
+        assert len((await client.list_messages(inbox.id)).data) == 1
+        found = [message.subject async for message in client.iter_messages(inbox.id)]
+        assert found == ["Report 2", "Report 1", "Report 0"]
+        for number in range(105):
+            await client.add_suppression(f"someone{number}@example.com")
+        assert len([each async for each in client.iter_suppressions(limit=500)]) == 105
 
 
 async def test_threads_are_labelled_and_usage_is_told(server: Server) -> None:

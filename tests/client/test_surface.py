@@ -51,6 +51,13 @@ def test_a_method_takes_the_same_arguments_in_both(name: str) -> None:
     assert inspect.signature(blocking).parameters.keys() == inspect.signature(awaited).parameters.keys()
 
 
+def test_every_list_has_an_iterator_over_its_pages() -> None:
+    for client in (Client, AsyncClient):
+        lists = {name.removeprefix("list_") for name in dir(client) if name.startswith("list_")}
+        assert lists
+        assert lists <= {name.removeprefix("iter_") for name in dir(client) if name.startswith("iter_")}
+
+
 def test_every_described_call_is_a_method() -> None:
     described = {
         name

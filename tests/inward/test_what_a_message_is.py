@@ -103,6 +103,33 @@ async def test_a_new_sender_who_resembles_a_known_one_is_flagged_and_the_known_o
     assert forged["verdict"] == "suspicious"
 
 
+@pytest.mark.parametrize("is_examined", [True, False])
+async def test_who_borrows_the_name_of_a_correspondent_is_flagged_and_does_not_get_it(
+    server: Server, is_examined: bool
+) -> None:
+    await server.new_inbox("hello")
+    field = (
+        b"DKIM-Signature: v=1; a=rsa-sha256; d=x.example; s=s; h=from; bh=x; b=x\r\n" if is_examined else b""
+    )
+    event_id = None
+    found = []
+    for sender in (
+        "Ruth Applegate <ruth@orchard-books.example>",
+        '"Applegate, RÚTH" <r.a@quickmail.example>',
+        "Ruth Applegate <ruth@orchard-books.example>",
+        "Ruth <another@quickmail.example>",
+        "Ruth Applegate <third@quickmail.example>",
+        "Ruth Applegate <third@quickmail.example>",
+    ):
+        raw = field + letter("Please call me.", **{"from": sender})
+        message, event = await arrived(server, raw, event_id)
+        event_id = event["event_id"]
+        found.append([signal["name"] for signal in message["signals"]])
+    flagged = ["borrowed_name"]
+    # Without an examination, an address is looked at when it is new.
+    assert found == [[], flagged, [], [], flagged, flagged if is_examined else []]
+
+
 async def test_a_message_whose_files_are_not_read_yet_says_so_in_lists(server: Server) -> None:
     inbox_id = await server.new_inbox("hello")
     await server.deliver(letter_with_files(("a.pdf", "application/pdf", files.pdf("Text"))), "hello")

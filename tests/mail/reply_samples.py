@@ -4,6 +4,7 @@
 # "On ... wrote:" and its relatives; the quote below may have marks or none.
 HEADS: dict[str, list[str]] = {
     "English": [
+        "On Mon, Nov 03, 2025 at 10:00 AM, Ann < ann@example.com > wrote:",
         "On Mon, 3 Nov 2025 at 10:00, Ann <ann@example.com> wrote:",
         "On Mon, 3 Nov 2025 at 10:00, Ann\n<ann@example.com>\nwrote:",
         "---- On Mon, 03 Nov 2025 10:00:00 +0100 Ann <ann@example.com> wrote ----",
@@ -160,6 +161,7 @@ OTHER_FIRST_FIELDS = [
     "Дата: 3 ноября 2025\nОт: Ann <ann@example.com>\nКому: Bob\nТема: План",
 ]
 FOOTERS = [
+    "##- Please type your reply above this line -##\n\nYour request (12) has been updated.",
     "_______________________________________________\ndev mailing list\ndev@lists.example\nhttps://lists.example/mailman/listinfo/dev",
     "---------------------------------------------------------------------\nTo unsubscribe, e-mail: dev-unsubscribe@lists.example",
     '--\nTo unsubscribe from this list: send the line "unsubscribe dev" in\nthe body of a message to majordomo@lists.example',

@@ -145,11 +145,18 @@ def change(tx: Tx, inbox: Inbox, written: documents.Document, chance: random.Ran
     return state
 
 
-@pytest.mark.parametrize("few", [search_filters.FEW, 4], ids=["from the threads", "from the words"])
+@pytest.mark.parametrize(
+    ("few", "looked_at_each"),
+    [(4_096, 512), (4_096, 2), (4, 2)],
+    ids=["each of the few", "from one of the few to the next", "all with the words"],
+)
 async def test_random_filters_find_what_a_slow_reading_finds(
-    db: Database, few: int, monkeypatch: pytest.MonkeyPatch
+    db: Database, few: int, looked_at_each: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search_filters, "FEW", few)
+    monkeypatch.setattr(search, "LOOKED_AT_EACH", looked_at_each)
+    monkeypatch.setattr(search, "FIRST_CHUNK", 3)
+    monkeypatch.setattr(search, "LARGEST_CHUNK", 8)
     chance = random.Random(16)
     inbox = await new_inbox(db)
     stored = [await db.write(store, inbox, chance) for _ in range(40)]

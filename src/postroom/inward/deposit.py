@@ -187,9 +187,12 @@ def look_at_senders(tx: Tx, copies: list[Copy]) -> list[Copy]:
 
 
 def with_sender(tx: Tx, copy: Copy, before: Suspicion) -> Copy:
-    known = inboxes.list_trusted(tx, copy.inbox.id, besides=copy.read.mail.from_address)
+    mail = copy.read.mail
+    name = suspicion.name_of(mail.from_addr)
+    known = inboxes.list_trusted(tx, copy.inbox.id, name, besides=mail.from_address)
     dmarc = copy.read.verdicts.dmarc if copy.read.arrival.peer_ip else suspicion.INSIDE
-    found = suspicion.with_sender(before, copy.read.mail, dmarc, known)
+    found = suspicion.with_sender(before, mail, dmarc, known)
+    inboxes.note_name(tx, copy.inbox.id, mail.from_address, name, dmarc == "pass")
     return structs.replace(copy, document=structs.replace(copy.document, **structs.asdict(found)))
 
 

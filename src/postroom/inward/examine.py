@@ -156,7 +156,8 @@ async def find_out(
     verdicts, texts = await asyncio.gather(
         judge(raw, mail, examination, lookup), read_files(extractor, mail, files)
     )
-    known = await resources.db.read(inboxes.list_trusted, inbox_id)
+    name = suspicion.name_of(mail.from_addr)
+    known = await resources.db.read(inboxes.list_trusted, inbox_id, name)
     dmarc = verdicts.dmarc if examination.peer_ip else suspicion.INSIDE
     return Examined(verdicts, texts, await pools.READING.run(look_for_signals, mail, texts, dmarc, known))
 
@@ -231,6 +232,7 @@ def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -
         return admit.decide(tx, inbox, message, document, base_url, now)
     if document.auth is not None and document.auth.dmarc != "fail":
         inboxes.add_correspondents(tx, [(inbox.id, sender_of(document), True)])
+        suspicion.note_name(tx, sender_of(document), document)
     news = News(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, document, found.attachments, now)
     return announce(tx, news, base_url)
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from postroom.mail.parse import ParsedMail
+from postroom.mailbox import inboxes
 from postroom.mailbox.attachments import Attachment
-from postroom.mailbox.documents import Signal, Verdict
+from postroom.mailbox.documents import Document, Signal, Verdict
+from postroom.storage.database import Tx
 
 if TYPE_CHECKING:
     from postroom.mail import signals
@@ -45,6 +47,18 @@ def with_sender(found: Suspicion, mail: ParsedMail, dmarc: str, known: Sequence[
     )
     after = signals.examine_sender(before, subject)
     return found if after is before else _of(after)
+
+
+def name_of(from_addr: str) -> str:
+    """As correspondents' names are compared."""
+    from postroom.mail.signals import senders
+
+    return senders.name_of(from_addr)
+
+
+def note_name(tx: Tx, address: str, document: Document) -> None:
+    is_proven = document.auth is not None and document.auth.dmarc == "pass"
+    inboxes.note_name(tx, document.inbox_id, address, name_of(document.from_addr), is_proven)
 
 
 def of_mail(

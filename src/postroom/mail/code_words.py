@@ -27,10 +27,12 @@ CERTAIN = _words(
     "mfa code | 2-step code | two-step code | otp | otp code | otac | temporary code | temporary passcode",
     "temporary login code | temporary password | access code | account code | recovery code | reset code",
     "password reset code | confirmation pin | email code | identity code | magic code | device code | auth code",
+    "to confirm it's you | to confirm it’s you | to verify it's you | to verify it’s you | code to sign in | code to log in",
     "validation code | login pin | security pin | security passcode | login passcode",
     # Spanish
     "código de verificación | código de seguridad | código de acceso | código de inicio de sesión | clave de un solo uso",
     "código de autenticación | código de un solo uso | contraseña de un solo uso | código de validación | clave dinámica",
+    "código para entrar | código para iniciar sesión | código para acceder | código para ingresar",
     "código temporal | código único | código de autorización | código de recuperación | contraseña temporal | token de acceso",
     # Portuguese
     "código de verificação | código de segurança | código de acesso | código de login | código de autenticação",
@@ -55,6 +57,7 @@ CERTAIN = _words(
     "verifieringskod | säkerhetskod | inloggningskod | engångskod | engångslösenord | verifikationskode | bekräftelsekod",
     "sikkerhedskode | engangskode | loginkode | bekræftelseskode | bekreftelseskode | sikkerhetskode | engangspassord",
     "verifiseringskode | innloggingskode | påloggingskode | vahvistuskoodi | turvakoodi | kertakäyttökoodi | todennuskoodi",
+    "kertakäyttökoodisi | vahvistuskoodisi | turvakoodisi | kirjautumiskoodisi | todennuskoodisi",
     "kertakäyttöinen koodi | kertakäyttöinen salasana | engangskodeord | kirjautumiskoodi",
     # Polish, Czech, Slovak
     "kod weryfikacyjny | kod bezpieczeństwa | kod logowania | kod jednorazowy | jednorazowy kod | hasło jednorazowe",
@@ -63,7 +66,7 @@ CERTAIN = _words(
     "prihlasovací kód | kod do logowania | kod sms",
     # Hungarian, Romanian, Greek
     "ellenőrző kód | ellenőrző kódja | biztonsági kód | biztonsági kódja | egyszer használatos kód | hitelesítő kód",
-    "bejelentkezési kód | megerősítő kód | cod de verificare | codul de verificare | codul dvs. de verificare",
+    "bejelentkezési kód | megerősítő kód | cod de verificare | codul de verificare | codul tău de verificare | codul dvs. de verificare",
     "cod de securitate | codul de securitate | cod de acces | codul de autentificare | parolă unică | codul de acces",
     "κωδικός επαλήθευσης | κωδικός ασφαλείας | κωδικός μίας χρήσης | κωδικός μιας χρήσης | κωδικός σύνδεσης",
     # Russian, Ukrainian
@@ -142,7 +145,7 @@ SIGNING_IN = _words(
     "log in | login | log-in | logging in | sign in | sign-in | signin | signing in | sign up | sign-up | verify | verifi",
     "authentic | confirm your | confirm that | two-factor | 2-step | two-step | one-time | expires | expire in | valid for",
     "do not share | don't share | don’t share | never share | reset your password | your identity | it's you | it’s you",
-    "your device | your phone number | requested | complete your registration | valid until | finish creating | only once",
+    "your device | your phone number | requested | browser window | complete your registration | valid until | finish creating | only once",
     "iniciar sesión | inicia sesión | inicio de sesión | caduca | válido | no compart | acceder | confirmar tu | tu identidad",
     "entrar na | fazer login | iniciar sessão | expira | não compart | sua conta | aceder | seu e-mail",
     "connexion | connecter | expire | ne partagez | ne communiquez | vérifi | valable | identité | s'identifier",

@@ -149,4 +149,7 @@ LIST_LINES = _words(
     "otrzymujesz tę wiadomość, ponieważ subskrybujesz | bu iletiyi | bạn nhận được thư này vì bạn đã đăng ký | anda menerima pesan ini karena",
     "您收到此邮件是因为您订阅了 | 您之所以收到这封邮件 | このメールは google グループのグループ | 이 메일은 google 그룹스",
     "لقد تلقيت هذه الرسالة لأنك مشترك",
+    # of a help desk
+    "##- please type your reply above this line | please type your reply above this line | please reply above this line",
+    "##- bitte geben sie ihre antwort oberhalb dieser zeile ein | ##- veuillez saisir votre réponse au-dessus de cette ligne",
 )

@@ -23,6 +23,7 @@ RESERVED_NAMES = {
 }
 
 KNOWN_LIMIT = 300
+NAMESAKES_LIMIT = 10
 
 _mailbox_name = re.compile(MAILBOX_NAME[1:-1])
 
@@ -257,16 +258,50 @@ def _most_trusted(found: Iterable[tuple[str, str, bool]]) -> dict[tuple[str, str
     return {(inbox_id, address): int(trusted) for inbox_id, address, trusted in sorted(found)}
 
 
-def list_trusted(tx: Tx, inbox_id: str, besides: str = "") -> tuple[str, ...]:
-    """Some of those who wrote to the inbox, without one address: enough to notice who resembles them."""
+def note_name(tx: Tx, inbox_id: str, address: str, name: str, is_proven: bool) -> None:
+    """The first one to bear a name keeps it; whoever bears the same has to be proven to get it too.
+
+    Names are folded. The empty one is of a correspondent whose name belongs to another, or who has none.
+    """
+    taken = not is_proven and find_namesakes(tx, inbox_id, name)
+    tx.run(
+        "update correspondents set name = :name where inbox_id = :inbox_id and address = :address"
+        " and is_trusted = 1 and (name is null or (name = '' and :is_proven = 1))",
+        inbox_id=inbox_id,
+        address=address,
+        name="" if taken else name,
+        is_proven=int(is_proven),
+    )
+
+
+def find_namesakes(tx: Tx, inbox_id: str, name: str) -> list[str]:
+    """Addresses of trusted correspondents with this name, or some of them."""
+    if not name:
+        return []
+    rows = tx.all(
+        "select address from correspondents where inbox_id = :inbox_id and name = :name and is_trusted = 1"
+        " and name <> '' order by address limit :limit",
+        inbox_id=inbox_id,
+        name=name,
+        limit=NAMESAKES_LIMIT,
+    )
+    return [row["address"] for row in rows]
+
+
+def list_trusted(tx: Tx, inbox_id: str, name: str, besides: str = "") -> tuple[str, ...]:
+    """Those who bear the name, and some of the others, without one address: enough to notice who resembles.
+
+    Whoever bears the name stands there with it.
+    """
+    namesakes = [f"{name} <{address}>" for address in find_namesakes(tx, inbox_id, name)]
     rows = tx.all(
         "select address from correspondents where inbox_id = :inbox_id and is_trusted = 1"
         " and address <> :besides order by address limit :limit",
         inbox_id=inbox_id,
         besides=besides,
-        limit=KNOWN_LIMIT,
+        limit=KNOWN_LIMIT - len(namesakes),
     )
-    return tuple(row["address"] for row in rows)
+    return (*namesakes, *(row["address"] for row in rows))
 
 
 def find_correspondents(

@@ -29,6 +29,7 @@ FIRST_CHUNK, LARGEST_CHUNK = 128, 2_048
 REALMS_TOGETHER = 16
 HIGHEST_DOC = 2**62
 ROWS_TOGETHER = 256
+LOOKED_AT_EACH = 512
 # What `matched` calls the parts of a mail, and where a piece is shown from if it matches: the first of these.
 SHOWN_PARTS = {
     "text": "text",
@@ -141,24 +142,39 @@ def _find_rows(tx: Tx, question: Question, below: int, limit: int, is_over: Call
 
 
 def _find_parts(tx: Tx, question: Question, below: int, limit: int) -> Iterator[list[int]]:
-    """Entries that have the words, highest first, in parts."""
+    """Entries that have the words, highest first, in parts. Rare words and what is near are found at once."""
+    chunk = max(FIRST_CHUNK, limit + 1) if question.query.filters else limit + 1
+    docs = _find_docs(tx, question, below, chunk)
+    yield docs
+    if len(docs) < chunk:
+        return
     few = search_filters.find_few(tx, question.reach, question.query.filters)
     if few is None:
-        yield from _walk(tx, question, below, limit)
-        return
-    few = [doc for doc in few if doc < below]
-    for start in range(0, len(few), ROWS_TOGETHER):
-        yield _find_among(tx, question, few[start : start + ROWS_TOGETHER])
+        yield from _walk(tx, question, docs[-1], chunk * 2)
+    else:
+        yield from _walk_few(tx, question, [doc for doc in few if doc < docs[-1]])
 
 
-def _walk(tx: Tx, question: Question, below: int, limit: int) -> Iterator[list[int]]:
-    chunk = max(FIRST_CHUNK, limit + 1) if question.query.filters else limit + 1
+def _walk(tx: Tx, question: Question, below: int, chunk: int) -> Iterator[list[int]]:
     while True:
+        chunk = min(chunk, LARGEST_CHUNK)
         docs = _find_docs(tx, question, below, chunk)
         yield docs
         if len(docs) < chunk:
             return
-        below, chunk = docs[-1], min(chunk * 2, LARGEST_CHUNK)
+        below, chunk = docs[-1], chunk * 2
+
+
+def _walk_few(tx: Tx, question: Question, few: list[int]) -> Iterator[list[int]]:
+    """A handful is looked at each; of more, the index tells which have the words, from one to the next."""
+    while len(few) > LOOKED_AT_EACH:
+        docs = _find_docs(tx, question, few[0] + 1, LARGEST_CHUNK)
+        yield sorted(set(docs) & set(few), reverse=True)
+        if len(docs) < LARGEST_CHUNK:
+            return
+        few = [doc for doc in few if doc < docs[-1]]
+    for start in range(0, len(few), ROWS_TOGETHER):
+        yield _find_among(tx, question, few[start : start + ROWS_TOGETHER])
 
 
 def _find_docs(tx: Tx, question: Question, below: int, count: int) -> list[int]:

@@ -5,7 +5,7 @@ It makes no event and calls no webhook: it is no news.
 
 from msgspec import structs
 
-from postroom.inward import deposit
+from postroom.inward import deposit, suspicion
 from postroom.inward.examine import Extractor, look_for_signals, read_files
 from postroom.inward.mails import Arrival, Destination, ReadMail
 from postroom.inward.receive import TooManyHops, read_mail
@@ -45,7 +45,8 @@ async def _read(resources: Resources, extractor: Extractor, inbox: Inbox, filed:
     found = read_mail(Arrival((Destination(inbox.id),), raw, b"", ELSEWHERE, "", mail_from))
     mail = parse_mail(raw)
     files = await read_files(extractor, mail, list(found.attachments))
-    known = await resources.db.read(inboxes.list_trusted, inbox.id)
+    name = suspicion.name_of(mail.from_addr)
+    known = await resources.db.read(inboxes.list_trusted, inbox.id, name)
     return structs.replace(
         found,
         attachments=tuple(files),

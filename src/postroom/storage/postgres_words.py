@@ -29,7 +29,7 @@ class PostgresWords:
         self._tx.many(
             "insert into search_words (doc, words) values :rows",
             [
-                (doc, f"{index_entry.to_tsvector(entry)} '{_part(doc >> PART_BITS)}'")
+                (doc, f"{index_entry.to_tsvector(entry)} '{part_word(doc >> PART_BITS)}'")
                 for doc, entry in entries
             ],
         )
@@ -86,9 +86,9 @@ def _windows(below: int, lowest: int) -> Iterator[tuple[list[int], int]]:
     yield [], lowest - 1
 
 
-def _part(number: int) -> str:
+def part_word(number: int) -> str:
     return f"#{number}"
 
 
 def _quoted(number: int) -> str:
-    return f"'{_part(number)}'"
+    return f"'{part_word(number)}'"

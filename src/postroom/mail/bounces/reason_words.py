@@ -53,7 +53,9 @@ _NO_SUCH_ADDRESS_ELSEWHERE = (
     "conta inativa", "utilizador desconhecido", "utilizator necunoscut", "nu există", "nu exista",
     "adresă inexistentă",
     # Slavic, Baltic, Hungarian, Greek, Turkish
-    "nieznany użytkownik", "użytkownik nieznany", "nie istnieje", "nieznany odbiorca", "nie znaleziono",
+    "nieznany użytkownik", "użytkownik nieznany", "nie ma takiego użytkownika", "nie ma takiego adresu",
+    "böyle bir kullanıcı yok", "böyle bir adres yok", "nu este un utilizator", "takový uživatel není",
+    "nie istnieje", "nieznany odbiorca", "nie znaleziono",
     "neznámý uživatel", "uživatel neexistuje", "neexistuje", "neznámy používateľ", "nebyl nalezen",
     "nebola nájdená", "neznámý příjemce", "ne obstaja", "ne postoji", "nepoznat korisnik",
     "nepoznati korisnik", "nepostojeć", "пользователь не найден", "пользователь неизвестен",

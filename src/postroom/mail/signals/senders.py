@@ -13,6 +13,8 @@ from postroom.mail.signals.folding import TO_LATIN, plain_letters
 
 MAX_KNOWN = 300
 SHORTEST_RESEMBLED = 6
+SHORTEST_NAME = 6
+MAX_NAME_CHARS = 100
 
 _ADDRESS = re.compile(r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,6}[A-Za-z]{2,20}")
 _PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("nn", "m"))
@@ -54,9 +56,15 @@ def _people(known: Iterable[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _letters(name: str) -> str:
-    if not name:
-        return ""
-    return _NOT_LETTERS.sub("", plain_letters(name).translate(TO_LATIN))
+    """In any order of its words: some write the last name first."""
+    return "".join(sorted(_NOT_LETTERS.split(plain_letters(name).translate(TO_LATIN)))) if name else ""
+
+
+def name_of(from_addr: str) -> str:
+    """The shown name in letters alone, if it is long enough to be told from others; else nothing."""
+    mailbox = next(iter(address.parse_list(from_addr)), None)
+    name = _letters(mailbox.name[:MAX_NAME_CHARS]) if mailbox else ""
+    return name if len(name) >= SHORTEST_NAME else ""
 
 
 def _by_domain(domain: str, dmarc: str, known: set[str]) -> Iterator[tuple[str, str]]:
@@ -130,7 +138,7 @@ def _by_name(mailbox: address.Address, people: list[tuple[str, str, str]]) -> It
     shown = _ADDRESS.search(mailbox.name)
     if shown and domain_of(shown[0]) != domain_of(own) and " via " not in mailbox.name.lower():
         yield "name_shows_other_address", str(mailbox)
-    name = _letters(mailbox.name)
+    name = name_of(str(mailbox))
     addresses = {person[2] for person in people if person[0] == name and person[2]}
-    if len(name) > 5 and addresses and own not in addresses:
+    if name and addresses and own not in addresses:
         yield "borrowed_name", str(mailbox)
