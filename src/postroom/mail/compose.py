@@ -8,10 +8,10 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from urllib.parse import quote
 
 import idna
+from msgspec import Struct
 
 from postroom.mail.dates import to_date
 
@@ -57,15 +57,13 @@ class DraftError(ValueError):
         self.field = field
 
 
-@dataclass(frozen=True, slots=True)
-class DraftAttachment:
+class DraftAttachment(Struct, frozen=True):
     filename: str
     content_type: str
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """`to`, `cc` and `reply_to` hold `Name <address>` or a bare address; Bcc has no place in a mail."""
 
     from_name: str
@@ -82,11 +80,10 @@ class Draft:
     in_reply_to: str | None = None
     references: tuple[str, ...] = ()
     automated: bool = False
-    headers: dict[str, str] = field(default_factory=dict)  # names begin with X-
+    headers: dict[str, str] = {}  # names begin with X-
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenPart:
+class WrittenPart(Struct, frozen=True):
     """A MIME part; the body is kept in pieces so that a large file is joined only once."""
 
     head: bytes
