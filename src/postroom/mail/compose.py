@@ -8,6 +8,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from urllib.parse import quote
 
 import idna
@@ -123,28 +124,28 @@ def reply_subject(thread_subject: str) -> str:
 
 
 def message_header(draft: Draft) -> bytes:
-    return b"".join(
-        header(name, words)
-        for name, words in (
-            ("From", sender_words(draft)),
-            ("To", mailbox_list("to", draft.to)),
-            ("Cc", mailbox_list("cc", draft.cc)),
-            ("Reply-To", mailbox_list("reply_to", () if draft.reply_to is None else (draft.reply_to,))),
-            ("Subject", text_words("subject", draft.subject)),
-            ("Date", [to_date(draft.date_at)]),
-            ("Message-ID", [own_message_id(draft.message_id)]),
-            ("In-Reply-To", known_ids("in_reply_to", [draft.in_reply_to or ""])),
-            ("References", bounded_ids(known_ids("references", draft.references))),
-            ("Auto-Submitted", auto_submitted(draft)),
-            *((name, text_words("headers", value)) for name, value in draft.headers.items()),
-            ("MIME-Version", ["1.0"]),
-        )
-        if words
-    )
+    fields = [
+        sender_field(draft.from_name, draft.from_address),
+        header("To", mailbox_list("to", draft.to)),
+        header("Cc", mailbox_list("cc", draft.cc)),
+        header("Reply-To", mailbox_list("reply_to", () if draft.reply_to is None else (draft.reply_to,))),
+        header("Subject", text_words("subject", draft.subject)),
+        b"Date: %s\r\n" % to_date(draft.date_at).encode(),
+        header("Message-ID", (own_message_id(draft.message_id),)),
+        header("In-Reply-To", known_ids("in_reply_to", [draft.in_reply_to] if draft.in_reply_to else ())),
+        header("References", bounded_ids(known_ids("references", draft.references))),
+        header("Auto-Submitted", auto_submitted(draft)),
+        *(header(name, text_words("headers", value)) for name, value in draft.headers.items()),
+        b"MIME-Version: 1.0\r\n",
+    ]
+    return b"".join(fields)
 
 
 def header(name: str, words: Sequence[str]) -> bytes:
     """One field, folded between words. The first word stays beside the name: some receivers insist on it."""
+    whole = f"{name}: {' '.join(words)}\r\n"
+    if len(whole) <= LINE_LIMIT + 2:
+        return whole.encode() if words else b""
     lines = [f"{name}: {words[0]}"]
     for word in words[1:]:
         if len(lines[-1]) + 1 + len(word) > LINE_LIMIT:
@@ -154,9 +155,11 @@ def header(name: str, words: Sequence[str]) -> bytes:
     return "\r\n".join([*lines, ""]).encode()
 
 
-def sender_words(draft: Draft) -> list[str]:
-    require_no_control("from_name", draft.from_name)
-    return mailbox_words("from_address", draft.from_name, draft.from_address)
+@lru_cache(maxsize=1024)
+def sender_field(name: str, address: str) -> bytes:
+    """An inbox writes many mails under one name."""
+    require_no_control("from_name", name)
+    return header("From", mailbox_words("from_address", name, address))
 
 
 def auto_submitted(draft: Draft) -> list[str]:

@@ -111,22 +111,15 @@ class Door:
         """The order of checks: authentication, rate limit, route, permission; the handler does the rest."""
         request = visit.request
         path = request.scope["path"]
+        is_api = path.startswith(API_PREFIX)
         if (allowed := cors.preflight(self._resources.config, request)) is not None:
             return allowed
         if is_signed_link(request):
             return await self._open_link(visit)
-        if path.startswith(REVIEW_PREFIX):
-            visit.route = f"{REVIEW_PREFIX}{{token}}"
-            return await answer_review(self._resources, request)
-        if (narrowing := narrowing_of(path)) is not None:
-            return await self._open_mcp(visit, narrowing)
-        if path == HOME or path.startswith(f"{HOME}/"):
-            visit.route, page = await self._office.answer(request, visit.headers["X-Request-Id"])
-            return page
-        if path == "/" and is_browser(request):
-            return RedirectResponse(HOME, 303)
+        if not is_api and (answer := await self._answer_beside(visit, path)) is not None:
+            return answer
         found = self._router.find(request.method, path)
-        call = await self._admit(visit, inbox_of_body(found)) if path.startswith(API_PREFIX) else None
+        call = await self._admit(visit, inbox_of_body(found)) if is_api else None
         if isinstance(found, ApiError):
             raise found
         route, values = found
@@ -136,6 +129,20 @@ class Door:
         require_scope(call.caller, route.scope)
         require_any(call.caller.permissions, route.permissions)
         return to_response(route, await self._handle(route, call, values))
+
+    async def _answer_beside(self, visit: Visit, path: str) -> Response | None:
+        """The doors that are not the interface: reviewers, MCP, the front office."""
+        if path.startswith(REVIEW_PREFIX):
+            visit.route = f"{REVIEW_PREFIX}{{token}}"
+            return await answer_review(self._resources, visit.request)
+        if (narrowing := narrowing_of(path)) is not None:
+            return await self._open_mcp(visit, narrowing)
+        if path == HOME or path.startswith(f"{HOME}/"):
+            visit.route, page = await self._office.answer(visit.request, visit.headers["X-Request-Id"])
+            return page
+        if path == "/" and is_browser(visit.request):
+            return RedirectResponse(HOME, 303)
+        return None
 
     async def _admit(self, visit: Visit, inbox_id: str | None = None) -> Call:
         caller, inbox = await identify(self._resources, bearer_token(visit.request), inbox_id)
