@@ -271,10 +271,8 @@ def require_another_manager(tx: Tx, key: Key, now: int) -> None:
 
 
 def find_caller(tx: Tx, token: str, now: int) -> Caller | None:
-    token_hash = hash_token(token)
-    row = tx.one(
-        f"select {OF_CALLER} from {WITH_ACCOUNT} where keys.token_hash = :token_hash", token_hash=token_hash
-    )
+    token_hash, of_token = hash_token(token), "keys.token_hash = :token_hash"
+    row = tx.one(f"select {OF_CALLER} from {WITH_ACCOUNT} where {of_token}", token_hash=token_hash)
     return None if row is None else to_caller(row, token_hash, now)
 
 
@@ -293,15 +291,11 @@ def _to_caller(row: Row, now: int) -> Caller | None:
     """None when it has expired."""
     if row["expires_at"] is not None and row["expires_at"] <= now:
         return None
-    reach = Reach(row["account_id"], row["pod_id"], row["inbox_id"])
-    held = frozenset(row["permissions"].split())
+    who = row["id"], row["account_id"], row["name"], row["plan"]
     return Caller(
-        row["id"],
-        row["account_id"],
-        row["name"],
-        row["plan"],
-        reach,
-        held,
+        *who,
+        Reach(row["account_id"], row["pod_id"], row["inbox_id"]),
+        frozenset(row["permissions"].split()),
         row["key_name"],
         tuple(row["lineage"].split()),
         row["approval"],
