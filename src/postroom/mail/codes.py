@@ -43,17 +43,6 @@ _APART = str.maketrans(
 )
 
 
-@cache
-def _word() -> re.Pattern[str]:
-    """Made when first needed: hundreds of words in twenty languages take a moment."""
-    return re.compile(f"{by_first_letter(_WHOLE, _LETTER)}|{by_first_letter(_JOINED)}")
-
-
-@cache
-def _ascii_word() -> re.Pattern[str]:
-    return re.compile(by_first_letter(filter(str.isascii, _WHOLE), _LETTER))
-
-
 def _tellers(words: Iterable[str]) -> frozenset[str]:
     """Every word that names a code has one of these in it, between blanks or marks; most mail has none."""
     tellers: set[str] = set()
