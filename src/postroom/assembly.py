@@ -19,7 +19,7 @@ from postroom.couriers.webhook import HttpCourier
 from postroom.extraction.pool import ExtractionPool
 from postroom.first_start import FirstAccount, make_first_account, make_service_key
 from postroom.inward import examine, review_answers
-from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader
+from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader, warm_up
 from postroom.mail import dkim
 from postroom.mailbox.indexing import keep_indexed
 from postroom.net.certificate import Certificate, CertificateFiles
@@ -301,6 +301,7 @@ async def take_mail_in(
     proxies = Proxies(config.trusted_proxies)
     room = Reception(resources, reader)
     smtp = SmtpServer(directory, room, policy, spool, certificate.context, proxies=proxies)
+    await pools.ONCE.run(warm_up)
     await start_smtp(smtp, config.smtp)
     stack.push_async_callback(smtp.stop)
     return MailDoor(smtp.port, reader, partial(asyncio.sleep, 0), lambda: None, smtp.count)

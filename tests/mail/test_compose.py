@@ -3,7 +3,6 @@
 import email
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from email.header import decode_header, make_header
 from email.message import EmailMessage, Message, MIMEPart
 from email.policy import default
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from postroom.mail.compose import (
     Draft,

@@ -1,13 +1,12 @@
 """Every signature is verified by dkimpy, which shares no code with ours."""
 
-from dataclasses import replace
-
 import dkim as dkimpy
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from postroom.mail import dkim
 from postroom.mail.compose import Draft, DraftAttachment, compose

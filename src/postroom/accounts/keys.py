@@ -6,6 +6,8 @@ import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
+from msgspec import Struct
+
 from postroom import ids
 from postroom.accounts import actors, names, permissions
 from postroom.accounts.actors import Actor
@@ -57,8 +59,7 @@ class Key:
         return cls(**{field.name: row[field.name] for field in fields(cls)} | lists)
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """Who a request speaks for."""
 
     key_id: str
@@ -151,7 +152,7 @@ def add(
         account_id=account_id,
         inbox_id=inbox_id,
         name=name,
-        token_hash=_hash(token),
+        token_hash=hash_token(token),
         token_prefix=key.token_prefix,
         last4=key.last4,
         pod_id=pod_id,
@@ -167,12 +168,12 @@ def add(
     return key
 
 
-WITH_ACCOUNT = (
-    "select keys.id, keys.account_id, keys.pod_id, keys.inbox_id, keys.token_hash, keys.permissions,"
+OF_CALLER = (
+    "keys.id, keys.account_id, keys.pod_id, keys.inbox_id, keys.token_hash, keys.permissions,"
     " keys.expires_at, keys.name as key_name, keys.lineage, keys.approval, keys.limits, keys.budget_id,"
     " accounts.name, accounts.plan"
-    " from keys join accounts on accounts.id = keys.account_id"
 )
+WITH_ACCOUNT = "keys join accounts on accounts.id = keys.account_id"
 
 
 def make(
@@ -270,16 +271,19 @@ def require_another_manager(tx: Tx, key: Key, now: int) -> None:
 
 
 def find_caller(tx: Tx, token: str, now: int) -> Caller | None:
-    token_hash = _hash(token)
-    row = tx.one(f"{WITH_ACCOUNT} where keys.token_hash = :token_hash", token_hash=token_hash)
-    if row is None or not hmac.compare_digest(row["token_hash"], token_hash):
-        return None
-    return _to_caller(row, now)
+    token_hash, of_token = hash_token(token), "keys.token_hash = :token_hash"
+    row = tx.one(f"select {OF_CALLER} from {WITH_ACCOUNT} where {of_token}", token_hash=token_hash)
+    return None if row is None else to_caller(row, token_hash, now)
+
+
+def to_caller(row: Row, token_hash: str, now: int) -> Caller | None:
+    """None if the row is not that of the token after all, or the key has expired."""
+    return _to_caller(row, now) if hmac.compare_digest(row["token_hash"], token_hash) else None
 
 
 def find_caller_by_id(tx: Tx, key_id: str, now: int) -> Caller | None:
     """For a person who proved before that the key is his."""
-    row = tx.one(f"{WITH_ACCOUNT} where keys.id = :id", id=key_id)
+    row = tx.one(f"select {OF_CALLER} from {WITH_ACCOUNT} where keys.id = :id", id=key_id)
     return None if row is None else _to_caller(row, now)
 
 
@@ -287,15 +291,11 @@ def _to_caller(row: Row, now: int) -> Caller | None:
     """None when it has expired."""
     if row["expires_at"] is not None and row["expires_at"] <= now:
         return None
-    reach = Reach(row["account_id"], row["pod_id"], row["inbox_id"])
-    held = frozenset(row["permissions"].split())
+    who = row["id"], row["account_id"], row["name"], row["plan"]
     return Caller(
-        row["id"],
-        row["account_id"],
-        row["name"],
-        row["plan"],
-        reach,
-        held,
+        *who,
+        Reach(row["account_id"], row["pod_id"], row["inbox_id"]),
+        frozenset(row["permissions"].split()),
         row["key_name"],
         tuple(row["lineage"].split()),
         row["approval"],
@@ -395,6 +395,6 @@ def mark_used(tx: Tx, used_at: dict[str, int]) -> None:
         tx.run("update keys set last_used_at = :moment where id = :id", moment=moment, id=key_id)
 
 
-def _hash(token: str) -> str:
+def hash_token(token: str) -> str:
     """The token is 256 random bits, so a fast hash is as strong as a slow one."""
     return hashlib.sha256(token.encode()).hexdigest()

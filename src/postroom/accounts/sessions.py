@@ -3,7 +3,9 @@
 import hashlib
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts import keys, names, permissions

@@ -8,18 +8,18 @@ from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-
-import httpcore2
-import httpx2
+from typing import TYPE_CHECKING
 
 from postroom import pools
-from postroom.couriers.bounded_network import BoundedNetwork
 from postroom.couriers.faults import describe
 from postroom.couriers.lanes import Lanes
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.target import ForbiddenTarget, HasNoAddress, Target, resolve_target
 from postroom.net.trust import machine_authorities
 from postroom.outward.courier import DeliveryError, WebhookAnswer
+
+if TYPE_CHECKING:
+    import httpx2  # loaded with the first webhook: most of a start would be spent on it and its like
 
 _MAX_ANSWER_BYTES = 64 * 1024
 _EXCERPT_BYTES = 2048
@@ -57,16 +57,21 @@ class HttpCourier:
         self._transport: httpx2.AsyncHTTPTransport | None = None
         self._opening = asyncio.Lock()
 
-    async def _open_transport(self) -> httpx2.AsyncHTTPTransport:
+    async def _open_transport(self) -> "httpx2.AsyncHTTPTransport":
         """Made when it is first needed, by a thread: the authorities of the machine take a while to load."""
         async with self._opening:
             if self._transport is None:
                 self._transport = await pools.ONCE.run(self._make_transport)
             return self._transport
 
-    def _make_transport(self) -> httpx2.AsyncHTTPTransport:
+    def _make_transport(self) -> "httpx2.AsyncHTTPTransport":
         """A kept connection would be found by its address alone, and so be lent to another host behind the
         same one without a look at that host's certificate."""
+        import httpcore2
+        import httpx2
+
+        from postroom.couriers.bounded_network import BoundedNetwork
+
         trusted = self._trusted or machine_authorities()
         transport = httpx2.AsyncHTTPTransport(verify=trusted)
         transport._pool = httpcore2.AsyncConnectionPool(  # httpx2 has no argument for the network below it
@@ -108,7 +113,9 @@ class HttpCourier:
         except DnsTemporary as error:
             raise DeliveryError("the DNS gave no answer for the host", permanent=False) from error
 
-    async def _request(self, target: Target, body: bytes, headers: Mapping[str, str]) -> httpx2.Response:
+    async def _request(self, target: Target, body: bytes, headers: Mapping[str, str]) -> "httpx2.Response":
+        import httpx2
+
         transport = await self._open_transport()
         for ip in target.ips:
             try:
@@ -123,8 +130,10 @@ class HttpCourier:
 
     def _make_request(
         self, target: Target, ip: str, body: bytes, headers: Mapping[str, str]
-    ) -> httpx2.Request:
+    ) -> "httpx2.Request":
         """To the checked address, in the name of the host: no second lookup can lead it elsewhere."""
+        import httpx2
+
         timeouts = {"connect": self._limits.connect_seconds, "read": None, "write": None, "pool": None}
         return httpx2.Request(
             "POST",
@@ -149,8 +158,10 @@ def parse_retry_after(value: str, now: float) -> int | None:
     return math.ceil(min(max(seconds, 0), _MAX_RETRY_AFTER_SECONDS))
 
 
-async def _read_beginning(response: httpx2.Response, ends_at: float) -> bytes:
+async def _read_beginning(response: "httpx2.Response", ends_at: float) -> bytes:
     """As much of the body as comes in time. The status is known: a body that breaks off changes nothing."""
+    import httpx2
+
     beginning = bytearray()
     try:
         async with asyncio.timeout_at(ends_at), aclosing(response.aiter_raw()) as chunks:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
 from msgspec import UNSET, structs
 
@@ -198,7 +197,7 @@ def with_sender(tx: Tx, copy: Copy, before: Suspicion) -> Copy:
 
 def put_outside(number: int, read: ReadMail, destination: Destination, inbox: Inbox) -> Copy:
     """In no thread, until it is let in."""
-    nowhere = replace(
+    nowhere = structs.replace(
         threads.new(inbox, read.mail.subject, is_read=False, now=read.now), id="", message_count=0
     )
     document = to_document(inbox, nowhere, read, is_new_participant=False)

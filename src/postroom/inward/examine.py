@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from msgspec import structs
@@ -137,7 +137,9 @@ async def examine_message(
     except Exception:
         log.get().exception("a message could not be examined", message=message.id)
         found = Examined(
-            None, [replace(file, extraction_method="failed") for file in files], suspicion.NOT_EXAMINED
+            None,
+            [structs.replace(file, extraction_method="failed") for file in files],
+            suspicion.NOT_EXAMINED,
         )
     bells = await resources.db.write(finish, message, found, resources.config.base_url, resources.now())
     resources.db.ring(*bells)
@@ -216,7 +218,7 @@ async def _read_file(extractor: Extractor, mail: ParsedMail, file: Attachment) -
         return file
     part = mail.attachments[file.position]
     found = await extractor.extract(part.content_type, part.filename, part.content, DEADLINE_SECONDS)
-    return replace(file, extraction_method=found.method, parsed_text=found.text)
+    return structs.replace(file, extraction_method=found.method, parsed_text=found.text)
 
 
 def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -> list[str]:

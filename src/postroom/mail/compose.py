@@ -8,10 +8,11 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import quote
 
 import idna
+from msgspec import Struct
 
 from postroom.mail.dates import to_date
 
@@ -57,15 +58,13 @@ class DraftError(ValueError):
         self.field = field
 
 
-@dataclass(frozen=True, slots=True)
-class DraftAttachment:
+class DraftAttachment(Struct, frozen=True):
     filename: str
     content_type: str
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """`to`, `cc` and `reply_to` hold `Name <address>` or a bare address; Bcc has no place in a mail."""
 
     from_name: str
@@ -82,11 +81,10 @@ class Draft:
     in_reply_to: str | None = None
     references: tuple[str, ...] = ()
     automated: bool = False
-    headers: dict[str, str] = field(default_factory=dict)  # names begin with X-
+    headers: dict[str, str] = {}  # names begin with X-
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenPart:
+class WrittenPart(Struct, frozen=True):
     """A MIME part; the body is kept in pieces so that a large file is joined only once."""
 
     head: bytes
@@ -126,28 +124,28 @@ def reply_subject(thread_subject: str) -> str:
 
 
 def message_header(draft: Draft) -> bytes:
-    return b"".join(
-        header(name, words)
-        for name, words in (
-            ("From", sender_words(draft)),
-            ("To", mailbox_list("to", draft.to)),
-            ("Cc", mailbox_list("cc", draft.cc)),
-            ("Reply-To", mailbox_list("reply_to", () if draft.reply_to is None else (draft.reply_to,))),
-            ("Subject", text_words("subject", draft.subject)),
-            ("Date", [to_date(draft.date_at)]),
-            ("Message-ID", [own_message_id(draft.message_id)]),
-            ("In-Reply-To", known_ids("in_reply_to", [draft.in_reply_to or ""])),
-            ("References", bounded_ids(known_ids("references", draft.references))),
-            ("Auto-Submitted", auto_submitted(draft)),
-            *((name, text_words("headers", value)) for name, value in draft.headers.items()),
-            ("MIME-Version", ["1.0"]),
-        )
-        if words
-    )
+    fields = [
+        sender_field(draft.from_name, draft.from_address),
+        header("To", mailbox_list("to", draft.to)),
+        header("Cc", mailbox_list("cc", draft.cc)),
+        header("Reply-To", mailbox_list("reply_to", () if draft.reply_to is None else (draft.reply_to,))),
+        header("Subject", text_words("subject", draft.subject)),
+        b"Date: %s\r\n" % to_date(draft.date_at).encode(),
+        header("Message-ID", (own_message_id(draft.message_id),)),
+        header("In-Reply-To", known_ids("in_reply_to", [draft.in_reply_to] if draft.in_reply_to else ())),
+        header("References", bounded_ids(known_ids("references", draft.references))),
+        header("Auto-Submitted", auto_submitted(draft)),
+        *(header(name, text_words("headers", value)) for name, value in draft.headers.items()),
+        b"MIME-Version: 1.0\r\n",
+    ]
+    return b"".join(fields)
 
 
 def header(name: str, words: Sequence[str]) -> bytes:
     """One field, folded between words. The first word stays beside the name: some receivers insist on it."""
+    whole = f"{name}: {' '.join(words)}\r\n"
+    if len(whole) <= LINE_LIMIT + 2:
+        return whole.encode() if words else b""
     lines = [f"{name}: {words[0]}"]
     for word in words[1:]:
         if len(lines[-1]) + 1 + len(word) > LINE_LIMIT:
@@ -157,9 +155,11 @@ def header(name: str, words: Sequence[str]) -> bytes:
     return "\r\n".join([*lines, ""]).encode()
 
 
-def sender_words(draft: Draft) -> list[str]:
-    require_no_control("from_name", draft.from_name)
-    return mailbox_words("from_address", draft.from_name, draft.from_address)
+@lru_cache(maxsize=1024)
+def sender_field(name: str, address: str) -> bytes:
+    """An inbox writes many mails under one name."""
+    require_no_control("from_name", name)
+    return header("From", mailbox_words("from_address", name, address))
 
 
 def auto_submitted(draft: Draft) -> list[str]:

@@ -3,8 +3,9 @@
 import hashlib
 import hmac
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from postroom.accounts import secret_values
 from postroom.clock import MINUTE, SECOND
@@ -15,8 +16,7 @@ LINK_LIFETIME = 15 * MINUTE
 LINKS = "attachment-links"
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
+class Attachment(Struct, frozen=True):
     filename: str
     position: int
     content_type: str

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts import accounts, domains, keys, limits, names, pods
+from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import AddressTaken, BadRequest, InvalidMailboxName, NotFound
 from postroom.mailbox import usage
@@ -31,8 +33,7 @@ _mailbox_name = re.compile(MAILBOX_NAME[1:-1])
 GONE = "inboxes-gone"  # a bell that rings when one was deleted
 
 
-@dataclass(frozen=True, slots=True)
-class Inbox:
+class Inbox(Struct, frozen=True):
     id: str
     account_id: str
     address: str
@@ -67,6 +68,15 @@ class Inbox:
 
     def stores(self, size_bytes: int, now: int) -> UsageGrowth:
         return UsageGrowth(self.id, self.account_id, self.pod_id, usage.STORED_BYTES, size_bytes, now)
+
+
+_ASKED = tuple(f"asked_{name}" for name in Inbox.__struct_fields__)
+_WITH_CALLER = (
+    f"select {keys.OF_CALLER}, {', '.join(f'inboxes.{name[6:]} as {name}' for name in _ASKED)}"
+    f" from {keys.WITH_ACCOUNT}"
+    " left join inboxes on inboxes.id = :inbox_id and inboxes.account_id = keys.account_id"
+    " where keys.token_hash = :token_hash"
+)
 
 
 def require_mailbox_name(name: str) -> None:
@@ -126,6 +136,16 @@ def _insert(tx: Tx, inbox: Inbox) -> None:
         account_id=inbox.account_id,
         created_at=inbox.created_at,
     )
+
+
+def find_with_caller(tx: Tx, token: str, inbox_id: str, now: int) -> tuple[Caller | None, Inbox | None]:
+    """Whose key this is, and the inbox, if it is one of that account."""
+    token_hash = keys.hash_token(token)
+    row = tx.one(_WITH_CALLER, token_hash=token_hash, inbox_id=inbox_id)
+    caller = None if row is None else keys.to_caller(row, token_hash, now)
+    if row is None or caller is None or row["asked_id"] is None:
+        return caller, None
+    return caller, Inbox(*[row[name] for name in _ASKED])
 
 
 def get(tx: Tx, reach: Reach, inbox_id: str) -> Inbox:

@@ -22,6 +22,7 @@ from postroom.resources import Resources
 from postroom.storage.database import Database, Row, Tx, one_of
 
 IDLE_SECONDS = 0.5
+RESTS = 3
 LOOK_SECONDS = 60.0
 LEASE = 15 * SECOND
 BATCH = 48
@@ -92,8 +93,8 @@ async def keep_indexed(resources: Resources) -> None:
             is_busy = False
         else:
             resources.loops.works("search")
-        # As long a rest as the work took: when mail comes faster than that, intake goes first.
-        await asyncio.sleep(time.monotonic() - started if is_busy else IDLE_SECONDS)
+        # A rest of some times what the work took: when mail comes faster than that, intake goes first.
+        await asyncio.sleep(RESTS * (time.monotonic() - started) if is_busy else IDLE_SECONDS)
 
 
 async def step(db: Database, holder: str, now: int) -> bool:

@@ -1,7 +1,6 @@
 """The JSON of a message: the stored document, with what changes or expires put in at its end."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -25,8 +24,7 @@ class ShownAttachment(Struct, rename="camel", frozen=True):
     extraction_method: str | UnsetType = UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
+class Links(Struct, frozen=True):
     """Makes the links of a message's attachments, valid from `now`."""
 
     base_url: str

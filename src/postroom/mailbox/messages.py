@@ -1,7 +1,6 @@
 """Messages: one mail in one inbox, with its document."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from msgspec import Struct
@@ -28,8 +27,7 @@ COLUMNS = f"{COLUMNS_BESIDE_DOCUMENT}, {documents.COLUMNS}"
 LISTED = "direction <> 'blocked'"
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     id: str
     inbox_id: str
     thread_id: str
@@ -57,8 +55,7 @@ class Message:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(Struct, frozen=True):
     """Messages of a list. When it is cut, what was asked for did not fit into a page."""
 
     messages: list[Message]

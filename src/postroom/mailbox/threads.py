@@ -1,7 +1,9 @@
 """Threads: messages of one inbox that belong together, with a read flag."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts.reach import Reach
@@ -16,8 +18,7 @@ OF_INBOXES_THAT_ARE_THERE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Thread:
+class Thread(Struct, frozen=True):
     id: str
     inbox_id: str
     subject: str

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from postroom.accounts import accounts
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY
@@ -17,8 +19,7 @@ _SUMS = ", ".join(f"sum({name}) as {name}" for name in COUNTERS)
 _ADDED = ", ".join(f"{name} = usage_days.{name} + excluded.{name}" for name in COUNTERS)
 
 
-@dataclass(frozen=True, slots=True)
-class UsageGrowth:
+class UsageGrowth(Struct, frozen=True):
     """By how much a counter of an inbox grows."""
 
     inbox_id: str

@@ -6,19 +6,20 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import dns.asyncresolver
-import dns.exception
-import dns.message
-import dns.name
-import dns.nameserver
-import dns.rdatatype
-import dns.resolver
-import dns.reversename
-
+from postroom import pools
 from postroom.mail.lookup import DnsTemporary
 from postroom.mail.organization import ascii_domain
+
+if TYPE_CHECKING:
+    # Loaded with the first question, by a thread: nothing else takes as much of a start.
+    import dns.asyncresolver
+    import dns.message
+    import dns.name
+    import dns.nameserver
+    import dns.resolver
 
 __all__ = ["DnsTemporary", "Resolver", "ThreadResolver"]
 
@@ -33,7 +34,7 @@ _MAX_NEGATIVE_TTL_SECONDS = 300.0
 _FAILURE_TTL_SECONDS = 5.0
 _UDP_PAYLOAD_BYTES = 1232
 
-_Key = tuple[str, dns.rdatatype.RdataType]
+_Key = tuple[str, str]  # a name, and the type of its records
 _T = TypeVar("_T")
 
 
@@ -97,21 +98,26 @@ class Resolver:
         monotonic: Callable[[], float] = time.monotonic,
         resolv_conf: str = "/etc/resolv.conf",
     ) -> None:
-        self._stub = _stub(nameservers, resolv_conf)
+        self._nameservers = nameservers
+        self._resolv_conf = resolv_conf
         self._deadline_seconds = deadline_seconds
         self._cache = _AnswerCache(max_cached_answers, max_cached_bytes)
         self._monotonic = monotonic
         self._in_flight: dict[_Key, asyncio.Task[_Answer]] = {}
         self._open_queries = asyncio.Semaphore(_MAX_OPEN_QUERIES)
 
+    @cached_property
+    def _stub(self) -> "dns.asyncresolver.Resolver":
+        return _stub(self._nameservers, self._resolv_conf)
+
     async def txt(self, name: str) -> tuple[bytes, ...]:
         """Each TXT record with its strings joined."""
-        answer = await self._ask(name, dns.rdatatype.TXT)
+        answer = await self._ask(name, "TXT")
         return tuple(b"".join(record.strings) for record in answer.records)
 
     async def mx(self, name: str) -> tuple[tuple[int, str], ...]:
         """Preference and host, the preferred first. The null MX of RFC 7505 has the host ""."""
-        answer = await self._ask(name, dns.rdatatype.MX)
+        answer = await self._ask(name, "MX")
         return tuple(sorted((record.preference, _host(record.exchange)) for record in answer.records))
 
     async def addresses(self, host: str) -> tuple[str, ...]:
@@ -124,24 +130,27 @@ class Resolver:
         return found
 
     async def ipv4(self, host: str) -> tuple[str, ...]:
-        answer = await self._ask(host, dns.rdatatype.A)
+        answer = await self._ask(host, "A")
         return tuple(record.address for record in answer.records)
 
     async def ipv6(self, host: str) -> tuple[str, ...]:
-        answer = await self._ask(host, dns.rdatatype.AAAA)
+        answer = await self._ask(host, "AAAA")
         return tuple(record.address for record in answer.records)
 
     async def ptr(self, ip: str) -> tuple[str, ...]:
+        import dns.exception
+        import dns.reversename
+
         try:
             name = dns.reversename.from_address(ip).to_text(omit_final_dot=True)
         except (dns.exception.DNSException, ValueError):
             return ()
-        answer = await self._ask(name, dns.rdatatype.PTR)
+        answer = await self._ask(name, "PTR")
         return tuple(_host(record.target) for record in answer.records)
 
     async def exists(self, name: str) -> bool:
         """Whether the name is in the DNS at all, with whatever records: NXDOMAIN holds for every type."""
-        return (await self._ask(name, dns.rdatatype.MX)).exists
+        return (await self._ask(name, "MX")).exists
 
     async def close(self) -> None:
         """End the queries under way; who waits for one gets DnsTemporary."""
@@ -150,7 +159,7 @@ class Resolver:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _ask(self, name: str, record_type: dns.rdatatype.RdataType) -> _Answer:
+    async def _ask(self, name: str, record_type: str) -> _Answer:
         key = name.removesuffix(".").lower(), record_type
         answer = self._cache.find(key, self._monotonic())
         if answer is None:
@@ -172,12 +181,17 @@ class Resolver:
         return _failure("the resolver was closed") if task.cancelled() else task.result()
 
     async def _query(self, key: _Key) -> _Answer:
+        if "_stub" not in self.__dict__:
+            await pools.ONCE.run(getattr, self, "_stub")
         name = _absolute_name(key[0])
         answer = _NO_SUCH_NAME if name is None else await self._query_servers(name, key[1])
         self._cache.add(key, answer, self._monotonic())
         return answer
 
-    async def _query_servers(self, name: dns.name.Name, record_type: dns.rdatatype.RdataType) -> _Answer:
+    async def _query_servers(self, name: "dns.name.Name", record_type: str) -> _Answer:
+        import dns.exception
+        import dns.resolver
+
         try:
             async with asyncio.timeout(self._deadline_seconds), self._open_queries:
                 answer = await self._stub.resolve(
@@ -236,8 +250,11 @@ class ThreadResolver:
 _NO_SUCH_NAME = _Answer((), _MAX_NEGATIVE_TTL_SECONDS, exists=False)
 
 
-def _stub(nameservers: Sequence[str] | None, resolv_conf: str) -> dns.asyncresolver.Resolver:
+def _stub(nameservers: Sequence[str] | None, resolv_conf: str) -> "dns.asyncresolver.Resolver":
     """dnspython's resolver without its cache. Without any nameserver every lookup fails as temporary."""
+    import dns.asyncresolver
+    import dns.resolver
+
     stub = dns.asyncresolver.Resolver(configure=False)
     if nameservers is None:
         try:
@@ -250,16 +267,21 @@ def _stub(nameservers: Sequence[str] | None, resolv_conf: str) -> dns.asyncresol
     return stub
 
 
-def _nameserver(address: str) -> dns.nameserver.Do53Nameserver:
+def _nameserver(address: str) -> "dns.nameserver.Do53Nameserver":
     """From `host:port`, `[host]:port` or `host`."""
+    import dns.nameserver
+
     host, colon, port = address.rpartition(":")
     if not colon or (":" in host and not host.endswith("]")):
         host, port = address, "53"
     return dns.nameserver.Do53Nameserver(host.strip("[]"), int(port))
 
 
-def _absolute_name(name: str) -> dns.name.Name | None:
+def _absolute_name(name: str) -> "dns.name.Name | None":
     """The name label by label, so that no escape is read into it; None if the DNS cannot hold it."""
+    import dns.exception
+    import dns.name
+
     plain = name if name.isascii() else ascii_domain(name)
     if not plain:
         return None
@@ -269,11 +291,11 @@ def _absolute_name(name: str) -> dns.name.Name | None:
         return None
 
 
-def _host(name: dns.name.Name) -> str:
+def _host(name: "dns.name.Name") -> str:
     return name.to_text(omit_final_dot=True).lower().removesuffix(".")
 
 
-def _answer(answer: dns.resolver.Answer) -> _Answer:
+def _answer(answer: "dns.resolver.Answer") -> _Answer:
     if answer.rrset is None:
         ttl = _clamp(answer.chaining_result.minimum_ttl, _MAX_NEGATIVE_TTL_SECONDS)
         return _Answer((), ttl)
@@ -282,7 +304,9 @@ def _answer(answer: dns.resolver.Answer) -> _Answer:
     return _Answer(records, _clamp(answer.chaining_result.minimum_ttl, _MAX_TTL_SECONDS), size)
 
 
-def _no_such_name(error: dns.resolver.NXDOMAIN, name: dns.name.Name) -> _Answer:
+def _no_such_name(error: "dns.resolver.NXDOMAIN", name: "dns.name.Name") -> _Answer:
+    import dns.exception
+
     response: dns.message.QueryMessage = error.kwargs["responses"][name]
     try:
         ttl = response.resolve_chaining().minimum_ttl

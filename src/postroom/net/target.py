@@ -5,11 +5,13 @@ import re
 import socket
 from dataclasses import dataclass
 from ipaddress import IPv6Address
-
-import httpx2
+from typing import TYPE_CHECKING
 
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.guard import ForbiddenAddress, check_host_literal, is_public, parse_loose_ipv4
+
+if TYPE_CHECKING:
+    import httpx2  # loaded with the first webhook
 
 _MAX_URL_CHARACTERS = 2048
 _MAX_ADDRESSES = 4
@@ -34,7 +36,7 @@ class HasNoAddress(ForbiddenTarget):
 class Target:
     """A request's URL and the only addresses its connection may be made to."""
 
-    url: httpx2.URL
+    url: "httpx2.URL"
     host: str  # as the certificate must name it
     ips: tuple[str, ...]
 
@@ -64,8 +66,10 @@ async def resolve_target(resolver: Resolver, url: str, allow_private: bool) -> T
     return Target(parsed, ip or host, ips[:_MAX_ADDRESSES])
 
 
-def _parse(url: str, allow_private: bool) -> httpx2.URL:
+def _parse(url: str, allow_private: bool) -> "httpx2.URL":
     """The one parser for both the check and the request, so that they cannot read a URL differently."""
+    import httpx2
+
     if len(url) > _MAX_URL_CHARACTERS:
         raise ForbiddenTarget(f"the URL is longer than {_MAX_URL_CHARACTERS} characters")
     if any(character.isspace() or not character.isprintable() or character == "\\" for character in url):
@@ -78,7 +82,7 @@ def _parse(url: str, allow_private: bool) -> httpx2.URL:
     return parsed.copy_with(fragment=None)
 
 
-def _require_plain(url: httpx2.URL, allow_private: bool) -> None:
+def _require_plain(url: "httpx2.URL", allow_private: bool) -> None:
     if url.scheme not in _DEFAULT_PORTS or not url.raw_host:
         raise ForbiddenTarget("the URL must start with http:// or https:// and name a host")
     if url.userinfo:
@@ -91,11 +95,11 @@ def _require_plain(url: httpx2.URL, allow_private: bool) -> None:
         raise ForbiddenTarget("the port must be 80, 443 or above 1023")
 
 
-def _host(url: httpx2.URL) -> str:
+def _host(url: "httpx2.URL") -> str:
     return url.raw_host.decode("ascii").lower().removesuffix(".")
 
 
-def _literal(url: httpx2.URL, allow_private: bool) -> str | None:
+def _literal(url: "httpx2.URL", allow_private: bool) -> str | None:
     """The address that the host spells, None for a name that may be looked up."""
     host = _host(url)
     try:

@@ -1,6 +1,7 @@
 """Request to mail: looked up, composed, then checked, stored and queued in one transaction."""
 
 import secrets
+from collections.abc import Sequence
 
 from postroom import pools
 from postroom.accounts.keys import Caller
@@ -37,18 +38,22 @@ async def send_mail(
     """Accepted means durable. `inbox` is the one that sends, if the caller has read it already."""
     now = resources.now()
     if inbox is not None and is_plain(order):
-        found: Context | SendAnswer = Context(inbox)
+        around = Context(inbox)
+        letter = to_letter(order, around, now)
     else:
         found = await resources.db.read(look_up, caller, order, now)
-    if isinstance(found, SendAnswer):
-        return found
-    order = await complete.from_mail(resources, order, found)
-    letter = await write_letter(order, found, now)
+        if isinstance(found, SendAnswer):
+            return found
+        around, order = found, await complete.from_mail(resources, order, found)
+        letter = await write_letter(order, around, now)
     blob = await raw_mails.put_if_large(resources, letter.raw)
+    submission = Submission(caller, order, around, letter, blob, resources.config.base_url, resources.now())
+    return await hand_in(resources, submission)
+
+
+async def hand_in(resources: Resources, submission: Submission) -> SendAnswer:
+    blob = submission.blob
     try:
-        submission = Submission(
-            caller, order, found, letter, blob, resources.config.base_url, resources.now()
-        )
         answer = await resources.db.write_together(submit, submission)
     except ApiError as error:
         if error.status < 500:  # of a fault nobody knows whether it came before the commit or after it
@@ -111,14 +116,7 @@ def to_letter(order: Order, around: Context, now: int) -> Letter:
     own_text, own_html = both_forms(order)
     whole_text, whole_html = with_quote(order, around, own_text, own_html)
     cc = with_auto_cc(order, around)
-    names = filenames.unique(
-        filenames.clean(file.filename) or filenames.default(number, compose.media_type(file.content_type))
-        for number, file in enumerate(order.files, 1)
-    )
-    files = tuple(
-        DraftAttachment(name, file.content_type, file.content)
-        for name, file in zip(names, order.files, strict=True)
-    )
+    files = to_files(order.files) if order.files else ()
     draft = Draft(
         from_name=around.inbox.display_name or "",
         from_address=around.inbox.address,
@@ -141,6 +139,17 @@ def to_letter(order: Order, around: Context, now: int) -> Letter:
         for position, file in enumerate(files)
     )
     return Letter(draft, cc, own_text, own_html, compose.compose(draft), described)
+
+
+def to_files(given: Sequence[DraftAttachment]) -> tuple[DraftAttachment, ...]:
+    names = filenames.unique(
+        filenames.clean(file.filename) or filenames.default(number, compose.media_type(file.content_type))
+        for number, file in enumerate(given, 1)
+    )
+    return tuple(
+        DraftAttachment(name, file.content_type, file.content)
+        for name, file in zip(names, given, strict=True)
+    )
 
 
 def subject_of(order: Order, around: Context) -> str:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from msgspec import Struct, structs
 
@@ -29,8 +28,7 @@ UNDER_WAY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Struct, frozen=True):
     id: str
     account_id: str
     inbox_id: str

@@ -37,7 +37,6 @@ def connect(path: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(
             path, isolation_level=None, check_same_thread=False, cached_statements=512, timeout=30
         )
-        connection.row_factory = sqlite3.Row
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")
         connection.execute(f"pragma wal_autocheckpoint = {LATEST_CHECKPOINT_PAGES}")
@@ -69,6 +68,19 @@ def execute(
         raise
 
 
+# Rows are dicts, as on PostgreSQL: sqlite3.Row looks for each column by walking through all of their names.
+def _to_rows(cursor: sqlite3.Cursor) -> list[Row]:
+    found = cursor.fetchall()
+    if not found:
+        return []
+    names = _names(cursor)
+    return [dict(zip(names, values, strict=True)) for values in found]
+
+
+def _names(cursor: sqlite3.Cursor) -> list[str]:
+    return [column[0] for column in cursor.description]
+
+
 class SqliteTx:
     __slots__ = ("_connection",)
 
@@ -76,11 +88,12 @@ class SqliteTx:
         self._connection = connection
 
     def one(self, sql: str, **params: object) -> Row | None:
-        row: Row | None = execute(self._connection, sql, params).fetchone()
-        return row
+        cursor = execute(self._connection, sql, params)
+        values = cursor.fetchone()
+        return None if values is None else dict(zip(_names(cursor), values, strict=True))
 
     def all(self, sql: str, **params: object) -> list[Row]:
-        return execute(self._connection, sql, params).fetchall()
+        return _to_rows(execute(self._connection, sql, params))
 
     def run(self, sql: str, **params: object) -> int:
         return execute(self._connection, sql, params).rowcount
@@ -88,7 +101,7 @@ class SqliteTx:
     def many(self, sql: str, rows: Sequence[Values]) -> list[Row]:
         returned: list[Row] = []
         for statement, values in in_parts(sql, rows, "?"):
-            returned += execute(self._connection, statement, values).fetchall()
+            returned += _to_rows(execute(self._connection, statement, values))
         return returned
 
     @property

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TypeVar
 
+from msgspec import Struct
 from starlette.requests import Request
 
 from postroom.accounts import audit, pods
@@ -32,8 +32,7 @@ SHALLOW_OFFSET = 1000
 LONG_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     resources: Resources
     caller: Caller
     request: Request

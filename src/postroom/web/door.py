@@ -1,15 +1,16 @@
 """The web door: each request goes through the contract's order of checks and gets an answer in its shape."""
 
+import asyncio
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from postroom import ids, log
+from postroom import ids, log, pools
 from postroom.accounts import audit, policy
 from postroom.accounts.permissions import require_any
 from postroom.errors import ApiError, Forbidden, InternalError, RecipientNotAllowed
@@ -23,7 +24,6 @@ from postroom.web.call import CLIENT_ADDRESS, Call, Tx, client_address, require_
 from postroom.web.dashboard.forms import HOME
 from postroom.web.dashboard.live import PATH as LIVE_PATH
 from postroom.web.dashboard.live import Live
-from postroom.web.dashboard.office import Office
 from postroom.web.key_use import KeyUse
 from postroom.web.mcp import INBOX_PREFIX as MCP_INBOX_PREFIX
 from postroom.web.mcp import METADATA_PATH as MCP_METADATA_PATH
@@ -39,6 +39,9 @@ from postroom.web.review import answer_review
 from postroom.web.routes import ROUTES
 from postroom.web.routing import Found, Route, Router
 from postroom.web.streams.stream import Streams
+
+if TYPE_CHECKING:
+    from postroom.web.dashboard.office import Office
 
 API_PREFIX = "/v1/"
 LINK_PREFIX = "/v1/attachments/"
@@ -63,7 +66,8 @@ class Door:
     def __init__(self, resources: Resources, webhook_courier: WebhookCourier, streams: Streams) -> None:
         self._streams = streams
         self.live = Live(resources)
-        self._office = Office(resources, webhook_courier)
+        self._office: Office | None = None
+        self._opening = asyncio.Lock()
         self._resources = resources
         self._webhook_courier = webhook_courier
         self._router = Router(ROUTES)
@@ -111,22 +115,15 @@ class Door:
         """The order of checks: authentication, rate limit, route, permission; the handler does the rest."""
         request = visit.request
         path = request.scope["path"]
+        is_api = path.startswith(API_PREFIX)
         if (allowed := cors.preflight(self._resources.config, request)) is not None:
             return allowed
         if is_signed_link(request):
             return await self._open_link(visit)
-        if path.startswith(REVIEW_PREFIX):
-            visit.route = f"{REVIEW_PREFIX}{{token}}"
-            return await answer_review(self._resources, request)
-        if (narrowing := narrowing_of(path)) is not None:
-            return await self._open_mcp(visit, narrowing)
-        if path == HOME or path.startswith(f"{HOME}/"):
-            visit.route, page = await self._office.answer(request, visit.headers["X-Request-Id"])
-            return page
-        if path == "/" and is_browser(request):
-            return RedirectResponse(HOME, 303)
+        if not is_api and (answer := await self._answer_beside(visit, path)) is not None:
+            return answer
         found = self._router.find(request.method, path)
-        call = await self._admit(visit, inbox_of_body(found)) if path.startswith(API_PREFIX) else None
+        call = await self._admit(visit, inbox_of_body(found)) if is_api else None
         if isinstance(found, ApiError):
             raise found
         route, values = found
@@ -136,6 +133,28 @@ class Door:
         require_scope(call.caller, route.scope)
         require_any(call.caller.permissions, route.permissions)
         return to_response(route, await self._handle(route, call, values))
+
+    async def _answer_beside(self, visit: Visit, path: str) -> Response | None:
+        """The doors that are not the interface: reviewers, MCP, the front office."""
+        if path.startswith(REVIEW_PREFIX):
+            visit.route = f"{REVIEW_PREFIX}{{token}}"
+            return await answer_review(self._resources, visit.request)
+        if (narrowing := narrowing_of(path)) is not None:
+            return await self._open_mcp(visit, narrowing)
+        if path == HOME or path.startswith(f"{HOME}/"):
+            office = await self._open_office()
+            visit.route, page = await office.answer(visit.request, visit.headers["X-Request-Id"])
+            return page
+        if path == "/" and is_browser(visit.request):
+            return RedirectResponse(HOME, 303)
+        return None
+
+    async def _open_office(self) -> "Office":
+        """At the first visit: its pages and their templates take a while to load."""
+        async with self._opening:
+            if self._office is None:
+                self._office = await pools.ONCE.run(make_office, self._resources, self._webhook_courier)
+            return self._office
 
     async def _admit(self, visit: Visit, inbox_id: str | None = None) -> Call:
         caller, inbox = await identify(self._resources, bearer_token(visit.request), inbox_id)
@@ -203,6 +222,12 @@ class Door:
                 route.before_body(call.request)
             arguments["body"] = await route.read(call.request, route.body)
         return await route.handler(call, **arguments)
+
+
+def make_office(resources: Resources, webhook_courier: WebhookCourier) -> "Office":
+    from postroom.web.dashboard.office import Office
+
+    return Office(resources, webhook_courier)
 
 
 def note_refusal(tx: Tx, call: Call, route: str, error: ApiError) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
+from msgspec import structs
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -54,9 +55,9 @@ class Narrowing:
         if self.is_readonly:
             left &= {READ}
         if self.inbox_id is None:
-            return replace(caller, permissions=left)
+            return structs.replace(caller, permissions=left)
         reach = Reach(caller.account_id, caller.pod_id, caller.inbox_id or self.inbox_id)
-        return replace(caller, permissions=left & set(OF_AN_INBOX), reach=reach)
+        return structs.replace(caller, permissions=left & set(OF_AN_INBOX), reach=reach)
 
 
 _narrowing: ContextVar[Narrowing] = ContextVar("narrowing")

@@ -1,17 +1,11 @@
 """Counters for Prometheus. No label names an account, an inbox or an address."""
 
 import contextlib
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    PlatformCollector,
-    ProcessCollector,
-)
+from prometheus_client import CollectorRegistry, Gauge, Histogram, PlatformCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.utils import floatToGoString
@@ -48,19 +42,47 @@ class MeterCollector:
             yield histogram
 
 
+class RequestCollector:
+    """Counted in the event loop alone: the library's own meters take a lock for each number."""
+
+    bounds = Histogram.DEFAULT_BUCKETS
+
+    def __init__(self) -> None:
+        self._answered: dict[tuple[str, int], int] = {}
+        self._within: dict[str, list[int]] = {}  # by route, how many took at most each of the bounds
+        self._seconds: dict[str, float] = {}
+
+    def count(self, route: str, status: int, seconds: float) -> None:
+        self._answered[route, status] = self._answered.get((route, status), 0) + 1
+        within = self._within.get(route)
+        if within is None:
+            within = self._within[route] = [0] * len(self.bounds)
+        within[bisect_left(self.bounds, seconds)] += 1
+        self._seconds[route] = self._seconds.get(route, 0.0) + seconds
+
+    def collect(self) -> Iterator[Metric]:
+        answered = CounterMetricFamily(
+            "postroom_http_requests", "Requests answered.", labels=("route", "status")
+        )
+        for (route, status), count in self._answered.items():
+            answered.add_metric((route, str(status)), count)
+        yield answered
+        took = HistogramMetricFamily(
+            "postroom_http_request_seconds", "Time to answer a request.", labels=("route",)
+        )
+        for route, within in self._within.items():
+            buckets = zip(map(floatToGoString, self.bounds), accumulate(within), strict=True)
+            took.add_metric((route,), list(buckets), self._seconds[route])
+        yield took
+
+
 class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
-        self._requests = Counter(
-            "postroom_http_requests_total", "Requests answered.", ("route", "status"), registry=self._registry
-        )
-        self._seconds = Histogram(
-            "postroom_http_request_seconds", "Time to answer a request.", ("route",), registry=self._registry
-        )
-
-        self._meters: dict[tuple[str, int], tuple[Counter, Histogram]] = {}  # looking one up takes a while
+        self._requests = RequestCollector()
+        self._registry.register(self._requests)
         self._disk_free = Gauge(
             "postroom_disk_free_bytes", "Free space for the data folder.", registry=self._registry
         )
@@ -114,13 +136,7 @@ class Metrics:
         self._registry.register(MeterCollector())
 
     def count_request(self, route: str, status: int, seconds: float) -> None:
-        meters = self._meters.get((route, status))
-        if meters is None:
-            meters = self._requests.labels(route, str(status)), self._seconds.labels(route)
-            self._meters[route, status] = meters
-        counter, histogram = meters
-        counter.inc()
-        histogram.observe(seconds)
+        self._requests.count(route, status, seconds)
 
     def note_state(self, disk_free_bytes: int, queue_oldest_seconds: float) -> None:
         self._disk_free.set(disk_free_bytes)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from postroom.clock import MINUTE, seconds_until
 from postroom.errors import RateLimitExceeded
 
@@ -9,8 +11,7 @@ REQUESTS_PER_MINUTE = 1_000
 FORGET_ABOVE_ACCOUNTS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
+class Allowance(Struct, frozen=True):
     """How many requests an account has left in its present minute; below zero: too many."""
 
     remaining: int

@@ -18,7 +18,7 @@ import uvloop
 
 from postroom import descriptors, log
 from postroom.clock import SystemClock
-from postroom.inward.receive import AT_ONCE_IN_WORKER_BYTES, OwnReader, TooManyHops
+from postroom.inward.receive import AT_ONCE_IN_WORKER_BYTES, OwnReader, TooManyHops, warm_up
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.proxies import Proxies
 from postroom.processes.confinement import die_with_parent
@@ -128,6 +128,7 @@ class Worker:
         await asyncio.get_running_loop().create_unix_connection(lambda: self._line, sock=line)
         self._start(self._die_with_line())
         server = self._server(await self._setup)
+        warm_up()
         await server.start_on(self._listeners)
         gc.freeze()  # all that is here now stays: no collection needs to look at it again
         self._start(self._say_ready())

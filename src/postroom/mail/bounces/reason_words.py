@@ -2,8 +2,8 @@
 """The words for a reason, in many languages: no such address, a full mailbox, a policy, a passing fault."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from postroom.mail.alternation import by_first_letter
 
@@ -144,19 +144,20 @@ _PASSING_ELSEWHERE = (
 class Words:
     """Looked for in lower case: a search that ignores case is several times slower."""
 
-    english: re.Pattern[str]
-    elsewhere: re.Pattern[str]
+    english: str
+    elsewhere: tuple[str, ...]
 
     def are_in(self, text: str) -> bool:
         lower = text.lower()
-        return self.english.search(lower) is not None or self.elsewhere.search(lower) is not None
+        return any(pattern.search(lower) is not None for pattern in _patterns(self))
 
 
-def _words(english: str, elsewhere: Iterable[str]) -> Words:
-    return Words(re.compile(english), re.compile(by_first_letter(elsewhere)))
+@cache
+def _patterns(words: Words) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    return re.compile(words.english), re.compile(by_first_letter(words.elsewhere))
 
 
-NO_SUCH_ADDRESS = _words(_NO_SUCH_ADDRESS_ENGLISH, _NO_SUCH_ADDRESS_ELSEWHERE)
-FULL = _words(_FULL_ENGLISH, _FULL_ELSEWHERE)
-POLICY = _words(_POLICY_ENGLISH, _POLICY_ELSEWHERE)
-PASSING = _words(_PASSING_ENGLISH, _PASSING_ELSEWHERE)
+NO_SUCH_ADDRESS = Words(_NO_SUCH_ADDRESS_ENGLISH, _NO_SUCH_ADDRESS_ELSEWHERE)
+FULL = Words(_FULL_ENGLISH, _FULL_ELSEWHERE)
+POLICY = Words(_POLICY_ENGLISH, _POLICY_ELSEWHERE)
+PASSING = Words(_PASSING_ENGLISH, _PASSING_ELSEWHERE)

@@ -40,7 +40,7 @@ def decoded(text: Passage) -> str:
 
 def _all(text: Passage) -> Iterator[str]:
     if max(map(len, text.words), default=0) >= FEWEST_WORD_CHARS:
-        long = (word for word in text.shown.split() if len(word) >= FEWEST_WORD_CHARS)
+        long = [word for word in text.shown.split() if len(word) >= FEWEST_WORD_CHARS]
         long_words = "\n".join(dict.fromkeys(long))[:MAX_LONG_WORDS_CHARS]
         yield from _runs(_BASE64, long_words, _from_base64)
         yield from _runs(_HEX, long_words, _from_hex)

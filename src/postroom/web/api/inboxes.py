@@ -1,8 +1,7 @@
 """Inboxes over REST."""
 
-from dataclasses import replace
-
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from postroom.accounts import approval as approvals
 from postroom.accounts import limits, pods

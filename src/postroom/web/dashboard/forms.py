@@ -26,6 +26,7 @@ from postroom.web.reading import explain, read_bytes
 FORM_LIMIT_BYTES = 2 * 1024 * 1024
 FIELDS_LIMIT = 1000
 HOME = "/app"
+COOKIE = "postroom_session"
 FORM = "application/x-www-form-urlencoded"
 
 _OWN_PATH = re.compile(r"/app(/[\w./~%-]*)?(\?[\w./~%&=+:@,*-]*)?", re.ASCII)

@@ -17,8 +17,7 @@ from postroom.errors import ApiError, Forbidden, NotFound, Unauthorized
 from postroom.events import events
 from postroom.events.events import Hint
 from postroom.resources import Resources, Tx
-from postroom.web.dashboard.forms import is_own_origin
-from postroom.web.dashboard.sign_in import COOKIE
+from postroom.web.dashboard.forms import COOKIE, is_own_origin
 from postroom.web.streams.stream import (
     CONNECTIONS_PER_ACCOUNT,
     GOING_AWAY,

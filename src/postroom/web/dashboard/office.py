@@ -17,7 +17,7 @@ from postroom.resources import Resources
 from postroom.web.call import Call, require_scope
 from postroom.web.dashboard import assets, sign_in
 from postroom.web.dashboard.desk import Desk
-from postroom.web.dashboard.forms import HOME, own_page, require_own_page
+from postroom.web.dashboard.forms import COOKIE, HOME, own_page, require_own_page
 from postroom.web.dashboard.rendering import HEADERS, Renderer
 from postroom.web.dashboard.routes import PAGES
 from postroom.web.reading import read_query
@@ -68,7 +68,7 @@ class Office:
         return await self._open_page(request, *found)
 
     async def _find_session(self, request: Request) -> tuple[Session, Caller] | None:
-        token = request.cookies.get(sign_in.COOKIE)
+        token = request.cookies.get(COOKIE)
         if not token:
             return None
         db, now = self._resources.db, self._resources.now()

@@ -135,6 +135,8 @@ def hash_body(inbox_id: str, body: SendBody) -> str:
 
 
 def read_addresses(field: str, value: str | list[str]) -> tuple[Address, ...]:
+    if not value:
+        return ()
     found = []
     items = [value] if isinstance(value, str) else value
     if sum(map(len, items)) > LIST_LIMIT_CHARACTERS or len(items) > LIST_LIMIT_CHARACTERS:

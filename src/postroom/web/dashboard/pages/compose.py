@@ -1,11 +1,11 @@
 """Writing mail: a new one, an answer, or a draft that is gone over; sent now, later, or kept as a draft."""
 
 import secrets
-from dataclasses import replace
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
