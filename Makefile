@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start a thousand processes: without compiled files each would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test setup check bench screenshots wheels lock clean
+.PHONY: help run test setup check bench docs screenshots wheels lock clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -35,6 +35,9 @@ bench: $(VENV)/.dev  ## Measure this checkout and its peers side by side
 screenshots: $(VENV)/.dev  ## Take pictures of the pages into docs/images (needs chromium)
 	@$(BIN)/python -m tests.browser.screenshots $(PAGES)
 
+docs: .tools/docs/.complete  ## Build the documentation site into site (links are checked)
+	@NO_MKDOCS_2_WARNING=1 .tools/docs/bin/mkdocs build --quiet --strict
+
 wheels: $(VENV)/.server  ## Build the wheels of the server and of the client into dist
 	@$(BIN)/python -m hatchling build -t wheel -d "$(CURDIR)/dist"
 	@cd src/postroom_client && "$(CURDIR)/$(BIN)/python" -m hatchling build -t wheel -d "$(CURDIR)/dist"
@@ -51,6 +54,10 @@ $(VENV)/.server: requirements/server.txt pyproject.toml src/postroom_client/pypr
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.server
 	@sh requirements/install.sh dev
+	@touch $@
+
+.tools/docs/.complete: requirements/docs.txt
+	@sh requirements/install.sh docs
 	@touch $@
 
 $(UV):

@@ -1,5 +1,6 @@
 #!/bin/sh
-# install.sh uv|server|dev: puts uv into .tools, or the locked requirements and this checkout into .venv.
+# install.sh uv|server|dev|docs: puts uv into .tools, or the locked requirements and this checkout into .venv;
+# what builds the documentation has .tools/docs to itself.
 # uv is quicker; where it cannot run, plain pip reads the same hashed files.
 set -eu
 cd "$(dirname "$0")/.."
@@ -31,8 +32,21 @@ install_with_pip() {
     done
 }
 
-[ "$wanted" = uv ] || echo "Setting up .venv ($wanted), once ..." >&2
+install_docs() {
+    if have_uv; then
+        .tools/bin/uv venv --quiet --clear --python "$python" .tools/docs
+        .tools/bin/uv pip install --quiet --python .tools/docs/bin/python --require-hashes -r requirements/docs.txt
+    else
+        "$python" -m venv --clear .tools/docs
+        .tools/docs/bin/pip install --quiet --require-hashes -r requirements/docs.txt
+    fi
+}
+
+[ "$wanted" = uv ] || echo "Setting up $wanted, once ..." >&2
 install_uv
-[ "$wanted" = uv ] && exit 0
+case $wanted in
+    uv) exit 0 ;;
+    docs) install_docs; exit 0 ;;
+esac
 if have_uv; then install_with_uv; else install_with_pip; fi
 .venv/bin/python -m compileall -q src  # the first start need not

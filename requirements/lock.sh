@@ -8,3 +8,4 @@ compile() { .tools/bin/uv pip compile --quiet --universal --python-version 3.11 
 compile pyproject.toml --group build --output-file requirements/server.txt "$@"
 compile pyproject.toml --group build --group dev --constraint requirements/server.txt --output-file requirements/dev.txt "$@"
 compile requirements/frameworks.in --output-file requirements/frameworks.txt "$@"
+compile requirements/docs.in --output-file requirements/docs.txt "$@"

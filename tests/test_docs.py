@@ -159,11 +159,34 @@ def run_examples(document: Path, reader: Desk) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("document", [path for path in DOCUMENTS[1:] if blocks(path, "sh")], ids=named)
+FOR_NEWCOMERS = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("quickstart", "mcp", "http", "dns")),
+]
+FOR_ITSELF = [path for path in DOCUMENTS if blocks(path, "sh") and path not in FOR_NEWCOMERS]
+
+
+@pytest.mark.parametrize("document", FOR_ITSELF, ids=named)
 def test_the_examples_of_a_document_run_from_top_to_bottom(document: Path, tmp_path: Path) -> None:
-    # The stand-in for curl takes its turn on every machine, so that it is fit where it is needed.
-    with desk(tmp_path, with_curl=has_curl() and document.name != "quickstart.md") as reader:
+    with desk(tmp_path, with_curl=has_curl()) as reader:
         run_examples(document, reader)
+
+
+def test_what_a_newcomer_reads_can_be_followed_one_after_the_other_and_again(tmp_path: Path) -> None:
+    with desk(tmp_path, has_curl()) as reader:
+        for document in (*FOR_NEWCOMERS, ROOT / "README.md"):
+            shown = run_examples(document, reader)
+            if document.name == "README.md":
+                assert "Yes, I am." in shown
+                assert "['482913']" in shown
+        assert words_of(first_command()) == words_of(reader.welcome.partition("curl ")[2])
+
+
+def test_the_quickstart_can_be_followed_first_and_again(tmp_path: Path) -> None:
+    # The stand-in for curl takes its turn on every machine, so that it is fit where it is needed.
+    with desk(tmp_path, with_curl=False) as reader:
+        for _ in range(2):
+            assert run_examples(ROOT / "docs" / "quickstart.md", reader).count("answered Broken lamp") == 1
 
 
 @pytest.mark.parametrize("name", ["openai-agents", "langchain", "pydantic-ai"])
@@ -183,14 +206,6 @@ def test_the_configuration_of_an_mcp_client_is_json_that_leads_here(name: str) -
         else:
             assert (server["command"], server["args"]) == ("postroom", ["mcp"])
             assert set(server["env"]) == {"POSTROOM_BASE_URL", "POSTROOM_API_KEY"}
-
-
-def test_the_readme_leads_to_a_mail_by_the_command_that_a_start_prints(tmp_path: Path) -> None:
-    with desk(tmp_path, has_curl()) as reader:
-        shown = run_examples(ROOT / "README.md", reader)
-        assert "Yes, I am." in shown
-        assert "['482913']" in shown
-        assert words_of(first_command()) == words_of(reader.welcome.partition("curl ")[2])
 
 
 def has_curl() -> bool:
@@ -325,6 +340,12 @@ def is_callable(dotted: str) -> bool:
 def find(dotted: str) -> object:
     module, _, name = dotted.rpartition(".")
     return getattr(importlib.import_module(f"postroom.{module}"), name, None)
+
+
+def test_every_page_is_in_the_table_of_the_site() -> None:
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")}
+    assert set(re.findall(r"[\w-]+\.md", read("mkdocs.yml").partition("nav:\n  -")[2])) == pages
+    assert set(re.findall(r"\((\S+\.md)\)", read("docs/index.md"))) == pages - {"index.md"}
 
 
 def test_every_decision_has_a_date_and_a_title() -> None:
