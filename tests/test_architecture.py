@@ -44,6 +44,7 @@ ROOMS: dict[str, list[str]] = {
     "mailbox": [
         *(
             "usage",
+            "correspondents",
             "inboxes",
             "attachments",
             "threads",

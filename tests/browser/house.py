@@ -14,9 +14,8 @@ import uvloop
 from postroom.accounts import sessions
 from postroom.assembly import Postroom, serving
 from postroom.config import Config
-from tests.conftest import settings
+from tests.conftest import settings, signing_key
 from tests.doubles import FakeClock
-from tests.mail.keys import signing_key
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from postroom.inward.addressing import PARTICIPANTS_PER_MAIL, participants
 from postroom.inward.deposit import deposit, in_parts
 from postroom.inward.mails import Destination
 from postroom.mail.parse import parse_mail
-from postroom.mailbox import documents, inboxes, messages, threads
+from postroom.mailbox import correspondents, documents, messages, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.queue.schedule import EXAMINATION_LEASE
@@ -95,7 +95,7 @@ async def test_whoever_wrote_is_a_correspondent_and_a_participant(db: Database, 
     await db.write(deposit, [incoming(inbox, letter(cc="Carol@x.example"))])
     (document,) = await db.read(documents_of, inbox)
     asked = [(inbox.id, "alice@example.com"), (inbox.id, "carol@x.example")]
-    assert await db.read(inboxes.find_correspondents, asked) == {(inbox.id, "alice@example.com")}
+    assert await db.read(correspondents.find, asked) == {(inbox.id, "alice@example.com")}
     for address in ("alice@example.com", "carol@x.example", inbox.address):
         assert await db.read(threads.has_participant, document.thread_id, address), address
 

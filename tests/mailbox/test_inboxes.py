@@ -5,7 +5,7 @@ import pytest
 from postroom.accounts import accounts, keys
 from postroom.accounts.reach import Reach
 from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
-from postroom.mailbox import inboxes
+from postroom.mailbox import correspondents, inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.storage.database import Database
 from tests.doubles import START
@@ -84,6 +84,6 @@ async def test_deleting_ends_the_keys_and_frees_the_address_and_the_count(db: Da
 async def test_whoever_wrote_to_an_inbox_is_known_to_it_alone(db: Database, inbox: Inbox) -> None:
     names = ("bob", "bob", "eve")
     pairs = [(inbox.id, f"{name}@x.example", True) for name in names]
-    await db.write(inboxes.add_correspondents, pairs)
+    await db.write(correspondents.add, pairs)
     asked = [(inbox.id, "bob@x.example"), ("inb_other", "bob@x.example"), (inbox.id, "dan@x.example")]
-    assert await db.read(inboxes.find_correspondents, asked) == {(inbox.id, "bob@x.example")}
+    assert await db.read(correspondents.find, asked) == {(inbox.id, "bob@x.example")}

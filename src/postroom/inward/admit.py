@@ -11,7 +11,16 @@ from postroom.events.kinds import MESSAGE_BLOCKED, MESSAGE_RECEIVED
 from postroom.events.payload import News
 from postroom.inward import suspicion
 from postroom.mail.parse import MAX_SENDERS
-from postroom.mailbox import attachments, documents, inboxes, indexing, messages, related, threads
+from postroom.mailbox import (
+    attachments,
+    correspondents,
+    documents,
+    inboxes,
+    indexing,
+    messages,
+    related,
+    threads,
+)
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
@@ -88,7 +97,7 @@ def let_in(
         is_new_participant = not threads.has_participant(tx, joined.id, names.from_address)
         thread = threads.add_message(tx, joined, is_read=False, now=came_at)
     threads.add_participants(tx, [(thread.id, address) for address in names.participants])
-    inboxes.add_correspondents(tx, [(inbox.id, names.from_address, is_genuine(document))])
+    correspondents.add(tx, [(inbox.id, names.from_address, is_genuine(document))])
     suspicion.note_name(tx, names.from_address, document)
     threaded = msgspec.structs.replace(document, thread_id=thread.id, new_participant=is_new_participant)
     messages.let_in(tx, threaded, came_at)

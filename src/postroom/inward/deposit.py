@@ -20,7 +20,17 @@ from postroom.inward.mails import Copy, Destination, Handover, ReadMail
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
 from postroom.inward.suspicion import Suspicion
 from postroom.mail.parse import ParsedMail
-from postroom.mailbox import attachments, inboxes, indexing, messages, raw_mails, related, threads, usage
+from postroom.mailbox import (
+    attachments,
+    correspondents,
+    inboxes,
+    indexing,
+    messages,
+    raw_mails,
+    related,
+    threads,
+    usage,
+)
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND, RECEIVED, NewMessage
@@ -169,7 +179,7 @@ def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox], kept_back: fro
 
 def look_at_senders(tx: Tx, copies: list[Copy]) -> list[Copy]:
     """Notes who wrote. One who is new may pass for another; of mail to be examined that is said later."""
-    new = inboxes.add_correspondents(
+    new = correspondents.add(
         tx,
         [
             (copy.inbox.id, copy.read.mail.from_address, not copy.read.needs_examination)
@@ -188,10 +198,10 @@ def look_at_senders(tx: Tx, copies: list[Copy]) -> list[Copy]:
 def with_sender(tx: Tx, copy: Copy, before: Suspicion) -> Copy:
     mail = copy.read.mail
     name = suspicion.name_of(mail.from_addr)
-    known = inboxes.list_trusted(tx, copy.inbox.id, name, besides=mail.from_address)
+    known = correspondents.list_trusted(tx, copy.inbox.id, name, besides=mail.from_address)
     dmarc = copy.read.verdicts.dmarc if copy.read.arrival.peer_ip else suspicion.INSIDE
     found = suspicion.with_sender(before, mail, dmarc, known)
-    inboxes.note_name(tx, copy.inbox.id, mail.from_address, name, dmarc == "pass")
+    correspondents.note_name(tx, copy.inbox.id, mail.from_address, name, dmarc == "pass")
     return structs.replace(copy, document=structs.replace(copy.document, **structs.asdict(found)))
 
 

@@ -18,7 +18,16 @@ from postroom.mail.extraction import Extraction
 from postroom.mail.lookup import Lookup
 from postroom.mail.parse import ParsedMail, parse_mail
 from postroom.mail.text import html_to_text
-from postroom.mailbox import attachments, documents, inboxes, indexing, messages, raw_mails, threads
+from postroom.mailbox import (
+    attachments,
+    correspondents,
+    documents,
+    inboxes,
+    indexing,
+    messages,
+    raw_mails,
+    threads,
+)
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.messages import Message
@@ -159,7 +168,7 @@ async def find_out(
         judge(raw, mail, examination, lookup), read_files(extractor, mail, files)
     )
     name = suspicion.name_of(mail.from_addr)
-    known = await resources.db.read(inboxes.list_trusted, inbox_id, name)
+    known = await resources.db.read(correspondents.list_trusted, inbox_id, name)
     dmarc = verdicts.dmarc if examination.peer_ip else suspicion.INSIDE
     return Examined(verdicts, texts, await pools.READING.run(look_for_signals, mail, texts, dmarc, known))
 
@@ -233,7 +242,7 @@ def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -
     if message.is_blocked:
         return admit.decide(tx, inbox, message, document, base_url, now)
     if document.auth is not None and document.auth.dmarc != "fail":
-        inboxes.add_correspondents(tx, [(inbox.id, sender_of(document), True)])
+        correspondents.add(tx, [(inbox.id, sender_of(document), True)])
         suspicion.note_name(tx, sender_of(document), document)
     news = News(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, document, found.attachments, now)
     return announce(tx, news, base_url)

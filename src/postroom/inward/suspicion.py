@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from postroom.mail.parse import ParsedMail
-from postroom.mailbox import inboxes
+from postroom.mailbox import correspondents
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Signal, Verdict
 from postroom.storage.database import Tx
@@ -58,7 +58,7 @@ def name_of(from_addr: str) -> str:
 
 def note_name(tx: Tx, address: str, document: Document) -> None:
     is_proven = document.auth is not None and document.auth.dmarc == "pass"
-    inboxes.note_name(tx, document.inbox_id, address, name_of(document.from_addr), is_proven)
+    correspondents.note_name(tx, document.inbox_id, address, name_of(document.from_addr), is_proven)
 
 
 def of_mail(

@@ -10,7 +10,7 @@ from postroom.inward.examine import Extractor, look_for_signals, read_files
 from postroom.inward.mails import Arrival, Destination, ReadMail
 from postroom.inward.receive import TooManyHops, read_mail
 from postroom.mail.parse import parse_mail
-from postroom.mailbox import inboxes, indexing, messages, raw_mails, threads
+from postroom.mailbox import correspondents, inboxes, indexing, messages, raw_mails, threads
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND, SENT
@@ -46,7 +46,7 @@ async def _read(resources: Resources, extractor: Extractor, inbox: Inbox, filed:
     mail = parse_mail(raw)
     files = await read_files(extractor, mail, list(found.attachments))
     name = suspicion.name_of(mail.from_addr)
-    known = await resources.db.read(inboxes.list_trusted, inbox.id, name)
+    known = await resources.db.read(correspondents.list_trusted, inbox.id, name)
     return structs.replace(
         found,
         attachments=tuple(files),

@@ -10,7 +10,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.pauses import IS_PAUSED
 from postroom.clock import DAY, start_of_day
 from postroom.mail.mentions import mentions_a_link
-from postroom.mailbox import inboxes, threads
+from postroom.mailbox import correspondents, threads
 from postroom.mailbox.holds import PAUSED
 from postroom.storage.database import Tx, one_of
 
@@ -88,7 +88,7 @@ def _applies(tx: Tx, word: str, sending: Sending) -> bool:
 def _writes_to_strangers(tx: Tx, sending: Sending) -> bool:
     """Somebody who never wrote to this inbox, or of whom only forgeries came."""
     asked = [(sending.inbox_id, address) for address in sending.addresses]
-    return len(inboxes.find_correspondents(tx, asked, only_trusted=True)) < len(set(asked))
+    return len(correspondents.find(tx, asked, only_trusted=True)) < len(set(asked))
 
 
 def _has_sent_today(tx: Tx, sending: Sending, count: int) -> bool:

@@ -12,7 +12,17 @@ from postroom.accounts.keys import Caller
 from postroom.clock import to_iso
 from postroom.errors import FeatureRequiresPaidPlan
 from postroom.mail.address import Address, mailbox_of, normalize, parse_list
-from postroom.mailbox import attachments, drafts, holds, inboxes, indexing, messages, threads, usage
+from postroom.mailbox import (
+    attachments,
+    correspondents,
+    drafts,
+    holds,
+    inboxes,
+    indexing,
+    messages,
+    threads,
+    usage,
+)
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.inboxes import Inbox
@@ -141,7 +151,7 @@ def unique_addresses(order: Order, letter: Letter) -> list[str]:
 def find_cold(tx: Tx, new: list[Ready]) -> set[tuple[str, str]]:
     """Pairs of inbox and address that never wrote to it."""
     asked = [(each.inbox_id, address) for each in new for address in each.addresses]
-    return set(asked) - inboxes.find_correspondents(tx, asked)
+    return set(asked) - correspondents.find(tx, asked)
 
 
 def require_limits(tx: Tx, new: list[Ready], owners: dict[str, Inbox], cold: set[tuple[str, str]]) -> None:

@@ -3,7 +3,6 @@
 Each engine in its own way: a copy of the file, or every table by COPY in one snapshot.
 """
 
-import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
@@ -14,7 +13,6 @@ import psycopg
 from psycopg import sql
 
 from postroom.storage.database import StorageError
-from postroom.storage.sqlite import connect
 
 SQLITE_FILE = "postroom.db"
 CLAIMS = "duties"  # of nodes that run now, and mean nothing later
@@ -53,26 +51,27 @@ class SqliteCopy:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._part = path.with_name(f"{path.name}.part")
-        self._copy: sqlite3.Connection | None = None
+        self._connection: sqlite3.Connection | None = None
 
     def take(self, folder: Path) -> list[Path]:
         """In one step: several would begin anew whenever the server writes in between. It does not wait."""
-        path = folder / SQLITE_FILE
-        path.touch(mode=0o600, exist_ok=False)
-        self._copy = connect(path)
-        with closing(connect(self._path)) as source:
-            source.backup(self._copy)
-        self._copy.execute("pragma journal_mode = delete")
-        if (found := self._copy.execute("pragma quick_check").fetchone()[0]) != "ok":
-            raise StorageError(f"The database is damaged: {found}")
-        return [path]
+        copy = folder / SQLITE_FILE
+        copy.touch(mode=0o600, exist_ok=False)
+        with closing(sqlite3.connect(self._path)) as source:
+            self._connection = sqlite3.connect(copy, check_same_thread=False)
+            source.backup(self._connection)
+        self._connection.execute("pragma journal_mode = delete")
+        if (found := self._connection.execute("pragma quick_check").fetchone()) != ("ok",):
+            raise StorageError(f"The database is damaged: {found[0]}")
+        return [copy]
 
     def blobs(self) -> Iterator[str]:
         for table in BLOB_TABLES:
-            yield from (row[0] for row in self._taken().execute(_NAMED.format(table)))
+            yield from (name for (name,) in self._open().execute(_NAMED.format(table)))
 
     def schema_version(self) -> int:
-        return int(self._taken().execute("select max(number) from schema_versions").fetchone()[0])
+        (number,) = self._open().execute("select max(number) from schema_versions").fetchone()
+        return int(number)
 
     def require_empty(self) -> None:
         if self._path.exists():
@@ -80,23 +79,25 @@ class SqliteCopy:
 
     def put(self, files: Sequence[Path]) -> None:
         (copy,) = files
-        copy.replace(self._part)
+        self._part.unlink(missing_ok=True)
+        copy.rename(self._part)
+        self._connection = sqlite3.connect(self._part, check_same_thread=False)
 
     def finish(self) -> None:
+        connection = self._open()
+        connection.commit()
+        connection.execute("pragma synchronous = full")
+        connection.close()
+        self._connection = None
         self._part.rename(self._path)
-        folder = os.open(self._path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
     def close(self) -> None:
-        if self._copy is not None:
-            self._copy.close()
+        if self._connection is not None:
+            self._connection.close()
 
-    def _taken(self) -> sqlite3.Connection:
-        assert self._copy is not None, "take first"
-        return self._copy
+    def _open(self) -> sqlite3.Connection:
+        assert self._connection is not None
+        return self._connection
 
 
 class PostgresCopy:

@@ -10,7 +10,7 @@ from postroom import pools
 from postroom.errors import ApiError
 from postroom.mail.links import link_details
 from postroom.mail.parse import parse_mail
-from postroom.mailbox import documents, inboxes, message_json, messages, raw_mails
+from postroom.mailbox import correspondents, documents, message_json, messages, raw_mails
 from postroom.outward import reviewers
 from postroom.queue import deliveries
 from postroom.web.api import approvals as api
@@ -77,7 +77,7 @@ def complete(tx: Tx, desk: Desk, found: list[dict[str, Any]]) -> list[dict[str, 
 def complete_one(tx: Tx, desk: Desk, message: dict[str, Any], hold: dict[str, Any]) -> dict[str, Any]:
     """Who would get it, where its links lead, and the thread that it stands in."""
     addresses = [each.target for each in deliveries.list_of_message(tx, message["id"])]
-    known = inboxes.find_correspondents(
+    known = correspondents.find(
         tx, [(message["inboxId"], address) for address in addresses], only_trusted=True
     )
     found = messages.find(tx, message["id"])

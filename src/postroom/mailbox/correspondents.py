@@ -1,0 +1,86 @@
+"""Correspondents: who has written to an inbox, by which name, and with a mail that is known to be genuine."""
+
+from collections.abc import Iterable, Sequence
+
+from postroom.storage.database import Tx
+
+KNOWN_LIMIT = 300
+NAMESAKES_LIMIT = 10
+
+
+def add(tx: Tx, found: Iterable[tuple[str, str, bool]]) -> set[tuple[str, str]]:
+    """Inbox, address, and whether the mail is known to be genuine. Who wrote to an inbox is no stranger.
+
+    Gives those pairs of which the address is new to the inbox, or genuine for the first time.
+    """
+    rows = tx.many(
+        "insert into correspondents (inbox_id, address, is_trusted) values :rows"
+        " on conflict (inbox_id, address) do update set is_trusted = 1"
+        " where excluded.is_trusted = 1 and correspondents.is_trusted = 0 returning inbox_id, address",
+        [(*pair, trusted) for pair, trusted in sorted(_most_trusted(found).items())],
+    )
+    return {(row["inbox_id"], row["address"]) for row in rows}
+
+
+def _most_trusted(found: Iterable[tuple[str, str, bool]]) -> dict[tuple[str, str], int]:
+    return {(inbox_id, address): int(trusted) for inbox_id, address, trusted in sorted(found)}
+
+
+def note_name(tx: Tx, inbox_id: str, address: str, name: str, is_proven: bool) -> None:
+    """The first one to bear a name keeps it; whoever bears the same has to be proven to get it too.
+
+    Names are folded. The empty one is of a correspondent whose name belongs to another, or who has none.
+    """
+    taken = not is_proven and find_namesakes(tx, inbox_id, name)
+    tx.run(
+        "update correspondents set name = :name where inbox_id = :inbox_id and address = :address"
+        " and is_trusted = 1 and (name is null or (name = '' and :is_proven = 1))",
+        inbox_id=inbox_id,
+        address=address,
+        name="" if taken else name,
+        is_proven=int(is_proven),
+    )
+
+
+def find_namesakes(tx: Tx, inbox_id: str, name: str) -> list[str]:
+    """Addresses of trusted correspondents with this name, or some of them."""
+    if not name:
+        return []
+    rows = tx.all(
+        "select address from correspondents where inbox_id = :inbox_id and name = :name and is_trusted = 1"
+        " and name <> '' order by address limit :limit",
+        inbox_id=inbox_id,
+        name=name,
+        limit=NAMESAKES_LIMIT,
+    )
+    return [row["address"] for row in rows]
+
+
+def list_trusted(tx: Tx, inbox_id: str, name: str, besides: str = "") -> tuple[str, ...]:
+    """Those who bear the name, and some of the others, without one address: enough to notice who resembles.
+
+    Whoever bears the name stands there with it.
+    """
+    namesakes = [f"{name} <{address}>" for address in find_namesakes(tx, inbox_id, name)]
+    rows = tx.all(
+        "select address from correspondents where inbox_id = :inbox_id and is_trusted = 1"
+        " and address <> :besides order by address limit :limit",
+        inbox_id=inbox_id,
+        besides=besides,
+        limit=KNOWN_LIMIT - len(namesakes),
+    )
+    return (*namesakes, *(row["address"] for row in rows))
+
+
+def find(tx: Tx, asked: Sequence[tuple[str, str]], only_trusted: bool = False) -> set[tuple[str, str]]:
+    """Those pairs of inbox and address of which the address has written to the inbox.
+
+    Who is trusted has written at least one mail that did not fail DMARC.
+    """
+    trusted = " and is_trusted = 1" if only_trusted else ""
+    rows = tx.many(
+        "select inbox_id, address from (values :rows) as asked cross join correspondents"
+        f" where inbox_id = asked.column1 and address = asked.column2{trusted}",
+        asked,
+    )
+    return {(row["inbox_id"], row["address"]) for row in rows}
