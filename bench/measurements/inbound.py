@@ -35,9 +35,7 @@ class InboundLoad:
     paced_per_second: float
 
 
-LOAD = InboundLoad(
-    20, small_mails=6_000, large_mails=1_000, rounds=5, paced_mails=3_000, paced_per_second=300
-)
+LOAD = InboundLoad(20, small_mails=3_000, large_mails=400, rounds=5, paced_mails=1_500, paced_per_second=300)
 
 
 class MailServer:
