@@ -232,7 +232,7 @@ async def test_domains_show_prints_the_records_of_the_service_and_of_accounts(
 ) -> None:
     domain = await verified(host, dns)
     await add(host.api, "later.example")
-    printed = json.loads(await asyncio.to_thread(show, tmp_path, database_url, "--json"))
+    printed = json.loads(await asyncio.to_thread(show, tmp_path, database_url, "--json"))["data"]
     assert [(entry["domain"], entry["status"]) for entry in printed] == [
         ("postroom.localhost", "the service's own"),
         ("later.example", "not verified yet"),
@@ -249,7 +249,7 @@ async def test_domains_show_prints_the_records_of_the_service_and_of_accounts(
 
 
 async def test_domains_show_makes_the_key_before_the_first_start(tmp_path: Path) -> None:
-    (first,) = json.loads(await asyncio.to_thread(show, tmp_path, "", "--json"))
-    (second,) = json.loads(await asyncio.to_thread(show, tmp_path, "", "--json"))
+    (first,) = json.loads(await asyncio.to_thread(show, tmp_path, "", "--json"))["data"]
+    (second,) = json.loads(await asyncio.to_thread(show, tmp_path, "", "--json"))["data"]
     assert first == second
     assert any(record["value"].startswith("v=DKIM1") for record in first["records"])

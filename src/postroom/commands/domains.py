@@ -29,7 +29,7 @@ def show_domains(desk: Desk, domain_id: Annotated[str | None, typer.Argument(hel
 
     found = with_database(work)
     if desk.is_json:
-        print(json.dumps(found))
+        print(json.dumps({"data": found, "total": len(found)}))
         return
     for domain in found:
         print(f"{domain['domain']} ({domain['status']})")
