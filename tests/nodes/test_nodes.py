@@ -43,7 +43,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(PATIENCE_SECONDS):
         while not await is_so():
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.05)
 
 
 async def status_of(node: Node, path: str = "/v1/me") -> int:
@@ -263,7 +263,7 @@ async def ask_all_the_time(cluster: Cluster, done: asyncio.Event) -> Counter[int
                 answers[(await api.get("/v1/inboxes")).status_code] += 1
             except httpx2.HTTPError as error:
                 answers[repr(error)] += 1
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.03)
     return answers
 
 
@@ -276,7 +276,7 @@ async def write_all_the_time(cluster: Cluster, inbox_id: str, done: asyncio.Even
                 answers[(await api.patch(f"/v1/inboxes/{inbox_id}", json=name)).status_code] += 1
             except httpx2.HTTPError as error:
                 answers[repr(error)] += 1
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.03)
     return answers
 
 
