@@ -400,5 +400,5 @@ def test_a_backup_is_made_and_restored_by_command(operator: Operator, tmp_path: 
     again = operator.run("restore", str(path), DATA_DIR=str(tmp_path / "again"))
     assert again.returncode == 0, again.stderr
     listed = operator.read("accounts", "list")
-    assert isinstance(listed, list)
-    assert [account["name"] for account in listed] == ["first"]
+    assert isinstance(listed, dict)
+    assert [account["name"] for account in listed["data"]] == ["first"]
