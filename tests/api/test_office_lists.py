@@ -1,11 +1,14 @@
 """Lists of the pages: many at once, files for spreadsheets, posting again, and the operator's tables."""
 
+import asyncio
 import re
 from typing import Any
 
 from postroom.queue import suppressions
 from postroom.storage.database import Tx
+from postroom.web.dashboard.live import rest_seconds
 from postroom.web.dashboard.signs import marked, of_message
+from tests.api.endpoint import running_endpoint
 from tests.api.test_front_office import new_link, signed_in
 from tests.api.test_office_writing import first_mail, other_key
 from tests.conftest import Server
@@ -246,3 +249,39 @@ def test_what_is_known_of_a_mail_is_said_in_words() -> None:
     ]
     sent = of_message({"direction": "outbound", "captured": True, "parseError": "cut short"})
     assert [sign.text for sign in sent] == ["Kept here, not sent out", "Damaged"]
+
+
+async def test_what_is_posted_again_reaches_a_disabled_webhook_and_is_no_sign_of_health(
+    server: Server,
+) -> None:
+    await server.new_inbox("bob")
+    account = (await server.api.get("/v1/me")).json()["accountId"]
+    async with running_endpoint() as endpoint, signed_in(server) as page:
+        await server.api.put("/v1/webhook", json={"url": endpoint.url})
+        endpoint.answers = [b"410 Gone"]
+        message = await first_mail(server, "bob")
+        await endpoint.wait_for(1)
+        while (await server.api.get("/v1/webhook")).json()["enabled"]:
+            await asyncio.sleep(0.01)
+        event = re.findall(r'data-row="(evt_\w+)"', (await page.get("/app/events")).text)[0]
+        await page.post(f"/app/events/{event}/replay", data={"owner": account})
+        await endpoint.wait_for(2)
+        assert [headers["x-event-id"] for headers, _ in endpoint.requests] == [event, event]
+        while len(states := await states_of(server)) < 2 or "pending" in states:
+            await asyncio.sleep(0.01)
+        assert sorted(states) == ["delivered", "failed"]
+        assert not (await server.api.get("/v1/webhook")).json()["enabled"]
+        shown = (await page.get("/app/webhooks")).text
+        assert "1 event delivered in the last 24 hours, 1 not" in shown
+        assert "410 Gone" in shown
+    assert message["direction"] == "inbound"
+
+
+async def states_of(server: Server) -> list[str]:
+    return [each["state"] for each in (await server.api.get("/v1/webhook/deliveries")).json()["data"]]
+
+
+def test_fifty_open_pages_together_ask_no_more_often_than_a_few() -> None:
+    assert rest_seconds(1) < 0.5
+    assert 50 / rest_seconds(50) <= 5
+    assert rest_seconds(10_000) < 60

@@ -14,12 +14,12 @@ DOT = base64.b64decode(
 INVITATION = """BEGIN:VCALENDAR
 METHOD:REQUEST
 BEGIN:VEVENT
-UID:review-1@harbourview.example
+UID:review-1@brandt.example
 SUMMARY:Quarterly review
 DTSTART:20261119T130000Z
 DTEND:20261119T140000Z
 LOCATION:Room 4
-ORGANIZER:mailto:ines@harbourview.example
+ORGANIZER:mailto:lena@brandt.example
 ATTENDEE;RSVP=TRUE:mailto:support@postroom.localhost
 END:VEVENT
 END:VCALENDAR
@@ -33,7 +33,7 @@ TRICK = (
 
 def furnish(house: House, inboxes: dict[str, str]) -> None:
     for mail in (invitation(), trick()):
-        house.deliver(mail.as_bytes(), "support", sender="ines@harbourview.example")
+        house.deliver(mail.as_bytes(), "support", sender="lena@brandt.example")
     support = inboxes["support"]
     draft = {"to": "tomas@campo.example", "subject": "Your replacement boxes", "body": "Dear Tomás,\n\n"}
     ask(house, "POST", f"/v1/inboxes/{support}/drafts", draft)
@@ -45,13 +45,8 @@ def furnish(house: House, inboxes: dict[str, str]) -> None:
         "sendAt": later.strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
     ask(house, "POST", f"/v1/inboxes/{support}/send", sent, {"Idempotency-Key": "made-up-later"})
-    for name in ("research",):
-        note = {
-            "to": "support@postroom.localhost",
-            "subject": f"From {name}",
-            "body": "For your list.",
-        }
-        ask(house, "POST", f"/v1/inboxes/{inboxes[name]}/send", note, {"Idempotency-Key": f"made-up-{name}"})
+    ask(house, "PATCH", "/v1/account", {"approval": {"when": ["strangers", "attachments"]}})
+    reply_to_tomas(house, support)
     ask(house, "POST", "/v1/pods", {"name": "Harbour View", "clientId": "customer-17"})
     ask(house, "POST", f"/v1/inboxes/{support}/api-keys", {"name": "support agent"})
     ask(house, "POST", "/v1/domains", {"domain": "mail.harbourview.example"})
@@ -59,6 +54,21 @@ def furnish(house: House, inboxes: dict[str, str]) -> None:
     ask(house, "PUT", "/v1/webhook", {"url": "http://127.0.0.1:9/hooks/mail"})
     rule = {"type": "block", "value": "ledger.example", "direction": "outbound"}
     ask(house, "POST", "/v1/policy/rules", rule)
+
+
+def reply_to_tomas(house: House, inbox_id: str) -> None:
+    """An answer that waits, with the thread beside it."""
+    threads = house.api.get(f"/v1/inboxes/{inbox_id}/threads").json()["data"]
+    [thread] = [each["id"] for each in threads if "damaged" in each["subject"]]
+    answer = {
+        "to": "tomas@campo.example",
+        "threadId": thread,
+        "body": "Dear Tomás,\n\nfour boxes leave tomorrow: https://track.parcels.example/881204\n\nSupport",
+        "attachments": [
+            {"filename": "label.txt", "data": "UGFyY2VsIDg4MTIwNA==", "contentType": "text/plain"}
+        ],
+    }
+    ask(house, "POST", f"/v1/inboxes/{inbox_id}/send", answer, {"Idempotency-Key": "made-up-boxes"})
 
 
 def ask(house: House, method: str, path: str, body: Any, headers: dict[str, str] | None = None) -> None:
@@ -80,7 +90,7 @@ def trick() -> email.message.EmailMessage:
 
 
 def invitation() -> email.message.EmailMessage:
-    mail = begun("Ines Duarte <ines@harbourview.example>", "Invitation: Quarterly review")
+    mail = begun("Lena Brandt <lena@brandt.example>", "Invitation: Quarterly review")
     mail.set_content("Could you join us on Thursday? The room is booked.")
     mail.add_alternative(INVITATION, subtype="calendar", params={"method": "REQUEST"})
     return mail

@@ -44,8 +44,10 @@ def load() -> dict[str, Asset]:
 
 
 def _shorten(name: str, content: bytes) -> bytes:
-    """A stylesheet is written to be read by people; browsers need no room between its words."""
-    if not name.endswith(".css"):
+    """Our own files are written to be read by people; browsers need no comments and no room between words."""
+    if name == "office.js":
+        return re.sub(rb"(?m)^\s*(//.*)?\n?", b"", content)
+    if name != "office.css":
         return content
     without_room = re.sub(rb"\s*\n\s*|(?<=[{;:,]) +| +(?=[{}])", b"", content)
     return re.sub(rb" ?([>~+]) ?", rb"\1", without_room)

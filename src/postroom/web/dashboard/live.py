@@ -179,21 +179,21 @@ class Live:
                 if page.is_over.is_set():
                     return
                 await send({"type": "websocket.send", "text": page.take_news()})
-                await page.rest(self._rest_seconds())
+                await page.rest(rest_seconds(sum(len(pulse.pages) for pulse in self._pulses.values())))
         finally:
             listening.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await listening
 
-    def _rest_seconds(self) -> float:
-        """For all pages together it comes to about the same, however many there are."""
-        pages = sum(len(pulse.pages) for pulse in self._pulses.values())
-        return min(max(REST_SECONDS, pages * REST_SECONDS_A_PAGE), LONGEST_REST_SECONDS)
-
     def close(self) -> None:
         for pulse in self._pulses.values():
             for page in pulse.pages:
                 page.end(GOING_AWAY, "the server is stopping")
+
+
+def rest_seconds(pages: int) -> float:
+    """For all pages together it comes to about the same, however many there are."""
+    return min(max(REST_SECONDS, pages * REST_SECONDS_A_PAGE), LONGEST_REST_SECONDS)
 
 
 async def until_gone(page: OpenPage, receive: Receive) -> None:

@@ -5,9 +5,11 @@ from typing import Literal
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom.accounts import accounts
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY
 from postroom.errors import ApiError
+from postroom.mailbox import holds
 from postroom.outward import decide
 from postroom.queue import deliveries, outlook
 from postroom.queue.outlook import DomainOutlook, Listed, Waiting
@@ -20,6 +22,7 @@ from postroom.web.dashboard.operator.health import require_operator
 PATH = "/app/operator/queue"
 DAYS = {"1": DAY, "7": 7 * DAY}
 CANCELLED_AT_ONCE = 500
+ACCOUNTS_COUNTED = 200
 
 
 class LaneForm(Struct, frozen=True):
@@ -37,8 +40,15 @@ class BehindQuery(Struct, frozen=True):
 
 
 async def show_queue(desk: Desk) -> Response:
-    waiting = await desk.call.resources.db.read(read_waiting, desk)
-    return await desk.show("queue.html", "operator", title="Queue", waiting=waiting)
+    waiting, held = await desk.call.resources.db.read(read_queue, desk)
+    return await desk.show("queue.html", "operator", title="Queue", waiting=waiting, held=held)
+
+
+def read_queue(tx: Tx, desk: Desk) -> tuple[list[Waiting], int]:
+    """And how many sends of all accounts wait for a person."""
+    waiting = read_waiting(tx, desk)
+    reaches = [Reach(account.id) for account in accounts.list_all(tx)[:ACCOUNTS_COUNTED]]
+    return waiting, sum(holds.count_within(tx, reach, holds.HELD) for reach in reaches)
 
 
 def read_waiting(tx: Tx, desk: Desk) -> list[Waiting]:

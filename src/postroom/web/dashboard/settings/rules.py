@@ -112,15 +112,29 @@ def boundary(query: PolicyQuery | ModeForm | RuleForm) -> bodies.Boundary:
 async def show_policy(desk: Desk, query: PolicyQuery) -> Response:
     """The level that was chosen, and what the levels above it say as well."""
     found = plain(await api_policy.get_policy(desk.call, boundary(query)))
-    is_narrow = bool(query.inbox_id or query.pod_id)
-    above = plain(await api_policy.get_policy(desk.call, bodies.Boundary())) if is_narrow else None
     asked = tenant_body.PolicyAuditQuery(
         inbox_id=query.inbox_id or None, pod_id=query.pod_id or None, limit=20
     )
     stopped = plain(await api_policy.list_policy_audit(desk.call, asked))["data"]
     return await desk.show(
-        "policy.html", "settings", title="Policy", policy=found, above=above, query=query, stopped=stopped
+        "policy.html",
+        "settings",
+        title="Policy",
+        policy=found,
+        above=[(name, plain(await api_policy.get_policy(desk.call, at))) for name, at in levels_above(query)],
+        query=query,
+        stopped=stopped,
     )
+
+
+def levels_above(query: PolicyQuery) -> list[tuple[str, bodies.Boundary]]:
+    """All that the person reaches, and the pod that was chosen besides an inbox."""
+    if not query.inbox_id and not query.pod_id:
+        return []
+    widest = ("at the level above", bodies.Boundary())
+    if query.inbox_id and query.pod_id:
+        return [widest, ("for the pod", bodies.Boundary(None, query.pod_id))]
+    return [widest]
 
 
 async def set_mode(desk: Desk, body: ModeForm) -> Response:

@@ -224,6 +224,11 @@ document.addEventListener("click", (event) => {
   if (!isPaused) takeNews();
 });
 
+// What comes anew by itself waits while somebody has his hand on it, or has opened something in it.
+document.addEventListener("htmx:before:request", (event) => {
+  const part = event.target;
+  if (part.matches("[data-calm]") && (part.matches(":focus-within") || $("[open]", part))) event.preventDefault();
+});
 document.addEventListener("htmx:after:swap", () => refresh(document));
 refresh(document);
 restoreRow();
