@@ -20,7 +20,7 @@ run: $(VENV)/.server  ## Set up and start Postroom on SQLite and local files
 	@exec $(BIN)/postroom serve
 
 test: $(VENV)/.dev  ## Set up, start the real engines and run every test
-	@$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
 setup: $(VENV)/.dev  ## Set up the server and the development tools
 

@@ -22,7 +22,6 @@ from postroom import config as configuration
 from postroom.assembly import open_database, serving
 from postroom.config import Config
 from postroom.events import events
-from postroom.mail import dkim
 from postroom.net.dns import Resolver
 from postroom.resources import Resources
 from postroom.storage.database import Database
@@ -31,12 +30,14 @@ from postroom.storage.postgres import PostgresDatabase
 from postroom.storage.sqlite import SqliteDatabase, SqliteSession
 from tests import memory_folder, programs
 from tests.doubles import START, FakeClock
+from tests.mail.keys import signing_key as signing_key
 from tests.own_home import Homes, UserFiles
 from tests.postgres_databases import Databases, make_migrated_database, new_database
 from tests.postgres_engine import OF_TESTS, running_postgres
 
 POSTGRES_URL = "POSTROOM_TEST_POSTGRES_URL"
 ENGINES = ("sqlite", "postgres")
+LONGEST = ("tests/end_to_end/", "tests/browser/", "tests/test_docs")  # first: none is left alone at the end
 
 _engine = contextlib.ExitStack()
 _databases = Databases()
@@ -76,6 +77,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.stash[LEFT_OUT] = programs.leave_out(config, items)
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores, for the moments in which a test waits."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else 3
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -139,12 +147,6 @@ def database_url(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
-
-
-@functools.cache
-def signing_key() -> bytes:
-    """One key for every server of a test run: making one takes longer than most tests."""
-    return dkim.generate_key()
 
 
 @functools.cache

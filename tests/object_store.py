@@ -65,7 +65,13 @@ def command(store: ObjectStore) -> list[str]:
         str(Path(sys.executable).parent / "weed"),
         *("server", f"-dir={store.folder / 'data'}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3"),
         *("-master.telemetry=false", "-master.volumeSizeLimitMB=64", "-volume.max=40", "-s3.iam=false"),
-        *("-s3.autoCreateBucket", f"-s3.config={store.folder / 'identities.json'}", *flags),
+        *(
+            "-s3.autoCreateBucket",
+            "-s3.port.iceberg=0",
+            "-s3.port.lance=0",
+            f"-s3.config={store.folder / 'identities.json'}",
+            *flags,
+        ),
     ]
 
 

@@ -16,9 +16,10 @@ from postroom.mail.dkim import public_record
 from postroom.net.dns import Resolver
 from postroom.queue import deliveries
 from postroom.storage.database import Tx
-from tests.conftest import Server, settings, signing_key
+from tests.conftest import Server, settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
+from tests.mail.keys import signing_key
 
 PATIENCE_SECONDS = 120.0
 REPORT = """\

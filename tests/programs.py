@@ -56,6 +56,18 @@ def knows_its_name() -> bool:
 
 
 @cache
+def makes_namespaces() -> bool:
+    """As root, where the kernel lets it."""
+    ip, name = find("ip"), f"prtry{os.getpid()}"
+    if ip is None or os.geteuid() != 0:
+        return False
+    is_made = subprocess.run([ip, "netns", "add", name], capture_output=True).returncode == 0
+    if is_made:
+        subprocess.run([ip, "netns", "del", name], capture_output=True)
+    return is_made
+
+
+@cache
 def has_generators() -> bool:
     from tests import generators
 
@@ -72,6 +84,7 @@ def has_frameworks() -> bool:
 NEEDS = {
     "frameworks for agents": Need(has_frameworks, "make setup, with a way to the registry"),
     "generators of clients": Need(has_generators, "apt-get install npm, with a way to the registries"),
+    "network namespaces": Need(makes_namespaces, "run as root, with apt-get install iproute2"),
     "node": debian("node", "nodejs"),
     "postfix": debian("postfix", "postfix"),
     "smtp-sink": debian("smtp-sink", "postfix"),

@@ -8,8 +8,8 @@ from postroom.accounts.reach import Reach
 from postroom.errors import DomainTaken, InvalidDomain, NotFound
 from postroom.mailbox import inboxes
 from postroom.storage.database import Database
-from tests.conftest import signing_key
 from tests.doubles import START
+from tests.mail.keys import signing_key
 from tests.stored import SERVICE
 
 OURS = "mail.ours.example"

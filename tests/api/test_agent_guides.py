@@ -10,6 +10,8 @@ from postroom.web import routes
 from postroom.web.interface import openapi
 from tests.conftest import Server
 
+pytestmark = pytest.mark.sqlite_alone
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "src/postroom/web/llms.txt").read_text()
 SKILL = (ROOT / "skills/postroom/SKILL.md").read_text()

@@ -10,7 +10,7 @@ import pytest
 from postroom.clock import MINUTE
 from tests.api.test_messages import stranger
 from tests.conftest import Server
-from tests.extraction.test_pool import SLOW
+from tests.extraction.test_pool import slow_file
 from tests.letters import letter, letter_with_files
 from tests.mail import files
 
@@ -57,6 +57,7 @@ async def test_a_signed_link_works_without_a_key_for_fifteen_minutes(server: Ser
     assert (await fetch_without_key(again)).status_code == 200
 
 
+@pytest.mark.sqlite_alone
 async def test_an_altered_link_is_refused(server: Server) -> None:
     await server.new_inbox("hello")
     _, message = await received(server, letter_with_files(CSV, ("b.csv", "text/csv", b"secret")))
@@ -81,6 +82,7 @@ async def test_an_altered_link_is_refused(server: Server) -> None:
     assert (await fetch_without_key(url.replace("table.csv", "table.csv/text"))).status_code == 401
 
 
+@pytest.mark.sqlite_alone
 async def test_the_bytes_come_with_headers_that_keep_a_browser_from_running_them(server: Server) -> None:
     await server.new_inbox("hello")
     script = b"<script>alert(1)</script>"
@@ -99,6 +101,7 @@ async def test_the_bytes_come_with_headers_that_keep_a_browser_from_running_them
         assert unquote(disposition.partition("''")[2]) == message["attachments"][0]["filename"]
 
 
+@pytest.mark.sqlite_alone
 async def test_names_inside_a_message_are_unique_and_harmless(server: Server) -> None:
     await server.new_inbox("hello")
     raw = letter_with_files(
@@ -120,6 +123,7 @@ async def test_names_inside_a_message_are_unique_and_harmless(server: Server) ->
         assert (await server.api.get(plain)).content == str(number).encode()
 
 
+@pytest.mark.sqlite_alone
 async def test_a_mail_inside_a_mail_is_an_attachment_and_a_part_without_a_name_gets_one(
     server: Server,
 ) -> None:
@@ -152,6 +156,7 @@ async def test_attachments_belong_to_their_account_and_to_the_scope_of_a_key(ser
     assert (await server.api.get(f"/v1/attachments/{message['id']}/")).status_code == 404
 
 
+@pytest.mark.sqlite_alone
 async def test_a_bad_key_beside_a_good_signature_is_refused(server: Server) -> None:
     await server.new_inbox("hello")
     _, message = await received(server, letter_with_files(CSV))
@@ -174,6 +179,7 @@ async def test_the_text_of_a_file_is_given_alone(server: Server) -> None:
     assert "unsupported" in answer.json()["message"]
 
 
+@pytest.mark.sqlite_alone
 async def test_text_of_documents_is_there_when_the_event_comes(server: Server) -> None:
     await server.new_inbox("hello")
     raw = letter_with_files(
@@ -200,21 +206,24 @@ async def test_text_of_documents_is_there_when_the_event_comes(server: Server) -
     }
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.sqlite_alone
 async def test_hostile_files_cost_their_own_text_and_nothing_else(server: Server) -> None:
     await server.new_inbox("hello")
-    hostile = [("slow.docx", "application/octet-stream", SLOW), ("broken.pdf", "application/pdf", BROKEN)]
+    hostile = [
+        ("slow.docx", "application/octet-stream", slow_file()),
+        ("broken.pdf", "application/pdf", BROKEN),
+    ]
     event, message = await received(server, letter_with_files(*hostile, CSV))
     read = event["message"]["attachments"]
     assert [file["extractionMethod"] for file in read] == ["timed_out", "failed", "csv"]
     assert ["parsedText" in file for file in read] == [False, False, True]
-    assert (await fetch_without_key(message["attachments"][0]["url"])).content == SLOW
+    assert (await fetch_without_key(message["attachments"][0]["url"])).content == slow_file()
     assert (await server.api.get("/health")).status_code == 200
     _, after = await received(server, letter_with_files(CSV, text="another"), event["event_id"])
     assert after["attachments"][0]["parsedText"] == "name\tnumber\nanna\t1"
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.sqlite_alone
 async def test_a_file_over_ten_megabytes_is_not_read(server: Server) -> None:
     await server.new_inbox("hello")
     large = ("large.txt", "text/plain", b"word\n" * 2_200_000)
@@ -245,6 +254,7 @@ async def test_hundreds_of_files_in_one_mail_end_in_one_event(server: Server) ->
     assert (await server.next_event(event["event_id"]))["message"]["body_text"] == "after\n"
 
 
+@pytest.mark.sqlite_alone
 async def test_links_carry_the_base_url(server: Server) -> None:
     await server.new_inbox("hello")
     event, message = await received(server, letter_with_files(CSV))

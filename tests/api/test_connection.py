@@ -18,7 +18,8 @@ from postroom.errors import RequestTimeout
 from postroom.web.connection import WAITING_REQUESTS, BoundedConnection
 from postroom.web.reading import read_bytes
 from postroom.web.server import HttpServer
-from tests.conftest import settings, signing_key
+from tests.conftest import settings
+from tests.mail.keys import signing_key
 
 KEY = "pr_0123456789abcdef"
 HEAD = f"Host: here\r\nAuthorization: Bearer {KEY}\r\nContent-Type: application/json\r\n"

@@ -4,9 +4,13 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 
+import pytest
+
 from postroom.clock import MINUTE
 from postroom.storage.database import Tx
 from tests.conftest import Server
+
+pytestmark = pytest.mark.sqlite_alone
 
 JSON = {"Content-Type": "application/json"}
 

@@ -36,6 +36,7 @@ async def new_link(server: Server, is_operator: bool = False) -> str:
     return token
 
 
+@pytest.mark.sqlite_alone
 async def test_a_browser_is_led_to_the_pages_and_everybody_else_gets_json(server: Server) -> None:
     async with browser(server) as page:
         led = await page.get("/")
@@ -57,6 +58,7 @@ async def test_a_key_becomes_a_session_with_a_cookie_that_no_script_reads(server
         assert "Ann" in shown.text
 
 
+@pytest.mark.sqlite_alone
 async def test_every_page_forbids_scripts_and_frames_of_others_and_is_kept_nowhere(server: Server) -> None:
     async with signed_in(server) as page:
         for path in ("/app", "/app/sessions", "/app/nothing", "/app/sign-in"):
@@ -69,6 +71,7 @@ async def test_every_page_forbids_scripts_and_frames_of_others_and_is_kept_nowhe
             assert headers["x-content-type-options"] == "nosniff"
 
 
+@pytest.mark.sqlite_alone
 async def test_files_have_their_hash_in_the_name_and_are_kept_for_ever(server: Server) -> None:
     async with browser(server) as page:
         text = (await page.get("/app/sign-in")).text
@@ -80,6 +83,7 @@ async def test_files_have_their_hash_in_the_name_and_are_kept_for_ever(server: S
         assert (await page.get("/app/static/office-000000000000.css")).status_code == 404
 
 
+@pytest.mark.sqlite_alone
 async def test_the_first_page_with_everything_is_light_and_the_next_ones_lighter(server: Server) -> None:
     inbox_id = await server.new_inbox("light")
     await asyncio.gather(
@@ -161,6 +165,7 @@ async def test_signing_in_again_gives_a_new_token_and_ends_the_old(server: Serve
             assert (await thief.get("/app/sessions")).status_code == 303
 
 
+@pytest.mark.sqlite_alone
 async def test_a_token_that_somebody_else_chose_is_never_taken_over(server: Server) -> None:
     async with browser(server, Cookie=f"{COOKIE}=chosen") as page:
         answer = await page.post("/app/sign-in", data={"key": server.token})
@@ -173,6 +178,7 @@ async def test_a_token_that_somebody_else_chose_is_never_taken_over(server: Serv
     [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}],
     ids=["another origin", "no origin", "another site"],
 )
+@pytest.mark.sqlite_alone
 async def test_a_change_that_another_site_asks_for_is_refused(
     server: Server, headers: dict[str, str]
 ) -> None:
@@ -184,6 +190,7 @@ async def test_a_change_that_another_site_asks_for_is_refused(
     assert (await server.api.get("/v1/pause")).json()["paused"] is False
 
 
+@pytest.mark.sqlite_alone
 async def test_the_browser_saying_same_origin_is_enough(server: Server) -> None:
     async with signed_in(server) as page:
         own = {"Origin": "https://mail.example", "Sec-Fetch-Site": "same-origin"}  # behind a proxy
@@ -205,12 +212,14 @@ async def test_the_browser_saying_same_origin_is_enough(server: Server) -> None:
         "javascript:alert(1)",
     ],
 )
+@pytest.mark.sqlite_alone
 async def test_nobody_is_led_elsewhere_after_signing_in(server: Server, wanted: str) -> None:
     async with browser(server) as page:
         answer = await page.post("/app/sign-in", data={"key": server.token, "next": wanted})
         assert answer.headers["location"] == "/app"
 
 
+@pytest.mark.sqlite_alone
 async def test_whoever_guesses_has_to_wait_longer_each_time(server: Server) -> None:
     async with browser(server) as page:
         statuses = [
@@ -250,6 +259,7 @@ async def test_a_key_without_permission_opens_pages_but_changes_nothing(server: 
         assert "manage" in refused.text
 
 
+@pytest.mark.sqlite_alone
 async def test_text_that_somebody_else_wrote_stays_text(server: Server) -> None:
     async with browser(server, **{"User-Agent": "<script>alert(1)</script>"}) as page:
         await page.post("/app/sign-in", data={"key": server.token, "name": "<img src=x>"})

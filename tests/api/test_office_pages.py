@@ -113,6 +113,7 @@ async def test_rules_keys_policy_and_webhooks_are_set_on_the_pages(server: Serve
 
 
 @pytest.mark.parametrize("path", ["/app/approvals/msg_1", "/app/settings/approval", "/app/operator/accounts"])
+@pytest.mark.sqlite_alone
 async def test_another_site_changes_nothing(server: Server, path: str) -> None:
     async with signed_in(server) as page:
         answer = await page.post(path, data={"name": "x"}, headers={"Origin": "https://evil.example"})

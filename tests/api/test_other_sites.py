@@ -18,6 +18,8 @@ from tests import generators
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 
+pytestmark = pytest.mark.sqlite_alone
+
 SITE = "https://app.example.com"
 PREFLIGHT = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
 MCP_HELLO = {

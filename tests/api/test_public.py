@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from postroom import supervision
 from postroom.web.interface import openapi
@@ -12,6 +13,7 @@ from postroom.web.routes import ROUTES
 from tests.conftest import Server
 
 
+@pytest.mark.sqlite_alone
 async def test_health_and_readiness_need_no_key(server: Server) -> None:
     for path in ("/health", "/ready"):
         answer = await server.api.get(path, headers={"Authorization": ""})
@@ -42,12 +44,14 @@ async def test_a_loop_that_stands_still_is_seen_in_readiness_and_metrics(server:
     assert "postroom_loops_down{" not in (await server.api.get("/metrics")).text
 
 
+@pytest.mark.sqlite_alone
 async def test_not_ready_on_a_disk_that_takes_no_mail(server: Server, tmp_path: Path) -> None:
     (tmp_path / "blobs").rename(tmp_path / "gone")
     answer = await server.api.get("/ready")
     assert (answer.status_code, answer.json()["error"]) == (503, "unavailable")
 
 
+@pytest.mark.sqlite_alone
 async def test_metrics_count_requests_by_route_and_name_no_account(server: Server) -> None:
     await server.api.get("/v1/inboxes/inb_" + "0" * 32)
     text = (await server.api.get("/metrics")).text
@@ -56,6 +60,7 @@ async def test_metrics_count_requests_by_route_and_name_no_account(server: Serve
     assert "process_resident_memory_bytes" in text
 
 
+@pytest.mark.sqlite_alone
 async def test_the_description_lists_every_route_with_its_types(server: Server) -> None:
     document = (await server.api.get("/openapi.json")).json()
     assert document["openapi"].startswith("3.1")
@@ -79,12 +84,14 @@ async def test_the_description_lists_every_route_with_its_types(server: Server) 
     }
 
 
+@pytest.mark.sqlite_alone
 async def test_every_reference_in_the_description_leads_somewhere(server: Server) -> None:
     text = (await server.api.get("/openapi.json")).text
     schemas = msgspec.json.decode(text)["components"]["schemas"]
     assert set(re.findall(r'"#/components/schemas/(\w+)"', text)) <= set(schemas)
 
 
+@pytest.mark.sqlite_alone
 async def test_the_viewer_loads_only_what_this_server_has(server: Server) -> None:
     page = await server.api.get("/docs")
     assert page.headers["content-type"].startswith("text/html")

@@ -13,6 +13,8 @@ from tests.api.raw_websocket import CLOSE, PING, TEXT, RawWebSocket, encode, ope
 from tests.api.test_stream import hear, mail, open_stream, repeat_last_event, subscribe
 from tests.conftest import Server
 
+pytestmark = pytest.mark.sqlite_alone
+
 LARGE_EVENTS = 40
 LARGE_BODY_BYTES = 600_000
 TOO_SLOW = 4013

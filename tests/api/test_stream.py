@@ -13,7 +13,8 @@ from postroom import ids
 from postroom.assembly import serving
 from postroom.events import events
 from postroom.storage.database import Tx
-from tests.conftest import Server, settings, signing_key
+from tests.conftest import Server, settings
+from tests.mail.keys import signing_key
 
 
 def mail(number: int, to: str = "hello") -> bytes:

@@ -16,10 +16,11 @@ from postroom.storage.database import Tx
 from tests.api.endpoint import Endpoint, running_endpoint
 from tests.api.test_stream import mail
 from tests.api.test_webhooks import deliveries, set_webhook, until_state
-from tests.conftest import Server, api_client, settings, signing_key
+from tests.conftest import Server, api_client, settings
 from tests.couriers.test_target import BAD_EVERYWHERE, PRIVATE_SPELLINGS, TurnedTime
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer
+from tests.mail.keys import signing_key
 
 PUBLIC_IP, METADATA_IP = "93.184.216.34", "169.254.169.254"
 BACKLOG = 150
@@ -59,6 +60,7 @@ def is_refused(answer: httpx2.Response) -> bool:
     return (answer.status_code, answer.json()["error"]) == (422, "invalid_webhook_url")
 
 
+@pytest.mark.sqlite_alone
 async def test_private_ranges_are_refused_in_every_spelling_and_bad_urls_too(closed_server: Server) -> None:
     inbox = f"/v1/inboxes/{await closed_server.new_inbox('hello')}"
     urls = [f"{scheme}://{host}/" for host in PRIVATE_SPELLINGS for scheme in ("http", "https")]
@@ -69,6 +71,7 @@ async def test_private_ranges_are_refused_in_every_spelling_and_bad_urls_too(clo
     assert (await closed_server.api.get(inbox)).json()["webhookUrl"] is None
 
 
+@pytest.mark.sqlite_alone
 async def test_a_name_that_leads_inside_is_refused(closed_server: Server, dns: DnsServer) -> None:
     dns.records["inside.example", "A"] = [PUBLIC_IP, METADATA_IP]
     dns.records["alias.example", "CNAME"] = ["inside.example."]
@@ -79,6 +82,7 @@ async def test_a_name_that_leads_inside_is_refused(closed_server: Server, dns: D
     assert (await set_webhook(closed_server, "https://hook.example/"))["enabled"]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_name_that_turns_private_later_is_refused_at_delivery_and_recorded(
     closed_server: Server, dns: DnsServer, endpoint: Endpoint, resolver_time: TurnedTime
 ) -> None:
@@ -97,6 +101,7 @@ async def test_a_name_that_turns_private_later_is_refused_at_delivery_and_record
     assert endpoint.requests == []
 
 
+@pytest.mark.sqlite_alone
 async def test_a_name_that_lost_its_address_is_tried_again(
     closed_server: Server, dns: DnsServer, resolver_time: TurnedTime
 ) -> None:

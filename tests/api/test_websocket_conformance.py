@@ -21,7 +21,8 @@ from tests.api.raw_websocket import (
     encode,
     open_raw,
 )
-from tests.conftest import settings, signing_key
+from tests.conftest import settings
+from tests.mail.keys import signing_key
 
 LONGEST_MESSAGE_BYTES = 65536
 ASK, ANSWER = b'{"type":"ping"}', b'{"type":"pong"}'

@@ -14,8 +14,9 @@ import uvloop
 from postroom.accounts import sessions
 from postroom.assembly import Postroom, serving
 from postroom.config import Config
-from tests.conftest import settings, signing_key
+from tests.conftest import settings
 from tests.doubles import FakeClock
+from tests.mail.keys import signing_key
 
 T = TypeVar("T")
 

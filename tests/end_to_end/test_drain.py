@@ -18,9 +18,10 @@ from websockets.exceptions import ConnectionClosed
 
 from postroom.assembly import serving
 from postroom.smtp.tls import make_certificate, own_files
-from tests.conftest import api_client, settings, signing_key
+from tests.conftest import api_client, settings
 from tests.doubles import FakeClock
 from tests.end_to_end.process import TOKEN, Running, serving_process
+from tests.mail.keys import signing_key
 from tests.net.test_certificate import trusting
 
 PATIENCE_SECONDS = 120

@@ -45,6 +45,7 @@ def hand_over(running: Running) -> int:
 
 
 @pytest.mark.parametrize("first_words", [b"", b"GET /health HTTP/1.1\r\n"], ids=["silent", "half a head"])
+@pytest.mark.sqlite_alone
 async def test_a_crowd_at_the_web_door_keeps_nobody_out(
     tmp_path: Path, database_url: str, first_words: bytes
 ) -> None:
@@ -59,6 +60,7 @@ async def test_a_crowd_at_the_web_door_keeps_nobody_out(
 
 
 @pytest.mark.parametrize("first_words", [b"", b"EHLO there\r\n"], ids=["silent", "greeted"])
+@pytest.mark.sqlite_alone
 async def test_a_crowd_at_the_mail_door_keeps_nobody_out(
     tmp_path: Path, database_url: str, first_words: bytes
 ) -> None:

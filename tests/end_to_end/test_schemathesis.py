@@ -1,16 +1,21 @@
-"""schemathesis reads the description that the server gives out and tries to catch the server breaking it."""
+"""schemathesis reads the description that the server gives out and tries to catch the server breaking it.
+
+POSTROOM_TEST_EXAMPLES sets how many requests of its invention each operation gets.
+"""
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
 from postroom.assembly import serving
 from postroom.clock import SECOND
-from tests.conftest import settings, signing_key
+from tests.conftest import settings
 from tests.doubles import RushingClock
+from tests.mail.keys import signing_key
 
 SEED = 20_261_114
-EXAMPLES = 10
+EXAMPLES = os.environ.get("POSTROOM_TEST_EXAMPLES", "3")
 
 # What an address, a domain, a URL or a question is, which of them an account may use and which moment lies
 # ahead is more than a schema says: these may refuse what it allows. A long poll would outlast the run.

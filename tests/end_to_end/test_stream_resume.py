@@ -23,7 +23,8 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from postroom.assembly import serving
-from tests.conftest import settings, signing_key
+from tests.conftest import settings
+from tests.mail.keys import signing_key
 
 DISCONNECTS = int(os.environ.get("POSTROOM_TEST_DISCONNECTS", "12"))
 MAILS = int(os.environ.get("POSTROOM_TEST_MAILS", "240"))

@@ -15,8 +15,9 @@ from postroom.assembly import serving
 from tests.api.endpoint import Endpoint, running_endpoint
 from tests.api.test_stream import open_stream, subscribe
 from tests.api.test_webhooks import set_webhook
-from tests.conftest import Server, api_client, settings, signing_key
+from tests.conftest import Server, api_client, settings
 from tests.doubles import FakeClock
+from tests.mail.keys import signing_key
 from tests.programs import path_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "webhooks.md"

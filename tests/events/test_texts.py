@@ -18,9 +18,10 @@ from postroom.storage.database import Database, Tx
 from postroom.upkeep import one_round
 from tests.api.endpoint import running_endpoint
 from tests.api.test_stream import hear_bytes, open_stream, subscribe
-from tests.conftest import Server, new_postgres_database, running_server, settings, signing_key
+from tests.conftest import Server, new_postgres_database, running_server, settings
 from tests.doubles import START, FakeClock
 from tests.letters import letter, letter_with_files
+from tests.mail.keys import signing_key
 from tests.storage.earlier_version import make_database, rows_of
 
 ACCOUNT_ID = rows_of("accounts")[0]["id"]

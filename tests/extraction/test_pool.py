@@ -1,6 +1,7 @@
 """Children extract for the pool, and whatever a file does to them stays with them."""
 
 import asyncio
+import functools
 import os
 import signal
 import sys
@@ -14,10 +15,6 @@ from postroom.mail.extraction import MAX_CONTENT_BYTES, Extraction
 from tests.extraction import pdf_files
 from tests.mail import files
 
-# Nothing but empty elements: minutes of work, and not a word.
-SLOW = files.docx("<w:x/>" * 9_000_000)
-# A page of 300 MB, which its reader unpacks as a whole.
-LARGE = pdf_files.document(b"(a)" + b" " * 300_000_000, is_packed=True)
 HELLO = Extraction("text", "hello")
 
 needs_proc = pytest.mark.needs("/proc")
@@ -32,6 +29,12 @@ async def main():
         await ExtractionPool().extract("", "", content, 100.0)
 asyncio.run(main())
 """
+
+
+@functools.cache
+def slow_file() -> bytes:
+    """Nothing but empty elements: minutes of work, and not a word."""
+    return files.docx("<w:x/>" * 9_000_000)
 
 
 @pytest.fixture
@@ -97,7 +100,7 @@ async def test_a_file_over_the_limit_needs_no_child(start_pool: Callable[..., Ex
 
 async def test_a_slow_file_is_given_up_at_the_deadline(start_pool: Callable[..., ExtractionPool]) -> None:
     pool = start_pool(children=1)
-    assert await pool.extract("", "", SLOW, 1.0) == Extraction("timed_out", None)
+    assert await pool.extract("", "", slow_file(), 1.0) == Extraction("timed_out", None)
     assert await hello(pool) == HELLO
 
 
@@ -105,7 +108,7 @@ async def test_the_wait_for_a_child_counts_towards_the_deadline(
     start_pool: Callable[..., ExtractionPool],
 ) -> None:
     pool = start_pool(children=1)
-    slow = asyncio.create_task(pool.extract("", "", SLOW, 2.0))
+    slow = asyncio.create_task(pool.extract("", "", slow_file(), 2.0))
     await asyncio.sleep(0)
     assert await pool.extract("text/plain", "a.txt", b"hello", 0.1) == Extraction("timed_out", None)
     assert await slow == Extraction("timed_out", None)
@@ -113,7 +116,7 @@ async def test_the_wait_for_a_child_counts_towards_the_deadline(
 
 async def test_a_file_that_eats_the_processor_is_given_up(start_pool: Callable[..., ExtractionPool]) -> None:
     pool = start_pool(cpu_seconds=1)
-    assert await pool.extract("", "", SLOW, 60.0) == Extraction("timed_out", None)
+    assert await pool.extract("", "", slow_file(), 60.0) == Extraction("timed_out", None)
     assert await hello(pool) == HELLO
 
 
@@ -126,7 +129,8 @@ async def test_the_processor_limit_counts_each_job_anew(start_pool: Callable[...
 async def test_a_file_that_eats_memory_fails_alone(start_pool: Callable[..., ExtractionPool]) -> None:
     pool = start_pool(children=1, memory_bytes=160 * 1024 * 1024)
     assert await hello(pool) == HELLO
-    assert await pool.extract("", "", LARGE, 60.0) == Extraction("failed", None)
+    unpacked_as_a_whole = pdf_files.document(b"(a)" + b" " * 300_000_000, is_packed=True)
+    assert await pool.extract("", "", unpacked_as_a_whole, 60.0) == Extraction("failed", None)
     assert await hello(pool) == HELLO
 
 
@@ -146,7 +150,7 @@ async def test_a_child_that_crashes_at_work_costs_its_job_only(
 ) -> None:
     pool = start_pool(children=1)
     before = set(children_of(os.getpid()))
-    job = asyncio.create_task(pool.extract("", "", SLOW, 60.0))
+    job = asyncio.create_task(pool.extract("", "", slow_file(), 60.0))
     await until(lambda: set(children_of(os.getpid())) - before)
     (child,) = set(children_of(os.getpid())) - before
     os.kill(child, signal.SIGSEGV)
@@ -160,7 +164,7 @@ async def test_closing_ends_every_child_and_fails_what_is_under_way(
 ) -> None:
     pool = start_pool()
     before = set(children_of(os.getpid()))
-    job = asyncio.create_task(pool.extract("", "", SLOW, 60.0))
+    job = asyncio.create_task(pool.extract("", "", slow_file(), 60.0))
     await until(lambda: set(children_of(os.getpid())) - before)
     await pool.close()
     assert await job == Extraction("failed", None)
@@ -174,7 +178,7 @@ async def test_no_child_outlives_a_killed_parent() -> None:
         *(sys.executable, "-c", PARENT), stdin=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
     )
     assert parent.stdin is not None
-    parent.stdin.write(SLOW)
+    parent.stdin.write(slow_file())
     parent.stdin.close()
     await until(lambda: children_of(parent.pid))
     (child,) = children_of(parent.pid)

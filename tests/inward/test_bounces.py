@@ -3,14 +3,27 @@
 import asyncio
 import smtplib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from postroom.clock import DAY
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
-from tests.outbound import REPORT, events_of, message_of, message_when, send, settled, suppressed
+from tests.doubles import FakeClock
+from tests.outbound import (
+    REPORT,
+    events_of,
+    message_of,
+    message_when,
+    relay_to,
+    running,
+    send,
+    settled,
+    suppressed,
+)
 
 CAROL = "carol@there.example"
 NO_SUCH_USER: dict[str, str] = {
@@ -357,3 +370,28 @@ async def test_a_message_with_a_bounced_recipient_stays_failed_after_a_retry_of_
         await hand_over(sender, REPORT.format(message_id="<x@y>", **report), return_path_of(peer, mail))
     again = (await sender.api.post(f"/v1/messages/{message['id']}/retry")).json()
     assert again["status"] == "failed"
+
+
+async def until_somebody_waits_for(node: "psycopg.Connection[Any]") -> None:
+    blocked = "select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))"
+    async with asyncio.timeout(120):
+        while not node.execute(blocked).fetchall():
+            await asyncio.sleep(0.01)
+
+
+async def test_a_bounce_waits_for_the_node_that_has_the_mail_in_hand_before_it_touches_a_recipient(
+    postgres_url: str, tmp_path: Path, clock: FakeClock, peer: SmtpPeer
+) -> None:
+    """Else each would hold what the other needs next, the mail and its recipient."""
+    async with running(tmp_path, postgres_url, clock, relay_to(peer)) as sender:
+        message = await sent_mail(sender)
+        report = REPORT.format(message_id="<x@y>", **NO_SUCH_USER)
+        with psycopg.connect(postgres_url) as other_node:
+            other_node.execute("set deadlock_timeout = '10ms'")
+            other_node.execute("update messages set status = status where id = %s", [message["id"]])
+            coming = asyncio.create_task(hand_over(sender, report, return_path_of(peer)))
+            await until_somebody_waits_for(other_node)
+            other_node.execute("update deliveries set last_reply = '' where message_id = %s", [message["id"]])
+            other_node.commit()
+        await coming
+        await assert_bounced(sender, message, "550 5.1.1 no such user")

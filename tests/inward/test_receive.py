@@ -8,7 +8,6 @@ from typing import Any
 
 import dkim
 import pytest
-from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from msgspec.structs import replace
 
@@ -24,8 +23,9 @@ from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer
 from tests.letters import html_letter, letter
+from tests.mail.keys import private_key
 
-KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+KEY = private_key()
 AUTOMATED_FIELDS = [
     {"auto_submitted": "auto-replied"},
     {"auto_submitted": "auto-generated (rejected); owner=x"},
@@ -244,7 +244,7 @@ async def test_a_handover_is_forgotten_after_five_days(server: Server) -> None:
     assert len(await messages_of(server, inbox_id)) == 2
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.sqlite_alone
 @pytest.mark.parametrize(
     ("to", "cc", "role"),
     [

@@ -3,7 +3,6 @@ import base64
 
 import dkim
 import pytest
-from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,8 +10,9 @@ from hypothesis import strategies as st
 from postroom.mail.authenticity import Judgement, check
 from postroom.net.dns import Resolver, ThreadResolver
 from tests.doubles_dns import DnsServer, ZoneLookup
+from tests.mail.keys import private_key
 
-KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+KEY = private_key()
 PEER = "192.0.2.10"
 MAIL = b"From: Ann <ann@sender.test>\r\nTo: bob@here.test\r\nSubject: Hi\r\n\r\nHello Bob\r\n"
 WORDS = {"pass", "fail", "softfail", "neutral", "none", "temperror", "permerror"}

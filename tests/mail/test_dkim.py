@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from postroom.mail import dkim
 from postroom.mail.compose import Draft, DraftAttachment, compose
+from tests.mail.keys import signing_key
 
-PEM = dkim.generate_key()
+PEM = signing_key()
 KEY = dkim.load_key(PEM)
 RECORD = dkim.public_record(PEM).encode()
 SIGNED_AT = 1_700_000_000_000

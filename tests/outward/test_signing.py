@@ -9,8 +9,8 @@ import pytest
 from postroom.accounts.domains import DkimKey
 from postroom.mail import dkim
 from postroom.outward.signing import GROUP_SIZE, Signers, Unsigned
-from tests.conftest import signing_key
 from tests.doubles import START
+from tests.mail.keys import signing_key
 
 
 def unsigned(message_id: str, raw: bytes = b"From: a@b.example\r\n\r\nHi\r\n", now: int = START) -> Unsigned:

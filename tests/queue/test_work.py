@@ -10,7 +10,8 @@ from typing import cast
 import pytest
 
 from postroom.net.dns import Resolver
-from postroom.queue.work import Queue, work_through
+from postroom.queue import work
+from postroom.queue.work import Queue, Slots, work_through
 from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Database, Tx
@@ -109,3 +110,42 @@ async def test_a_bell_wakes_the_loop_and_a_stop_ends_the_work_under_way(resource
         resources.db.ring("bell")
         await until(lambda: started == [9])
     assert ended == [9]
+
+
+class CountingEar:
+    """Counts how often it is told that there is room."""
+
+    def __init__(self) -> None:
+        self.heard = 0
+
+    def hear(self) -> None:
+        self.heard += 1
+
+    async def wait(self, timeout: float) -> bool:
+        raise AssertionError("nobody waits here")
+
+    def close(self) -> None:
+        raise AssertionError("nobody closes it here")
+
+
+async def test_a_quarter_of_the_room_is_told_at_once_and_less_only_after_a_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(work, "ROOM_SECONDS", 3_600.0)
+    ear = CountingEar()
+    slots: Slots[int] = Slots(8, ear)
+    ends = [asyncio.Event() for _ in range(8)]
+    told: list[int] = []
+    for number, end in enumerate(ends):
+        slots.fill(number, wait_for(end))
+    for end in ends[:3]:
+        end.set()
+        while slots.free <= len(told):
+            await asyncio.sleep(0)
+        told.append(ear.heard)
+    assert told == [0, 1, 2]
+    await slots.stop()
+
+
+async def wait_for(end: asyncio.Event) -> None:
+    await end.wait()

@@ -25,11 +25,12 @@ def by_first_letter(words: Iterable[str], outside: str = "") -> str:
     endings: dict[str, list[str]] = {}
     for word in words:
         endings.setdefault(word[0], []).append(word[1:])
-    return "|".join(_branch(re.escape(first), one_of(rest), outside) for first, rest in endings.items())
+    branches = "|".join(_branch(re.escape(first), one_of(rest), outside) for first, rest in endings.items())
+    return rf"(?:{branches})(?!{outside})" if outside else branches
 
 
 def _branch(first: str, rest: str, outside: str) -> str:
-    return rf"{first}(?<!{outside}{first}){rest}(?!{outside})" if outside else first + rest
+    return rf"{first}(?<!{outside}{first}){rest}" if outside else first + rest
 
 
 def _pattern(tree: _Tree) -> str:

@@ -37,8 +37,6 @@ _KINDS = {
 }
 _WHOLE = (*code_words.CERTAIN, *code_words.PLAIN, *code_words.PASSWORDS)
 _JOINED = (*code_words.CERTAIN_JOINED, *code_words.PLAIN_JOINED, *code_words.PASSWORDS_JOINED)
-_WORD = re.compile(f"{by_first_letter(_WHOLE, _LETTER)}|{by_first_letter(_JOINED)}")
-_ASCII_WORD = re.compile(by_first_letter(filter(str.isascii, _WHOLE), _LETTER))
 _OTHER_KINDS = frozenset(code_words.OTHER_KINDS)
 _APART = str.maketrans(
     {chr(code): " " for code in range(128) if not (chr(code).isalnum() or code == ord("_"))}
@@ -110,12 +108,23 @@ def codes(text: str) -> tuple[str, ...]:
     return _first_unique(_written(candidates[place]) for place in sorted(claimed))
 
 
+@cache
+def _word() -> re.Pattern[str]:
+    """Compiled for the first mail that needs it: that takes a quarter of the time of a start."""
+    return re.compile(f"{by_first_letter(_WHOLE, _LETTER)}|{by_first_letter(_JOINED)}")
+
+
+@cache
+def _ascii_word() -> re.Pattern[str]:
+    return re.compile(by_first_letter(filter(str.isascii, _WHOLE), _LETTER))
+
+
 def _words(folded: str) -> list[re.Match[str]]:
     if not folded.isascii():
-        return list(islice(_WORD.finditer(folded), _MAX_WORDS))
+        return list(islice(_word().finditer(folded), _MAX_WORDS))
     told = _TELLERS.intersection(folded.translate(_APART).split())
     places = _around(sorted(spot for teller in told for spot in _spots(folded, teller)))
-    found = (word for start, end in places for word in _ASCII_WORD.finditer(folded, start, end))
+    found = (word for start, end in places for word in _ascii_word().finditer(folded, start, end))
     return list(islice(found, _MAX_WORDS))
 
 

@@ -3,6 +3,7 @@
 Text and HTML that stand in a small mail as in its document are left out of the row, and put in again.
 """
 
+import contextlib
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from msgspec import Struct
 
 from postroom import pools
 from postroom.clock import SECOND
-from postroom.errors import NotFound
+from postroom.errors import NotFound, Unavailable
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import documents
 from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
@@ -166,5 +167,7 @@ def _link(blobs: Blobs, blob: str, trace_bytes: int, part: BlobPart, position: i
 
 
 async def remove_blob(resources: Resources, blob: str | None) -> None:
+    """After the commit that made it needless. One that cannot be removed now is swept later."""
     if blob is not None:
-        await pools.FILES.run(resources.blobs.remove, blob)
+        with contextlib.suppress(Unavailable, OSError):
+            await pools.FILES.run(resources.blobs.remove, blob)

@@ -3,6 +3,7 @@
 Each engine in its own way: a copy of the file, or every table by COPY in one snapshot.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
@@ -13,6 +14,7 @@ import psycopg
 from psycopg import sql
 
 from postroom.storage.database import StorageError
+from postroom.storage.sqlite import connect
 
 SQLITE_FILE = "postroom.db"
 CLAIMS = "duties"  # of nodes that run now, and mean nothing later
@@ -51,27 +53,26 @@ class SqliteCopy:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._part = path.with_name(f"{path.name}.part")
-        self._connection: sqlite3.Connection | None = None
+        self._copy: sqlite3.Connection | None = None
 
     def take(self, folder: Path) -> list[Path]:
         """In one step: several would begin anew whenever the server writes in between. It does not wait."""
-        copy = folder / SQLITE_FILE
-        copy.touch(mode=0o600, exist_ok=False)
-        with closing(sqlite3.connect(self._path)) as source:
-            self._connection = sqlite3.connect(copy, check_same_thread=False)
-            source.backup(self._connection)
-        self._connection.execute("pragma journal_mode = delete")
-        if (found := self._connection.execute("pragma quick_check").fetchone()) != ("ok",):
-            raise StorageError(f"The database is damaged: {found[0]}")
-        return [copy]
+        path = folder / SQLITE_FILE
+        path.touch(mode=0o600, exist_ok=False)
+        self._copy = connect(path)
+        with closing(connect(self._path)) as source:
+            source.backup(self._copy)
+        self._copy.execute("pragma journal_mode = delete")
+        if (found := self._copy.execute("pragma quick_check").fetchone()[0]) != "ok":
+            raise StorageError(f"The database is damaged: {found}")
+        return [path]
 
     def blobs(self) -> Iterator[str]:
         for table in BLOB_TABLES:
-            yield from (name for (name,) in self._open().execute(_NAMED.format(table)))
+            yield from (row[0] for row in self._taken().execute(_NAMED.format(table)))
 
     def schema_version(self) -> int:
-        (number,) = self._open().execute("select max(number) from schema_versions").fetchone()
-        return int(number)
+        return int(self._taken().execute("select max(number) from schema_versions").fetchone()[0])
 
     def require_empty(self) -> None:
         if self._path.exists():
@@ -79,25 +80,23 @@ class SqliteCopy:
 
     def put(self, files: Sequence[Path]) -> None:
         (copy,) = files
-        self._part.unlink(missing_ok=True)
-        copy.rename(self._part)
-        self._connection = sqlite3.connect(self._part, check_same_thread=False)
+        copy.replace(self._part)
 
     def finish(self) -> None:
-        connection = self._open()
-        connection.commit()
-        connection.execute("pragma synchronous = full")
-        connection.close()
-        self._connection = None
         self._part.rename(self._path)
+        folder = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
+        if self._copy is not None:
+            self._copy.close()
 
-    def _open(self) -> sqlite3.Connection:
-        assert self._connection is not None
-        return self._connection
+    def _taken(self) -> sqlite3.Connection:
+        assert self._copy is not None, "take first"
+        return self._copy
 
 
 class PostgresCopy:

@@ -10,7 +10,7 @@ from postroom import pools
 from postroom.accounts.reach import Reach
 from postroom.errors import ApiError, BadRequest, DraftChanged, NotFound
 from postroom.mail.compose import DraftAttachment
-from postroom.mailbox import drafts, inboxes, messages, threads
+from postroom.mailbox import drafts, inboxes, messages, raw_mails, threads
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.outward.orders import DraftVersion, Order, SendAnswer, SendReceipt, require_files_fit
 from postroom.queue import idempotency
@@ -219,5 +219,4 @@ def put_files(resources: Resources, sent: Iterable[SentFile]) -> list[KeptFile]:
 
 async def remove_blobs(resources: Resources, blobs: Iterable[str | None]) -> None:
     for blob in blobs:
-        if blob is not None:
-            await pools.FILES.run(resources.blobs.remove, blob)
+        await raw_mails.remove_blob(resources, blob)
