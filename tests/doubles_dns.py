@@ -17,7 +17,7 @@ import dns.rdataclass
 import dns.rdatatype
 import dns.rrset
 
-from postroom.mail.lookup import DnsTemporary
+from postroom.mail.proof.lookup import DnsTemporary
 
 Records = Mapping[tuple[str, str], Sequence[str | bytes]]
 

@@ -12,7 +12,7 @@ import httpx2
 
 from postroom.accounts.domains import DkimKey, find_key
 from postroom.assembly import serving
-from postroom.mail.dkim import public_record
+from postroom.mail.proof.dkim import public_record
 from postroom.net.dns import Resolver
 from postroom.queue import deliveries
 from postroom.storage.database import Tx

@@ -20,7 +20,7 @@ from postroom.extraction.pool import ExtractionPool
 from postroom.first_start import FirstAccount, make_first_account, make_service_key
 from postroom.inward import examine, review_answers
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader, warm_up
-from postroom.mail import dkim
+from postroom.mail.proof import dkim
 from postroom.mailbox.indexing import keep_indexed
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.dns import Resolver, ThreadResolver

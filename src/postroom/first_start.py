@@ -9,7 +9,7 @@ from postroom.accounts.accounts import Account
 from postroom.config import Config
 from postroom.events import webhooks
 from postroom.inward.review_answers import REVIEW
-from postroom.mail import dkim
+from postroom.mail.proof import dkim
 from postroom.mailbox import attachments
 from postroom.storage.database import Database, Tx
 

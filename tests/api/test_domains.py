@@ -16,7 +16,7 @@ import pytest
 
 from postroom.__main__ import main
 from postroom.accounts import accounts, keys
-from postroom.mail import dkim
+from postroom.mail.proof import dkim
 from postroom.net.dns import Resolver
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer

@@ -6,7 +6,7 @@ from email.policy import default
 
 from hypothesis import strategies as st
 
-from postroom.mail.compose import (
+from postroom.mail.writing.compose import (
     Draft,
     DraftAttachment,
 )

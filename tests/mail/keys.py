@@ -4,7 +4,7 @@ import functools
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-from postroom.mail import dkim
+from postroom.mail.proof import dkim
 
 
 @functools.cache

@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from postroom.mail.html.text import html_to_text
 from postroom.mail.signals import Subject
-from postroom.mail.text import html_to_text
 
 FOLDER = Path(__file__).parent / "samples" / "signals"
 

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postroom.mail.authenticity import Judgement, check
+from postroom.mail.proof.authenticity import Judgement, check
 from postroom.net.dns import Resolver, ThreadResolver
 from tests.doubles_dns import DnsServer, ZoneLookup
 from tests.mail.keys import private_key

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.calendar import MAX_ATTENDEES, MAX_EVENTS, Calendar, read_calendar, read_events
+from postroom.mail.meaning.calendar import MAX_ATTENDEES, MAX_EVENTS, Calendar, read_calendar, read_events
 from tests.mail.soundness import assert_strings_can_be_stored
 
 ZONE = """BEGIN:VTIMEZONE

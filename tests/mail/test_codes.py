@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail import code_words
-from postroom.mail.codes import REACH_AFTER_WORD, REACH_BEFORE_WORD, _ascii_word, _words, codes
-from postroom.mail.text import html_to_text
+from postroom.mail.html.text import html_to_text
+from postroom.mail.meaning import code_words
+from postroom.mail.meaning.codes import REACH_AFTER_WORD, REACH_BEFORE_WORD, _ascii_word, _words, codes
 from tests.mail import code_samples, ordinary_mails
 
 NOT_CODES = [

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from postroom.mail.compose import (
+from postroom.mail.writing.compose import (
     DraftAttachment,
     DraftError,
     compose,

@@ -1,14 +1,14 @@
 """The bodies and files of a mail that we write, and the subject of a reply."""
 
 import re
-from dataclasses import replace
 from email.message import Message, MIMEPart
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from postroom.mail.compose import (
+from postroom.mail.writing.compose import (
     DraftAttachment,
     compose,
     reply_subject,

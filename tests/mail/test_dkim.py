@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from postroom.mail import dkim
-from postroom.mail.compose import Draft, DraftAttachment, compose
+from postroom.mail.proof import dkim
+from postroom.mail.writing.compose import Draft, DraftAttachment, compose
 from tests.mail.keys import signing_key
 
 PEM = signing_key()

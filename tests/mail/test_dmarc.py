@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postroom.mail.dmarc import DmarcVerdict, Identifier, evaluate
-from postroom.mail.lookup import TimedLookup
-from postroom.mail.organization import ascii_domain, domain_of, organization, walk
+from postroom.mail.proof.dmarc import DmarcVerdict, Identifier, evaluate
+from postroom.mail.proof.lookup import TimedLookup
+from postroom.mail.proof.organization import ascii_domain, domain_of, organization, walk
 from tests.doubles_dns import ZoneLookup
 
 

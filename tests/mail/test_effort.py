@@ -3,8 +3,8 @@
 import pytest
 
 from postroom.mail import effort
-from postroom.mail.text import html_to_text
-from postroom.mail.visibility import MAX_LOOKS
+from postroom.mail.html.text import html_to_text
+from postroom.mail.html.visibility import MAX_LOOKS
 from tests.letters import letter
 
 

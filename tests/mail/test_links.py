@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.links import link_details, links, unsubscribe_targets
+from postroom.mail.meaning.links import link_details, links, unsubscribe_targets
 from tests.mail.link_samples import LABELS, SENTENCES
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.reply import reply_span, reply_text
+from postroom.mail.meaning.reply import reply_span, reply_text
 from tests.mail.reply_samples import FOOTERS, FORWARDS, HEADS, OTHER_FIRST_FIELDS, WHOLE
 
 CUTS = [

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postroom.mail.return_path import BouncePath, decode, encode
+from postroom.mail.writing.return_path import BouncePath, decode, encode
 
 SECRET = b"k" * 32
 MESSAGE = "msg_0199f0a1b2c37d4e8f00112233445566"

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postroom.mail.lookup import TimedLookup
-from postroom.mail.sender_policy import check_spf, identity
+from postroom.mail.proof.lookup import TimedLookup
+from postroom.mail.proof.sender_policy import check_spf, identity
 from tests.doubles_dns import ZoneLookup
 
 WORDS = {"pass", "fail", "softfail", "neutral", "none", "temperror", "permerror"}

@@ -15,9 +15,9 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postroom.mail.canonical import relaxed_body, simple_body, split_mail
-from postroom.mail.lookup import TimedLookup
-from postroom.mail.signatures import check_signatures, overall
+from postroom.mail.proof.canonical import relaxed_body, simple_body, split_mail
+from postroom.mail.proof.lookup import TimedLookup
+from postroom.mail.proof.signatures import check_signatures, overall
 from tests.doubles_dns import ZoneLookup
 
 NOW = time.time()

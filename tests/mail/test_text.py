@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.markup import VOID, Close, Open, nested
-from postroom.mail.text import html_to_text, looks_like_html, sanitize, text_to_html, visible
+from postroom.mail.html.markup import VOID, Close, Open, nested
+from postroom.mail.html.text import html_to_text, looks_like_html, sanitize, text_to_html, visible
 
 NESTING = [
     *(

@@ -7,8 +7,8 @@ import pytest
 
 from postroom.accounts import secret_values
 from postroom.clock import DAY, HOUR, MINUTE, SECOND, from_iso
-from postroom.mail import return_path
 from postroom.mail.parse import parse_mail
+from postroom.mail.writing import return_path
 from postroom.mailbox import raw_mails
 from postroom.storage.database import Tx
 from tests.conftest import Server

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from postroom.accounts.domains import DkimKey
-from postroom.mail import dkim
+from postroom.mail.proof import dkim
 from postroom.outward.signing import GROUP_SIZE, Signers, Unsigned
 from tests.doubles import START
 from tests.mail.keys import signing_key

@@ -6,7 +6,7 @@ from postroom import ids
 from postroom.accounts import pods
 from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import DomainTaken, InvalidDomain, NotFound
-from postroom.mail import dkim
+from postroom.mail.proof import dkim
 from postroom.storage.database import Row, Tx
 
 SELECTOR = "postroom"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from postroom.mail.organization import ascii_domain
+from postroom.mail.proof.organization import ascii_domain
 from postroom.outward.courier import DeliveryError, OutgoingMail
 
 _MAX_ADDRESS_CHARACTERS = 320

@@ -26,8 +26,8 @@ from postroom.extraction.formats.archive import Archive, UnpackingBudget
 from postroom.extraction.formats.compound import CompoundFile
 from postroom.extraction.formats.outcome import Encrypted, Unsupported
 from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, Extraction
-from postroom.mail.markup import names
-from postroom.mail.text import html_to_text, visible
+from postroom.mail.html.markup import names
+from postroom.mail.html.text import html_to_text, visible
 
 # A zip in a zip, a mail in a mail: deeper ones are named but not opened.
 MAX_DEPTH = 3

@@ -1,7 +1,7 @@
 """The appointment that a mail brings, from its calendar file."""
 
 from postroom.clock import to_iso
-from postroom.mail.calendar import Calendar, read_calendar
+from postroom.mail.meaning.calendar import Calendar, read_calendar
 from postroom.mail.parse import ParsedMail
 from postroom.mailbox.documents import Appointment
 

@@ -10,13 +10,14 @@ from postroom import pools
 from postroom.accounts import domains, secret_values
 from postroom.accounts.domains import DkimKey
 from postroom.clock import DAY
-from postroom.mail import dkim, return_path
 from postroom.mail.address import mailbox_of
 from postroom.mail.bounces.report import Report
-from postroom.mail.canonical import SplitMail, split_mail
-from postroom.mail.lookup import TimedLookup
 from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mail.signatures import check_signatures, claimed_domains
+from postroom.mail.proof import dkim
+from postroom.mail.proof.canonical import SplitMail, split_mail
+from postroom.mail.proof.lookup import TimedLookup
+from postroom.mail.proof.signatures import check_signatures, claimed_domains
+from postroom.mail.writing import return_path
 from postroom.mailbox import inboxes, messages
 from postroom.resources import Resources
 from postroom.storage.database import Tx

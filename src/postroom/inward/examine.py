@@ -15,9 +15,9 @@ from postroom.inward import admit, suspicion
 from postroom.inward.suspicion import Suspicion
 from postroom.mail.address import normalize, parse_list
 from postroom.mail.extraction import Extraction
-from postroom.mail.lookup import Lookup
+from postroom.mail.html.text import html_to_text
 from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mail.text import html_to_text
+from postroom.mail.proof.lookup import Lookup
 from postroom.mailbox import (
     attachments,
     correspondents,
@@ -194,7 +194,7 @@ async def judge(
 ) -> Verdicts:
     if not has_to_be_judged(mail, examination.peer_ip):
         return unjudged(mail, examination.peer_ip)
-    from postroom.mail import authenticity  # SPF takes a while to load, and a start should not
+    from postroom.mail.proof import authenticity
 
     # SPF has nothing to say of a private peer: it is not asked.
     is_public = guard.is_public(examination.peer_ip)

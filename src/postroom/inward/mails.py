@@ -6,10 +6,10 @@ from postroom.inward.attribute import About
 from postroom.inward.review_answers import Reviewed
 from postroom.inward.suspicion import Suspicion
 from postroom.mail.bounces.report import Report
-from postroom.mail.category import Kind
-from postroom.mail.links import LinkDetail
+from postroom.mail.meaning.category import Kind
+from postroom.mail.meaning.links import LinkDetail
 from postroom.mail.parse import ParsedMail
-from postroom.mail.return_path import BouncePath
+from postroom.mail.writing.return_path import BouncePath
 from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Appointment, Document, Verdicts

@@ -12,11 +12,13 @@ from postroom.inward.attribute import find_subject
 from postroom.inward.deposit import BODY_MAX_CHARACTERS, deposit
 from postroom.inward.examine import has_to_be_judged, unjudged
 from postroom.inward.mails import Arrival, ReadMail
-from postroom.mail import codes, effort, links, reply, text
+from postroom.mail import effort
 from postroom.mail.bounces.read import may_be_report, read_report, read_returned
 from postroom.mail.bounces.report import Report
-from postroom.mail.category import categorize
 from postroom.mail.extraction import MAX_CONTENT_BYTES
+from postroom.mail.html import text
+from postroom.mail.meaning import codes, links, reply
+from postroom.mail.meaning.category import categorize
 from postroom.mail.parse import ParsedAttachment, ParsedMail, parse_mail
 from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment

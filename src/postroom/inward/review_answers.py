@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from postroom import ids
 from postroom.accounts import secret_values
-from postroom.mail import review_path
-from postroom.mail.review_path import ReviewPath
+from postroom.mail.writing import review_path
+from postroom.mail.writing.review_path import ReviewPath
 from postroom.mailbox import messages
 from postroom.queue import deliveries, schedule
 from postroom.queue.schedule import EXAMINATION_LEASE

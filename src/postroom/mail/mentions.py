@@ -2,7 +2,7 @@
 
 import re
 
-from postroom.mail.text import html_to_text
+from postroom.mail.html.text import html_to_text
 
 _SCHEME = re.compile(r"(?i)[a-z0-9+.-]:[/\\]{2}|mailto:|www\.")
 # A dot between two labels, of which the second could be a top-level domain. Rather too many than too few.

@@ -6,9 +6,10 @@ from itertools import chain
 
 from msgspec import Struct, structs
 
-from postroom.mail import address, category, charset, filenames, flowed, headers, mime, transfer
+from postroom.mail import address, charset, filenames, flowed, headers, mime, transfer
 from postroom.mail.address import Address
 from postroom.mail.headers import Headers
+from postroom.mail.meaning import category
 from postroom.mail.mime import Part
 
 MAX_SUBJECT_LENGTH = 4_000

@@ -8,8 +8,8 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from postroom.mail.category import Category
-from postroom.mail.links import LinkDetail
+from postroom.mail.meaning.category import Category
+from postroom.mail.meaning.links import LinkDetail
 from postroom.storage.database import Row
 
 COLUMNS = "document, reply_at, reply_bytes"

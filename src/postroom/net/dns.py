@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from postroom import pools
-from postroom.mail.lookup import DnsTemporary
-from postroom.mail.organization import ascii_domain
+from postroom.mail.proof.lookup import DnsTemporary
+from postroom.mail.proof.organization import ascii_domain
 
 if TYPE_CHECKING:
     # Loaded with the first question, by a thread: nothing else takes as much of a start.

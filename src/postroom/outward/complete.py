@@ -8,8 +8,8 @@ from postroom import pools
 from postroom.errors import BadRequest
 from postroom.mail import headers
 from postroom.mail.address import Address, mailbox_of, parse_list, validate
-from postroom.mail.compose import DraftAttachment
 from postroom.mail.parse import parse_mail
+from postroom.mail.writing.compose import DraftAttachment
 from postroom.mailbox import raw_mails
 from postroom.mailbox.documents import Document
 from postroom.outward.orders import RECIPIENTS_LIMIT, Context, Order, require_files_fit

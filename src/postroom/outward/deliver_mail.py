@@ -15,10 +15,11 @@ from postroom.inward import review_answers
 from postroom.inward.deposit import deposit
 from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
-from postroom.mail import return_path, review_path, simulator
+from postroom.mail import simulator
 from postroom.mail.address import mailbox_of
 from postroom.mail.bounces import reasons
-from postroom.mail.content_hash import content_hash
+from postroom.mail.writing import return_path, review_path
+from postroom.mail.writing.content_hash import content_hash
 from postroom.mailbox import attachments, documents, holds, inboxes, messages, raw_mails
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import SENT, Message

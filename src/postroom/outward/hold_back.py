@@ -9,7 +9,7 @@ from postroom.events import kinds
 from postroom.events.announce import announce_all
 from postroom.events.payload import News
 from postroom.mail.address import mailbox_of
-from postroom.mail.content_hash import content_hash
+from postroom.mail.writing.content_hash import content_hash
 from postroom.mailbox import holds, inboxes, messages
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold

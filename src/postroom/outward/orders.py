@@ -8,7 +8,7 @@ from postroom.accounts.keys import Caller
 from postroom.clock import DAY
 from postroom.errors import BadRequest, PayloadTooLarge
 from postroom.mail.address import Address
-from postroom.mail.compose import Draft, DraftAttachment
+from postroom.mail.writing.compose import Draft, DraftAttachment
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import ShownHold

@@ -15,14 +15,14 @@ from postroom.inward.examine import Examination
 from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import receive_mail
 from postroom.inward.review_answers import REVIEW, ReviewAnswer
-from postroom.mail import compose, review_path
 from postroom.mail.address import mailbox_of, normalize
-from postroom.mail.compose import Draft, DraftAttachment
-from postroom.mail.lookup import Lookup
+from postroom.mail.html.text import html_to_text
 from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mail.quote import INVISIBLE
-from postroom.mail.review_path import ReviewPath
-from postroom.mail.text import html_to_text
+from postroom.mail.proof.lookup import Lookup
+from postroom.mail.writing import compose, review_path
+from postroom.mail.writing.compose import Draft, DraftAttachment
+from postroom.mail.writing.quote import INVISIBLE
+from postroom.mail.writing.review_path import ReviewPath
 from postroom.mailbox import attachments, documents, holds, inboxes, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document

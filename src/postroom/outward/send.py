@@ -8,9 +8,11 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import from_iso
 from postroom.errors import ApiError
-from postroom.mail import compose, effort, filenames, forward, quote, text
+from postroom.mail import effort, filenames
 from postroom.mail.address import Address, mailbox_of
-from postroom.mail.compose import Draft, DraftAttachment
+from postroom.mail.html import text
+from postroom.mail.writing import compose, forward, quote
+from postroom.mail.writing.compose import Draft, DraftAttachment
 from postroom.mailbox import documents, inboxes, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document

@@ -11,7 +11,7 @@ from functools import lru_cache
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from postroom.accounts.domains import DkimKey
-from postroom.mail import dkim
+from postroom.mail.proof import dkim
 
 # While more wait to be signed, mails go on in groups of this size: they are delivered side by side, and their
 # outcomes share a commit, which costs as much as delivering a mail.

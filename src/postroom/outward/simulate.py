@@ -9,8 +9,8 @@ from postroom.inward.mails import Arrival, Destination, ReadMail
 from postroom.inward.receive import Reader, place
 from postroom.mail import simulator
 from postroom.mail.parse import parse_mail
-from postroom.mail.return_path import BouncePath
 from postroom.mail.simulator import Answer, Sent
+from postroom.mail.writing.return_path import BouncePath
 from postroom.mailbox.messages import Message
 from postroom.outward.courier import DeliveryError, Receipt
 from postroom.queue.deliveries import Delivery

@@ -10,8 +10,8 @@ from postroom.errors import STORE_AWAY
 from postroom.inward import review_answers
 from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
-from postroom.mail import return_path, review_path
 from postroom.mail.address import mailbox_of
+from postroom.mail.writing import return_path, review_path
 from postroom.mailbox import inboxes, messages
 from postroom.resources import Resources, Tx
 from postroom.smtp.envelope import Envelope

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from postroom.clock import to_iso
 from postroom.errors import ApiError, MethodNotAllowed
-from postroom.mail.links import link_details
+from postroom.mail.meaning.links import link_details
 from postroom.mailbox import holds
 from postroom.outward import reviewers
 from postroom.outward.reviewers import Review

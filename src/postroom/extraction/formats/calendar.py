@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from postroom.extraction.formats import plain
-from postroom.mail.calendar import Calendar, last_day, read_events
+from postroom.mail.meaning.calendar import Calendar, last_day, read_events
 
 START = b"BEGIN:VCALENDAR"
 

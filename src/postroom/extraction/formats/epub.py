@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from postroom.extraction.formats.archive import Archive, Start
 from postroom.mail.charset import decode
-from postroom.mail.text import html_to_text
+from postroom.mail.html.text import html_to_text
 
 MAX_PAGE_BYTES = 2_000_000
 CONTAINER = "META-INF/container.xml"

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from postroom.extraction.formats.outcome import ReadInside
 from postroom.mail import headers
 from postroom.mail.charset import clean_line
+from postroom.mail.html.text import html_to_text
 from postroom.mail.parse import ParsedMail, parse_mail
-from postroom.mail.text import html_to_text
 
 MAX_ATTACHMENTS = 100
 

@@ -10,7 +10,7 @@ from postroom.extraction.formats.compressed_rtf import unpacked_rtf
 from postroom.extraction.formats.outcome import ReadInside
 from postroom.extraction.formats.rtf import rtf_text
 from postroom.mail.charset import decode
-from postroom.mail.text import html_to_text
+from postroom.mail.html.text import html_to_text
 
 MAX_DEPTH = 5
 MAX_ATTACHMENTS = 100

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from postroom.mail.charset import codec_for
-from postroom.mail.markup import names
+from postroom.mail.html.markup import names
 
 START = b"{\\rtf"
 MAX_DEPTH = 500

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from postroom.mail.charset import decode
-from postroom.mail.content_lines import ContentLine, content_lines, unescaped
+from postroom.mail.meaning.content_lines import ContentLine, content_lines, unescaped
 
 START = b"BEGIN:VCARD"
 MAX_VALUE_CHARS = 5_000

@@ -10,8 +10,8 @@ from functools import cached_property
 from postroom.mail import address, charset, headers, mime, transfer
 from postroom.mail.bounces.forms import COPY_STARTS
 from postroom.mail.headers import Headers
+from postroom.mail.html.text import html_to_text
 from postroom.mail.mime import Part
-from postroom.mail.text import html_to_text
 
 PARTS_LIMIT = 20
 PART_LIMIT_BYTES = 200_000

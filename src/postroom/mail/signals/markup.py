@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from postroom.mail.markup import Open, unescape
-from postroom.mail.organization import ascii_domain
-from postroom.mail.styles import MAX_STYLE_CHARS
-from postroom.mail.visibility import Look, Wardrobe
+from postroom.mail.html.markup import Open, unescape
+from postroom.mail.html.styles import MAX_STYLE_CHARS
+from postroom.mail.html.visibility import Look, Wardrobe
+from postroom.mail.proof.organization import ascii_domain
 
 MAX_READ_CHARS = 150_000
 MAX_HTML_CHARS = 30_000

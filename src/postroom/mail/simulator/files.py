@@ -1,6 +1,6 @@
 """The files that `attachment@` sends: a table and a page, each with words to be found in them."""
 
-from postroom.mail.compose import DraftAttachment
+from postroom.mail.writing.compose import DraftAttachment
 
 TABLE = "item,pieces,price\nLamp,2,30.00\nBulb,6,4.50\n"
 PAGE = "Invoice 2026-117: 87.00 EUR, due on 1 December 2026."

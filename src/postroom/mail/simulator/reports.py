@@ -1,7 +1,7 @@
 """What mail systems send back: a bounce (RFC 3464) and a complaint (RFC 5965)."""
 
-from postroom.mail.dates import to_date
 from postroom.mail.simulator.sent import Answer, Sent, message_id
+from postroom.mail.writing.dates import to_date
 
 
 def bounce(sent: Sent, status: str, diagnostic: str) -> Answer:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from postroom.mail.compose import Draft, DraftAttachment, compose, reply_subject
 from postroom.mail.parse import ParsedMail
+from postroom.mail.writing.compose import Draft, DraftAttachment, compose, reply_subject
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from postroom.accounts import domains, pods
 from postroom.accounts.domains import DkimKey, DnsRecord, Domain
 from postroom.accounts.reach import Reach
 from postroom.errors import InvalidDomain
-from postroom.mail import dkim
-from postroom.mail.lookup import DnsTemporary
+from postroom.mail.proof import dkim
+from postroom.mail.proof.lookup import DnsTemporary
 from postroom.net.dns import Resolver
 from postroom.web.call import Call, Tx
 from postroom.web.interface import shapes

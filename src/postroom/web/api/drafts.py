@@ -9,7 +9,7 @@ from msgspec import structs
 from postroom import pools
 from postroom.accounts.reach import Reach
 from postroom.errors import ApiError, BadRequest, DraftChanged, NotFound
-from postroom.mail.compose import DraftAttachment
+from postroom.mail.writing.compose import DraftAttachment
 from postroom.mailbox import drafts, inboxes, messages, raw_mails, threads
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.outward.orders import DraftVersion, Order, SendAnswer, SendReceipt, require_files_fit

@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from postroom.errors import BadRequest, NothingToDo
-from postroom.mail.compose import DraftError
+from postroom.mail.writing.compose import DraftError
 from postroom.outward import decide
 from postroom.outward.orders import Order, SendAnswer
 from postroom.outward.send import send_mail

@@ -2,7 +2,7 @@
 
 from postroom.errors import BadRequest, NotFound
 from postroom.mail.address import normalize, validate
-from postroom.mail.compose import CONTROL
+from postroom.mail.writing.compose import CONTROL
 from postroom.queue import suppressions
 from postroom.web.call import Call, Tx
 from postroom.web.interface import shapes

@@ -12,7 +12,7 @@ from postroom.events.events import Event
 from postroom.events.payload import EventMessage, Payload
 from postroom.events.webhook_log import Attempt
 from postroom.events.webhooks import Webhook
-from postroom.mail.lookup import DnsTemporary
+from postroom.mail.proof.lookup import DnsTemporary
 from postroom.mailbox import inboxes
 from postroom.net import target
 from postroom.outward.deliver_webhook import post

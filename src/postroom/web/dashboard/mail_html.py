@@ -7,8 +7,8 @@ from urllib.parse import unquote
 
 import nh3
 
-from postroom.mail import markup
-from postroom.mail.markup import VOID, Close, Open, Text
+from postroom.mail.html import markup
+from postroom.mail.html.markup import VOID, Close, Open, Text
 from postroom.mail.parse import ParsedAttachment
 
 HTML_CHARACTERS = 500_000

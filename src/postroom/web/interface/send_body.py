@@ -11,7 +11,7 @@ from starlette.requests import Request
 from postroom import pools
 from postroom.errors import BadRequest
 from postroom.mail.address import Address, parse_list, validate
-from postroom.mail.compose import CONTROL, DraftAttachment
+from postroom.mail.writing.compose import CONTROL, DraftAttachment
 from postroom.outward.orders import RECIPIENTS_LIMIT, Order, require_files_fit
 from postroom.queue import idempotency
 from postroom.web.interface.body import parse_moment

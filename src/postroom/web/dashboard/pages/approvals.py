@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from postroom import pools
 from postroom.errors import ApiError
-from postroom.mail.links import link_details
+from postroom.mail.meaning.links import link_details
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import correspondents, documents, message_json, messages, raw_mails
 from postroom.outward import reviewers

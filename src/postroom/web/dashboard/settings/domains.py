@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from starlette.responses import Response
 
-from postroom.mail.lookup import DnsTemporary
+from postroom.mail.proof.lookup import DnsTemporary
 from postroom.net.dns import Resolver
 from postroom.web.api import domains as api
 from postroom.web.dashboard.desk import Desk, go

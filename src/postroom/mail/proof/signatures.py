@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from postroom.mail.canonical import (
+from postroom.mail.proof.canonical import (
     Field,
     SplitMail,
     relaxed_body,
@@ -20,9 +20,9 @@ from postroom.mail.canonical import (
     simple_body,
     simple_field,
 )
-from postroom.mail.lookup import DnsTemporary, TimedLookup
-from postroom.mail.organization import ascii_domain
-from postroom.mail.tags import BadTags, parse_tags, without_space
+from postroom.mail.proof.lookup import DnsTemporary, TimedLookup
+from postroom.mail.proof.organization import ascii_domain
+from postroom.mail.proof.tags import BadTags, parse_tags, without_space
 
 MAX_SIGNATURES = 5
 _MAX_SIGNATURE_BYTES = 16_384

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from postroom.mail import link_words
 from postroom.mail.alternation import one_of
-from postroom.mail.markup import RAW, Open, Text, tokens
+from postroom.mail.html.markup import RAW, Open, Text, tokens
+from postroom.mail.meaning import link_words
 
 MAX_LINKS = 100
 MAX_LINK_CHARS = 2_000

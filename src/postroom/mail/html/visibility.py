@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 from msgspec.structs import replace
 
-from postroom.mail.markup import Open, names
-from postroom.mail.styles import Declarations, Sheet, override
+from postroom.mail.html.markup import Open, names
+from postroom.mail.html.styles import Declarations, Sheet, override
 
 Color = tuple[int, int, int]
 

@@ -4,8 +4,8 @@ import warnings
 from functools import partial
 from typing import Any
 
-from postroom.mail.lookup import DnsTemporary, TimedLookup
-from postroom.mail.organization import ascii_domain
+from postroom.mail.proof.lookup import DnsTemporary, TimedLookup
+from postroom.mail.proof.organization import ascii_domain
 
 with warnings.catch_warnings():
     # Its documentation strings hold escapes that Python warns of when it first compiles them.

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import idna
 from msgspec import Struct
 
-from postroom.mail.dates import to_date
+from postroom.mail.writing.dates import to_date
 
 LINE_LIMIT = 76  # RFC 2047 section 2: a line that holds an encoded word
 WORD_LIMIT = 60  # leaves room for the longest of our field names on the first line

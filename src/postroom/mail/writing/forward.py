@@ -5,9 +5,9 @@ import re
 
 from msgspec import Struct
 
-from postroom.mail.compose import CONTROL, SUBJECT_LIMIT
-from postroom.mail.dates import to_date
-from postroom.mail.quote import QUOTE_STYLE, end_of_content, previous_lines
+from postroom.mail.writing.compose import CONTROL, SUBJECT_LIMIT
+from postroom.mail.writing.dates import to_date
+from postroom.mail.writing.quote import QUOTE_STYLE, end_of_content, previous_lines
 
 TITLE = "Forwarded message"
 HEAD_LIMIT = 1_000  # characters of each line: a mail may name thousands of recipients

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import idna
 
-from postroom.mail.lookup import TimedLookup
-from postroom.mail.tags import readable_tags
+from postroom.mail.proof.lookup import TimedLookup
+from postroom.mail.proof.tags import readable_tags
 
 _MAX_QUERIES = 8
 _MAX_RECORD_BYTES = 4096

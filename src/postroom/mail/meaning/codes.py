@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import islice
 
-from postroom.mail import code_words
 from postroom.mail.alternation import by_first_letter, one_of
+from postroom.mail.meaning import code_words
 
 MAX_SEARCHED_CHARS = 100_000
 MAX_CODES = 20

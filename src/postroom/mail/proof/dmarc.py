@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from postroom.mail.lookup import DnsTemporary, TimedLookup
-from postroom.mail.organization import DmarcRecord, organization, walk
+from postroom.mail.proof.lookup import DnsTemporary, TimedLookup
+from postroom.mail.proof.organization import DmarcRecord, organization, walk
 
 _POLICIES = {"none", "quarantine", "reject"}
 

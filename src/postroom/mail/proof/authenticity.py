@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from email.utils import getaddresses
 
-from postroom.mail.canonical import SplitMail, split_mail
-from postroom.mail.dmarc import DmarcVerdict, Identifier, evaluate
-from postroom.mail.lookup import Lookup, TimedLookup
-from postroom.mail.organization import domain_of
-from postroom.mail.sender_policy import check_spf, identity
-from postroom.mail.signatures import SignatureVerdict, check_signatures, overall
+from postroom.mail.proof.canonical import SplitMail, split_mail
+from postroom.mail.proof.dmarc import DmarcVerdict, Identifier, evaluate
+from postroom.mail.proof.lookup import Lookup, TimedLookup
+from postroom.mail.proof.organization import domain_of
+from postroom.mail.proof.sender_policy import check_spf, identity
+from postroom.mail.proof.signatures import SignatureVerdict, check_signatures, overall
 
 _MAX_FROM_BYTES = 4096
 

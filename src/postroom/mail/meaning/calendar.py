@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 from msgspec import Struct
 
 from postroom.mail.charset import clean, clean_line
-from postroom.mail.content_lines import ContentLine, content_lines, unescaped
-from postroom.mail.time_zones import MAX_ONSETS, Observance, Rules, utc_offset
+from postroom.mail.meaning.content_lines import ContentLine, content_lines, unescaped
+from postroom.mail.meaning.time_zones import MAX_ONSETS, Observance, Rules, utc_offset
 
 MAX_EVENTS = 200
 MAX_ATTENDEES = 1_000

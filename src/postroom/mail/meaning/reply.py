@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from postroom.mail import reply_heads
 from postroom.mail.alternation import one_of
+from postroom.mail.meaning import reply_heads
 
 MAX_REPLY_CHARS = 100_000
 MAX_HEAD_CHARS = 400

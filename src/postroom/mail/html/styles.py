@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from postroom.mail.markup import names
+from postroom.mail.html.markup import names
 
 MAX_SHEET_CHARS = 200_000
 MAX_STYLE_CHARS = 10_000

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import nh3
 
-from postroom.mail.markup import FORMATTING, VOID, Open, Piece, Text, names, nested
-from postroom.mail.styles import is_for_screens
-from postroom.mail.visibility import NEVER_SHOWN, Look, Wardrobe
+from postroom.mail.html.markup import FORMATTING, VOID, Open, Piece, Text, names, nested
+from postroom.mail.html.styles import is_for_screens
+from postroom.mail.html.visibility import NEVER_SHOWN, Look, Wardrobe
 
 MAX_PREFIX_DEPTH = 8
 MAX_SHOWN_DEPTH = 100

@@ -3,7 +3,7 @@
 import html
 import re
 
-from postroom.mail.dates import to_date
+from postroom.mail.writing.dates import to_date
 
 PREVIOUS_LIMIT = 100_000  # characters: a long exchange must not grow without end
 SENDER_LIMIT = 400

@@ -1,0 +1,1 @@
+"""Who really sent a mail, and the signature under what is sent."""
