@@ -103,77 +103,118 @@ async def serving(
     async with contextlib.AsyncExitStack() as stack:
         log.use(config.log)
         caps = descriptors.caps(descriptors.raise_limit())
-        lock = FolderLock(config.data_dir)
-        stack.callback(lock.release)
-        listener = listen("POSTROOM_HTTP", config.http)
-        stack.callback(listener.close)
-        config = with_base_url(config, listener)
-        require_webhook_url(config)
-
-        clock = clock or SystemClock()
+        config, listener = take_possession(stack, config)
         certificate = await read_certificate(config)
-        db = await open_database(config, clock.now())
-        stack.push_async_callback(db.close)
-        stopping, loops = asyncio.Event(), Supervision(clock)
-        resolver = resolver or Resolver()
-        stack.push_async_callback(resolver.close)
-        resources = Resources(config, db, open_blobs(config), clock, resolver, stopping, loops=loops)
-        await require_one_store(resources)
-        run(stack, resources, "one store", partial(keep_store, resources))
-        first = await db.write(make_first_account, config, clock.now())
+        resources = await open_resources(stack, config, clock or SystemClock(), resolver or Resolver())
+        first = await resources.db.write(make_first_account, config, resources.now())
 
-        extractor = ExtractionPool()
-        stack.push_async_callback(extractor.close)
-        lookup = ThreadResolver(resolver, asyncio.get_running_loop())
-        look_at = partial(examine.examine_message, resources, extractor, lookup)
-        run(stack, resources, "examinations", partial(work_through, resources, EXAMINATIONS, look_at))
+        lookup = ThreadResolver(resources.resolver, asyncio.get_running_loop())
         run(stack, resources, "certificate", certificate.keep_fresh)
-        run(stack, resources, "upkeep", partial(keep_up, resources))
-        run(stack, resources, "search index", partial(keep_indexed, resources))
-        stack.push_async_callback(stop, asyncio.create_task(convert_old_rows(resources)))
-
-        return_path_secret = await db.read(secret_values.get, secret_values.RETURN_PATH)
-        door_for_mail = await take_mail_in(stack, resources, return_path_secret, caps.smtp, certificate)
-        courier = mail_courier(resources)
-        stack.push_async_callback(courier.close)
-        signers = Signers()
-        stack.callback(signers.close)
-        outbound = Outbound(courier, signers, return_path_secret, door_for_mail.reader)
-        run(stack, resources, "mail", partial(send_out, resources, outbound, make_key))
-        run(stack, resources, "holds", partial(watch_holds, resources))
-        tell_reviewers = partial(deliver_notice, resources, outbound)
-        run(stack, resources, "notices", partial(work_through, resources, NOTICES, tell_reviewers))
-        hear_reviewers = partial(weigh_answer, resources, lookup)
-        run(stack, resources, "answers", partial(work_through, resources, ANSWERS, hear_reviewers))
-
-        webhook_courier = HttpCourier(resolver, allow_private=allows_private_targets(config))
-        stack.push_async_callback(webhook_courier.close)
-        deliver = partial(deliver_webhook, resources, webhook_courier)
-        run(stack, resources, "webhooks", partial(work_through, resources, WEBHOOKS, deliver))
-
-        streams = Streams(resources)
-        door = Door(resources, webhook_courier, streams)
-        run(stack, resources, "watch of keys", streams.watch_keys)
-        stack.push_async_callback(door.key_use.save)
-        run(stack, resources, "saving of key use", partial(save_key_use_now_and_then, door))
-        proxies = Proxies(config.trusted_proxies)
-        tls = certificate.context if config.tls_cert else None
-        http = HttpServer(door, listener, most_connections=caps.http, proxies=proxies, tls=tls)
-        await http.start()
-        stack.push_async_callback(http.stop)
-        stack.push_async_callback(streams.close)
-        stack.callback(door.live.close)
-        stack.callback(stopping.set)
+        keep_house(stack, resources, lookup)
+        return_path_secret = await resources.db.read(secret_values.get, secret_values.RETURN_PATH)
+        mail_door = await take_mail_in(stack, resources, return_path_secret, caps.smtp, certificate)
+        send_mail_out(stack, resources, return_path_secret, mail_door.reader, make_key)
+        run(stack, resources, "answers", hear_reviewers(resources, lookup))
+        webhook_courier = post_webhooks(stack, resources)
+        streams = await answer_clients(stack, resources, webhook_courier, listener, caps.http, certificate)
 
         resources.gauges.update(
             postroom_streams=streams.count,
-            postroom_smtp_sessions=door_for_mail.sessions,
+            postroom_smtp_sessions=mail_door.sessions,
             postroom_certificate_expiry_timestamp_seconds=lambda: certificate.expires_at() / SECOND,
         )
         run(stack, resources, "watch of pauses", watch_pauses)
+        await mail_door.wait_until_open()
+        yield Postroom(resources, first, mail_door, streams, certificate)
 
-        await door_for_mail.wait_until_open()
-        yield Postroom(resources, first, door_for_mail, streams, certificate)
+
+def take_possession(stack: contextlib.AsyncExitStack, config: Config) -> tuple[Config, socket.socket]:
+    """The folder and the door are this process's alone before anything is read or written."""
+    lock = FolderLock(config.data_dir)
+    stack.callback(lock.release)
+    listener = listen("POSTROOM_HTTP", config.http)
+    stack.callback(listener.close)
+    config = with_base_url(config, listener)
+    require_webhook_url(config)
+    return config, listener
+
+
+async def open_resources(
+    stack: contextlib.AsyncExitStack, config: Config, clock: Clock, resolver: Resolver
+) -> Resources:
+    db = await open_database(config, clock.now())
+    stack.push_async_callback(db.close)
+    stack.push_async_callback(resolver.close)
+    stopping, loops = asyncio.Event(), Supervision(clock)
+    resources = Resources(config, db, open_blobs(config), clock, resolver, stopping, loops=loops)
+    await require_one_store(resources)
+    run(stack, resources, "one store", partial(keep_store, resources))
+    return resources
+
+
+def keep_house(stack: contextlib.AsyncExitStack, resources: Resources, lookup: ThreadResolver) -> None:
+    """What is done with mail that is here: examined, indexed, and in the end removed."""
+    extractor = ExtractionPool()
+    stack.push_async_callback(extractor.close)
+    look_at = partial(examine.examine_message, resources, extractor, lookup)
+    run(stack, resources, "examinations", partial(work_through, resources, EXAMINATIONS, look_at))
+    run(stack, resources, "upkeep", partial(keep_up, resources))
+    run(stack, resources, "search index", partial(keep_indexed, resources))
+    stack.push_async_callback(stop, asyncio.create_task(convert_old_rows(resources)))
+
+
+def send_mail_out(
+    stack: contextlib.AsyncExitStack,
+    resources: Resources,
+    return_path_secret: bytes,
+    reader: Reader,
+    make_key: Callable[[], bytes],
+) -> None:
+    courier = mail_courier(resources)
+    stack.push_async_callback(courier.close)
+    signers = Signers()
+    stack.callback(signers.close)
+    outbound = Outbound(courier, signers, return_path_secret, reader)
+    run(stack, resources, "mail", partial(send_out, resources, outbound, make_key))
+    run(stack, resources, "holds", partial(watch_holds, resources))
+    tell_reviewers = partial(deliver_notice, resources, outbound)
+    run(stack, resources, "notices", partial(work_through, resources, NOTICES, tell_reviewers))
+
+
+def hear_reviewers(resources: Resources, lookup: ThreadResolver) -> Loop:
+    return partial(work_through, resources, ANSWERS, partial(weigh_answer, resources, lookup))
+
+
+def post_webhooks(stack: contextlib.AsyncExitStack, resources: Resources) -> HttpCourier:
+    courier = HttpCourier(resources.resolver, allow_private=allows_private_targets(resources.config))
+    stack.push_async_callback(courier.close)
+    deliver = partial(deliver_webhook, resources, courier)
+    run(stack, resources, "webhooks", partial(work_through, resources, WEBHOOKS, deliver))
+    return courier
+
+
+async def answer_clients(
+    stack: contextlib.AsyncExitStack,
+    resources: Resources,
+    webhook_courier: HttpCourier,
+    listener: socket.socket,
+    most_connections: int,
+    certificate: Certificate,
+) -> Streams:
+    streams = Streams(resources)
+    door = Door(resources, webhook_courier, streams)
+    run(stack, resources, "watch of keys", streams.watch_keys)
+    stack.push_async_callback(door.key_use.save)
+    run(stack, resources, "saving of key use", partial(save_key_use_now_and_then, door))
+    proxies = Proxies(resources.config.trusted_proxies)
+    tls = certificate.context if resources.config.tls_cert else None
+    http = HttpServer(door, listener, most_connections=most_connections, proxies=proxies, tls=tls)
+    await http.start()
+    stack.push_async_callback(http.stop)
+    stack.push_async_callback(streams.close)
+    stack.callback(door.live.close)
+    stack.callback(resources.stopping.set)
+    return streams
 
 
 async def read_certificate(config: Config) -> Certificate:

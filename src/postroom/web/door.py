@@ -32,7 +32,7 @@ from postroom.web.mcp import PATH as MCP_PATH
 from postroom.web.metrics import Metrics
 from postroom.web.public import Site
 from postroom.web.readiness import Readiness
-from postroom.web.reading import read_query
+from postroom.web.request_body import read_query
 from postroom.web.request_limit import RequestLimit
 from postroom.web.review import PREFIX as REVIEW_PREFIX
 from postroom.web.review import answer_review

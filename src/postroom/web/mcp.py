@@ -25,7 +25,7 @@ from postroom.config import Config
 from postroom.errors import Forbidden, MethodNotAllowed
 from postroom.web import cors
 from postroom.web.authentication import bearer_token
-from postroom.web.reading import read_bytes
+from postroom.web.request_body import read_bytes
 
 if TYPE_CHECKING:
     import httpx2

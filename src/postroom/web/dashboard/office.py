@@ -20,7 +20,7 @@ from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.forms import COOKIE, HOME, own_page, require_own_page
 from postroom.web.dashboard.rendering import HEADERS, Renderer
 from postroom.web.dashboard.routes import PAGES
-from postroom.web.reading import read_query
+from postroom.web.request_body import read_query
 from postroom.web.request_limit import RequestLimit
 from postroom.web.routing import Route, Router
 

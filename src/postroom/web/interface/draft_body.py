@@ -27,7 +27,7 @@ from postroom.web.interface.send_body import (
 )
 from postroom.web.interface.shapes import Timestamp
 from postroom.web.interface.uploads import LISTS, SentFile
-from postroom.web.reading import explain
+from postroom.web.request_body import explain
 
 Id = Annotated[str, Meta(max_length=100)]
 
