@@ -66,7 +66,7 @@ async def _one_commit_each(open_engine: OpenEngine, load: InsertLoad) -> float:
 
 
 async def _inserts_per_second(write: Write, load: InsertLoad) -> float:
-    account = await write(accounts.add, "bench", "free", SystemClock().now())
+    account = await write(accounts.add, f"bench {ids.trace()}", "free", SystemClock().now())
     started = time.perf_counter()
     callers = (_insert_until(started + load.seconds, write, account.id) for _ in range(load.callers))
     inserted = sum(await asyncio.gather(*callers))

@@ -113,7 +113,10 @@ CALLS: dict[str, tuple[str, ...]] = {
     "login": (),
 }
 LOCAL = {"profiles list", "profiles use", "profiles remove", "logout", "open"}
-TESTED_ELSEWHERE = {"bridge", "mcp", "serve", "migrate", "accounts", "login-link"}
+TESTED_ELSEWHERE = {
+    *("bridge", "mcp", "serve", "migrate", "accounts", "login-link"),
+    *("backup", "restore", "import", "blobs"),
+}
 
 
 def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[str]:

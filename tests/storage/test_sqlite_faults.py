@@ -27,7 +27,7 @@ def limit_pages(tx: Tx, pages: int) -> None:
 
 async def fill(db: SqliteDatabase, kept: list[Account]) -> None:
     while True:
-        kept.append(await db.write(accounts.add, "x" * 200, "free", START))
+        kept.append(await db.write(accounts.add, f"{len(kept)} " + "x" * 190, "free", START))
 
 
 async def test_a_full_disk_is_unavailable_keeps_what_was_stored_and_works_when_there_is_room(
