@@ -22,7 +22,7 @@ from postroom.resources import Resources
 from postroom.storage.database import Database, Row, Tx, one_of
 
 IDLE_SECONDS = 0.5
-RESTS = 3
+RESTS = 2
 LOOK_SECONDS = 60.0
 LEASE = 15 * SECOND
 BATCH = 48
