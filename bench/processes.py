@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
+from tests.ports import free_port
+
 HOST = "127.0.0.1"
 CHECKOUT = Path(__file__).parent.parent  # where `python -m` finds this package
 POLL_SECONDS = 0.002
@@ -124,13 +126,6 @@ def is_healthy(port: int, path: bytes = b"/health") -> bool:
             return connection.recv(100).startswith(b"HTTP/1.1 200 ")
     except OSError:
         return False
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def resident_bytes(pid: int) -> int:

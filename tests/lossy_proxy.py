@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
-import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+
+from tests.ports import free_port
 
 CHUNK = 64 * 1024
 
@@ -116,8 +117,7 @@ def lossy_proxy(url: str, folder: Path) -> Iterator[tuple[LossyProxy, str]]:
 @contextlib.contextmanager
 def lossy_port(target: int) -> Iterator[tuple[LossyProxy, int]]:
     """Before a port of this machine. The proxy, and the port to use instead."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
+    port = free_port()
 
     async def listen(accept: Accept) -> asyncio.Server:
         return await asyncio.start_server(accept, "127.0.0.1", port)

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -13,6 +12,8 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.ports import free_port
 
 BUCKET = "postroom"
 ACCESS_KEY, SECRET_KEY = "postroom-tests", "not-a-secret"
@@ -76,11 +77,7 @@ def command(store: ObjectStore) -> list[str]:
 
 
 def free_ports(names: list[str]) -> dict[str, int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in names]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return {name: each.getsockname()[1] for name, each in zip(names, sockets, strict=True)}
+    return {name: free_port() for name in names}
 
 
 @contextlib.contextmanager

@@ -14,8 +14,9 @@ from bench.measurements.large_inbox import LargeInboxLoad
 from bench.measurements.message_list import ListLoad
 from bench.measurements.nodes import NodesLoad
 from bench.peers import postfix, stdlib_mail
-from bench.processes import free_port, scratch_folder
+from bench.processes import scratch_folder
 from bench.smtp_load import SmtpLoad, compose, run_smtp_load
+from tests.ports import free_port
 
 
 def test_inbound_gives_the_rates_of_both_sizes_and_the_time_at_a_pace() -> None:

@@ -12,11 +12,12 @@ from bench import consumption
 from bench.consumption import Use
 from bench.peers import postfix, stdlib_mail
 from bench.peers.postfix import running_postfix
-from bench.processes import HOST, free_port, listening, running_postroom, scratch_folder, started
+from bench.processes import HOST, listening, running_postroom, scratch_folder, started
 from bench.results import Peer, Result, at_least_times_peer, at_most
 from bench.rounds import in_turn
 from bench.seeding import seed
 from bench.smtp_load import SmtpLoad, SmtpReport, run_smtp_load
+from tests.ports import free_port
 
 DOMAIN = "postroom.localhost"
 RECIPIENT = f"bench-0-0@{DOMAIN}"

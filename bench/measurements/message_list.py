@@ -7,11 +7,12 @@ import msgspec
 
 from bench.http_load import Load, LoadReport, get_request, run_load
 from bench.peers import stored_json
-from bench.processes import HOST, Server, free_port, running, running_postroom, scratch_folder
+from bench.processes import HOST, Server, running, running_postroom, scratch_folder
 from bench.results import Result, at_least_times_peer
 from bench.rounds import alternate, compare
 from bench.seeding import seed
 from bench.smtp_load import SmtpLoad, run_smtp_load
+from tests.ports import free_port
 
 MESSAGES = 20
 MAIL_BYTES = 2_000

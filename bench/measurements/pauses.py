@@ -15,8 +15,9 @@ import httpx2
 
 from bench import hostile_shapes
 from bench.hostile_shapes import Shape
-from bench.processes import CHECKOUT, HOST, free_port, scratch_folder
+from bench.processes import CHECKOUT, HOST, scratch_folder
 from bench.results import Result, at_most
+from tests.ports import free_port
 
 SENDERS = 4
 MOST_PAUSE_MS, MOST_HEALTH_MS = 50.0, 100.0

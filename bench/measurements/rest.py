@@ -8,10 +8,11 @@ from pathlib import Path
 
 from bench.http_load import Load, LoadReport, get_request, run_load
 from bench.peers import minimal_json
-from bench.processes import HOST, Server, free_port, running, running_postroom, scratch_folder
+from bench.processes import HOST, Server, running, running_postroom, scratch_folder
 from bench.results import Result
 from bench.rounds import alternate, compare
 from bench.seeding import seed
+from tests.ports import free_port
 
 INBOXES = 20
 REQUESTS_OF_A_KEY = 800  # an account may make 1,000 a minute

@@ -19,7 +19,7 @@ import uvloop
 
 from bench.http_load import Load, LoadReport, run_load
 from bench.peers import one_row_a_send
-from bench.processes import HOST, Server, free_port, running, scratch_folder
+from bench.processes import HOST, Server, running, scratch_folder
 from bench.results import Aim, Result, at_least_times_peer
 from bench.rounds import alternate, compare
 from postroom import config
@@ -36,6 +36,7 @@ from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Tx
 from postroom.web.interface.send_body import SendBody, to_order
+from tests.ports import free_port
 from tests.postgres_engine import unprivileged_user
 
 SENDS_OF_AN_INBOX = 10  # the limit of a minute

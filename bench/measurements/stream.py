@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import uvloop
 
-from bench.processes import HOST, free_port, resident_bytes, running, scratch_folder
+from bench.processes import HOST, resident_bytes, running, scratch_folder
 from bench.results import Aim, Result, at_most
 from bench.seeding import seed
 from bench.stream_load import StreamLoad, open_streams
@@ -17,6 +17,7 @@ from postroom import config
 from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.storage.database import Tx
+from tests.ports import free_port
 
 MOST_P99_MS = 25
 LEAST_DELIVERIES_PER_SECOND = 80_000

@@ -8,7 +8,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.processes import HOST, free_port
+from bench.processes import HOST
+from tests.ports import free_port
 
 NAME = "Postfix, into its queue"
 COMMAND = shutil.which("postfix", path="/usr/sbin:/usr/local/sbin:/usr/bin")

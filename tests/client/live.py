@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import smtplib
-import socket
 import subprocess
 import sys
 import time
@@ -19,17 +18,12 @@ from typer.testing import CliRunner, Result
 from postroom_client import Client
 from postroom_client.cli import app
 from postroom_client.results import Inbox, Message
+from tests.ports import free_port
 
 API_KEY = "pr_" + "k" * 40
 NO_RELAY = "smtp://127.0.0.1:1"  # mail to the world outside stays in the queue
 DOMAIN = "postroom.localhost"
 OWN_SETTINGS = ("POSTROOM_", "XDG_", "NO_COLOR", "COLUMNS")
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @dataclass(frozen=True, slots=True)

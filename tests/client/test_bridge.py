@@ -17,8 +17,9 @@ import pytest
 from postroom_client import bridge_files
 from postroom_client.bridge_files import Place
 from postroom_client.results import Inbox
-from tests.client.live import LiveServer, Shell, free_port, plain_environment
+from tests.client.live import LiveServer, Shell, plain_environment
 from tests.client.peers import Answer, http_peer
+from tests.ports import free_port
 
 SOURCE = Path(__file__).parents[2] / "src"
 PROFILE = "local"

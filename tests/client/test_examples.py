@@ -10,7 +10,8 @@ from pathlib import Path
 import httpx2
 
 from postroom_client.results import Inbox
-from tests.client.live import API_KEY, LiveServer, free_port, plain_environment
+from tests.client.live import API_KEY, LiveServer, plain_environment
+from tests.ports import free_port
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PATIENCE_SECONDS = 90

@@ -17,9 +17,10 @@ from postroom_client import Client
 from postroom_client.results import Inbox
 from postroom_client.signature import sign
 from postroom_client.tools import MailTools, work_off
-from tests.client.live import API_KEY, LiveServer, free_port
+from tests.client.live import API_KEY, LiveServer
 from tests.client.test_examples import running
 from tests.letters import letter
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 AGENTS = ("quickstart", "polling", "stream", "tools")

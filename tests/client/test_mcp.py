@@ -16,8 +16,9 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from postroom_client.results import Inbox, Message
-from tests.client.live import API_KEY, LiveServer, Shell, free_port, plain_environment
+from tests.client.live import API_KEY, LiveServer, Shell, plain_environment
 from tests.conftest import Server
+from tests.ports import free_port
 
 TOOLS = {
     "auth_me",

@@ -12,6 +12,7 @@ from tests.couriers.certificates import make_certificate, server_context
 from tests.couriers.conftest import RAW, MakeCourier, failure_of, impatient_at, mail_to
 from tests.couriers.smtp_peer import DROP, ENDLESS_REPLY, FLOOD, STALL, SmtpPeer, Stage
 from tests.doubles_dns import DnsServer
+from tests.ports import free_port
 from tests.programs import path_of
 
 BIG = b"Subject: big\r\n\r\n" + (b".x" * 38 + b"\r\n") * 100_000
@@ -314,8 +315,7 @@ async def test_commands_injected_before_tls_are_never_believed(
 
 @pytest.mark.needs("smtp-sink")
 async def test_postfix_smtp_sink_takes_the_mail(make_courier: MakeCourier, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     tmp_path.chmod(0o777)
     for folder in tmp_path.parents[:2]:
         folder.chmod(0o755)

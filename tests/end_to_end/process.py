@@ -4,12 +4,13 @@ import contextlib
 import os
 import resource
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.ports import free_port
 
 TOKEN = "pr_end-to-end-0123456789"
 
@@ -92,10 +93,3 @@ def command_of(pid: int) -> bytes:
 
 def log_path(folder: Path) -> Path:
     return folder.parent / "postroom.log"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

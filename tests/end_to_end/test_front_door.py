@@ -15,8 +15,8 @@ from postroom.net import doorstep
 from tests import programs
 from tests.conftest import Server, api_client, running_server, settings
 from tests.doubles import FakeClock
-from tests.end_to_end.process import free_port
 from tests.letters import letter
+from tests.ports import free_port
 
 PATIENCE_SECONDS = 120
 # The proxy connects from 127.0.0.1, and clients of the tests from here, as strangers do.

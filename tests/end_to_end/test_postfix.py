@@ -17,6 +17,7 @@ from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
 from tests.outbound import is_signed, running, send, settled, until
+from tests.ports import free_port
 from tests.postgres_engine import unprivileged_user
 from tests.programs import path_of
 
@@ -64,13 +65,6 @@ tlsmgr unix - - n 1000? 1 tlsmgr
 proxymap unix - - n - - proxymap
 postlog unix-dgram n - n - 1 postlogd
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextlib.contextmanager

@@ -9,7 +9,6 @@ import contextlib
 import os
 import random
 import re
-import socket
 import sqlite3
 import sys
 from collections import Counter
@@ -26,6 +25,7 @@ from postroom.storage.database import Tx
 from tests.conftest import Server, settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.outbound import relay_to
+from tests.ports import free_port
 
 SENDS = int(os.environ.get("POSTROOM_TEST_SENDS", "60"))
 KILLS = int(os.environ.get("POSTROOM_TEST_KILLS", "3"))
@@ -34,13 +34,6 @@ INBOXES_OF_AN_ACCOUNT = 20
 PATIENCE_SECONDS = 180 + SENDS / 2
 
 _message_id = re.compile(rb"^Message-ID: (<[^>]+>)", re.MULTILINE | re.IGNORECASE)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class Process:

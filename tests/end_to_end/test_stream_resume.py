@@ -9,7 +9,6 @@ import multiprocessing
 import os
 import random
 import smtplib
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from websockets.exceptions import WebSocketException
 from postroom.assembly import serving
 from tests.conftest import settings
 from tests.mail.keys import signing_key
+from tests.ports import free_port
 
 DISCONNECTS = int(os.environ.get("POSTROOM_TEST_DISCONNECTS", "12"))
 MAILS = int(os.environ.get("POSTROOM_TEST_MAILS", "240"))
@@ -52,8 +52,7 @@ def serve(folder: Path, http: str, smtp: str, pipe: Connection) -> None:
 
 
 def free_address() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return f"127.0.0.1:{probe.getsockname()[1]}"
+    return f"127.0.0.1:{free_port()}"
 
 
 @dataclass
