@@ -10,7 +10,7 @@ import uvloop
 
 from postroom import config
 from postroom.assembly import serving
-from postroom.commands.serving import SWITCH_SECONDS
+from postroom.commands.server import SWITCH_SECONDS
 
 TICK_SECONDS = 0.002
 

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 import typer.main
 
-import postroom.__main__  # noqa: F401 (adds the operator's commands to the app)
+import postroom.commands.operator  # noqa: F401 (adds the operator's commands to the app)
 from bench import catalogue
 from postroom import errors
 from postroom.config import SETTINGS

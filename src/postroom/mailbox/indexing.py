@@ -24,7 +24,7 @@ from postroom.storage.database import Database, Row, Tx, one_of
 IDLE_SECONDS = 0.5
 RESTS = 2
 LOOK_SECONDS = 60.0
-LEASE = 15 * SECOND
+LEASE = 5 * SECOND
 BATCH = 48
 BATCH_CHARACTERS = 2_000_000
 COUNTED_WAITING = 10_000

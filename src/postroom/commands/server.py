@@ -1,0 +1,87 @@
+"""The server as a process, from its start to its last answer."""
+
+import asyncio
+import gc
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from postroom.commands.opened import run_in_loop
+from postroom.config import Config, load, unknown_settings
+
+if TYPE_CHECKING:
+    from postroom.assembly import Postroom
+    from postroom_client.profiles import SavedProfile
+
+# A busy event loop would keep the writer waiting Python's usual 5 ms at each of a mail's dozen statements.
+SWITCH_SECONDS = 0.0005
+
+
+def run(environment: Mapping[str, str]) -> None:
+    config = load(environment)
+    if unknown := unknown_settings(os.environ):
+        print(f"postroom: no such setting: {', '.join(unknown)}", file=sys.stderr)
+    sys.setswitchinterval(SWITCH_SECONDS)
+    run_in_loop(_serve(config))
+
+
+async def _serve(config: Config) -> None:
+    from postroom.assembly import serving
+    from postroom.welcome import welcome
+
+    stopping, hurry = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, lambda: (hurry if stopping.is_set() else stopping).set())
+    async with serving(config) as postroom:
+        if not sys.stdin.isatty():  # else the signal says that the terminal was closed
+            loop.add_signal_handler(signal.SIGHUP, postroom.renew_certificate)
+        print(welcome(postroom), flush=True)
+        await _note_key(postroom)
+        gc.freeze()  # all that is here now stays: no collection needs to look at it again
+        await stopping.wait()
+        await _drain_unless_told_twice(postroom, hurry)
+
+
+async def _drain_unless_told_twice(postroom: "Postroom", hurry: asyncio.Event) -> None:
+    tasks = asyncio.create_task(postroom.drain()), asyncio.create_task(hurry.wait())
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _note_key(postroom: "Postroom") -> None:
+    """The first key becomes a profile, so that the next command here works without any setting."""
+    from postroom.accounts import keys
+    from postroom_client import profiles
+
+    config = postroom.resources.config
+    if postroom.first_token is not None:
+        try:
+            saved = profiles.save_local(config.base_url, postroom.first_token)
+        except OSError as error:
+            print(f"postroom: no profile was saved: {error}", file=sys.stderr)
+        else:
+            _say_which_profile(saved)
+    elif (
+        config.api_key
+        and await postroom.resources.db.read(keys.find_caller, config.api_key, postroom.resources.now())
+        is None
+    ):
+        print("postroom: POSTROOM_API_KEY is no key here: only a first start uses it", file=sys.stderr)
+
+
+def _say_which_profile(saved: "SavedProfile") -> None:
+    from postroom_client import profiles
+
+    if saved.name == profiles.LOCAL:
+        return
+    use = "now in use" if saved.is_current else f"to use it: postroom profiles use {saved.name}"
+    print(
+        f"postroom: the profile '{profiles.LOCAL}' of another server is kept;"
+        f" the key is saved as profile '{saved.name}' ({use})",
+        file=sys.stderr,
+    )
