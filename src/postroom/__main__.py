@@ -24,9 +24,10 @@ def run(arguments: list[str]) -> None:
         server.run(os.environ)
     else:
         from postroom.commands import operator
-        from postroom_client.cli.command import in_order
+        from postroom_client.cli.command import in_order, narrowed
 
-        operator.app(in_order(arguments))
+        ordered = in_order(arguments)
+        narrowed(operator.app, ordered)(ordered)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,9 @@ class Client:
         self.api_key = require_key(api_key or os.environ.get("POSTROOM_API_KEY"))
         self.base_url = (base_url or os.environ.get("POSTROOM_BASE_URL") or DEFAULT_BASE_URL).rstrip("/")
         self._patience = patience or Patience()
-        self._http = httpx2.Client(base_url=self.base_url, headers=wire.headers(self.api_key))
+        self._http = httpx2.Client(
+            base_url=self.base_url, headers=wire.headers(self.api_key), verify=wire.trusted()
+        )
 
     @classmethod
     def from_profile(cls, name: str | None = None) -> "Client":

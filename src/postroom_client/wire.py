@@ -1,6 +1,9 @@
 """Puts a described call onto the wire and takes the answer off it."""
 
+import functools
 import io
+import os
+import ssl
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +25,16 @@ def require_visible(api_key: str) -> None:
     """A key is ASCII; anything else was copied wrong, and no header could carry it."""
     if not (api_key.isascii() and api_key.isprintable()):
         raise Unauthorized("The API key holds characters that no key has. Copy it again.")
+
+
+def trusted() -> ssl.SSLContext:
+    """The authorities that this machine trusts, read once: it takes longer than most calls do."""
+    return _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+@functools.cache
+def _trusted(cert_file: str | None, cert_folder: str | None) -> ssl.SSLContext:
+    return httpx2.create_ssl_context()
 
 
 def headers(api_key: str) -> dict[str, str]:

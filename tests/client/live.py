@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 
 from postroom_client import Client
 from postroom_client.cli import app
+from postroom_client.cli.command import narrowed
 from postroom_client.results import Inbox, Message
 from tests.ports import free_port
 
@@ -120,7 +121,8 @@ class Shell:
         } | more
 
     def run(self, *arguments: str, stdin: str | bytes | None = None, **more: str) -> Result:
-        return CliRunner().invoke(app, list(arguments), input=stdin, env=self.environment(**more))
+        called = narrowed(app, arguments)
+        return CliRunner().invoke(called, list(arguments), input=stdin, env=self.environment(**more))
 
     def human(self, *arguments: str, **more: str) -> str:
         """What a person sees on stdout; the command must succeed."""

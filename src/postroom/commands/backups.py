@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Archive = Annotated[Path, typer.Argument(help="The backup, one file.")]
 
 
-@app.command()
+@app.command("backup")
 def backup(file: Archive) -> None:
     """Write database, files and certificate into one file, while the server runs (on its machine)."""
     if file.exists():
@@ -55,7 +55,7 @@ async def _back_up(resources: "Resources", path: Path) -> "Manifest":
     return await pools.ONCE.run(work)
 
 
-@app.command()
+@app.command("restore")
 def restore(file: Archive) -> None:
     """Put a backup into an empty data folder, or an empty PostgreSQL database; the server must not run."""
     from postroom.moving import archive

@@ -30,7 +30,7 @@ def login_link(
     print(link_url(load(os.environ), token))
 
 
-@app.command()
+@app.command("migrate")
 def migrate() -> None:
     """Bring the database to this version's schema (serve does it too)."""
 

@@ -32,7 +32,7 @@ def help_of(setting: Setting) -> str:
     return f"{setting.help} [{setting.name}, default: {setting.default or 'none'}]"
 
 
-@app.command()
+@app.command("serve")
 @with_a_flag_for_each_setting
 def serve(**flags: str | None) -> None:
     """Start the server."""

@@ -35,7 +35,7 @@ from postroom_client.cli import (
     wait,
     webhook,
 )
-from postroom_client.cli.command import in_order
+from postroom_client.cli.command import in_order, narrowed
 
 app = typer.Typer(
     name="postroom",
@@ -90,4 +90,5 @@ def options(
 
 
 def main() -> None:
-    app(in_order(sys.argv[1:]))
+    arguments = in_order(sys.argv[1:])
+    narrowed(app, arguments)(arguments)

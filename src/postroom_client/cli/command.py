@@ -1,8 +1,9 @@
 """Makes a command of a function: adds the shared options, opens its desk, turns errors into exit codes."""
 
+import copy
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -43,6 +44,18 @@ def in_order(arguments: list[str]) -> list[str]:
         left = left[1 + takes_next :]
     end = left.index("--") if "--" in left else len(left)
     return left[:end] + moved + left[end:]
+
+
+def narrowed(app: typer.Typer, arguments: Sequence[str]) -> typer.Typer:
+    """With the one command that is called: to build all hundred of them takes longer than most calls do."""
+    name = arguments[0] if arguments else ""
+    groups = [group for group in app.registered_groups if group.name == name]
+    commands = [command for command in app.registered_commands if command.name == name]
+    if not groups and not commands:
+        return app  # asked for help, or for one that there is not
+    one = copy.copy(app)
+    one.registered_groups, one.registered_commands = groups, commands
+    return one
 
 
 def group(help_text: str) -> typer.Typer:
