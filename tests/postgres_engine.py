@@ -11,6 +11,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -65,11 +66,62 @@ def reachable_copy(binaries: Path, folder: Path) -> Path:
     return folder / "site" / binaries.relative_to(package.parent)
 
 
+@dataclass(slots=True)
+class Engine:
+    """A server in a folder of its own, which can be stopped and started again."""
+
+    binaries: Path
+    folder: Path
+    user: str | None
+    flags: list[str]
+    process: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def url(self) -> str:
+        """Of its first database."""
+        return f"postgresql://{USER}@/postgres?host={self.folder}"
+
+    def initialise(self) -> None:
+        data = self.folder / "data"
+        data.mkdir(mode=0o700)
+        if self.user:
+            shutil.chown(data, self.user)
+            shutil.chown(self.folder, self.user)
+        options = ["-D", str(data), "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        command = [str(self.binaries / "initdb"), *options]
+        subprocess.run(command, check=True, capture_output=True, user=self.user, cwd=self.folder)
+
+    def start(self) -> None:
+        command = [str(self.binaries / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder)]
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [*command, *self.flags],
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                user=self.user,
+                cwd=self.folder,
+            )
+        wait_until_ready(self.binaries, self.folder, self.process)
+
+    def stop(self) -> None:
+        """Whoever is still connected is sent away."""
+        self._end(signal.SIGINT)
+
+    def crash(self) -> None:
+        """Nothing is written down any more: the next start reads the log from its last checkpoint."""
+        self._end(signal.SIGQUIT)
+
+    def _end(self, how: signal.Signals) -> None:
+        if self.process is not None:
+            self.process.send_signal(how)
+            self.process.wait()
+            self.process = None
+
+
 @contextlib.contextmanager
-def running_postgres(
+def running_engine(
     parent: str | None = None, *, fsync: bool = False, settings: Mapping[str, str] = MappingProxyType({})
-) -> Iterator[str]:
-    """Gives the connection string of its first database."""
+) -> Iterator[Engine]:
     user = unprivileged_user()
     with tempfile.TemporaryDirectory(prefix="postroom-pg-", dir=parent, ignore_cleanup_errors=True) as name:
         folder = Path(name)
@@ -77,15 +129,6 @@ def running_postgres(
         binaries = None if SOURCE == "wheel" else machine_binaries()
         if binaries is None:
             binaries = reachable_copy(wheel_binaries(), folder) if user else wheel_binaries()
-        data = folder / "data"
-        data.mkdir(mode=0o700)
-        if user:
-            shutil.chown(data, user)
-            shutil.chown(folder, user)
-        initialise = ["-D", str(data), "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-        subprocess.run(
-            [str(binaries / "initdb"), *initialise], check=True, capture_output=True, user=user, cwd=folder
-        )
         options = {
             "fsync": "on" if fsync else "off",
             "max_connections": "400",
@@ -93,20 +136,22 @@ def running_postgres(
             **settings,
         }
         flags = [part for key, value in options.items() for part in ("-c", f"{key}={value}")]
-        with (folder / "log").open("wb") as log:
-            server = subprocess.Popen(
-                [str(binaries / "postgres"), "-D", str(data), "-k", str(folder), *flags],
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-                user=user,
-                cwd=folder,
-            )
+        engine = Engine(binaries, folder, user, flags)
+        engine.initialise()
         try:
-            wait_until_ready(binaries, folder, server)
-            yield f"postgresql://{USER}@/postgres?host={folder}"
+            engine.start()
+            yield engine
         finally:
-            server.send_signal(signal.SIGINT)  # whoever is still connected is sent away
-            server.wait()
+            engine.stop()
+
+
+@contextlib.contextmanager
+def running_postgres(
+    parent: str | None = None, *, fsync: bool = False, settings: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[str]:
+    """Gives the connection string of its first database."""
+    with running_engine(parent, fsync=fsync, settings=settings) as engine:
+        yield engine.url
 
 
 def wait_until_ready(binaries: Path, folder: Path, server: "subprocess.Popen[bytes]") -> None:

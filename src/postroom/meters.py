@@ -45,9 +45,7 @@ class Spread:
 
 _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
-EVENTS = Tally(
-    "postroom_events", "kind", "Events as they were recorded; a transaction tried again counts again."
-)
+EVENTS = Tally("postroom_events", "kind", "Events that were recorded.")
 MAIL_ATTEMPTS = Tally("postroom_mail_attempts", "outcome", "Attempts to deliver a mail to one recipient.")
 WEBHOOK_ATTEMPTS = Tally("postroom_webhook_attempts", "outcome", "Attempts to post an event to a webhook.")
 BATCHES = Spread(
@@ -61,3 +59,25 @@ PAUSES = Spread("postroom_loop_pause_seconds", _SECONDS, "How much later than as
 TALLIES = (EVENTS, MAIL_ATTEMPTS, WEBHOOK_ATTEMPTS)
 SPREADS = (BATCHES, WAITS, PAUSES)
 DONE, AGAIN, FAILED = "done", "again", "failed"
+
+
+class _Call(threading.local):
+    """What a writer runs at the moment: nothing of it counts before its commit."""
+
+    kinds: list[str] | None = None
+
+
+_call = _Call()
+
+
+def begin_call() -> Sequence[str]:
+    """Gives the list of the kinds of events that this thread will note, until it begins the next call."""
+    _call.kinds = []
+    return _call.kinds
+
+
+def note_event(kind: str) -> None:
+    if _call.kinds is None:
+        EVENTS.add(kind)
+    else:
+        _call.kinds.append(kind)

@@ -3,15 +3,18 @@
 import asyncio
 import contextlib
 import socket
+import ssl
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from postroom.net import doorstep
+from postroom.config import Config
+from postroom.net import doorstep, tls_doorstep
+from postroom.smtp.tls import own_files
 from tests import programs
 from tests.conftest import Server, api_client, running_server, settings
 from tests.doubles import FakeClock
@@ -131,11 +134,110 @@ async def test_requests_have_the_address_that_a_listed_proxy_names(server: Serve
     assert heard.startswith(b"HTTP/1.1 400")
 
 
-async def test_a_server_stops_while_a_proxy_has_announced_nobody_yet(
-    tmp_path: Path, clock: FakeClock
+# TLS of the server's own, behind the header
+
+
+@pytest.fixture
+async def https_server(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
+    async with running_server(https_settings(tmp_path), clock) as running:
+        yield running
+
+
+def https_settings(folder: Path) -> Config:
+    files = own_files(folder / "tls", "localhost")
+    tls = {"TLS_CERT": str(files.certificate), "TLS_KEY": str(files.key)}
+    return settings(folder / "data", TRUSTED_PROXIES="127.0.0.1", **tls)
+
+
+def http_settings(folder: Path) -> Config:
+    return settings(folder / "data", TRUSTED_PROXIES="127.0.0.1")
+
+
+def talk_over_tls(port: int, announced: Sequence[bytes], request: bytes, source: str = "127.0.0.1") -> bytes:
+    """The pieces of a header, each as a packet of its own, and then a request inside TLS."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    address = ("127.0.0.1", port)
+    with (
+        contextlib.suppress(ConnectionError, ssl.SSLError),
+        socket.create_connection(address, PATIENCE_SECONDS, (source, 0)) as connection,
+    ):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in announced:
+            connection.sendall(piece)
+        with context.wrap_socket(connection) as secured:
+            secured.sendall(request)
+            return b"".join(iter(lambda: secured.recv(65536), b""))
+    return b""
+
+
+V2_HEADER = (
+    b"\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c"
+    + bytes([192, 0, 2, 8, 10, 0, 0, 1])
+    + (40000).to_bytes(2, "big")
+    + (443).to_bytes(2, "big")
+)
+
+
+@pytest.mark.parametrize(
+    ("announced", "source", "seen"),
+    [
+        ([b"PROXY TCP4 192.0.2.7 10.0.0.1 40000 443\r\n"], "127.0.0.1", "192.0.2.7"),
+        ([b"PROX", b"Y TCP4 192.0.2.7 10.", b"0.0.1 40000 443\r", b"\n"], "127.0.0.1", "192.0.2.7"),
+        ([V2_HEADER], "127.0.0.1", "192.0.2.8"),
+        ([bytes([byte]) for byte in V2_HEADER], "127.0.0.1", "192.0.2.8"),
+        ([], "127.0.0.1", "127.0.0.1"),
+        ([], STRANGER, STRANGER),
+    ],
+)
+async def test_under_https_a_proxy_announces_before_the_handshake(
+    https_server: Server, announced: list[bytes], source: str, seen: str
 ) -> None:
-    config = settings(tmp_path / "data", TRUSTED_PROXIES="127.0.0.1")
-    async with running_server(config, clock) as server:
+    inbox_id = await https_server.new_inbox("own")
+    key = (await https_server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={})).json()
+    request = (
+        f"DELETE /v1/inboxes/{inbox_id} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
+        f"Authorization: Bearer {key['token']}\r\n\r\n"
+    )
+    port = https_server.resources.config.http.port
+    heard = await asyncio.to_thread(talk_over_tls, port, announced, request.encode(), source)
+    assert heard.startswith(b"HTTP/1.1 403")
+    audit = await https_server.api.get("/v1/audit", params={"actor": key["id"], "action": "refused"})
+    assert {entry["address"] for entry in audit.json()["data"]} == {seen}
+
+
+async def test_under_https_nobody_else_announces_and_half_a_header_is_no_handshake(
+    https_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = https_server.resources.config.http.port
+    header = b"PROXY TCP4 192.0.2.7 10.0.0.1 40000 443\r\n"
+    request = b"GET /health HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+    assert await asyncio.to_thread(talk_over_tls, port, [header], request, STRANGER) == b""
+    assert await asyncio.to_thread(talk_over_tls, port, [b"PROXY TC"], request) == b""
+    assert await asyncio.to_thread(talk, port, b"PROXY TC") == b""
+    monkeypatch.setattr(tls_doorstep, "PATIENCE_SECONDS", 0.05)
+    for said in (b"", b"PROXY TC", header):
+        assert await asyncio.to_thread(wait_for_the_end, port, said) == b""
+    monkeypatch.undo()
+    assert (await https_server.api.get("/health")).status_code == 200
+
+
+def wait_for_the_end(port: int, said: bytes) -> bytes:
+    """Says it, and then nothing more."""
+    with (
+        contextlib.suppress(ConnectionError),
+        socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS) as connection,
+    ):
+        connection.sendall(said)
+        return connection.recv(65536)
+    return b""
+
+
+@pytest.mark.parametrize("config_in", [http_settings, https_settings])
+async def test_a_server_stops_while_a_proxy_has_announced_nobody_yet(
+    tmp_path: Path, clock: FakeClock, config_in: Callable[[Path], Config]
+) -> None:
+    async with running_server(config_in(tmp_path), clock) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.smtp_port)
         other, other_writer = await asyncio.open_connection("127.0.0.1", server.resources.config.http.port)
         await server.api.get("/health")  # both are accepted before this one

@@ -15,13 +15,15 @@ from typing import Any
 
 import httpx2
 
-from tests import programs
+from tests import memory_folder, programs
 from tests.lossy_proxy import LossyProxy, lossy_port, lossy_proxy
 from tests.object_store import BUCKET, CREDENTIALS, free_ports, running_object_store
+from tests.postgres_engine import OF_TESTS, Engine, running_engine
 
 TOKEN = "pr_nodes-0123456789abcdef"
 PATIENCE_SECONDS = 120
 NODES = 3
+OF_CLUSTER = OF_TESTS | {"synchronous_commit": "on"}  # what was committed outlives a crash of PostgreSQL
 
 HAPROXY = """
 global
@@ -117,7 +119,11 @@ class Cluster:
     ports: dict[str, int]  # of HAProxy
     database: LossyProxy
     store: LossyProxy
-    database_url: str  # past the proxy
+    engine: Engine  # of the database, past the proxy
+
+    @property
+    def database_url(self) -> str:
+        return self.engine.url
 
     def client(self) -> httpx2.AsyncClient:
         """Through HAProxy, which chooses a node for each request."""
@@ -164,11 +170,13 @@ def hand_over(port: int, name: str, raw: bytes) -> int:
 
 
 @contextlib.contextmanager
-def running_cluster(database_url: str, folder: Path) -> Iterator[Cluster]:
-    with contextlib.ExitStack() as stack:
-        object_store = stack.enter_context(running_object_store())
+def running_cluster(folder: Path) -> Iterator[Cluster]:
+    with contextlib.ExitStack() as stack, ThreadPoolExecutor(NODES) as side_by_side:
+        starting = side_by_side.submit(stack.enter_context, running_object_store())
+        engine = stack.enter_context(running_engine(memory_folder.choose(), settings=OF_CLUSTER))
+        object_store = starting.result()
         (folder / "database").mkdir()
-        database, url = stack.enter_context(lossy_proxy(database_url, folder / "database"))
+        database, url = stack.enter_context(lossy_proxy(engine.url, folder / "database"))
         store, store_port = stack.enter_context(lossy_port(object_store.ports["s3"]))
         ports = free_ports(["web", "mail"])
         shared = {
@@ -183,10 +191,9 @@ def running_cluster(database_url: str, folder: Path) -> Iterator[Cluster]:
         nodes = [new_node(number, folder, shared) for number in range(NODES)]
         for node in nodes:
             stack.callback(node.kill)
-        with ThreadPoolExecutor(NODES) as starting:
-            list(starting.map(Node.start, nodes))
+        list(side_by_side.map(Node.start, nodes))  # one of them migrates, the others wait for it
         stack.enter_context(running_haproxy(folder, ports, nodes))
-        yield Cluster(nodes, ports, database, store, database_url)
+        yield Cluster(nodes, ports, database, store, engine)
 
 
 def new_node(number: int, folder: Path, shared: dict[str, str]) -> Node:

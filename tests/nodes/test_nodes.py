@@ -1,6 +1,7 @@
 """Three nodes: one that freezes, a database and a store that go away, kills and restarts, races.
 
 POSTROOM_TEST_NODE_KILLS, POSTROOM_TEST_NODE_MAILS and POSTROOM_TEST_NODE_LARGE set the size of the kills.
+Half as many restarts of PostgreSQL come with them.
 """
 
 import asyncio
@@ -10,16 +11,17 @@ import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import cycle
 from typing import Any
 
 import httpx2
 import psycopg
 import pytest
 
-from tests.conftest import new_postgres_database
 from tests.letters import letter
 from tests.nodes.cluster import NODES, PATIENCE_SECONDS, Cluster, Node, hand_over, running_cluster
-from tests.postgres_databases import MIGRATED
+from tests.postgres_engine import Engine
 
 KILLS = int(os.environ.get("POSTROOM_TEST_NODE_KILLS", "3"))
 MAILS = int(os.environ.get("POSTROOM_TEST_NODE_MAILS", "60"))
@@ -33,10 +35,7 @@ pytestmark = pytest.mark.needs("haproxy")
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with (
-        new_postgres_database(MIGRATED) as url,
-        running_cluster(url, tmp_path_factory.mktemp("nodes")) as running,
-    ):
+    with running_cluster(tmp_path_factory.mktemp("nodes")) as running:
         yield running
 
 
@@ -168,7 +167,7 @@ async def test_a_store_that_is_gone_keeps_only_large_mail_waiting(cluster: Clust
     await all_work(cluster)
 
 
-# Kills
+# Kills and restarts
 
 
 @dataclass
@@ -199,14 +198,37 @@ def hand_over_or_fail(port: int, name: str, raw: bytes) -> int:
         return 0
 
 
-async def kill_some(cluster: Cluster, post: Post, chance: random.Random) -> None:
+def kill_and_start(node: Node) -> None:
+    node.kill()
+    node.start()
+
+
+def crash_and_start(engine: Engine) -> None:
+    engine.crash()
+    engine.start()
+
+
+def stop_and_start(engine: Engine) -> None:
+    engine.stop()
+    engine.start()
+
+
+def blows(cluster: Cluster, chance: random.Random) -> Iterator[Callable[[], None]]:
+    """Kills of nodes, and after every other one a restart of PostgreSQL, by turns as a crash or in order."""
+    restarts = cycle([crash_and_start, stop_and_start])
     for number in range(KILLS):
-        due = MAILS * (number + 1) // (KILLS + 1)
-        while len(post.accepted) < due:
+        yield partial(kill_and_start, chance.choice(cluster.nodes))
+        if number % 2 == 0:
+            yield partial(next(restarts), cluster.engine)
+
+
+async def strike(cluster: Cluster, post: Post) -> None:
+    """Spread over the mails, so that all go on between one blow and the next."""
+    chosen = list(blows(cluster, random.Random(20261115)))
+    for number, blow in enumerate(chosen):
+        while len(post.accepted) < MAILS * (number + 1) // (len(chosen) + 1):
             await asyncio.sleep(0.01)
-        victim = chance.choice(cluster.nodes)
-        await asyncio.to_thread(victim.kill)
-        await asyncio.to_thread(victim.start)
+        await asyncio.to_thread(blow)
 
 
 async def events_behind(cluster: Cluster, after: str | None) -> list[dict[str, Any]]:
@@ -226,7 +248,9 @@ async def last_event(cluster: Cluster) -> str | None:
     return events[-1]["event_id"] if events else None
 
 
-async def test_kills_of_nodes_lose_double_and_disorder_nothing(cluster: Cluster) -> None:
+async def test_kills_of_nodes_and_restarts_of_the_database_lose_double_and_disorder_nothing(
+    cluster: Cluster,
+) -> None:
     inbox_id = await cluster.new_inbox("kills")
     before = await last_event(cluster)
     numbers = list(range(MAILS))
@@ -234,7 +258,7 @@ async def test_kills_of_nodes_lose_double_and_disorder_nothing(cluster: Cluster)
     post = Post(numbers)
     senders = [post.send_all(cluster.ports["mail"], "kills") for _ in range(SENDERS)]
     async with asyncio.timeout(PATIENCE_SECONDS + MAILS):
-        await asyncio.gather(*senders, kill_some(cluster, post, random.Random(20261115)))
+        await asyncio.gather(*senders, strike(cluster, post))
     await all_work(cluster)
     found = Counter(message["subject"] for message in await cluster.messages_of(inbox_id))
     assert found == {f"mail {number}": 1 for number in range(MAILS)}

@@ -23,6 +23,7 @@ from postroom.storage import s3_blobs
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import StorageError
 from postroom.storage.s3_blobs import S3Blobs
+from postroom_client import AsyncClient
 from tests.conftest import Server, api_client, running_server, settings, signing_key
 from tests.doubles import FakeClock
 from tests.moving.test_backup import back_up
@@ -120,6 +121,11 @@ async def test_a_large_file_is_handed_out_by_the_store_itself(server: Server) ->
         assert file.headers["content-disposition"] == "attachment; filename*=UTF-8''gr%C3%BC%C3%9Fe%201.bin"
     names = list(server.resources.blobs.names(older_than_seconds=-60))
     assert sorted(name.partition(".")[2] for name in names) == ["", "0"]
+    described = (await server.api.get("/openapi.json")).json()["paths"]
+    answers = described["/v1/attachments/{message_id}/{filename}"]["get"]["responses"]
+    assert answers["302"]["headers"]["Location"]["required"]
+    async with AsyncClient(server.token, server.base_url) as client:
+        assert await client.get_attachment(message["id"], "grüße 1.bin") == FILE
 
 
 async def test_what_no_row_names_is_swept_page_by_page_and_the_mail_stays(

@@ -4,8 +4,10 @@ import asyncio
 
 import pytest
 
+from postroom import meters
 from postroom.storage.database import ROWS_OF_A_STATEMENT, Database, Row, Tx
 
+KIND = "message.counted"
 INSERT = "insert into notes (name, number) values :rows"
 
 
@@ -81,6 +83,25 @@ async def test_a_call_of_shared_items_alone_in_its_batch_fails_item_by_item(note
 
     assert [isinstance(outcome, Spoiled) for outcome in outcomes] == [False, True] * 10
     assert await notes.read(names) == [f"{number:02}" for number in range(0, 20, 2)]
+
+
+async def test_an_event_counts_once_it_is_committed_however_often_its_function_ran(notes: Database) -> None:
+    noted: list[int] = []
+
+    def add_even(tx: Tx, numbers: list[int]) -> list[int]:
+        for number in numbers:
+            noted.append(number)
+            meters.note_event(KIND)
+        if any(number % 2 for number in numbers):
+            raise Spoiled("odd")
+        return numbers
+
+    before = meters.EVENTS.counts().get(KIND, 0)
+    await asyncio.gather(
+        *(notes.write_together(add_even, number) for number in range(20)), return_exceptions=True
+    )
+    assert len(noted) > 20
+    assert meters.EVENTS.counts()[KIND] - before == 10
 
 
 async def test_any_number_of_rows_is_inserted_and_those_that_are_new_are_returned(notes: Database) -> None:

@@ -1,6 +1,7 @@
 """The server as a process, from its start to its last answer."""
 
 import asyncio
+import contextlib
 import gc
 import os
 import signal
@@ -13,6 +14,7 @@ from postroom.config import Config, load, unknown_settings
 
 if TYPE_CHECKING:
     from postroom.assembly import Postroom
+    from postroom.resources import Resources
     from postroom_client.profiles import SavedProfile
 
 # A busy event loop would keep the writer waiting Python's usual 5 ms at each of a mail's dozen statements.
@@ -55,7 +57,6 @@ async def _drain_unless_told_twice(postroom: "Postroom", hurry: asyncio.Event) -
 
 async def _note_key(postroom: "Postroom") -> None:
     """The first key becomes a profile, so that the next command here works without any setting."""
-    from postroom.accounts import keys
     from postroom_client import profiles
 
     config = postroom.resources.config
@@ -66,12 +67,18 @@ async def _note_key(postroom: "Postroom") -> None:
             print(f"postroom: no profile was saved: {error}", file=sys.stderr)
         else:
             _say_which_profile(saved)
-    elif (
-        config.api_key
-        and await postroom.resources.db.read(keys.find_caller, config.api_key, postroom.resources.now())
-        is None
-    ):
-        print("postroom: POSTROOM_API_KEY is no key here: only a first start uses it", file=sys.stderr)
+    elif config.api_key:
+        await _say_if_it_is_no_key(postroom.resources, config.api_key)
+
+
+async def _say_if_it_is_no_key(resources: "Resources", api_key: str) -> None:
+    """A remark: a database that goes away at this moment does not end a server that runs."""
+    from postroom.accounts import keys
+    from postroom.errors import Unavailable
+
+    with contextlib.suppress(Unavailable):
+        if await resources.db.read(keys.find_caller, api_key, resources.now()) is None:
+            print("postroom: POSTROOM_API_KEY is no key here: only a first start uses it", file=sys.stderr)
 
 
 def _say_which_profile(saved: "SavedProfile") -> None:

@@ -32,7 +32,7 @@ def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]
     usage.count_all(tx, [_to_use(news) for news in told if news.kind in COUNTED])
     recorded = events.record_all(tx, told, base_url)
     for news in told:
-        meters.EVENTS.add(news.kind)
+        meters.note_event(news.kind)
     queued = webhooks.enqueue_all(tx, recorded)
     return [
         [events.bell(event.account_id), deliveries.WEBHOOK_BELL]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from postroom import meters
 from postroom.storage.database import Tx
 
 
@@ -50,6 +51,7 @@ class Write:
     future: asyncio.Future[Any]
     result: Any = None
     error: Exception | None = None
+    kinds: Sequence[str] = ()  # of the events that its last call recorded; the first job of a call has them
     handed_in_at: float = field(default_factory=time.monotonic)
     ends: float | None = None  # when somebody who is set aside is told that it takes too long
 
@@ -84,9 +86,11 @@ class OwnSession:
 
 
 def run_call(tx: Tx, call: Sequence[Write]) -> None:
+    kinds = meters.begin_call()
     results = call[0].function(tx, [job.item for job in call])
     for job, result in zip(call, results, strict=True):
-        job.result, job.error = result, None
+        job.result, job.error, job.kinds = result, None, ()
+    call[0].kinds = kinds
 
 
 def fail_all(jobs: Sequence[Write], error: Exception) -> None:
@@ -95,9 +99,11 @@ def fail_all(jobs: Sequence[Write], error: Exception) -> None:
 
 
 def settle(jobs: Sequence[Write]) -> None:
-    """Answers those who wait, each in its own loop."""
+    """After the commit, or its failure: answers those who wait, each in its own loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Write]] = {}
     for job in jobs:
+        for kind in job.kinds if job.error is None else ():
+            meters.EVENTS.add(kind)
         by_loop.setdefault(job.loop, []).append(job)
     for loop, of_loop in by_loop.items():
         try:

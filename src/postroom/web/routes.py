@@ -111,7 +111,14 @@ ROUTES = (
     Route("DELETE", "/v1/messages/{message_id}", messages.delete_message, POD, MANAGING, 204),
     Route("GET", "/v1/messages/{message_id}/raw", messages.get_raw_message, SCOPED, READING),
     Route(
-        "GET", "/v1/attachments/{message_id}/{filename}", messages.get_attachment, SCOPED, READING, 200, LINK
+        "GET",
+        "/v1/attachments/{message_id}/{filename}",
+        messages.get_attachment,
+        SCOPED,
+        READING,
+        200,
+        LINK,
+        also=(302,),
     ),
     Route(
         "GET",

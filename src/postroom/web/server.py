@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 from postroom import log
 from postroom.net.doorstep import Doorstep
 from postroom.net.proxies import Proxies
+from postroom.net.tls_doorstep import TlsDoorstep
 from postroom.web.connection import MOST_CONNECTIONS, BoundedConnection
 from postroom.web.streams.frames import StreamProtocol
 
@@ -37,8 +38,9 @@ class HttpServer:
     ) -> None:
         self._listener = listener
         proxies = proxies or Proxies()
-        # Under TLS the first bytes are the handshake's.
         self._doorstep = Doorstep(Proxies() if tls else proxies, must_announce=False)
+        self._proxies, self._tls = proxies, tls
+        self._tls_doorstep: TlsDoorstep | None = None
         self._new_connection = partial(connection, most_connections=most_connections, proxies=proxies)
         self._server = uvicorn.Server(
             uvicorn.Config(
@@ -61,11 +63,27 @@ class HttpServer:
     def _connection(self, **named: Any) -> asyncio.Protocol:
         return self._doorstep.protocol(lambda announced: self._new_connection(announced=announced, **named))
 
+    def _announced_connection(self, announced: str | None) -> asyncio.Protocol:
+        """As uvicorn makes its own."""
+        server = self._server
+        return self._new_connection(
+            announced=announced,
+            config=server.config,
+            server_state=server.server_state,
+            app_state=server.lifespan.state,
+        )
+
     async def start(self) -> None:
         """uvicorn's own serve() would take over the process's signals, so its three steps are run here."""
         self._server.config.load()
         self._server.lifespan = self._server.config.lifespan_class(self._server.config)
-        await self._server.startup(sockets=[self._listener])
+        if self._tls is not None and self._proxies:
+            await self._server.startup(sockets=[])
+            self._tls_doorstep = TlsDoorstep(
+                self._listener, self._proxies, self._tls, self._announced_connection
+            )
+        else:
+            await self._server.startup(sockets=[self._listener])
         self._main_loop = asyncio.create_task(self._tick())
 
     async def _tick(self) -> None:
@@ -85,6 +103,8 @@ class HttpServer:
         self._main_loop.cancel()
         for server in self._server.servers:
             server.close()
+        if self._tls_doorstep is not None:
+            await self._tls_doorstep.close()
         self._listener.close()
         self._doorstep.close()
         state = self._server.server_state

@@ -151,13 +151,28 @@ def _query_parameters(route: Route) -> list[Json]:
 
 def _responses(route: Route) -> Json:
     responses: Json = {str(route.status): _success(route)}
-    responses |= {str(status): {"description": "There is nothing."} for status in route.also}
+    responses |= {str(status): _WITHOUT_A_BODY[status] for status in route.also}
     for status, codes in sorted(_error_codes(route).items()):
         responses[str(status)] = {
             "description": " or ".join(f"`{code}`" for code in codes),
             "content": {"application/json": {"schema": ERROR_REF}},
         }
     return responses
+
+
+_WITHOUT_A_BODY: dict[int, Json] = {
+    204: {"description": "There is nothing."},
+    302: {
+        "description": "The store of large mails hands it out: follow the link, without the key.",
+        "headers": {
+            "Location": {
+                "description": "A link that works for a while.",
+                "required": True,
+                "schema": {"type": "string", "format": "uri"},
+            }
+        },
+    },
+}
 
 
 def _success(route: Route) -> Json:
