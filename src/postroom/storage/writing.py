@@ -48,6 +48,7 @@ class Write:
     item: Any
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
+    patience_seconds: float = 0.0  # it may wait so long for others to share its commit
     result: Any = None
     error: Exception | None = None
     handed_in_at: float = field(default_factory=time.monotonic)
