@@ -113,7 +113,7 @@ class WatchedDatabase:
     async def write(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return await self._db.write(lambda tx: fn(WatchedTx(tx, self._work), *args, **kwargs))
 
-    async def write_together(self, fn: Callable[..., Any], item: Any) -> Any:
+    async def write_together(self, fn: Callable[..., Any], item: Any, patience_seconds: float = 0.0) -> Any:
         return (await self.write(fn, [item]))[0]
 
     def ring(self, *bells: str) -> None:

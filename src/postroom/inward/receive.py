@@ -27,6 +27,7 @@ from postroom.resources import Resources
 AT_ONCE_BYTES = 32 * 1024  # beside all else that a process does
 AT_ONCE_IN_WORKER_BYTES = 256 * 1024
 MAX_HOPS = 50
+PATIENCE_SECONDS = 0.01  # for other mails to share a commit
 FAILURES = ("bounce", "delay")
 
 
@@ -68,7 +69,7 @@ async def receive_mail(resources: Resources, reader: Reader, arrival: Arrival) -
 async def take_over(resources: Resources, read: ReadMail) -> None:
     """Durable on return."""
     placed = await place(resources, read)
-    bells = await resources.db.write_together(deposit, placed)
+    bells = await resources.db.write_together(deposit, placed, PATIENCE_SECONDS)
     if not bells:  # all its inboxes have it already: a mail that is stored rings
         await raw_mails.remove_blob(resources, placed.blob)
     resources.db.ring(*bells)

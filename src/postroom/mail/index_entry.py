@@ -21,6 +21,7 @@ MAX_PLACES_OF_A_TOKEN = 255
 FEW_PLACES = MAX_PLACES_OF_A_TOKEN  # so few cannot hold too many of anything, and are not counted
 MAX_DISTINCT_TOKENS = 30_000
 MAX_DISTINCT_BYTES = 500_000
+MAX_BYTES_OF_A_CHARACTER = 4
 # Places for each part; the text of files gets what is left.
 SUBJECT_PLACES, SENDER_PLACES, RECIPIENT_PLACES, FILENAME_PLACES = 256, 64, 512, 512
 TEXT_PLACES_BESIDE_FILES = 7_000
@@ -59,7 +60,7 @@ class IndexEntry:
         room = max(0, min(limit, MAX_PLACES - len(self.places)))
         if not words:
             return
-        if not self.counts and len(words) <= min(room, FEW_PLACES - len(self.places)):
+        if not self.counts and len(words) <= room and self._has_room_for(words):
             self.places += (*words, GAP)
             return
         if not self.counts:
@@ -67,6 +68,18 @@ class IndexEntry:
         if room:
             self._place(words[:room])
         self.behind.extend([word for word in words[room:] if word not in self.counts and self._take(word, 0)])
+
+    def _has_room_for(self, words: list[str]) -> bool:
+        """Whether all of them surely fit. Parts that are smaller than what is there are not counted anew."""
+        if len(self.places) + len(words) <= FEW_PLACES:
+            return True
+        if len(words) < len(self.places):
+            return False
+        if len("".join(self.places)) + len("".join(words)) > MAX_DISTINCT_BYTES // MAX_BYTES_OF_A_CHARACTER:
+            return False
+        counts = Counter(self.places + words)
+        del counts[GAP]
+        return max(counts.values()) <= MAX_PLACES_OF_A_TOKEN
 
     def _count_places(self) -> None:
         self.counts = dict(Counter(self.places))

@@ -95,10 +95,13 @@ class Database(Protocol):
         """One transaction, durable on return. `fn` may run again if the first run was rolled back."""
         ...
 
-    async def write_together(self, fn: Callable[[Tx, list[Item]], list[T]], item: Item) -> T:
+    async def write_together(
+        self, fn: Callable[[Tx, list[Item]], list[T]], item: Item, patience_seconds: float = 0.0
+    ) -> T:
         """Like write, for a function that takes many items at once and gives a result for each.
 
-        Items that wait together are one call. If that fails, each is a call of its own.
+        Items that wait together are one call. If that fails, each is a call of its own. Where many come, an
+        item waits for others for as long as it is patient.
         """
         ...
 

@@ -20,6 +20,8 @@ from postroom.storage.database import Tx
 from postroom.storage.writing import OwnSession, Write, WriteSession, fail_all, run_call, settle
 
 BATCH_LIMIT = 128
+GATHER_SECONDS = 0.002
+SPARSE_BATCH = 2  # after one so small, nobody else is likely to come soon
 RUNS = 50
 PART_WAYS_SECONDS = 0.02  # two that wait for each other's rows would meet again if both began at once
 # Of items that failed together for a row that is taken, halves find those that need it: so long, so often.
@@ -38,6 +40,53 @@ class _Transaction:
     halves_left: int = HALVES
 
 
+class Batches:
+    """The jobs of a queue, those that are there together in one batch.
+
+    A commit writes the last page of every tree anew, whether for one job or for ten. So jobs that have time
+    wait for others, as long as each short pause brings some.
+    """
+
+    def __init__(
+        self, jobs: "queue.SimpleQueue[Write | None]", pause: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._jobs = jobs
+        self._pause = pause
+        self._is_company_likely = False
+
+    def next(self) -> list[Write]:
+        """Waits for one job and takes those behind it. Empty when the writer must stop."""
+        first = self._jobs.get()
+        if first is None:
+            return []
+        batch = [first]
+        may_be_more = self._take_waiting(batch)
+        while may_be_more and self._is_company_likely and _have_time(batch):
+            before = len(batch)
+            self._pause(GATHER_SECONDS)
+            may_be_more = self._take_waiting(batch) and len(batch) > before
+        self._is_company_likely = len(batch) > SPARSE_BATCH
+        return batch
+
+    def _take_waiting(self, batch: list[Write]) -> bool:
+        """Adds the jobs that are there; whether the batch may take more."""
+        while len(batch) < BATCH_LIMIT:
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                return True
+            if job is None:
+                self._jobs.put(None)
+                return False
+            batch.append(job)
+        return False
+
+
+def _have_time(batch: Sequence[Write]) -> bool:
+    now = time.monotonic()
+    return all(now < job.handed_in_at + job.patience_seconds for job in batch)
+
+
 class Writer:
     def __init__(
         self,
@@ -47,7 +96,7 @@ class Writer:
         set_aside: Callable[[Sequence[list[Write]]], None],
     ) -> None:
         self._own = OwnSession(connect)
-        self._jobs = jobs
+        self._batches = Batches(jobs)
         self._set_aside = set_aside
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
@@ -56,7 +105,7 @@ class Writer:
         self._thread.join()
 
     def _serve(self) -> None:
-        while batch := self._next_batch():
+        while batch := self._batches.next():
             meters.BATCHES.note(len(batch))
             meters.WAITS.note(time.monotonic() - batch[0].handed_in_at)
             aside: list[list[Write]] = []
@@ -68,22 +117,6 @@ class Writer:
             settle(_without(batch, aside))
             self._set_aside(aside)
         self._own.close()
-
-    def _next_batch(self) -> list[Write]:
-        """Waits for one job and takes those behind it. Empty when the writer must stop."""
-        batch: list[Write] = []
-        job = self._jobs.get()
-        while job is not None:
-            batch.append(job)
-            if len(batch) == BATCH_LIMIT:
-                return batch
-            try:
-                job = self._jobs.get_nowait()
-            except queue.Empty:
-                return batch
-        if batch:
-            self._jobs.put(None)
-        return batch
 
     def _run_batch(self, batch: list[Write]) -> list[list[Write]]:
         """Gives the calls that are set aside."""
@@ -153,11 +186,13 @@ class WriteQueue:
     async def run(self, function: Callable[[Tx], Any]) -> Any:
         return await self.run_together(lambda tx, _: [function(tx)], None)
 
-    async def run_together(self, function: Callable[[Tx, list[Any]], list[Any]], item: Any) -> Any:
+    async def run_together(
+        self, function: Callable[[Tx, list[Any]], list[Any]], item: Any, patience_seconds: float = 0.0
+    ) -> Any:
         if self._closed:
             raise Unavailable("The server is stopping. Try again.", retry_after=5)
         loop = asyncio.get_running_loop()
-        job = Write(function, item, loop, loop.create_future())
+        job = Write(function, item, loop, loop.create_future(), patience_seconds)
         if len(self._writers) == 1:
             # After the callers of this turn of the loop, so that the first does not go off alone.
             loop.call_soon(self._jobs.put, job)

@@ -252,8 +252,10 @@ class PostgresDatabase:
         result: T = await unless_busy(self._writes.run(lambda tx: fn(tx, *args, **kwargs)))
         return result
 
-    async def write_together(self, fn: Callable[[Tx, list[Item]], list[T]], item: Item) -> T:
-        result: T = await unless_busy(self._writes.run_together(fn, item))
+    async def write_together(
+        self, fn: Callable[[Tx, list[Item]], list[T]], item: Item, patience_seconds: float = 0.0
+    ) -> T:
+        result: T = await unless_busy(self._writes.run_together(fn, item, patience_seconds))
         return result
 
     def ring(self, *bells: str) -> None:

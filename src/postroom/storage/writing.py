@@ -49,6 +49,7 @@ class Write:
     item: Any
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
+    patience_seconds: float = 0.0  # it may wait so long for others to share its commit
     result: Any = None
     error: Exception | None = None
     kinds: Sequence[str] = ()  # of the events that its last call recorded; the first job of a call has them
