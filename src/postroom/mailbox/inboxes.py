@@ -30,6 +30,10 @@ _mailbox_name = re.compile(MAILBOX_NAME[1:-1])
 GONE = "inboxes-gone"  # a bell that rings when one was deleted
 
 
+class Outdated(Exception):
+    """What was remembered is not so any more: it has to be read again."""
+
+
 class Inbox(Struct, frozen=True):
     id: str
     account_id: str
@@ -68,11 +72,16 @@ class Inbox(Struct, frozen=True):
 
 
 _ASKED = tuple(f"asked_{name}" for name in Inbox.__struct_fields__)
+_CALLER_AND_INBOX = f"{keys.OF_CALLER}, {', '.join(f'inboxes.{name[6:]} as {name}' for name in _ASKED)}"
 _WITH_CALLER = (
-    f"select {keys.OF_CALLER}, {', '.join(f'inboxes.{name[6:]} as {name}' for name in _ASKED)}"
-    f" from {keys.WITH_ACCOUNT}"
+    f"select {_CALLER_AND_INBOX} from {keys.WITH_ACCOUNT}"
     " left join inboxes on inboxes.id = :inbox_id and inboxes.account_id = keys.account_id"
     " where keys.token_hash = :token_hash"
+)
+_WITH_CALLERS = (
+    f"select {_CALLER_AND_INBOX} from (values :rows) as asked cross join {keys.WITH_ACCOUNT}"
+    " join inboxes on inboxes.id = asked.column2 and inboxes.account_id = keys.account_id"
+    " where keys.id = asked.column1"
 )
 
 
@@ -142,7 +151,22 @@ def find_with_caller(tx: Tx, token: str, inbox_id: str, now: int) -> tuple[Calle
     caller = None if row is None else keys.to_caller(row, token_hash, now)
     if row is None or caller is None or row["asked_id"] is None:
         return caller, None
-    return caller, Inbox(*[row[name] for name in _ASKED])
+    return caller, _asked(row)
+
+
+def require_unchanged(tx: Tx, remembered: Sequence[tuple[Caller, Inbox]], now: int) -> None:
+    """Who calls and the inbox are in every respect what they were when they were read; else Outdated."""
+    asked = sorted({(caller.key_id, inbox.id) for caller, inbox in remembered})
+    found = {
+        (row["id"], row["asked_id"]): (keys.to_caller(row, row["token_hash"], now), _asked(row))
+        for row in tx.many(_WITH_CALLERS, asked)
+    }
+    if any(found.get((caller.key_id, inbox.id)) != (caller, inbox) for caller, inbox in remembered):
+        raise Outdated
+
+
+def _asked(row: Row) -> Inbox:
+    return Inbox(*[row[name] for name in _ASKED])
 
 
 def get(tx: Tx, reach: Reach, inbox_id: str) -> Inbox:

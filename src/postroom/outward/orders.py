@@ -103,6 +103,9 @@ class Submission(Struct, frozen=True):
     blob: str | None
     base_url: str
     now: int
+    is_remembered: bool = (
+        False  # who sends, and from where: its transaction has to ask whether it is still so
+    )
 
 
 class Ready(Struct, frozen=True):

@@ -16,7 +16,7 @@ from postroom.mail.writing.compose import Draft, DraftAttachment
 from postroom.mailbox import documents, inboxes, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
-from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.inboxes import Inbox, Outdated
 from postroom.mailbox.messages import INBOUND
 from postroom.outward import complete
 from postroom.outward.orders import (
@@ -35,30 +35,42 @@ from postroom.storage.database import Tx
 
 
 async def send_mail(
-    resources: Resources, caller: Caller, order: Order, inbox: Inbox | None = None
+    resources: Resources,
+    caller: Caller,
+    order: Order,
+    inbox: Inbox | None = None,
+    is_remembered: bool = False,
 ) -> SendAnswer:
-    """Accepted means durable. `inbox` is the one that sends, if the caller has read it already."""
+    """Accepted means durable. `inbox` is the one that sends, if the caller has read it already.
+
+    If caller and inbox were only remembered, Outdated may be the outcome: then nothing has happened.
+    """
     now = resources.now()
     if inbox is not None and is_plain(order):
         around = Context(inbox)
         letter = to_letter(order, around, now)
     else:
-        found = await resources.db.read(look_up, caller, order, now)
+        remembered = inbox if is_remembered else None
+        found = await resources.db.read(look_up, caller, order, now, remembered)
         if isinstance(found, SendAnswer):
             return found
         around, order = found, await complete.from_mail(resources, order, found)
         letter = await write_letter(order, around, now)
     blob = await raw_mails.put_if_large(resources, letter.raw)
-    submission = Submission(caller, order, around, letter, blob, resources.config.base_url, resources.now())
-    return await hand_in(resources, submission)
+    base_url = resources.config.base_url
+    return await hand_in(
+        resources,
+        Submission(caller, order, around, letter, blob, base_url, resources.now(), is_remembered),
+    )
 
 
 async def hand_in(resources: Resources, submission: Submission) -> SendAnswer:
     blob = submission.blob
     try:
         answer = await resources.db.write_together(submit, submission)
-    except ApiError as error:
-        if error.status < 500:  # of a fault nobody knows whether it came before the commit or after it
+    except (ApiError, Outdated) as error:
+        # Of a fault nobody knows whether it came before the commit or after it.
+        if isinstance(error, Outdated) or error.status < 500:
             await raw_mails.remove_blob(resources, blob)
         raise
     if answer.is_replay:
@@ -67,7 +79,11 @@ async def hand_in(resources: Resources, submission: Submission) -> SendAnswer:
     return answer
 
 
-def look_up(tx: Tx, caller: Caller, order: Order, now: int) -> Context | SendAnswer:
+def look_up(
+    tx: Tx, caller: Caller, order: Order, now: int, remembered: Inbox | None = None
+) -> Context | SendAnswer:
+    if remembered is not None:
+        inboxes.require_unchanged(tx, [(caller, remembered)], now)
     inbox = inboxes.get(tx, caller.reach, order.inbox_id)
     known = idempotency.find_answer(tx, caller.account_id, order.idempotency_key, order.request_hash, now)
     if known is not None:

@@ -70,6 +70,7 @@ def row_size(submission: Submission) -> int:
 
 def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
     """The send section of the specification, line by line."""
+    require_unchanged(tx, submissions)
     ready = [make_ready(submission) for submission in submissions]
     known = idempotency.claim_all(tx, [to_claim(each) for each in ready])
     new = [each for each, answer in zip(ready, known, strict=True) if answer is None]
@@ -95,6 +96,14 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
         else SendAnswer(answer, is_replay=True)
         for each, answer in zip(ready, known, strict=True)
     ]
+
+
+def require_unchanged(tx: Tx, submissions: list[Submission]) -> None:
+    """What a key may, and what the inbox is, holds as it is now, however lately it was read."""
+    remembered = [each for each in submissions if each.is_remembered]
+    if remembered:
+        known = [(each.caller, each.around.inbox) for each in remembered]
+        inboxes.require_unchanged(tx, known, max(each.now for each in remembered))
 
 
 def make_ready(submission: Submission) -> Ready:

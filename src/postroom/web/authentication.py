@@ -1,4 +1,4 @@
-"""Who is asking: bearer keys."""
+"""Who is asking: bearer keys, and those who asked lately."""
 
 from starlette.requests import HTTPConnection
 
@@ -9,12 +9,32 @@ from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.resources import Resources, Tx
 
+MOST_ACQUAINTANCES = 10_000
+
 
 def bearer_token(request: HTTPConnection) -> str:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise Unauthorized("Send your API key as: Authorization: Bearer pr_…")
     return token.strip()
+
+
+class Acquaintances:
+    """Who asked lately for which inbox. It may have changed since: who relies on it has to prove it."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[Caller, Inbox]] = {}
+
+    def find(self, token: str, inbox_id: str) -> tuple[Caller, Inbox] | None:
+        return self._known.get((keys.hash_token(token), inbox_id))
+
+    def note(self, token: str, caller: Caller, inbox: Inbox) -> None:
+        if len(self._known) >= MOST_ACQUAINTANCES:
+            del self._known[next(iter(self._known))]
+        self._known[keys.hash_token(token), inbox.id] = caller, inbox
+
+    def forget(self, token: str, inbox_id: str) -> None:
+        self._known.pop((keys.hash_token(token), inbox_id), None)
 
 
 async def authenticate(resources: Resources, token: str) -> Caller:

@@ -38,6 +38,7 @@ class Call(Struct, frozen=True):
     request: Request
     webhook_courier: WebhookCourier
     inbox: Inbox | None  # that the path names, where a body comes with it
+    is_remembered: bool = False  # caller and inbox, not read for this request
 
     @property
     def account_id(self) -> str:

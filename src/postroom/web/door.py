@@ -6,20 +6,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from postroom import ids, log, pools
 from postroom.accounts import audit, policy
+from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import require_any
 from postroom.errors import ApiError, Forbidden, InternalError, RecipientNotAllowed
 from postroom.mailbox import inboxes
+from postroom.mailbox.inboxes import Inbox, Outdated
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources
 from postroom.web import cors
 from postroom.web.api.messages import get_attachment_by_link
-from postroom.web.authentication import bearer_token, identify
+from postroom.web.authentication import Acquaintances, bearer_token, identify
 from postroom.web.call import CLIENT_ADDRESS, Call, Tx, client_address, require_owned, require_scope
 from postroom.web.dashboard.forms import HOME
 from postroom.web.dashboard.live import PATH as LIVE_PATH
@@ -32,7 +35,7 @@ from postroom.web.mcp import PATH as MCP_PATH
 from postroom.web.metrics import Metrics
 from postroom.web.public import Site
 from postroom.web.readiness import Readiness
-from postroom.web.request_body import read_query
+from postroom.web.request_body import is_small, read_query
 from postroom.web.request_limit import RequestLimit
 from postroom.web.review import PREFIX as REVIEW_PREFIX
 from postroom.web.review import answer_review
@@ -47,6 +50,7 @@ API_PREFIX = "/v1/"
 LINK_PREFIX = "/v1/attachments/"
 LINK_SLASHES = 4
 NO_ROUTE = "none"
+BODY = "postroom.body"  # where a request keeps what was read of it
 PATH_CHARACTERS = 200
 REFUSALS = (Forbidden, RecipientNotAllowed)  # what the audit log counts
 
@@ -76,6 +80,7 @@ class Door:
         self._site = Site(resources, ROUTES, self._metrics, Readiness(resources))
         self._mcp = McpDoor(self, resources.config)
         self.key_use = KeyUse(resources)
+        self._acquaintances = Acquaintances()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -123,16 +128,19 @@ class Door:
         if not is_api and (answer := await self._answer_beside(visit, path)) is not None:
             return answer
         found = self._router.find(request.method, path)
-        call = await self._admit(visit, inbox_of_body(found)) if is_api else None
+        call = await self._admit(visit, found) if is_api else None
         if isinstance(found, ApiError):
             raise found
         route, values = found
-        visit.route = f"{route.method} {route.path}"
+        visit.route = route.name
         if call is None:
             return to_response(route, await route.handler(self._site, **values))
-        require_scope(call.caller, route.scope)
-        require_any(call.caller.permissions, route.permissions)
-        return to_response(route, await self._handle(route, call, values))
+        try:
+            return await self._carry_out(route, call, values)
+        except (ApiError, Outdated) as error:
+            if not call.is_remembered:
+                raise
+            return await self._carry_out_anew(visit, found, call, error)
 
     async def _answer_beside(self, visit: Visit, path: str) -> Response | None:
         """The doors that are not the interface: reviewers, MCP, the front office."""
@@ -156,8 +164,10 @@ class Door:
                 self._office = await pools.ONCE.run(make_office, self._resources, self._webhook_courier)
             return self._office
 
-    async def _admit(self, visit: Visit, inbox_id: str | None = None) -> Call:
-        caller, inbox = await identify(self._resources, bearer_token(visit.request), inbox_id)
+    async def _admit(self, visit: Visit, found: Found | ApiError | None = None) -> Call:
+        token = bearer_token(visit.request)
+        known = self._recall(visit.request, token, found)
+        caller, inbox = known or await self._identify(token, inbox_of_body(found))
         if (narrowing := visit.request.scope.get(NARROWING)) is not None:
             caller = narrowing.of(caller)
         now = self._resources.now()
@@ -165,8 +175,26 @@ class Door:
         visit.headers.update(allowance.headers())
         allowance.require()
         self.key_use.note(caller.key_id, now)
-        visit.call = Call(self._resources, caller, visit.request, self._webhook_courier, inbox)
+        is_remembered = known is not None
+        visit.call = Call(self._resources, caller, visit.request, self._webhook_courier, inbox, is_remembered)
         return visit.call
+
+    def _recall(
+        self, request: Request, token: str, found: Found | ApiError | None
+    ) -> tuple[Caller, Inbox] | None:
+        """Only where the transaction of the request proves it, and its body is nothing to a stranger."""
+        if found is None or isinstance(found, ApiError):
+            return None
+        route, values = found
+        if not route.proves or NARROWING in request.scope or not is_small(request):
+            return None
+        return self._acquaintances.find(token, values["inbox_id"])
+
+    async def _identify(self, token: str, inbox_id: str | None) -> tuple[Caller, Inbox | None]:
+        caller, inbox = await identify(self._resources, token, inbox_id)
+        if inbox is not None:
+            self._acquaintances.note(token, caller, inbox)
+        return caller, inbox
 
     def _challenge(self, visit: Visit) -> str:
         """An MCP client learns here where to read how to sign in (RFC 9728 section 5.1)."""
@@ -189,7 +217,7 @@ class Door:
         if isinstance(found, ApiError):
             raise found
         route, values = found
-        visit.route = f"{route.method} {route.path}"
+        visit.route = route.name
         query = visit.request.query_params
         return await get_attachment_by_link(
             self._resources,
@@ -211,6 +239,24 @@ class Door:
         finally:
             CLIENT_ADDRESS.reset(came_from)
 
+    async def _carry_out(self, route: Route, call: Call, values: dict[str, str]) -> Response:
+        require_scope(call.caller, route.scope)
+        require_any(call.caller.permissions, route.permissions)
+        return to_response(route, await self._handle(route, call, values))
+
+    async def _carry_out_anew(
+        self, visit: Visit, found: Found, known: Call, error: ApiError | Outdated
+    ) -> Response:
+        """What failed for somebody remembered counts for who he is now; else it is tried as whom he is."""
+        route, values = found
+        token = bearer_token(visit.request)
+        self._acquaintances.forget(token, values["inbox_id"])
+        caller, inbox = await self._identify(token, values["inbox_id"])
+        if isinstance(error, ApiError) and (caller, inbox) == (known.caller, known.inbox):
+            raise error
+        visit.call = replace(known, caller=caller, inbox=inbox, is_remembered=False)
+        return await self._carry_out(route, visit.call, values)
+
     async def _handle(self, route: Route, call: Call, values: dict[str, str]) -> Any:
         """Ownership comes before the body: a stranger learns nothing of what is not his."""
         arguments: dict[str, Any] = dict(values)
@@ -220,7 +266,7 @@ class Door:
             await require_owned(call, values, arguments.get("query"))
             if route.before_body is not None:
                 route.before_body(call.request)
-            arguments["body"] = await route.read(call.request, route.body)
+            arguments["body"] = await read_once(route, call.request)
         return await route.handler(call, **arguments)
 
 
@@ -257,9 +303,21 @@ def is_browser(request: Request) -> bool:
     return request.method in ("GET", "HEAD") and "text/html" in request.headers.get("accept", "")
 
 
-def inbox_of_body(found: Found | ApiError) -> str | None:
+async def read_once(route: Route, request: Request) -> Any:
+    """A request that is carried out twice has one body, or one fault in it."""
+    if BODY not in request.scope:
+        try:
+            request.scope[BODY] = await route.read(request, route.body)
+        except ApiError as error:
+            request.scope[BODY] = error
+    if isinstance(request.scope[BODY], ApiError):
+        raise request.scope[BODY]
+    return request.scope[BODY]
+
+
+def inbox_of_body(found: Found | ApiError | None) -> str | None:
     """Read together with the key: it must prove to be the caller's before the body is looked at."""
-    if isinstance(found, ApiError):
+    if found is None or isinstance(found, ApiError):
         return None
     route, values = found
     return values.get("inbox_id") if route.body is not None else None

@@ -22,6 +22,7 @@ BODY_LIMIT_BYTES = 1024 * 1024
 BODY_SECONDS = 60.0
 PAGE_LIMIT = 100
 DECODE_IN_LOOP_BYTES = 256 * 1024
+SMALL_DIGITS = 5  # of its length: less than 100 kB
 IS_WHOLE = "is_whole"  # set by the connection once it has all of a request
 
 _ERROR_OF_FIELD: dict[str, type[ApiError]] = {"mailboxName": InvalidMailboxName}
@@ -61,6 +62,12 @@ def decode(raw: bytes, kind: type[Struct]) -> Any:
         raise BadRequest("The body is not valid JSON.") from None
     except RecursionError:
         raise BadRequest("The JSON is nested too deeply.") from None
+
+
+def is_small(request: Request) -> bool:
+    """So little that it may be read for whoever sends it."""
+    declared = request.headers.get("content-length", "")
+    return declared.isdecimal() and len(declared) <= SMALL_DIGITS
 
 
 async def read_bytes(request: Request, limit: int, seconds: float = BODY_SECONDS) -> bytes:

@@ -135,6 +135,7 @@ ROUTES = (
         read=read_with_files,
         header="Idempotency-Key",
         before_body=require_idempotency_key,
+        proves=True,
     ),
     Route(
         *("POST", "/v1/inboxes/{inbox_id}/drafts", drafts.create_draft, SCOPED, DRAFTING, 201, NEW_DRAFT),

@@ -28,13 +28,16 @@ class Route:
     header: str = ""  # one that must be there
     also: tuple[int, ...] = ()  # other statuses without a body
     before_body: Callable[[Request], object] | None = None
+    proves: bool = False  # asks in its own transaction whether caller and inbox are what they were
     body: type[Struct] | None = field(init=False)
     query: type[Struct] | None = field(init=False)
     answer: Any = field(init=False)
+    name: str = field(init=False)
     segments: tuple[str, ...] = field(init=False)
     named: tuple[tuple[int, str], ...] = field(init=False)  # the places of the path's names
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", f"{self.method} {self.path}")
         hints = get_type_hints(self.handler, include_extras=True)
         answer = hints["return"]
         object.__setattr__(self, "body", hints.get("body"))

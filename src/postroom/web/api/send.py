@@ -23,7 +23,7 @@ async def send_message(call: Call, inbox_id: str, body: SendBody) -> shapes.RawR
 
 async def accept_order(call: Call, order: Order) -> SendAnswer:
     try:
-        return await send_mail(call.resources, call.caller, order, call.inbox)
+        return await send_mail(call.resources, call.caller, order, call.inbox, call.is_remembered)
     except DraftError as error:
         raise BadRequest(f"This cannot be written into a mail: {error}", field=error.field) from None
 
