@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from bench.measurements import signals as measurement
 from postroom.mail.signals import RULES, Findings, Rule, Subject, examine
-from postroom.mail.signals.examination import MAX_EXCERPT_CHARS, ROLE_MARKERS, SIGNS_OF_MARKERS
-from postroom.mail.signals.lexicon import LANGUAGES, SCRIPTS, wordings
+from postroom.mail.signals.examination import MAX_EXCERPT_CHARS, ROLE_MARKERS
+from postroom.mail.signals.lexicon import LANGUAGES, SCRIPTS, Script, longest, wordings
+from postroom.mail.signals.passage import SIGNS_OF_MARKERS, Passage, anchors_by_key
 from postroom.mail.signals.rules import MALICIOUS_FROM, SUSPICIOUS_FROM, RaisedSignal, verdict_of
 from postroom.mail.signals.senders import is_one_edit_apart, resembles, skeleton
-from postroom.mail.signals.wording import telling_beginnings
+from postroom.mail.signals.wording import beginnings
 from tests.mail import signal_samples
 from tests.mail.signal_samples import Sample
 
@@ -323,7 +324,15 @@ def test_a_word_known_to_begin_no_rule_changes_nothing_in_what_is_found() -> Non
     assert first.signals
 
 
-def test_every_word_that_may_begin_an_anchor_is_looked_at_again_and_again() -> None:
-    words = frozenset(said for wording in wordings(SCRIPTS[0]) for said in wording.anchors if " " not in said)
-    assert telling_beginnings(words) == telling_beginnings(words)
-    assert all(telling_beginnings(frozenset({f'"{word}ing'})) for word in words)
+@pytest.mark.parametrize("script", [script for script in SCRIPTS if script.is_spaced])
+def test_every_anchor_is_told_by_the_words_of_a_text_again_and_again(script: Script) -> None:
+    for anchor in {anchor for wording in wordings(script) for anchor in wording.anchors}:
+        for said in (f"so {anchor} it is", f'"{anchor}', f"{anchor}{anchor[-1]}") * 2:
+            passage = Passage(said)
+            assert longest(anchor) in passage.vocabulary
+            assert not anchors_by_key(script).keys().isdisjoint(beginnings(passage.telling_words))
+
+
+def test_a_word_that_no_rule_asks_for_is_not_told_and_one_that_any_asks_for_is() -> None:
+    asked_for = ["<b", "0x41", "vtaberq", "x" * 24, "7f", "[inst]", "###"]
+    assert Passage(f"plainest wordz {' '.join(asked_for)}").telling_words == {*asked_for}

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from postroom.mail.signals import characters, markup, payloads, senders, wording
-from postroom.mail.signals.folding import Passage, bounded, mixed_word
+from postroom.mail.signals.folding import bounded, mixed_word
+from postroom.mail.signals.passage import MAX_CHARS, SIGNS_OF_MARKERS, Passage
 from postroom.mail.signals.rules import BY_NAME, RaisedSignal, Verdict, verdict_of
 
 MAX_EXCERPT_CHARS = 200
@@ -23,8 +24,6 @@ ROLE_MARKERS = (
     "<function_calls>", "developer mode enabled", "you are now dan", "you are now in developer mode",
     "\nassistant: ", "\nsystem: ",
 )  # fmt: skip
-# Each marker has one of these in a word, and few mails do.
-SIGNS_OF_MARKERS = ("<", "[", "###", "system", "assistant:", "developer", "dan")
 SUBJECT_OF_ATTACKS = (
     "prompt injection", "prompt-injection", "prompt injections", "jailbreak", "chat template", "tokenizer",
     "tokeniser", "inyeccion de prompt", "injecao de prompt", "injection de prompt", "iniezione di prompt",
@@ -90,7 +89,7 @@ def _all(subject: Subject) -> Iterator[tuple[str, str]]:
         yield name, excerpt
     if not text.is_ascii and (word := mixed_word(text.plain)):
         yield "lookalike_letters", word
-    yield from _of_invisible(bounded(body))
+    yield from _of_invisible(bounded(body, MAX_CHARS))
     yield from _encoded(text)
     if subject.body_html:
         yield from _of_html(subject.body_html, subject.body_text, shown)

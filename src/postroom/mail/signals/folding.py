@@ -3,10 +3,8 @@
 
 import re
 import unicodedata
-from functools import cached_property
 from itertools import islice
 
-MAX_CHARS = 8_000
 MAX_MIXED_WORDS = 200
 MAX_KEPT_LETTERS = 20_000
 
@@ -31,45 +29,13 @@ _LATIN = re.compile(r"[a-z]")
 _OTHER = re.compile(r"[\u0370-\u052f]")
 
 
-class Passage:
-    """A text in the forms that rules need, each made when one asks for it: most mails need words alone."""
-
-    def __init__(self, text: str, limit: int = MAX_CHARS) -> None:
-        self._text = bounded(text, limit)
-        self.is_ascii = self._text.isascii()
-
-    @cached_property
-    def shown(self) -> str:
-        """As it is shown, a line a paragraph."""
-        return _shown(self._text)
-
-    @cached_property
-    def plain(self) -> str:
-        """As shown, with its letters in plain form."""
-        return plain_letters(self.shown)
-
-    @cached_property
-    def folded(self) -> str:
-        """In plain form, each word in one script."""
-        return _in_one_script(self.plain)
-
-    @cached_property
-    def words(self) -> frozenset[str]:
-        """Those between spaces of the folded text, each once: most words of a text occur again."""
-        return frozenset((self._text.lower() if self.is_ascii else self.folded).split())
-
-    @cached_property
-    def vocabulary(self) -> str:
-        """All words in some order: what has no space in it is found here, and sooner than in the text."""
-        return " ".join(self.words)
-
-
-def bounded(text: str, limit: int = MAX_CHARS) -> str:
+def bounded(text: str, limit: int) -> str:
     """A longer text without its middle: three quarters of what is kept are its beginning."""
     return text if len(text) <= limit else f"{text[: limit * 3 // 4]}\n\n{text[-limit // 4 :]}"
 
 
-def _shown(text: str) -> str:
+def spaced(text: str) -> str:
+    """Without what shows nothing, a line a paragraph."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", _NO_WIDTH.sub("", text))
     return "\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
@@ -77,14 +43,14 @@ def _shown(text: str) -> str:
 
 def folded(text: str) -> str:
     """Lower case, without accents and typographic forms, each word in one script, as long as the text."""
-    return _in_one_script(plain_letters(text))
+    return in_one_script(plain_letters(text))
 
 
 def plain_letters(text: str) -> str:
     return text.lower() if text.isascii() else text.translate(_LETTERS)
 
 
-def _in_one_script(plain: str) -> str:
+def in_one_script(plain: str) -> str:
     return _MIXED_WORD.sub(_unmixed, plain, MAX_MIXED_WORDS) if _has_both_scripts(plain) else plain
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from msgspec import Struct
 
@@ -119,6 +119,20 @@ class _Words(Struct, frozen=True):
     def secretly(self) -> Wording:
         anchors = self.stems("unnoticed")
         return Wording("acts_in_secret", anchors, self.is_spaced, self.keys(anchors))
+
+
+@lru_cache(maxsize=20_000)
+def longest(anchor: str) -> str:
+    """The word of an anchor that is in the fewest texts."""
+    return max(anchor.split(), key=len)
+
+
+def beginnings_of_longest(anchor: str) -> list[str]:
+    """What the first letters of that word are in a text that has the anchor in it."""
+    word = longest(anchor)
+    run = WORD.search(word)
+    assert run is not None
+    return _keys_of(run[0], is_whole=run.end() < len(word) or not anchor.endswith(word))
 
 
 def _by_beginning(anchors: Iterable[str]) -> dict[str, list[str]]:

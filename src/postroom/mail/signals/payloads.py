@@ -9,14 +9,20 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from urllib.parse import unquote_plus
 
-from postroom.mail.signals.folding import Passage
+from postroom.mail.signals.passage import (
+    FEWEST_ENCODED_CHARS,
+    HEX_MARKS,
+    HEX_PAIRS,
+    REVERSED,
+    ROT13,
+    Passage,
+)
 
 MAX_RUNS = 8
 MAX_RUN_CHARS = 1_500
 MAX_LONG_WORDS_CHARS = 6_000
 MAX_DECODED_CHARS = 4_000
 MOST_NOISE = 0.1
-FEWEST_WORD_CHARS = 24
 FEWEST_PAIRS = 16
 FEWEST_DIFFERENT_PAIRS = 5
 
@@ -26,11 +32,7 @@ _HEX_NOISE = re.compile(r"0x|\\x|[ :,\n]")
 _PERCENT = re.compile(r"(?<![\w.~%])[\w.~!'()*+-]{0,40}(?:%[0-9A-Fa-f]{2}[\w.~!'()*+-]{0,20}+){4,}+")
 _REFERENCES = re.compile(r"(?:&#[xX]?[0-9A-Fa-f]{2,6};){8,}+")
 _ESCAPES = re.compile(r"(?:\\u[0-9A-Fa-f]{4}){8,}+")
-_HEX_PAIRS = frozenset(f"{number:02x}" for number in range(256))
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd]")
-# What "instruction", "prompt", "password", "forward" and "ignore" look like in rot13, and backwards.
-_ROT13 = ("vafgehpgvba", "cebzcg", "cnffjbeq", "sbejneq", "vtaber")
-_REVERSED = ("noitcurtsni", "tpmorp", "drowssap", "drawrof", "erongi")
 
 
 def decoded(text: Passage) -> str:
@@ -39,8 +41,8 @@ def decoded(text: Passage) -> str:
 
 
 def _all(text: Passage) -> Iterator[str]:
-    if max(map(len, text.words), default=0) >= FEWEST_WORD_CHARS:
-        long = [word for word in text.shown.split() if len(word) >= FEWEST_WORD_CHARS]
+    if any(len(word) >= FEWEST_ENCODED_CHARS for word in text.telling_words):
+        long = [word for word in text.shown.split() if len(word) >= FEWEST_ENCODED_CHARS]
         long_words = "\n".join(dict.fromkeys(long))[:MAX_LONG_WORDS_CHARS]
         yield from _runs(_BASE64, long_words, _from_base64)
         yield from _runs(_HEX, long_words, _from_hex)
@@ -55,10 +57,10 @@ def _all(text: Passage) -> Iterator[str]:
 
 def _pairs(text: Passage) -> list[str]:
     """Words of two letters and those marked as hexadecimal, if there are digits enough to spell a text."""
-    has_marks = "0x" in text.vocabulary or "\\x" in text.vocabulary
-    if not has_marks and len(text.words & _HEX_PAIRS) < FEWEST_DIFFERENT_PAIRS:
+    has_marks = any(mark in text.vocabulary for mark in HEX_MARKS)
+    if not has_marks and len(text.telling_words & HEX_PAIRS) < FEWEST_DIFFERENT_PAIRS:
         return []
-    return [word for word in text.shown.split() if len(word) == 2 or word[:2] in ("0x", "\\x")]
+    return [word for word in text.shown.split() if len(word) == 2 or word[:2] in HEX_MARKS]
 
 
 def _runs(pattern: re.Pattern[str], text: str, decode: Callable[[str], str]) -> Iterator[str]:
@@ -93,7 +95,7 @@ def _readable(content: bytes) -> str:
 
 
 def _turned(text: Passage) -> Iterator[str]:
-    for words, turn in ((_ROT13, _rot13), (_REVERSED, _backwards)):
+    for words, turn in ((ROT13, _rot13), (REVERSED, _backwards)):
         places = [text.folded.find(word) for word in words if word in text.vocabulary]
         if places:
             first = min(places)

@@ -138,6 +138,8 @@ def _by_name(mailbox: address.Address, people: list[tuple[str, str, str]]) -> It
     shown = _ADDRESS.search(mailbox.name)
     if shown and domain_of(shown[0]) != domain_of(own) and " via " not in mailbox.name.lower():
         yield "name_shows_other_address", str(mailbox)
+    if not people:
+        return
     name = name_of(str(mailbox))
     addresses = {person[2] for person in people if person[0] == name and person[2]}
     if name and addresses and own not in addresses:

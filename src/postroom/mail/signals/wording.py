@@ -3,25 +3,21 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence, Set
-from functools import cache, lru_cache
 
 from msgspec import Struct
 
-from postroom.mail.signals.folding import Passage
-from postroom.mail.signals.lexicon import BEGINNING, SCRIPTS, Near, Script, Wording, wordings
+from postroom.mail.signals.lexicon import BEGINNING, SCRIPTS, Near, Script, Wording, longest, wordings
+from postroom.mail.signals.passage import Passage, anchors_by_key
 
 MAX_SENTENCE_CHARS = 300
 SENTENCE_OVERLAP = 100
 MAX_SENTENCES = 24
 NEGATION_REACH = 16
-MAX_KNOWN_WORDS = 20_000
-MAX_KNOWN_WORD_CHARS = 30
 
-_SENTENCE_END = re.compile(r"[.!?…;](?=[\s\"'”»)])|[。！？；؟۔।\n]")  # noqa: RUF001
+# Begins with one set of letters: those that may be met are then looked for three times as fast.
+_SENTENCE_END = re.compile(r"[.!?…;。！？；؟۔।\n](?:(?<![.!?…;])|(?=[\s\"'”»)]))")  # noqa: RUF001
 
 Sentences = list[tuple[int, int]]
-
-_never_telling: set[str] = set()  # words that begin no anchor of any rule
 
 
 class Hit(Struct, frozen=True):
@@ -36,36 +32,15 @@ class Hit(Struct, frozen=True):
 def hits_by_rule(passage: Passage) -> Iterator[Iterator[Hit]]:
     """For each rule of each script the sentences that fulfil it, as far as they are asked for."""
     sentences: Sentences = []
-    first_letters = telling_beginnings(passage.words)
     for script in SCRIPTS:
-        if script.is_in(passage.vocabulary):
-            for wording, anchors in _possible(script, first_letters):
-                # The text itself is needed only where the longest word of an anchor is among its words.
-                if possible := [anchor for anchor in anchors if _longest(anchor) in passage.vocabulary]:
-                    yield _fulfilled(passage.folded, wording, possible, sentences)
+        if script.is_in(passage.letters):
+            for wording, anchors in _possible(script, passage):
+                yield _fulfilled(passage.folded, wording, anchors, sentences)
 
 
-def telling_beginnings(words: Set[str]) -> set[str]:
-    """The first letters of the words that may begin an anchor, marks aside. Most words never do: they are
-    known after a few mails, and passed over."""
-    found: set[str] = set()
-    for word in words - _never_telling:
-        beginnings = BEGINNING.findall(word)
-        if not _keys().isdisjoint(beginnings):
-            found.update(beginnings)
-        elif len(_never_telling) < MAX_KNOWN_WORDS and len(word) <= MAX_KNOWN_WORD_CHARS:
-            _never_telling.add(word)
-    return found
-
-
-@cache
-def _keys() -> frozenset[str]:
-    return frozenset(key for script in SCRIPTS if script.is_spaced for key in _anchors_by_key(script))
-
-
-@lru_cache(maxsize=20_000)
-def _longest(anchor: str) -> str:
-    return max(anchor.split(), key=len)
+def beginnings(words: Set[str]) -> set[str]:
+    """Their first letters, marks aside."""
+    return {beginning for word in words for beginning in BEGINNING.findall(word)}
 
 
 def _fulfilled(text: str, wording: Wording, possible: Iterable[str], sentences: Sentences) -> Iterator[Hit]:
@@ -82,26 +57,22 @@ def _fulfilled(text: str, wording: Wording, possible: Iterable[str], sentences: 
             yield Hit(wording.rule, start, end, places[number])
 
 
-def _possible(script: Script, first_letters: set[str]) -> list[tuple[Wording, Sequence[str]]]:
-    """The anchors that a word of the text may begin; to look for all of them would take most of the time."""
+def _possible(script: Script, passage: Passage) -> list[tuple[Wording, Sequence[str]]]:
+    """The anchors that the text may have in it; to look for all of them would take most of the time."""
     if not script.is_spaced:
-        return [(wording, wording.anchors) for wording in wordings(script)]
-    by_key = _anchors_by_key(script)
-    found: dict[int, list[str]] = {}
-    for key in by_key.keys() & first_letters:
+        found = ((wording, _with_longest(wording.anchors, passage.letters)) for wording in wordings(script))
+        return [(wording, anchors) for wording, anchors in found if anchors]
+    by_key = anchors_by_key(script)
+    possible: dict[int, list[str]] = {}
+    for key in by_key.keys() & beginnings(passage.telling_words):
         for number, anchor in by_key[key]:
-            found.setdefault(number, []).append(anchor)
-    return [(wordings(script)[number], found[number]) for number in sorted(found)]
+            if longest(anchor) in passage.vocabulary:
+                possible.setdefault(number, []).append(anchor)
+    return [(wordings(script)[number], possible[number]) for number in sorted(possible)]
 
 
-@cache
-def _anchors_by_key(script: Script) -> dict[str, list[tuple[int, str]]]:
-    """Of all wordings of a script, each with its number."""
-    by_key: dict[str, list[tuple[int, str]]] = {}
-    for number, wording in enumerate(wordings(script)):
-        for key, anchors in wording.keys.items():
-            by_key.setdefault(key, []).extend((number, anchor) for anchor in anchors)
-    return by_key
+def _with_longest(anchors: Sequence[str], letters: str) -> list[str]:
+    return [anchor for anchor in anchors if longest(anchor) in letters]
 
 
 def _chosen(numbers: list[int]) -> list[int]:

@@ -1,0 +1,102 @@
+"""A text in the forms that rules need; of its words, those that a rule may ask for."""
+
+import re
+from collections.abc import Iterable
+from functools import cache, cached_property
+from itertools import filterfalse
+
+from postroom.mail.signals.folding import bounded, in_one_script, plain_letters, spaced
+from postroom.mail.signals.lexicon import BEGINNING, SCRIPTS, Script, beginnings_of_longest, wordings
+
+MAX_CHARS = 8_000
+MAX_KNOWN_WORDS = 20_000
+MAX_KNOWN_WORD_CHARS = 30
+
+FEWEST_ENCODED_CHARS = 24
+HEX_PAIRS = frozenset(f"{number:02x}" for number in range(256))
+HEX_MARKS = ("0x", "\\x")
+# What "instruction", "prompt", "password", "forward" and "ignore" look like in rot13, and backwards.
+ROT13 = ("vafgehpgvba", "cebzcg", "cnffjbeq", "sbejneq", "vtaber")
+REVERSED = ("noitcurtsni", "tpmorp", "drowssap", "drawrof", "erongi")
+# Each marker of a role has one of these in a word, and few mails do.
+SIGNS_OF_MARKERS = ("<", "[", "###", "system", "assistant:", "developer", "dan")
+
+_SIGN = re.compile("|".join(map(re.escape, (*SIGNS_OF_MARKERS, *HEX_MARKS, *ROT13, *REVERSED))))
+
+_plain_words: set[str] = set()  # that no rule asks for
+
+
+class Passage:
+    """Each form is made when a rule asks for it: most mails need their telling words alone."""
+
+    def __init__(self, text: str, limit: int = MAX_CHARS) -> None:
+        self._text = bounded(text, limit)
+        self.is_ascii = self._text.isascii()
+
+    @cached_property
+    def shown(self) -> str:
+        """As it is shown, a line a paragraph."""
+        return spaced(self._text)
+
+    @cached_property
+    def plain(self) -> str:
+        """As shown, with its letters in plain form."""
+        return plain_letters(self.shown)
+
+    @cached_property
+    def folded(self) -> str:
+        """In plain form, each word in one script."""
+        return in_one_script(self.plain)
+
+    @cached_property
+    def letters(self) -> str:
+        """As folded, but for the spaces between words."""
+        return self._text.lower() if self.is_ascii else self.folded
+
+    @cached_property
+    def telling_words(self) -> frozenset[str]:
+        """Those that a rule may ask for, each once. Most words of a mail are known as plain ones."""
+        return frozenset(_telling(set(filterfalse(_plain_words.__contains__, self.letters.split()))))
+
+    @cached_property
+    def vocabulary(self) -> str:
+        """The telling words in some order: what has no space in it is found here sooner than in the text."""
+        return " ".join(self.telling_words)
+
+
+def _telling(words: Iterable[str]) -> list[str]:
+    telling = []
+    for word in words:
+        if _is_asked_for(word):
+            telling.append(word)
+        elif len(_plain_words) < MAX_KNOWN_WORDS and len(word) <= MAX_KNOWN_WORD_CHARS:
+            _plain_words.add(word)
+    return telling
+
+
+def _is_asked_for(word: str) -> bool:
+    return (
+        len(word) >= FEWEST_ENCODED_CHARS
+        or word in HEX_PAIRS
+        or not _keys().isdisjoint(BEGINNING.findall(word))
+        or _SIGN.search(word) is not None
+    )
+
+
+@cache
+def _keys() -> frozenset[str]:
+    """What words begin with that begin an anchor, or are the longest word of one."""
+    spaced = [anchors_by_key(script) for script in SCRIPTS if script.is_spaced]
+    anchors = {anchor for by_key in spaced for found in by_key.values() for _, anchor in found}
+    first = (key for by_key in spaced for key in by_key)
+    return frozenset((*first, *(key for anchor in anchors for key in beginnings_of_longest(anchor))))
+
+
+@cache
+def anchors_by_key(script: Script) -> dict[str, list[tuple[int, str]]]:
+    """Of all wordings of a script, each with its number."""
+    by_key: dict[str, list[tuple[int, str]]] = {}
+    for number, wording in enumerate(wordings(script)):
+        for key, anchors in wording.keys.items():
+            by_key.setdefault(key, []).extend((number, anchor) for anchor in anchors)
+    return by_key
