@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, islice
@@ -55,6 +56,7 @@ async def keep_up(resources: Resources) -> None:
     try:
         while True:
             now = resources.now()
+            await resources.db.write(duties.show_presence, me, where(resources), now + DUTY_HELD, now)
             is_mine = await resources.db.write(duties.take, DUTY, me, now + DUTY_HELD, now)
             if is_mine:
                 await steps.one_round()
@@ -65,6 +67,12 @@ async def keep_up(resources: Resources) -> None:
         with contextlib.suppress(Exception):  # else another node waits until it is free
             async with asyncio.timeout(LEAVE_SECONDS):
                 await resources.db.write(duties.leave, DUTY, me)
+                await resources.db.write(duties.leave, duties.NODE + me, where(resources))
+
+
+def where(resources: Resources) -> str:
+    """Of several nodes on one machine each listens at a place of its own."""
+    return f"{socket.gethostname()} at {resources.config.http}"
 
 
 async def one_round(resources: Resources) -> None:

@@ -52,6 +52,9 @@ def pages(running: House) -> dict[str, str]:
     found |= {"html": f"/app/mail/{trick}?tab=html", "files": f"/app/mail/{trick}?tab=events"}
     [draft] = running.api.get(f"/v1/inboxes/{support}/drafts").json()["data"]
     found |= {"draft": f"/app/drafts/{draft['id']}", "one-inbox": f"/app/inboxes/{support}"}
+    [key] = running.api.get(f"/v1/inboxes/{support}/api-keys").json()["data"]
+    pod = running.api.get("/v1/pods/customer-17").json()
+    found |= {"key": f"/app/settings/keys/{key['id']}", "pod": f"/app/settings/pods/{pod['id']}"}
     return found
 
 

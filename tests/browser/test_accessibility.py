@@ -1,7 +1,6 @@
 """No page breaks a rule of WCAG 2.2 AA that a program can check, light or dark, wide or narrow."""
 
 from importlib.resources import files
-from typing import Literal
 
 import pytest
 from playwright.sync_api import Page
@@ -12,8 +11,23 @@ from tests.browser.made_up_mail import fill
 from tests.browser.screenshots import pages
 
 pytestmark = pytest.mark.needs("chromium")
-SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+AXE = files("axe_playwright_python").joinpath("axe.min.js")
+WIDTHS = (1280, 360)
+# What holds is not described: that takes longer than to find out, and nobody reads it.
+ALL_RULES = """async () => {
+  const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+  const found = await axe.run(document, {runOnly: tags, resultTypes: ["violations"]});
+  return {broken: found.violations, asked: found.passes.length};
+}"""
+# The document is the same one: only rules that axe files under colour can answer otherwise.
+RULES_OF_COLOUR = """async () => {
+  const rules = axe.getRules(["cat.color"])
+    .filter(rule => rule.tags.some(tag => /^wcag2\\d?aa?$/.test(tag))).map(rule => rule.ruleId);
+  const asked = {type: "rule", values: rules};
+  const found = await axe.run(document, {runOnly: asked, resultTypes: ["violations"]});
+  return {broken: found.violations, asked: found.passes.length};
+}"""
+Found = dict[tuple[str, int, str], list[str]]
 
 
 @pytest.fixture(scope="module")
@@ -22,30 +36,43 @@ def shown(running: House) -> dict[str, str]:
     return pages(running)
 
 
-@pytest.mark.parametrize("width", [1280, 360])
-def test_no_page_breaks_a_rule(running: House, open_page: Open, shown: dict[str, str], width: int) -> None:
-    look = {"viewport": {"width": width, "height": 800}, "reduced_motion": "reduce"}
-    found = in_both_schemes("sign-in", open_page("/app/sign-in", signed_in=False, **look))
-    page = open_page("/app/mail", **look)
-    for name, path in shown.items():
+def test_sign_in_breaks_no_rule(open_page: Open) -> None:
+    page = open_page("/app/sign-in", signed_in=False, reduced_motion="reduce")
+    assert only_broken(looked_at("sign-in", page)) == {}
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_no_page_breaks_a_rule(running: House, open_page: Open, shown: dict[str, str], half: int) -> None:
+    page = open_page("/app/mail", reduced_motion="reduce")
+    found: Found = {}
+    for name, path in list(shown.items())[half::2]:
         page.goto(running.base_url + path)
-        found |= in_both_schemes(name, page)
-    assert {name: broken for name, broken in found.items() if broken} == {}
+        found |= looked_at(name, page)
+    assert only_broken(found) == {}
 
 
-def in_both_schemes(name: str, page: Page) -> dict[tuple[str, str], list[str]]:
-    page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text())
-    found: dict[tuple[str, str], list[str]] = {}
-    for scheme in SCHEMES:
-        page.emulate_media(color_scheme=scheme)
-        found[name, scheme] = broken_rules(page)
+def looked_at(name: str, page: Page) -> Found:
+    """Wide and narrow, light and dark: one document, that is only laid out and coloured anew."""
+    page.evaluate(AXE.read_text())
+    found: Found = {}
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme="light")
+        found[name, width, "light"] = broken_rules(page, ALL_RULES)
+        page.emulate_media(color_scheme="dark")
+        found[name, width, "dark"] = broken_rules(page, RULES_OF_COLOUR)
     return found
 
 
-def broken_rules(page: Page) -> list[str]:
-    result = page.evaluate("rules => axe.run(document, rules)", RULES)
+def broken_rules(page: Page, rules: str) -> list[str]:
+    result = page.evaluate(rules)
+    assert result["asked"] > 0, "no rule was asked"
     return [
         f"{rule['id']}: {node['html'][:160]} {node['any'][0]['message'][:160] if node['any'] else ''}"
-        for rule in result["violations"]
+        for rule in result["broken"]
         for node in rule["nodes"][:3]
     ]
+
+
+def only_broken(found: Found) -> Found:
+    return {name: broken for name, broken in found.items() if broken}

@@ -267,9 +267,9 @@ async def test_starttls_is_used_when_offered_whatever_the_certificate(
     tls = server_context(make_certificate(tmp_path, "other.example"))
     async with SmtpPeer(tls=tls) as peer:
         courier = make_courier(peer.port, timeouts=Timeouts())
-        await courier.deliver(mail_to("bob@there.example", BIG))
-        await courier.deliver(mail_to("bob@there.example"))
+        receipts = [await courier.deliver(mail_to("bob@there.example", raw)) for raw in (BIG, RAW)]
     assert [(mail.raw, mail.in_tls) for mail in peer.mails] == [(BIG, True), (RAW, True)]
+    assert [receipt.has_tls for receipt in receipts] == [True, True]
     assert peer.connections == 1
     assert peer.stages["EHLO"] == 2
 
@@ -287,7 +287,8 @@ async def test_a_failed_handshake_leads_to_a_new_connection_in_the_clear(
 async def test_a_declined_starttls_goes_on_in_the_clear(make_courier: MakeCourier, tmp_path: Path) -> None:
     tls = server_context(make_certificate(tmp_path, "mx.there.example"))
     async with SmtpPeer({"STARTTLS": b"454 4.7.0 not now"}, tls=tls) as peer:
-        await make_courier(peer.port).deliver(mail_to("bob@there.example"))
+        receipt = await make_courier(peer.port).deliver(mail_to("bob@there.example"))
+    assert not receipt.has_tls
     assert [mail.in_tls for mail in peer.mails] == [False]
     assert peer.connections == 1
 

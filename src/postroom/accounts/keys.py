@@ -240,20 +240,17 @@ def put(tx: Tx, key: Key) -> None:
     names.require_clean(key.name, "name")
     tx.run(
         "update keys set name = :name, permissions = :permissions, approval = :approval, limits = :limits,"
-        " budget_id = :budget_id where id = :id",
+        " budget_id = :budget_id, expires_at = :expires_at where id = :id",
         name=key.name,
         permissions=" ".join(key.permissions),
         approval=key.approval,
         limits=key.limits,
         budget_id=key.budget_id,
+        expires_at=key.expires_at,
         id=key.id,
     )
-    tx.run(
-        "update keys set limits = :limits where account_id = :account_id and budget_id = :id",
-        limits=key.limits,
-        account_id=key.account_id,
-        id=key.id,
-    )
+    shared = "update keys set limits = :limits where account_id = :account_id and budget_id = :id"
+    tx.run(shared, limits=key.limits, account_id=key.account_id, id=key.id)
 
 
 def require_another_manager(tx: Tx, key: Key, now: int) -> None:

@@ -119,11 +119,12 @@ class SmtpCourier:
             raise
 
     async def _hand_over(self, destination: str, session: SmtpSession, mail: OutgoingMail) -> Receipt:
+        has_tls = session.has_tls
         try:
             reply = await session.send(mail)
         finally:
             self._resting.put(destination, session)
-        return Receipt(reply.code, reply.text, session.host)
+        return Receipt(reply.code, reply.text, session.host, has_tls)
 
 
 def _worth_a_retry(error: DeliveryError) -> DeliveryError:

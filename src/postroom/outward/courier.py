@@ -56,6 +56,7 @@ class Receipt:
     code: int
     text: str
     host: str = ""
+    has_tls: bool = False  # on the way to that server
     captured: bytes | None = field(default=None, repr=False)
     answers: tuple[ReadMail, ...] = field(default=(), repr=False)
 

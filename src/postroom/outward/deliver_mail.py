@@ -312,7 +312,8 @@ def finish_one_of_several(tx: Tx, job: MailJob, receipt: Receipt, took: int, now
 def finish_delivery(tx: Tx, delivery: Delivery, receipt: Receipt, took: int, now: int) -> bool:
     """False when it was finished otherwise meanwhile."""
     reply = receipt.text[:REPLY_MAX_CHARACTERS]
-    deliveries.note_answer(tx, delivery, receipt.code, reply, took)
+    way = deliveries.way_to(receipt.host, receipt.has_tls)
+    deliveries.note_answer(tx, delivery, receipt.code, way + reply, took)
     state = DONE if receipt.captured is None else CAPTURED
     return deliveries.finish(tx, delivery, state, receipt.code, reply, now)
 

@@ -207,6 +207,21 @@ def note_answer(tx: Tx, delivery: Delivery, code: int | None, answer: str, milli
     )
 
 
+OVER_TLS, IN_THE_CLEAR = " over TLS", " in the clear"
+
+
+def way_to(host: str, has_tls: bool) -> str:
+    """Stands before the answer of a server that took a mail: names of servers have no spaces."""
+    return f"{host}{OVER_TLS if has_tls else IN_THE_CLEAR}: " if host else ""
+
+
+def went_over_tls(answer: str) -> bool | None:
+    """None of an answer that no server outside gave."""
+    way = answer.partition(": ")[0]
+    host, _, _ = way.partition(" ")
+    return {host + OVER_TLS: True, host + IN_THE_CLEAR: False}.get(way)
+
+
 def finish(tx: Tx, delivery: Delivery, state: str, code: int | None, reply: str, now: int) -> bool:
     """False when it was finished or cancelled meanwhile; but what was accepted cannot be called back."""
     open_states = "('pending', 'held', 'cancelled')" if state in (DONE, CAPTURED) else "('pending', 'held')"

@@ -12,6 +12,9 @@ class Duty:
     held_until: int
 
 
+NODE = "node "  # before the id of a node: to be there is a duty as well, held by nobody else
+
+
 def list_held(tx: Tx, now: int, limit: int) -> list[Duty]:
     """Who does what now; the holders are nodes that are alive."""
     rows = tx.all(
@@ -20,6 +23,12 @@ def list_held(tx: Tx, now: int, limit: int) -> list[Duty]:
         limit=limit,
     )
     return [Duty(row["name"], row["holder"], row["held_until"]) for row in rows]
+
+
+def show_presence(tx: Tx, node: str, where: str, until: int, now: int) -> None:
+    """A node says where it runs, and that it will have said so again by a moment. The dead are forgotten."""
+    tx.run("delete from duties where name like :nodes and held_until <= :now", nodes=f"{NODE}%", now=now)
+    take(tx, NODE + node, where, until, now)
 
 
 def take(tx: Tx, name: str, holder: str, until: int, now: int) -> bool:

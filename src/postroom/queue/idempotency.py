@@ -55,6 +55,18 @@ def find_answer(tx: Tx, account_id: str, key: str, request_hash: str, now: int) 
     return None if row is None else _same_request(row, request_hash)
 
 
+def find_any_answer(tx: Tx, account_id: str, key: str, now: int) -> bytes | None:
+    """Whatever was asked with it."""
+    row = tx.one(
+        "select answer from idempotency_keys"
+        " where account_id = :account_id and idempotency_key = :key and created_at > :oldest",
+        account_id=account_id,
+        key=key,
+        oldest=now - LIFETIME,
+    )
+    return None if row is None else bytes(row["answer"])
+
+
 def claim_all(tx: Tx, claims: Sequence[Claim]) -> list[bytes | None]:
     """None: the key is ours with this answer, and only a commit makes it so. Else the answer of the first.
 

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from postroom.accounts.limits import LOOP_REPLIES_PER_HOUR
-from postroom.clock import HOUR
+from postroom.clock import HOUR, SECOND
+from postroom.queue.deliveries import UNDER_WAY, went_over_tls
 from postroom.queue.schedule import MAIL, NOTICE, WEBHOOK
 from postroom.storage.database import Row, Tx, one_of
 
@@ -35,14 +36,20 @@ class DomainOutlook:
     cancelled: int = 0
     deferred: int = 0  # needed more than one attempt
     complained: int = 0
+    encrypted: int = 0  # of those that a server outside took
+    open: int = 0
     took: list[int] = field(default_factory=list)
 
     @property
     def p95_seconds(self) -> float | None:
         """From acceptance to the end, of those that were delivered."""
-        if not self.took:
-            return None
-        return sorted(self.took)[int(len(self.took) * 0.95)] / 1000
+        return p95_seconds(self.took)
+
+    @property
+    def tls_percent(self) -> int | None:
+        """None where no server outside has taken a mail."""
+        handed_over = self.encrypted + self.open
+        return self.encrypted * 100 // handed_over if handed_over else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,8 @@ class Hour:
     received: int
     sent: int
     failed: int  # or bounced
+    event_seconds: float | None  # p95 from the arrival of a mail to its event
+    queue_seconds: float | None  # p95 from the acceptance of a mail to the end of its delivery
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +86,13 @@ class Listed:
 
 
 COUNTED_AT_MOST = 10_000
+
+
+def p95_seconds(milliseconds: Sequence[int]) -> float | None:
+    """What 95 of 100 did not exceed."""
+    if not milliseconds:
+        return None
+    return sorted(milliseconds)[(len(milliseconds) * 95 - 1) // 100] / SECOND
 
 
 def depths(tx: Tx, now: int) -> dict[str, tuple[int, int]]:
@@ -124,8 +140,10 @@ def _waiting(lane: str, rows: Sequence[Row], now: int) -> Waiting:
 def list_destinations(tx: Tx, since: int) -> list[DomainOutlook]:
     """Busiest first, from the newest deliveries that ended."""
     rows = tx.all(
-        "select lane, state, attempts, created_at, finished_at from deliveries where kind = 'mail'"
-        " and finished_at is not null and finished_at >= :since order by finished_at desc limit :limit",
+        "select lane, state, attempts, created_at, finished_at, (select answer from attempts where"
+        " delivery_id = deliveries.id and number = deliveries.attempts) as answer from deliveries"
+        " where kind = 'mail' and finished_at is not null and finished_at >= :since"
+        " order by finished_at desc limit :limit",
         since=since,
         limit=LOOKED_AT,
     )
@@ -143,6 +161,11 @@ def _count(destination: DomainOutlook, row: Row) -> None:
     destination.deferred += row["attempts"] > 1
     if row["state"] == "delivered":
         destination.took.append(row["finished_at"] - row["created_at"])
+        match went_over_tls(row["answer"] or ""):
+            case True:
+                destination.encrypted += 1
+            case False:
+                destination.open += 1
 
 
 def _complained_about(tx: Tx, since: int) -> list[str]:
@@ -165,7 +188,7 @@ def _newest_events(tx: Tx, since: int) -> Iterable[Row]:
 
 
 def list_hours(tx: Tx, now: int) -> list[Hour]:
-    """The last day, oldest first, from the log of events."""
+    """The last day, oldest first, from the log of events and the queue."""
     first = now // HOUR - HOURS + 1
     places = {"message.received": 0, "message.sent": 1, "message.failed": 2, "message.bounced": 2}
     counts = [[0, 0, 0] for _ in range(HOURS)]
@@ -173,7 +196,40 @@ def list_hours(tx: Tx, now: int) -> list[Hour]:
         hour = row["created_at"] // HOUR - first
         if 0 <= hour < HOURS and row["kind"] in places:
             counts[hour][places[row["kind"]]] += 1
-    return [Hour(*each) for each in counts]
+    told, ended = _by_hour(_event_delays(tx, first * HOUR), first), _by_hour(_waits(tx, first * HOUR), first)
+    return [
+        Hour(*(received, sent, failed), p95_seconds(told[hour]), p95_seconds(ended[hour]))
+        for hour, (received, sent, failed) in enumerate(counts)
+    ]
+
+
+def _by_hour(rows: Iterable[Row], first: int) -> list[list[int]]:
+    found: list[list[int]] = [[] for _ in range(HOURS)]
+    for row in rows:
+        if 0 <= (hour := row["at"] // HOUR - first) < HOURS:
+            found[hour].append(row["took"])
+    return found
+
+
+def _event_delays(tx: Tx, since: int) -> Iterable[Row]:
+    """From the arrival of each mail to its event; what is examined first is told later."""
+    return tx.all(
+        "select looked_at.created_at as at, looked_at.created_at - messages.created_at as took from"
+        " (select created_at, message_id, kind from events where created_at >= :since"
+        " order by created_at desc limit :limit) as looked_at"
+        " join messages on messages.id = looked_at.message_id where looked_at.kind = 'message.received'",
+        since=since,
+        limit=LOOKED_AT,
+    )
+
+
+def _waits(tx: Tx, since: int) -> Iterable[Row]:
+    return tx.all(
+        "select finished_at as at, finished_at - created_at as took from deliveries where kind = 'mail'"
+        " and finished_at is not null and finished_at >= :since order by finished_at desc limit :limit",
+        since=since,
+        limit=LOOKED_AT,
+    )
 
 
 def list_loops(tx: Tx, now: int) -> list[Loop]:
@@ -231,11 +287,34 @@ def list_messages_of(tx: Tx, lane: str, limit: int) -> list[tuple[str, str]]:
     return [(row["account_id"], row["message_id"]) for row in rows]
 
 
+def list_messages_behind(tx: Tx, delivery_ids: Sequence[str]) -> list[tuple[str, str]]:
+    """Account and message of deliveries that still wait."""
+    is_wanted, wanted = one_of("id", delivery_ids)
+    rows = tx.all(
+        "select distinct account_id, message_id from deliveries"
+        f" where {is_wanted} and state = 'pending' and kind = 'mail'",
+        **wanted,
+    )
+    return [(row["account_id"], row["message_id"]) for row in rows]
+
+
+def hurry_some(tx: Tx, delivery_ids: Sequence[str], now: int) -> int:
+    """Those of them that wait are due now; an attempt that is under way keeps its claim."""
+    is_wanted, wanted = one_of("id", delivery_ids)
+    return tx.run(
+        f"update deliveries set due_at = :now where {is_wanted} and state = 'pending' and kind = 'mail'"
+        f" and due_at > :now and not ({UNDER_WAY})",
+        now=now,
+        **wanted,
+    )
+
+
 def hurry(tx: Tx, lane: str, now: int) -> int:
-    """What waits for a domain is due now."""
+    """What waits for a domain is due now; an attempt that is under way keeps its claim."""
     return tx.run(
         "update deliveries set due_at = :now where id in (select id from deliveries where state = 'pending'"
-        " and kind = 'mail' and lane = :lane and due_at > :now order by due_at limit :limit)",
+        f" and kind = 'mail' and lane = :lane and due_at > :now and not ({UNDER_WAY})"
+        " order by due_at limit :limit)",
         now=now,
         lane=lane,
         limit=LOOKED_AT,

@@ -75,15 +75,15 @@ async def get_api_key(call: Call, key_id: str) -> ApiKey:
 
 
 async def change_api_key(call: Call, key_id: str, body: KeyChange) -> ApiKey:
-    """Change any key of the account: its name, its approval, its limits; fewer permissions"""
+    """Change any key of the account: its name, its approval, its limits; fewer permissions, a sooner end"""
 
     def work(tx: Tx) -> ApiKey:
         accounts.change_inbox_count(tx, call.account_id, 0)
         key = keys.get(tx, call.account_id, key_id)
         if call.caller.is_bound and not (body.approval is UNSET and body.limits is UNSET):
             raise Forbidden("A key that is held or limited itself changes the rules and limits of no key.")
-        changed = apply(key, body)
-        if permissions.MANAGE not in changed.permissions:
+        changed = apply(key, body, call.now())
+        if permissions.MANAGE not in changed.permissions or changed.expires_at != key.expires_at:
             keys.require_another_manager(tx, key, call.now())
         keys.put(tx, changed)
         shown = ApiKey.of(changed)
@@ -93,11 +93,13 @@ async def change_api_key(call: Call, key_id: str, body: KeyChange) -> ApiKey:
     return await call.resources.db.write(work)
 
 
-def apply(key: Key, body: KeyChange) -> Key:
+def apply(key: Key, body: KeyChange, now: int) -> Key:
     if body.name is not UNSET:
         key = replace(key, name=body.name)
     if body.permissions is not UNSET:
         key = replace(key, permissions=fewer(key, body.permissions))
+    if body.expires_at is not UNSET:
+        key = replace(key, expires_at=sooner(key, to_moment(body.expires_at), now))
     if body.approval is not UNSET:
         asked = body.approval and approvals.require_valid(body.approval)
         key = replace(key, approval=approvals.encode(asked))
@@ -112,6 +114,14 @@ def fewer(key: Key, asked: list[str]) -> tuple[str, ...]:
     if not set(wanted) <= set(key.permissions):
         raise BadRequest("permissions can only become fewer. Make a new key for more.", field="permissions")
     return wanted
+
+
+def sooner(key: Key, ends_at: int | None, now: int) -> int:
+    if ends_at is None or ends_at <= now:
+        raise BadRequest("expiresAt must lie in the future. To end a key now, revoke it.", field="expiresAt")
+    if key.expires_at is not None and ends_at > key.expires_at:
+        raise BadRequest("A key can only end sooner. Make a new one that lives longer.", field="expiresAt")
+    return ends_at
 
 
 def of_pod(tx: Tx, call: Call, pod_id: str) -> Reach:

@@ -45,7 +45,7 @@ class Renderer:
         self._environment.globals.update(
             asset=lambda name: self.assets[name].url, base_url=base_url, link=link, moment=moment
         )
-        self._environment.filters.update(size=size, count=count, path=path_part)
+        self._environment.filters.update(size=size, count=count, seconds=seconds, path=path_part)
 
     def page(self, template: str, status: int = 200, **values: Any) -> Response:
         html = self._environment.get_template(template).render(values)
@@ -67,6 +67,15 @@ def size(number: float) -> str:
     while number >= 1000 and power < len(SIZES) - 1:
         number, power = number / 1000, power + 1
     return f"{number:.0f} {SIZES[power]}" if power == 0 or number >= 10 else f"{number:.1f} {SIZES[power]}"
+
+
+def seconds(number: float | None) -> str:
+    """Nothing, where nothing was measured."""
+    if number is None:
+        return ""
+    if number < 1:
+        return f"{number * 1000:.0f} ms"
+    return f"{number:.1f} s" if number < 10 else f"{number:,.0f} s"
 
 
 def count(number: int, one: str, many: str = "") -> str:

@@ -19,7 +19,7 @@ from postroom.web.dashboard.pages import (
     thread,
     webhooks,
 )
-from postroom.web.dashboard.settings import audit, domains, inboxes, keys, people, rules, suppressions
+from postroom.web.dashboard.settings import audit, domains, inboxes, keys, people, pods, rules, suppressions
 from postroom.web.routing import ACCOUNT, POD, Route
 
 page = partial(Route, "GET")
@@ -87,11 +87,16 @@ PAGES = (
     change("/app/settings/policy/rules/{rule_id}/remove", rules.remove_rule, POD, MANAGING),
     page("/app/settings/keys", keys.show_keys, ACCOUNT, READING),
     change("/app/settings/keys", keys.create_key, ACCOUNT, MANAGING),
+    page("/app/settings/keys/{key_id}", keys.show_key, ACCOUNT, READING),
+    change("/app/settings/keys/{key_id}", keys.change_key, ACCOUNT, MANAGING),
+    change("/app/settings/keys/{key_id}/approval", keys.set_key_rules, ACCOUNT, MANAGING),
     change("/app/settings/keys/{key_id}/revoke", keys.revoke_key, ACCOUNT, MANAGING),
-    page("/app/settings/pods", keys.show_pods, ACCOUNT, READING),
-    change("/app/settings/pods", keys.create_pod, ACCOUNT, MANAGING),
-    change("/app/settings/pods/{pod_id}/name", keys.rename_pod, ACCOUNT, MANAGING),
-    change("/app/settings/pods/{pod_id}/delete", keys.delete_pod, ACCOUNT, MANAGING),
+    page("/app/settings/pods", pods.show_pods, ACCOUNT, READING),
+    change("/app/settings/pods", pods.create_pod, ACCOUNT, MANAGING),
+    page("/app/settings/pods/{pod_id}", pods.show_pod, ACCOUNT, READING),
+    change("/app/settings/pods/{pod_id}/name", pods.rename_pod, ACCOUNT, MANAGING),
+    change("/app/settings/pods/{pod_id}/approval", pods.set_rules, ACCOUNT, MANAGING),
+    change("/app/settings/pods/{pod_id}/delete", pods.delete_pod, ACCOUNT, MANAGING),
     page("/app/settings/suppressions", suppressions.show_suppressions, ACCOUNT, READING),
     page("/app/settings/suppressions.csv", suppressions.export, ACCOUNT, READING),
     change("/app/settings/suppressions", suppressions.suppress, ACCOUNT, MANAGING),
@@ -122,6 +127,8 @@ PAGES = (
     page("/app/operator/queue.csv", queue.export_queue, ACCOUNT, MANAGING),
     change("/app/operator/queue/again", queue.try_again, ACCOUNT, MANAGING),
     change("/app/operator/queue/cancel", queue.cancel_lane, ACCOUNT, MANAGING),
+    change("/app/operator/queue/some/again", queue.try_some_again, ACCOUNT, MANAGING),
+    change("/app/operator/queue/some/cancel", queue.cancel_some, ACCOUNT, MANAGING),
     page("/app/operator/deliverability", queue.show_deliverability, ACCOUNT, MANAGING),
     page("/app/operator/deliverability.csv", queue.export_deliverability, ACCOUNT, MANAGING),
     page("/app/operator/behind", queue.show_behind, ACCOUNT, MANAGING),

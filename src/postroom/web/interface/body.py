@@ -113,6 +113,7 @@ class KeyChange(Struct, rename="camel", frozen=True):
     ) = UNSET
     approval: Approval | UnsetType | None = UNSET
     limits: Budget | UnsetType | None = UNSET
+    expires_at: Annotated[Moment, Meta(description="Sooner than it ends now.")] | UnsetType = UNSET
 
 
 EventType = Annotated[str, Meta(extra_json_schema={"enum": list(kinds.KINDS)})]

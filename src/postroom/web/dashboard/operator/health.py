@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from postroom import pools
+from postroom import meters, pools
 from postroom.accounts import pauses
 from postroom.accounts.pauses import PausedScope
 from postroom.clock import DAY, SECOND
@@ -16,6 +16,7 @@ from postroom.mailbox.indexing import Progress
 from postroom.queue import deliveries, duties, outlook
 from postroom.queue.duties import Duty
 from postroom.queue.outlook import Hour, Loop
+from postroom.upkeep import DUTY_HELD
 from postroom.web.call import Tx
 from postroom.web.dashboard import sheets
 from postroom.web.dashboard.desk import Desk, is_operator
@@ -42,6 +43,42 @@ class CertificateState:
     names: tuple[str, ...]
     expires_at: int
     is_own: bool  # made here, and vouched for by nobody
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    id: str
+    where: str
+    heard_at: int
+    duties: list[str]  # what it does for all nodes
+
+
+def to_nodes(held: list[Duty]) -> list[Node]:
+    """From what is held now: to be there is a duty as well."""
+    return [
+        Node(
+            id=(node := each.name.removeprefix(duties.NODE)),
+            where=each.holder,
+            heard_at=each.held_until - DUTY_HELD,
+            duties=[other.name for other in held if other.holder == node],
+        )
+        for each in held
+        if each.name.startswith(duties.NODE)
+    ]
+
+
+def list_others(held: list[Duty], nodes: list[Node]) -> list[Duty]:
+    """What is held by none of the nodes' names: some loops have an id of their own."""
+    named = {name for node in nodes for name in node.duties}
+    return [each for each in held if not each.name.startswith(duties.NODE) and each.name not in named]
+
+
+def list_counted() -> list[tuple[str, str, int]]:
+    return [
+        (tally.name.removeprefix("postroom_").replace("_", " "), word, number)
+        for tally in meters.TALLIES
+        for word, number in sorted(tally.counts().items())
+    ]
 
 
 def require_operator(tx: Tx, desk: Desk) -> None:
@@ -81,7 +118,7 @@ def read_certificate(config: Config) -> CertificateState | None:
 async def show_health(desk: Desk) -> Response:
     resources = desk.call.resources
     overview = await resources.db.read(read_overview, desk, desk.call.now())
-    hours = overview.hours
+    hours, nodes = overview.hours, to_nodes(overview.duties)
     return await desk.show(
         "health.html",
         "operator",
@@ -89,6 +126,16 @@ async def show_health(desk: Desk) -> Response:
         overview=overview,
         inward=bars([hour.received for hour in hours], "Mails in, by hour"),
         outward=bars([hour.sent for hour in hours], "Mails out, by hour", [hour.failed for hour in hours]),
+        told=bars(
+            [milliseconds(hour.event_seconds) for hour in hours], "Milliseconds, by hour", is_sum=False
+        ),
+        waited=bars(
+            [milliseconds(hour.queue_seconds) for hour in hours], "Milliseconds, by hour", is_sum=False
+        ),
+        now_hour=hours[-1],
+        nodes=nodes,
+        others=list_others(overview.duties, nodes),
+        counted=list_counted(),
         disk=shutil.disk_usage(resources.config.data_dir),
         workers=resources.workforce,
         troubles=resources.loops.troubles(),
@@ -103,8 +150,14 @@ async def export(desk: Desk) -> Response:
     now = desk.call.now()
     hours = (await desk.call.resources.db.read(read_overview, desk, now)).hours
     rows = [(len(hours) - 1 - place, *each) for place, each in enumerate(map(to_row, hours))]
-    return sheets.to_file("mails-by-hour.csv", ("hoursAgo", "received", "sent", "failed"), rows)
+    head = ("hoursAgo", "received", "sent", "failed", "eventP95Seconds", "queueP95Seconds")
+    return sheets.to_file("mails-by-hour.csv", head, rows)
 
 
-def to_row(hour: Hour) -> tuple[int, int, int]:
-    return hour.received, hour.sent, hour.failed
+def to_row(hour: Hour) -> tuple[int | float | str, ...]:
+    delays = ("" if each is None else each for each in (hour.event_seconds, hour.queue_seconds))
+    return hour.received, hour.sent, hour.failed, *delays
+
+
+def milliseconds(seconds: float | None) -> int:
+    return round((seconds or 0) * SECOND)

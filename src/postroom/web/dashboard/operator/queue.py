@@ -8,7 +8,7 @@ from starlette.responses import Response
 from postroom.accounts import accounts
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY
-from postroom.errors import ApiError
+from postroom.errors import ApiError, BadRequest
 from postroom.mailbox import holds
 from postroom.outward import decide
 from postroom.queue import deliveries, outlook
@@ -18,6 +18,7 @@ from postroom.web.call import Tx
 from postroom.web.dashboard import sheets
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.operator.health import require_operator
+from postroom.web.dashboard.rendering import link
 
 PATH = "/app/operator/queue"
 DAYS = {"1": DAY, "7": 7 * DAY}
@@ -27,6 +28,11 @@ ACCOUNTS_COUNTED = 200
 
 class LaneForm(Struct, frozen=True):
     lane: str
+
+
+class TickedForm(Struct, frozen=True):
+    ids: list[str] = []
+    lane: str = ""
 
 
 class SpanQuery(Struct, frozen=True):
@@ -72,23 +78,55 @@ async def try_again(desk: Desk, body: LaneForm) -> Response:
     return go(PATH, f"{count} are tried again now.")
 
 
-async def cancel_lane(desk: Desk, body: LaneForm) -> Response:
-    """Whole mails: who else would get one does not get it either."""
-    db = desk.call.resources.db
+async def try_some_again(desk: Desk, body: TickedForm) -> Response:
+    def work(tx: Tx) -> int:
+        require_operator(tx, desk)
+        return outlook.hurry_some(tx, ticked(body), desk.call.now())
 
+    count = await desk.call.resources.db.write(work)
+    desk.call.resources.db.ring(deliveries.BELL)
+    return go(behind(body), f"{count} of those ticked are tried again now.")
+
+
+async def cancel_some(desk: Desk, body: TickedForm) -> Response:
+    def look(tx: Tx) -> list[tuple[str, str]]:
+        require_operator(tx, desk)
+        return outlook.list_messages_behind(tx, ticked(body))
+
+    count = await cancel_all(desk, await desk.call.resources.db.read(look))
+    return go(behind(body), f"{count} mails are cancelled.")
+
+
+def ticked(body: TickedForm) -> list[str]:
+    if not body.ids:
+        raise BadRequest("Tick what it is about first.", field="ids")
+    return list(dict.fromkeys(body.ids))[: outlook.LISTED]
+
+
+def behind(body: TickedForm) -> str:
+    return link("/app/operator/behind", lane=body.lane)
+
+
+async def cancel_lane(desk: Desk, body: LaneForm) -> Response:
     def look(tx: Tx) -> list[tuple[str, str]]:
         require_operator(tx, desk)
         return outlook.list_messages_of(tx, body.lane, CANCELLED_AT_ONCE)
 
-    count = 0
-    for account_id, message_id in await db.read(look):
+    count = await cancel_all(desk, await desk.call.resources.db.read(look))
+    return go(PATH, f"{count} mails are cancelled.")
+
+
+async def cancel_all(desk: Desk, found: list[tuple[str, str]]) -> int:
+    """Whole mails: who else would get one does not get it either."""
+    db, count = desk.call.resources.db, 0
+    for account_id, message_id in found:
         try:
             bells = await db.write(cancel_one, desk, account_id, message_id)
         except ApiError:  # it has just been delivered, or somebody else cancelled it
             continue
         db.ring(*bells)
         count += 1
-    return go(PATH, f"{count} mails are cancelled.")
+    return count
 
 
 def cancel_one(tx: Tx, desk: Desk, account_id: str, message_id: str) -> list[str]:
@@ -109,11 +147,11 @@ def read_destinations(tx: Tx, desk: Desk, days: str) -> list[DomainOutlook]:
 
 async def export_deliverability(desk: Desk, query: SpanQuery) -> Response:
     found = await desk.call.resources.db.read(read_destinations, desk, query.days)
-    head = ("domain", "delivered", "deferred", "failed", "bounced", "complained", "p95Seconds")
+    head = ("domain", "delivered", "deferred", "failed", "bounced", "complained", "tlsPercent", "p95Seconds")
     rows = [
         (
             *(each.lane, each.delivered, each.deferred, each.failed),
-            *(each.bounced, each.complained),
+            *(each.bounced, each.complained, "" if each.tls_percent is None else each.tls_percent),
             p95(each),
         )
         for each in found

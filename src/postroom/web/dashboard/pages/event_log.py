@@ -12,7 +12,7 @@ from postroom.events import events, kinds, webhooks
 from postroom.events.events import Event, EventChoice
 from postroom.events.webhooks import Webhook
 from postroom.mailbox import messages
-from postroom.queue import deliveries
+from postroom.queue import deliveries, idempotency
 from postroom.web.api.boundaries import narrowed
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
@@ -28,6 +28,7 @@ class EventFilter(Struct, rename="camel", frozen=True):
     inbox_id: str = ""
     pod_id: str = ""
     message: str = ""
+    request: str = ""  # its Idempotency-Key
     before: int = 0
 
 
@@ -86,6 +87,8 @@ def get_event(tx: Tx, desk: Desk, event_id: str) -> Event:
 
 
 def list_events(tx: Tx, desk: Desk, query: EventFilter) -> list[Event]:
+    if query.request:
+        return list_of_request(tx, desk, query.request)
     if query.message:
         return events.list_of_message(tx, messages.get(tx, desk.call.reach, query.message).id, SHOWN)
     reach: Reach | None = narrowed(tx, desk.call.reach, query.inbox_id or None, query.pod_id or None)
@@ -93,6 +96,17 @@ def list_events(tx: Tx, desk: Desk, query: EventFilter) -> list[Event]:
         return []
     wanted = EventChoice(reach, frozenset(), frozenset({query.kind} & set(kinds.KINDS)))
     return events.list_before(tx, wanted, query.before or None, SHOWN).events
+
+
+def list_of_request(tx: Tx, desk: Desk, key: str) -> list[Event]:
+    """Of the mail that a request made, as its answer names it; nothing where nobody in reach made one."""
+    answer = idempotency.find_any_answer(tx, desk.call.account_id, key, desk.call.now())
+    named = msgspec.json.decode(answer) if answer is not None else {}
+    try:
+        message = messages.get(tx, desk.call.reach, named.get("id", ""))
+    except NotFound:
+        return []
+    return events.list_of_message(tx, message.id, SHOWN)
 
 
 async def replay(desk: Desk, event_id: str, body: ReplayForm) -> Response:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from postroom.mail.proof.lookup import DnsTemporary
 from postroom.net.dns import Resolver
+from postroom.net.knock import Knock, knock
 from postroom.web.api import domains as api
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.rendering import HEADERS
@@ -21,6 +22,7 @@ PATH = "/app/settings/domains"
 SHOWN = 50
 LOOK_SECONDS = 8.0
 FOUND_SHOWN = 5
+SMTP_PORT = 25
 CHARACTERS = 255  # of a string in a zone file (RFC 1035 section 3.3)
 
 
@@ -35,6 +37,7 @@ class Reachability:
     host: str
     addresses: tuple[str, ...]
     names: dict[str, tuple[str, ...]]  # what an address calls itself
+    knocks: dict[str, Knock]  # who answers at its port 25
 
 
 async def show_domains(desk: Desk, query: OffsetQuery) -> Response:
@@ -98,7 +101,8 @@ async def look_at_us(desk: Desk) -> Reachability:
         async with asyncio.timeout(LOOK_SECONDS):
             addresses = (await resolver.addresses(host))[:FOUND_SHOWN]
             names = {address: await resolver.ptr(address) for address in addresses}
-    return Reachability(host, addresses, names)
+    knocks = await asyncio.gather(*(knock(address, SMTP_PORT, host) for address in addresses))
+    return Reachability(host, addresses, names, dict(zip(addresses, knocks, strict=True)))
 
 
 async def download_zone(desk: Desk, domain_id: str) -> Response:

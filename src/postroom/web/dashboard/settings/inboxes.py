@@ -18,8 +18,8 @@ from postroom.web.dashboard.settings.rules import (
     SENTENCES,
     ApprovalForm,
     read_approval,
+    read_budget,
     read_days,
-    read_number,
 )
 from postroom.web.dashboard.values import plain
 from postroom.web.interface import body as bodies
@@ -97,11 +97,7 @@ async def show_inbox(desk: Desk, inbox_id: str, secret: str = "") -> Response:
 
 
 async def change_inbox(desk: Desk, inbox_id: str, body: InboxSettingsForm) -> Response:
-    budget = Budget(
-        read_number(body.per_minute, "perMinute"),
-        read_number(body.per_day, "perDay"),
-        read_number(body.cold_per_day, "coldPerDay"),
-    )
+    budget = read_budget(body.per_minute, body.per_day, body.cold_per_day)
     change = bodies.InboxChange(
         display_name=body.display_name or None,
         retention_days=read_days(body.retention_days),

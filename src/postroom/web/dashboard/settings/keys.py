@@ -1,19 +1,26 @@
-"""Keys of the account, of its pods and inboxes, and the pods themselves."""
+"""Keys of the account, of its pods and inboxes: made, changed, held to rules and revoked."""
 
 from datetime import UTC, datetime, timedelta
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from starlette.responses import Response
 
-from postroom.accounts import keys
+from postroom.accounts import approval, keys
 from postroom.accounts.keys import Key
+from postroom.accounts.limits import Budget
 from postroom.accounts.permissions import ALL
 from postroom.mailbox import inboxes
 from postroom.web.api import keys as api_keys
-from postroom.web.api import pods as api_pods
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
-from postroom.web.dashboard.settings.rules import read_number
+from postroom.web.dashboard.settings.rules import (
+    LONGEST_DAYS,
+    SENTENCES,
+    ApprovalForm,
+    read_approval,
+    read_budget,
+    read_number,
+)
 from postroom.web.dashboard.values import plain
 from postroom.web.interface import body as bodies
 from postroom.web.interface.tenant_shapes import ApiKey
@@ -35,13 +42,15 @@ class KeyForm(Struct, rename="camel", frozen=True):
     days: str = ""
 
 
-class PodForm(Struct, rename="camel", frozen=True):
-    name: str = ""
-    client_id: str = ""
+class KeyChangeForm(Struct, rename="camel", frozen=True):
+    """`days` is empty where its end stays as it is."""
 
-
-class PodNameForm(Struct, frozen=True):
     name: str = ""
+    permissions: list[str] = []
+    days: str = ""
+    per_minute: str = ""
+    per_day: str = ""
+    cold_per_day: str = ""
 
 
 async def show_keys(desk: Desk, query: OffsetQuery, token: str = "") -> Response:
@@ -68,10 +77,7 @@ def read_keys(tx: Tx, desk: Desk, offset: int) -> tuple[list[Key], dict[str, str
 
 
 async def create_key(desk: Desk, body: KeyForm) -> Response:
-    days = read_number(body.days, "days")
-    now = datetime.fromtimestamp(desk.call.now() / 1000, UTC)
-    expires_at = None if days is None else now + timedelta(days=min(days, 3650))
-    wanted = bodies.NewKey(body.name, body.permissions or None, expires_at)
+    wanted = bodies.NewKey(body.name, body.permissions or None, read_end(desk, body.days))
     if body.reach.startswith("pod_"):
         made = plain(await api_keys.create_pod_key(desk.call, body.reach, wanted))
     elif body.reach:
@@ -81,34 +87,47 @@ async def create_key(desk: Desk, body: KeyForm) -> Response:
     return await show_keys(desk, OffsetQuery(), token=made["token"])
 
 
-async def revoke_key(desk: Desk, key_id: str) -> Response:
-    await api_keys.delete_api_key(desk.call, key_id)
-    return go(f"{PATH}/keys", "The key is revoked. Its streams and sessions have ended.")
+def read_end(desk: Desk, days: str) -> datetime | None:
+    number = read_number(days, "days")
+    now = datetime.fromtimestamp(desk.call.now() / 1000, UTC)
+    return None if number is None else now + timedelta(days=min(number, LONGEST_DAYS))
 
 
-async def show_pods(desk: Desk, query: OffsetQuery) -> Response:
-    page = plain(await api_pods.list_pods(desk.call, bodies.PageQuery(SHOWN, query.offset)))
+async def show_key(desk: Desk, key_id: str) -> Response:
+    key = plain(await api_keys.get_api_key(desk.call, key_id))
+    named = [key["inboxId"]] if key["inboxId"] else []
     return await desk.show(
-        "pods.html",
+        "key.html",
         "settings",
-        title="Pods",
-        pods=page["data"],
-        total=page["total"],
-        offset=query.offset,
-        limit=SHOWN,
+        title=key["name"] or "A key",
+        key=key,
+        addresses=await desk.call.resources.db.read(inboxes.addresses_of, named),
+        permissions=[word for word in ALL if word in key["permissions"]],
+        words=approval.WORDS,
+        sentences=SENTENCES,
     )
 
 
-async def create_pod(desk: Desk, body: PodForm) -> Response:
-    await api_pods.create_pod(desk.call, bodies.NewPod(body.client_id or None, body.name or None))
-    return go(f"{PATH}/pods", "The pod is there.")
+async def change_key(desk: Desk, key_id: str, body: KeyChangeForm) -> Response:
+    """What is not said stays: a key has a budget of its own only once somebody gives it one."""
+    budget = read_budget(body.per_minute, body.per_day, body.cold_per_day)
+    limits = None if budget == Budget() else budget
+    key = await api_keys.get_api_key(desk.call, key_id)
+    change = bodies.KeyChange(
+        name=body.name,
+        permissions=body.permissions,
+        limits=UNSET if limits == key.limits else limits,
+        expires_at=read_end(desk, body.days) or UNSET,
+    )
+    await api_keys.change_api_key(desk.call, key_id, change)
+    return go(f"{PATH}/keys/{key_id}", "Kept.")
 
 
-async def rename_pod(desk: Desk, pod_id: str, body: PodNameForm) -> Response:
-    await api_pods.change_pod(desk.call, pod_id, bodies.PodChange(name=body.name or None))
-    return go(f"{PATH}/pods", "The pod has its new name.")
+async def set_key_rules(desk: Desk, key_id: str, body: ApprovalForm) -> Response:
+    await api_keys.change_api_key(desk.call, key_id, bodies.KeyChange(approval=read_approval(body)))
+    return go(f"{PATH}/keys/{key_id}", "The rules of this key hold from now on.")
 
 
-async def delete_pod(desk: Desk, pod_id: str) -> Response:
-    await api_pods.delete_pod(desk.call, pod_id)
-    return go(f"{PATH}/pods", "The pod is gone.")
+async def revoke_key(desk: Desk, key_id: str) -> Response:
+    await api_keys.delete_api_key(desk.call, key_id)
+    return go(f"{PATH}/keys", "The key is revoked. Its streams and sessions have ended.")

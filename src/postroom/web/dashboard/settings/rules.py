@@ -7,7 +7,9 @@ from starlette.responses import Response
 
 from postroom.accounts import approval
 from postroom.accounts.approval import Approval, OverPerDay
+from postroom.accounts.limits import Budget
 from postroom.errors import BadRequest
+from postroom.web.api import inboxes as api_inboxes
 from postroom.web.api import pods as api_pods
 from postroom.web.api import policy as api_policy
 from postroom.web.dashboard.desk import Desk, go
@@ -75,6 +77,14 @@ def read_number(value: str, field: str) -> int | None:
     return int(value)
 
 
+def read_budget(per_minute: str, per_day: str, cold_per_day: str) -> Budget:
+    return Budget(
+        read_number(per_minute, "perMinute"),
+        read_number(per_day, "perDay"),
+        read_number(cold_per_day, "coldPerDay"),
+    )
+
+
 async def show_rules(desk: Desk) -> Response:
     account = plain(await api_pods.get_account(desk.call)) if desk.call.reach.is_account else None
     return await desk.show(
@@ -121,20 +131,23 @@ async def show_policy(desk: Desk, query: PolicyQuery) -> Response:
         "settings",
         title="Policy",
         policy=found,
-        above=[(name, plain(await api_policy.get_policy(desk.call, at))) for name, at in levels_above(query)],
+        above=[
+            (name, plain(await api_policy.get_policy(desk.call, at)))
+            for name, at in await levels_above(desk, query)
+        ],
         query=query,
         stopped=stopped,
     )
 
 
-def levels_above(query: PolicyQuery) -> list[tuple[str, bodies.Boundary]]:
-    """All that the person reaches, and the pod that was chosen besides an inbox."""
+async def levels_above(desk: Desk, query: PolicyQuery) -> list[tuple[str, bodies.Boundary]]:
+    """All that the person reaches, and the pod that an inbox is in."""
     if not query.inbox_id and not query.pod_id:
         return []
-    widest = ("at the level above", bodies.Boundary())
-    if query.inbox_id and query.pod_id:
-        return [widest, ("for the pod", bodies.Boundary(None, query.pod_id))]
-    return [widest]
+    if not query.inbox_id or not desk.call.reach.is_account:
+        return [("at the level above", bodies.Boundary())]
+    inbox = await api_inboxes.get_inbox(desk.call, query.inbox_id)
+    return [("for the account", bodies.Boundary()), ("for its pod", bodies.Boundary(None, inbox.pod_id))]
 
 
 async def set_mode(desk: Desk, body: ModeForm) -> Response:

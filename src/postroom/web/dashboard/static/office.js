@@ -65,6 +65,8 @@ document.addEventListener("click", (event) => {
   if (!box) return;
   if (event.shiftKey) tickTo(box);
   lastTicked = box;
+  const count = all("[data-row] input:checked").length;
+  for (const element of all("[data-ticked]")) element.textContent = `${count} ticked`;
 });
 function waitUntilSeen() {
   const seen = new IntersectionObserver((entries) => {
