@@ -1,12 +1,13 @@
 """One-time codes are found in many languages and forms, and other numbers are not taken for them."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postroom.mail.html.text import html_to_text
 from postroom.mail.meaning import code_words
 from postroom.mail.meaning.codes import REACH_AFTER_WORD, REACH_BEFORE_WORD, _ascii_word, _words, codes
+from postroom.mail.signals.passage import Passage
 from tests.mail import code_samples, ordinary_mails
 
 NOT_CODES = [
@@ -204,13 +205,17 @@ fillers = st.sampled_from(["important", "codex", "x" * 90, "pass", "one time", "
 pieces = st.one_of(st.sampled_from(PLAIN_WORDS), fillers)
 
 
+@settings(deadline=None)  # the first text has the rules put together
 @given(st.lists(st.tuples(pieces, st.sampled_from([" ", "\n", ", ", "-", "", "  ", "_"])), max_size=30))
 def test_looking_only_where_a_word_may_be_finds_every_word(parts: list[tuple[str, str]]) -> None:
     folded = "".join(f"{piece}{separator}" for piece, separator in parts)
     everywhere = [found.span() for found in _ascii_word().finditer(folded)]
-    assert [found.span() for found in _words(folded)] == everywhere
+    telling = Passage(folded).telling_words
+    assert [found.span() for found in _words(folded, None)] == everywhere
+    assert [found.span() for found in _words(folded, telling)] == everywhere
 
 
 @pytest.mark.parametrize("word", PLAIN_WORDS)
 def test_every_word_in_plain_letters_is_found_alone(word: str) -> None:
-    assert [found.group() for found in _words(word)] == [word]
+    assert [found.group() for found in _words(word, None)] == [word]
+    assert [found.group() for found in _words(word, Passage(word).telling_words)] == [word]

@@ -103,6 +103,8 @@ def read_mail(arrival: Arrival) -> ReadMail:
     html = mail.body_html[:BODY_MAX_CHARACTERS]
     files = tuple(_describe(position, file) for position, file in enumerate(mail.attachments))
     needs_examination = has_to_be_judged(mail, arrival.peer_ip) or any(map(is_unread, files))
+    said = suspicion.to_passage(mail, shown)
+    subject_and_text = f"{mail.subject}\n\n{body_text}"
     report = _report(arrival, mail)
     returned = read_returned(arrival.raw) if _is_returned(arrival) else None
     return ReadMail(
@@ -110,7 +112,7 @@ def read_mail(arrival: Arrival) -> ReadMail:
         mail=replace(mail, body_text="", attachments=()),  # as they stand below, and no second time
         body_text=body_text,
         reply_text=reply.reply_text(body_text, mail.subject),
-        codes=list(codes.codes(f"{mail.subject}\n\n{body_text}")),
+        codes=list(codes.codes(subject_and_text, suspicion.telling_words(said, subject_and_text))),
         link_details=links.link_details(
             body_text, mail.body_html, links.unsubscribe_targets(mail.list_unsubscribe)
         ),
@@ -130,7 +132,7 @@ def read_mail(arrival: Arrival) -> ReadMail:
         ),
         findings=None
         if needs_examination
-        else suspicion.of_text(mail, shown, suspicion.INSIDE if arrival.peer_ip == "" else "none"),
+        else suspicion.of_text(mail, shown, suspicion.INSIDE if arrival.peer_ip == "" else "none", said),
         calendar=read_appointment(mail),
         kept=raw_mails.cut(arrival.trace + arrival.raw, body_text, html),
         size_bytes=len(arrival.trace) + len(arrival.raw),

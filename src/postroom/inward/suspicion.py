@@ -16,6 +16,7 @@ from postroom.storage.database import Tx
 
 if TYPE_CHECKING:
     from postroom.mail import signals
+    from postroom.mail.signals.passage import Passage
 
 INSIDE = "pass"  # mail that never left this server comes from whom it says
 
@@ -29,9 +30,20 @@ class Suspicion(Struct, frozen=True):
 NOT_EXAMINED = Suspicion("suspicious", [Signal("not_examined", 3, "Could not be examined by the rules.", "")])
 
 
-def of_text(mail: ParsedMail, shown: str, dmarc: str) -> Suspicion:
+def to_passage(mail: ParsedMail, shown: str) -> "Passage":
+    from postroom.mail.signals.passage import Passage
+
+    return Passage(f"{mail.subject}\n\n{shown}")
+
+
+def telling_words(said: "Passage", text: str) -> "frozenset[str] | None":
+    """Those that the reader of codes may ask for. A long text is read by it as soon as by anybody."""
+    return said.telling_words if said.is_whole and text.isascii() else None
+
+
+def of_text(mail: ParsedMail, shown: str, dmarc: str, said: "Passage") -> Suspicion:
     """What can be said without the inbox and the network. `shown` still has its invisible characters."""
-    return of_mail(mail, shown, (), dmarc, ())
+    return of_mail(mail, shown, (), dmarc, (), said)
 
 
 def with_sender(found: Suspicion, mail: ParsedMail, dmarc: str, known: Sequence[str]) -> Suspicion:
@@ -62,7 +74,12 @@ def note_name(tx: Tx, address: str, document: Document) -> None:
 
 
 def of_mail(
-    mail: ParsedMail, shown: str, files: Sequence[Attachment], dmarc: str, known: Sequence[str]
+    mail: ParsedMail,
+    shown: str,
+    files: Sequence[Attachment],
+    dmarc: str,
+    known: Sequence[str],
+    said: "Passage | None" = None,
 ) -> Suspicion:
     from postroom.mail import signals
 
@@ -77,7 +94,8 @@ def of_mail(
                 attachment_texts=tuple(file.parsed_text for file in files if file.parsed_text),
                 dmarc=dmarc,
                 known=tuple(known),
-            )
+            ),
+            said,
         )
     )
 

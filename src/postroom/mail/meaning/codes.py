@@ -38,7 +38,7 @@ _KINDS = {
 _WHOLE = (*code_words.CERTAIN, *code_words.PLAIN, *code_words.PASSWORDS)
 _JOINED = (*code_words.CERTAIN_JOINED, *code_words.PLAIN_JOINED, *code_words.PASSWORDS_JOINED)
 _OTHER_KINDS = frozenset(code_words.OTHER_KINDS)
-_APART = str.maketrans(
+APART = str.maketrans(
     {chr(code): " " for code in range(128) if not (chr(code).isalnum() or code == ord("_"))}
 )
 
@@ -46,14 +46,14 @@ _APART = str.maketrans(
 def _tellers(words: Iterable[str]) -> frozenset[str]:
     """Every word that names a code has one of these in it, between blanks or marks; most mail has none."""
     tellers: set[str] = set()
-    for pieces in sorted((word.translate(_APART).split() for word in words), key=len):
+    for pieces in sorted((word.translate(APART).split() for word in words), key=len):
         if tellers.isdisjoint(pieces):
             tellers.add(max(pieces, key=len))
     return frozenset(tellers)
 
 
 _LONGEST_WORD = 2 * max(map(len, _WHOLE))  # a blank in a word stands for up to three
-_TELLERS = _tellers(filter(str.isascii, _WHOLE))
+TELLERS = _tellers(filter(str.isascii, _WHOLE))
 _DASH = r"[ \u00a0\u2010-\u2014-]"
 _CANDIDATE = re.compile(
     rf"(?<!{_LETTER})(?<![\d.,/+=#&@%$€£¥₹₽₩~\\-])(?<!\d[ :\uff1a-])(?:"
@@ -91,11 +91,12 @@ _RISING = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SPREAD_GAP = re.compile(r"[\s|·-]+")
 
 
-def codes(text: str) -> tuple[str, ...]:
-    """One-time codes as they are written, in order and without repeats; spread over cells, put together."""
+def codes(text: str, telling: Iterable[str] | None = None) -> tuple[str, ...]:
+    """One-time codes as they are written, in order and without repeats; spread over cells, put together.
+    `telling` are words of a text in ASCII, in lower case, at least those with one of `TELLERS` in them."""
     text = text[:MAX_SEARCHED_CHARS]
     folded = text.replace("\u0130", "I").lower()  # the one letter that would grow
-    words = _words(folded)
+    words = _words(folded, telling)
     if not words:
         return ()
     candidates = _candidates(text, words)
@@ -119,13 +120,17 @@ def _ascii_word() -> re.Pattern[str]:
     return re.compile(by_first_letter(filter(str.isascii, _WHOLE), _LETTER))
 
 
-def _words(folded: str) -> list[re.Match[str]]:
+def _words(folded: str, telling: Iterable[str] | None) -> list[re.Match[str]]:
     if not folded.isascii():
         return list(islice(_word().finditer(folded), _MAX_WORDS))
-    told = _TELLERS.intersection(folded.translate(_APART).split())
+    told = tellers_in(folded if telling is None else " ".join(telling))
     places = _around(sorted(spot for teller in told for spot in _spots(folded, teller)))
     found = (word for start, end in places for word in _ascii_word().finditer(folded, start, end))
     return list(islice(found, _MAX_WORDS))
+
+
+def tellers_in(folded: str) -> frozenset[str]:
+    return TELLERS.intersection(folded.translate(APART).split())
 
 
 def _spots(folded: str, teller: str) -> Iterator[int]:

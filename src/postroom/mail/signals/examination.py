@@ -45,15 +45,20 @@ class Subject(Struct, frozen=True, kw_only=True):
     dmarc: str = "none"
     known: tuple[str, ...] = ()
 
+    @property
+    def said(self) -> str:
+        return f"{self.subject}\n\n{self.body_text}"
+
 
 class Findings(Struct, frozen=True):
     verdict: Verdict
     signals: tuple[RaisedSignal, ...]
 
 
-def examine(subject: Subject) -> Findings:
+def examine(subject: Subject, said: Passage | None = None) -> Findings:
+    """`said` is subject and text as one passage, if somebody has made it already."""
     found: dict[str, str] = {}
-    for name, excerpt in _all(subject):
+    for name, excerpt in _all(subject, said or Passage(subject.said)):
         found.setdefault(name, excerpt)
     return _concluded(found, subject.body_html)
 
@@ -80,16 +85,14 @@ def _signal(name: str, excerpt: str) -> RaisedSignal:
     return RaisedSignal(name, rule.weight, " ".join(shown.split())[:MAX_EXCERPT_CHARS], rule.reason)
 
 
-def _all(subject: Subject) -> Iterator[tuple[str, str]]:
-    body = f"{subject.subject}\n\n{subject.body_text}"
-    text = Passage(body)
+def _all(subject: Subject, text: Passage) -> Iterator[tuple[str, str]]:
     shown = set()
     for name, excerpt in _said(text):
         shown.add(name)
         yield name, excerpt
     if not text.is_ascii and (word := mixed_word(text.plain)):
         yield "lookalike_letters", word
-    yield from _of_invisible(bounded(body, MAX_CHARS))
+    yield from _of_invisible(bounded(subject.said, MAX_CHARS))
     yield from _encoded(text)
     if subject.body_html:
         yield from _of_html(subject.body_html, subject.body_text, shown)

@@ -1,10 +1,11 @@
-"""A text in the forms that rules need; of its words, those that a rule may ask for."""
+"""A text in the forms that rules need; of its words, those that a rule or the reader of codes may ask for."""
 
 import re
 from collections.abc import Iterable
 from functools import cache, cached_property
 from itertools import filterfalse
 
+from postroom.mail.meaning.codes import tellers_in
 from postroom.mail.signals.folding import bounded, in_one_script, plain_letters, spaced
 from postroom.mail.signals.lexicon import BEGINNING, SCRIPTS, Script, beginnings_of_longest, wordings
 
@@ -30,6 +31,7 @@ class Passage:
     """Each form is made when a rule asks for it: most mails need their telling words alone."""
 
     def __init__(self, text: str, limit: int = MAX_CHARS) -> None:
+        self.is_whole = len(text) <= limit
         self._text = bounded(text, limit)
         self.is_ascii = self._text.isascii()
 
@@ -80,6 +82,7 @@ def _is_asked_for(word: str) -> bool:
         or word in HEX_PAIRS
         or not _keys().isdisjoint(BEGINNING.findall(word))
         or _SIGN.search(word) is not None
+        or bool(tellers_in(word))
     )
 
 
