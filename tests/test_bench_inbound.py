@@ -45,7 +45,7 @@ def test_the_cost_of_a_mail_on_postgresql_is_measured(postgres_url: str) -> None
 
 
 def test_the_cost_of_a_mail_is_measured_for_every_number_of_nodes(postgres_url: str) -> None:
-    load = NodesLoad(connections=2, warm_up=2, mails=10, most_nodes=1, bells=300, writes=20, silent_seconds=0)
+    load = NodesLoad(connections=2, warm_up=2, mails=10, most_nodes=1, bells=300, freezes=1, silent_seconds=0)
     with scratch_folder() as folder:
         results = {result.name: result.value for result in nodes.measure_at(postgres_url, folder, load)}
     assert results["1 node: processor time of a mail, database"] >= 0

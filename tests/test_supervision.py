@@ -6,6 +6,8 @@ import threading
 import pytest
 
 from postroom import pools
+from postroom.clock import SECOND
+from postroom.errors import Unavailable
 from postroom.supervision import Supervision
 from tests.doubles import FakeClock
 
@@ -63,6 +65,18 @@ async def test_pauses_grow_up_to_a_limit() -> None:
     pauses = [supervision.failed("mail", ValueError()) for _ in range(40)]
     assert pauses == sorted(pauses)
     assert pauses[0] < 1 < pauses[-1] == pauses[-2]
+
+
+async def test_what_waits_for_the_database_goes_on_soon_after_its_return() -> None:
+    clock = FakeClock()
+    supervision = Supervision(clock)
+    pauses = [supervision.failed("mail", Unavailable("away")) for _ in range(40)]
+    assert max(pauses) <= 0.5
+    clock.turn(60 * SECOND)
+    assert supervision.stuck() == []  # whether the database is there is asked elsewhere
+    assert supervision.troubles() == {"mail": 1}
+    supervision.failed("mail", ValueError())
+    assert [reason.partition(" ")[0] for reason in supervision.stuck()] == ["mail"]
 
 
 async def test_a_loop_of_one_account_is_shown_without_it() -> None:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from postroom import log
 from postroom.clock import SECOND, Clock, to_iso
+from postroom.errors import Unavailable
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 30.0
+AWAY_PAUSE_SECONDS = 0.5  # for the database or the store: while it is known to be away, asking costs nothing
 # A loop that works for so long has recovered; one that fails for so long makes the server not ready.
 STEADY_SECONDS = 5.0
 PATIENCE = 15 * SECOND
@@ -22,6 +24,7 @@ ACCOUNT_MARK = ":"  # what stands behind it in a loop's name is for the log alon
 class Trouble:
     since: int
     failures: int = 0
+    is_away: bool = False  # it waits for the database or the store, which /ready asks itself
 
 
 class Supervision:
@@ -48,8 +51,10 @@ class Supervision:
         """Inside an except block. Gives the pause to make before the next try, in seconds."""
         trouble = self._troubles.setdefault(name, Trouble(self._clock.now()))
         trouble.failures += 1
+        trouble.is_away = isinstance(error, Unavailable)
         self.failures[public_name(name)] += 1
-        pause = min(FIRST_PAUSE_SECONDS * float(2 ** min(trouble.failures - 1, 20)), LONGEST_PAUSE_SECONDS)
+        longest = AWAY_PAUSE_SECONDS if trouble.is_away else LONGEST_PAUSE_SECONDS
+        pause = min(FIRST_PAUSE_SECONDS * float(2 ** min(trouble.failures - 1, 20)), longest)
         self._note(name, error, trouble.failures)
         return pause
 
@@ -78,7 +83,7 @@ class Supervision:
         return [
             f"{public_name(name)} since {to_iso(trouble.since)}"
             for name, trouble in sorted(self._troubles.items())
-            if trouble.since <= limit
+            if trouble.since <= limit and not trouble.is_away
         ]
 
 

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from postroom.errors import Unavailable
-from postroom.storage import aside, postgres
+from postroom.storage import aside, group_commit, postgres
 from postroom.storage.database import Database, Tx
 from postroom.storage.postgres import open_postgres
 from tests.doubles import START
@@ -44,6 +44,12 @@ async def counters(postgres_url: str) -> AsyncIterator[Database]:
     await db.close()
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is, nobody is told that it takes too long."""
+    monkeypatch.setattr(aside, "ASIDE_SECONDS", 120.0)
+
+
 @contextmanager
 def held_row(url: str, name: str, **limits: str) -> Iterator[psycopg.Connection[tuple[str]]]:
     """As by a node that was stopped in mid-transaction: it says nothing, and does not go either."""
@@ -55,7 +61,7 @@ def held_row(url: str, name: str, **limits: str) -> Iterator[psycopg.Connection[
 
 
 async def test_who_needs_a_row_that_is_held_keeps_nobody_else_waiting(
-    counters: Database, postgres_url: str
+    counters: Database, postgres_url: str, patient: None
 ) -> None:
     with held_row(postgres_url, "07") as other:
         stuck = [asyncio.create_task(counters.write(count, "07")) for _ in range(10)]
@@ -69,7 +75,7 @@ async def test_who_needs_a_row_that_is_held_keeps_nobody_else_waiting(
 
 
 async def test_of_items_that_are_stored_together_only_those_that_need_the_row_wait(
-    counters: Database, postgres_url: str
+    counters: Database, postgres_url: str, patient: None
 ) -> None:
     with held_row(postgres_url, "07") as other:
         together = {name: asyncio.create_task(counters.write_together(count_all, name)) for name in ROWS}
@@ -79,6 +85,32 @@ async def test_of_items_that_are_stored_together_only_those_that_need_the_row_wa
         other.rollback()
         assert await together["07"] == "07"
     assert await counters.read(numbers) == dict.fromkeys(ROWS, 1)
+
+
+def patience(tx: Tx) -> str:
+    row = tx.one("select current_setting('lock_timeout') as value")
+    assert row is not None
+    return str(row["value"])
+
+
+async def until_patience_is(db: Database, value: str) -> None:
+    async with asyncio.timeout(60):
+        while await db.write(patience) != value:
+            await asyncio.sleep(0.02)
+
+
+async def test_while_a_row_is_known_to_be_held_the_writer_hardly_waits_for_any(
+    counters: Database, postgres_url: str, patient: None
+) -> None:
+    usual = postgres.LIMITS_OF_WRITERS["lock_timeout"]
+    assert await counters.write(patience) == usual
+    with held_row(postgres_url, "07") as other:
+        stuck = asyncio.create_task(counters.write(count, "07"))
+        await until_patience_is(counters, f"{group_commit.HELD_MILLISECONDS}ms")
+        assert not stuck.done()
+        other.rollback()
+        assert await stuck == "07"
+    await until_patience_is(counters, usual)
 
 
 async def test_a_node_that_stands_still_in_mid_transaction_loses_the_rows_it_holds(

@@ -3,8 +3,9 @@
 import asyncio
 import threading
 
-from postroom.storage.database import Tx
+from postroom.storage.database import Database, Tx
 from postroom.storage.postgres import PostgresDatabase, open_postgres
+from postroom.storage.postgres_bells import PAYLOAD_BYTES, in_payloads
 from tests.doubles import START
 
 
@@ -52,3 +53,36 @@ async def test_all_statements_of_a_read_see_the_same_moment(postgres_url: str) -
     assert await reading == ([0, 0, 0], [0, 0, 0])
     assert await node.read(numbers) == [1, 0, 0]
     await node.close()
+
+
+async def until_it_hears(hearing: Database, ringing: Database) -> None:
+    """Who has just connected hears every bell once; that is over when it hears the other's."""
+    ear = hearing.listen("hello")
+    async with asyncio.timeout(60):
+        while not await ear.wait(0.1):
+            ringing.ring("hello")
+
+
+async def test_another_node_hears_a_ring_and_the_one_that_rang_does_not_hear_it_twice(
+    postgres_url: str,
+) -> None:
+    here, there = [await open_postgres(postgres_url, START) for _ in range(2)]
+    await until_it_hears(here, there)
+    await until_it_hears(there, here)
+    own, other, last = here.listen("mail"), there.listen("mail"), here.listen("last")
+    here.ring("mail")
+    assert await own.wait(60)
+    assert await other.wait(60)
+    there.ring("last")  # notifications come in the order of their commits
+    assert await last.wait(60)
+    assert not await own.wait(0)
+    for node in (here, there):
+        await node.close()
+
+
+def test_names_fill_notifications_and_none_is_torn() -> None:
+    names = [f"events:{number}" for number in range(5_000)]
+    parts = list(in_payloads(" ".join(names)))
+    assert [name for part in parts for name in part.split()] == names
+    assert all(PAYLOAD_BYTES - 20 < len(part) <= PAYLOAD_BYTES for part in parts[:-1])
+    assert list(in_payloads("mail")) == ["mail"]

@@ -11,7 +11,9 @@ from postroom.errors import Unavailable
 from postroom.storage.writing import OwnSession, Write, WriteSession, fail_all, run_call, settle
 
 WAITERS = 4
+FIRST_TURN_MILLISECONDS = 100  # longer than whoever works holds a row
 TURN_MILLISECONDS = 250
+HELD_SECONDS = 0.5  # so long after a turn in vain a row counts as held: two turns
 ASIDE_SECONDS = 4.5
 LAST = float("inf")
 
@@ -36,6 +38,7 @@ class Aside:
         self._line: queue.PriorityQueue[tuple[float, int, list[Write]]] = queue.PriorityQueue()
         self._numbers = count()
         self._starting = threading.Lock()
+        self._held_until = 0.0
         self._stopping = False
 
     def take(self, calls: Sequence[list[Write]]) -> None:
@@ -47,6 +50,10 @@ class Aside:
             if calls and len(self._threads) < self._waiters:
                 self._threads.append(threading.Thread(target=self._serve, name="waiter", daemon=True))
                 self._threads[-1].start()
+
+    def is_any_row_held(self) -> bool:
+        """By somebody who may stand still: who waits here for it had a whole turn in vain."""
+        return time.monotonic() < self._held_until
 
     def close(self) -> None:
         """After the last was handed in. Whoever waits has one turn more."""
@@ -80,10 +87,12 @@ class Aside:
             return
         try:
             session.begin()
-            session.wait_at_most(TURN_MILLISECONDS)
+            session.wait_at_most(TURN_MILLISECONDS if turns else FIRST_TURN_MILLISECONDS)
             run_call(session.tx, call)
         except Exception as error:
             is_lost = own.abandon()
+            if session.is_taken(error):
+                self._held_until = time.monotonic() + HELD_SECONDS
             if is_lost or session.is_taken(error) or session.must_run_again(error):
                 self._try_again(call, turns, error)
             elif len(call) == 1:

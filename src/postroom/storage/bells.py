@@ -7,11 +7,9 @@ import contextlib
 class BellEar:
     def __init__(self, ears: set["BellEar"]) -> None:
         self._rung = asyncio.Event()
+        self.hear = self._rung.set  # without a call between: ten thousand may be rung at once
         self._ears = ears
         ears.add(self)
-
-    def hear(self) -> None:
-        self._rung.set()
 
     async def wait(self, timeout: float) -> bool:
         with contextlib.suppress(TimeoutError):

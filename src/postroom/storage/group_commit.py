@@ -27,6 +27,8 @@ PART_WAYS_SECONDS = 0.02  # two that wait for each other's rows would meet again
 # Of items that failed together for a row that is taken, halves find those that need it: so long, so often.
 HALF_MILLISECONDS = 5
 HALVES = 7
+# While a row is known to be held, whatever else is taken is so too: who comes for it waits aside at once.
+HELD_MILLISECONDS = 2
 
 
 class _BatchLost(Exception):
@@ -38,6 +40,12 @@ class _Transaction:
     session: WriteSession
     aside: list[list[Write]] = field(default_factory=list)  # calls that need a row which somebody else holds
     halves_left: int = HALVES
+    hurries: bool = False  # a row was waited for in vain: no other is waited for as long
+
+    def hurry(self) -> None:
+        if not self.hurries:
+            self.hurries = True
+            self.session.wait_at_most(HALF_MILLISECONDS)
 
 
 class Batches:
@@ -93,11 +101,11 @@ class Writer:
         connect: Callable[[], WriteSession],
         name: str,
         jobs: "queue.SimpleQueue[Write | None]",
-        set_aside: Callable[[Sequence[list[Write]]], None],
+        aside: Aside,
     ) -> None:
         self._own = OwnSession(connect)
         self._batches = Batches(jobs)
-        self._set_aside = set_aside
+        self._aside = aside
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
 
@@ -115,7 +123,7 @@ class Writer:
                 log.get().exception("a writer failed")
                 fail_all(batch, error)
             settle(_without(batch, aside))
-            self._set_aside(aside)
+            self._aside.take(aside)
         self._own.close()
 
     def _run_batch(self, batch: list[Write]) -> list[list[Write]]:
@@ -128,7 +136,7 @@ class Writer:
         if len(batch) == 1:
             return self._run_alone(batch[0])
         try:
-            transaction.session.begin()
+            transaction.hurries = self._begin(transaction.session)
             _run_calls(transaction, _calls(batch))
         except Exception:
             self._own.abandon()
@@ -144,12 +152,20 @@ class Writer:
             job.error = error
             return []
         try:
-            session.begin()
+            self._begin(session)
             run_call(session.tx, [job])
         except Exception as error:
             return self._go_on(job, session, error, runs_left)
         self._commit(session, [job])
         return []
+
+    def _begin(self, session: WriteSession) -> bool:
+        """Whether it hardly waits for rows."""
+        session.begin()
+        is_any_held = self._aside.is_any_row_held()
+        if is_any_held:
+            session.wait_at_most(HELD_MILLISECONDS)
+        return is_any_held
 
     def _go_on(
         self, job: Write, session: WriteSession, error: Exception, runs_left: int
@@ -180,7 +196,7 @@ class WriteQueue:
     def __init__(self, connect: Callable[[], WriteSession], writers: int) -> None:
         self._jobs: queue.SimpleQueue[Write | None] = queue.SimpleQueue()
         self._aside = Aside(connect, self._jobs)
-        self._writers = [Writer(connect, f"writer-{n}", self._jobs, self._aside.take) for n in range(writers)]
+        self._writers = [Writer(connect, f"writer-{n}", self._jobs, self._aside) for n in range(writers)]
         self._closed = False
 
     async def run(self, function: Callable[[Tx], Any]) -> Any:
@@ -249,6 +265,7 @@ def _run_calls(transaction: _Transaction, calls: list[list[Write]]) -> None:
             raise _BatchLost from error
         session.rollback()
         session.begin()
+        transaction.hurries = False
         _fail(transaction, calls[0], error)
 
 
@@ -269,6 +286,8 @@ def _run_in_savepoint(transaction: _Transaction, call: list[Write]) -> None:
 def _fail(transaction: _Transaction, call: list[Write], error: Exception) -> None:
     """Of items that failed together, most are good: halves find the bad ones with few calls."""
     is_taken = transaction.session.is_taken(error)
+    if is_taken:
+        transaction.hurry()
     if is_taken and (len(call) == 1 or not transaction.halves_left):
         transaction.aside.append(call)
         return
@@ -277,7 +296,6 @@ def _fail(transaction: _Transaction, call: list[Write], error: Exception) -> Non
         return
     if is_taken:
         transaction.halves_left -= 1
-        transaction.session.wait_at_most(HALF_MILLISECONDS)
     middle = len(call) // 2
     _run_in_savepoint(transaction, call[:middle])
     _run_in_savepoint(transaction, call[middle:])

@@ -2,10 +2,9 @@
 
 import asyncio
 import functools
-import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import psycopg
 
@@ -20,6 +19,8 @@ HEAR_SECONDS = 0.5
 STILL_THERE_SECONDS = 2.0  # a line that is only listened on is asked so often whether it still is one
 # PostgreSQL takes payloads below 8,000 bytes.
 PAYLOAD_BYTES = 7_900
+# As one text: an array of so many would be quoted on one side and read on the other.
+NOTIFY = "select pg_notify(%s, payload) from unnest(string_to_array(%s, E'\\n')) as payload"
 # More than this waits only when nobody can be told. Whoever connects anew looks at everything anyway.
 MOST_WAITING = 100_000
 
@@ -31,7 +32,10 @@ class BellRelay:
         self._lines = lines
         self._bells = bells
         self._loop = asyncio.get_running_loop()
-        self._outgoing: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._waiting: dict[str, None] = {}  # names in their order, each once
+        self._lock = threading.Lock()
+        self._something_waits = threading.Event()
+        self._own_backend: int | None = None  # by which we send: what it says was rung here before
         self._stopping = threading.Event()
         self._threads = [
             threading.Thread(target=self._repeat, args=(self._send,), name="bell-out", daemon=True),
@@ -41,14 +45,16 @@ class BellRelay:
             thread.start()
 
     def send(self, *bells: str) -> None:
-        if self._outgoing.qsize() > MOST_WAITING:
+        with self._lock:
+            self._waiting.update(dict.fromkeys(bells))
+            is_too_much = len(self._waiting) > MOST_WAITING
+        if is_too_much:
             self._drop_all()
-        for bell in bells:
-            self._outgoing.put(bell)
+        self._something_waits.set()
 
     async def close(self) -> None:
         self._stopping.set()
-        self._outgoing.put("closing")  # wakes both threads
+        self.send("closing")  # wakes both threads
         for thread in self._threads:
             await pools.ONCE.run(thread.join)
 
@@ -56,11 +62,10 @@ class BellRelay:
         """The rows are the truth: a ring that is lost costs a second."""
         log.get().error("bells were dropped: the database takes none", bells=len(self._take_all()))
 
-    def _take_all(self) -> set[str]:
-        names: set[str] = set()
-        while not self._outgoing.empty():
-            names.add(self._outgoing.get())
-        return names
+    def _take_all(self) -> dict[str, None]:
+        with self._lock:
+            taken, self._waiting = self._waiting, {}
+        return taken
 
     def _repeat(self, work: Callable[[PostgresLine], None]) -> None:
         while not self._stopping.is_set():
@@ -77,15 +82,16 @@ class BellRelay:
                 self._stopping.wait(RECONNECT_SECONDS)
 
     def _send(self, line: PostgresLine) -> None:
+        self._own_backend = line.connection.info.backend_pid
         while not self._stopping.is_set():
-            names = {self._outgoing.get()} | self._take_all()
-            payloads = list(in_payloads(sorted(names)))
+            self._something_waits.wait()
+            self._something_waits.clear()
+            if not (names := self._take_all()):
+                continue
             try:
-                line.execute(
-                    "select pg_notify(%s, payload) from unnest(%s::text[]) as payload",
-                    [BELL_CHANNEL, payloads],
-                )
+                line.execute(NOTIFY, [BELL_CHANNEL, "\n".join(in_payloads(" ".join(names)))])
             except psycopg.OperationalError:
+                self._own_backend = None
                 self.send(*names)  # the next line carries them
                 raise
 
@@ -94,9 +100,11 @@ class BellRelay:
         self._in_loop(self._bells.ring_all)  # what rang while nobody listened
         asked_at = time.monotonic()
         while not self._stopping.is_set():
-            # One at a time: else it stays to the last moment.
-            for notice in line.connection.notifies(timeout=HEAR_SECONDS, stop_after=1):
-                self._in_loop(functools.partial(self._bells.ring, *notice.payload.split()))
+            # At least one, and what came with it: else it stays to the last moment.
+            notices = list(line.connection.notifies(timeout=HEAR_SECONDS, stop_after=1))
+            others = [notice.payload for notice in notices if notice.pid != self._own_backend]
+            if others:
+                self._in_loop(functools.partial(self._bells.ring, *" ".join(others).split()))
             if time.monotonic() - asked_at > STILL_THERE_SECONDS:
                 line.execute("select 1")
                 asked_at = time.monotonic()
@@ -106,16 +114,11 @@ class BellRelay:
             self._loop.call_soon_threadsafe(call)
 
 
-def in_payloads(names: Sequence[str]) -> Iterator[str]:
+def in_payloads(names: str) -> Iterator[str]:
     """Names with spaces between them, in parts that a notification holds."""
-    part: list[str] = []
-    size = 0
-    for name in names:
-        length = len(name.encode()) + 1
-        if part and size + length > PAYLOAD_BYTES:
-            yield " ".join(part)
-            part, size = [], 0
-        part.append(name)
-        size += length
-    if part:
-        yield " ".join(part)
+    said, start = names.encode(), 0
+    while len(said) - start > PAYLOAD_BYTES:
+        end = said.rindex(b" ", start, start + PAYLOAD_BYTES + 1)
+        yield said[start:end].decode()
+        start = end + 1
+    yield said[start:].decode()

@@ -10,6 +10,7 @@ from postroom.resources import Resources
 
 CHECK_SECONDS = 5.0
 FRESH_SECONDS = 1.0  # anybody may ask, and a look costs two writes to the disk
+FAULT_SECONDS = 0.25  # a node that works again is needed
 
 
 class Readiness:
@@ -25,7 +26,7 @@ class Readiness:
     async def require(self) -> None:
         async with self._lock:
             now = asyncio.get_running_loop().time()
-            if now - self._checked_at >= FRESH_SECONDS:
+            if now - self._checked_at >= (FRESH_SECONDS if self._fault is None else FAULT_SECONDS):
                 fault = await self._find_fault()
                 self._note_change(fault)
                 self._fault, self._checked_at = fault, asyncio.get_running_loop().time()
