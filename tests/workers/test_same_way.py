@@ -1,5 +1,7 @@
 """What mail promises holds through workers too: the tests of mail in one process, run again here."""
 
+import pytest
+
 from tests.inward.test_bounces import (
     test_a_complaint_counts_when_the_mail_inside_carries_our_signature,
     test_a_hard_bounce_to_the_return_path_fails_the_message_and_suppresses,
@@ -12,6 +14,8 @@ from tests.inward.test_receive import (
     test_a_mail_is_stored_for_all_of_its_recipients_or_for_none,
     test_several_recipients_get_a_message_and_an_event_each_from_one_mail,
 )
+
+pytestmark = pytest.mark.sqlite_alone  # a worker hands rows over and knows no database
 
 __all__ = [
     "test_a_complaint_counts_when_the_mail_inside_carries_our_signature",
