@@ -1,6 +1,7 @@
 """Large mails in a real store that speaks S3."""
 
 import asyncio
+import contextlib
 import hashlib
 import secrets
 import smtplib
@@ -14,7 +15,6 @@ import pytest
 from postroom import one_store, upkeep
 from postroom.__main__ import main
 from postroom.assembly import open_blobs, serving
-from postroom.commands import backups
 from postroom.config import ConfigError
 from postroom.errors import Unavailable
 from postroom.mail.parse import parse_mail
@@ -24,9 +24,15 @@ from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import StorageError
 from postroom.storage.s3_blobs import S3Blobs
 from postroom_client import AsyncClient
-from tests.conftest import Server, api_client, running_server, settings, signing_key
+from tests.conftest import (
+    Server,
+    api_client,
+    new_postgres_database,
+    running_server,
+    settings,
+    signing_key,
+)
 from tests.doubles import FakeClock
-from tests.moving.test_backup import back_up
 from tests.object_store import CREDENTIALS, ObjectStore, free_ports, running_object_store
 
 FILE = secrets.token_bytes(1_500_000)
@@ -221,21 +227,40 @@ def test_move_brings_every_file_into_the_store_and_back(
     assert {name: local.get(name) for name in contents} == contents
 
 
-async def test_a_backup_holds_the_files_of_the_store_and_brings_them_into_another(
-    server: Server, object_store: ObjectStore, tmp_path: Path
+def run_command(values: dict[str, str], *arguments: str) -> None:
+    """With these settings, as an operator does."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in values.items():
+            patch.setenv(f"POSTROOM_{name}", value)
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments])
+    assert ended.value.code in (0, None)
+
+
+async def test_a_backup_of_database_and_store_comes_back_in_another_database_and_store(
+    database_url: str, object_store: ObjectStore, tmp_path: Path
 ) -> None:
-    inbox_id = await server.new_inbox("hello")
-    await server.deliver(large_mail(), "hello")
-    (message,) = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
-    raw = (await server.api.get(f"/v1/messages/{message['id']}/raw")).content
-    manifest = await back_up(server, tmp_path / "all")
+    path, bucket = str(tmp_path / "all"), object_store.url(secrets.token_hex(4))
+    values = {"DATA_DIR": str(tmp_path / "one"), "DATABASE_URL": database_url, "BLOB_URL": bucket}
+    async with running_server(settings(tmp_path / "one", **values), FakeClock()) as server:
+        inbox_id = await server.new_inbox("hello")
+        await server.deliver(large_mail(), "hello")
+        (message,) = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
+        raw = (await server.api.get(f"/v1/messages/{message['id']}/raw")).content
+        await asyncio.to_thread(run_command, values, "backup", path)
+    manifest = archive.verify(tmp_path / "all")
     assert sum(name.startswith(archive.BLOBS) for name in manifest.hashes) == 1
-    folder, other = tmp_path / "again", object_store.url(secrets.token_hex(4))
-    config = settings(folder, BLOB_URL=other)  # before the folder is there: else it gets a database
-    folder.mkdir()
-    await asyncio.to_thread(backups._restore, config, tmp_path / "all", archive.verify(tmp_path / "all"))
-    async with (
-        serving(config, FakeClock(), None, signing_key) as postroom,
-        api_client(postroom.resources.config.base_url, server.token) as api,
-    ):
-        assert (await api.get(f"/v1/messages/{message['id']}/raw")).content == raw
+    with contextlib.ExitStack() as stack:
+        other = stack.enter_context(new_postgres_database("template1")) if database_url else ""
+        values = {
+            "DATA_DIR": str(tmp_path / "two"),
+            "DATABASE_URL": other,
+            "BLOB_URL": object_store.url(secrets.token_hex(4)),
+        }
+        await asyncio.to_thread(run_command, values, "restore", path)
+        async with (
+            serving(settings(tmp_path / "two", **values), FakeClock(), None, signing_key) as postroom,
+            api_client(postroom.resources.config.base_url, server.token) as api,
+        ):
+            assert (await api.get(f"/v1/messages/{message['id']}/raw")).content == raw
+            assert (await api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] == 1
