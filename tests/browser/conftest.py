@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page
 from tests.browser.house import House, house
 from tests.browser.screenshots import chromium, sign_in
 
-PATIENCE = 15_000  # milliseconds, on a machine that may be busy
+PATIENCE = 60_000  # milliseconds, on a machine that may be busy
 Open = Callable[..., Page]
 
 

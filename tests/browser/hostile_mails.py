@@ -1,7 +1,7 @@
 """Mails that try to run a script, to load something or to leave their place, from every corner of a mail."""
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 EVIL = "https://evil.example"
 RUN = f"window.pwned=1;top.pwned=1;fetch('{EVIL}/fetched')"
@@ -94,7 +94,22 @@ def calendar(words: str) -> bytes:
     return "\r\n".join([*lines, f"DESCRIPTION:{words}", "END:VEVENT", "END:VCALENDAR", ""]).encode()
 
 
-def all_mails() -> Iterator[bytes]:
+def in_threads(mails: Sequence[bytes], size: int) -> Iterator[bytes]:
+    """The same mails, so many in each thread, behind a first one that is harmless."""
+    for start in range(0, len(mails), size):
+        head = f"<thread.{start}@evil.example>"
+        yield letter(start, b"Hello", "text/plain", **{"Message-ID": head, "Subject": f"Thread {start}"})
+        yield from (f"References: {head}\r\n".encode() + mail for mail in mails[start : start + size])
+
+
+def from_every_header() -> Iterator[bytes]:
+    """Each in a thread of its own, whose row in the list shows it."""
+    places = [(words, field) for words in WORDS for field in FIELDS]
+    for number, (words, field) in enumerate(places, 1000):
+        yield letter(number, b"Hello", "text/plain; charset=utf-8", **{field: words})
+
+
+def from_every_body() -> Iterator[bytes]:
     number = 0
     html, plain = "text/html; charset=utf-8", "text/plain; charset=utf-8"
     for script in SCRIPTS:
@@ -111,9 +126,6 @@ def all_mails() -> Iterator[bytes]:
         number += 1
         yield with_file(number, "page.html", "text/html", script.encode())
     for words in WORDS:
-        for field in FIELDS:
-            number += 1
-            yield letter(number, b"Hello", plain, **{field: words})
         for content_type in ("text/html", "image/svg+xml", "text/calendar", "application/pdf"):
             number += 1
             yield with_file(number, f"{words}.html".replace("/", ""), content_type, calendar(words))

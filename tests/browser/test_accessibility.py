@@ -1,4 +1,7 @@
-"""No page breaks a rule of WCAG 2.2 AA that a program can check, light or dark, wide or narrow."""
+"""No page breaks a rule of WCAG 2.2 AA that a program can check, light or dark, wide or narrow.
+
+None is wider than the window either, and the browser complains about none.
+"""
 
 from importlib.resources import files
 
@@ -57,11 +60,17 @@ def looked_at(name: str, page: Page) -> Found:
     found: Found = {}
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 800})
+        found[name, width, "wider"] = wider_than(page, width)
         page.emulate_media(color_scheme="light")
         found[name, width, "light"] = broken_rules(page, ALL_RULES)
         page.emulate_media(color_scheme="dark")
         found[name, width, "dark"] = broken_rules(page, RULES_OF_COLOUR)
     return found
+
+
+def wider_than(page: Page, width: int) -> list[str]:
+    taken = page.evaluate("document.documentElement.scrollWidth")
+    return [f"{taken} pixels wide"] if taken > width else []
 
 
 def broken_rules(page: Page, rules: str) -> list[str]:

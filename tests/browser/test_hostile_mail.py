@@ -1,7 +1,8 @@
 """Hostile mails in a real browser: no request leaves, no script runs, no text leaves its place."""
 
-import os
 import smtplib
+from collections import Counter
+from dataclasses import dataclass
 
 import pytest
 from playwright.sync_api import Page
@@ -11,9 +12,9 @@ from tests.browser.conftest import Open, Watch
 from tests.browser.house import House
 
 pytestmark = pytest.mark.needs("chromium")
-AT_ONCE = 48
-# One thread in so many is opened as a person would; POSTROOM_TEST_THREADS_APART=1 opens all.
-THREADS_APART = int(os.environ.get("POSTROOM_TEST_THREADS_APART", "6"))
+AT_ONCE = 40
+IN_A_THREAD = 20
+TABS = ("text", "html", "headers", "raw", "files", "events")
 IN_FRAMES = """async urls => {
   const loads = urls.map(url => new Promise(done => {
     const frame = document.createElement("iframe");
@@ -25,24 +26,42 @@ IN_FRAMES = """async urls => {
   }));
   await Promise.all(loads);
 }"""
+# As the page itself does when something happened in the thread.
+COME_ANEW = """url => htmx.ajax("GET", url, {target: "#messages", select: "#messages", swap: "outerHTML"})"""
+
+
+@dataclass(frozen=True, slots=True)
+class Hostile:
+    """What lies in the inbox: threads with their messages, oldest first, and which messages have HTML."""
+
+    inbox_id: str
+    threads: dict[str, list[str]]
+    with_html: list[str]
+
+    @property
+    def long_threads(self) -> list[str]:
+        return [thread for thread, messages in self.threads.items() if len(messages) > 1]
 
 
 @pytest.fixture(scope="module")
-def message_ids(running: House) -> list[str]:
-    """All of them in one inbox, as they came in."""
+def hostile(running: House) -> Hostile:
     inbox_id = running.new_inbox("hostile")
-    mails = list(hostile_mails.all_mails())
-    assert len(mails) >= 300
+    headers, bodies = list(hostile_mails.from_every_header()), list(hostile_mails.from_every_body())
+    assert len(headers) + len(bodies) >= 380
+    mails = [*headers, *hostile_mails.in_threads([*bodies, *headers], IN_A_THREAD)]
     with smtplib.SMTP("127.0.0.1", running.smtp_port) as smtp:
         for mail in mails:
             smtp.sendmail("mallory@evil.example", ["hostile@postroom.localhost"], mail)
-    found: list[str] = []
-    while len(found) < len(mails):
-        query = f"limit=100&offset={len(found)}"
-        page = running.api.get(f"/v1/inboxes/{inbox_id}/messages?{query}").json()["data"]
+    threads: dict[str, list[str]] = {}
+    with_html, found = [], 0
+    while found < len(mails):
+        page = running.api.get(f"/v1/inboxes/{inbox_id}/messages?limit=100&offset={found}").json()["data"]
         assert page
-        found += [message["id"] for message in page]
-    return found
+        found += len(page)
+        for message in page:
+            threads.setdefault(message["threadId"], []).insert(0, message["id"])
+            with_html += [message["id"]] if message["bodyHtml"] else []
+    return Hostile(inbox_id, threads, with_html)
 
 
 def require_untouched(page: Page, path: str) -> None:
@@ -51,41 +70,78 @@ def require_untouched(page: Page, path: str) -> None:
     assert page.locator(".broken-out").count() == 0, f"{path}: text left its place"
 
 
+def look_into_frames(page: Page) -> None:
+    """A frame is loaded once somebody scrolls to it."""
+    for frame in page.locator("iframe").all():
+        frame.scroll_into_view_if_needed()
+        frame.content_frame.locator("body").wait_for(state="attached")
+
+
 def test_what_a_stranger_designed_runs_and_loads_nothing(
-    running: House, open_page: Open, message_ids: list[str], watch: Watch
+    running: House, open_page: Open, hostile: Hostile, watch: Watch
 ) -> None:
+    """All that has HTML, as the pages show it; of the others there is nothing to design."""
+    assert len(hostile.with_html) >= 160
     page = open_page("/app/sessions")
-    for start in range(0, len(message_ids), AT_ONCE):
+    for start in range(0, len(hostile.with_html), AT_ONCE):
         page.goto(f"{running.base_url}/app/sessions")
-        page.evaluate(
-            IN_FRAMES, [f"/app/messages/{each}/html" for each in message_ids[start : start + AT_ONCE]]
-        )
+        some = hostile.with_html[start : start + AT_ONCE]
+        page.evaluate(IN_FRAMES, [f"/app/messages/{each}/html" for each in some])
+        assert len(page.frames) == len(some) + 1
         require_untouched(page, f"frames from {start}")
     watch.forget_complaints()  # here the browser says what it kept from loading
 
 
 def test_opened_by_itself_it_runs_and_loads_nothing_either(
-    running: House, open_page: Open, message_ids: list[str], watch: Watch
+    running: House, open_page: Open, hostile: Hostile, watch: Watch
 ) -> None:
     page = open_page("/app/sessions")
-    for each in message_ids[-7::-13]:
+    for each in hostile.with_html[::11]:
         page.goto(f"{running.base_url}/app/messages/{each}/html")
         assert page.evaluate("typeof pwned") == "undefined"
         assert page.evaluate("window.origin") == "null"
     watch.forget_complaints()
 
 
-def test_lists_and_threads_show_it_as_text(running: House, open_page: Open, message_ids: list[str]) -> None:
+def test_a_list_shows_it_as_text(running: House, open_page: Open, hostile: Hostile) -> None:
     page = open_page("/app/mail")
-    for offset in range(0, len(message_ids), 50):
+    for offset in range(0, len(hostile.threads), 50):
         page.goto(f"{running.base_url}/app/mail?offset={offset}")
         require_untouched(page, f"offset {offset}")
         assert page.locator("main").count() == 1
-    tabs = ("text", "html", "headers", "raw", "files", "events")
-    for number, each in enumerate(message_ids[::THREADS_APART]):
-        tab = tabs[number % len(tabs)]
-        thread = running.api.get(f"/v1/messages/{each}").json()["threadId"]
-        page.goto(f"{running.base_url}/app/mail/{thread}?tab={tab}")
-        require_untouched(page, f"{tab} of {each}")
-        assert page.locator("article").count() == 1
+        assert page.locator("li[data-row]").count() == min(50, len(hostile.threads) - offset)
+
+
+def test_a_thread_shows_it_as_text(running: House, open_page: Open, hostile: Hostile) -> None:
+    """Every mail in its text, and each tab of many: opened, or come anew as after news of the thread."""
+    seen = Counter[str]()
+    page = open_page("/app/mail")
+    for number, thread in enumerate(hostile.long_threads):
+        path, messages = f"{running.base_url}/app/mail/{thread}", hostile.threads[thread]
+        for place, tab in enumerate(TABS[:3] if number % 2 else TABS[3:]):
+            message = messages[-1 - place]
+            address = f"{path}?message={message}&tab={tab}"
+            if place == 0:
+                page.goto(address)
+            else:
+                page.evaluate(COME_ANEW, address)
+            if tab == "html":
+                look_into_frames(page)
+            require_untouched(page, f"{tab} of {message}")
+            assert page.locator("article.message").count() == len(messages)
+            assert page.locator("#answer").count() == 1
+            seen[tab] += 1
+    assert min(seen[tab] for tab in TABS) >= 10
+
+
+def test_a_hostile_subject_stays_a_subject(running: House, open_page: Open, hostile: Hostile) -> None:
+    """It is the title of the page as well."""
+    page = open_page("/app/mail")
+    threads = running.api.get(f"/v1/inboxes/{hostile.inbox_id}/threads?limit=100&offset=20").json()["data"]
+    named = [each for each in threads if not each["subject"].startswith(("Hostile", "Thread"))]
+    assert len(named) == len(hostile_mails.WORDS)
+    for each in named:
+        page.goto(f"{running.base_url}/app/mail/{each['id']}")
+        require_untouched(page, each["subject"])
+        assert page.locator("article.message").count() == 1
         assert page.locator("#answer").count() == 1

@@ -24,6 +24,8 @@ MADE_OF = {
 }
 TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 
+_NAME = rb"--[a-z][a-z-]*"
+
 
 @dataclass(frozen=True, slots=True)
 class Asset:
@@ -49,8 +51,15 @@ def _shorten(name: str, content: bytes) -> bytes:
         return re.sub(rb"(?m)^\s*(//.*)?\n?", b"", content)
     if name != "office.css":
         return content
-    without_room = re.sub(rb"\s*\n\s*|(?<=[{;:,]) +| +(?=[{}])", b"", content)
+    without_room = re.sub(rb"\s*\n\s*|(?<=[{};:,]) +| +(?=[{}])", b"", content)
+    names = {name: b"--%c" % letter for letter, name in enumerate(_names(content), ord("a"))}
+    without_room = re.sub(_NAME, lambda found: names[found[0]], without_room)
     return re.sub(rb" ?([>~+]) ?", rb"\1", without_room)
+
+
+def _names(content: bytes) -> list[bytes]:
+    """The properties of our own, of which there are fewer than letters."""
+    return list(dict.fromkeys(re.findall(_NAME, content)))
 
 
 def _make(name: str, content: bytes) -> Asset:
