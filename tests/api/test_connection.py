@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from postroom.assembly import serving
 from postroom.errors import RequestTimeout
@@ -181,10 +181,16 @@ async def large_answer(scope: Scope, receive: Receive, send: Send) -> None:
     await Response(b"x" * 50_000_000)(scope, receive, send)
 
 
+async def small_answer(scope: Scope, receive: Receive, send: Send) -> None:
+    await Response(b"{}")(scope, receive, send)
+
+
 @contextlib.asynccontextmanager
-async def line_to_large_answers(connection: type[BoundedConnection]) -> AsyncIterator[Line]:
+async def line_to_answers(
+    connection: type[BoundedConnection], app: ASGIApp = large_answer
+) -> AsyncIterator[Line]:
     listener = socket.create_server(("127.0.0.1", 0))
-    http = HttpServer(large_answer, listener, connection)
+    http = HttpServer(app, listener, connection)
     await http.start()
     async with line_to(listener.getsockname()[1]) as opened:
         yield opened
@@ -193,7 +199,7 @@ async def line_to_large_answers(connection: type[BoundedConnection]) -> AsyncIte
 
 @pytest.fixture
 async def hasty_line() -> AsyncIterator[Line]:
-    async with line_to_large_answers(HastyConnection) as opened:
+    async with line_to_answers(HastyConnection) as opened:
         yield opened
 
 
@@ -221,7 +227,7 @@ WATCHED: list[WatchedConnection] = []
 
 
 async def test_a_client_that_reads_on_gets_its_whole_answer() -> None:
-    async with line_to_large_answers(WatchedConnection) as line:
+    async with line_to_answers(WatchedConnection) as line:
         await line.say("GET / HTTP/1.1\r\nHost: here\r\n\r\n")
         await line.until(lambda: len(line.received) > 1_000_000)
         looks = 0
@@ -234,6 +240,23 @@ async def test_a_client_that_reads_on_gets_its_whole_answer() -> None:
         await line.until(lambda: len(line.received) > 50_000_000)
         assert not line.is_cut
         assert looks > 2
+
+
+async def test_one_timer_serves_many_requests_and_hangs_up_in_a_later_head() -> None:
+    async with line_to_answers(WatchedConnection, small_answer) as line:
+        await line.say("GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert await line.status() == 200
+        timer = WATCHED[-1]._timer
+        assert timer is not None
+        await line.say("GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert await line.status() == 200
+        assert WATCHED[-1]._timer is timer
+        await line.say("GET / HT")
+        WATCHED[-1]._look_at_clock()  # too early
+        assert not line.is_cut
+        WATCHED[-1]._waits_until = 0.0
+        WATCHED[-1]._look_at_clock()
+        assert await line.rest() == b""
 
 
 @pytest.mark.parametrize("requests", [1, 3])

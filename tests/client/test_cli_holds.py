@@ -216,6 +216,8 @@ async def test_the_library_changes_rules_budgets_policies_and_keys(server: Serve
         assert (await client.update_account(approval=asked)).approval == asked
         assert (await client.get_account()).approval == asked
         assert (await client.update_inbox(bob, limits=Budget(per_day=7))).limits == Budget(per_day=7)
+        assert (await client.update_inbox(bob, approval=asked)).approval == asked
+        assert (await client.update_inbox(bob, approval=None)).approval is None
         key = await client.create_api_key(bob, permissions=["read"])
         await client.update_key(key.id, limits={"perMinute": 1}, approval={"when": ["always"]})
         found = await client.get_key(key.id)

@@ -16,9 +16,12 @@ from postroom.inward.receive import read_mail
 from postroom.mail.address import Address
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
+from postroom.outward.courier import Receipt
+from postroom.outward.deliver_mail import AcceptedMail, look_up, record_accepted
 from postroom.outward.orders import Context, Order, Submission
 from postroom.outward.send import to_letter
 from postroom.outward.submit import submit
+from postroom.queue import deliveries
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.letters import letter
@@ -127,3 +130,30 @@ async def test_what_one_account_suppresses_another_may_be_sent_together_with_it(
     other = await db.write(add_other)
     pair = [submission(mine, "a", START), submission(other, "b", START, "q@example.com")]
     assert len(await db.write(submit, pair)) == 2
+
+
+async def test_mails_that_are_taken_together_are_each_recorded_once(db: Database, inbox: Inbox) -> None:
+    """Also where one of them had an end already, and whatever the order in which they are told."""
+    sends = [submission(inbox, f"key-{n}", START, f"p{n}@d{n}.example") for n in range(3)]
+    await db.write(submit, sends)
+    claimed = await db.write(deliveries.claim_mail, [], 64, START)
+    jobs = [await db.read(look_up, each, "postroom.localhost") for each in claimed]
+    accepted = [
+        AcceptedMail(job, Receipt(250, "ok"), "http://x", START, START + 5) for job in jobs if job is not None
+    ]
+    assert len(accepted) == 3
+    assert await db.write(deliveries.mark_bounced, accepted[1].job.delivery, "no such mailbox", START)
+    bells = await db.write(record_accepted, accepted[::-1])
+    assert [bool(rung) for rung in bells] == [True, False, True]
+
+    def read(tx: Tx) -> tuple[list[str], list[str], list[int]]:
+        kinds = tx.all("select kind, message_id from events order by position")
+        states = tx.all("select state from deliveries order by target")
+        took = tx.all("select milliseconds from attempts")
+        told = [f"{row['kind']} {row['message_id']}" for row in kinds]
+        return told, [row["state"] for row in states], [row["milliseconds"] for row in took]
+
+    told, states, took = await db.read(read)
+    assert told == [f"message.sent {each.job.message.id}" for each in (accepted[2], accepted[0])]
+    assert states == ["delivered", "bounced", "delivered"]
+    assert took == [5, 5, 5]

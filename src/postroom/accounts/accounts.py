@@ -1,6 +1,6 @@
 """Accounts: who owns inboxes and keys, and on which plan."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from postroom import ids
@@ -9,6 +9,9 @@ from postroom.accounts.reach import default_pod
 from postroom.config import Plan
 from postroom.errors import NameTaken, NotFound, QuotaExceeded
 from postroom.storage.database import Row, Tx
+
+# Of a row of `accounts`: whether it has a quota and has used it up.
+IS_FULL = "accounts.stored_bytes >= accounts.storage_limit_bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,20 +117,16 @@ def count_stored(tx: Tx, changes: Mapping[str, int]) -> None:
 
 
 def is_full(tx: Tx, account_id: str) -> bool:
-    row = tx.one(
-        "select 1 as found from accounts where id = :id and stored_bytes >= storage_limit_bytes",
-        id=account_id,
-    )
+    row = tx.one(f"select 1 as found from accounts where id = :id and {IS_FULL}", id=account_id)
     return row is not None
 
 
-def require_room(tx: Tx, account_ids: Iterable[str]) -> None:
-    for account_id in sorted(set(account_ids)):
-        if is_full(tx, account_id):
-            raise QuotaExceeded(
-                "The account has used up its storage. Delete mail, shorten retentionDays, or ask the operator"
-                " for more."
-            )
+def require_room(is_full: bool) -> None:
+    if is_full:
+        raise QuotaExceeded(
+            "The account has used up its storage. Delete mail, shorten retentionDays, or ask the operator"
+            " for more."
+        )
 
 
 def find(tx: Tx, id_or_name: str) -> Account | None:

@@ -21,6 +21,11 @@ VALUES_AT_ONCE = 500
 BLOCKED, REFUSED, RELEASED = "blocked", "refused", "released"
 ACTIONS = (BLOCKED, REFUSED, RELEASED)
 COUNTED_BEYOND_PAGE = 1000
+# Of a row of `inboxes`: whether anything above it restricts to whom it may write.
+HAS_POLICY = (
+    "exists (select 1 from policies where direction = 'outbound'"
+    " and scope_id in (inboxes.id, inboxes.pod_id, inboxes.account_id))"
+)
 
 
 @dataclass(frozen=True, slots=True)

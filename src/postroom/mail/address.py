@@ -251,6 +251,8 @@ def split(address: str) -> tuple[str, str]:
 
 def normalize(address: str) -> str:
     """The form to compare and look up by: lower case, the domain in ASCII (xn--), no dot at its end."""
+    if _PLAIN_ADDRESS.fullmatch(address):
+        return address.lower()
     local, domain = split(charset.clean(address).strip())
     domain = _ascii_domain(domain.lower().rstrip("."))
     local = unicodedata.normalize("NFC", local[:MAX_ADDRESS_LENGTH].lower())

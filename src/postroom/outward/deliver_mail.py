@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from email.utils import formatdate
 
+from msgspec import Struct
+
 from postroom import log, meters, pools
 from postroom.accounts import accounts, domains
 from postroom.accounts.domains import DkimKey
 from postroom.accounts.pauses import IS_PAUSED
 from postroom.clock import DAY, SECOND
 from postroom.events import kinds
-from postroom.events.announce import announce
+from postroom.events.announce import announce, announce_all
 from postroom.events.payload import Fate, News
 from postroom.inward import review_answers
 from postroom.inward.deposit import deposit
@@ -83,6 +85,16 @@ class MailJob:
         return domain_of(self.outgoing.sender)
 
 
+class AcceptedMail(Struct, frozen=True):
+    """A mail to one recipient, which a server has taken."""
+
+    job: MailJob
+    receipt: Receipt
+    base_url: str
+    started_at: int
+    now: int
+
+
 async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
     """A process that dies anywhere in here leaves a claim that comes due again."""
     job = await resources.db.read(look_up, delivery, resources.config.domain)
@@ -95,10 +107,23 @@ async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Deliv
         return
     started_at = resources.now()
     outcome = await try_to_hand_over(resources, outbound, job)
-    base_url = resources.config.base_url
-    bells = await resources.db.write(record_outcome, job, outcome, base_url, started_at, resources.now())
-    resources.db.ring(*bells)
+    resources.db.ring(*await record(resources, job, outcome, started_at))
     note(job, outcome)
+
+
+async def record(
+    resources: Resources, job: MailJob, outcome: Receipt | DeliveryError, started_at: int
+) -> list[str]:
+    """Most mails go to one recipient, and are taken: those that wait together are recorded together."""
+    base_url, now = resources.config.base_url, resources.now()
+    if isinstance(outcome, Receipt) and is_simple(job, outcome):
+        accepted = AcceptedMail(job, outcome, base_url, started_at, now)
+        return await resources.db.write_together(record_accepted, accepted)
+    return await resources.db.write(record_outcome, job, outcome, base_url, started_at, now)
+
+
+def is_simple(job: MailJob, receipt: Receipt) -> bool:
+    return job.outgoing.recipients == 1 and not receipt.answers and receipt.captured is None
 
 
 def note(job: MailJob, outcome: Receipt | DeliveryError) -> None:
@@ -264,6 +289,18 @@ def find_inside(tx: Tx, address: str) -> Destination | None:
     return None if inbox is None else Destination(inbox.id)
 
 
+def record_accepted(tx: Tx, accepted: list[AcceptedMail]) -> list[list[str]]:
+    """What `record_outcome` does for each, with few statements for all of their events."""
+    is_sent = {
+        each.job.delivery.id: finish_only(tx, each.job, each.receipt, each.now - each.started_at, each.now)
+        for each in sorted(accepted, key=lambda each: each.job.message.id)  # as other nodes may do
+    }
+    sent = [each for each in accepted if is_sent[each.job.delivery.id]]
+    news = [to_news(tx, each.job, kinds.MESSAGE_SENT, None, each.now) for each in sent]
+    told = iter(announce_all(tx, news, accepted[0].base_url))
+    return [next(told) if is_sent[each.job.delivery.id] else [] for each in accepted]
+
+
 def record_outcome(
     tx: Tx, job: MailJob, outcome: Receipt | DeliveryError, base_url: str, started_at: int, now: int
 ) -> list[str]:
@@ -336,9 +373,11 @@ def record_failure(
 
 def tell(tx: Tx, job: MailJob, kind: str, fate: Fate | None, base_url: str, now: int) -> list[str]:
     """Records the event. Gives the bells to ring."""
+    return announce(tx, to_news(tx, job, kind, fate, now), base_url)
+
+
+def to_news(tx: Tx, job: MailJob, kind: str, fate: Fate | None, now: int) -> News:
     message = job.message
     found = attachments.list_of_messages(tx, [message.id] if message.has_attachments else [])
     document, files = documents.decode(message.document), found.get(message.id, [])
-    return announce(
-        tx, News(job.delivery.account_id, job.outgoing.pod_id, kind, document, files, now, fate), base_url
-    )
+    return News(job.delivery.account_id, job.outgoing.pod_id, kind, document, files, now, fate)

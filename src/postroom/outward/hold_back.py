@@ -22,13 +22,13 @@ from postroom.queue.deliveries import NewDelivery
 from postroom.storage.database import Tx
 
 
-def find_holds(tx: Tx, new: list[Ready]) -> dict[str, Hold]:
+def find_holds(tx: Tx, new: list[Ready], rules_of: dict[str, InboxRules]) -> dict[str, Hold]:
     """By message: those that do not leave at once."""
-    rules_of = rules.read_all(tx, {each.inbox_id for each in new})
     found: dict[str, Hold] = {}
     for each in new:
         above = rules_of[each.inbox_id]
-        reasons = rules.find_reasons(tx, to_sending(tx, each), above)
+        is_free = above.hold_nothing(each.submission.caller)
+        reasons = [] if is_free else rules.find_reasons(tx, to_sending(tx, each), above)
         send_at = moment_to_send(each.submission)
         if reasons or send_at is not None:
             found[each.document.id] = to_hold(each, above, reasons, send_at)

@@ -5,21 +5,32 @@ from collections.abc import Collection, Sequence
 from msgspec import Struct
 
 from postroom.accounts import approval, pauses, permissions
+from postroom.accounts.accounts import IS_FULL
 from postroom.accounts.approval import Conditions
 from postroom.accounts.keys import Caller
 from postroom.accounts.pauses import IS_PAUSED
+from postroom.accounts.policy import HAS_POLICY
 from postroom.clock import DAY, start_of_day
 from postroom.mail.mentions import mentions_a_link
 from postroom.mailbox import correspondents, threads
 from postroom.mailbox.holds import PAUSED
 from postroom.storage.database import Tx, one_of
 
+LEVELS = ("of_account", "of_pod", "of_inbox")
+
 
 class InboxRules(Struct, frozen=True):
-    """What stands above every send of an inbox."""
+    """What stands above every send of an inbox: approval, a pause, a policy, a quota."""
 
-    levels: tuple[str | None, ...] = ()
+    levels: tuple[str, ...] = ()
     is_paused: bool = False
+    has_policy: bool = False
+    is_full: bool = False  # nothing more may be stored
+
+    def hold_nothing(self, caller: Caller) -> bool:
+        """Whatever the caller sends may leave at once."""
+        is_free = not self.levels and not self.is_paused and caller.approval is None
+        return is_free and permissions.SEND in caller.permissions
 
 
 class Sending(Struct, frozen=True):
@@ -41,7 +52,8 @@ def read_all(tx: Tx, inbox_ids: Collection[str]) -> dict[str, InboxRules]:
     is_wanted, wanted = one_of("inboxes.id", sorted(inbox_ids))
     rows = tx.all(
         "select inboxes.id, inboxes.approval as of_inbox, pods.approval as of_pod,"
-        f" accounts.approval as of_account, {IS_PAUSED} as is_paused"
+        f" accounts.approval as of_account, {IS_PAUSED} as is_paused, {HAS_POLICY} as has_policy,"
+        f" {IS_FULL} as is_full"
         " from inboxes join pods on pods.id = inboxes.pod_id"
         " join accounts on accounts.id = inboxes.account_id"
         f" where {is_wanted}",
@@ -49,8 +61,10 @@ def read_all(tx: Tx, inbox_ids: Collection[str]) -> dict[str, InboxRules]:
     )
     return {
         row["id"]: InboxRules(
-            (row["of_account"], row["of_pod"], row["of_inbox"]),
+            tuple([row[level] for level in LEVELS if row[level] is not None]),
             is_paused=bool(row["is_paused"]) and pauses.is_inbox_paused(tx, row["id"]),
+            has_policy=bool(row["has_policy"]),
+            is_full=bool(row["is_full"]),
         )
         for row in rows
     }

@@ -123,7 +123,10 @@ def is_plain(order: Order) -> bool:
 def is_little(order: Order, *quoted: Document | None) -> bool:
     """With what will be quoted: a reply of a word may carry a mail of a megabyte."""
     texts = [order.body, order.body_html or "", *(each.body_text for each in quoted if each is not None)]
-    if sum(map(len, texts)) > effort.MOST_BYTES:
+    length = sum(map(len, texts))
+    if length <= effort.MOST_MARKS and not order.files:  # if each of its characters were a mark
+        return True
+    if length > effort.MOST_BYTES:
         return False
     return effort.is_little(
         *(each.encode(errors="replace") for each in texts), *(file.content for file in order.files)
@@ -138,8 +141,8 @@ def to_letter(order: Order, around: Context, now: int) -> Letter:
     draft = Draft(
         from_name=around.inbox.display_name or "",
         from_address=around.inbox.address,
-        to=tuple(str(address) for address in order.to),
-        cc=tuple(str(address) for address in cc),
+        to=tuple(map(str, order.to)),
+        cc=tuple(map(str, cc)),
         reply_to=order.reply_to,
         subject=subject_of(order, around),
         text=whole_text,

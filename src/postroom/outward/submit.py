@@ -1,6 +1,6 @@
 """Composed mails, checked, stored and queued as the specification says; many by few statements."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -29,8 +29,10 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND, PENDING, NewMessage
 from postroom.mailbox.threads import Thread
 from postroom.mailbox.usage import UsageGrowth
+from postroom.outward import rules
 from postroom.outward.hold_back import answer_of, find_holds, tell, to_receipt
 from postroom.outward.orders import Context, Letter, Order, Ready, SendAnswer, Submission
+from postroom.outward.rules import InboxRules
 from postroom.queue import deliveries, idempotency, schedule, suppressions
 from postroom.queue.deliveries import NewDelivery
 from postroom.queue.idempotency import Claim
@@ -53,11 +55,12 @@ def in_parts(submissions: list[Submission]) -> Iterator[list[Submission]]:
     size = 0
     for submission in submissions:
         key = (submission.caller.account_id, submission.order.idempotency_key)
-        if part and (key in part or size + row_size(submission) > PART_MAX_SIZE):
+        own_size = row_size(submission)
+        if part and (key in part or size + own_size > PART_MAX_SIZE):
             yield list(part.values())
             part, size = {}, 0
         part[key] = submission
-        size += row_size(submission)
+        size += own_size
     yield list(part.values())
 
 
@@ -80,13 +83,14 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
     owners = count_in_inboxes(tx, new)
     for each in new:
         require_allowed_reply_to(tx, each.submission.caller, each.submission.order.reply_to)
-    accounts.require_room(tx, (each.account_id for each in new))
-    policy.require_recipients(tx, [(owners[each.inbox_id].reach, each.addresses) for each in new])
+    above = rules.read_all(tx, owners.keys())
+    accounts.require_room(any(each.is_full for each in above.values()))
+    require_recipients(tx, new, owners, above)
     suppressions.require_none(tx, [(each.account_id, address) for each in new for address in each.addresses])
     cold = find_cold(tx, new)
     require_limits(tx, new, owners, cold)
     require_no_loops(tx, new)
-    waiting = find_holds(tx, new)
+    waiting = find_holds(tx, new, above)
     store(tx, new, waiting)
     deliveries.add_all(tx, [delivery for each in new for delivery in to_deliveries(each, cold, waiting)])
     bells = tell(tx, new, waiting)
@@ -123,20 +127,18 @@ def to_claim(ready: Ready) -> Claim:
 
 def count_in_inboxes(tx: Tx, new: list[Ready]) -> dict[str, Inbox]:
     """In the order of their ids, so that two nodes never wait for each other."""
-    counts = Counter(each.inbox_id for each in new)
-    started = Counter(each.inbox_id for each in new if each.starts_thread)
-    sizes: Counter[str] = Counter()
+    of_inboxes: dict[str, list[Ready]] = defaultdict(list)
     for each in new:
-        sizes[each.inbox_id] += len(each.submission.letter.raw)
+        of_inboxes[each.inbox_id].append(each)
     return {
         inbox_id: inboxes.count(
             tx,
             inbox_id,
-            outbound=counts[inbox_id],
-            new_threads=started[inbox_id],
-            stored_bytes=sizes[inbox_id],
+            outbound=len(sends),
+            new_threads=sum([each.starts_thread for each in sends]),
+            stored_bytes=sum([len(each.submission.letter.raw) for each in sends]),
         )
-        for inbox_id in sorted(counts)
+        for inbox_id, sends in sorted(of_inboxes.items())
     }
 
 
@@ -150,6 +152,15 @@ def require_allowed_reply_to(tx: Tx, caller: Caller, reply_to: str | None) -> No
             "On the free plan replyTo must be the address of an inbox of this account.",
             feature="external_reply_to",
         )
+
+
+def require_recipients(
+    tx: Tx, new: list[Ready], owners: dict[str, Inbox], above: dict[str, InboxRules]
+) -> None:
+    policy.require_recipients(
+        tx,
+        [(owners[each.inbox_id].reach, each.addresses) for each in new if above[each.inbox_id].has_policy],
+    )
 
 
 def unique_addresses(order: Order, letter: Letter) -> list[str]:

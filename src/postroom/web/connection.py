@@ -49,6 +49,8 @@ class BoundedConnection(HttpToolsProtocol):
         self._head_bytes = 0
         self._unsent_bytes = 0
         self._running: RequestResponseCycle | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._waits_until: float | None = None
         self._start_timer()
         if is_full:
             self.transport.write(refusal(Unavailable("Too many connections. Try again.", retry_after=5)))
@@ -72,7 +74,8 @@ class BoundedConnection(HttpToolsProtocol):
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         if self._running is not None:
             self._running.disconnected = True  # uvicorn tells only the last request in line
         super().connection_lost(exc)
@@ -94,7 +97,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         if not self.flow.write_paused:
-            self._timer.cancel()
+            self._waits_until = None
         if self._head_bytes > HEAD_LIMIT_BYTES:  # of these, some may be the body
             self._require_small_head(
                 len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
@@ -120,26 +123,39 @@ class BoundedConnection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if self.cycle.response_complete:
-            self._timer.cancel()
             self._start_timer()
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._timer.cancel()
         self._start_timer()
 
     def resume_writing(self) -> None:
         super().resume_writing()
         if not self.cycle.response_complete:
-            self._timer.cancel()
+            self._waits_until = None
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self._running = cycle
         super()._start_asgi_task(cycle, app)
 
     def _start_timer(self) -> None:
-        """uvicorn alone waits for ever for a first byte, the rest of a head, or an answer to be taken."""
-        self._timer = self.loop.call_later(self.patience_seconds, self._hang_up)
+        """uvicorn alone waits for ever for a first byte, the rest of a head, or an answer to be taken.
+
+        One that runs already serves again, so that a request costs no timer.
+        """
+        self._waits_until = self.loop.time() + self.patience_seconds
+        if self._timer is None:
+            self._timer = self.loop.call_later(self.patience_seconds, self._look_at_clock)
+
+    def _look_at_clock(self) -> None:
+        self._timer = None
+        if self._waits_until is None:
+            return
+        left = self._waits_until - self.loop.time()
+        if left > 0:
+            self._timer = self.loop.call_later(left, self._look_at_clock)
+        else:
+            self._hang_up()
 
     def _hang_up(self) -> None:
         """Unless the client is still busy taking its answer."""

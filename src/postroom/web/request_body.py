@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 
 from postroom import pools
 from postroom.errors import (
@@ -23,11 +23,20 @@ BODY_SECONDS = 60.0
 PAGE_LIMIT = 100
 DECODE_IN_LOOP_BYTES = 256 * 1024
 SMALL_DIGITS = 5  # of its length: less than 100 kB
+HEADERS = "postroom.headers"
 IS_WHOLE = "is_whole"  # set by the connection once it has all of a request
 
 _ERROR_OF_FIELD: dict[str, type[ApiError]] = {"mailboxName": InvalidMailboxName}
 _PATH = re.compile(r"\$\.(\w+)")
 _MISSING = re.compile(r"missing required field `(\w+)`")
+
+
+def header(request: HTTPConnection, name: bytes) -> str:
+    """The first of that name, which is in small letters; empty if there is none."""
+    known: dict[bytes, bytes] | None = request.scope.get(HEADERS)
+    if known is None:
+        known = request.scope[HEADERS] = dict(reversed(request.scope["headers"]))
+    return known.get(name, b"").decode("latin-1")
 
 
 def read_query(request: Request, kind: type[Struct]) -> Any:
@@ -44,7 +53,7 @@ def read_query(request: Request, kind: type[Struct]) -> Any:
 async def read_json(
     request: Request, kind: type[Struct], limit: int = BODY_LIMIT_BYTES, seconds: float = BODY_SECONDS
 ) -> Any:
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    content_type = header(request, b"content-type").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise UnsupportedMediaType("Send JSON, with the header Content-Type: application/json.")
     raw = await read_bytes(request, limit, seconds)
@@ -66,14 +75,14 @@ def decode(raw: bytes, kind: type[Struct]) -> Any:
 
 def is_small(request: Request) -> bool:
     """So little that it may be read for whoever sends it."""
-    declared = request.headers.get("content-length", "")
+    declared = header(request, b"content-length")
     return declared.isdecimal() and len(declared) <= SMALL_DIGITS
 
 
 async def read_bytes(request: Request, limit: int, seconds: float = BODY_SECONDS) -> bytes:
     """Stops at the limit, whatever Content-Length says, and gives up on a sender that is too slow."""
-    declared = request.headers.get("content-length", "0")
-    if declared.isdigit() and int(declared) > limit:
+    declared = header(request, b"content-length")
+    if declared.isdecimal() and int(declared) > limit:
         raise _too_large(limit)
     if request.scope.get("state", {}).get(IS_WHOLE):  # nothing to wait for
         return await _read_up_to(request, limit)

@@ -127,14 +127,18 @@ def message_header(draft: Draft) -> bytes:
     fields = [
         sender_field(draft.from_name, draft.from_address),
         header("To", mailbox_list("to", draft.to)),
-        header("Cc", mailbox_list("cc", draft.cc)),
-        header("Reply-To", mailbox_list("reply_to", () if draft.reply_to is None else (draft.reply_to,))),
+        header("Cc", mailbox_list("cc", draft.cc)) if draft.cc else b"",
+        header("Reply-To", mailbox_list("reply_to", (draft.reply_to,)))
+        if draft.reply_to is not None
+        else b"",
         header("Subject", text_words("subject", draft.subject)),
         b"Date: %s\r\n" % to_date(draft.date_at).encode(),
         header("Message-ID", (own_message_id(draft.message_id),)),
-        header("In-Reply-To", known_ids("in_reply_to", [draft.in_reply_to] if draft.in_reply_to else ())),
-        header("References", bounded_ids(known_ids("references", draft.references))),
-        header("Auto-Submitted", auto_submitted(draft)),
+        header("In-Reply-To", known_ids("in_reply_to", (draft.in_reply_to,))) if draft.in_reply_to else b"",
+        header("References", bounded_ids(known_ids("references", draft.references)))
+        if draft.references
+        else b"",
+        header("Auto-Submitted", (auto_submitted(draft),)) if draft.automated else b"",
         *(header(name, text_words("headers", value)) for name, value in draft.headers.items()),
         b"MIME-Version: 1.0\r\n",
     ]
@@ -162,11 +166,9 @@ def sender_field(name: str, address: str) -> bytes:
     return header("From", mailbox_words("from_address", name, address))
 
 
-def auto_submitted(draft: Draft) -> list[str]:
+def auto_submitted(draft: Draft) -> str:
     """RFC 3834 section 5."""
-    if not draft.automated:
-        return []
-    return ["auto-generated" if draft.in_reply_to is None else "auto-replied"]
+    return "auto-generated" if draft.in_reply_to is None else "auto-replied"
 
 
 def own_message_id(message_id: str) -> str:

@@ -16,6 +16,7 @@ from postroom.outward.orders import RECIPIENTS_LIMIT, Order, require_files_fit
 from postroom.queue import idempotency
 from postroom.web.interface.body import parse_moment
 from postroom.web.interface.uploads import LISTS, SentFile
+from postroom.web.request_body import header
 
 SUBJECT_LIMIT = 998
 LIST_LIMIT_CHARACTERS = 50_000
@@ -91,7 +92,7 @@ class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
 
 
 def require_idempotency_key(request: Request) -> str:
-    return idempotency.require_key(request.headers.get("idempotency-key"))
+    return idempotency.require_key(header(request, b"idempotency-key"))
 
 
 async def to_order(inbox_id: str, key: str, body: SendBody) -> Order:
@@ -101,8 +102,8 @@ async def to_order(inbox_id: str, key: str, body: SendBody) -> Order:
 
 
 def read_order(inbox_id: str, key: str, request_hash: str, body: SendBody) -> Order:
-    require_files_fit(len(file.data) for file in body.attachments)
-    to, cc, bcc = (read_addresses(name, getattr(body, name)) for name in LISTS)
+    require_files_fit([len(file.data) for file in body.attachments])
+    to, cc, bcc = [read_addresses(name, getattr(body, name)) for name in LISTS]
     require_recipients(body, to, cc, bcc)
     return Order(
         inbox_id=inbox_id,
@@ -119,7 +120,7 @@ def read_order(inbox_id: str, key: str, request_hash: str, body: SendBody) -> Or
         reply_to=read_reply_to(body.reply_to),
         is_automated=body.automated,
         files=tuple(
-            DraftAttachment(file.filename, file.content_type, file.data) for file in body.attachments
+            [DraftAttachment(file.filename, file.content_type, file.data) for file in body.attachments]
         ),
         send_at=None if body.send_at is None else parse_moment(body.send_at),
         undo_seconds=body.undo_seconds,
@@ -209,6 +210,8 @@ def read_reply_all(body: SendBody) -> bool:
 
 def read_headers(given: dict[str, str]) -> dict[str, str]:
     """No two that differ in case alone: readers would take the one or the other."""
+    if not given:
+        return given
     if len({name.lower() for name in given}) < len(given):
         raise BadRequest("headers must not name a field twice.", field="headers")
     for name, value in given.items():

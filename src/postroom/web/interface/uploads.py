@@ -13,7 +13,7 @@ from starlette.types import Message, Receive
 
 from postroom.errors import BadRequest, PayloadTooLarge, RequestTimeout
 from postroom.outward.orders import FILES_LIMIT_BYTES, require_files_fit
-from postroom.web.request_body import explain, read_json
+from postroom.web.request_body import explain, header, read_json
 
 T = TypeVar("T", bound=Struct)
 
@@ -33,7 +33,7 @@ class SentFile(Struct, rename="camel", frozen=True):
 
 async def read_with_files(request: Request, kind: type[T]) -> T:
     """`kind` has a field `attachments`, a list of files."""
-    if request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+    if header(request, b"content-type").lower().startswith("multipart/form-data"):
         try:
             async with asyncio.timeout(UPLOAD_SECONDS):
                 return await read_multipart(request, kind)
