@@ -151,7 +151,7 @@ def test_how_a_mail_went_stands_before_the_answer_and_cannot_be_forged_by_it() -
 
 @pytest.mark.sqlite_alone
 async def test_a_knock_hears_the_greeting_and_tries_tls(server: Server) -> None:
-    heard = await knock("127.0.0.1", server.smtp_port, "stranger.example")
+    heard = await knock("127.0.0.1", server.smtp_port, "stranger.example", PATIENCE_SECONDS)
     assert (heard.fault, heard.offers_tls, heard.has_tls) == ("", True, True)
     assert "postroom" in heard.greeting
 
@@ -164,7 +164,8 @@ async def test_a_knock_at_a_door_that_is_closed_or_answers_nonsense_says_why() -
     odd = await asyncio.start_server(talk, "127.0.0.1", 0)
     async with odd:
         port = odd.sockets[0].getsockname()[1]
-        assert (await knock("127.0.0.1", port, "stranger.example")).fault == "SSH-2.0-x"
+        heard = await knock("127.0.0.1", port, "stranger.example", PATIENCE_SECONDS)
+        assert heard.fault == "SSH-2.0-x"
     with socket.socket() as bound:  # and does not listen
         bound.bind(("127.0.0.1", 0))
         assert (await knock("127.0.0.1", bound.getsockname()[1], "stranger.example")).fault

@@ -28,6 +28,11 @@ IN_FRAMES = """async urls => {
 }"""
 # As the page itself does when something happened in the thread.
 COME_ANEW = """url => htmx.ajax("GET", url, {target: "#messages", select: "#messages", swap: "outerHTML"})"""
+# A message that has no such tab has none that is open.
+HAS_COME = """([message, tab]) => {
+  const open = document.getElementById(message)?.querySelector(".tabs [aria-current]");
+  return !open || open.href.includes(`tab=${tab}`);
+}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +130,7 @@ def test_a_thread_shows_it_as_text(running: House, open_page: Open, hostile: Hos
                 page.goto(address)
             else:
                 page.evaluate(COME_ANEW, address)
+                page.wait_for_function(HAS_COME, arg=[message, tab])
             if tab == "html":
                 look_into_frames(page)
             require_untouched(page, f"{tab} of {message}")

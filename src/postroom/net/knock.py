@@ -5,8 +5,7 @@ import contextlib
 import ssl
 from dataclasses import dataclass
 
-CONNECT_SECONDS = 5.0
-ANSWER_SECONDS = 10.0
+PATIENCE_SECONDS = 8.0  # to be let in, and then once more for the talk
 LINES = 50
 LINE_BYTES = 2048
 
@@ -25,13 +24,13 @@ class WrongAnswer(Exception):
     """The server said something else than what opens the next step."""
 
 
-async def knock(address: str, port: int, own_name: str) -> Knock:
+async def knock(address: str, port: int, own_name: str, patience: float = PATIENCE_SECONDS) -> Knock:
     """Never raises; it is over after a few seconds."""
     writer: asyncio.StreamWriter | None = None
     try:
-        async with asyncio.timeout(CONNECT_SECONDS):
+        async with asyncio.timeout(patience):
             reader, writer = await asyncio.open_connection(address, port, limit=LINE_BYTES)
-        async with asyncio.timeout(ANSWER_SECONDS):
+        async with asyncio.timeout(patience):
             return await _talk(reader, writer, own_name)
     except TimeoutError:
         return Knock(fault="nobody answered in time")
