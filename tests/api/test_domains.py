@@ -18,11 +18,13 @@ from postroom.__main__ import main
 from postroom.accounts import accounts, keys
 from postroom.mail.proof import dkim
 from postroom.net.dns import Resolver
+from postroom.web.dashboard.settings import domains as domain_pages
+from tests.api.test_front_office import signed_in
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer
-from tests.outbound import is_signed, relay_to, running, send, settled
+from tests.outbound import PATIENCE_SECONDS, is_signed, relay_to, running, send, settled
 
 OURS = "mail.ours.example"
 
@@ -256,3 +258,21 @@ async def test_domains_show_makes_the_key_before_the_first_start(tmp_path: Path)
     (second,) = json.loads(await asyncio.to_thread(show, tmp_path, "", "--json"))["data"]
     assert first == second
     assert any(record["value"].startswith("v=DKIM1") for record in first["records"])
+
+
+@pytest.mark.sqlite_alone
+async def test_the_page_shows_what_was_found_and_how_the_world_reaches_the_server(
+    host: Server, dns: DnsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether or not somebody listens at port 25 of this machine, the page says which."""
+    monkeypatch.setattr(domain_pages, "LOOK_SECONDS", PATIENCE_SECONDS)
+    service = host.resources.config.domain
+    dns.records[service, "A"] = ["127.0.0.1"]
+    dns.records["1.0.0.127.in-addr.arpa", "PTR"] = ["other.example."]
+    dns.records[OURS, "MX"] = ["10 elsewhere.example."]
+    domain = await add(host.api)
+    async with signed_in(host) as page:
+        shown = (await page.post(f"/app/settings/domains/{domain['id']}/check")).text
+    for words in ("10 elsewhere.example", "another name", "<dt>Port 25</dt>", service):
+        assert words in shown, words
+    assert ("no answer" in shown) != ("<dt>STARTTLS</dt>" in shown)
