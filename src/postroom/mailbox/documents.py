@@ -6,7 +6,7 @@ The reply text is nearly always a piece of the text. Then the row keeps where it
 from typing import Literal
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
 from postroom.mail.meaning.category import Category
 from postroom.mail.meaning.links import LinkDetail
@@ -15,7 +15,7 @@ from postroom.storage.database import Row
 COLUMNS = "document, reply_at, reply_bytes"
 Columns = tuple[bytes, int | None, int | None]
 
-_BODY_KEY, _REPLY_KEY = b'"bodyText":"', b'"replyText":"'
+_BODY_KEY, _BEHIND_BODY, _REPLY_KEY = b'"bodyText":"', b'","bodyHtml":"', b'"replyText":"'
 
 
 Verdict = Literal["clean", "suspicious", "malicious"]
@@ -117,7 +117,13 @@ def decode(stored: bytes) -> Document:
 
 
 def to_columns(document: Document) -> Columns:
-    return without_reply(encode(document))
+    """As `without_reply`; a reply text that begins the text, as most do, need not be looked for in JSON."""
+    if not document.body_text.startswith(document.reply_text):
+        return without_reply(encode(document))
+    stored = encode(structs.replace(document, reply_text=UNSET))
+    at = stored.index(_BODY_KEY) + len(_BODY_KEY)
+    rest = msgspec.json.encode(document.body_text[len(document.reply_text) :])  # mostly a line break or two
+    return stored, at, stored.index(_BEHIND_BODY, at) - at - (len(rest) - len('""'))
 
 
 def without_reply(whole: bytes) -> Columns:

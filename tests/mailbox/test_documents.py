@@ -1,0 +1,30 @@
+"""The columns of a document: the same bytes, whichever way the reply text is found in the text."""
+
+import pytest
+from msgspec import structs
+
+from postroom.mailbox import documents
+from tests.filled_inbox import document
+
+TEXTS = [
+    ("", ""),
+    ("Hello", ""),
+    ("Hello", "Hello"),
+    ("Hello\n\n> said", "Hello"),
+    ('Sag "Ja"\tÄ 東京 \\ \u2028', 'Sag "Ja"\tÄ 東'),
+    ("> said\n\nHello", "Hello"),
+    ("one two", "no part of it"),
+    ('","bodyHtml":"x', '","bodyHtml":"'),
+    ('","replyText":"x', '","replyText":"'),
+]
+
+
+@pytest.mark.parametrize(("text", "reply"), TEXTS)
+def test_a_reply_text_is_kept_as_a_place_in_the_text_and_read_as_it_was(text: str, reply: str) -> None:
+    whole = structs.replace(document("inb_1", "a@b.example"), body_text=text, reply_text=reply)
+
+    stored, reply_at, reply_bytes = documents.to_columns(whole)
+
+    assert (stored, reply_at, reply_bytes) == documents.without_reply(documents.encode(whole))
+    row = {"document": stored, "reply_at": reply_at, "reply_bytes": reply_bytes}
+    assert documents.decode(documents.from_row(row)) == whole
