@@ -12,6 +12,12 @@ def test_an_ordinary_mail_is_little() -> None:
     assert effort.is_little(letter("All work and no play makes Jack a dull boy.\r\n" * 300))
 
 
+def test_a_line_break_is_one_mark() -> None:
+    lines = b"word\r\n" * effort.MOST_MARKS
+    assert effort.is_little(lines)
+    assert not effort.is_little(lines + b"word\r\n")
+
+
 @pytest.mark.parametrize("unit", ["<", "<b><p>", "&", "{", "=3C", "a,", "\u200d", '<b style="color:#1">'])
 def test_marks_without_end_are_not_little(unit: str) -> None:
     assert not effort.is_little(letter(unit * (30_000 // len(unit.encode()))))

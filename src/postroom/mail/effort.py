@@ -7,7 +7,7 @@ MOST_BYTES = 32 * 1024
 MOST_MARKS = 2_000
 FOREIGN_BYTES_OF_A_MARK = 4
 
-_PLAIN = (string.ascii_letters + string.digits + " ").encode()
+_PLAIN = (string.ascii_letters + string.digits + " \r").encode()  # a line break is one mark
 _ASCII = bytes(range(128))
 
 
