@@ -1,6 +1,7 @@
 """A running server on a free port, and a client that speaks to it line by line."""
 
 import asyncio
+import contextlib
 import socket
 import ssl
 import struct
@@ -58,7 +59,8 @@ class Client:
     def reset(self) -> None:
         """Leaves without a goodbye, as a crashed machine does."""
         at_once = struct.pack("ii", 1, 0)
-        self.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+        with contextlib.suppress(OSError):  # the server may have left first
+            self.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
         self.writer.transport.abort()
 
     async def close(self) -> None:

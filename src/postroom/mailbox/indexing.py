@@ -27,6 +27,7 @@ LOOK_SECONDS = 60.0
 LEASE = 5 * SECOND
 BATCH = 48
 BATCH_CHARACTERS = 2_000_000
+READ_TOGETHER = 8
 COUNTED_WAITING = 10_000
 BEHIND_ALL = "msg_g"  # behind the last id there can be
 REALM_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -207,16 +208,18 @@ def _make_entries(tx: Tx, message_ids: Sequence[str]) -> tuple[dict[str, IndexEn
 
 
 def _rows(tx: Tx, message_ids: Sequence[str]) -> Iterator[tuple[str, Row | None]]:
-    for message_id in message_ids:
-        yield (
-            message_id,
-            tx.one(
-                f"select {messages.COLUMNS}, messages.direction, inboxes.pod_id, inboxes.account_id, number"
-                " from messages join inboxes on inboxes.id = messages.inbox_id"
-                " left join search_realms on search_realms.pod_id = inboxes.pod_id where messages.id = :id",
-                id=message_id,
-            ),
+    """In the given order, some at a time: a row may be large."""
+    for start in range(0, len(message_ids), READ_TOGETHER):
+        part = message_ids[start : start + READ_TOGETHER]
+        is_wanted, wanted = one_of("messages.id", part)
+        rows = tx.all(
+            f"select {messages.COLUMNS}, messages.direction, inboxes.pod_id, inboxes.account_id, number"
+            " from messages join inboxes on inboxes.id = messages.inbox_id"
+            f" left join search_realms on search_realms.pod_id = inboxes.pod_id where {is_wanted}",
+            **wanted,
         )
+        found = {row["id"]: row for row in rows}
+        yield from ((message_id, found.get(message_id)) for message_id in part)
 
 
 def _read(tx: Tx, message: Message) -> Searchable:
