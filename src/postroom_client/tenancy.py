@@ -132,9 +132,11 @@ def update_key(
     permissions: Sequence[str] | UnsetType = UNSET,
     approval: Rules | UnsetType | None = UNSET,
     limits: Limits | UnsetType | None = UNSET,
+    expires_at: datetime | str | UnsetType = UNSET,
 ) -> Call[ApiKey]:
-    """Change a key of any reach; of its permissions some can be taken away."""
-    body = _changes(name=name, permissions=permissions, approval=approval, limits=limits)
+    """Change a key of any reach; of its permissions some can be taken away, and its end can come sooner."""
+    ends = UNSET if expires_at is UNSET else spell_moment(expires_at)
+    body = _changes(name=name, permissions=permissions, approval=approval, limits=limits, expiresAt=ends)
     return Call("PATCH", path("v1", "api-keys", key_id), decoded(ApiKey), json=body)
 
 

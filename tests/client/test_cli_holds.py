@@ -222,6 +222,7 @@ async def test_the_library_changes_rules_budgets_policies_and_keys(server: Serve
         await client.update_key(key.id, limits={"perMinute": 1}, approval={"when": ["always"]})
         found = await client.get_key(key.id)
         assert (found.limits, found.permissions) == (Budget(per_minute=1), ["read"])
+        assert (await client.update_key(key.id, expires_at="2100-01-01T00:00:00Z")).expires_at is not None
         changed = await client.set_policy(
             inbound={"mode": "allowlist", "rules": [{"type": "allow", "value": "example.com"}]}, inbox_id=bob
         )

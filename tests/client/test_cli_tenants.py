@@ -28,6 +28,8 @@ def test_keys_are_made_narrowed_and_revoked(shell: Shell) -> None:
     pod = shell.json("pods", "create")["id"]
     of_pod = shell.json("keys", "create", "--pod-id", pod, "--expires-at", "2100-01-01T00:00:00Z")
     assert (of_pod["podId"], of_pod["expiresAt"]) == (pod, "2100-01-01T00:00:00.000Z")
+    sooner = shell.json("keys", "change", of_pod["id"], "--expires-at", "2099-01-01T00:00:00Z")
+    assert sooner["expiresAt"] == "2099-01-01T00:00:00.000Z"
     assert [key["id"] for key in shell.json("keys", "list", "--pod-id", pod)["data"]] == [of_pod["id"]]
     assert shell.json("keys", "revoke", made["id"])["deleted"]
     assert shell.run("inbox", "list", POSTROOM_API_KEY=made["token"]).exit_code == 4

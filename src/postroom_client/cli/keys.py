@@ -56,14 +56,18 @@ def change(
     permission: Annotated[
         list[str] | None, typer.Option("--permission", help="What it may still do (repeatable).")
     ] = None,
+    expires_at: ExpiresAt = None,
 ) -> None:
-    """Change a key; of its permissions some can be taken away."""
+    """Change a key; of its permissions some can be taken away, and its end can come sooner."""
     from msgspec import UNSET
 
     from postroom_client import tenancy
 
     call = tenancy.update_key(
-        key_id, name=UNSET if name is None else name, permissions=UNSET if permission is None else permission
+        key_id,
+        name=UNSET if name is None else name,
+        permissions=UNSET if permission is None else permission,
+        expires_at=UNSET if expires_at is None else expires_at,
     )
     desk.show(call, _show_one)
 
