@@ -13,6 +13,7 @@ from msgspec import structs
 from postroom.accounts import accounts, keys, permissions
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
+from postroom.errors import Unavailable
 from postroom.mailbox import inboxes
 from postroom.outward.courier import DeliveryError, WebhookAnswer
 from postroom.storage.database import Tx
@@ -174,19 +175,52 @@ async def test_a_key_of_another_account_is_told_of_no_inbox(server: Server, inbo
             assert (await send(stranger, inbox_id)).status_code == 404
 
 
-async def test_a_second_send_is_not_looked_up(server: Server, inbox_id: str) -> None:
-    """What it needs to know is asked in its own transaction."""
-    work = Work()
-    watched = dataclasses.replace(server.resources, db=WatchedDatabase(server.resources.db, work))
-    headers = {"Authorization": f"Bearer {server.token}"}
+LOOK_UP = "token_hash = :token_hash"
+
+
+@pytest.fixture
+async def inside(server: Server, work: Work) -> AsyncIterator[tuple[httpx2.AsyncClient, WatchedDatabase]]:
+    """The same server by a door of its own, whose every statement is watched."""
+    db = WatchedDatabase(server.resources.db, work)
+    watched = dataclasses.replace(server.resources, db=db)
     door = httpx2.ASGITransport(Door(watched, NoCourier(), Streams(watched)))
+    headers = {"Authorization": f"Bearer {server.token}"}
     async with httpx2.AsyncClient(transport=door, base_url="http://inside", headers=headers) as client:
-        assert (await send(client, inbox_id)).status_code == 200
-        looked_up = [sql for sql in work.of if "token_hash = :token_hash" in sql]
-        assert looked_up
-        work.of.clear()
-        assert (await send(client, inbox_id)).status_code == 200
-        assert not set(looked_up) & set(work.of)
+        yield client, db
+
+
+@pytest.fixture
+def work() -> Work:
+    return Work()
+
+
+async def test_a_second_send_is_not_looked_up(
+    inside: tuple[httpx2.AsyncClient, WatchedDatabase], inbox_id: str, work: Work
+) -> None:
+    """What it needs to know is asked in its own transaction."""
+    client, _ = inside
+    assert (await send(client, inbox_id)).status_code == 200
+    assert any(LOOK_UP in sql for sql in work.of)
+    work.of.clear()
+    assert (await send(client, inbox_id)).status_code == 200
+    assert not any(LOOK_UP in sql for sql in work.of)
+
+
+async def test_a_database_that_does_not_answer_is_not_asked_again(
+    inside: tuple[httpx2.AsyncClient, WatchedDatabase],
+    inbox_id: str,
+    work: Work,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def no_answer(*_: object) -> None:
+        raise Unavailable("Nothing can be stored now.", retry_after=5)
+
+    client, db = inside
+    assert (await send(client, inbox_id)).status_code == 200
+    work.of.clear()
+    monkeypatch.setattr(db, "write_together", no_answer)
+    assert (await send(client, inbox_id)).status_code == 503
+    assert not work.of
 
 
 class NoCourier:

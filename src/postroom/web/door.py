@@ -138,7 +138,7 @@ class Door:
         try:
             return await self._carry_out(route, call, values)
         except (ApiError, Outdated) as error:
-            if not call.is_remembered:
+            if not call.is_remembered or is_fault(error):
                 raise
             return await self._carry_out_anew(visit, found, call, error)
 
@@ -301,6 +301,11 @@ def is_signed_link(request: Request) -> bool:
 
 def is_browser(request: Request) -> bool:
     return request.method in ("GET", "HEAD") and "text/html" in request.headers.get("accept", "")
+
+
+def is_fault(error: ApiError | Outdated) -> bool:
+    """Of the server, whoever asks: a database that did not answer is not asked again."""
+    return isinstance(error, ApiError) and error.status >= 500
 
 
 async def read_once(route: Route, request: Request) -> Any:
