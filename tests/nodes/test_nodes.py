@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from functools import partial
 from itertools import cycle
 from typing import Any
 
@@ -138,7 +139,12 @@ async def assert_away_and_back(cluster: Cluster, name: str) -> None:
     cluster.database.carry()
     await all_work(cluster)
     for node in cluster.nodes:
-        assert await asyncio.to_thread(hand_over, node.ports["smtp"], name, letter()) == 250
+        await until(partial(takes_mail, node.ports["smtp"], name))
+
+
+async def takes_mail(port: int, name: str) -> bool:
+    """Each worker, reader and writer of a node finds its own way back to the database."""
+    return await asyncio.to_thread(hand_over_or_fail, port, name, letter()) == 250
 
 
 async def test_a_database_that_says_nothing_is_503_and_451_and_all_goes_on_when_it_speaks(
