@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import hypothesis
 import pytest
 import uvloop
 
@@ -38,6 +39,12 @@ from tests.postgres_engine import OF_TESTS, running_postgres
 POSTGRES_URL = "POSTROOM_TEST_POSTGRES_URL"
 ENGINES = ("sqlite", "postgres")
 LONGEST = ("tests/end_to_end/", "tests/browser/", "tests/test_docs")  # first: none is left alone at the end
+
+# Neither a case nor the making of one is judged by the clock of a busy machine.
+hypothesis.settings.register_profile(
+    "patient", hypothesis.settings(), deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("patient")
 
 _engine = contextlib.ExitStack()
 _databases = Databases()

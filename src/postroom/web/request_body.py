@@ -24,6 +24,7 @@ PAGE_LIMIT = 100
 DECODE_IN_LOOP_BYTES = 256 * 1024
 SMALL_DIGITS = 5  # of its length: less than 100 kB
 HEADERS = "postroom.headers"
+NONE_YET: tuple[None, dict[bytes, bytes]] = (None, {})
 IS_WHOLE = "is_whole"  # set by the connection once it has all of a request
 
 _ERROR_OF_FIELD: dict[str, type[ApiError]] = {"mailboxName": InvalidMailboxName}
@@ -33,10 +34,13 @@ _MISSING = re.compile(r"missing required field `(\w+)`")
 
 def header(request: HTTPConnection, name: bytes) -> str:
     """The first of that name, which is in small letters; empty if there is none."""
-    known: dict[bytes, bytes] | None = request.scope.get(HEADERS)
-    if known is None:
-        known = request.scope[HEADERS] = dict(reversed(request.scope["headers"]))
-    return known.get(name, b"").decode("latin-1")
+    scope = request.scope
+    source, known = scope.get(HEADERS, NONE_YET)
+    if source is not scope["headers"]:  # a request made of another one has some of its own
+        known = dict(reversed(scope["headers"]))
+        scope[HEADERS] = scope["headers"], known
+    value: bytes = known.get(name, b"")
+    return value.decode("latin-1")
 
 
 def read_query(request: Request, kind: type[Struct]) -> Any:
