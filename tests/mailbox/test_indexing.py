@@ -180,3 +180,11 @@ async def test_pods_are_looked_through_together_and_apart(db: Database) -> None:
         return len(search.find(tx, question, None, 100, Links("", b"", 0), lambda: False).found)
 
     assert await db.read(find_in_pod) == 1
+
+
+def test_the_index_rests_longer_while_the_process_has_much_to_do() -> None:
+    moments, uses = iter([0.0, 10.0, 20.0, 30.0]), iter([0.0, 1.0, 9.0, 10.0])
+    pace = indexing.Pace(lambda: next(moments), lambda: next(uses))
+    calm, crowded, calm_again = pace.rest(0.1), pace.rest(0.1), pace.rest(0.1)
+    assert calm == calm_again == 0.1 * indexing.RESTS
+    assert crowded == 0.1 * indexing.RESTS_IN_A_CROWD
