@@ -53,7 +53,7 @@ def build() -> str:
     if "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or ""):
         return "with optimisation"
     is_of_debian = sys.prefix == "/usr" or sys.base_prefix == "/usr"
-    return "by the system's packagers" if is_of_debian else "WITHOUT OPTIMISATION"
+    return "with the optimisation of the system's packagers" if is_of_debian else "WITHOUT OPTIMISATION"
 
 
 def warnings(share_of_others: float) -> list[str]:

@@ -59,8 +59,10 @@ class Client:
     def reset(self) -> None:
         """Leaves without a goodbye, as a crashed machine does."""
         at_once = struct.pack("ii", 1, 0)
-        with contextlib.suppress(OSError):  # the server may have left first
-            self.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+        own = self.writer.get_extra_info("socket")
+        if own is not None:  # else the server has left first
+            with contextlib.suppress(OSError):
+                own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
         self.writer.transport.abort()
 
     async def close(self) -> None:
