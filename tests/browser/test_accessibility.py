@@ -22,14 +22,6 @@ ALL_RULES = """async () => {
   const found = await axe.run(document, {runOnly: tags, resultTypes: ["violations"]});
   return {broken: found.violations, asked: found.passes.length};
 }"""
-# The document is the same one: only rules that axe files under colour can answer otherwise.
-RULES_OF_COLOUR = """async () => {
-  const rules = axe.getRules(["cat.color"])
-    .filter(rule => rule.tags.some(tag => /^wcag2\\d?aa?$/.test(tag))).map(rule => rule.ruleId);
-  const asked = {type: "rule", values: rules};
-  const found = await axe.run(document, {runOnly: asked, resultTypes: ["violations"]});
-  return {broken: found.violations, asked: found.passes.length};
-}"""
 Found = dict[tuple[str, int, str], list[str]]
 
 
@@ -64,7 +56,7 @@ def looked_at(name: str, page: Page) -> Found:
         page.emulate_media(color_scheme="light")
         found[name, width, "light"] = broken_rules(page, ALL_RULES)
         page.emulate_media(color_scheme="dark")
-        found[name, width, "dark"] = broken_rules(page, RULES_OF_COLOUR)
+        found[name, width, "dark"] = broken_rules(page, ALL_RULES)
     return found
 
 

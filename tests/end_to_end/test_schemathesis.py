@@ -15,7 +15,7 @@ from tests.doubles import RushingClock
 from tests.mail.keys import signing_key
 
 SEED = 20_261_114
-EXAMPLES = os.environ.get("POSTROOM_TEST_EXAMPLES", "1")
+EXAMPLES = os.environ.get("POSTROOM_TEST_EXAMPLES", "3")
 
 # What an address, a domain, a URL or a question is, which of them an account may use and which moment lies
 # ahead is more than a schema says: these may refuse what it allows. A long poll would outlast the run.
