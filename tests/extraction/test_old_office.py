@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.extraction.extract import extract
-from postroom.extraction.formats.compound import MAX_READ_BYTES, MAX_VISITS, CompoundFile
-from postroom.extraction.formats.compressed_rtf import unpacked_rtf
-from postroom.extraction.formats.outlook import outlook_text
+from postroom.extraction.formats.old_office.compound import MAX_READ_BYTES, MAX_VISITS, CompoundFile
+from postroom.extraction.formats.old_office.compressed_rtf import unpacked_rtf
+from postroom.extraction.formats.old_office.outlook import outlook_text
 from postroom.mail.extraction import MAX_TEXT_CHARS, METHODS, REASONS, Extraction
 from tests.extraction.compound_files import attachment, compound_file, message, recipient
 from tests.mail import files

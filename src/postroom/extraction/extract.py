@@ -7,23 +7,19 @@ from dataclasses import dataclass, field, replace
 from postroom.extraction.formats import (
     archive,
     calendar,
-    compound,
     epub,
     letter,
     office,
-    outlook,
     pdf,
     plain,
     rtf,
-    slides97,
     vcard,
-    word97,
     workbook,
-    workbook97,
     zipped,
 )
 from postroom.extraction.formats.archive import Archive, UnpackingBudget
-from postroom.extraction.formats.compound import CompoundFile
+from postroom.extraction.formats.old_office import compound, outlook, slides97, word97, workbook97
+from postroom.extraction.formats.old_office.compound import CompoundFile
 from postroom.extraction.formats.outcome import Encrypted, Unsupported
 from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, Extraction
 from postroom.mail.html.markup import names

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from postroom.extraction.formats.compound import CompoundFile
+from postroom.extraction.formats.old_office.compound import CompoundFile
 from postroom.extraction.formats.outcome import Encrypted
 from postroom.extraction.formats.workbook import (
     DATE_FORMATS,

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from postroom.extraction.formats.compound import STORAGE, CompoundFile
-from postroom.extraction.formats.compressed_rtf import unpacked_rtf
+from postroom.extraction.formats.old_office.compound import STORAGE, CompoundFile
+from postroom.extraction.formats.old_office.compressed_rtf import unpacked_rtf
 from postroom.extraction.formats.outcome import ReadInside
 from postroom.extraction.formats.rtf import rtf_text
 from postroom.mail.charset import decode

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from postroom.extraction.formats.compound import CompoundFile
+from postroom.extraction.formats.old_office.compound import CompoundFile
 from postroom.extraction.formats.outcome import Encrypted, Unsupported
 
 MAX_EDITS = 1_000

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from postroom.extraction.formats.compound import CompoundFile
+from postroom.extraction.formats.old_office.compound import CompoundFile
 from postroom.extraction.formats.outcome import Encrypted, Unsupported
 
 # Pieces may name the same bytes again and again.

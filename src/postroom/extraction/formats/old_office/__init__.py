@@ -1,0 +1,1 @@
+"""What Office and Outlook wrote before their files were zip files of XML."""
