@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from postroom.smtp.effects import (
+from postroom.smtp.dialogue.effects import (
     AcceptMail,
     AskRecipient,
     DropMail,
@@ -24,9 +24,9 @@ from postroom.smtp.effects import (
     StartTls,
     TakenOver,
 )
+from postroom.smtp.dialogue.protocol import SmtpDialogue
 from postroom.smtp.envelope import Envelope
 from postroom.smtp.policy import SessionLimits
-from postroom.smtp.protocol import SmtpDialogue
 from postroom.smtp.spool import InMemory
 from tests.smtp.doubles import verdict_on
 

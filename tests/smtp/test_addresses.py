@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.smtp import addresses, commands, replies
-from postroom.smtp.replies import Refusal
+from postroom.smtp.dialogue import addresses, commands, replies
+from postroom.smtp.dialogue.replies import Refusal
 from tests.smtp.doubles import DOMAIN
 
 ODD = st.sampled_from([*'@%!"\\:;,<>()[]. +', "alice", "elsewhere.example", DOMAIN, "é", "\u200b"])

@@ -6,7 +6,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.smtp.body import Body
+from postroom.smtp.dialogue.body import Body
 
 PIECES = st.sampled_from([b"\r", b"\n", b".", b"\0", b"a", b"\r\n", b"\r\n.", b"\r\n.\r\n", b"\xff", b"text"])
 WIRE = st.lists(PIECES, max_size=40).map(b"".join)

@@ -5,10 +5,18 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postroom.smtp import replies
-from postroom.smtp.effects import AcceptMail, AskRecipient, BeginMail, HangUp, Send, StartTls, TakenOver
+from postroom.smtp.dialogue import replies
+from postroom.smtp.dialogue.effects import (
+    AcceptMail,
+    AskRecipient,
+    BeginMail,
+    HangUp,
+    Send,
+    StartTls,
+    TakenOver,
+)
+from postroom.smtp.dialogue.protocol import SmtpDialogue
 from postroom.smtp.policy import Accepted, SessionLimits
-from postroom.smtp.protocol import SmtpDialogue
 from tests.smtp.script import Player
 
 POLICY = SessionLimits(hostname="mx.postroom.test", max_message_bytes=200, max_line_bytes=100)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from postroom import ids, log
-from postroom.smtp import replies
-from postroom.smtp.effects import (
+from postroom.smtp.dialogue import replies
+from postroom.smtp.dialogue.effects import (
     AcceptMail,
     AskRecipient,
     BeginMail,
@@ -25,6 +25,7 @@ from postroom.smtp.effects import (
     StartTls,
     TakenOver,
 )
+from postroom.smtp.dialogue.protocol import SmtpDialogue
 from postroom.smtp.envelope import Envelope
 from postroom.smtp.policy import (
     Directory,
@@ -36,7 +37,6 @@ from postroom.smtp.policy import (
     StorageFull,
     is_transfer_too_slow,
 )
-from postroom.smtp.protocol import SmtpDialogue
 from postroom.smtp.spool import Spool, SpooledContent
 from postroom.smtp.visitors import Guestbook
 

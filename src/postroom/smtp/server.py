@@ -11,8 +11,8 @@ from pathlib import Path
 from postroom import log
 from postroom.net.doorstep import Doorstep
 from postroom.net.proxies import Proxies
-from postroom.smtp import replies
 from postroom.smtp.connection import Premises, SmtpConnection
+from postroom.smtp.dialogue import replies
 from postroom.smtp.policy import Directory, Mailroom, SessionLimits
 from postroom.smtp.visitors import Guestbook, Visitor, Visitors
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 from typing import Protocol
 
 from postroom import log
-from postroom.smtp import replies
+from postroom.smtp.dialogue import replies
 from postroom.smtp.policy import SessionLimits, network_of
 
 

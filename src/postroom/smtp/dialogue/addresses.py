@@ -2,8 +2,8 @@
 
 import re
 
-from postroom.smtp import replies
-from postroom.smtp.replies import Refusal
+from postroom.smtp.dialogue import replies
+from postroom.smtp.dialogue.replies import Refusal
 
 _QUOTED = r'"(?:[^"\\]|\\.)*+"'
 _PLAIN = r'[^\s"@<>()\[\]\\,;:]++'

@@ -4,9 +4,9 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from postroom.smtp import addresses, commands, replies
-from postroom.smtp.body import Body
-from postroom.smtp.effects import (
+from postroom.smtp.dialogue import addresses, commands, replies
+from postroom.smtp.dialogue.body import Body
+from postroom.smtp.dialogue.effects import (
     AcceptMail,
     AskRecipient,
     BeginMail,
@@ -20,9 +20,9 @@ from postroom.smtp.effects import (
     StartTls,
     TakenOver,
 )
+from postroom.smtp.dialogue.replies import Refusal
 from postroom.smtp.envelope import Recipient
 from postroom.smtp.policy import Accepted, RecipientVerdict, Refused, SessionLimits
-from postroom.smtp.replies import Refusal
 
 _REFUSED_RECIPIENT = {
     Refused.UNKNOWN: replies.UNKNOWN_RECIPIENT,

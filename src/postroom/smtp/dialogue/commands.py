@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from postroom.smtp import replies
-from postroom.smtp.replies import Refusal
+from postroom.smtp.dialogue import replies
+from postroom.smtp.dialogue.replies import Refusal
 
 _PATH = re.compile(r'(FROM|TO): *+<((?:"(?:[^"\\]|\\.)*+"|[^<>"\s])*+)>', re.IGNORECASE)
 _MAX_NAME_CHARACTERS = 255

@@ -1,0 +1,1 @@
+"""What is said between client and server: bytes in, effects out; no socket."""
