@@ -3,7 +3,7 @@
 import pytest
 
 from postroom.mail.parse import ParsedAttachment
-from postroom.web.dashboard import mail_html
+from postroom.web.dashboard.display import mail_html
 
 DEEP = {
     "elements": "<div>" * 80_000,

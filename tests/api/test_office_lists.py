@@ -6,8 +6,8 @@ from typing import Any
 
 from postroom.queue import suppressions
 from postroom.storage.database import Tx
+from postroom.web.dashboard.display.signs import marked, of_message
 from postroom.web.dashboard.live import rest_seconds
-from postroom.web.dashboard.signs import marked, of_message
 from tests.api.endpoint import running_endpoint
 from tests.api.test_front_office import new_link, signed_in
 from tests.api.test_office_writing import first_mail, other_key

@@ -17,8 +17,8 @@ from postroom.events import events
 from postroom.mailbox import holds, inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.web.call import Call, Tx
+from postroom.web.dashboard.display.rendering import HEADERS, Renderer
 from postroom.web.dashboard.forms import own_page
-from postroom.web.dashboard.rendering import HEADERS, Renderer
 
 NOTICE = "postroom_notice"
 NOTICE_SECONDS = 20

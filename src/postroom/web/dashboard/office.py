@@ -15,10 +15,11 @@ from postroom.errors import ApiError, InternalError, MethodNotAllowed
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources
 from postroom.web.call import Call, require_scope
-from postroom.web.dashboard import assets, sign_in
+from postroom.web.dashboard import sign_in
 from postroom.web.dashboard.desk import Desk
+from postroom.web.dashboard.display import assets
+from postroom.web.dashboard.display.rendering import HEADERS, Renderer
 from postroom.web.dashboard.forms import COOKIE, HOME, own_page, require_own_page
-from postroom.web.dashboard.rendering import HEADERS, Renderer
 from postroom.web.dashboard.routes import PAGES
 from postroom.web.request_body import read_query
 from postroom.web.request_limit import RequestLimit

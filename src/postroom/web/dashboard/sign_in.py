@@ -13,8 +13,8 @@ from postroom.errors import ApiError, Forbidden, Unauthorized
 from postroom.resources import Resources, Tx
 from postroom.web.dashboard.attempts import FAILURE_SECONDS, Attempts
 from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display.rendering import HEADERS, Renderer
 from postroom.web.dashboard.forms import COOKIE, HOME, own_path, read_form, require_own_page
-from postroom.web.dashboard.rendering import HEADERS, Renderer
 
 PATH = "/app/sign-in"
 

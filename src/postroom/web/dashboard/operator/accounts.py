@@ -17,8 +17,8 @@ from postroom.outward import decide
 from postroom.queue import deliveries
 from postroom.web.api.approvals import ruling_of
 from postroom.web.call import Tx
-from postroom.web.dashboard import sheets
 from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.operator.health import require_operator
 from postroom.web.dashboard.settings.rules import read_number
 

@@ -18,9 +18,9 @@ from postroom.queue.duties import Duty
 from postroom.queue.outlook import Hour, Loop
 from postroom.upkeep import DUTY_HELD
 from postroom.web.call import Tx
-from postroom.web.dashboard import sheets
 from postroom.web.dashboard.desk import Desk, is_operator
-from postroom.web.dashboard.plots import bars
+from postroom.web.dashboard.display import sheets
+from postroom.web.dashboard.display.plots import bars
 
 PATH = "/app/operator"
 PAUSES_SHOWN = 100

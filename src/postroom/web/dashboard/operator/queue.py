@@ -15,10 +15,10 @@ from postroom.queue import deliveries, outlook
 from postroom.queue.outlook import DomainOutlook, Listed, Waiting
 from postroom.web.api.approvals import ruling_of
 from postroom.web.call import Tx
-from postroom.web.dashboard import sheets
 from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display import sheets
+from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.operator.health import require_operator
-from postroom.web.dashboard.rendering import link
 
 PATH = "/app/operator/queue"
 DAYS = {"1": DAY, "7": 7 * DAY}

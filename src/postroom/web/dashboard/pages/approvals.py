@@ -17,7 +17,7 @@ from postroom.web.api import approvals as api
 from postroom.web.api import drafts as api_drafts
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
-from postroom.web.dashboard.values import plain
+from postroom.web.dashboard.display.values import plain
 from postroom.web.interface.body import ApprovalQuery, Approve, Offset, Reject
 from postroom.web.interface.draft_body import DraftBody
 from postroom.web.interface.uploads import SentFile

@@ -15,8 +15,8 @@ from postroom.outward.orders import SendReceipt
 from postroom.web.api import drafts as api
 from postroom.web.api import send as api_send
 from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.pages.thread import ThreadPageQuery, show_thread
-from postroom.web.dashboard.values import plain
 from postroom.web.interface.draft_body import DraftBody, NewFiles
 from postroom.web.interface.send_body import SendBody, to_order
 from postroom.web.interface.uploads import SentFile

@@ -10,8 +10,8 @@ from postroom.web.api import approvals as api_approvals
 from postroom.web.api import drafts as api
 from postroom.web.api import send as api_send
 from postroom.web.dashboard.desk import INBOXES_SHOWN, Desk, go
+from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.pages.compose import send_named
-from postroom.web.dashboard.values import plain
 from postroom.web.interface.body import ApprovalQuery, MessageChange, PageQuery
 
 PATH = "/app/drafts"

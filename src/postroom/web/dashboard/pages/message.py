@@ -15,8 +15,8 @@ from postroom.web.api import send as api_send
 from postroom.web.api import suppressions as api_suppressions
 from postroom.web.api import threads as api_threads
 from postroom.web.call import Tx
-from postroom.web.dashboard import mail_html
 from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display import mail_html
 from postroom.web.interface.body import Boundary, NewSuppression, ThreadChange
 from postroom.web.interface.tenant_body import NewRule
 

@@ -18,8 +18,8 @@ from postroom.mailbox.threads import Thread
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
 from postroom.web.call import Tx
-from postroom.web.dashboard import signs
 from postroom.web.dashboard.desk import Desk
+from postroom.web.dashboard.display import signs
 from postroom.web.dashboard.pages.mail import MailQuery, ThreadRow, name_of, read_rows
 
 MESSAGES = 50

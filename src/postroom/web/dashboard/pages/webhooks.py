@@ -14,10 +14,10 @@ from postroom.events.events import Event
 from postroom.queue.deliveries import Delivery
 from postroom.web.api import webhooks as api
 from postroom.web.call import Tx
-from postroom.web.dashboard import verifying
 from postroom.web.dashboard.desk import Desk, go
-from postroom.web.dashboard.plots import bars
-from postroom.web.dashboard.values import plain
+from postroom.web.dashboard.display import verifying
+from postroom.web.dashboard.display.plots import bars
+from postroom.web.dashboard.display.values import plain
 from postroom.web.interface import webhook_shapes
 from postroom.web.interface.body import DeliveryQuery, NewWebhook, Offset, RetryFailed
 

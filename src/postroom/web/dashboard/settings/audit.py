@@ -8,9 +8,9 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.web.api import audit as api
-from postroom.web.dashboard import sheets
 from postroom.web.dashboard.desk import Desk
-from postroom.web.dashboard.values import plain
+from postroom.web.dashboard.display import sheets
+from postroom.web.dashboard.display.values import plain
 from postroom.web.interface.body import Offset
 from postroom.web.interface.tenant_body import AuditQuery
 

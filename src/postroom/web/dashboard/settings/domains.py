@@ -13,9 +13,9 @@ from postroom.net.dns import Resolver
 from postroom.net.knock import Knock, knock
 from postroom.web.api import domains as api
 from postroom.web.dashboard.desk import Desk, go
-from postroom.web.dashboard.rendering import HEADERS
+from postroom.web.dashboard.display.rendering import HEADERS
+from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.keys import OffsetQuery
-from postroom.web.dashboard.values import plain
 from postroom.web.interface import body as bodies
 
 PATH = "/app/settings/domains"

@@ -13,6 +13,7 @@ from postroom.web.api import keys as api_keys
 from postroom.web.api import pauses as api_pauses
 from postroom.web.api import webhooks as api_webhooks
 from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.keys import OffsetQuery
 from postroom.web.dashboard.settings.rules import (
     SENTENCES,
@@ -21,7 +22,6 @@ from postroom.web.dashboard.settings.rules import (
     read_budget,
     read_days,
 )
-from postroom.web.dashboard.values import plain
 from postroom.web.interface import body as bodies
 
 PATH = "/app/inboxes"

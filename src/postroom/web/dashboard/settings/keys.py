@@ -13,6 +13,7 @@ from postroom.mailbox import inboxes
 from postroom.web.api import keys as api_keys
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.rules import (
     LONGEST_DAYS,
     SENTENCES,
@@ -21,7 +22,6 @@ from postroom.web.dashboard.settings.rules import (
     read_budget,
     read_number,
 )
-from postroom.web.dashboard.values import plain
 from postroom.web.interface import body as bodies
 from postroom.web.interface.tenant_shapes import ApiKey
 

@@ -7,9 +7,9 @@ from postroom.accounts import approval
 from postroom.web.api import keys as api_keys
 from postroom.web.api import pods as api_pods
 from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.keys import PATH, SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import SENTENCES, ApprovalForm, read_approval
-from postroom.web.dashboard.values import plain
 from postroom.web.interface import body as bodies
 
 

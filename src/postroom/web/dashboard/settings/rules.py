@@ -13,8 +13,8 @@ from postroom.web.api import inboxes as api_inboxes
 from postroom.web.api import pods as api_pods
 from postroom.web.api import policy as api_policy
 from postroom.web.dashboard.desk import Desk, go
-from postroom.web.dashboard.rendering import link
-from postroom.web.dashboard.values import plain
+from postroom.web.dashboard.display.rendering import link
+from postroom.web.dashboard.display.values import plain
 from postroom.web.interface import body as bodies
 from postroom.web.interface import tenant_body
 

@@ -9,10 +9,10 @@ from postroom.queue import suppressions
 from postroom.web.api import send as api_send
 from postroom.web.api import suppressions as api
 from postroom.web.call import Tx
-from postroom.web.dashboard import sheets
 from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display import sheets
+from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.keys import OffsetQuery
-from postroom.web.dashboard.values import plain
 from postroom.web.interface import body as bodies
 from postroom.web.interface.uploads import SentFile
 

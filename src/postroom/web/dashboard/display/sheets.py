@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from starlette.responses import Response
 
 from postroom.errors import BadRequest
-from postroom.web.dashboard.rendering import HEADERS
+from postroom.web.dashboard.display.rendering import HEADERS
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 CELL_CHARACTERS = 10_000

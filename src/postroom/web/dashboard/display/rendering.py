@@ -9,7 +9,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from postroom.clock import from_iso, to_iso
-from postroom.web.dashboard import assets
+from postroom.web.dashboard.display import assets
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
