@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from postroom.events.payload import Payload
-from postroom.web.interface import shapes
+from postroom.web.interface.shapes import shapes
 
 
 def letter(text: str = "Hello", **fields: str) -> bytes:

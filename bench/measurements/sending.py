@@ -35,7 +35,7 @@ from postroom.outward.send import send_mail
 from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Tx
-from postroom.web.interface.send_body import SendBody, to_order
+from postroom.web.interface.bodies.send_body import SendBody, to_order
 from tests.ports import free_port
 from tests.postgres_engine import unprivileged_user
 

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from postroom.web.interface.server_shapes import Health
-from postroom.web.interface.shapes import InboxPage
+from postroom.web.interface.shapes.server_shapes import Health
+from postroom.web.interface.shapes.shapes import InboxPage
 
 NAME = "bare Starlette + msgspec"
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from postroom.web.interface import shapes
+from postroom.web.interface.shapes import shapes
 from tests.conftest import Server
 from tests.letters import assert_is_exactly, assert_is_message, letter
 

@@ -17,7 +17,7 @@ from postroom.mailbox.message_json import Links
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources, Tx
 from postroom.web.api.boundaries import required
-from postroom.web.interface.body import Boundary
+from postroom.web.interface.bodies.body import Boundary
 from postroom.web.routing import ACCOUNT, POD
 
 # Set for what is carried out inside for a request to /mcp.

@@ -15,7 +15,7 @@ from postroom.mailbox import indexing
 from postroom.queue import deliveries, outlook
 from postroom.resources import Resources, Tx
 from postroom.web.interface import openapi as description
-from postroom.web.interface import server_shapes
+from postroom.web.interface.shapes import server_shapes
 from postroom.web.metrics import Metrics
 from postroom.web.readiness import Readiness
 from postroom.web.routing import Route

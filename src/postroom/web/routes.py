@@ -23,8 +23,8 @@ from postroom.web.api import (
     waiting,
     webhooks,
 )
-from postroom.web.interface.send_body import require_idempotency_key
-from postroom.web.interface.uploads import read_with_files
+from postroom.web.interface.bodies.send_body import require_idempotency_key
+from postroom.web.interface.bodies.uploads import read_with_files
 from postroom.web.routing import ACCOUNT, POD, PUBLIC, SCOPED, Route
 
 NEW_INBOX = (

@@ -8,8 +8,8 @@ from postroom.outward.decide import Ruling
 from postroom.web.api.boundaries import narrowed
 from postroom.web.api.messages import get_message
 from postroom.web.call import Call, Tx
-from postroom.web.interface import hold_shapes, shapes
-from postroom.web.interface.body import ApprovalQuery, Approve, MessageChange, Reject
+from postroom.web.interface.bodies.body import ApprovalQuery, Approve, MessageChange, Reject
+from postroom.web.interface.shapes import hold_shapes, shapes
 
 
 async def list_approvals(call: Call, query: ApprovalQuery) -> hold_shapes.ApprovalPage:

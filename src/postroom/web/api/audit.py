@@ -2,9 +2,9 @@
 
 from postroom.accounts import audit
 from postroom.web.call import Call
-from postroom.web.interface import tenant_shapes
-from postroom.web.interface.body import read_asked
-from postroom.web.interface.tenant_body import AuditQuery
+from postroom.web.interface.bodies.body import read_asked
+from postroom.web.interface.bodies.tenant_body import AuditQuery
+from postroom.web.interface.shapes import tenant_shapes
 
 
 async def list_audit(call: Call, query: AuditQuery) -> tenant_shapes.AuditPage:

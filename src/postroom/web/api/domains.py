@@ -11,8 +11,8 @@ from postroom.mail.proof import dkim
 from postroom.mail.proof.lookup import DnsTemporary
 from postroom.net.dns import Resolver
 from postroom.web.call import Call, Tx
-from postroom.web.interface import shapes
-from postroom.web.interface.body import DOMAIN_NAME, NewDomain, PageQuery
+from postroom.web.interface.bodies.body import DOMAIN_NAME, NewDomain, PageQuery
+from postroom.web.interface.shapes import shapes
 
 
 async def create_domain(call: Call, body: NewDomain) -> shapes.Domain:

@@ -17,11 +17,12 @@ from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.web.api.send import accept_order, to_response
 from postroom.web.call import Call, Tx
-from postroom.web.interface import draft_body, shapes
-from postroom.web.interface.body import PageQuery
-from postroom.web.interface.draft_body import DraftBody, DraftPage, NewFiles, ShownDraft
-from postroom.web.interface.send_body import read_order, require_idempotency_key
-from postroom.web.interface.uploads import SentFile
+from postroom.web.interface.bodies import draft_body
+from postroom.web.interface.bodies.body import PageQuery
+from postroom.web.interface.bodies.draft_body import DraftBody, DraftPage, NewFiles, ShownDraft
+from postroom.web.interface.bodies.send_body import read_order, require_idempotency_key
+from postroom.web.interface.bodies.uploads import SentFile
+from postroom.web.interface.shapes import shapes
 
 T = TypeVar("T")
 SEND_ATTEMPTS = 3

@@ -8,8 +8,8 @@ from postroom.accounts.reach import Reach
 from postroom.events import events
 from postroom.events.events import EventChoice, EventSlice
 from postroom.web.call import Call, Tx
-from postroom.web.interface import shapes
-from postroom.web.interface.body import EventQuery
+from postroom.web.interface.bodies.body import EventQuery
+from postroom.web.interface.shapes import shapes
 
 
 async def list_events(call: Call, query: EventQuery) -> shapes.EventPage:

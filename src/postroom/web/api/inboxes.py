@@ -10,8 +10,8 @@ from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.web.api.webhooks import require_allowed
 from postroom.web.call import Call, Tx
-from postroom.web.interface import shapes
-from postroom.web.interface.body import InboxChange, NewInbox, PageQuery
+from postroom.web.interface.bodies.body import InboxChange, NewInbox, PageQuery
+from postroom.web.interface.shapes import shapes
 
 WithSecret = tuple[Inbox, str | UnsetType]  # an inbox, and the secret of its webhook if one was made
 

@@ -12,9 +12,9 @@ from postroom.accounts.reach import Reach
 from postroom.errors import BadRequest, Forbidden
 from postroom.mailbox import inboxes
 from postroom.web.call import Call, Tx
-from postroom.web.interface import tenant_shapes
-from postroom.web.interface.body import KeyChange, NewKey, PageQuery, to_moment
-from postroom.web.interface.tenant_shapes import ApiKey, ApiKeyPage
+from postroom.web.interface.bodies.body import KeyChange, NewKey, PageQuery, to_moment
+from postroom.web.interface.shapes import tenant_shapes
+from postroom.web.interface.shapes.tenant_shapes import ApiKey, ApiKeyPage
 
 Find = Callable[[Tx], Reach]  # how far the keys of a path reach
 

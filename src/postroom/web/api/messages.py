@@ -15,8 +15,8 @@ from postroom.mailbox.attachments import Attachment
 from postroom.queue import deliveries
 from postroom.resources import Resources
 from postroom.web.call import Call, Tx
-from postroom.web.interface import shapes
-from postroom.web.interface.body import MessageQuery
+from postroom.web.interface.bodies.body import MessageQuery
+from postroom.web.interface.shapes import shapes
 
 RFC_822 = "message/rfc822"
 SAFE_FILE_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}

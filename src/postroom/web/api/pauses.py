@@ -6,8 +6,8 @@ from postroom.queue import deliveries
 from postroom.web.api.approvals import ruling_of
 from postroom.web.api.boundaries import required
 from postroom.web.call import Call, Tx
-from postroom.web.interface import hold_shapes
-from postroom.web.interface.body import Boundary
+from postroom.web.interface.bodies.body import Boundary
+from postroom.web.interface.shapes import hold_shapes
 
 
 async def get_pause(call: Call, query: Boundary) -> hold_shapes.Paused:

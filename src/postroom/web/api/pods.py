@@ -8,9 +8,9 @@ from postroom.accounts import accounts, pods
 from postroom.accounts import approval as approvals
 from postroom.accounts.reach import Reach
 from postroom.web.call import Call, Tx
-from postroom.web.interface import tenant_shapes
-from postroom.web.interface.body import AccountChange, NewPod, PageQuery, PodChange
-from postroom.web.interface.tenant_shapes import Account, Pod
+from postroom.web.interface.bodies.body import AccountChange, NewPod, PageQuery, PodChange
+from postroom.web.interface.shapes import tenant_shapes
+from postroom.web.interface.shapes.tenant_shapes import Account, Pod
 
 
 async def create_pod(call: Call, body: NewPod) -> Pod:

@@ -6,9 +6,9 @@ from postroom.accounts import policy
 from postroom.accounts.reach import Reach
 from postroom.web.api.boundaries import required
 from postroom.web.call import Call, Tx
-from postroom.web.interface.body import Boundary, read_asked
-from postroom.web.interface.tenant_body import ModeChange, NewRule, PolicyAuditQuery, PolicyChange
-from postroom.web.interface.tenant_shapes import (
+from postroom.web.interface.bodies.body import Boundary, read_asked
+from postroom.web.interface.bodies.tenant_body import ModeChange, NewRule, PolicyAuditQuery, PolicyChange
+from postroom.web.interface.shapes.tenant_shapes import (
     DirectionPolicy,
     PolicyStop,
     PolicyStopPage,

@@ -10,8 +10,8 @@ from postroom.mailbox import inboxes, search
 from postroom.mailbox.search import ResultPage
 from postroom.resources import Overdue
 from postroom.web.call import Call, Tx
-from postroom.web.interface import finding_shapes as shapes
-from postroom.web.interface.finding_body import SearchQuery
+from postroom.web.interface.bodies.finding_body import SearchQuery
+from postroom.web.interface.shapes import finding_shapes as shapes
 
 SECONDS = 2.0
 

@@ -11,8 +11,8 @@ from postroom.queue import deliveries, suppressions
 from postroom.web.api.approvals import ruling_of
 from postroom.web.api.messages import get_message
 from postroom.web.call import Call, Tx
-from postroom.web.interface import shapes
-from postroom.web.interface.send_body import SendBody, require_idempotency_key, to_order
+from postroom.web.interface.bodies.send_body import SendBody, require_idempotency_key, to_order
+from postroom.web.interface.shapes import shapes
 
 
 async def send_message(call: Call, inbox_id: str, body: SendBody) -> shapes.RawReceipt:

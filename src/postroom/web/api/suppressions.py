@@ -5,8 +5,8 @@ from postroom.mail.address import normalize, validate
 from postroom.mail.writing.compose import CONTROL
 from postroom.queue import suppressions
 from postroom.web.call import Call, Tx
-from postroom.web.interface import shapes
-from postroom.web.interface.body import NewSuppression, PageQuery
+from postroom.web.interface.bodies.body import NewSuppression, PageQuery
+from postroom.web.interface.shapes import shapes
 
 
 async def list_suppressions(call: Call, query: PageQuery) -> shapes.SuppressionPage:

@@ -7,8 +7,8 @@ from postroom.mailbox import inboxes, labels, message_json, messages, related, t
 from postroom.mailbox.threads import Thread
 from postroom.web.api.messages import remove_blobs
 from postroom.web.call import Call, Tx
-from postroom.web.interface import shapes
-from postroom.web.interface.body import ThreadChange, ThreadMessageQuery, ThreadQuery, ThreadsQuery
+from postroom.web.interface.bodies.body import ThreadChange, ThreadMessageQuery, ThreadQuery, ThreadsQuery
+from postroom.web.interface.shapes import shapes
 
 
 async def list_threads(call: Call, inbox_id: str, query: ThreadQuery) -> shapes.ThreadPage:

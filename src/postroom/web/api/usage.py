@@ -5,8 +5,8 @@ from datetime import date
 from postroom.mailbox import inboxes, usage
 from postroom.mailbox.usage import GroupUse
 from postroom.web.call import Call, Tx
-from postroom.web.interface import finding_shapes as shapes
-from postroom.web.interface.finding_body import FIRST_DAY, UsageQuery
+from postroom.web.interface.bodies.finding_body import FIRST_DAY, UsageQuery
+from postroom.web.interface.shapes import finding_shapes as shapes
 
 SECONDS = 10.0
 

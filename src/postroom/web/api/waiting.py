@@ -12,8 +12,8 @@ from postroom.events.payload import Payload
 from postroom.mail.query import Query
 from postroom.mailbox import inboxes, message_json, messages, search
 from postroom.web.call import Call, Tx
-from postroom.web.interface import shapes
-from postroom.web.interface.body import WaitQuery
+from postroom.web.interface.bodies.body import WaitQuery
+from postroom.web.interface.shapes import shapes
 
 PAGE = 100
 SECONDS = 10.0

@@ -20,8 +20,8 @@ from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
 from postroom.resources import Resources
 from postroom.web.call import Call, Tx
-from postroom.web.interface import webhook_shapes
-from postroom.web.interface.body import DeliveryQuery, NewWebhook, RetryFailed
+from postroom.web.interface.bodies.body import DeliveryQuery, NewWebhook, RetryFailed
+from postroom.web.interface.shapes import webhook_shapes
 
 TEST_KIND = "webhook.test"
 

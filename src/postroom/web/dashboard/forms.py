@@ -13,7 +13,7 @@ from starlette.requests import Request
 
 from postroom.errors import BadRequest, Forbidden, RequestTimeout, UnsupportedMediaType
 from postroom.outward.orders import require_files_fit
-from postroom.web.interface.uploads import (
+from postroom.web.interface.bodies.uploads import (
     FILES_LIMIT,
     MULTIPART_LIMIT_BYTES,
     UPLOAD_SECONDS,

@@ -11,8 +11,8 @@ from starlette.responses import Response
 from postroom import errors
 from postroom.errors import ApiError
 from postroom.events.payload import Payload
-from postroom.web.interface import server_shapes, shapes
 from postroom.web.interface.schemas import BINARY, FORM, REF, components, is_struct, ref
+from postroom.web.interface.shapes import server_shapes, shapes
 from postroom.web.request_body import read_json
 from postroom.web.routing import PUBLIC, SCOPED, Route
 

@@ -18,9 +18,9 @@ from postroom.web.api import drafts as api_drafts
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
-from postroom.web.interface.body import ApprovalQuery, Approve, Offset, Reject
-from postroom.web.interface.draft_body import DraftBody
-from postroom.web.interface.uploads import SentFile
+from postroom.web.interface.bodies.body import ApprovalQuery, Approve, Offset, Reject
+from postroom.web.interface.bodies.draft_body import DraftBody
+from postroom.web.interface.bodies.uploads import SentFile
 
 PATH = "/app/approvals"
 CARDS = 20

@@ -17,9 +17,9 @@ from postroom.web.api import send as api_send
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.pages.thread import ThreadPageQuery, show_thread
-from postroom.web.interface.draft_body import DraftBody, NewFiles
-from postroom.web.interface.send_body import SendBody, to_order
-from postroom.web.interface.uploads import SentFile
+from postroom.web.interface.bodies.draft_body import DraftBody, NewFiles
+from postroom.web.interface.bodies.send_body import SendBody, to_order
+from postroom.web.interface.bodies.uploads import SentFile
 
 PATH = "/app/compose"
 DRAFTS = "/app/drafts"

@@ -12,7 +12,7 @@ from postroom.web.api import send as api_send
 from postroom.web.dashboard.desk import INBOXES_SHOWN, Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.pages.compose import send_named
-from postroom.web.interface.body import ApprovalQuery, MessageChange, PageQuery
+from postroom.web.interface.bodies.body import ApprovalQuery, MessageChange, PageQuery
 
 PATH = "/app/drafts"
 SHOWN = 50

@@ -8,8 +8,8 @@ from postroom.errors import BadRequest
 from postroom.web.api import search
 from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.pages.mail import name_of
-from postroom.web.interface.finding_body import SearchQuery
-from postroom.web.interface.finding_shapes import SearchPage
+from postroom.web.interface.bodies.finding_body import SearchQuery
+from postroom.web.interface.shapes.finding_shapes import SearchPage
 
 EXAMPLES = (
     ("invoice from:billing", "words, and who wrote"),

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from postroom.web.api import pauses
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.forms import own_path
-from postroom.web.interface.body import Boundary
+from postroom.web.interface.bodies.body import Boundary
 
 
 class RailQuery(Struct, frozen=True):

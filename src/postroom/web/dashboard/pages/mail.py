@@ -20,7 +20,7 @@ from postroom.web.api.boundaries import required
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.forms import own_path
-from postroom.web.interface.body import Label, Offset, ThreadChange
+from postroom.web.interface.bodies.body import Label, Offset, ThreadChange
 
 ROWS = 50
 WORDS = 160

@@ -17,8 +17,8 @@ from postroom.web.api import threads as api_threads
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import mail_html
-from postroom.web.interface.body import Boundary, NewSuppression, ThreadChange
-from postroom.web.interface.tenant_body import NewRule
+from postroom.web.interface.bodies.body import Boundary, NewSuppression, ThreadChange
+from postroom.web.interface.bodies.tenant_body import NewRule
 
 
 class LabelForm(Struct, frozen=True):

@@ -18,7 +18,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.web.api import inboxes as api
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
-from postroom.web.interface.body import NewInbox
+from postroom.web.interface.bodies.body import NewInbox
 
 AGENT_KEY = "agent"
 

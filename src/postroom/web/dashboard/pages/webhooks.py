@@ -18,8 +18,8 @@ from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import verifying
 from postroom.web.dashboard.display.plots import bars
 from postroom.web.dashboard.display.values import plain
-from postroom.web.interface import webhook_shapes
-from postroom.web.interface.body import DeliveryQuery, NewWebhook, Offset, RetryFailed
+from postroom.web.interface.bodies.body import DeliveryQuery, NewWebhook, Offset, RetryFailed
+from postroom.web.interface.shapes import webhook_shapes
 
 PATH = "/app/webhooks"
 SHOWN = 50

@@ -11,8 +11,8 @@ from postroom.web.api import audit as api
 from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.values import plain
-from postroom.web.interface.body import Offset
-from postroom.web.interface.tenant_body import AuditQuery
+from postroom.web.interface.bodies.body import Offset
+from postroom.web.interface.bodies.tenant_body import AuditQuery
 
 SHOWN = 50
 EXPORTED = 5000

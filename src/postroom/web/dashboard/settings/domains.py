@@ -16,7 +16,7 @@ from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.rendering import HEADERS
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.keys import OffsetQuery
-from postroom.web.interface import body as bodies
+from postroom.web.interface.bodies import body as bodies
 
 PATH = "/app/settings/domains"
 SHOWN = 50

@@ -22,7 +22,7 @@ from postroom.web.dashboard.settings.rules import (
     read_budget,
     read_days,
 )
-from postroom.web.interface import body as bodies
+from postroom.web.interface.bodies import body as bodies
 
 PATH = "/app/inboxes"
 SHOWN = 50

@@ -22,8 +22,8 @@ from postroom.web.dashboard.settings.rules import (
     read_budget,
     read_number,
 )
-from postroom.web.interface import body as bodies
-from postroom.web.interface.tenant_shapes import ApiKey
+from postroom.web.interface.bodies import body as bodies
+from postroom.web.interface.shapes.tenant_shapes import ApiKey
 
 PATH = "/app/settings"
 SHOWN = 50

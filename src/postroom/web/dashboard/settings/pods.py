@@ -10,7 +10,7 @@ from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.keys import PATH, SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import SENTENCES, ApprovalForm, read_approval
-from postroom.web.interface import body as bodies
+from postroom.web.interface.bodies import body as bodies
 
 
 class PodForm(Struct, rename="camel", frozen=True):

@@ -15,8 +15,8 @@ from postroom.web.api import policy as api_policy
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.display.values import plain
-from postroom.web.interface import body as bodies
-from postroom.web.interface import tenant_body
+from postroom.web.interface.bodies import body as bodies
+from postroom.web.interface.bodies import tenant_body
 
 PATH = "/app/settings"
 LONGEST_DAYS = 3650

@@ -13,8 +13,8 @@ from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.keys import OffsetQuery
-from postroom.web.interface import body as bodies
-from postroom.web.interface.uploads import SentFile
+from postroom.web.interface.bodies import body as bodies
+from postroom.web.interface.bodies.uploads import SentFile
 
 PATH = "/app/settings/suppressions"
 SHOWN = 50

@@ -10,8 +10,8 @@ from postroom.clock import to_iso
 from postroom.errors import BadRequest
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.outward.orders import RECIPIENTS_LIMIT
-from postroom.web.interface.body import parse_moment
-from postroom.web.interface.send_body import (
+from postroom.web.interface.bodies.body import parse_moment
+from postroom.web.interface.bodies.send_body import (
     Addresses,
     Body,
     BodyHtml,
@@ -25,8 +25,8 @@ from postroom.web.interface.send_body import (
     read_reply_to,
     require_subject,
 )
-from postroom.web.interface.shapes import Timestamp
-from postroom.web.interface.uploads import LISTS, SentFile
+from postroom.web.interface.bodies.uploads import LISTS, SentFile
+from postroom.web.interface.shapes.shapes import Timestamp
 from postroom.web.request_body import explain
 
 Id = Annotated[str, Meta(max_length=100)]

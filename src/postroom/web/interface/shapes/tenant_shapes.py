@@ -10,7 +10,7 @@ from postroom.accounts.approval import Approval
 from postroom.accounts.limits import Budget
 from postroom.clock import to_iso
 from postroom.config import Plan
-from postroom.web.interface.shapes import Timestamp
+from postroom.web.interface.shapes.shapes import Timestamp
 
 AnyJson = Annotated[Raw | None, Meta(description="Any JSON value.")]
 

@@ -14,8 +14,8 @@ from postroom.mail.address import Address, parse_list, validate
 from postroom.mail.writing.compose import CONTROL, DraftAttachment
 from postroom.outward.orders import RECIPIENTS_LIMIT, Order, require_files_fit
 from postroom.queue import idempotency
-from postroom.web.interface.body import parse_moment
-from postroom.web.interface.uploads import LISTS, SentFile
+from postroom.web.interface.bodies.body import parse_moment
+from postroom.web.interface.bodies.uploads import LISTS, SentFile
 from postroom.web.request_body import header
 
 SUBJECT_LIMIT = 998

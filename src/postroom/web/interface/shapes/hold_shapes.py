@@ -7,7 +7,7 @@ from postroom.accounts.limits import Use
 from postroom.accounts.pauses import Pause
 from postroom.clock import to_iso
 from postroom.mailbox.holds import ShownHold
-from postroom.web.interface.shapes import RawMessage, Timestamp
+from postroom.web.interface.shapes.shapes import RawMessage, Timestamp
 
 
 class HeldMessage(Struct, rename="camel", frozen=True):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from postroom.accounts import policy
-from postroom.web.interface.body import AskedMoment, Limit, Offset, PodId
+from postroom.web.interface.bodies.body import AskedMoment, Limit, Offset, PodId
 
 Direction = Literal["inbound", "outbound"]
 Mode = Literal["none", "allowlist", "inherit"]
