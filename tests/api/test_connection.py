@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from postroom.assembly import serving
 from postroom.errors import RequestTimeout
 from postroom.web.connection import WAITING_REQUESTS, BoundedConnection
-from postroom.web.request_body import read_bytes
+from postroom.web.requests.request_body import read_bytes
 from postroom.web.server import HttpServer
 from tests.conftest import settings
 from tests.mail.keys import signing_key

@@ -17,8 +17,8 @@ from postroom.errors import Unavailable
 from postroom.mailbox import inboxes
 from postroom.outward.courier import DeliveryError, WebhookAnswer
 from postroom.storage.database import Tx
-from postroom.web.authentication import Acquaintances
 from postroom.web.door import Door
+from postroom.web.requests.authentication import Acquaintances
 from postroom.web.streams.stream import Streams
 from tests.conftest import Server
 from tests.watched_database import WatchedDatabase, Work
@@ -229,7 +229,7 @@ class NoCourier:
 
 
 def test_only_so_many_are_remembered_and_no_token_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("postroom.web.authentication.MOST_ACQUAINTANCES", 2)
+    monkeypatch.setattr("postroom.web.requests.authentication.MOST_ACQUAINTANCES", 2)
     known = Acquaintances()
     caller = Caller("key_1", "acc_1", "first", "free", Reach("acc_1"))
     all_inboxes = [inboxes.Inbox(f"inb_{n}", "acc_1", f"{n}@x.example", None, 1, "pod_1") for n in range(3)]

@@ -12,7 +12,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from postroom import ids, log
 from postroom.errors import ApiError, BadRequest, HeadersTooLarge, Unavailable
 from postroom.net.proxies import Proxies
-from postroom.web.request_body import IS_WHOLE
+from postroom.web.requests.request_body import IS_WHOLE
 from postroom.web.streams.frames import StreamProtocol
 
 HEAD_LIMIT_BYTES = 64 * 1024

@@ -20,14 +20,11 @@ from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox, Outdated
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources
-from postroom.web import cors
 from postroom.web.api.messages import get_attachment_by_link
-from postroom.web.authentication import Acquaintances, bearer_token, identify
 from postroom.web.call import CLIENT_ADDRESS, Call, Tx, client_address, require_owned, require_scope
 from postroom.web.dashboard.forms import HOME
 from postroom.web.dashboard.live import PATH as LIVE_PATH
 from postroom.web.dashboard.live import Live
-from postroom.web.key_use import KeyUse
 from postroom.web.mcp import INBOX_PREFIX as MCP_INBOX_PREFIX
 from postroom.web.mcp import METADATA_PATH as MCP_METADATA_PATH
 from postroom.web.mcp import NARROWING, McpDoor, Narrowing, narrowing_of
@@ -35,8 +32,11 @@ from postroom.web.mcp import PATH as MCP_PATH
 from postroom.web.metrics import Metrics
 from postroom.web.public import Site
 from postroom.web.readiness import Readiness
-from postroom.web.request_body import is_small, read_query
-from postroom.web.request_limit import RequestLimit
+from postroom.web.requests import cors
+from postroom.web.requests.authentication import Acquaintances, bearer_token, identify
+from postroom.web.requests.key_use import KeyUse
+from postroom.web.requests.request_body import is_small, read_query
+from postroom.web.requests.request_limit import RequestLimit
 from postroom.web.review import PREFIX as REVIEW_PREFIX
 from postroom.web.review import answer_review
 from postroom.web.routes import ROUTES

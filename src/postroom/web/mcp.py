@@ -23,9 +23,9 @@ from postroom.accounts.permissions import OF_AN_INBOX, READ
 from postroom.accounts.reach import Reach
 from postroom.config import Config
 from postroom.errors import Forbidden, MethodNotAllowed
-from postroom.web import cors
-from postroom.web.authentication import bearer_token
-from postroom.web.request_body import read_bytes
+from postroom.web.requests import cors
+from postroom.web.requests.authentication import bearer_token
+from postroom.web.requests.request_body import read_bytes
 
 if TYPE_CHECKING:
     import httpx2

@@ -16,7 +16,7 @@ from postroom.outward import reviewers
 from postroom.outward.reviewers import Review
 from postroom.resources import Resources
 from postroom.web.call import client_address
-from postroom.web.request_body import read_bytes
+from postroom.web.requests.request_body import read_bytes
 
 PREFIX = "/review/"
 FORM_LIMIT_BYTES = 16 * 1024

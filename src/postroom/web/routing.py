@@ -8,7 +8,7 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from postroom.errors import ApiError, MethodNotAllowed, NotFound
-from postroom.web.request_body import read_json
+from postroom.web.requests.request_body import read_json
 
 ACCOUNT, POD, SCOPED, PUBLIC = "account", "pod", "scoped", "public"  # which keys a route takes
 

@@ -21,7 +21,7 @@ from postroom.web.interface.bodies.uploads import (
     counting,
     read_file,
 )
-from postroom.web.request_body import explain, read_bytes
+from postroom.web.requests.request_body import explain, read_bytes
 
 FORM_LIMIT_BYTES = 2 * 1024 * 1024
 FIELDS_LIMIT = 1000

@@ -21,8 +21,8 @@ from postroom.web.dashboard.display import assets
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
 from postroom.web.dashboard.forms import COOKIE, HOME, own_page, require_own_page
 from postroom.web.dashboard.routes import PAGES
-from postroom.web.request_body import read_query
-from postroom.web.request_limit import RequestLimit
+from postroom.web.requests.request_body import read_query
+from postroom.web.requests.request_limit import RequestLimit
 from postroom.web.routing import Route, Router
 
 PACKED_ABOVE_BYTES = 2_000

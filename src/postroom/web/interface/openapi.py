@@ -13,7 +13,7 @@ from postroom.errors import ApiError
 from postroom.events.payload import Payload
 from postroom.web.interface.schemas import BINARY, FORM, REF, components, is_struct, ref
 from postroom.web.interface.shapes import server_shapes, shapes
-from postroom.web.request_body import read_json
+from postroom.web.requests.request_body import read_json
 from postroom.web.routing import PUBLIC, SCOPED, Route
 
 VERSION = "1.0.0"

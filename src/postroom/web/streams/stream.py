@@ -16,7 +16,7 @@ from postroom.errors import ApiError, BadRequest, InternalError, NotFound
 from postroom.events import events, kinds
 from postroom.mailbox import inboxes
 from postroom.resources import Resources, Tx
-from postroom.web.authentication import authenticate, bearer_token
+from postroom.web.requests.authentication import authenticate, bearer_token
 from postroom.web.streams.frames import BROKEN, EXTENSION, FLOOD_REASON, TOO_MANY_MESSAGES
 from postroom.web.streams.hub import Hub, Stream, Subscription
 

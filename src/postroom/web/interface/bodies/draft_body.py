@@ -27,7 +27,7 @@ from postroom.web.interface.bodies.send_body import (
 )
 from postroom.web.interface.bodies.uploads import LISTS, SentFile
 from postroom.web.interface.shapes.shapes import Timestamp
-from postroom.web.request_body import explain
+from postroom.web.requests.request_body import explain
 
 Id = Annotated[str, Meta(max_length=100)]
 

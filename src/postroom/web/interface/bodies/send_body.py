@@ -16,7 +16,7 @@ from postroom.outward.orders import RECIPIENTS_LIMIT, Order, require_files_fit
 from postroom.queue import idempotency
 from postroom.web.interface.bodies.body import parse_moment
 from postroom.web.interface.bodies.uploads import LISTS, SentFile
-from postroom.web.request_body import header
+from postroom.web.requests.request_body import header
 
 SUBJECT_LIMIT = 998
 LIST_LIMIT_CHARACTERS = 50_000

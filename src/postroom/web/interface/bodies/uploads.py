@@ -13,7 +13,7 @@ from starlette.types import Message, Receive
 
 from postroom.errors import BadRequest, PayloadTooLarge, RequestTimeout
 from postroom.outward.orders import FILES_LIMIT_BYTES, require_files_fit
-from postroom.web.request_body import explain, header, read_json
+from postroom.web.requests.request_body import explain, header, read_json
 
 T = TypeVar("T", bound=Struct)
 

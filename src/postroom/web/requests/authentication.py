@@ -10,7 +10,7 @@ from postroom.errors import Unauthorized
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.resources import Resources, Tx
-from postroom.web.request_body import header
+from postroom.web.requests.request_body import header
 
 MOST_ACQUAINTANCES = 10_000
 
