@@ -16,7 +16,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources, Tx
-from postroom.web.api.boundaries import required
+from postroom.web.boundaries import required
 from postroom.web.interface.bodies.body import Boundary
 from postroom.web.routing import ACCOUNT, POD
 

@@ -20,7 +20,7 @@ from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox, Outdated
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources
-from postroom.web.api.messages import get_attachment_by_link
+from postroom.web.api.mailbox.messages import get_attachment_by_link
 from postroom.web.call import CLIENT_ADDRESS, Call, Tx, client_address, require_owned, require_scope
 from postroom.web.dashboard.forms import HOME
 from postroom.web.dashboard.live import PATH as LIVE_PATH

@@ -3,26 +3,10 @@
 from postroom import errors
 from postroom.accounts.permissions import APPROVING, DRAFTING, MANAGING, NOTHING, READING, SENDING, WRITING
 from postroom.web import public
-from postroom.web.api import (
-    approvals,
-    audit,
-    domains,
-    drafts,
-    events,
-    inboxes,
-    keys,
-    messages,
-    pauses,
-    pods,
-    policy,
-    search,
-    send,
-    suppressions,
-    threads,
-    usage,
-    waiting,
-    webhooks,
-)
+from postroom.web.api.accounts import audit, domains, keys, pauses, pods, policy
+from postroom.web.api.events import events, waiting, webhooks
+from postroom.web.api.mailbox import inboxes, messages, search, threads, usage
+from postroom.web.api.outward import approvals, drafts, send, suppressions
 from postroom.web.interface.bodies.send_body import require_idempotency_key
 from postroom.web.interface.bodies.uploads import read_with_files
 from postroom.web.routing import ACCOUNT, POD, PUBLIC, SCOPED, Route

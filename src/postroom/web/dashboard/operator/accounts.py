@@ -15,7 +15,7 @@ from postroom.errors import BadRequest
 from postroom.mailbox import inboxes, usage
 from postroom.outward import decide
 from postroom.queue import deliveries
-from postroom.web.api.approvals import ruling_of
+from postroom.web.api.outward.approvals import ruling_of
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets

@@ -13,7 +13,7 @@ from postroom.mailbox import holds
 from postroom.outward import decide
 from postroom.queue import deliveries, outlook
 from postroom.queue.outlook import DomainOutlook, Listed, Waiting
-from postroom.web.api.approvals import ruling_of
+from postroom.web.api.outward.approvals import ruling_of
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets

@@ -13,8 +13,8 @@ from postroom.mail.parse import parse_mail
 from postroom.mailbox import correspondents, documents, message_json, messages, raw_mails
 from postroom.outward import reviewers
 from postroom.queue import deliveries
-from postroom.web.api import approvals as api
-from postroom.web.api import drafts as api_drafts
+from postroom.web.api.outward import approvals as api
+from postroom.web.api.outward import drafts as api_drafts
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain

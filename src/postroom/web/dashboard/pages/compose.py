@@ -12,8 +12,8 @@ from starlette.responses import Response
 from postroom.errors import ApiError, BadRequest
 from postroom.mailbox import threads
 from postroom.outward.orders import SendReceipt
-from postroom.web.api import drafts as api
-from postroom.web.api import send as api_send
+from postroom.web.api.outward import drafts as api
+from postroom.web.api.outward import send as api_send
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.pages.thread import ThreadPageQuery, show_thread

@@ -6,9 +6,9 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.mailbox import inboxes
-from postroom.web.api import approvals as api_approvals
-from postroom.web.api import drafts as api
-from postroom.web.api import send as api_send
+from postroom.web.api.outward import approvals as api_approvals
+from postroom.web.api.outward import drafts as api
+from postroom.web.api.outward import send as api_send
 from postroom.web.dashboard.desk import INBOXES_SHOWN, Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.pages.compose import send_named

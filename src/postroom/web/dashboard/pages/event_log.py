@@ -13,7 +13,7 @@ from postroom.events.events import Event, EventChoice
 from postroom.events.webhooks import Webhook
 from postroom.mailbox import messages
 from postroom.queue import deliveries, idempotency
-from postroom.web.api.boundaries import narrowed
+from postroom.web.boundaries import narrowed
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.forms import own_path

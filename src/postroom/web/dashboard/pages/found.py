@@ -5,7 +5,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.errors import BadRequest
-from postroom.web.api import search
+from postroom.web.api.mailbox import search
 from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.pages.mail import name_of
 from postroom.web.interface.bodies.finding_body import SearchQuery

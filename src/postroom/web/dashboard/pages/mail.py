@@ -15,8 +15,8 @@ from postroom.mailbox.documents import Verdicts
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND
 from postroom.mailbox.threads import Thread
-from postroom.web.api import threads as api
-from postroom.web.api.boundaries import required
+from postroom.web.api.mailbox import threads as api
+from postroom.web.boundaries import required
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.forms import own_path

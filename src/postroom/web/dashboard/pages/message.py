@@ -9,11 +9,11 @@ from postroom.mail.address import parse_list
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import documents, messages, raw_mails
 from postroom.mailbox.messages import Message
-from postroom.web.api import messages as api_messages
-from postroom.web.api import policy as api_policy
-from postroom.web.api import send as api_send
-from postroom.web.api import suppressions as api_suppressions
-from postroom.web.api import threads as api_threads
+from postroom.web.api.accounts import policy as api_policy
+from postroom.web.api.mailbox import messages as api_messages
+from postroom.web.api.mailbox import threads as api_threads
+from postroom.web.api.outward import send as api_send
+from postroom.web.api.outward import suppressions as api_suppressions
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import mail_html

@@ -15,7 +15,7 @@ from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
-from postroom.web.api import inboxes as api
+from postroom.web.api.mailbox import inboxes as api
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.interface.bodies.body import NewInbox

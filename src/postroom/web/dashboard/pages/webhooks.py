@@ -12,7 +12,7 @@ from postroom.errors import NotFound, WebhookFailed
 from postroom.events import events, kinds, webhook_log, webhooks
 from postroom.events.events import Event
 from postroom.queue.deliveries import Delivery
-from postroom.web.api import webhooks as api
+from postroom.web.api.events import webhooks as api
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import verifying

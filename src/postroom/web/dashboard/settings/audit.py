@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from postroom.web.api import audit as api
+from postroom.web.api.accounts import audit as api
 from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.values import plain

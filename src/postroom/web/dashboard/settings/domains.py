@@ -11,7 +11,7 @@ from starlette.responses import Response
 from postroom.mail.proof.lookup import DnsTemporary
 from postroom.net.dns import Resolver
 from postroom.net.knock import Knock, knock
-from postroom.web.api import domains as api
+from postroom.web.api.accounts import domains as api
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.rendering import HEADERS
 from postroom.web.dashboard.display.values import plain

@@ -7,11 +7,11 @@ from postroom.accounts import approval, pauses
 from postroom.accounts.limits import Budget
 from postroom.errors import BadRequest, WebhookFailed
 from postroom.mailbox import inboxes
-from postroom.web.api import approvals as api_approvals
-from postroom.web.api import inboxes as api
-from postroom.web.api import keys as api_keys
-from postroom.web.api import pauses as api_pauses
-from postroom.web.api import webhooks as api_webhooks
+from postroom.web.api.accounts import keys as api_keys
+from postroom.web.api.accounts import pauses as api_pauses
+from postroom.web.api.events import webhooks as api_webhooks
+from postroom.web.api.mailbox import inboxes as api
+from postroom.web.api.outward import approvals as api_approvals
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.keys import OffsetQuery

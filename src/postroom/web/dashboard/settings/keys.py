@@ -10,7 +10,7 @@ from postroom.accounts.keys import Key
 from postroom.accounts.limits import Budget
 from postroom.accounts.permissions import ALL
 from postroom.mailbox import inboxes
-from postroom.web.api import keys as api_keys
+from postroom.web.api.accounts import keys as api_keys
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain

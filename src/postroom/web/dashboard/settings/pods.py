@@ -4,8 +4,8 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.accounts import approval
-from postroom.web.api import keys as api_keys
-from postroom.web.api import pods as api_pods
+from postroom.web.api.accounts import keys as api_keys
+from postroom.web.api.accounts import pods as api_pods
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.keys import PATH, SHOWN, OffsetQuery

@@ -9,9 +9,9 @@ from postroom.accounts import approval
 from postroom.accounts.approval import Approval, OverPerDay
 from postroom.accounts.limits import Budget
 from postroom.errors import BadRequest
-from postroom.web.api import inboxes as api_inboxes
-from postroom.web.api import pods as api_pods
-from postroom.web.api import policy as api_policy
+from postroom.web.api.accounts import pods as api_pods
+from postroom.web.api.accounts import policy as api_policy
+from postroom.web.api.mailbox import inboxes as api_inboxes
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.display.values import plain

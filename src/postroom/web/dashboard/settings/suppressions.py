@@ -6,8 +6,8 @@ from starlette.responses import Response
 from postroom.clock import to_iso
 from postroom.errors import ApiError, BadRequest
 from postroom.queue import suppressions
-from postroom.web.api import send as api_send
-from postroom.web.api import suppressions as api
+from postroom.web.api.outward import send as api_send
+from postroom.web.api.outward import suppressions as api
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets

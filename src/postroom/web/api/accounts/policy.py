@@ -4,7 +4,7 @@ from msgspec import UNSET
 
 from postroom.accounts import policy
 from postroom.accounts.reach import Reach
-from postroom.web.api.boundaries import required
+from postroom.web.boundaries import required
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.body import Boundary, read_asked
 from postroom.web.interface.bodies.tenant_body import ModeChange, NewRule, PolicyAuditQuery, PolicyChange

@@ -8,7 +8,7 @@ from postroom.accounts import limits, pods
 from postroom.events import webhooks
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
-from postroom.web.api.webhooks import require_allowed
+from postroom.web.api.events.webhooks import require_allowed
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.body import InboxChange, NewInbox, PageQuery
 from postroom.web.interface.shapes import shapes

@@ -8,8 +8,8 @@ from postroom.outward import decide
 from postroom.outward.orders import Order, SendAnswer
 from postroom.outward.send import send_mail
 from postroom.queue import deliveries, suppressions
-from postroom.web.api.approvals import ruling_of
-from postroom.web.api.messages import get_message
+from postroom.web.api.mailbox.messages import get_message
+from postroom.web.api.outward.approvals import ruling_of
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.send_body import SendBody, require_idempotency_key, to_order
 from postroom.web.interface.shapes import shapes

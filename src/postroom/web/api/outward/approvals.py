@@ -5,8 +5,8 @@ from msgspec import Raw
 from postroom.mailbox import holds, inboxes, message_json, messages
 from postroom.outward import decide
 from postroom.outward.decide import Ruling
-from postroom.web.api.boundaries import narrowed
-from postroom.web.api.messages import get_message
+from postroom.web.api.mailbox.messages import get_message
+from postroom.web.boundaries import narrowed
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.body import ApprovalQuery, Approve, MessageChange, Reject
 from postroom.web.interface.shapes import hold_shapes, shapes

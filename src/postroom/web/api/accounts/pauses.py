@@ -3,8 +3,8 @@
 from postroom.accounts import pauses
 from postroom.outward import decide
 from postroom.queue import deliveries
-from postroom.web.api.approvals import ruling_of
-from postroom.web.api.boundaries import required
+from postroom.web.api.outward.approvals import ruling_of
+from postroom.web.boundaries import required
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.body import Boundary
 from postroom.web.interface.shapes import hold_shapes

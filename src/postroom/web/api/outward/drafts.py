@@ -15,7 +15,7 @@ from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.outward.orders import DraftVersion, Order, SendAnswer, SendReceipt, require_files_fit
 from postroom.queue import idempotency
 from postroom.resources import Resources
-from postroom.web.api.send import accept_order, to_response
+from postroom.web.api.outward.send import accept_order, to_response
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies import draft_body
 from postroom.web.interface.bodies.body import PageQuery
