@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from postroom import deletion, ids
-from postroom.accounts import accounts, audit, domains, keys, pods, policy
+from postroom.accounts import accounts, audit, domains, keys, pods
 from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.reach import Reach, default_pod
+from postroom.accounts.rules import policy
 from postroom.errors import NotFound
 from postroom.events import events, webhook_log
 from postroom.events.announce import announce

@@ -2,8 +2,8 @@
 
 import pytest
 
-from postroom.accounts import limits
-from postroom.accounts.limits import Budget
+from postroom.accounts.rules import limits
+from postroom.accounts.rules.limits import Budget
 from postroom.clock import DAY, HOUR, MINUTE
 from postroom.errors import ApiError, ColdOutreachLimit, LoopDetected, RateLimitExceeded
 from postroom.mailbox.inboxes import Inbox

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import httpx2
 
-from postroom.accounts import accounts, approval, keys
-from postroom.accounts.approval import Approval
+from postroom.accounts import accounts, keys
+from postroom.accounts.rules import approval
+from postroom.accounts.rules.approval import Approval
 from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.mailbox import inboxes

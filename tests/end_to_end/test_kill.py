@@ -20,7 +20,7 @@ import httpx2
 import uvloop
 
 from postroom.accounts import accounts, keys
-from postroom.accounts.limits import INBOX_CREATIONS_PER_DAY
+from postroom.accounts.rules.limits import INBOX_CREATIONS_PER_DAY
 from postroom.assembly import open_database, serving
 from postroom.clock import SystemClock
 from postroom.storage.database import Tx

@@ -8,9 +8,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from postroom.accounts import approval, keys
-from postroom.accounts.approval import Approval, OverPerDay
+from postroom.accounts import keys
 from postroom.accounts.keys import Caller
+from postroom.accounts.rules import approval
+from postroom.accounts.rules.approval import Approval, OverPerDay
 from postroom.clock import HOUR, to_iso
 from postroom.storage.database import Tx
 from tests.conftest import Server

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from postroom.accounts import approval
-from postroom.accounts.approval import Approval
+from postroom.accounts.rules import approval
+from postroom.accounts.rules.approval import Approval
 from postroom.inward import review_answers
 from postroom.inward.review_answers import ReviewAnswer
 from postroom.outward import reviewers

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from postroom.accounts import accounts, limits
+from postroom.accounts import accounts
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
+from postroom.accounts.rules import limits
 from postroom.clock import DAY, MINUTE
 from postroom.errors import ColdOutreachLimit, RateLimitExceeded
 from postroom.inward.deposit import PART_MAX_SIZE, deposit, in_parts

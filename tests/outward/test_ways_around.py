@@ -9,8 +9,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from postroom.accounts import pauses
 from postroom.accounts.actors import THE_SERVER
+from postroom.accounts.rules import pauses
 from postroom.clock import HOUR, MINUTE
 from postroom.inward.review_answers import ReviewAnswer
 from postroom.mail.mentions import mentions_a_link

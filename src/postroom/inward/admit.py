@@ -3,8 +3,8 @@
 import msgspec
 from msgspec import Struct
 
-from postroom.accounts import policy
-from postroom.accounts.policy import INBOUND, PolicyRefusal
+from postroom.accounts.rules import policy
+from postroom.accounts.rules.policy import INBOUND, PolicyRefusal
 from postroom.clock import to_iso
 from postroom.events.announce import announce
 from postroom.events.kinds import MESSAGE_BLOCKED, MESSAGE_RECEIVED

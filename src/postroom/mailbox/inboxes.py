@@ -8,9 +8,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroom import ids
-from postroom.accounts import accounts, domains, keys, limits, names, pods
+from postroom.accounts import accounts, domains, keys, names, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach, default_pod
+from postroom.accounts.rules import limits
 from postroom.errors import AddressTaken, BadRequest, InvalidMailboxName, NotFound
 from postroom.mailbox import usage
 from postroom.mailbox.usage import UsageGrowth

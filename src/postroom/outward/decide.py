@@ -8,10 +8,11 @@ from dataclasses import replace
 
 from msgspec import Struct
 
-from postroom.accounts import audit, pauses, policy
+from postroom.accounts import audit
 from postroom.accounts.actors import SYSTEM, THE_SERVER, Actor
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
+from postroom.accounts.rules import pauses, policy
 from postroom.errors import ContentChanged, Forbidden, NotHeld
 from postroom.events import kinds
 from postroom.events.announce import announce

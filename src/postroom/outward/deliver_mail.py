@@ -8,7 +8,7 @@ from msgspec import Struct
 from postroom import log, meters, pools
 from postroom.accounts import accounts, domains
 from postroom.accounts.domains import DkimKey
-from postroom.accounts.pauses import IS_PAUSED
+from postroom.accounts.rules.pauses import IS_PAUSED
 from postroom.clock import DAY, SECOND
 from postroom.events import kinds
 from postroom.events.announce import announce, announce_all

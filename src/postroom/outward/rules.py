@@ -4,12 +4,13 @@ from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
-from postroom.accounts import approval, pauses, permissions
+from postroom.accounts import permissions
 from postroom.accounts.accounts import IS_FULL
-from postroom.accounts.approval import Conditions
 from postroom.accounts.keys import Caller
-from postroom.accounts.pauses import IS_PAUSED
-from postroom.accounts.policy import HAS_POLICY
+from postroom.accounts.rules import approval, pauses
+from postroom.accounts.rules.approval import Conditions
+from postroom.accounts.rules.pauses import IS_PAUSED
+from postroom.accounts.rules.policy import HAS_POLICY
 from postroom.clock import DAY, start_of_day
 from postroom.mail.mentions import mentions_a_link
 from postroom.mailbox import correspondents, threads

@@ -7,8 +7,9 @@ import msgspec
 from msgspec import UNSET
 
 from postroom import ids
-from postroom.accounts import accounts, limits, policy
+from postroom.accounts import accounts
 from postroom.accounts.keys import Caller
+from postroom.accounts.rules import limits, policy
 from postroom.clock import to_iso
 from postroom.errors import FeatureRequiresPaidPlan
 from postroom.mail.address import Address, mailbox_of, normalize, parse_list

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from postroom.accounts.limits import LOOP_REPLIES_PER_HOUR
+from postroom.accounts.rules.limits import LOOP_REPLIES_PER_HOUR
 from postroom.clock import HOUR, SECOND
 from postroom.queue.deliveries import UNDER_WAY, went_over_tls
 from postroom.queue.schedule import MAIL, NOTICE, WEBHOOK

@@ -12,9 +12,10 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from postroom import ids, log, pools
-from postroom.accounts import audit, policy
+from postroom.accounts import audit
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import require_any
+from postroom.accounts.rules import policy
 from postroom.errors import ApiError, Forbidden, InternalError, RecipientNotAllowed
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox, Outdated

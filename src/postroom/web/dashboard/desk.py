@@ -7,11 +7,12 @@ from urllib.parse import quote, unquote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from postroom.accounts import accounts, pauses, pods
-from postroom.accounts.pauses import Pause
+from postroom.accounts import accounts, pods
 from postroom.accounts.permissions import MANAGE
 from postroom.accounts.pods import Pod
 from postroom.accounts.reach import Reach
+from postroom.accounts.rules import pauses
+from postroom.accounts.rules.pauses import Pause
 from postroom.accounts.sessions import Session
 from postroom.events import events
 from postroom.mailbox import holds, inboxes

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 from msgspec import UNSET, Struct
 
-from postroom.accounts import accounts, keys, limits, permissions, pods
-from postroom.accounts import approval as approvals
+from postroom.accounts import accounts, keys, permissions, pods
 from postroom.accounts.keys import Key
 from postroom.accounts.reach import Reach
+from postroom.accounts.rules import approval as approvals
+from postroom.accounts.rules import limits
 from postroom.errors import BadRequest, Forbidden
 from postroom.mailbox import inboxes
 from postroom.web.call import Call, Tx

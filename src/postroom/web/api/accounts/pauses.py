@@ -1,6 +1,6 @@
 """Pauses over REST: stopping all that leaves an account, a pod or an inbox."""
 
-from postroom.accounts import pauses
+from postroom.accounts.rules import pauses
 from postroom.outward import decide
 from postroom.queue import deliveries
 from postroom.web.api.outward.approvals import ruling_of

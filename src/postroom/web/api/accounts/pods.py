@@ -5,8 +5,8 @@ from dataclasses import replace
 from msgspec import UNSET
 
 from postroom.accounts import accounts, pods
-from postroom.accounts import approval as approvals
 from postroom.accounts.reach import Reach
+from postroom.accounts.rules import approval as approvals
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.body import AccountChange, NewPod, PageQuery, PodChange
 from postroom.web.interface.shapes import tenant_shapes

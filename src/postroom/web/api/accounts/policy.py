@@ -2,8 +2,8 @@
 
 from msgspec import UNSET
 
-from postroom.accounts import policy
 from postroom.accounts.reach import Reach
+from postroom.accounts.rules import policy
 from postroom.web.boundaries import required
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.body import Boundary, read_asked

@@ -3,8 +3,9 @@
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from postroom.accounts import approval as approvals
-from postroom.accounts import limits, pods
+from postroom.accounts import pods
+from postroom.accounts.rules import approval as approvals
+from postroom.accounts.rules import limits
 from postroom.events import webhooks
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox

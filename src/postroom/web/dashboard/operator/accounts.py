@@ -6,10 +6,11 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom import account_removal
-from postroom.accounts import accounts, audit, keys, pauses, sessions
+from postroom.accounts import accounts, audit, keys, sessions
 from postroom.accounts.accounts import Account
-from postroom.accounts.pauses import Pause
 from postroom.accounts.reach import Reach
+from postroom.accounts.rules import pauses
+from postroom.accounts.rules.pauses import Pause
 from postroom.config import PLANS, Plan
 from postroom.errors import BadRequest
 from postroom.mailbox import inboxes, usage

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from postroom import meters, pools
-from postroom.accounts import pauses
-from postroom.accounts.pauses import PausedScope
+from postroom.accounts.rules import pauses
+from postroom.accounts.rules.pauses import PausedScope
 from postroom.clock import DAY, SECOND
 from postroom.config import Config
 from postroom.errors import Forbidden

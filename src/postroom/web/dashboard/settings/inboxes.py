@@ -3,8 +3,8 @@
 from msgspec import UNSET, Struct
 from starlette.responses import Response
 
-from postroom.accounts import approval, pauses
-from postroom.accounts.limits import Budget
+from postroom.accounts.rules import approval, pauses
+from postroom.accounts.rules.limits import Budget
 from postroom.errors import BadRequest, WebhookFailed
 from postroom.mailbox import inboxes
 from postroom.web.api.accounts import keys as api_keys

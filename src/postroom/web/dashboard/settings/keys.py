@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 from msgspec import UNSET, Struct
 from starlette.responses import Response
 
-from postroom.accounts import approval, keys
+from postroom.accounts import keys
 from postroom.accounts.keys import Key
-from postroom.accounts.limits import Budget
 from postroom.accounts.permissions import ALL
+from postroom.accounts.rules import approval
+from postroom.accounts.rules.limits import Budget
 from postroom.mailbox import inboxes
 from postroom.web.api.accounts import keys as api_keys
 from postroom.web.call import Tx

@@ -3,7 +3,7 @@
 from msgspec import Struct
 from starlette.responses import Response
 
-from postroom.accounts import approval
+from postroom.accounts.rules import approval
 from postroom.web.api.accounts import keys as api_keys
 from postroom.web.api.accounts import pods as api_pods
 from postroom.web.dashboard.desk import Desk, go

@@ -5,9 +5,9 @@ from typing import Literal
 from msgspec import Struct
 from starlette.responses import Response
 
-from postroom.accounts import approval
-from postroom.accounts.approval import Approval, OverPerDay
-from postroom.accounts.limits import Budget
+from postroom.accounts.rules import approval
+from postroom.accounts.rules.approval import Approval, OverPerDay
+from postroom.accounts.rules.limits import Budget
 from postroom.errors import BadRequest
 from postroom.web.api.accounts import pods as api_pods
 from postroom.web.api.accounts import policy as api_policy

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from postroom.accounts import names, permissions, pods
-from postroom.accounts.approval import Approval
-from postroom.accounts.limits import Budget
 from postroom.accounts.reach import Reach
+from postroom.accounts.rules.approval import Approval
+from postroom.accounts.rules.limits import Budget
 from postroom.clock import from_iso
 from postroom.errors import (
     BadRequest,

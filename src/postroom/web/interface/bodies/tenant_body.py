@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from postroom.accounts import policy
+from postroom.accounts.rules import policy
 from postroom.web.interface.bodies.body import AskedMoment, Limit, Offset, PodId
 
 Direction = Literal["inbound", "outbound"]

@@ -3,8 +3,8 @@
 from msgspec import Struct
 
 from postroom.accounts.actors import Actor
-from postroom.accounts.limits import Use
-from postroom.accounts.pauses import Pause
+from postroom.accounts.rules.limits import Use
+from postroom.accounts.rules.pauses import Pause
 from postroom.clock import to_iso
 from postroom.mailbox.holds import ShownHold
 from postroom.web.interface.shapes.shapes import RawMessage, Timestamp

@@ -7,9 +7,10 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from starlette.responses import Response
 
-from postroom.accounts import approval, domains, limits
-from postroom.accounts.approval import Approval
-from postroom.accounts.limits import Budget
+from postroom.accounts import domains
+from postroom.accounts.rules import approval, limits
+from postroom.accounts.rules.approval import Approval
+from postroom.accounts.rules.limits import Budget
 from postroom.clock import to_iso
 from postroom.events.payload import Payload
 from postroom.mailbox import attachments, inboxes, threads

@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 from msgspec import Meta, Raw, Struct, defstruct
 from msgspec.structs import fields
 
-from postroom.accounts import accounts, actors, approval, audit, keys, limits, permissions, pods, policy
-from postroom.accounts.approval import Approval
-from postroom.accounts.limits import Budget
+from postroom.accounts import accounts, actors, audit, keys, permissions, pods
+from postroom.accounts.rules import approval, limits, policy
+from postroom.accounts.rules.approval import Approval
+from postroom.accounts.rules.limits import Budget
 from postroom.clock import to_iso
 from postroom.config import Plan
 from postroom.web.interface.shapes.shapes import Timestamp
