@@ -52,7 +52,7 @@ ROOMS: dict[str, list[str]] = {
         *("labels", "indexing", "search_filters", "search"),
     ],
     "queue": ["schedule", "duties", "suppressions", "idempotency", "deliveries", "outlook", "work"],
-    "events": ["kinds", "payload", "events", "webhooks", "webhook_log", "announce"],
+    "events": ["kinds", "payload", "events", "webhook_signature", "webhooks", "webhook_log", "announce"],
     "inward": [
         *(
             "addressing",
@@ -69,20 +69,10 @@ ROOMS: dict[str, list[str]] = {
         "receive",
     ],
     "outward": [
-        *(
-            "courier",
-            "states",
-            "orders",
-            "rules",
-            "hold_back",
-            "complete",
-            "submit",
-            "send",
-            "decide",
-            "signing",
-        ),
-        *("simulate", "deliver_mail", "deliver_webhook", "reviewers", "watch_holds"),
+        *("courier", "states", "orders", "holding", "complete", "submit", "send", "sign_mail", "simulate"),
+        *("deliver_mail", "deliver_webhook", "reviewers"),
     ],
+    "outward/holding": ["rules", "hold_back", "decide", "watch_holds"],
 }
 FILES_OF_A_ROOM = 16
 STILL_FULL = {SOURCE, SOURCE / "mail", SOURCE / "storage", CLIENT, CLIENT / "cli"}

@@ -30,9 +30,9 @@ from postroom.one_store import keep_store, require_one_store
 from postroom.outward.courier import MailCourier
 from postroom.outward.deliver_mail import Outbound, deliver_mail
 from postroom.outward.deliver_webhook import deliver_webhook
+from postroom.outward.holding.watch_holds import watch_holds
 from postroom.outward.reviewers import deliver_notice, weigh_answer
-from postroom.outward.signing import Signers
-from postroom.outward.watch_holds import watch_holds
+from postroom.outward.sign_mail import Signers
 from postroom.queue import deliveries
 from postroom.queue.work import Queue, work_through
 from postroom.resources import Resources

@@ -13,7 +13,7 @@ import pytest
 
 from postroom import config as configuration
 from postroom.config import ConfigError
-from postroom.net.signature import new_secret, sign, standard_headers
+from postroom.events.webhook_signature import new_secret, sign, standard_headers
 from tests import generators
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock

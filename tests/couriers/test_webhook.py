@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.couriers.webhook import HttpCourier, WebhookLimits, parse_retry_after
+from postroom.events.webhook_signature import sign
 from postroom.net.dns import Resolver
-from postroom.net.signature import sign
 from postroom.outward.courier import WebhookAnswer
 from tests.couriers.certificates import make_certificate, server_context, trusting_context
 from tests.couriers.conftest import failure_of

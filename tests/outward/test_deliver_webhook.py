@@ -4,8 +4,8 @@ import pytest
 
 from postroom.clock import HOUR, SECOND
 from postroom.events import events, webhooks
+from postroom.events.webhook_signature import sign
 from postroom.mailbox.inboxes import Inbox
-from postroom.net.signature import sign
 from postroom.outward.deliver_webhook import Outcome, give_up, record_outcome, signed_headers
 from postroom.queue import deliveries, schedule
 from postroom.queue.deliveries import Delivery

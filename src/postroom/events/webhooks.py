@@ -10,7 +10,7 @@ from postroom.errors import NotFound
 from postroom.events import kinds
 from postroom.events.events import Event, NewEvent
 from postroom.events.kinds import MESSAGE_RECEIVED
-from postroom.net.signature import new_secret
+from postroom.events.webhook_signature import new_secret
 from postroom.queue import deliveries, schedule
 from postroom.storage.database import Row, Tx
 

@@ -25,9 +25,9 @@ from postroom.mail.writing.content_hash import content_hash
 from postroom.mailbox import attachments, documents, holds, inboxes, messages, raw_mails
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import SENT, Message
-from postroom.outward import decide
 from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, Receipt
-from postroom.outward.signing import Signers, Unsigned
+from postroom.outward.holding import decide
+from postroom.outward.sign_mail import Signers, Unsigned
 from postroom.outward.simulate import simulate
 from postroom.queue import deliveries, schedule, suppressions
 from postroom.queue.deliveries import CAPTURED, DONE, Delivery

@@ -6,8 +6,8 @@ from postroom import log, meters
 from postroom.clock import SECOND
 from postroom.events import events, webhooks
 from postroom.events.events import Event
+from postroom.events.webhook_signature import sign, standard_headers
 from postroom.events.webhooks import Webhook
-from postroom.net.signature import sign, standard_headers
 from postroom.outward.courier import DeliveryError, WebhookAnswer, WebhookCourier
 from postroom.queue import deliveries, schedule
 from postroom.queue.deliveries import DONE, FAILED, Delivery

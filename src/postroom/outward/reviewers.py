@@ -29,11 +29,11 @@ from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
-from postroom.outward import decide
 from postroom.outward.courier import DeliveryError, OutgoingMail
-from postroom.outward.decide import Ruling
 from postroom.outward.deliver_mail import Outbound, domain_of
-from postroom.outward.signing import Unsigned
+from postroom.outward.holding import decide
+from postroom.outward.holding.decide import Ruling
+from postroom.outward.sign_mail import Unsigned
 from postroom.queue import deliveries, schedule
 from postroom.queue.deliveries import Delivery
 from postroom.resources import Resources

@@ -30,10 +30,10 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND, PENDING, NewMessage
 from postroom.mailbox.threads import Thread
 from postroom.mailbox.usage import UsageGrowth
-from postroom.outward import rules
-from postroom.outward.hold_back import answer_of, find_holds, tell, to_receipt
+from postroom.outward.holding import rules
+from postroom.outward.holding.hold_back import answer_of, find_holds, tell, to_receipt
+from postroom.outward.holding.rules import InboxRules
 from postroom.outward.orders import Context, Letter, Order, Ready, SendAnswer, Submission
-from postroom.outward.rules import InboxRules
 from postroom.queue import deliveries, idempotency, schedule, suppressions
 from postroom.queue.deliveries import NewDelivery
 from postroom.queue.idempotency import Claim

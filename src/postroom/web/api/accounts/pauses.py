@@ -1,7 +1,7 @@
 """Pauses over REST: stopping all that leaves an account, a pod or an inbox."""
 
 from postroom.accounts.rules import pauses
-from postroom.outward import decide
+from postroom.outward.holding import decide
 from postroom.queue import deliveries
 from postroom.web.api.outward.approvals import ruling_of
 from postroom.web.boundaries import required

@@ -3,8 +3,8 @@
 from msgspec import Raw
 
 from postroom.mailbox import holds, inboxes, message_json, messages
-from postroom.outward import decide
-from postroom.outward.decide import Ruling
+from postroom.outward.holding import decide
+from postroom.outward.holding.decide import Ruling
 from postroom.web.api.mailbox.messages import get_message
 from postroom.web.boundaries import narrowed
 from postroom.web.call import Call, Tx

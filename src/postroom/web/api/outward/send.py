@@ -4,7 +4,7 @@ from starlette.responses import Response
 
 from postroom.errors import BadRequest, NothingToDo
 from postroom.mail.writing.compose import DraftError
-from postroom.outward import decide
+from postroom.outward.holding import decide
 from postroom.outward.orders import Order, SendAnswer
 from postroom.outward.send import send_mail
 from postroom.queue import deliveries, suppressions

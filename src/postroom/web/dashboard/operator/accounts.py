@@ -14,7 +14,7 @@ from postroom.accounts.rules.pauses import Pause
 from postroom.config import PLANS, Plan
 from postroom.errors import BadRequest
 from postroom.mailbox import inboxes, usage
-from postroom.outward import decide
+from postroom.outward.holding import decide
 from postroom.queue import deliveries
 from postroom.web.api.outward.approvals import ruling_of
 from postroom.web.call import Tx

@@ -10,7 +10,7 @@ from postroom.accounts.reach import Reach
 from postroom.clock import DAY
 from postroom.errors import ApiError, BadRequest
 from postroom.mailbox import holds
-from postroom.outward import decide
+from postroom.outward.holding import decide
 from postroom.queue import deliveries, outlook
 from postroom.queue.outlook import DomainOutlook, Listed, Waiting
 from postroom.web.api.outward.approvals import ruling_of

@@ -1,7 +1,7 @@
 """The loop over holds that have come due: they expire, are let go, or go on waiting."""
 
 from postroom.mailbox import holds
-from postroom.outward import decide
+from postroom.outward.holding import decide
 from postroom.queue import deliveries
 from postroom.queue.schedule import IDLE_SECONDS
 from postroom.resources import Resources

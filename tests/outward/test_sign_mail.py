@@ -8,7 +8,7 @@ import pytest
 
 from postroom.accounts.domains import DkimKey
 from postroom.mail.proof import dkim
-from postroom.outward.signing import GROUP_SIZE, Signers, Unsigned
+from postroom.outward.sign_mail import GROUP_SIZE, Signers, Unsigned
 from tests.doubles import START
 from tests.mail.keys import signing_key
 

@@ -14,9 +14,9 @@ from postroom.mailbox import holds, inboxes, messages
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import OUTBOUND, PENDING, SENT
-from postroom.outward import rules
+from postroom.outward.holding import rules
+from postroom.outward.holding.rules import InboxRules, Sending
 from postroom.outward.orders import Ready, SendReceipt, Submission
-from postroom.outward.rules import InboxRules, Sending
 from postroom.queue import deliveries, idempotency, schedule
 from postroom.queue.deliveries import NewDelivery
 from postroom.storage.database import Tx
