@@ -11,7 +11,7 @@ import uvloop
 
 from bench.processes import scratch_folder
 from bench.results import Result, at_most
-from postroom import config, upkeep
+from postroom import config
 from postroom.accounts import accounts
 from postroom.accounts.reach import Reach
 from postroom.assembly import open_database
@@ -22,6 +22,7 @@ from postroom.net.dns import Resolver
 from postroom.resources import Resources
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Database, Tx
+from postroom.upkeep import upkeep
 from tests.filled_inbox import NUMBERS, fill
 from tests.postgres_engine import running_postgres
 

@@ -7,11 +7,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from postroom import descriptors, log, meters, pools
+from postroom import log
 from postroom.accounts import secret_values
 from postroom.clock import SECOND, Clock, SystemClock
 from postroom.config import CAPTURE, Config, ConfigError, Endpoint, allows_private_targets, own_url
-from postroom.conversion import convert_old_rows
 from postroom.couriers.capture import CapturingCourier
 from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.relay import parse_outbound
@@ -33,6 +32,8 @@ from postroom.outward.deliver_webhook import deliver_webhook
 from postroom.outward.holding.watch_holds import watch_holds
 from postroom.outward.reviewers import deliver_notice, weigh_answer
 from postroom.outward.sign_mail import Signers
+from postroom.processes import descriptors, meters, pools
+from postroom.processes.supervision import Loop, Supervision
 from postroom.queue import deliveries
 from postroom.queue.work import Queue, work_through
 from postroom.resources import Resources
@@ -44,8 +45,8 @@ from postroom.smtp.tls import own_files
 from postroom.storage.blobs import Blobs, LocalBlobs
 from postroom.storage.database import Database
 from postroom.storage.folder import FolderLock, make_folder
-from postroom.supervision import Loop, Supervision
-from postroom.upkeep import keep_up
+from postroom.upkeep.conversion import convert_old_rows
+from postroom.upkeep.upkeep import keep_up
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
 from postroom.web.streams.stream import Streams

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from postroom import pools
 from postroom.accounts import accounts, domains, keys, secret_values, sessions
 from postroom.accounts.accounts import Account
 from postroom.config import Config
@@ -11,6 +10,7 @@ from postroom.events import webhooks
 from postroom.inward.review_answers import REVIEW
 from postroom.mail.proof import dkim
 from postroom.mailbox import attachments
+from postroom.processes import pools
 from postroom.storage.database import Database, Tx
 
 FIRST_ACCOUNT = "default"

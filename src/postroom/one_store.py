@@ -4,8 +4,8 @@ import asyncio
 import hashlib
 from collections.abc import Iterator
 
-from postroom import pools
 from postroom.clock import SECOND
+from postroom.processes import pools
 from postroom.queue import duties
 from postroom.resources import Resources
 from postroom.storage.blobs import UNFINISHED, Blobs

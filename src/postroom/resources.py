@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from postroom.clock import Clock, SystemClock
 from postroom.config import Config
 from postroom.net.dns import Resolver
+from postroom.processes.supervision import Supervision
 from postroom.storage.blobs import Blobs
 from postroom.storage.database import Database, Overdue, Tx
-from postroom.supervision import Supervision
 
 __all__ = ["Overdue", "Resources", "Tx"]
 

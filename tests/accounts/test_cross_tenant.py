@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from postroom import deletion, ids
+from postroom import ids
 from postroom.accounts import accounts, audit, domains, keys, pods
 from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.reach import Reach, default_pod
@@ -21,6 +21,7 @@ from postroom.mailbox import documents, holds, inboxes, messages, threads, usage
 from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import NewMessage
 from postroom.storage.database import Database, Row, Tx, Values, WordIndex
+from postroom.upkeep import deletion
 from tests.doubles import FakeClock
 
 PROBES = int(os.environ.get("POSTROOM_TEST_PROBES", "20000"))

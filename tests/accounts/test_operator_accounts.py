@@ -8,7 +8,6 @@ from typing import Any
 import httpx2
 import pytest
 
-from postroom import account_removal, upkeep
 from postroom.accounts import accounts, keys
 from postroom.accounts.accounts import Account
 from postroom.clock import DAY
@@ -17,6 +16,7 @@ from postroom.mailbox import raw_mails
 from postroom.resources import Tx
 from postroom.storage.migrate import migrate
 from postroom.storage.sqlite import SqliteSession
+from postroom.upkeep import account_removal, upkeep
 from tests.api.test_deletion import mail
 from tests.api.test_pods import told
 from tests.conftest import Server

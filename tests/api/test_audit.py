@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from postroom import upkeep
 from postroom.clock import DAY, MINUTE
+from postroom.upkeep import upkeep
 from tests.conftest import Server
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from postroom import deletion
 from postroom.mailbox import raw_mails
+from postroom.upkeep import deletion
 from tests.api.test_pods import told
 from tests.conftest import Server
 

@@ -9,7 +9,7 @@ import httpx2
 from postroom.accounts import accounts, keys
 from postroom.clock import MINUTE
 from postroom.resources import Tx
-from postroom.upkeep import one_round
+from postroom.upkeep.upkeep import one_round
 from tests.conftest import Server
 from tests.letters import assert_is_message, html_letter, letter, letter_with_files
 

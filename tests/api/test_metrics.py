@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from postroom import log, meters
-from postroom.meters import Spread
+from postroom import log
+from postroom.processes import meters
+from postroom.processes.meters import Spread
 from tests.api.test_stream import mail
 from tests.conftest import Server
 

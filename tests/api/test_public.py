@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from postroom import supervision
+from postroom.processes import supervision
 from postroom.web.interface import openapi
 from postroom.web.routes import ROUTES
 from tests.conftest import Server

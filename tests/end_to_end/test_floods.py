@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from postroom import descriptors
+from postroom.processes import descriptors
 from tests.end_to_end.process import Running, log_path, serving_process
 
 DESCRIPTORS = 512

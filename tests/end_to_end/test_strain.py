@@ -16,8 +16,8 @@ from typing import Any
 import psycopg
 from websockets.asyncio.client import connect
 
-from postroom import supervision
 from postroom.net.dns import Resolver
+from postroom.processes import supervision
 from tests.api.endpoint import running_endpoint
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock

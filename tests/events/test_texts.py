@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from postroom.accounts.reach import Reach
 from postroom.assembly import open_database, serving
-from postroom.conversion import convert_some
 from postroom.events import events
 from postroom.events.events import EventChoice
 from postroom.mailbox import documents, messages
 from postroom.storage.database import Database, Tx
-from postroom.upkeep import one_round
+from postroom.upkeep.conversion import convert_some
+from postroom.upkeep.upkeep import one_round
 from tests.api.endpoint import running_endpoint
 from tests.api.test_stream import hear_bytes, open_stream, subscribe
 from tests.conftest import Server, new_postgres_database, running_server, settings
@@ -62,7 +62,7 @@ async def upgraded(database_url: str, tmp_path: Path) -> Database:
 async def test_every_event_of_an_upgraded_database_is_byte_for_byte_what_it_was(
     upgraded: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("postroom.conversion.STEP_ROWS", 3)
+    monkeypatch.setattr("postroom.upkeep.conversion.STEP_ROWS", 3)
     before = payloads_of_schema_5()
     steps, is_done = 0, False
     while not is_done:
@@ -113,7 +113,7 @@ async def test_a_server_converts_while_it_serves_and_goes_on_after_a_restart(
     make_database(database_url, tmp_path)
     config = settings(tmp_path, DATABASE_URL=database_url)
     db = await open_database(config, START)
-    monkeypatch.setattr("postroom.conversion.STEP_ROWS", 2)
+    monkeypatch.setattr("postroom.upkeep.conversion.STEP_ROWS", 2)
     for _ in range(3):
         await db.write(convert_some)
     await db.close()

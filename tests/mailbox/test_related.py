@@ -4,12 +4,12 @@ import itertools
 
 import pytest
 
-from postroom import upkeep
 from postroom.accounts.reach import Reach
 from postroom.mailbox import inboxes, related
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
 from postroom.storage.database import Database, Tx
+from postroom.upkeep import upkeep
 from tests.doubles import START
 from tests.stored import make_inbox, put_mail
 

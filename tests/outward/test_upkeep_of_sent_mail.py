@@ -1,8 +1,8 @@
 """Upkeep: what a send leaves behind goes when its time has come or its inbox is deleted."""
 
-from postroom import upkeep
 from postroom.clock import DAY
 from postroom.storage.database import Tx
+from postroom.upkeep import upkeep
 from tests.conftest import Server
 from tests.outbound import send, settled
 

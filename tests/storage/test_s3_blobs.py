@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from postroom import one_store, upkeep
+from postroom import one_store
 from postroom.__main__ import main
 from postroom.assembly import open_blobs, serving
 from postroom.config import ConfigError
@@ -23,6 +23,7 @@ from postroom.storage import s3_blobs
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import StorageError
 from postroom.storage.s3_blobs import S3Blobs
+from postroom.upkeep import upkeep
 from postroom_client import AsyncClient
 from tests.conftest import (
     Server,

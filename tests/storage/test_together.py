@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from postroom import meters
+from postroom.processes import meters
 from postroom.storage.database import ROWS_OF_A_STATEMENT, Database, Row, Tx
 
 KIND = "message.counted"

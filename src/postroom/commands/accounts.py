@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom import tables
+from postroom.commands import tables
 from postroom.commands.opened import read, require_account, with_database, write
 from postroom.config import PLANS, Plan
 from postroom_client.cli import app
@@ -149,9 +149,9 @@ def delete_account(
 
 async def remove_account(db: "Database", account: "Account") -> None:
     """Until nothing is left but mail. A command that is stopped here is finished by the server."""
-    from postroom import account_removal
     from postroom.clock import SystemClock
     from postroom.mailbox import inboxes
+    from postroom.upkeep import account_removal
 
     clock = SystemClock()
     await db.write(account_removal.close, account, clock.now())

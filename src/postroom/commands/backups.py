@@ -30,10 +30,11 @@ def backup(file: Archive) -> None:
 async def _back_up(resources: "Resources", path: Path) -> "Manifest":
     import asyncio
 
-    from postroom import __version__, pools
+    from postroom import __version__
     from postroom.clock import to_iso
     from postroom.moving import archive
-    from postroom.upkeep import find_used_blobs
+    from postroom.processes import pools
+    from postroom.upkeep.upkeep import find_used_blobs
 
     loop = asyncio.get_running_loop()
     created_at = to_iso(resources.now())
@@ -112,7 +113,7 @@ def _make_schema(url: str, version: int) -> None:
 
 
 async def _delete_gone(resources: "Resources", blobs: list[str]) -> None:
-    from postroom import deletion
+    from postroom.upkeep import deletion
 
     for blob in blobs:
         await resources.db.write(deletion.remove_of_blob, blob, resources.now())

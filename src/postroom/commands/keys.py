@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom import tables
+from postroom.commands import tables
 from postroom.commands.opened import read, require_account, write
 from postroom_client.cli import keys as key_commands
 from postroom_client.cli.command import Limit, Offset, command

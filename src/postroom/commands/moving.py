@@ -65,9 +65,9 @@ def export_account(
 
 
 def _import(list_mails: "Callable[[int], list[FiledMail]]", inbox: str) -> None:
-    from postroom import pools
     from postroom.extraction.pool import ExtractionPool
     from postroom.moving.bring_in import bring_in
+    from postroom.processes import pools
 
     async def work(resources: "Resources") -> tuple[int, int]:
         found = await resources.db.read(_require_inbox, inbox)

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
-from postroom import pools
 from postroom.couriers.faults import describe
 from postroom.couriers.lanes import Lanes
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.target import ForbiddenTarget, HasNoAddress, Target, resolve_target
 from postroom.net.trust import machine_authorities
 from postroom.outward.courier import DeliveryError, WebhookAnswer
+from postroom.processes import pools
 
 if TYPE_CHECKING:
     import httpx2  # loaded with the first webhook: most of a start would be spent on it and its like

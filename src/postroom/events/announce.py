@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from postroom import meters
 from postroom.events import events, webhooks
 from postroom.events.payload import News
 from postroom.mailbox import usage
 from postroom.mailbox.usage import UsageGrowth
+from postroom.processes import meters
 from postroom.queue import deliveries
 from postroom.storage.database import Tx
 

@@ -6,7 +6,6 @@ import time
 
 from msgspec import Struct
 
-from postroom import pools
 from postroom.accounts import domains, secret_values
 from postroom.accounts.domains import DkimKey
 from postroom.clock import DAY
@@ -19,6 +18,7 @@ from postroom.mail.proof.lookup import TimedLookup
 from postroom.mail.proof.signatures import check_signatures, claimed_domains
 from postroom.mail.writing import return_path
 from postroom.mailbox import inboxes, messages
+from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 

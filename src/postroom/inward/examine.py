@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import structs
 
-from postroom import log, pools
+from postroom import log
 from postroom.events.announce import announce
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
@@ -32,6 +32,7 @@ from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.messages import Message
 from postroom.net import guard
+from postroom.processes import pools
 from postroom.queue.schedule import EXAMINATION_LEASE
 from postroom.resources import Resources
 from postroom.storage.database import SKIP_TAKEN, Row, Tx

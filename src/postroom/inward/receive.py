@@ -5,7 +5,6 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from postroom import pools
 from postroom.inward import suspicion
 from postroom.inward.appointment import read_appointment
 from postroom.inward.attribute import find_subject
@@ -22,6 +21,7 @@ from postroom.mail.meaning.category import categorize
 from postroom.mail.parse import ParsedAttachment, ParsedMail, parse_mail
 from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment
+from postroom.processes import pools
 from postroom.resources import Resources
 
 AT_ONCE_BYTES = 32 * 1024  # beside all else that a process does

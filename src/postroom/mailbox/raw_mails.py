@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
-from postroom import pools
 from postroom.clock import SECOND
 from postroom.errors import NotFound, Unavailable
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import documents
 from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
+from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.storage.blobs import BlobPart, Blobs
 from postroom.storage.database import Tx, one_of

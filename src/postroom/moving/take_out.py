@@ -8,7 +8,6 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from postroom import pools
 from postroom.accounts.accounts import Account
 from postroom.clock import to_iso
 from postroom.mail.address import parse_list
@@ -18,6 +17,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import Message
 from postroom.moving.mailboxes import to_mbox
+from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 

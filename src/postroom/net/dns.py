@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from postroom import pools
 from postroom.mail.proof.lookup import DnsTemporary
 from postroom.mail.proof.organization import ascii_domain
+from postroom.processes import pools
 
 if TYPE_CHECKING:
     # Loaded with the first question, by a thread: nothing else takes as much of a start.

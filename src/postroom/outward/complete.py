@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
-from postroom import pools
 from postroom.errors import BadRequest
 from postroom.mail import headers
 from postroom.mail.address import Address, mailbox_of, parse_list, validate
@@ -13,6 +12,7 @@ from postroom.mail.writing.compose import DraftAttachment
 from postroom.mailbox import raw_mails
 from postroom.mailbox.documents import Document
 from postroom.outward.orders import RECIPIENTS_LIMIT, Context, Order, require_files_fit
+from postroom.processes import pools
 from postroom.resources import Resources
 
 

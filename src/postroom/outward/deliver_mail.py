@@ -5,7 +5,7 @@ from email.utils import formatdate
 
 from msgspec import Struct
 
-from postroom import log, meters, pools
+from postroom import log
 from postroom.accounts import accounts, domains
 from postroom.accounts.domains import DkimKey
 from postroom.accounts.rules.pauses import IS_PAUSED
@@ -29,6 +29,7 @@ from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, R
 from postroom.outward.holding import decide
 from postroom.outward.sign_mail import Signers, Unsigned
 from postroom.outward.simulate import simulate
+from postroom.processes import meters, pools
 from postroom.queue import deliveries, schedule, suppressions
 from postroom.queue.deliveries import CAPTURED, DONE, Delivery
 from postroom.resources import Resources

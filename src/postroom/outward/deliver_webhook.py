@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
-from postroom import log, meters
+from postroom import log
 from postroom.clock import SECOND
 from postroom.events import events, webhooks
 from postroom.events.events import Event
 from postroom.events.webhook_signature import sign, standard_headers
 from postroom.events.webhooks import Webhook
 from postroom.outward.courier import DeliveryError, WebhookAnswer, WebhookCourier
+from postroom.processes import meters
 from postroom.queue import deliveries, schedule
 from postroom.queue.deliveries import DONE, FAILED, Delivery
 from postroom.resources import Resources

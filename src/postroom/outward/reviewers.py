@@ -4,7 +4,7 @@ import re
 import secrets
 from dataclasses import dataclass
 
-from postroom import log, pools
+from postroom import log
 from postroom.accounts import actors, domains, secret_values
 from postroom.accounts.actors import Actor
 from postroom.accounts.domains import DkimKey
@@ -34,6 +34,7 @@ from postroom.outward.deliver_mail import Outbound, domain_of
 from postroom.outward.holding import decide
 from postroom.outward.holding.decide import Ruling
 from postroom.outward.sign_mail import Unsigned
+from postroom.processes import pools
 from postroom.queue import deliveries, schedule
 from postroom.queue.deliveries import Delivery
 from postroom.resources import Resources

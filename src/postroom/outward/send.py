@@ -3,7 +3,6 @@
 import secrets
 from collections.abc import Sequence
 
-from postroom import pools
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import from_iso
@@ -29,6 +28,7 @@ from postroom.outward.orders import (
     require_ahead,
 )
 from postroom.outward.submit import submit
+from postroom.processes import pools
 from postroom.queue import deliveries, idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx

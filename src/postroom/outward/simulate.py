@@ -3,7 +3,6 @@
 import asyncio
 from email.utils import formatdate
 
-from postroom import pools
 from postroom.clock import DAY, SECOND
 from postroom.inward.mails import Arrival, Destination, ReadMail
 from postroom.inward.receive import Reader, place
@@ -13,6 +12,7 @@ from postroom.mail.simulator import Answer, Sent
 from postroom.mail.writing.return_path import BouncePath
 from postroom.mailbox.messages import Message
 from postroom.outward.courier import DeliveryError, Receipt
+from postroom.processes import pools
 from postroom.queue.deliveries import Delivery
 from postroom.resources import Resources
 

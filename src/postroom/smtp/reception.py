@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 from typing import cast
 
-from postroom import log, pools
+from postroom import log
 from postroom.accounts import accounts, domains
 from postroom.clock import DAY, to_mail_date
 from postroom.errors import STORE_AWAY
@@ -13,6 +13,7 @@ from postroom.inward.receive import Reader, TooManyHops, receive_mail
 from postroom.mail.address import mailbox_of
 from postroom.mail.writing import return_path, review_path
 from postroom.mailbox import inboxes, messages
+from postroom.processes import pools
 from postroom.resources import Resources, Tx
 from postroom.smtp.envelope import Envelope
 from postroom.smtp.policy import Accepted, MailLoops, RecipientVerdict, Refused, StorageFull

@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from postroom import log, meters, pools
+from postroom import log
 from postroom.errors import Unavailable
+from postroom.processes import meters, pools
 from postroom.storage.aside import Aside
 from postroom.storage.database import Tx
 from postroom.storage.writing import OwnSession, Write, WriteSession, fail_all, run_call, settle

@@ -13,8 +13,8 @@ from typing import Any, Concatenate, LiteralString, ParamSpec, TypeVar
 
 import psycopg
 
-from postroom import pools
 from postroom.errors import BadRequest, Unavailable
+from postroom.processes import pools
 from postroom.storage.bells import BellEar, Bells
 from postroom.storage.database import SKIP_TAKEN, Item, Overdue, Row, StorageError, Tx, Values, in_parts
 from postroom.storage.group_commit import WriteQueue

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 
 import psycopg
 
-from postroom import log, pools
+from postroom import log
 from postroom.errors import Unavailable
+from postroom.processes import pools
 from postroom.storage.bells import Bells
 from postroom.storage.postgres_lines import PostgresLine, PostgresLines
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from postroom import meters
+from postroom.processes import meters
 from postroom.storage.database import Tx
 
 

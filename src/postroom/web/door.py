@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from postroom import ids, log, pools
+from postroom import ids, log
 from postroom.accounts import audit
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import require_any
@@ -20,6 +20,7 @@ from postroom.errors import ApiError, Forbidden, InternalError, RecipientNotAllo
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox, Outdated
 from postroom.outward.courier import WebhookCourier
+from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.web.api.mailbox.messages import get_attachment_by_link
 from postroom.web.call import CLIENT_ADDRESS, Call, Tx, client_address, require_owned, require_scope

@@ -17,12 +17,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from postroom import pools
 from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import OF_AN_INBOX, READ
 from postroom.accounts.reach import Reach
 from postroom.config import Config
 from postroom.errors import Forbidden, MethodNotAllowed
+from postroom.processes import pools
 from postroom.web.requests import cors
 from postroom.web.requests.authentication import bearer_token
 from postroom.web.requests.request_body import read_bytes

@@ -10,11 +10,11 @@ from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, M
 from prometheus_client.exposition import generate_latest
 from prometheus_client.utils import floatToGoString
 
-from postroom import meters
 from postroom.clock import SECOND
-from postroom.pools import Pool
+from postroom.processes import meters
+from postroom.processes.pools import Pool
+from postroom.processes.supervision import Supervision
 from postroom.resources import Workforce
-from postroom.supervision import Supervision
 
 # Read from whoever has them, when somebody asks.
 GAUGES = {

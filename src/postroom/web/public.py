@@ -7,11 +7,11 @@ from importlib.resources import files
 
 from starlette.responses import Response
 
-from postroom import pools
 from postroom.clock import SECOND
 from postroom.errors import NotFound, Unavailable
 from postroom.inward import examine
 from postroom.mailbox import indexing
+from postroom.processes import pools
 from postroom.queue import deliveries, outlook
 from postroom.resources import Resources, Tx
 from postroom.web.interface import openapi as description

@@ -2,9 +2,10 @@
 
 import asyncio
 
-from postroom import ids, log, pools
+from postroom import ids, log
 from postroom.accounts import accounts
 from postroom.errors import Unavailable
+from postroom.processes import pools
 from postroom.queue import duties
 from postroom.resources import Resources
 

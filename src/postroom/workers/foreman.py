@@ -9,12 +9,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from postroom import descriptors, log
+from postroom import log
 from postroom.config import Config, ConfigError, Endpoint
 from postroom.inward.mails import Arrival, ReadMail
 from postroom.inward.receive import TooManyHops
 from postroom.net.certificate import CertificateFiles
-from postroom.processes import environment
+from postroom.processes import descriptors, environment
 from postroom.resources import Resources
 from postroom.smtp.memory import whenever_an_inbox_goes
 from postroom.smtp.policy import Directory, SessionLimits

@@ -16,11 +16,12 @@ from typing import Any
 
 import uvloop
 
-from postroom import descriptors, log
+from postroom import log
 from postroom.clock import SystemClock
 from postroom.inward.receive import AT_ONCE_IN_WORKER_BYTES, OwnReader, TooManyHops, warm_up
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.proxies import Proxies
+from postroom.processes import descriptors
 from postroom.processes.confinement import die_with_parent
 from postroom.smtp import reception
 from postroom.smtp.envelope import Envelope

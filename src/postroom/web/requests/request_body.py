@@ -8,7 +8,6 @@ import msgspec
 from msgspec import Struct
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 
-from postroom import pools
 from postroom.errors import (
     ApiError,
     BadRequest,
@@ -17,6 +16,7 @@ from postroom.errors import (
     RequestTimeout,
     UnsupportedMediaType,
 )
+from postroom.processes import pools
 
 BODY_LIMIT_BYTES = 1024 * 1024
 BODY_SECONDS = 60.0

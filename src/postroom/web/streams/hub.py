@@ -12,8 +12,8 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.events import events
 from postroom.events.events import Event, EventChoice, EventSlice
+from postroom.processes.supervision import ACCOUNT_MARK
 from postroom.resources import Resources
-from postroom.supervision import ACCOUNT_MARK
 from postroom.web.streams.frames import BROKEN, TOO_SLOW, StreamProtocol, text_frame
 
 PAGE = 50

@@ -6,14 +6,15 @@ import msgspec
 from msgspec import UNSET, Raw
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from postroom import deletion, pools
 from postroom.errors import NothingToDo
 from postroom.inward import admit, examine
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import attachments, inboxes, message_json, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
+from postroom.processes import pools
 from postroom.queue import deliveries
 from postroom.resources import Resources
+from postroom.upkeep import deletion
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.body import MessageQuery
 from postroom.web.interface.shapes import shapes

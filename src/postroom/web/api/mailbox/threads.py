@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from postroom import deletion
 from postroom.mailbox import inboxes, labels, message_json, messages, related, threads
 from postroom.mailbox.threads import Thread
+from postroom.upkeep import deletion
 from postroom.web.api.mailbox.messages import remove_blobs
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.body import ThreadChange, ThreadMessageQuery, ThreadQuery, ThreadsQuery

@@ -6,13 +6,13 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import structs
 
-from postroom import pools
 from postroom.accounts.reach import Reach
 from postroom.errors import ApiError, BadRequest, DraftChanged, NotFound
 from postroom.mail.writing.compose import DraftAttachment
 from postroom.mailbox import drafts, inboxes, messages, raw_mails, threads
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.outward.orders import DraftVersion, Order, SendAnswer, SendReceipt, require_files_fit
+from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.web.api.outward.send import accept_order, to_response

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from msgspec import Struct
 from starlette.responses import Response
 
-from postroom import account_removal
 from postroom.accounts import accounts, audit, keys, sessions
 from postroom.accounts.accounts import Account
 from postroom.accounts.reach import Reach
@@ -16,6 +15,7 @@ from postroom.errors import BadRequest
 from postroom.mailbox import inboxes, usage
 from postroom.outward.holding import decide
 from postroom.queue import deliveries
+from postroom.upkeep import account_removal
 from postroom.web.api.outward.approvals import ruling_of
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go

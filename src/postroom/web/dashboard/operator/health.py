@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from postroom import meters, pools
 from postroom.accounts.rules import pauses
 from postroom.accounts.rules.pauses import PausedScope
 from postroom.clock import DAY, SECOND
@@ -13,10 +12,11 @@ from postroom.config import Config
 from postroom.errors import Forbidden
 from postroom.mailbox import indexing
 from postroom.mailbox.indexing import Progress
+from postroom.processes import meters, pools
 from postroom.queue import deliveries, duties, outlook
 from postroom.queue.duties import Duty
 from postroom.queue.outlook import Hour, Loop
-from postroom.upkeep import DUTY_HELD
+from postroom.upkeep.upkeep import DUTY_HELD
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, is_operator
 from postroom.web.dashboard.display import sheets

@@ -6,12 +6,12 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from postroom import pools
 from postroom.errors import ApiError
 from postroom.mail.meaning.links import link_details
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import correspondents, documents, message_json, messages, raw_mails
 from postroom.outward import reviewers
+from postroom.processes import pools
 from postroom.queue import deliveries
 from postroom.web.api.outward import approvals as api
 from postroom.web.api.outward import drafts as api_drafts

@@ -3,12 +3,12 @@
 from msgspec import Struct
 from starlette.responses import Response
 
-from postroom import pools
 from postroom.errors import BadRequest
 from postroom.mail.address import parse_list
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import documents, messages, raw_mails
 from postroom.mailbox.messages import Message
+from postroom.processes import pools
 from postroom.web.api.accounts import policy as api_policy
 from postroom.web.api.mailbox import messages as api_messages
 from postroom.web.api.mailbox import threads as api_threads

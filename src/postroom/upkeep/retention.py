@@ -3,10 +3,10 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
-from postroom import deletion
 from postroom.clock import DAY
 from postroom.mailbox.messages import BLOCKED, PENDING
 from postroom.storage.database import Tx
+from postroom.upkeep import deletion
 
 
 @dataclass(frozen=True, slots=True)

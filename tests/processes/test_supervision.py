@@ -5,10 +5,10 @@ import threading
 
 import pytest
 
-from postroom import pools
 from postroom.clock import SECOND
 from postroom.errors import Unavailable
-from postroom.supervision import Supervision
+from postroom.processes import pools
+from postroom.processes.supervision import Supervision
 from tests.doubles import FakeClock
 
 

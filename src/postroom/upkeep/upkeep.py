@@ -8,13 +8,15 @@ from functools import partial
 from itertools import accumulate, islice
 from typing import TypeVar
 
-from postroom import account_removal, deletion, ids, pools, retention
+from postroom import ids
 from postroom.accounts import audit
 from postroom.clock import DAY, SECOND
 from postroom.mailbox import drafts, inboxes, labels, raw_mails, related
+from postroom.processes import pools
 from postroom.queue import duties, idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx, one_of
+from postroom.upkeep import account_removal, deletion, retention
 
 T = TypeVar("T")
 

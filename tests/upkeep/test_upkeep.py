@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from postroom import upkeep
 from postroom.clock import DAY
 from postroom.queue import duties
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Row, Tx, Values, WordIndex
-from postroom.upkeep import MOST_ROWS, STEP_BYTES, empty_removed_inbox, one_round, sweep_orphans
+from postroom.upkeep import upkeep
+from postroom.upkeep.upkeep import MOST_ROWS, STEP_BYTES, empty_removed_inbox, one_round, sweep_orphans
 from tests.api.test_stream import mail
 from tests.conftest import Server
 from tests.filled_inbox import fill
