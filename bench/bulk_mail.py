@@ -24,10 +24,10 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND, RECEIVED, NewMessage
 from postroom.mailbox.threads import Thread
 from postroom.storage.database import Tx
-from postroom.storage.postgres import PostgresTx
-from postroom.storage.postgres_lines import PostgresLine
-from postroom.storage.postgres_words import PART_BITS, part_word
-from postroom.storage.sqlite import SqliteTx, connect
+from postroom.storage.engines.postgres import PostgresTx
+from postroom.storage.engines.postgres_lines import PostgresLine
+from postroom.storage.engines.postgres_words import PART_BITS, part_word
+from postroom.storage.engines.sqlite import SqliteTx, connect
 from tests.filled_inbox import document
 
 VOCABULARY = 7  # all mails of a measurement use one language

@@ -26,9 +26,9 @@ from postroom.events import events
 from postroom.net.dns import Resolver
 from postroom.resources import Resources
 from postroom.storage.database import Database
+from postroom.storage.engines.postgres import PostgresDatabase
+from postroom.storage.engines.sqlite import SqliteDatabase, SqliteSession
 from postroom.storage.migrate import migrate
-from postroom.storage.postgres import PostgresDatabase
-from postroom.storage.sqlite import SqliteDatabase, SqliteSession
 from tests import memory_folder, programs
 from tests.doubles import START, FakeClock
 from tests.mail.keys import signing_key as signing_key

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import psycopg
 
+from postroom.storage.engines.postgres import PostgresSession
 from postroom.storage.migrate import migrate
-from postroom.storage.postgres import PostgresSession
 from tests.doubles import START
 
 MIGRATED = "migrated"  # the database that those of the tests are copies of

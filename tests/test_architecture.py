@@ -75,7 +75,7 @@ ROOMS: dict[str, list[str]] = {
     "outward/holding": ["rules", "hold_back", "decide", "watch_holds"],
 }
 FILES_OF_A_ROOM = 16
-STILL_FULL = {SOURCE / "mail", SOURCE / "storage", CLIENT, CLIENT / "cli"}
+STILL_FULL = {SOURCE / "mail", CLIENT, CLIENT / "cli"}
 DOORS = {"smtp", "web", "couriers", "extraction"}
 PURE = {"mail", "errors", "config"}
 IMPURE_MODULES = {"asyncio", "socket", "subprocess", "threading", "sqlite3", "psycopg"}

@@ -8,8 +8,8 @@ from typing import Any
 
 from postroom.storage.bells import BellEar
 from postroom.storage.database import Database, Row, Tx, Values, WordIndex, in_parts
-from postroom.storage.postgres import PostgresTx
-from postroom.storage.sqlite import SqliteTx
+from postroom.storage.engines.postgres import PostgresTx
+from postroom.storage.engines.sqlite import SqliteTx
 
 COUNTED_STEPS = 50
 

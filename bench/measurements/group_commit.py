@@ -7,7 +7,7 @@ from bench.insert_load import Engine, InsertLoad, compare_inserts
 from bench.processes import scratch_folder
 from bench.results import Result, at_least_times_peer
 from postroom.clock import SystemClock
-from postroom.storage.sqlite import SqliteSession, open_sqlite
+from postroom.storage.engines.sqlite import SqliteSession, open_sqlite
 
 LOAD = InsertLoad(callers=64, seconds=1.0, rounds=7)
 

@@ -8,7 +8,7 @@ import psycopg
 from bench.insert_load import Engine, InsertLoad, compare_inserts
 from bench.results import Result
 from postroom.clock import SystemClock
-from postroom.storage.postgres import WRITERS, PostgresSession, open_postgres
+from postroom.storage.engines.postgres import WRITERS, PostgresSession, open_postgres
 from tests.postgres_engine import running_postgres
 
 LOAD = InsertLoad(callers=64, seconds=1.0, rounds=5)

@@ -21,7 +21,7 @@ from bench.smtp_load import SmtpLoad, run_smtp_load
 from postroom.clock import SystemClock
 from postroom.errors import Unavailable
 from postroom.storage.database import Tx
-from postroom.storage.postgres import LIMITS_OF_WRITERS, PostgresDatabase, open_postgres
+from postroom.storage.engines.postgres import LIMITS_OF_WRITERS, PostgresDatabase, open_postgres
 from tests.lossy_proxy import lossy_proxy
 from tests.postgres_engine import running_postgres
 

@@ -230,10 +230,10 @@ async def read_certificate(config: Config) -> Certificate:
 
 async def open_database(config: Config, now: int) -> Database:
     if config.database_url:
-        from postroom.storage.postgres import open_postgres
+        from postroom.storage.engines.postgres import open_postgres
 
         return await open_postgres(config.database_url, now)
-    from postroom.storage.sqlite import open_sqlite
+    from postroom.storage.engines.sqlite import open_sqlite
 
     make_folder(config.data_dir)
     return open_sqlite(config.data_dir / "postroom.db", now)

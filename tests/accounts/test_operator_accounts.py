@@ -14,8 +14,8 @@ from postroom.clock import DAY
 from postroom.errors import FirstAccountStays, NameTaken
 from postroom.mailbox import raw_mails
 from postroom.resources import Tx
+from postroom.storage.engines.sqlite import SqliteSession
 from postroom.storage.migrate import migrate
-from postroom.storage.sqlite import SqliteSession
 from postroom.upkeep import account_removal, upkeep
 from tests.api.test_deletion import mail
 from tests.api.test_pods import told

@@ -13,7 +13,7 @@ import pytest
 from postroom.accounts import accounts
 from postroom.errors import Unavailable
 from postroom.storage.database import Database
-from postroom.storage.postgres import open_postgres
+from postroom.storage.engines.postgres import open_postgres
 from tests import programs
 from tests.doubles import START
 

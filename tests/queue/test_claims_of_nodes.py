@@ -6,7 +6,7 @@ import psycopg
 
 from postroom.queue import deliveries
 from postroom.queue.deliveries import NewDelivery
-from postroom.storage.postgres import open_postgres
+from postroom.storage.engines.postgres import open_postgres
 from tests.doubles import START
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from postroom.storage.database import Tx
+from postroom.storage.engines.postgres import PostgresSession
+from postroom.storage.engines.sqlite import SqliteSession
 from postroom.storage.migrate import migrate
-from postroom.storage.postgres import PostgresSession
-from postroom.storage.sqlite import SqliteSession
 from postroom.storage.writing import WriteSession
 from tests.doubles import START
 

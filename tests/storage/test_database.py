@@ -7,7 +7,7 @@ import pytest
 
 from postroom.errors import Unavailable
 from postroom.storage.database import Database, Overdue, Row, Tx
-from postroom.storage.postgres import open_postgres
+from postroom.storage.engines.postgres import open_postgres
 from tests.doubles import START
 from tests.storage.test_postgres_nodes import until_it_hears
 

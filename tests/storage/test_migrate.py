@@ -9,8 +9,8 @@ import pytest
 import postroom
 from postroom.assembly import open_database
 from postroom.storage.database import StorageError, Tx
+from postroom.storage.engines.sqlite import SqliteSession, connect
 from postroom.storage.migrate import all_migrations, current_version, migrate
-from postroom.storage.sqlite import SqliteSession, connect
 from tests.conftest import new_postgres_database, settings
 from tests.doubles import START
 from tests.storage.earlier_version import open_session

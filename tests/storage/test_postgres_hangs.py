@@ -9,9 +9,10 @@ import psycopg
 import pytest
 
 from postroom.errors import Unavailable
-from postroom.storage import aside, group_commit, postgres
+from postroom.storage import aside, group_commit
 from postroom.storage.database import Database, Tx
-from postroom.storage.postgres import open_postgres
+from postroom.storage.engines import postgres
+from postroom.storage.engines.postgres import open_postgres
 from tests.doubles import START
 from tests.lossy_proxy import lossy_proxy
 from tests.storage.test_postgres_nodes import until_it_hears

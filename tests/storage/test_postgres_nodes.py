@@ -4,8 +4,8 @@ import asyncio
 import threading
 
 from postroom.storage.database import Database, Tx
-from postroom.storage.postgres import PostgresDatabase, open_postgres
-from postroom.storage.postgres_bells import PAYLOAD_BYTES, in_payloads
+from postroom.storage.engines.postgres import PostgresDatabase, open_postgres
+from postroom.storage.engines.postgres_bells import PAYLOAD_BYTES, in_payloads
 from tests.doubles import START
 
 

@@ -9,7 +9,7 @@ from postroom.accounts import accounts
 from postroom.accounts.accounts import Account
 from postroom.errors import Unavailable
 from postroom.storage.database import Tx
-from postroom.storage.sqlite import SqliteDatabase, open_sqlite
+from postroom.storage.engines.sqlite import SqliteDatabase, open_sqlite
 from tests.doubles import START
 
 

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from postroom.storage.database import Tx
-from postroom.storage.sqlite import open_sqlite
+from postroom.storage.engines.sqlite import open_sqlite
 from tests.doubles import START
 
 BYTES = 2_000_000

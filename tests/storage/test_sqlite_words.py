@@ -11,9 +11,15 @@ import pytest
 from postroom.mail import index_entry
 from postroom.mail.index_entry import IndexEntry, Searchable
 from postroom.mail.query import parse
-from postroom.storage import sqlite
-from postroom.storage.sqlite import SqliteTx
-from postroom.storage.sqlite_words import DOCS_OF_A_ROW, MOST_SHARED_CHARS, SqliteWords, restored, shortened
+from postroom.storage.engines import sqlite
+from postroom.storage.engines.sqlite import SqliteTx
+from postroom.storage.engines.sqlite_words import (
+    DOCS_OF_A_ROW,
+    MOST_SHARED_CHARS,
+    SqliteWords,
+    restored,
+    shortened,
+)
 
 REALM = "0001"
 

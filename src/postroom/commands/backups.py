@@ -102,8 +102,8 @@ def _restore(config: Config, file: Path, manifest: "Manifest") -> None:
 def _make_schema(url: str, version: int) -> None:
     """That of the backup: later changes are made when all rows are there."""
     from postroom.clock import SystemClock
+    from postroom.storage.engines.postgres import PostgresSession
     from postroom.storage.migrate import migrate
-    from postroom.storage.postgres import PostgresSession
 
     session = PostgresSession(url)
     try:

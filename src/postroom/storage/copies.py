@@ -14,7 +14,7 @@ import psycopg
 from psycopg import sql
 
 from postroom.storage.database import StorageError
-from postroom.storage.sqlite import connect
+from postroom.storage.engines.sqlite import connect
 
 SQLITE_FILE = "postroom.db"
 CLAIMS = "duties"  # of nodes that run now, and mean nothing later

@@ -17,11 +17,11 @@ from postroom.errors import BadRequest, Unavailable
 from postroom.processes import pools
 from postroom.storage.bells import BellEar, Bells
 from postroom.storage.database import SKIP_TAKEN, Item, Overdue, Row, StorageError, Tx, Values, in_parts
+from postroom.storage.engines.postgres_bells import BellRelay
+from postroom.storage.engines.postgres_lines import HUNG_SECONDS, PostgresLine, PostgresLines, Rows
+from postroom.storage.engines.postgres_words import PostgresWords
 from postroom.storage.group_commit import WriteQueue
 from postroom.storage.migrate import migrate
-from postroom.storage.postgres_bells import BellRelay
-from postroom.storage.postgres_lines import HUNG_SECONDS, PostgresLine, PostgresLines, Rows
-from postroom.storage.postgres_words import PostgresWords
 
 P = ParamSpec("P")
 T = TypeVar("T")

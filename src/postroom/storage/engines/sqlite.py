@@ -12,9 +12,9 @@ from postroom.errors import Unavailable
 from postroom.processes import pools
 from postroom.storage.bells import BellEar, Bells
 from postroom.storage.database import Item, Overdue, Row, StorageError, Tx, Values, in_parts
+from postroom.storage.engines.sqlite_words import SqliteWords
 from postroom.storage.group_commit import WriteQueue
 from postroom.storage.migrate import migrate
-from postroom.storage.sqlite_words import SqliteWords
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from postroom import log
 from postroom.errors import Unavailable
 from postroom.processes import pools
 from postroom.storage.bells import Bells
-from postroom.storage.postgres_lines import PostgresLine, PostgresLines
+from postroom.storage.engines.postgres_lines import PostgresLine, PostgresLines
 
 BELL_CHANNEL = "postroom_bells"
 RECONNECT_SECONDS = 0.25
