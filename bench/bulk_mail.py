@@ -19,9 +19,10 @@ from bench.letters import Writer
 from postroom import ids
 from postroom.mail import days, index_entry, tokens
 from postroom.mail.index_entry import Searchable
-from postroom.mailbox import indexing, messages, threads
+from postroom.mailbox import messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND, RECEIVED, NewMessage
+from postroom.mailbox.search import indexing
 from postroom.mailbox.threads import Thread
 from postroom.storage.database import Tx
 from postroom.storage.engines.postgres import PostgresTx

@@ -27,9 +27,10 @@ from postroom.assembly import open_database
 from postroom.clock import SystemClock
 from postroom.mail import tokens
 from postroom.mail.query import parse
-from postroom.mailbox import inboxes, indexing, messages, search, threads
+from postroom.mailbox import inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
+from postroom.mailbox.search import indexing, search
 from postroom.storage.database import Database, Tx
 from tests.postgres_engine import running_postgres
 

@@ -20,7 +20,7 @@ from postroom.first_start import FirstAccount, make_first_account, make_service_
 from postroom.inward import examine, review_answers
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader, warm_up
 from postroom.mail.proof import dkim
-from postroom.mailbox.indexing import keep_indexed
+from postroom.mailbox.search.indexing import keep_indexed
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.proxies import Proxies

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from postroom.mailbox import indexing
+from postroom.mailbox.search import indexing
 from postroom.storage.database import Tx
 from postroom.web.api.mailbox import search
 from tests.conftest import Server

@@ -8,10 +8,11 @@ from postroom.accounts import accounts
 from postroom.accounts.reach import Reach
 from postroom.mail import tokens
 from postroom.mail.query import parse
-from postroom.mailbox import documents, inboxes, indexing, messages, search, threads
+from postroom.mailbox import documents, inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import NewMessage
+from postroom.mailbox.search import indexing, search
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.filled_inbox import document

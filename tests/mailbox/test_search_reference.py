@@ -10,20 +10,12 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.mail.query import InvalidQuery, parse
-from postroom.mailbox import (
-    attachments,
-    documents,
-    indexing,
-    labels,
-    messages,
-    search,
-    search_filters,
-    threads,
-)
+from postroom.mailbox import attachments, documents, labels, messages, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import NewMessage
+from postroom.mailbox.search import filters, indexing, search
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.filled_inbox import document
@@ -153,7 +145,7 @@ def change(tx: Tx, inbox: Inbox, written: documents.Document, chance: random.Ran
 async def test_random_filters_find_what_a_slow_reading_finds(
     db: Database, few: int, looked_at_each: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_filters, "FEW", few)
+    monkeypatch.setattr(filters, "FEW", few)
     monkeypatch.setattr(search, "LOOKED_AT_EACH", looked_at_each)
     monkeypatch.setattr(search, "FIRST_CHUNK", 3)
     monkeypatch.setattr(search, "LARGEST_CHUNK", 8)

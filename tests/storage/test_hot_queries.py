@@ -18,9 +18,10 @@ from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
 from postroom.mail import days, index_entry
 from postroom.mail.index_entry import Searchable
 from postroom.mail.query import parse
-from postroom.mailbox import inboxes, indexing, search
+from postroom.mailbox import inboxes
 from postroom.mailbox.documents import encode
 from postroom.mailbox.message_json import Links
+from postroom.mailbox.search import indexing, search
 from postroom.outward import deliver_mail
 from postroom.outward.courier import DeliveryError, Receipt, WebhookAnswer
 from postroom.queue import deliveries, duties

@@ -11,19 +11,11 @@ from postroom.events.kinds import MESSAGE_BLOCKED, MESSAGE_RECEIVED
 from postroom.events.payload import News
 from postroom.inward import suspicion
 from postroom.mail.parse import MAX_SENDERS
-from postroom.mailbox import (
-    attachments,
-    correspondents,
-    documents,
-    inboxes,
-    indexing,
-    messages,
-    related,
-    threads,
-)
+from postroom.mailbox import attachments, correspondents, documents, inboxes, messages, related, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
+from postroom.mailbox.search import indexing
 from postroom.storage.database import Tx
 
 FORGED = "fail"  # what DMARC says of mail that is not from whom it says

@@ -24,7 +24,6 @@ from postroom.mailbox import (
     attachments,
     correspondents,
     inboxes,
-    indexing,
     messages,
     raw_mails,
     related,
@@ -34,6 +33,7 @@ from postroom.mailbox import (
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND, RECEIVED, NewMessage
+from postroom.mailbox.search import indexing
 from postroom.mailbox.threads import Thread
 from postroom.storage.database import Tx
 

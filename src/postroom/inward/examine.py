@@ -18,19 +18,11 @@ from postroom.mail.extraction import Extraction
 from postroom.mail.html.text import html_to_text
 from postroom.mail.parse import ParsedMail, parse_mail
 from postroom.mail.proof.lookup import Lookup
-from postroom.mailbox import (
-    attachments,
-    correspondents,
-    documents,
-    inboxes,
-    indexing,
-    messages,
-    raw_mails,
-    threads,
-)
+from postroom.mailbox import attachments, correspondents, documents, inboxes, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.messages import Message
+from postroom.mailbox.search import indexing
 from postroom.net import guard
 from postroom.processes import pools
 from postroom.queue.schedule import EXAMINATION_LEASE

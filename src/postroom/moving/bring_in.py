@@ -10,10 +10,11 @@ from postroom.inward.examine import Extractor, look_for_signals, read_files
 from postroom.inward.mails import Arrival, Destination, ReadMail
 from postroom.inward.receive import TooManyHops, read_mail
 from postroom.mail.parse import parse_mail
-from postroom.mailbox import correspondents, inboxes, indexing, messages, raw_mails, threads
+from postroom.mailbox import correspondents, inboxes, messages, raw_mails, threads
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND, SENT
+from postroom.mailbox.search import indexing
 from postroom.moving.mailboxes import MAX_MAIL_BYTES, FiledMail, read
 from postroom.resources import Resources
 from postroom.storage.database import Tx

@@ -13,21 +13,12 @@ from postroom.accounts.rules import limits, policy
 from postroom.clock import to_iso
 from postroom.errors import FeatureRequiresPaidPlan
 from postroom.mail.address import Address, mailbox_of, normalize, parse_list
-from postroom.mailbox import (
-    attachments,
-    correspondents,
-    drafts,
-    holds,
-    inboxes,
-    indexing,
-    messages,
-    threads,
-    usage,
-)
+from postroom.mailbox import attachments, correspondents, drafts, holds, inboxes, messages, threads, usage
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND, PENDING, NewMessage
+from postroom.mailbox.search import indexing
 from postroom.mailbox.threads import Thread
 from postroom.mailbox.usage import UsageGrowth
 from postroom.outward.holding import rules

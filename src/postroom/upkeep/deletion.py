@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from postroom.accounts.reach import Reach
 from postroom.events import events
-from postroom.mailbox import inboxes, indexing, messages, raw_mails, related, threads, usage
+from postroom.mailbox import inboxes, messages, raw_mails, related, threads, usage
 from postroom.mailbox.messages import BLOCKED, INBOUND, OUTBOUND
+from postroom.mailbox.search import indexing
 from postroom.storage.database import Tx, one_of
 
 STEP_ROWS = 200

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from postroom.clock import SECOND
 from postroom.errors import NotFound, Unavailable
 from postroom.inward import examine
-from postroom.mailbox import indexing
+from postroom.mailbox.search import indexing
 from postroom.processes import pools
 from postroom.queue import deliveries, outlook
 from postroom.resources import Resources, Tx

@@ -10,7 +10,8 @@ from postroom.events.events import Event, EventChoice
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import Payload
 from postroom.mail.query import Query
-from postroom.mailbox import inboxes, message_json, messages, search
+from postroom.mailbox import inboxes, message_json, messages
+from postroom.mailbox.search import search
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.body import WaitQuery
 from postroom.web.interface.shapes import shapes

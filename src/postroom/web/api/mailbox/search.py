@@ -6,8 +6,9 @@ from msgspec import Raw
 
 from postroom.errors import Unavailable
 from postroom.mail.query import Query
-from postroom.mailbox import inboxes, search
-from postroom.mailbox.search import ResultPage
+from postroom.mailbox import inboxes
+from postroom.mailbox.search import search
+from postroom.mailbox.search.search import ResultPage
 from postroom.resources import Overdue
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.finding_body import SearchQuery

@@ -10,8 +10,8 @@ from postroom.accounts.rules.pauses import PausedScope
 from postroom.clock import DAY, SECOND
 from postroom.config import Config
 from postroom.errors import Forbidden
-from postroom.mailbox import indexing
-from postroom.mailbox.indexing import Progress
+from postroom.mailbox.search import indexing
+from postroom.mailbox.search.indexing import Progress
 from postroom.processes import meters, pools
 from postroom.queue import deliveries, duties, outlook
 from postroom.queue.duties import Duty

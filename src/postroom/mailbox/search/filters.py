@@ -10,8 +10,9 @@ from postroom.accounts.reach import Reach
 from postroom.mail import days
 from postroom.mail.address import mailbox_of
 from postroom.mail.query import Condition, Term
-from postroom.mailbox import inboxes, indexing, labels
+from postroom.mailbox import inboxes, labels
 from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.search import indexing
 from postroom.storage.database import Tx
 
 FEW = 4_096

@@ -10,17 +10,10 @@ from postroom.mail import query as grammar
 from postroom.mail import snippet
 from postroom.mail.index_entry import Searchable
 from postroom.mail.query import InvalidQuery, Query, Term
-from postroom.mailbox import (
-    attachments,
-    documents,
-    inboxes,
-    indexing,
-    message_json,
-    messages,
-    search_filters,
-)
+from postroom.mailbox import attachments, documents, inboxes, message_json, messages
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import Message
+from postroom.mailbox.search import filters, indexing
 from postroom.storage.database import Overdue, Row, Tx, one_of
 
 PAGE_MAX_BYTES = 4 * 1024 * 1024
@@ -80,8 +73,8 @@ def ask(tx: Tx, reach: Reach, asked: Query, service_domain: str) -> Question:
     has_days = indexing.is_whole(tx)
     left = []
     for group in asked.filters:
-        if search_filters.is_in_index(group, has_days):
-            terms += search_filters.to_terms(tx, reach, group, service_domain)
+        if filters.is_in_index(group, has_days):
+            terms += filters.to_terms(tx, reach, group, service_domain)
         else:
             left.append(group)
     return Question(reach, Query((*terms, *asked.terms), tuple(left)), _realms(tx, reach), asked)
@@ -148,7 +141,7 @@ def _find_parts(tx: Tx, question: Question, below: int, limit: int) -> Iterator[
     yield docs
     if len(docs) < chunk:
         return
-    few = search_filters.find_few(tx, question.reach, question.query.filters)
+    few = filters.find_few(tx, question.reach, question.query.filters)
     if few is None:
         yield from _walk(tx, question, docs[-1], chunk * 2)
     else:
@@ -196,7 +189,7 @@ def _in_realms(question: Question, find_in: Callable[[Sequence[str]], list[int]]
 def _passing(tx: Tx, question: Question, docs: Sequence[int]) -> list[Row]:
     """Rows of `doc` and `message_id`: within reach, still there, and as the filters want them."""
     passing: list[Row] = []
-    condition, params = search_filters.conditions(question.query.filters)
+    condition, params = filters.conditions(question.query.filters)
     for start in range(0, len(docs), ROWS_TOGETHER):
         is_wanted, wanted = one_of("doc", docs[start : start + ROWS_TOGETHER])
         passing += tx.all(
@@ -212,7 +205,7 @@ def _passing(tx: Tx, question: Question, docs: Sequence[int]) -> list[Row]:
 
 def answers(tx: Tx, asked: Query, message: Message) -> bool:
     """Whether one message answers a question, read without the index: it may be too new for that."""
-    condition, params = search_filters.conditions(asked.filters)
+    condition, params = filters.conditions(asked.filters)
     is_passing = tx.one(
         "select 1 as found from messages join inboxes on inboxes.id = messages.inbox_id"
         f" where messages.id = :id{condition}",

@@ -1,0 +1,1 @@
+"""Finding messages: the index that follows them, and the answers it gives."""
