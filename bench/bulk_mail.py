@@ -17,8 +17,8 @@ from psycopg.rows import dict_row
 
 from bench.letters import Writer
 from postroom import ids
-from postroom.mail import days, index_entry, tokens
-from postroom.mail.index_entry import Searchable
+from postroom.mail.search import days, index_entry, tokens
+from postroom.mail.search.index_entry import Searchable
 from postroom.mailbox import messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND, RECEIVED, NewMessage

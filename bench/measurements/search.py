@@ -25,8 +25,8 @@ from postroom.accounts import accounts
 from postroom.accounts.reach import Reach
 from postroom.assembly import open_database
 from postroom.clock import SystemClock
-from postroom.mail import tokens
-from postroom.mail.query import parse
+from postroom.mail.search import tokens
+from postroom.mail.search.query import parse
 from postroom.mailbox import inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from postroom.mail import days
+from postroom.mail.search import days
 
 FIRST = date(2024, 12, 20)
 EVERY_DAY = [FIRST + timedelta(number) for number in range(0, 4_000, 3)]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from postroom.mail import match_expression
-from postroom.mail.query import Condition, InvalidQuery, Query, Term, parse
+from postroom.mail.search import match_expression
+from postroom.mail.search.query import Condition, InvalidQuery, Query, Term, parse
 
 
 def word(*tokens: str) -> Term:

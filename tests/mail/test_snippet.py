@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.index_entry import Searchable
-from postroom.mail.query import parse
-from postroom.mail.snippet import MAX_CHARS, Snippet, matched_fields, snippet
+from postroom.mail.search.index_entry import Searchable
+from postroom.mail.search.query import parse
+from postroom.mail.search.snippet import MAX_CHARS, Snippet, matched_fields, snippet
 
 MAIL = Searchable(
     subject="Invoice 42",

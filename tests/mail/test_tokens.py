@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail import tokens
+from postroom.mail.search import tokens
 
 ANY_TEXT = st.text(st.characters())  # with surrogates and NUL
 RUNS_OF_PAIRS = st.text("東京都タワーひらがな한국어ไทยครับລາວខ្មែរမြန်", min_size=1, max_size=12)

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts import accounts
 from postroom.accounts.reach import Reach
-from postroom.mail import tokens
-from postroom.mail.query import parse
+from postroom.mail.search import tokens
+from postroom.mail.search.query import parse
 from postroom.mailbox import documents, inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts.reach import Reach
-from postroom.mail.query import InvalidQuery, parse
+from postroom.mail.search.query import InvalidQuery, parse
 from postroom.mailbox import attachments, documents, labels, messages, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.inboxes import Inbox

@@ -15,9 +15,9 @@ from postroom.events import kinds
 from postroom.inward import examine
 from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
-from postroom.mail import days, index_entry
-from postroom.mail.index_entry import Searchable
-from postroom.mail.query import parse
+from postroom.mail.search import days, index_entry
+from postroom.mail.search.index_entry import Searchable
+from postroom.mail.search.query import parse
 from postroom.mailbox import inboxes
 from postroom.mailbox.documents import encode
 from postroom.mailbox.message_json import Links

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from postroom.mail import index_entry
-from postroom.mail.index_entry import IndexEntry, Searchable
-from postroom.mail.query import parse
+from postroom.mail.search import index_entry
+from postroom.mail.search.index_entry import IndexEntry, Searchable
+from postroom.mail.search.query import parse
 from postroom.storage.engines import sqlite
 from postroom.storage.engines.sqlite import SqliteTx
 from postroom.storage.engines.sqlite_words import (

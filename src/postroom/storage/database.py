@@ -4,8 +4,8 @@ import functools
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from postroom.mail.index_entry import IndexEntry
-from postroom.mail.query import Query
+from postroom.mail.search.index_entry import IndexEntry
+from postroom.mail.search.query import Query
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -7,9 +7,9 @@ messages are of such threads, these are looked through, and where many are, the 
 from collections.abc import Sequence
 
 from postroom.accounts.reach import Reach
-from postroom.mail import days
 from postroom.mail.address import mailbox_of
-from postroom.mail.query import Condition, Term
+from postroom.mail.search import days
+from postroom.mail.search.query import Condition, Term
 from postroom.mailbox import inboxes, labels
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.search import indexing

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from postroom import ids, log
 from postroom.clock import SECOND
 from postroom.errors import Unavailable
-from postroom.mail import days, index_entry, tokens
-from postroom.mail.index_entry import IndexEntry, Searchable
+from postroom.mail.search import days, index_entry, tokens
+from postroom.mail.search.index_entry import IndexEntry, Searchable
 from postroom.mailbox import attachments, documents, messages
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.errors import BadRequest
-from postroom.mail import query as grammar
-from postroom.mail import snippet
-from postroom.mail.index_entry import Searchable
-from postroom.mail.query import InvalidQuery, Query, Term
+from postroom.mail.search import query as grammar
+from postroom.mail.search import snippet
+from postroom.mail.search.index_entry import Searchable
+from postroom.mail.search.query import InvalidQuery, Query, Term
 from postroom.mailbox import attachments, documents, inboxes, message_json, messages
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import Message

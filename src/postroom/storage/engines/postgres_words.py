@@ -7,9 +7,9 @@ search names a few parts, then more, until it has enough.
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from postroom.mail import index_entry, match_expression
-from postroom.mail.index_entry import IndexEntry
-from postroom.mail.query import Query
+from postroom.mail.search import index_entry, match_expression
+from postroom.mail.search.index_entry import IndexEntry
+from postroom.mail.search.query import Query
 
 if TYPE_CHECKING:
     from postroom.storage.database import Tx

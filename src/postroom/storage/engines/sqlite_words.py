@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from postroom.mail import index_entry, match_expression
-from postroom.mail.index_entry import IndexEntry
-from postroom.mail.query import Query
+from postroom.mail.search import index_entry, match_expression
+from postroom.mail.search.index_entry import IndexEntry
+from postroom.mail.search.query import Query
 from postroom.storage.database import one_of
 
 if TYPE_CHECKING:

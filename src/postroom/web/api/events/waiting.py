@@ -9,7 +9,7 @@ from postroom.events import events
 from postroom.events.events import Event, EventChoice
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import Payload
-from postroom.mail.query import Query
+from postroom.mail.search.query import Query
 from postroom.mailbox import inboxes, message_json, messages
 from postroom.mailbox.search import search
 from postroom.web.call import Call, Tx

@@ -5,7 +5,7 @@ import time
 from msgspec import Raw
 
 from postroom.errors import Unavailable
-from postroom.mail.query import Query
+from postroom.mail.search.query import Query
 from postroom.mailbox import inboxes
 from postroom.mailbox.search import search
 from postroom.mailbox.search.search import ResultPage

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Literal
 
-from postroom.mail import tokens
+from postroom.mail.search import tokens
 
 MAX_CHARS = 512
 MAX_TERMS = 32

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from postroom.mail import tokens
+from postroom.mail.search import tokens
 
 # Every token begins with its realm and one of these, so that one realm's rows are never read for another's:
 # how long a search takes tells nothing of them. A word of a mail holds letters and digits alone.

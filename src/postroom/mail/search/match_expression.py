@@ -5,8 +5,8 @@ Every token is quoted and the words around them are ours, so no query can be a m
 
 from collections.abc import Sequence
 
-from postroom.mail import index_entry
-from postroom.mail.query import Field, Query, Term
+from postroom.mail.search import index_entry
+from postroom.mail.search.query import Field, Query, Term
 
 MARKS: dict[Field, str] = {
     "": index_entry.ANYWHERE,

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from postroom.mail import tokens
-from postroom.mail.index_entry import MAX_READ_CHARS, Searchable
-from postroom.mail.query import Query, Term
+from postroom.mail.search import tokens
+from postroom.mail.search.index_entry import MAX_READ_CHARS, Searchable
+from postroom.mail.search.query import Query, Term
 
 MAX_CHARS = 200
 CHARS_BEFORE = 60
