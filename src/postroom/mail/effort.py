@@ -20,7 +20,7 @@ def is_little(*contents: bytes, most_bytes: int = MOST_BYTES) -> bool:
 
 def _marks(content: bytes) -> int:
     """Of base64 nobody knows what is inside until it is decoded: the worst."""
-    if b"base64" in content.lower():
+    if b"64" in content and b"base64" in content.lower():
         return len(content)
     marks = content.translate(None, _PLAIN)
     foreign = len(marks.translate(None, _ASCII))

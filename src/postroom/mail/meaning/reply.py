@@ -30,21 +30,37 @@ _FIELDS = {
 }
 _BLANK_RUN = re.compile(r"\n{3,}")
 _BLANK_START = re.compile(r"(?:[^\S\n]*+\n)*+")
-_INVISIBLE = r"\u200e\u200f\u202a-\u202e\u2066-\u2069"
-# Quoted lines, and how every line begins that may end the reply, in lower case. Most lines need no look.
+_DIRECTION_MARKS = "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+_WORDS = (*reply_heads.DEVICE_LINES, *reply_heads.FORWARD_HEADS, *reply_heads.LIST_LINES)
+# Quoted lines, and how every line begins that may end the reply, in lower case.
 _NOTABLE = re.compile(
-    rf"\n(?:[^\S\n]|[*{_INVISIBLE}])*+(?!\n)(?:"
+    rf"\n(?:[^\S\n]|[*{_DIRECTION_MARKS}])*+(?!\n)(?:"
     r"(?P<quoted>(?:\|?>|\uff1e)[^\n]*+(?:\n[ \t\u00a0]*+(?:\|?>|\uff1e)[^\n]*+)*+)|[_=—#~-]{2}|—|"
-    + one_of((*reply_heads.DEVICE_LINES, *reply_heads.FORWARD_HEADS, *reply_heads.LIST_LINES))
+    + one_of(_WORDS)
     + "|"
     + one_of(_FIELDS)
     + r"[ \t\u00a0*]*+[:\uff1a])"
 )
+_SPACES = "".join(filter(str.isspace, map(chr, range(0x10000))))
+
+
+def _beginnings(words: Iterable[str]) -> Iterator[str]:
+    """The first three letters of each; of a shorter word with what may follow it."""
+    for word in words:
+        first = word.partition(" ")[0][:3]
+        yield from (first,) if len(first) == 3 else (first + mark for mark in ("", *_SPACES, *"*:\uff1a"))
+
+
+# How a line begins that is worth a look: by three letters, or by the first of them alone.
+_FIRST_THREE = frozenset(_beginnings((*_WORDS, *_FIELDS)))
+_FIRST = frozenset(
+    (*_SPACES, *_DIRECTION_MARKS, *"*|>\uff1e_=—#~-", *(start for start in _FIRST_THREE if len(start) == 1))
+)
 # How a line ends that may be the end of an "On ... wrote:" head, before what may stand behind that.
 _HEAD_ENDS = (":", "\uff1a", "---")
-_BEHIND_HEAD = " \t\u00a0*\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+_BEHIND_HEAD = f" \t\u00a0*{_DIRECTION_MARKS}"
 _LAST_OF_HEAD = frozenset((*_BEHIND_HEAD, *(end[-1] for end in _HEAD_ENDS)))  # most lines end otherwise
-_DIRECTIONS = re.compile(f"[{_INVISIBLE}]")
+_DIRECTIONS = re.compile(f"[{_DIRECTION_MARKS}]")
 _CLOCK = re.compile(r"\d{1,2}[:.h\uff1a]\s?\d\d|\d{1,2}[時时點点시]|(?:19|20)\d\d")
 _MOMENT = re.compile(r"(?:19|20)\d\d.{1,40}\d[:.]\d\d|\d[:.]\d\d.{1,40}(?:19|20)\d\d")
 _RULE = "-_=—#~*"
@@ -115,30 +131,35 @@ class _Notable:
     """The places that may end the reply, and how many lines each quote and each head above a quote takes."""
 
     def __init__(self, text: str, lines: list[str]) -> None:
-        lowered = f"\n{text}\n".lower()
         self.quotes: dict[int, int] = {}
         self.heads: dict[int, int] = {}
         looked_at: list[int] = []
-        for line, match in _with_lines(lowered, _NOTABLE):
+        for line, match in _notable(text.lower()):
             if match.lastgroup == "quoted":
                 self.quotes[line] = match.group().count("\n")
             elif len(looked_at) < MAX_LOOKS:
                 looked_at.append(line)
-        ends = (line for line, text in enumerate(lines) if text[-1:] in _LAST_OF_HEAD and _ends_head(text))
-        for end in islice(ends, MAX_LOOKS):
+        ends = [number for number, line in enumerate(lines) if line[-1:] in _LAST_OF_HEAD]
+        for end in islice((number for number in ends if _ends_head(lines[number])), MAX_LOOKS):
             start = _head_start(lines, end)
             if start is not None:
                 self.heads[start] = end + 1 - start
         self.places = sorted({*looked_at, *self.quotes, *self.heads})
 
 
-def _with_lines(lowered: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
-    """The matches, each with the number of line breaks before it."""
-    place, line = 0, 0
-    for match in pattern.finditer(lowered):
-        line += lowered.count("\n", place, match.start())
-        place = match.start()
-        yield line, match
+def _notable(lowered: str) -> Iterator[tuple[int, re.Match[str]]]:
+    """The matches, each with the number of its line."""
+    lines = lowered.split("\n")
+    worth_a_look = [
+        number for number, line in enumerate(lines) if line[:3] in _FIRST_THREE or line[:1] in _FIRST
+    ]
+    text, start, last, read_to = f"\n{lowered}\n", 0, 0, 0
+    for number in worth_a_look:
+        start += sum(map(len, lines[last:number])) + number - last
+        last = number
+        if start >= read_to and (match := _NOTABLE.match(text, start)):
+            read_to = match.end()
+            yield number, match
 
 
 def _head_start(lines: list[str], end: int) -> int | None:

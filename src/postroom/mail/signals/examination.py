@@ -90,13 +90,15 @@ def _all(subject: Subject, text: Passage) -> Iterator[tuple[str, str]]:
     for name, excerpt in _said(text):
         shown.add(name)
         yield name, excerpt
-    if not text.is_ascii and (word := mixed_word(text.plain)):
-        yield "lookalike_letters", word
-    yield from _of_invisible(bounded(subject.said, MAX_CHARS))
+    if not text.is_ascii:
+        if word := mixed_word(text.plain):
+            yield "lookalike_letters", word
+        yield from _of_invisible(bounded(subject.said, MAX_CHARS))
     yield from _encoded(text)
     if subject.body_html:
         yield from _of_html(subject.body_html, subject.body_text, shown)
-    yield from _of_attachments(subject)
+    if subject.attachment_names or subject.attachment_texts:
+        yield from _of_attachments(subject)
     yield from senders.findings(senders.Sender(subject.from_addr, subject.dmarc), subject.known)
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from functools import cache, cached_property
-from itertools import filterfalse
+from itertools import chain, filterfalse
 
 from postroom.mail.meaning.codes import tellers_in
 from postroom.mail.signals.folding import bounded, in_one_script, plain_letters, spaced
@@ -48,7 +48,7 @@ class Passage:
     @cached_property
     def folded(self) -> str:
         """In plain form, each word in one script."""
-        return in_one_script(self.plain)
+        return "\n".join(map(" ".join, self._paragraphs)) if self.is_ascii else in_one_script(self.plain)
 
     @cached_property
     def letters(self) -> str:
@@ -56,9 +56,15 @@ class Passage:
         return self._text.lower() if self.is_ascii else self.folded
 
     @cached_property
+    def _paragraphs(self) -> list[list[str]]:
+        """The words of each."""
+        return [paragraph.split() for paragraph in self.letters.split("\n\n")]
+
+    @cached_property
     def telling_words(self) -> frozenset[str]:
         """Those that a rule may ask for, each once. Most words of a mail are known as plain ones."""
-        return frozenset(_telling(set(filterfalse(_plain_words.__contains__, self.letters.split()))))
+        words = chain.from_iterable(self._paragraphs)
+        return frozenset(_telling(set(filterfalse(_plain_words.__contains__, words))))
 
     @cached_property
     def vocabulary(self) -> str:

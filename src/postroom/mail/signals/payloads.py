@@ -41,7 +41,7 @@ def decoded(text: Passage) -> str:
 
 
 def _all(text: Passage) -> Iterator[str]:
-    if any(len(word) >= FEWEST_ENCODED_CHARS for word in text.telling_words):
+    if max(map(len, text.telling_words), default=0) >= FEWEST_ENCODED_CHARS:
         long = [word for word in text.shown.split() if len(word) >= FEWEST_ENCODED_CHARS]
         long_words = "\n".join(dict.fromkeys(long))[:MAX_LONG_WORDS_CHARS]
         yield from _runs(_BASE64, long_words, _from_base64)

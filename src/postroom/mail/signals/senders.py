@@ -1,7 +1,7 @@
 """Whether a sender passes for a known correspondent."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 
@@ -35,8 +35,10 @@ class Sender(Struct, frozen=True):
     dmarc: str
 
 
-def findings(sender: Sender, known: Iterable[str]) -> Iterator[tuple[str, str]]:
+def findings(sender: Sender, known: Collection[str]) -> Iterator[tuple[str, str]]:
     """Names of rules and what to show. `known` holds addresses, with or without names, and domains."""
+    if not known and sender.from_addr.count("@") < 2:  # nobody to pass for, and no other address is shown
+        return
     mailbox = next(iter(address.parse_list(sender.from_addr)), None)
     domain = domain_of(mailbox.address) if mailbox else None
     if mailbox is None or domain is None:
