@@ -84,9 +84,10 @@ def parse_mail(raw: bytes) -> ParsedMail:
     return _assembled(block.headers, content)
 
 
-def _all_senders(fields: Headers, label: str) -> tuple[str, ...]:
+def _all_senders(fields: Headers, label: str, of_first: tuple[Address, ...]) -> tuple[str, ...]:
     """Of every From field: a reader may show any of them."""
-    listed = address.parse_list(fields.joined("from", label))
+    is_only = fields.count("from") == 1
+    listed = of_first if is_only else address.parse_list(fields.joined("from", label))
     return tuple(dict.fromkeys(address.normalize(sender.address) for sender in listed))[: MAX_SENDERS + 1]
 
 
@@ -103,7 +104,7 @@ def _assembled(fields: Headers, content: _Content) -> ParsedMail:
         if senders
         else _shown(fields.text("from", label))[: address.MAX_NAME_LENGTH],
         from_address=address.normalize(senders[0].address) if senders else "",
-        senders=_all_senders(fields, label),
+        senders=_all_senders(fields, label, senders),
         to=to,
         cc=address.parse_list(fields.joined("cc", label)),
         header_to=", ".join(map(str, to)),
