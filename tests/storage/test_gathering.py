@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from postroom.storage.group_commit import SPARSE_BATCH, Batches
+from postroom.storage.group_commit import ENOUGH, SPARSE_BATCH, Batches
 from postroom.storage.writing import Write
 
 LONG = 3600.0
@@ -67,6 +67,15 @@ def test_a_patient_job_waits_for_others_as_long_as_they_come(desk: Desk) -> None
 
     assert desk.batches.next() == [first, second, third]
     assert desk.pauses.count == 3
+
+
+def test_enough_jobs_wait_for_no_more(desk: Desk) -> None:
+    first, *others = (desk.job(LONG) for _ in range(ENOUGH + 1))
+    desk.hand_in(first)
+    desk.pauses.bring(others[:1], others[1:], [desk.job(LONG)])
+
+    assert desk.batches.next() == [first, *others]
+    assert desk.pauses.count == 2
 
 
 def test_a_job_without_patience_begins_at_once_and_takes_along_who_waits(desk: Desk) -> None:

@@ -22,6 +22,7 @@ from postroom.storage.writing import OwnSession, Write, WriteSession, fail_all, 
 
 BATCH_LIMIT = 128
 GATHER_SECONDS = 0.002
+ENOUGH = 10  # share a commit: to wait for more would leave the readers of mail idle
 SPARSE_BATCH = 2  # after one so small, nobody else is likely to come soon
 RUNS = 50
 PART_WAYS_SECONDS = 0.02  # two that wait for each other's rows would meet again if both began at once
@@ -70,7 +71,7 @@ class Batches:
             return []
         batch = [first]
         may_be_more = self._take_waiting(batch)
-        while may_be_more and self._is_company_likely and _have_time(batch):
+        while may_be_more and self._is_company_likely and len(batch) < ENOUGH and _have_time(batch):
             before = len(batch)
             self._pause(GATHER_SECONDS)
             may_be_more = self._take_waiting(batch) and len(batch) > before
