@@ -142,8 +142,11 @@ def _loaded() -> Loaded:
 
 def _load() -> None:
     """All that a server loads before its first request, whatever its settings."""
+    from postroom.inward.receive import warm_up
+
     for name in ("assembly", "commands.server", "welcome"):
         importlib.import_module(f"postroom.{name}")
+    warm_up()  # what a server without workers makes before its first mail
 
 
 def _fork_until_told_to_end(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
