@@ -5,8 +5,6 @@ import json
 import os
 import signal
 import smtplib
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from postroom_client import Client
 from postroom_client.cli import app
 from postroom_client.cli.command import narrowed
 from postroom_client.results import Inbox, Message
+from tests import warm_start
 from tests.ports import free_port
 
 API_KEY = "pr_" + "k" * 40
@@ -88,19 +87,16 @@ def running_server(
         "POSTROOM_WORKERS": "0",  # a client sees no difference, and half of the start is saved
         "XDG_CONFIG_HOME": str(folder / "server-config"),
     }
-    command = [sys.executable, "-m", "postroom", "serve"]
-    environment = {**plain_environment(), **settings}
-    with (
-        (folder / "server.log").open("ab") as log,
-        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True) as process,
-    ):
-        assert process.stdout is not None
+    with (folder / "server.log").open("ab") as log:
+        process = warm_start.start({**plain_environment(), **settings}, log)
+    assert process.stdout is not None
+    with process.stdout:
         assert "is ready" in process.stdout.readline(), (folder / "server.log").read_text()
         try:
             yield LiveServer(f"http://127.0.0.1:{ports.http}", ports.smtp, folder / "server-config")
         finally:
             process.send_signal(ending)
-            process.stdout.read()
+            process.wait()
 
 
 def plain_environment() -> dict[str, str]:

@@ -2,14 +2,12 @@
 
 import contextlib
 import os
-import resource
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests import warm_start
 from tests.ports import free_port
 
 TOKEN = "pr_end-to-end-0123456789"
@@ -17,7 +15,7 @@ TOKEN = "pr_end-to-end-0123456789"
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    process: "subprocess.Popen[str]"
+    process: warm_start.Process
     http_port: int
     smtp_port: int
 
@@ -54,19 +52,8 @@ def serving_process(
         **{f"POSTROOM_{name}": value for name, value in (more or {}).items()},
     }
 
-    def limit() -> None:
-        if descriptors is not None:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
-
     with log_path(folder).open("a") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "postroom", "serve"],
-            env=os.environ | settings,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            preexec_fn=limit,
-        )
+        process = warm_start.start(os.environ | settings, log, descriptors)
     assert process.stdout is not None
     try:
         assert "is ready" in process.stdout.readline(), log_path(folder).read_text()

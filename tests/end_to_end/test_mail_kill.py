@@ -179,7 +179,7 @@ async def test_nothing_that_got_250_is_lost_or_doubled_by_kills_at_random_moment
     for _ in range(kills(database_url)):
         await asyncio.to_thread(live_and_die, folder, database_url, post, chance, KILL[victim])
     await end_leases(folder, database_url)
-    with serving_process(folder, database_url):
+    with serving_process(folder, database_url, workers=0):
         kept = await wait_for_checks(folder, database_url)
     assert_nothing_is_lost_or_doubled(kept, post)
     assert kept.blobs <= set(LocalBlobs(folder / "blobs").names(0))
@@ -209,7 +209,7 @@ async def test_a_mail_whose_answer_dies_between_commit_and_250_is_there_once_aft
             while subject not in (await look_at(folder, database_url)).subjects:
                 await asyncio.sleep(0)
             server.kill()
-        with serving_process(folder, database_url) as server:
+        with serving_process(folder, database_url, workers=0) as server:
             smtp = smtplib.SMTP("127.0.0.1", server.smtp_port)
             smtp.sendmail(
                 "a@example.com", ["hello@postroom.localhost"], letter(subject=subject, message_id="<one@x>")

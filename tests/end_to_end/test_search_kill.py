@@ -53,14 +53,14 @@ def test_each_mail_is_found_once_whenever_the_server_was_killed(database_url: st
     folder = tmp_path / "data"
     sent = 0
     for life in range(KILLS):
-        with serving_process(folder, database_url) as running, api(running) as client:
+        with serving_process(folder, database_url, workers=0) as running, api(running) as client:
             if life == 0:
                 client.post("/v1/inboxes", json={"mailboxName": "hello"}).raise_for_status()
             hand_over(running, sent, MAILS_OF_A_LIFE)
             sent += MAILS_OF_A_LIFE
             time.sleep(0.2 * life)  # killed before, while and after the first batch
-            running.kill_all()
-    with serving_process(folder, database_url) as running, api(running) as client:
+            running.kill()
+    with serving_process(folder, database_url, workers=0) as running, api(running) as client:
         wait_until_all_is_indexed(client)
         found = [result["message"]["subject"] for result in results(client)]
     assert sorted(found) == sorted(f"mail {number}" for number in range(sent))

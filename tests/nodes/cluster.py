@@ -5,7 +5,6 @@ import os
 import signal
 import smtplib
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ from typing import Any
 
 import httpx2
 
-from tests import memory_folder, programs
+from tests import memory_folder, programs, warm_start
 from tests.lossy_proxy import LossyProxy, lossy_port, lossy_proxy
 from tests.object_store import BUCKET, CREDENTIALS, free_ports, running_object_store
 from tests.postgres_engine import OF_TESTS, Engine, running_engine
@@ -65,7 +64,7 @@ class Node:
     folder: Path
     ports: dict[str, int]
     settings: dict[str, str]
-    process: "subprocess.Popen[str] | None" = None
+    process: warm_start.Process | None = None
 
     @property
     def pid(self) -> int:
@@ -78,13 +77,7 @@ class Node:
 
     def start(self) -> None:
         with (self.folder / "log").open("a") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "postroom", "serve"],
-                env=os.environ | CREDENTIALS | self.settings,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
+            self.process = warm_start.start(os.environ | CREDENTIALS | self.settings, log)
         assert self.process.stdout is not None
         said = self.process.stdout.readline()
         assert "is ready" in said, self.log

@@ -1,0 +1,206 @@
+"""Servers that begin where their imports end: forked from a process that has loaded all of it once.
+
+Nearly all of a start is to load the program. Such a server has its own environment, output and bounds, and
+is killed like any other. The tests of the command and of the documents start `postroom serve` whole.
+"""
+
+import atexit
+import contextlib
+import functools
+import gc
+import importlib
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from postroom.storage.folder import LOCK_NAME
+from postroom_client.profiles import is_locked
+
+ROOT = Path(__file__).parent.parent
+MAX_MESSAGE_BYTES = 128 * 1024
+PATIENCE_SECONDS = 120
+
+
+class Process(Protocol):
+    """What a test may ask of a server's process."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def stdout(self) -> IO[str] | None: ...
+    def send_signal(self, sig: int) -> None: ...
+    def terminate(self) -> None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
+def start(environment: Mapping[str, str], log: IO[Any], descriptors: int | None = None) -> Process:
+    """`postroom serve` in the current folder; what it prints is in `stdout`."""
+    _wait_until_let_go(Path(environment["POSTROOM_DATA_DIR"]) / LOCK_NAME)
+    if hasattr(os, "pidfd_open"):
+        return _loaded().start(environment, log, descriptors)
+
+    def bound() -> None:
+        _bound(descriptors)
+
+    return subprocess.Popen(
+        [sys.executable, "-m", "postroom", "serve"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        text=True,
+        preexec_fn=bound,
+    )
+
+
+def _wait_until_let_go(lock: Path) -> None:
+    """A child that a killed server was just starting has all its files until it becomes another program."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while lock.exists() and is_locked(lock):
+        assert time.monotonic() < end, f"somebody holds {lock}"
+        time.sleep(0.01)
+
+
+class Forked:
+    """Dead it keeps its number until it is waited for, as every child does."""
+
+    def __init__(self, pid: int, stdout: IO[str], loaded: "Loaded") -> None:
+        self.pid = pid
+        self.stdout: IO[str] | None = stdout
+        self._loaded = loaded
+        self._end = os.pidfd_open(pid)
+        self._code: int | None = None
+
+    def send_signal(self, sig: int) -> None:
+        if self._code is None:
+            os.kill(self.pid, sig)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self._code is None:
+            poll = select.poll()
+            poll.register(self._end, select.POLLIN)
+            if not poll.poll(None if timeout is None else timeout * 1000):
+                raise subprocess.TimeoutExpired("postroom serve", timeout or 0)
+            self._code = self._loaded.bury(self.pid)
+            os.close(self._end)
+        return self._code
+
+
+class Loaded:
+    """Our end of the line to the process that has everything loaded; it ends with us."""
+
+    def __init__(self) -> None:
+        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._lock = threading.Lock()
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.warm_start", str(theirs.fileno())],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
+        atexit.register(self.close)
+
+    def start(self, environment: Mapping[str, str], log: IO[Any], descriptors: int | None) -> Forked:
+        reading, writing = os.pipe()
+        request = {"environment": dict(environment), "folder": os.getcwd(), "descriptors": descriptors}
+        try:
+            pid = self._ask(request, [writing, log.fileno()])
+        finally:
+            os.close(writing)
+        return Forked(pid, os.fdopen(reading), self)
+
+    def bury(self, pid: int) -> int:
+        return self._ask({"bury": pid}, [])
+
+    def close(self) -> None:
+        self._line.close()
+        self.process.wait()
+
+    def _ask(self, request: dict[str, Any], files: list[int]) -> int:
+        with self._lock:
+            socket.send_fds(self._line, [json.dumps(request).encode()], files)
+            return int(self._line.recv(MAX_MESSAGE_BYTES))
+
+
+@functools.cache
+def _loaded() -> Loaded:
+    return Loaded()
+
+
+def _load() -> None:
+    """All that a server loads before its first request, whatever its settings."""
+    from postroom.inward.receive import warm_up
+
+    for name in ("assembly", "commands.server", "welcome"):
+        importlib.import_module(f"postroom.{name}")
+    warm_up()  # what a server without workers makes before its first mail
+
+
+def _fork_until_told_to_end(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+    """In a new process what to serve with, and where to print; None when nobody asks any more."""
+    children: set[int] = set()
+    while True:
+        message, files, _, _ = socket.recv_fds(line, MAX_MESSAGE_BYTES, 2)
+        if not message:
+            for child in children:
+                os.kill(child, signal.SIGKILL)
+            return None
+        request = json.loads(message)
+        if "bury" in request:
+            children.remove(request["bury"])
+            answer = os.waitstatus_to_exitcode(os.waitpid(request["bury"], 0)[1])
+        else:
+            answer = os.fork()
+            if answer == 0:
+                return request, files
+            children.add(answer)
+        for file in files:
+            os.close(file)
+        line.send(str(answer).encode())
+
+
+def _become(request: dict[str, Any], files: list[int]) -> None:
+    for place, file in zip((1, 2), files, strict=True):
+        os.dup2(file, place)
+        os.close(file)
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    time.tzset()
+    _bound(request["descriptors"])
+
+
+def _bound(descriptors: int | None) -> None:
+    if descriptors is not None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+
+
+def main() -> None:
+    from postroom.__main__ import main as postroom
+
+    _load()
+    gc.freeze()
+    assert len(os.listdir("/proc/self/task")) == 1, "a thread would be missing in what is forked"
+    with socket.socket(fileno=int(sys.argv[1])) as line:
+        served = _fork_until_told_to_end(line)
+    if served is not None:
+        _become(*served)
+        postroom(["serve"])
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):  # meant for the run, which ends this as well
+        main()
