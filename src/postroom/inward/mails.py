@@ -51,7 +51,7 @@ class ReadMail(Struct, frozen=True):
     arrival: Arrival
     mail: ParsedMail
     body_text: str
-    reply_text: str
+    reply: str | int  # what is new in the text, or how much of its beginning that is
     codes: list[str]
     link_details: list[LinkDetail]
     attachments: tuple[Attachment, ...]
@@ -70,6 +70,10 @@ class ReadMail(Struct, frozen=True):
     about: About | None = None  # which sent mail the report proves to be about
     base_url: str = ""
     now: int = 0  # when it was taken over
+
+    @property
+    def reply_text(self) -> str:
+        return self.body_text[: self.reply] if isinstance(self.reply, int) else self.reply
 
 
 class Copy(Struct, frozen=True):

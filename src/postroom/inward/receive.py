@@ -111,7 +111,7 @@ def read_mail(arrival: Arrival) -> ReadMail:
         arrival=replace(arrival, raw=b""),
         mail=replace(mail, body_text="", attachments=()),  # as they stand below, and no second time
         body_text=body_text,
-        reply_text=reply.reply_text(body_text, mail.subject),
+        reply=_reply(body_text, mail.subject),
         codes=list(codes.codes(subject_and_text, suspicion.telling_words(said, subject_and_text))),
         link_details=links.link_details(
             body_text, mail.body_html, links.unsubscribe_targets(mail.list_unsubscribe)
@@ -144,6 +144,12 @@ def content_hash(arrival: Arrival) -> str:
     hashed = hashlib.sha256(arrival.mail_from.encode(errors="surrogateescape") + b"\0")
     hashed.update(arrival.raw)
     return hashed.hexdigest()
+
+
+def _reply(body_text: str, subject: str) -> str | int:
+    """Most begin the text: what is said twice has not to be handed over twice."""
+    found = reply.reply_text(body_text, subject)
+    return len(found) if body_text.startswith(found) else found
 
 
 def _report(arrival: Arrival, mail: ParsedMail) -> Report | None:
