@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from postroom_client.cli import output
-from postroom_client.cli.command import Limit, Offset, command, group
+from postroom_client.cli.command import Limit, Offset, OfInbox, OfPod, command, group
 from postroom_client.cli.desk import Desk
 from postroom_client.cli.messages import MessageArgument, show_message
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 app = group("Sends that wait for a person to decide.")
 
-OfInbox = Annotated[str | None, typer.Option("--inbox-id", help="Of this inbox alone.")]
-OfPod = Annotated[str | None, typer.Option("--pod-id", help="Of this pod alone: its id or clientId.")]
 Note = Annotated[str | None, typer.Option(help="Why; kept, and shown in the event.")]
 State = Literal["held", "scheduled", "approved", "released", "rejected", "expired", "cancelled"]
 

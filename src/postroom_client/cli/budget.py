@@ -6,8 +6,7 @@ import typer
 
 from postroom_client.cli import output
 from postroom_client.cli.approval_rules import OfKey, only_one
-from postroom_client.cli.approvals import OfInbox
-from postroom_client.cli.command import InboxId, command, group
+from postroom_client.cli.command import InboxId, OfInbox, command, group
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:

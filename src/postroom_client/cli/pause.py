@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom_client.cli import output
-from postroom_client.cli.approvals import OfInbox, OfPod
-from postroom_client.cli.command import command
+from postroom_client.cli.command import OfInbox, OfPod, command
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from postroom_client.cli import output
-from postroom_client.cli.approvals import OfInbox
-from postroom_client.cli.command import Limit, Offset, command, group
+from postroom_client.cli.command import Limit, Offset, OfInbox, command, group
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
