@@ -63,7 +63,7 @@ ROOMS: dict[str, list[str]] = {
     "outward/holding": ["rules", "hold_back", "decide", "watch_holds"],
 }
 FILES_OF_A_ROOM = 13
-STILL_FULL = {CLIENT, CLIENT / "cli"}
+STILL_FULL = {CLIENT}
 DOORS = {"smtp", "web", "couriers", "extraction"}
 PURE = {"mail", "errors", "config"}
 IMPURE_MODULES = {"asyncio", "socket", "subprocess", "threading", "sqlite3", "psycopg"}

@@ -9,7 +9,7 @@ import typer
 from postroom_client.cli import output
 from postroom_client.cli.command import command, group
 from postroom_client.cli.desk import Desk
-from postroom_client.cli.messages import MessageArgument
+from postroom_client.cli.mailbox.messages import MessageArgument
 from postroom_client.cli.safe_text import one_line
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom_client.cli import output
+from postroom_client.cli.accounts.keys import ExpiresAt
 from postroom_client.cli.command import Limit, Offset, command, group
 from postroom_client.cli.desk import Desk
-from postroom_client.cli.keys import ExpiresAt
 
 if TYPE_CHECKING:
     from postroom_client.results import ApiKey, Inbox, Page

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from postroom_client.cli import output
-from postroom_client.cli.approval_rules import OfKey, only_one
+from postroom_client.cli.accounts.approval_rules import OfKey, only_one
 from postroom_client.cli.command import InboxId, OfInbox, command, group
 from postroom_client.cli.desk import Desk
 

@@ -8,7 +8,7 @@ import typer
 from postroom_client.cli import output
 from postroom_client.cli.command import InboxId, Limit, Offset, command, group
 from postroom_client.cli.desk import Desk
-from postroom_client.cli.send import (
+from postroom_client.cli.outward.send import (
     Attach,
     Bcc,
     Cc,

@@ -7,7 +7,7 @@ import typer
 from postroom_client.cli import output
 from postroom_client.cli.command import Limit, command
 from postroom_client.cli.desk import Desk
-from postroom_client.cli.messages import show_message
+from postroom_client.cli.mailbox.messages import show_message
 
 if TYPE_CHECKING:
     from postroom_client.results import SearchPage, SearchResult

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from postroom_client.cli import output
-from postroom_client.cli.audit import Moment
+from postroom_client.cli.accounts.audit import Moment
 from postroom_client.cli.command import Limit, Offset, OfInbox, OfPod, command, group
 from postroom_client.cli.desk import Desk
 

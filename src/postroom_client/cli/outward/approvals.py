@@ -7,7 +7,7 @@ import typer
 from postroom_client.cli import output
 from postroom_client.cli.command import Limit, Offset, OfInbox, OfPod, command, group
 from postroom_client.cli.desk import Desk
-from postroom_client.cli.messages import MessageArgument, show_message
+from postroom_client.cli.mailbox.messages import MessageArgument, show_message
 
 if TYPE_CHECKING:
     from postroom_client.charge_results import Approval

@@ -6,7 +6,7 @@ import typer
 
 from postroom_client.cli.command import InboxId, command
 from postroom_client.cli.desk import Desk
-from postroom_client.cli.messages import show_message
+from postroom_client.cli.mailbox.messages import show_message
 
 
 def wait(
