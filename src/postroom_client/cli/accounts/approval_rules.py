@@ -11,8 +11,8 @@ from postroom_client.cli.desk import Desk
 if TYPE_CHECKING:
     from postroom_client.account_results import Account
     from postroom_client.charge_results import Pod
-    from postroom_client.exchange import Call
     from postroom_client.results import ApiKey, ApprovalRules, Inbox
+    from postroom_client.transport.exchange import Call
 
     Ruled = Account | Pod | Inbox | ApiKey
 
@@ -68,7 +68,7 @@ def only_one(inbox_id: str | None, pod_id: str | None, key_id: str | None) -> tu
 
 
 def _look_up(scope: tuple[str, str] | None) -> "Call[Any]":
-    from postroom_client import calls, tenancy
+    from postroom_client.calls import calls, tenancy
 
     match scope:
         case ("inbox", target):
@@ -82,7 +82,7 @@ def _look_up(scope: tuple[str, str] | None) -> "Call[Any]":
 
 
 def _change(asked: "ApprovalRules | None", scope: tuple[str, str] | None) -> "Call[Any]":
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     match scope:
         case ("inbox", target):

@@ -25,7 +25,7 @@ def audit(
     offset: Offset = 0,
 ) -> None:
     """List what was decided, by whom and from which address, newest first."""
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     listing = tenancy.list_audit(
         since=since, until=until, actor=actor, action=action, limit=limit, offset=offset

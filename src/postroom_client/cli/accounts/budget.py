@@ -11,8 +11,8 @@ from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
     from postroom_client.charge_results import InboxLimits, Meter
-    from postroom_client.exchange import Call
     from postroom_client.results import ApiKey, Budget, Inbox
+    from postroom_client.transport.exchange import Call
 
 app = group("How much an inbox or a key may send: never more than the service allows.")
 
@@ -26,7 +26,7 @@ CountOfStrangers = Annotated[
 @command(app, "show")
 def show(desk: Desk, inbox_id: InboxId = None) -> None:
     """Show what an inbox may send, and how much of it is used."""
-    from postroom_client import deciding
+    from postroom_client.calls import deciding
 
     desk.show(deciding.get_inbox_limits(desk.require_inbox_id(inbox_id)), _show_use)
 
@@ -55,7 +55,7 @@ def clear(desk: Desk, inbox_id: OfInbox = None, key_id: OfKey = None) -> None:
 
 
 def _change(budget: "Budget | None", inbox_id: str | None, key_id: str | None) -> "Call[Any]":
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     match only_one(inbox_id, None, key_id):
         case ("inbox", target):

@@ -24,7 +24,7 @@ def add(
     pod_id: Annotated[str | None, typer.Option(help="Of this pod: its id or clientId.")] = None,
 ) -> None:
     """Add a domain and show the DNS records to set."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     desk.show(calls.add_domain(domain, pod_id=pod_id), _show_domain)
 
@@ -32,7 +32,7 @@ def add(
 @command(app, "list")
 def list_all(desk: Desk, limit: Limit = 50, offset: Offset = 0) -> None:
     """List the domains, newest first."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     desk.show(calls.list_domains(limit=limit, offset=offset), _show_page)
 
@@ -40,7 +40,7 @@ def list_all(desk: Desk, limit: Limit = 50, offset: Offset = 0) -> None:
 @command(app, "show")
 def show(desk: Desk, domain_id: DomainArgument) -> None:
     """Show a domain and its DNS records."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     desk.show(calls.get_domain(domain_id), _show_domain)
 
@@ -48,7 +48,7 @@ def show(desk: Desk, domain_id: DomainArgument) -> None:
 @command(app, "verify")
 def verify(desk: Desk, domain_id: DomainArgument) -> None:
     """Look the records up in DNS. Exits with 1 when the domain is not verified."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     domain = desk.show(calls.verify_domain(domain_id), _show_domain)
     if domain.status != "verified":
@@ -62,7 +62,7 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Delete a domain that no inbox uses."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     output.confirm(f"Delete {domain_id}?", yes=yes)
     desk.ask(calls.delete_domain(domain_id))

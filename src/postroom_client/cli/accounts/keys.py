@@ -34,7 +34,7 @@ def create(
     expires_at: ExpiresAt = None,
 ) -> None:
     """Create a key of the account, or of a pod, and show it once."""
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     call = tenancy.create_key(name, pod_id=pod_id, permissions=permission, expires_at=expires_at)
     desk.show(call, _show_new)
@@ -43,7 +43,7 @@ def create(
 @command(app, "list")
 def list_all(desk: Desk, pod_id: OfPod = None, limit: Limit = 50, offset: Offset = 0) -> None:
     """List the keys of the account, or of a pod, oldest first."""
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     desk.show(tenancy.list_keys(pod_id=pod_id, limit=limit, offset=offset), _show_page)
 
@@ -61,7 +61,7 @@ def change(
     """Change a key; of its permissions some can be taken away, and its end can come sooner."""
     from msgspec import UNSET
 
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     call = tenancy.update_key(
         key_id,
@@ -75,7 +75,7 @@ def change(
 @command(app, "revoke")
 def revoke(desk: Desk, key_id: KeyArgument) -> None:
     """Revoke a key, at once, also on open streams."""
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     desk.ask(tenancy.delete_key(key_id))
     desk.done({"id": key_id, "deleted": True}, f"{key_id} is revoked.")

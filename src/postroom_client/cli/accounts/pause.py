@@ -19,7 +19,7 @@ def pause(
     show: Annotated[bool, typer.Option("--show", help="Change nothing; say whether it is paused.")] = False,
 ) -> None:
     """Hold every send, new and waiting: of all that the key reaches, of a pod or of an inbox."""
-    from postroom_client import deciding
+    from postroom_client.calls import deciding
 
     call = deciding.get_pause if show else deciding.pause
     desk.show(call(inbox_id=inbox_id, pod_id=pod_id), _show)
@@ -27,7 +27,7 @@ def pause(
 
 def resume(desk: Desk, inbox_id: OfInbox = None, pod_id: OfPod = None) -> None:
     """End a pause; what nothing else holds goes."""
-    from postroom_client import deciding
+    from postroom_client.calls import deciding
 
     desk.show(deciding.resume(inbox_id=inbox_id, pod_id=pod_id), _show)
 

@@ -26,7 +26,7 @@ def create(
     client_id: Annotated[str | None, typer.Option(help="An id of your own, unique.")] = None,
 ) -> None:
     """Create a pod."""
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     desk.show(tenancy.create_pod(client_id=client_id, name=name), _show)
 
@@ -34,7 +34,7 @@ def create(
 @command(app, "list")
 def list_all(desk: Desk, limit: Limit = 50, offset: Offset = 0) -> None:
     """List the pods."""
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     desk.show(tenancy.list_pods(limit=limit, offset=offset), _show_page)
 
@@ -42,7 +42,7 @@ def list_all(desk: Desk, limit: Limit = 50, offset: Offset = 0) -> None:
 @command(app, "show")
 def show(desk: Desk, pod_id: PodArgument) -> None:
     """Show a pod."""
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     desk.show(tenancy.get_pod(pod_id), _show)
 
@@ -52,7 +52,7 @@ def rename(
     desk: Desk, pod_id: PodArgument, name: Annotated[str, typer.Argument(help="The new name.")]
 ) -> None:
     """Give a pod another name."""
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     desk.show(tenancy.update_pod(pod_id, name=name), _show)
 
@@ -64,7 +64,7 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Delete a pod that holds no inbox and no domain."""
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     output.confirm(f"Delete the pod {pod_id} and its keys?", yes=yes)
     desk.ask(tenancy.delete_pod(pod_id))

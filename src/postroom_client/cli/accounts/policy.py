@@ -25,7 +25,7 @@ Value = Annotated[
 @command(app, "show")
 def show(desk: Desk, inbox_id: OfInbox = None, pod_id: OfPod = None) -> None:
     """Show the policy."""
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     desk.show(tenancy.get_policy(inbox_id=inbox_id, pod_id=pod_id), _show)
 
@@ -42,7 +42,7 @@ def mode(
     pod_id: OfPod = None,
 ) -> None:
     """Say whether only those pass whom a rule allows."""
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     desk.show(tenancy.set_policy_mode(direction, wanted, inbox_id=inbox_id, pod_id=pod_id), _show)
 
@@ -52,7 +52,7 @@ def allow(
     desk: Desk, direction: DirectionArgument, value: Value, inbox_id: OfInbox = None, pod_id: OfPod = None
 ) -> None:
     """Allow an address or a domain; it counts where the mode is allowlist."""
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     desk.show(
         tenancy.add_policy_rule(direction, "allow", value, inbox_id=inbox_id, pod_id=pod_id), _show_rule
@@ -64,7 +64,7 @@ def block(
     desk: Desk, direction: DirectionArgument, value: Value, inbox_id: OfInbox = None, pod_id: OfPod = None
 ) -> None:
     """Block an address or a domain."""
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     desk.show(
         tenancy.add_policy_rule(direction, "block", value, inbox_id=inbox_id, pod_id=pod_id), _show_rule
@@ -79,7 +79,7 @@ def remove(
     pod_id: OfPod = None,
 ) -> None:
     """Take a rule away."""
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     desk.ask(tenancy.delete_policy_rule(rule_id, inbox_id=inbox_id, pod_id=pod_id))
     desk.done({"id": rule_id, "deleted": True}, f"{rule_id} is gone.")
@@ -100,7 +100,7 @@ def stops(
     offset: Offset = 0,
 ) -> None:
     """List what policies have stopped, newest first."""
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     listing = tenancy.list_policy_audit(
         inbox_id=inbox_id,

@@ -26,7 +26,7 @@ def usage(
     ] = "day",
 ) -> None:
     """What was received, sent and kept; without days, in the last 30."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     asked = calls.get_usage(
         first=None if first is None else first.date(),

@@ -18,7 +18,7 @@ from postroom_client.cli.safe_text import one_line
 if TYPE_CHECKING:
     import httpx2
 
-    from postroom_client.stream import Frame
+    from postroom_client.transport.stream import Frame
 
 FORWARD_TIMEOUT_SECONDS = 15.0
 
@@ -39,8 +39,8 @@ def listen(
     count: Annotated[int | None, typer.Option(min=1, help="Stop after so many events.")] = None,
 ) -> None:
     """Print events as they happen. When piped, one JSON object a line."""
-    from postroom_client import calls
-    from postroom_client.stream import Subscription, frames
+    from postroom_client.calls import calls
+    from postroom_client.transport.stream import Subscription, frames
 
     desk.ask(calls.me())  # a wrong key or a server that is away is said now, not retried for ever
     subscription = Subscription(inbox_ids or (), event_types or (), after)

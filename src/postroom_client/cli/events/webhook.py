@@ -29,7 +29,7 @@ def set_up(
     secret: Annotated[str | None, typer.Option(help="Secret that signs; a new one by default.")] = None,
 ) -> None:
     """Have events posted to a URL. An inbox's own webhook: postroom inbox update --webhook-url."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     made = desk.show(calls.set_webhook(url, event_types=event_types, secret=secret), _show_webhook)
     if made.secret:
@@ -39,7 +39,7 @@ def set_up(
 @command(app, "show")
 def show(desk: Desk) -> None:
     """Show where events are posted."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
     from postroom_client.errors import NotFound
 
     try:
@@ -51,7 +51,7 @@ def show(desk: Desk) -> None:
 @command(app, "test")
 def try_out(desk: Desk, inbox_id: OfInbox = None) -> None:
     """Post a signed test event now."""
-    from postroom_client import calls, tenancy
+    from postroom_client.calls import calls, tenancy
 
     desk.show(calls.test_webhook() if inbox_id is None else tenancy.test_inbox_webhook(inbox_id), _show_test)
 
@@ -59,7 +59,7 @@ def try_out(desk: Desk, inbox_id: OfInbox = None) -> None:
 @command(app, "rotate")
 def rotate(desk: Desk, inbox_id: OfInbox = None) -> None:
     """Make a new secret; the old one stays good for 24 hours."""
-    from postroom_client import calls, tenancy
+    from postroom_client.calls import calls, tenancy
 
     if inbox_id is None:
         desk.show(calls.rotate_webhook_secret(), lambda made: _show_secret(made.secret))
@@ -79,7 +79,7 @@ def deliveries(
     offset: Offset = 0,
 ) -> None:
     """List what was posted, newest first."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     listing = calls.list_webhook_deliveries(state=state, limit=limit, offset=offset)
     desk.show(listing, _show_deliveries)
@@ -94,7 +94,7 @@ def retry(
     ] = None,
 ) -> None:
     """Post a delivery again, now, or all that failed since a moment."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     if (delivery_id is None) == (failed_since is None):
         raise typer.BadParameter("pass either the id of a delivery or --failed-since")
@@ -108,7 +108,7 @@ def retry(
 @command(app, "delete")
 def delete(desk: Desk) -> None:
     """Stop posting events."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     desk.ask(calls.delete_webhook())
     desk.done({"deleted": True}, "Events are posted nowhere now.")

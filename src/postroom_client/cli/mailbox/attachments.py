@@ -32,7 +32,7 @@ def get(
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
     """Download an attachment."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     place = None if to == "-" else target(to, filename)
     if place is not None and place.exists() and not force:
@@ -50,7 +50,7 @@ def get(
 @command(app, "text")
 def text(desk: Desk, message_id: MessageArgument, filename: FilenameArgument) -> None:
     """Print the text found in an attachment."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     desk.show(calls.get_attachment_text(message_id, filename), _show_text)
 

@@ -30,7 +30,7 @@ def create(
     default: Annotated[bool, typer.Option("--default", help="Make it the default inbox.")] = False,
 ) -> None:
     """Create an inbox. The first one becomes the default."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     call = calls.create_inbox(
         mailbox_name, display_name=display_name, domain=domain, pod_id=pod_id, webhook_url=webhook_url
@@ -43,7 +43,7 @@ def create(
 @command(app, "list")
 def list_all(desk: Desk, limit: Limit = 50, offset: Offset = 0) -> None:
     """List the inboxes, newest first."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     def show(page: "Page[Inbox]") -> None:
         if not page.data:
@@ -59,7 +59,7 @@ def list_all(desk: Desk, limit: Limit = 50, offset: Offset = 0) -> None:
 @command(app, "get")
 def get(desk: Desk, inbox_id: InboxArgument) -> None:
     """Show an inbox."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     desk.show(calls.get_inbox(inbox_id), show_inbox)
 
@@ -74,7 +74,7 @@ def update(
     """Change an inbox."""
     from msgspec import UNSET
 
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     if display_name is None and webhook_url is None:
         raise typer.BadParameter("nothing to change: pass --display-name or --webhook-url")
@@ -93,7 +93,7 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Delete an inbox with all its mail."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     output.confirm(f"Delete {inbox_id} and all its mail?", yes=yes)
     desk.ask(calls.delete_inbox(inbox_id))
@@ -105,7 +105,7 @@ def delete(
 @command(app, "use")
 def use(desk: Desk, inbox_id: InboxArgument) -> None:
     """Make an inbox the default of this profile."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     inbox = desk.show(calls.get_inbox(inbox_id), show_inbox)
     make_default(desk, inbox.id)
@@ -123,7 +123,7 @@ def create_key(
     expires_at: ExpiresAt = None,
 ) -> None:
     """Create a key and print it, once."""
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     desk.show(
         tenancy.create_api_key(inbox_id, name, permissions=permission, expires_at=expires_at), _show_key
@@ -134,7 +134,7 @@ def create_key(
 @command(keys_app, "list")
 def list_keys(desk: Desk, inbox_id: InboxArgument, limit: Limit = 50, offset: Offset = 0) -> None:
     """List the keys of an inbox, oldest first."""
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     def show(page: "Page[ApiKey]") -> None:
         if not page.data:
@@ -154,7 +154,7 @@ def revoke_key(
     desk: Desk, inbox_id: InboxArgument, key_id: Annotated[str, typer.Argument(help="Id of the key, key_…")]
 ) -> None:
     """Revoke a key of an inbox, at once."""
-    from postroom_client import tenancy
+    from postroom_client.calls import tenancy
 
     desk.ask(tenancy.delete_api_key(inbox_id, key_id))
     desk.done({"id": key_id, "deleted": True}, f"{key_id} is revoked.")

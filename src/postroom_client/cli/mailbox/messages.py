@@ -30,7 +30,7 @@ def list_all(
     inbox_id: InboxId = None,
 ) -> None:
     """List the messages of an inbox across its threads, newest first."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     listing = calls.list_messages(
         desk.require_inbox_id(inbox_id),
@@ -45,7 +45,7 @@ def list_all(
 @command(app, "get")
 def get(desk: Desk, message_id: MessageArgument) -> None:
     """Show a message."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     desk.show(calls.get_message(message_id), show_message)
 
@@ -53,7 +53,7 @@ def get(desk: Desk, message_id: MessageArgument) -> None:
 @command(app, "raw")
 def raw(desk: Desk, message_id: MessageArgument) -> None:
     """Print a message as it came (RFC 5322): its bytes when piped, escaped on a terminal."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     content = desk.ask(calls.get_raw_message(message_id))
     if desk.wants_json:
@@ -67,7 +67,7 @@ def raw(desk: Desk, message_id: MessageArgument) -> None:
 @command(app, "retry")
 def retry(desk: Desk, message_id: MessageArgument) -> None:
     """Deliver again, now."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     desk.show(calls.retry_message(message_id), show_message)
 
@@ -75,7 +75,7 @@ def retry(desk: Desk, message_id: MessageArgument) -> None:
 @command(app, "cancel")
 def cancel(desk: Desk, message_id: MessageArgument) -> None:
     """Give up the deliveries that still wait."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     desk.show(calls.cancel_message(message_id), show_message)
 
@@ -87,7 +87,7 @@ def reschedule(
     send_at: Annotated[str, typer.Argument(metavar="MOMENT", help="2026-11-14T10:05:00Z.")],
 ) -> None:
     """Give a scheduled message another moment."""
-    from postroom_client import deciding
+    from postroom_client.calls import deciding
 
     desk.show(deciding.reschedule_message(message_id, send_at), show_message)
 
@@ -95,7 +95,7 @@ def reschedule(
 @command(app, "release")
 def release(desk: Desk, message_id: MessageArgument) -> None:
     """Let in what a policy stopped, as if it came now."""
-    from postroom_client import deciding
+    from postroom_client.calls import deciding
 
     desk.show(deciding.release_message(message_id), show_message)
 
@@ -107,7 +107,7 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Delete a message; what has not left never does."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     output.confirm(f"Delete {message_id}?", yes=yes)
     desk.ask(calls.delete_message(message_id))

@@ -31,7 +31,7 @@ def search(
     open_first: Annotated[bool, typer.Option("--open", help="Show the newest one found.")] = False,
 ) -> None:
     """Find messages by their words, in mail and in attached files, newest first."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
     from postroom_client.errors import PostroomError
 
     asked = calls.search_page(

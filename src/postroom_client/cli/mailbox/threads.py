@@ -30,7 +30,7 @@ def list_all(
     inbox_id: InboxId = None,
 ) -> None:
     """List the threads of an inbox, or of all, newest first."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     wanted_inbox = None if everywhere else desk.require_inbox_id(inbox_id)
     listing = calls.list_all_threads(
@@ -47,7 +47,7 @@ def list_all(
 @command(app, "get")
 def get(desk: Desk, thread_id: ThreadArgument, limit: Limit = 50, offset: Offset = 0) -> None:
     """Show the messages of a thread, oldest first."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     desk.show(calls.list_thread_messages(thread_id, limit=limit, offset=offset), _show_conversation)
 
@@ -60,7 +60,7 @@ def label_thread(
     remove: Annotated[list[str] | None, typer.Option(help="A label to remove; may be repeated.")] = None,
 ) -> None:
     """Add labels to a thread, and remove some."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     desk.show(calls.label_thread(thread_id, add=add or (), remove=remove or ()), _show_thread)
 
@@ -68,7 +68,7 @@ def label_thread(
 @command(app, "read")
 def mark_read(desk: Desk, thread_id: ThreadArgument) -> None:
     """Mark a thread as read."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     desk.show(calls.mark_thread(thread_id, is_read=True), _show_thread)
 
@@ -76,7 +76,7 @@ def mark_read(desk: Desk, thread_id: ThreadArgument) -> None:
 @command(app, "unread")
 def mark_unread(desk: Desk, thread_id: ThreadArgument) -> None:
     """Mark a thread as unread."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     desk.show(calls.mark_thread(thread_id, is_read=False), _show_thread)
 
@@ -88,7 +88,7 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Delete a thread with its messages; what has not left never does."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     output.confirm(f"Delete {thread_id} and its messages?", yes=yes)
     desk.ask(calls.delete_thread(thread_id))

@@ -21,7 +21,7 @@ def wait(
     inbox_id: InboxId = None,
 ) -> None:
     """Wait for the next mail and show it. Exits with 1 when none comes in time."""
-    from postroom_client import waiting
+    from postroom_client.calls import waiting
     from postroom_client.errors import PostroomError
 
     steps = waiting.wait(

@@ -40,7 +40,7 @@ def list_all(
     offset: Offset = 0,
 ) -> None:
     """List what waits for a decision, oldest first."""
-    from postroom_client import deciding
+    from postroom_client.calls import deciding
 
     listing = deciding.list_approvals(
         state=state, inbox_id=inbox_id, pod_id=pod_id, limit=limit, offset=offset
@@ -51,7 +51,7 @@ def list_all(
 @command(app, "show")
 def show(desk: Desk, message_id: MessageArgument) -> None:
     """Show all of what will be sent, and why it was held."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     raw, message = desk.carry_out(calls.get_message(message_id), None)
     desk.show_result(raw, message, lambda shown: _show_whole(desk, shown))
@@ -68,7 +68,7 @@ def approve(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Let a held message go."""
-    from postroom_client import deciding
+    from postroom_client.calls import deciding
 
     seen = content_hash or _look(desk, message_id, yes=yes)
     desk.show(deciding.approve_message(message_id, seen, note=note), _show_decided)
@@ -77,14 +77,14 @@ def approve(
 @command(app, "reject")
 def reject(desk: Desk, message_id: MessageArgument, note: Note = None) -> None:
     """Refuse a held message, for good."""
-    from postroom_client import deciding
+    from postroom_client.calls import deciding
 
     desk.show(deciding.reject_message(message_id, note=note), _show_decided)
 
 
 def _look(desk: Desk, message_id: str, *, yes: bool) -> str:
     """The hash of the content, once a person has seen it and said yes."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
     from postroom_client.errors import NotHeld
 
     message = desk.ask(calls.get_message(message_id))
@@ -122,7 +122,7 @@ def _own_headers(desk: Desk, message: "Message") -> list[tuple[str, str]]:
     """What the sender added, and where answers go: both stand in the mail alone."""
     from email import message_from_bytes
 
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     raw = desk.ask(calls.get_raw_message(message.id))
     head = message_from_bytes(raw.partition(b"\r\n\r\n")[0])

@@ -62,7 +62,7 @@ def create(
     inbox_id: InboxId = None,
 ) -> None:
     """Begin a mail; any field may still be missing."""
-    from postroom_client import drafting
+    from postroom_client.calls import drafting
 
     fields = _given(
         to=to,
@@ -86,7 +86,7 @@ def create(
 @command(app, "list")
 def list_all(desk: Desk, limit: Limit = 50, offset: Offset = 0, inbox_id: InboxId = None) -> None:
     """List the drafts of an inbox, newest first."""
-    from postroom_client import drafting
+    from postroom_client.calls import drafting
 
     listing = drafting.list_drafts(desk.require_inbox_id(inbox_id), limit=limit, offset=offset)
     desk.show(listing, _show_page)
@@ -95,7 +95,7 @@ def list_all(desk: Desk, limit: Limit = 50, offset: Offset = 0, inbox_id: InboxI
 @command(app, "show")
 def show(desk: Desk, draft_id: DraftArgument) -> None:
     """Show a draft."""
-    from postroom_client import drafting
+    from postroom_client.calls import drafting
 
     desk.show(drafting.get_draft(draft_id), _show)
 
@@ -115,7 +115,7 @@ def change(
     metadata: MetadataOption = None,
 ) -> None:
     """Change what is given of a draft."""
-    from postroom_client import drafting
+    from postroom_client.calls import drafting
 
     fields = _given(
         to=to,
@@ -134,7 +134,7 @@ def change(
 @command(app, "attach")
 def attach_files(desk: Desk, draft_id: DraftArgument, files: FILE) -> None:
     """Attach files to a draft."""
-    from postroom_client import drafting
+    from postroom_client.calls import drafting
 
     desk.show(drafting.add_draft_files(draft_id, files), _show)
 
@@ -146,7 +146,7 @@ def detach(
     filename: Annotated[str, typer.Argument(help="As the draft shows it.", show_default=False)],
 ) -> None:
     """Take a file off a draft."""
-    from postroom_client import drafting
+    from postroom_client.calls import drafting
 
     desk.ask(drafting.delete_draft_file(draft_id, filename))
     desk.done({"id": draft_id, "filename": filename, "deleted": True}, f"{filename} is off the draft.")
@@ -155,7 +155,7 @@ def detach(
 @command(app, "send")
 def send(desk: Desk, draft_id: DraftArgument, idempotency_key: IdempotencyKey = None) -> None:
     """Send a draft, which is then gone."""
-    from postroom_client import drafting
+    from postroom_client.calls import drafting
 
     desk.show(drafting.send_draft(draft_id, idempotency_key=idempotency_key), show_sent)
 
@@ -163,7 +163,7 @@ def send(desk: Desk, draft_id: DraftArgument, idempotency_key: IdempotencyKey = 
 @command(app, "delete")
 def delete(desk: Desk, draft_id: DraftArgument) -> None:
     """Throw a draft away."""
-    from postroom_client import drafting
+    from postroom_client.calls import drafting
 
     desk.ask(drafting.delete_draft(draft_id))
     desk.done({"id": draft_id, "deleted": True}, f"{draft_id} is gone.")

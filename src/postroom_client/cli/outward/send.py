@@ -11,8 +11,8 @@ from postroom_client.cli.command import InboxId, command
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
-    from postroom_client.exchange import Call, Steps
     from postroom_client.results import Hold, Sent
+    from postroom_client.transport.exchange import Call, Steps
 
 Body = Annotated[str, typer.Option(help="Text or HTML; - reads it from stdin, @FILE from a file.")]
 BodyHtml = Annotated[str | None, typer.Option(help="HTML, where it must differ from --body; - or @FILE.")]
@@ -82,7 +82,7 @@ def send(
     inbox_id: InboxId = None,
 ) -> None:
     """Send a mail."""
-    from postroom_client import sending
+    from postroom_client.calls import sending
 
     if subject is None and thread_id is None and forward is None:
         raise typer.BadParameter("--subject is needed unless --thread-id or --forward is given")
@@ -129,7 +129,7 @@ def reply(
     idempotency_key: IdempotencyKey = None,
 ) -> None:
     """Answer the last mail of a thread. It goes to whom an answer belongs; the thread is then read."""
-    from postroom_client import sending
+    from postroom_client.calls import sending
 
     answer = sending.reply_all if reply_all else sending.reply
     steps = answer(

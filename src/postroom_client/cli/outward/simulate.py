@@ -11,7 +11,7 @@ from postroom_client.cli.desk import FAILED, Desk
 from postroom_client.cli.safe_text import one_line
 
 if TYPE_CHECKING:
-    from postroom_client.playing import StepResult
+    from postroom_client.scenarios.playing import StepResult
 
 
 def simulate(
@@ -20,7 +20,7 @@ def simulate(
     inbox_id: InboxId = None,
 ) -> None:
     """Play a written conversation against an inbox. Exits with 1 when it goes otherwise than written."""
-    from postroom_client import playing, scenarios
+    from postroom_client.scenarios import playing, scenarios
 
     read = scenarios.read(scenario.read_text(encoding="utf-8", errors="replace"))
     report = playing.play(
@@ -36,7 +36,8 @@ def simulate(
 
 def record(desk: Desk, thread_id: Annotated[str, typer.Argument(help="Id of the thread, thr_…")]) -> None:
     """Print a scenario made from a thread, with every address replaced. Redirect it into a file."""
-    from postroom_client import calls, scenarios
+    from postroom_client.calls import calls
+    from postroom_client.scenarios import scenarios
 
     page = desk.ask(calls.list_thread_messages(thread_id, limit=100))
     messages = list(page.data)

@@ -20,7 +20,7 @@ AddressArgument = Annotated[str, typer.Argument(help="The address.", show_defaul
 @command(app, "list")
 def list_all(desk: Desk, limit: Limit = 50, offset: Offset = 0) -> None:
     """List the suppressed addresses, newest first."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     desk.show(calls.list_suppressions(limit=limit, offset=offset), _show_page)
 
@@ -28,7 +28,7 @@ def list_all(desk: Desk, limit: Limit = 50, offset: Offset = 0) -> None:
 @command(app, "add")
 def add(desk: Desk, address: AddressArgument) -> None:
     """Never send to an address again."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     desk.show(calls.add_suppression(address), _show_one)
 
@@ -36,7 +36,7 @@ def add(desk: Desk, address: AddressArgument) -> None:
 @command(app, "remove")
 def remove(desk: Desk, address: AddressArgument) -> None:
     """Take an address off the list."""
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     desk.ask(calls.delete_suppression(address))
     desk.done({"address": address, "deleted": True}, f"{address} is off the list.")

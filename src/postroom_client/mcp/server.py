@@ -5,14 +5,15 @@ from collections.abc import Callable, Collection
 from mcp.server import MCPServer
 from mcp.types import ToolAnnotations
 
-from postroom_client import __version__, calls
+from postroom_client import __version__
 from postroom_client.async_client import AsyncClient
+from postroom_client.calls import calls
 from postroom_client.errors import PostroomError
-from postroom_client.exchange import Patience
-from postroom_client.mcp_asking import Asker, Caller, Ctx
-from postroom_client.mcp_tools import Tools
-from postroom_client.mcp_writing import WritingTools
+from postroom_client.mcp.asking import Asker, Caller, Ctx
+from postroom_client.mcp.tools import Tools
+from postroom_client.mcp.writing import WritingTools
 from postroom_client.settings import Settings
+from postroom_client.transport.exchange import Patience
 
 INSTRUCTIONS = """\
 Postroom gives you email inboxes of your own. Work that is left to do is in list_unread_threads; read_thread \

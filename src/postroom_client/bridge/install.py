@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from postroom_client.bridge_files import BridgeFault, require_safe_name
+from postroom_client.bridge.files import BridgeFault, require_safe_name
 
 KEPT_SETTINGS = ("XDG_CONFIG_HOME",)  # where the profiles are
 COMMAND_TIMEOUT_SECONDS = 60

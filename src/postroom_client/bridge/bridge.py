@@ -9,14 +9,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from postroom_client import bridge_files, calls
-from postroom_client.bridge_files import Failure, Place
-from postroom_client.bridge_handlers import Handler
+from postroom_client.bridge import files
+from postroom_client.bridge.files import Failure, Place
+from postroom_client.bridge.handlers import Handler
+from postroom_client.calls import calls
 from postroom_client.client import Client
 from postroom_client.errors import ConnectionFailed, NotFound, PostroomError, StreamRefused
-from postroom_client.exchange import Call, backoff, decoded
 from postroom_client.results import Event, EventPage
-from postroom_client.stream import PASSING_STATUSES, Frame, Subscription, frames
+from postroom_client.transport.exchange import Call, backoff, decoded
+from postroom_client.transport.stream import PASSING_STATUSES, Frame, Subscription, frames
 
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
@@ -51,7 +52,7 @@ class Bridge:
         aside_after: int = 0,
     ) -> None:
         """After `aside_after` attempts an event is put aside; 0: never."""
-        bridge_files.require_safe_name(profile)
+        files.require_safe_name(profile)
         self._aside_after = aside_after
         self._profile = profile
         self._client = client
@@ -63,7 +64,7 @@ class Bridge:
 
     def run(self, *, from_start: bool = False) -> None:
         """Until an error that another try cannot help."""
-        with bridge_files.locked(self._profile):
+        with files.locked(self._profile):
             while True:
                 try:
                     self._find_place(from_start=from_start)
@@ -98,7 +99,7 @@ class Bridge:
         account_id = self._client.me().account_id
         for inbox_id in self._wanted.inbox_ids:
             self._client.get_inbox(inbox_id)  # raises when there is none: nothing would ever come
-        found = bridge_files.find_place(self._profile)
+        found = files.find_place(self._profile)
         if found is None or found.account_id != account_id:
             self._move(Place(account_id, None if from_start else self._find_end()))
             return
@@ -124,7 +125,7 @@ class Bridge:
         return True
 
     def _move(self, place: Place) -> None:
-        bridge_files.save(bridge_files.place_path(self._profile), place)
+        files.save(files.place_path(self._profile), place)
         self._place = place
 
     # events
@@ -160,10 +161,10 @@ class Bridge:
             pause = backoff(attempts, FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
             self._note(f"{frame.event_id}: {reason}. Again in {pause:.1f} s.")
             if self._gives_up(frame, attempts, pause):
-                outcome = f"put aside, {bridge_files.put_aside(self._profile, frame.event_id, frame.text)}"
+                outcome = f"put aside, {files.put_aside(self._profile, frame.event_id, frame.text)}"
                 break
         self._move(Place(self._place.account_id, frame.event_id, datetime.now(UTC)))
-        bridge_files.skip_path(self._profile).unlink(missing_ok=True)
+        files.skip_path(self._profile).unlink(missing_ok=True)
         self._note(f"{frame.event_id} {frame.kind}: {outcome}.")
 
     def _earlier_attempts(self, frame: Frame) -> int:
@@ -176,7 +177,7 @@ class Bridge:
         if 0 < self._aside_after <= attempts:
             return True
         ends = time.monotonic() + pause
-        while not bridge_files.is_to_skip(self._profile, frame.event_id):
+        while not files.is_to_skip(self._profile, frame.event_id):
             left = ends - time.monotonic()
             if left <= 0:
                 return False

@@ -13,7 +13,6 @@ from postroom_client.account_results import (
     WebhookSecret,
     WebhookTest,
 )
-from postroom_client.exchange import Call, content, decoded, nothing, path, present
 from postroom_client.results import (
     AttachmentText,
     EventPage,
@@ -26,6 +25,7 @@ from postroom_client.results import (
     ThreadMessages,
     Usage,
 )
+from postroom_client.transport.exchange import Call, content, decoded, nothing, path, present
 
 Order = Literal["asc", "desc"]
 UsageGrouping = Literal["day", "inbox", "pod"]

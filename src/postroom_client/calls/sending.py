@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
-from postroom_client import calls
+from postroom_client.calls import calls
 from postroom_client.errors import NotFound, PayloadTooLarge
-from postroom_client.exchange import Call, OutgoingFile, Steps, decoded, path
 from postroom_client.results import Message, Sent, Thread, ThreadMessages
+from postroom_client.transport.exchange import Call, OutgoingFile, Steps, decoded, path
 
 ATTACHMENT_LIMIT_BYTES = 25 * 1024 * 1024
 UPLOAD_TIMEOUT_SECONDS = 120.0

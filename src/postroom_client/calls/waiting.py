@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from postroom_client import calls
-from postroom_client.exchange import NOT_FOUND, Call, Reply, Steps, decoded, path, present
+from postroom_client.calls import calls
 from postroom_client.results import Message, Page, Thread, ThreadMessages
+from postroom_client.transport.exchange import NOT_FOUND, Call, Reply, Steps, decoded, path, present
 
 LONGEST_WAIT_SECONDS = 120.0
 LOOK_AGAIN_SECONDS = 5.0

@@ -11,10 +11,10 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from postroom_client import calls
+from postroom_client.calls import calls
 from postroom_client.errors import PostroomError
-from postroom_client.exchange import Call, OutgoingFile, Steps
 from postroom_client.results import Me
+from postroom_client.transport.exchange import Call, OutgoingFile, Steps
 
 T = TypeVar("T")
 Ctx = Context[Any, Any]

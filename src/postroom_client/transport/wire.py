@@ -11,7 +11,7 @@ import httpx2
 import msgspec
 
 from postroom_client.errors import ConnectionFailed, Unauthorized
-from postroom_client.exchange import Call, Fault, OutgoingFile, Reply, read_retry_after
+from postroom_client.transport.exchange import Call, Fault, OutgoingFile, Reply, read_retry_after
 
 CONNECT_TIMEOUT_SECONDS = 10.0
 JSON = {"Content-Type": "application/json"}

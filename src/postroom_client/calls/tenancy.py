@@ -7,11 +7,11 @@ from typing import Any, Literal
 from msgspec import UNSET, UnsetType
 
 from postroom_client.account_results import Account, WebhookTest
-from postroom_client.calls import given
+from postroom_client.calls.calls import given
+from postroom_client.calls.sending import spell_moment
 from postroom_client.charge_results import AuditEntry, InboxSecret, Pod, Policy, PolicyRule, PolicyStop
-from postroom_client.exchange import Call, decoded, nothing, path, present
 from postroom_client.results import ApiKey, ApprovalRules, Budget, Inbox, Page
-from postroom_client.sending import spell_moment
+from postroom_client.transport.exchange import Call, decoded, nothing, path, present
 
 Direction = Literal["inbound", "outbound"]
 Mode = Literal["none", "allowlist", "inherit"]

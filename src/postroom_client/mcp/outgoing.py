@@ -11,7 +11,7 @@ from pydantic import Field
 
 from postroom_client import charge_results, results
 from postroom_client.fence import Fence, cut
-from postroom_client.mcp_results import Fenced, Notice, Total
+from postroom_client.mcp.results import Fenced, Notice, Total
 
 DRAFT_LIMIT_CHARACTERS = 5_000
 

@@ -7,8 +7,8 @@ from typing import Protocol
 
 import httpx2
 
-from postroom_client.bridge_files import BridgeFault, BridgeSettings
-from postroom_client.stream import Frame
+from postroom_client.bridge.files import BridgeFault, BridgeSettings
+from postroom_client.transport.stream import Frame
 
 EXCERPT_CHARACTERS = 200
 

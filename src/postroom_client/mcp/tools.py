@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from postroom_client import calls, mcp_results, waiting
-from postroom_client.exchange import Steps
-from postroom_client.mcp_asking import Asker, Ctx, InboxId, Limit, MessageId, Offset, ThreadId
-from postroom_client.mcp_results import (
+from postroom_client.calls import calls, waiting
+from postroom_client.mcp import results
+from postroom_client.mcp.asking import Asker, Ctx, InboxId, Limit, MessageId, Offset, ThreadId
+from postroom_client.mcp.results import (
     Arrival,
     FileText,
     Identity,
@@ -19,6 +19,7 @@ from postroom_client.mcp_results import (
     ThreadPage,
 )
 from postroom_client.results import ThreadMessages
+from postroom_client.transport.exchange import Steps
 
 
 class Tools:
@@ -30,17 +31,17 @@ class Tools:
     async def auth_me(self, ctx: Ctx) -> Identity:
         """Say whose key this is, what it reaches, and which inbox is used when none is named."""
         me = await self._asker.ask(ctx, calls.me())
-        return mcp_results.identity(me, self._asker.default_inbox_id(ctx))
+        return results.identity(me, self._asker.default_inbox_id(ctx))
 
     async def list_inboxes(self, ctx: Ctx, limit: Limit = 50, offset: Offset = 0) -> InboxPage:
         """List the inboxes of the account, newest first. Needs a key of the account."""
         page = await self._asker.ask(ctx, calls.list_inboxes(limit=limit, offset=offset))
-        return InboxPage([mcp_results.inbox(inbox) for inbox in page.data], page.total)
+        return InboxPage([results.inbox(inbox) for inbox in page.data], page.total)
 
     async def get_inbox(self, ctx: Ctx, inbox_id: InboxId = "") -> InboxSummary:
         """Show one inbox and its address."""
         found = await self._asker.inbox_id(ctx, inbox_id)
-        return mcp_results.inbox(await self._asker.ask(ctx, calls.get_inbox(found)))
+        return results.inbox(await self._asker.ask(ctx, calls.get_inbox(found)))
 
     async def create_inbox(
         self,
@@ -53,7 +54,7 @@ class Tools:
     ) -> InboxSummary:
         """Create an inbox. It can send and receive at once."""
         call = calls.create_inbox(mailbox_name, display_name=display_name or None, domain=domain or None)
-        return mcp_results.inbox(await self._asker.ask(ctx, call))
+        return results.inbox(await self._asker.ask(ctx, call))
 
     async def list_threads(
         self, ctx: Ctx, inbox_id: InboxId = "", limit: Limit = 20, offset: Offset = 0
@@ -61,7 +62,7 @@ class Tools:
         """List the threads of an inbox, read and unread, newest first."""
         found = await self._asker.inbox_id(ctx, inbox_id)
         page = await self._asker.ask(ctx, calls.list_threads(found, limit=limit, offset=offset))
-        return mcp_results.thread_page(page)
+        return results.thread_page(page)
 
     async def list_unread_threads(
         self, ctx: Ctx, inbox_id: InboxId = "", limit: Limit = 20, offset: Offset = 0
@@ -71,7 +72,7 @@ class Tools:
         page = await self._asker.ask(
             ctx, calls.list_threads(found, is_read=False, limit=limit, offset=offset)
         )
-        return mcp_results.thread_page(page)
+        return results.thread_page(page)
 
     async def read_thread(
         self,
@@ -81,7 +82,7 @@ class Tools:
         offset: Annotated[int, Field(description="-1: the newest messages; 0: from the first.", ge=-1)] = -1,
     ) -> ThreadContent:
         """Read the messages of a thread, oldest first. Reading does not mark it read."""
-        return mcp_results.thread_content(await self._asker.ask(ctx, _page(thread_id, limit, offset)))
+        return results.thread_content(await self._asker.ask(ctx, _page(thread_id, limit, offset)))
 
     async def mark_thread_read(
         self,
@@ -111,7 +112,7 @@ class Tools:
     ) -> SearchResults:
         """Find mail, in and out, by words in it or in its files, newest first. read_thread shows it all."""
         call = calls.search_page(q, inbox_id=inbox_id or None, limit=limit, cursor=cursor or None)
-        return mcp_results.search_results(await self._asker.ask(ctx, call))
+        return results.search_results(await self._asker.ask(ctx, call))
 
     async def wait_for_message(
         self,
@@ -132,7 +133,7 @@ class Tools:
             subject=subject or None,
             thread_id=thread_id or None,
         )
-        return mcp_results.arrival(await self._asker.ask(ctx, steps))
+        return results.arrival(await self._asker.ask(ctx, steps))
 
     async def get_attachment_text(
         self,
@@ -142,7 +143,7 @@ class Tools:
     ) -> FileText:
         """Read the text of an attachment: PDF, office files, CSV, HTML, plain text, scanned pages."""
         found = await self._asker.ask(ctx, calls.get_attachment_text(message_id, filename))
-        return mcp_results.file_text(message_id, found)
+        return results.file_text(message_id, found)
 
 
 def _page(thread_id: str, limit: int, offset: int) -> Steps[ThreadMessages]:

@@ -5,9 +5,9 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
 
-from postroom_client import paging
-from postroom_client.exchange import Call, Steps
 from postroom_client.results import Page
+from postroom_client.transport import paging
+from postroom_client.transport.exchange import Call, Steps
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -14,8 +14,8 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 
 from postroom_client import errors
 from postroom_client.errors import StreamRefused, Unauthorized
-from postroom_client.exchange import PASSING_FAULTS, TOO_MANY_REQUESTS, backoff
-from postroom_client.wire import require_visible
+from postroom_client.transport.exchange import PASSING_FAULTS, TOO_MANY_REQUESTS, backoff
+from postroom_client.transport.wire import require_visible
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection

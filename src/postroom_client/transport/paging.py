@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
-from postroom_client.exchange import Call
 from postroom_client.results import SearchPage
+from postroom_client.transport.exchange import Call
 
 PAGE = 100
 

@@ -4,9 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from postroom_client import calls, drafting, mcp_outgoing, sending
-from postroom_client.drafting import DraftFields
-from postroom_client.mcp_asking import (
+from postroom_client.calls import calls, drafting, sending
+from postroom_client.calls.drafting import DraftFields
+from postroom_client.mcp import outgoing
+from postroom_client.mcp.asking import (
     Addresses,
     Asker,
     Attachments,
@@ -21,7 +22,7 @@ from postroom_client.mcp_asking import (
     ThreadId,
     decode_files,
 )
-from postroom_client.mcp_outgoing import DraftPage, DraftSummary, MessageStatus, SentMail
+from postroom_client.mcp.outgoing import DraftPage, DraftSummary, MessageStatus, SentMail
 
 DraftId = Annotated[str, Field(description="Id of the draft, drf_…", min_length=1)]
 SendAt = Annotated[
@@ -65,7 +66,7 @@ class WritingTools:
             send_at=send_at or None,
             idempotency_key=idempotency_key or None,
         )
-        return mcp_outgoing.sent_mail(await self._asker.ask(ctx, call))
+        return outgoing.sent_mail(await self._asker.ask(ctx, call))
 
     async def reply_to_thread(
         self,
@@ -91,7 +92,7 @@ class WritingTools:
             include_quote=include_quote,
             idempotency_key=idempotency_key or None,
         )
-        return mcp_outgoing.sent_mail(await self._asker.ask(ctx, steps))
+        return outgoing.sent_mail(await self._asker.ask(ctx, steps))
 
     async def reply_all(
         self,
@@ -115,7 +116,7 @@ class WritingTools:
             attachments=decode_files(attachments),
             idempotency_key=idempotency_key or None,
         )
-        return mcp_outgoing.sent_mail(await self._asker.ask(ctx, steps))
+        return outgoing.sent_mail(await self._asker.ask(ctx, steps))
 
     async def forward_message(
         self,
@@ -136,7 +137,7 @@ class WritingTools:
             cc=cc or (),
             idempotency_key=idempotency_key or None,
         )
-        return mcp_outgoing.sent_mail(await self._asker.ask(ctx, steps))
+        return outgoing.sent_mail(await self._asker.ask(ctx, steps))
 
     async def create_draft(
         self,
@@ -170,7 +171,7 @@ class WritingTools:
         if attachments:
             fields["attachments"] = decode_files(attachments)
         found = await self._asker.inbox_id(ctx, inbox_id)
-        return mcp_outgoing.draft_alone(await self._asker.ask(ctx, drafting.create_draft(found, **fields)))
+        return outgoing.draft_alone(await self._asker.ask(ctx, drafting.create_draft(found, **fields)))
 
     async def list_drafts(
         self, ctx: Ctx, inbox_id: InboxId = "", limit: Limit = 20, offset: Offset = 0
@@ -178,17 +179,17 @@ class WritingTools:
         """List the drafts of an inbox, newest first, with what they say."""
         found = await self._asker.inbox_id(ctx, inbox_id)
         page = await self._asker.ask(ctx, drafting.list_drafts(found, limit=limit, offset=offset))
-        return mcp_outgoing.draft_page(page)
+        return outgoing.draft_page(page)
 
     async def send_draft(self, ctx: Ctx, draft_id: DraftId, idempotency_key: IdempotencyKey = "") -> SentMail:
         """Send a draft as it is; it is then gone. It may be held for a person to approve."""
         call = drafting.send_draft(draft_id, idempotency_key=idempotency_key or None)
-        return mcp_outgoing.sent_mail(await self._asker.ask(ctx, call))
+        return outgoing.sent_mail(await self._asker.ask(ctx, call))
 
     async def get_message_status(self, ctx: Ctx, message_id: MessageId) -> MessageStatus:
         """Say what became of a sent mail: held, scheduled, on its way, sent or failed, for each recipient."""
-        return mcp_outgoing.message_status(await self._asker.ask(ctx, calls.get_message(message_id)))
+        return outgoing.message_status(await self._asker.ask(ctx, calls.get_message(message_id)))
 
     async def cancel_message(self, ctx: Ctx, message_id: MessageId) -> MessageStatus:
         """Give up a mail that is held, scheduled or still on its way. It cannot be revived."""
-        return mcp_outgoing.message_status(await self._asker.ask(ctx, calls.cancel_message(message_id)))
+        return outgoing.message_status(await self._asker.ask(ctx, calls.cancel_message(message_id)))

@@ -6,10 +6,17 @@ from datetime import datetime
 from typing import Any, TypedDict, Unpack
 from uuid import uuid4
 
+from postroom_client.calls.sending import (
+    UPLOAD_TIMEOUT_SECONDS,
+    Addresses,
+    File,
+    listed,
+    read_files,
+    spell_moment,
+)
 from postroom_client.charge_results import Draft
-from postroom_client.exchange import Call, decoded, nothing, path, present
 from postroom_client.results import Page, Sent
-from postroom_client.sending import UPLOAD_TIMEOUT_SECONDS, Addresses, File, listed, read_files, spell_moment
+from postroom_client.transport.exchange import Call, decoded, nothing, path, present
 
 
 class DraftFields(TypedDict, total=False):

@@ -9,7 +9,7 @@ from msgspec import Struct
 from postroom_client.client import Client
 from postroom_client.errors import PostroomError
 from postroom_client.results import Inbox, Message
-from postroom_client.scenarios import INBOX, Scenario, Step, fill_in
+from postroom_client.scenarios.scenarios import INBOX, Scenario, Step, fill_in
 
 LOOK_AGAIN_SECONDS = 2.0
 PAGE = 100

@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Literal
 
-from postroom_client.calls import given
+from postroom_client.calls.calls import given
+from postroom_client.calls.sending import spell_moment
 from postroom_client.charge_results import Approval, InboxLimits, Pause
-from postroom_client.exchange import Call, decoded, path, present
 from postroom_client.results import Message, Page
-from postroom_client.sending import spell_moment
+from postroom_client.transport.exchange import Call, decoded, path, present
 
 HoldState = Literal["held", "scheduled", "approved", "released", "rejected", "expired", "cancelled"]
 
