@@ -14,7 +14,7 @@ from postroom.mail.parse import parse_mail
 from postroom.mailbox import correspondents, documents, messages, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
-from postroom.queue.schedule import EXAMINATION_LEASE
+from postroom.queue.retries import EXAMINATION_LEASE
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.letters import letter

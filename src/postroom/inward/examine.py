@@ -25,7 +25,7 @@ from postroom.mailbox.messages import Message
 from postroom.mailbox.search import indexing
 from postroom.net import guard
 from postroom.processes import pools
-from postroom.queue.schedule import EXAMINATION_LEASE
+from postroom.queue.retries import EXAMINATION_LEASE
 from postroom.resources import Resources
 from postroom.storage.database import SKIP_TAKEN, Row, Tx
 

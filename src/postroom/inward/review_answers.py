@@ -10,8 +10,8 @@ from postroom.accounts import secret_values
 from postroom.mail.writing import review_path
 from postroom.mail.writing.review_path import ReviewPath
 from postroom.mailbox import messages
-from postroom.queue import deliveries, schedule
-from postroom.queue.schedule import EXAMINATION_LEASE
+from postroom.queue import deliveries, retries
+from postroom.queue.retries import EXAMINATION_LEASE
 from postroom.storage.database import SKIP_TAKEN, Row, Tx
 
 BELL = "review answers"
@@ -38,7 +38,7 @@ def find_reviewed(tx: Tx, local_part: str) -> Reviewed | None:
 
 def find_reviewer(tx: Tx, path: ReviewPath) -> str | None:
     """Who was told of the message and is meant by the path."""
-    told = deliveries.list_of_message(tx, path.message_id, schedule.NOTICE)
+    told = deliveries.list_of_message(tx, path.message_id, retries.NOTICE)
     return next((delivery.target for delivery in told if path.is_of(delivery.target)), None)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from postroom import log
-from postroom.queue.schedule import IDLE_SECONDS, RENEWAL_SECONDS
+from postroom.queue.retries import IDLE_SECONDS, RENEWAL_SECONDS
 from postroom.resources import Resources
 from postroom.storage.database import Ear, Tx
 

@@ -3,8 +3,8 @@
 import pytest
 
 from postroom.clock import HOUR, MINUTE, SECOND
-from postroom.queue import schedule
-from postroom.queue.schedule import MAIL, WEBHOOK
+from postroom.queue import retries
+from postroom.queue.retries import MAIL, WEBHOOK
 
 WAITS = {
     MAIL: [1 * MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, 1 * HOUR, 2 * HOUR, 4 * HOUR, *[8 * HOUR] * 5],
@@ -18,16 +18,16 @@ WAITS = {
 @pytest.mark.parametrize("kind", [MAIL, WEBHOOK])
 def test_each_wait_lies_within_a_fifth_of_its_place_in_the_list(kind: str) -> None:
     for used, wait in enumerate(WAITS[kind]):
-        drawn = [schedule.wait_after(kind, used) or 0 for _ in range(200)]
+        drawn = [retries.wait_after(kind, used) or 0 for _ in range(200)]
         assert wait * 0.8 - 1 <= min(drawn) < wait < max(drawn) <= wait * 1.2
 
 
 @pytest.mark.parametrize("kind", [MAIL, WEBHOOK])
 def test_after_the_last_wait_there_is_none(kind: str) -> None:
-    assert schedule.wait_after(kind, len(WAITS[kind]) - 1) is not None
-    assert schedule.wait_after(kind, len(WAITS[kind])) is None
+    assert retries.wait_after(kind, len(WAITS[kind]) - 1) is not None
+    assert retries.wait_after(kind, len(WAITS[kind])) is None
 
 
 def test_a_lease_outlives_two_renewals_that_fail() -> None:
-    for lease in (schedule.DELIVERY_LEASE, schedule.EXAMINATION_LEASE):
-        assert lease >= 3 * schedule.RENEWAL_SECONDS * SECOND
+    for lease in (retries.DELIVERY_LEASE, retries.EXAMINATION_LEASE):
+        assert lease >= 3 * retries.RENEWAL_SECONDS * SECOND
