@@ -39,7 +39,7 @@ ROOMS: dict[str, list[str]] = {
         *("messages", "message_json", "raw_mails", "drafts", "labels", "search"),
     ],
     "mailbox/search": ["indexing", "filters", "search"],
-    "queue": ["retries", "duties", "suppressions", "idempotency", "deliveries", "outlook", "work"],
+    "queue": ["leases", "duties", "suppressions", "idempotency", "deliveries", "retries", "outlook", "work"],
     "events": ["kinds", "payload", "events", "webhook_signature", "webhooks", "webhook_log", "announce"],
     "inward": [
         *(

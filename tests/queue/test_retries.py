@@ -4,7 +4,7 @@ import pytest
 
 from postroom.clock import HOUR, MINUTE, SECOND
 from postroom.queue import retries
-from postroom.queue.retries import MAIL, WEBHOOK
+from postroom.queue.deliveries import MAIL, WEBHOOK
 
 WAITS = {
     MAIL: [1 * MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, 1 * HOUR, 2 * HOUR, 4 * HOUR, *[8 * HOUR] * 5],
@@ -26,8 +26,3 @@ def test_each_wait_lies_within_a_fifth_of_its_place_in_the_list(kind: str) -> No
 def test_after_the_last_wait_there_is_none(kind: str) -> None:
     assert retries.wait_after(kind, len(WAITS[kind]) - 1) is not None
     assert retries.wait_after(kind, len(WAITS[kind])) is None
-
-
-def test_a_lease_outlives_two_renewals_that_fail() -> None:
-    for lease in (retries.DELIVERY_LEASE, retries.EXAMINATION_LEASE):
-        assert lease >= 3 * retries.RENEWAL_SECONDS * SECOND

@@ -1,16 +1,9 @@
-"""Every interval of the queue: how long a claim holds, and how long to wait after an attempt that failed."""
+"""Retries: how long to wait after an attempt that failed, of mail and of webhooks, and when to give up."""
 
 import random
 
 from postroom.clock import HOUR, MINUTE, SECOND
-
-MAIL, WEBHOOK, NOTICE = "mail", "webhook", "notice"
-
-# Renewed while the work goes on; a node that died holds a claim no longer.
-DELIVERY_LEASE = 15 * SECOND
-EXAMINATION_LEASE = 15 * SECOND
-RENEWAL_SECONDS = 5.0
-IDLE_SECONDS = 1.0  # how long a loop waits for its bell before it looks at the table anyway
+from postroom.queue.deliveries import MAIL, NOTICE, WEBHOOK
 
 # Waits after a failed attempt, as the contract lists them; when they are used up the delivery has failed.
 MAIL_WAITS = (
