@@ -61,6 +61,10 @@ ROOMS: dict[str, list[str]] = {
         *("deliver_mail", "deliver_webhook", "reviewers"),
     ],
     "outward/holding": ["rules", "hold_back", "decide", "watch_holds"],
+    "upkeep": [
+        *("deletion", "retention", "inbox_removal", "account_removal", "expiry", "orphans", "upkeep"),
+        "conversion",
+    ],
 }
 FILES_OF_A_ROOM = 13
 DOORS = {"smtp", "web", "couriers", "extraction"}
