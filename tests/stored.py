@@ -11,8 +11,7 @@ from postroom.mailbox import inboxes, messages
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
 from postroom.queue import deliveries
-from postroom.queue.deliveries import Delivery, NewDelivery
-from postroom.queue.schedule import MAIL
+from postroom.queue.deliveries import MAIL, Delivery, NewDelivery
 from postroom.storage.database import Tx
 from tests.doubles import START
 from tests.letters import letter

@@ -7,8 +7,8 @@ if TYPE_CHECKING:
     from postroom_client.async_client import AsyncClient
     from postroom_client.client import Client
     from postroom_client.errors import PostroomError
-    from postroom_client.exchange import OutgoingFile, Patience
     from postroom_client.signature import verify_signature
+    from postroom_client.transport.exchange import OutgoingFile, Patience
 
 __version__ = "0.1.0"
 
@@ -26,8 +26,8 @@ __all__ = [
 _HOME = {
     "AsyncClient": "async_client",
     "Client": "client",
-    "OutgoingFile": "exchange",
-    "Patience": "exchange",
+    "OutgoingFile": "transport.exchange",
+    "Patience": "transport.exchange",
     "PostroomError": "errors",
     "verify_signature": "signature",
 }

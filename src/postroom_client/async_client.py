@@ -10,19 +10,11 @@ from typing import Any, TypeVar
 import httpx2
 import msgspec
 
-from postroom_client import (
-    calls,
-    deciding,
-    drafting,
-    methods,
-    paging,
-    sending,
-    stream,
-    tenancy,
-    waiting,
-    wire,
-)
-from postroom_client.exchange import (
+from postroom_client.calls import calls, deciding, drafting, sending, tenancy, waiting
+from postroom_client.results import Event, Message, SearchResult
+from postroom_client.settings import DEFAULT_BASE_URL, Flags, require_key, resolve
+from postroom_client.transport import methods, paging, stream, wire
+from postroom_client.transport.exchange import (
     Call,
     Patience,
     Reply,
@@ -31,10 +23,8 @@ from postroom_client.exchange import (
     pause_before_next,
     require_success,
 )
-from postroom_client.results import Event, Message, SearchResult
-from postroom_client.settings import DEFAULT_BASE_URL, Flags, require_key, resolve
-from postroom_client.stream import OnPause, Subscription
-from postroom_client.wire import OnProgress
+from postroom_client.transport.stream import OnPause, Subscription
+from postroom_client.transport.wire import OnProgress
 
 T = TypeVar("T")
 

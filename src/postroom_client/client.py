@@ -9,23 +9,20 @@ from typing import Any, TypeVar
 import httpx2
 import msgspec
 
-from postroom_client import (
-    calls,
-    deciding,
-    drafting,
-    methods,
-    paging,
-    sending,
-    stream,
-    tenancy,
-    waiting,
-    wire,
-)
-from postroom_client.exchange import Call, Patience, Reply, Steps, pause_before_next, require_success
+from postroom_client.calls import calls, deciding, drafting, sending, tenancy, waiting
 from postroom_client.results import Event, Message, SearchResult
 from postroom_client.settings import DEFAULT_BASE_URL, Flags, require_key, resolve
-from postroom_client.stream import OnPause, Subscription
-from postroom_client.wire import OnProgress
+from postroom_client.transport import methods, paging, stream, wire
+from postroom_client.transport.exchange import (
+    Call,
+    Patience,
+    Reply,
+    Steps,
+    pause_before_next,
+    require_success,
+)
+from postroom_client.transport.stream import OnPause, Subscription
+from postroom_client.transport.wire import OnProgress
 
 T = TypeVar("T")
 

@@ -15,8 +15,8 @@ import msgspec
 from postroom_client import profiles
 from postroom_client.client import Client
 from postroom_client.errors import PostroomError
-from postroom_client.exchange import Call, Patience, Reply, content
 from postroom_client.settings import Settings
+from postroom_client.transport.exchange import Call, Patience, Reply, content
 
 SKEW_WARN_SECONDS, SKEW_FAIL_SECONDS = 5, 300  # signatures are refused beyond 300
 DISK_WARN_BYTES, DISK_FAIL_BYTES = 2 * 1024**3, 200 * 1024**2

@@ -8,7 +8,8 @@ import hashlib
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec
 
-from postroom_client import calls, fence
+from postroom_client import fence
+from postroom_client.calls import calls
 from postroom_client.client import Client
 from postroom_client.errors import PostroomError
 from postroom_client.fence import Fence, cut

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from postroom_client import bridge_files
-from postroom_client.bridge_files import Place
+from postroom_client.bridge import files
+from postroom_client.bridge.files import Place
 from postroom_client.results import Inbox
 from tests.client.live import LiveServer, Shell, plain_environment
 from tests.client.peers import Answer, http_peer
@@ -72,7 +72,7 @@ def bridge(shell: Shell, *arguments: str, **more: str) -> Iterator["subprocess.P
 
 def started() -> None:
     """From here on it misses nothing."""
-    until(lambda: bridge_files.find_place(PROFILE), "the bridge has not found its place")
+    until(lambda: files.find_place(PROFILE), "the bridge has not found its place")
 
 
 def said(process: "subprocess.Popen[str]", text: str) -> str:
@@ -162,7 +162,7 @@ def test_an_event_that_is_not_taken_is_offered_again_and_none_is_skipped(
         said(process, "handed over")
     first, second = log_of(live, inbox, 2)
     assert [seen.headers["x-event-id"] for seen in peer.seen] == [first, first, first, second]
-    place = bridge_files.find_place(PROFILE)
+    place = files.find_place(PROFILE)
     assert place is not None
     assert (place.last_event_id, place.failing) == (second, None)
 
@@ -212,7 +212,7 @@ def test_a_first_start_skips_what_was_there_unless_all_is_asked_for(
         deliver(live, inbox, "new")
         until(lambda: lines(taken), "no event came")
     assert ids(taken) == log_of(live, inbox, 2)[1:]
-    bridge_files.remove(PROFILE)
+    files.remove(PROFILE)
     taken.unlink()
     with bridge(shell, *arguments, "--from-start"):
         until(lambda: len(lines(taken)) == 2, "not all events came")
@@ -226,7 +226,7 @@ def test_a_place_that_the_server_has_forgotten_gives_way_to_the_oldest_event(
     kept = log_of(live, inbox, 1)
     with live.client() as client:
         place = Place(client.me().account_id, "evt_forgotten")
-    bridge_files.save(bridge_files.place_path(PROFILE), place)
+    files.save(files.place_path(PROFILE), place)
     taken = tmp_path / "taken"
     arguments = ("--command", script(tmp_path, APPEND, taken), "--inbox-id", inbox.id)
     with bridge(shell, *arguments) as process:
@@ -240,7 +240,7 @@ def test_a_place_in_the_log_of_another_account_is_not_used(
 ) -> None:
     deliver(live, inbox, "before")
     log_of(live, inbox, 1)
-    bridge_files.save(bridge_files.place_path(PROFILE), Place("acc_other", "evt_other"))
+    files.save(files.place_path(PROFILE), Place("acc_other", "evt_other"))
     taken = tmp_path / "taken"
     arguments = ("--command", script(tmp_path, APPEND, taken), "--inbox-id", inbox.id)
     with bridge(shell, *arguments) as process:
@@ -297,7 +297,7 @@ def test_an_event_that_fails_often_enough_is_put_aside_when_told_so(
     report = shell.json("bridge", "status")
     assert report["failing"] is None
     [path] = [Path(path) for path in report["aside"]]
-    assert path == bridge_files.aside_folder(PROFILE) / f"{poison}.json"
+    assert path == files.aside_folder(PROFILE) / f"{poison}.json"
     assert json.loads(path.read_text())["event_id"] == poison
     assert "put aside" in shell.human("bridge", "status")
 
@@ -319,16 +319,16 @@ def test_a_stuck_event_is_skipped_by_hand(
         assert poison in said(process, "put aside")
         deliver(live, inbox, "wholesome")
         until(lambda: has_taken(taken, 1), "the event behind it was not taken")
-    assert [path.stem for path in bridge_files.list_aside(PROFILE)] == [poison]
-    assert not bridge_files.skip_path(PROFILE).exists()
+    assert [path.stem for path in files.list_aside(PROFILE)] == [poison]
+    assert not files.skip_path(PROFILE).exists()
 
 
 def test_a_skip_is_remembered_until_the_next_start_and_an_odd_id_stays_in_its_folder(shell: Shell) -> None:
-    bridge_files.ask_to_skip(PROFILE, "evt_1")
-    assert bridge_files.is_to_skip(PROFILE, "evt_1")
-    assert not bridge_files.is_to_skip(PROFILE, "evt_2")
-    path = bridge_files.put_aside(PROFILE, "../../evil", "{}")
-    assert path.parent == bridge_files.aside_folder(PROFILE)
+    files.ask_to_skip(PROFILE, "evt_1")
+    assert files.is_to_skip(PROFILE, "evt_1")
+    assert not files.is_to_skip(PROFILE, "evt_2")
+    path = files.put_aside(PROFILE, "../../evil", "{}")
+    assert path.parent == files.aside_folder(PROFILE)
 
 
 def test_a_server_that_is_away_is_waited_for(shell: Shell) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from postroom_client import bridge_files, bridge_install, profiles
-from postroom_client.bridge_files import BridgeFault
+from postroom_client import profiles
+from postroom_client.bridge import files, install
+from postroom_client.bridge.files import BridgeFault
 from postroom_client.profiles import Profile, Profiles
 from tests.client.live import Shell
 
@@ -48,15 +49,15 @@ def test_a_systemd_unit_is_written_started_shown_and_removed(
     Path(f"{log}.says").write_text("LoadState=loaded\nActiveState=failed\nUnitFileState=enabled\n")
     assert shell.json("bridge", "status")["service"] == "failed, enabled"
     assert "failed, enabled" in shell.human("bridge", "status")
-    settings = bridge_files.find_settings("local")
+    settings = files.find_settings("local")
     assert settings is not None
     assert (settings.forward_to, settings.token) == ("http://127.0.0.1:9/hook", "hush-hush")
     assert "hush-hush" not in repr(settings)
-    assert stat.S_IMODE(bridge_files.settings_path("local").stat().st_mode) == 0o600
+    assert stat.S_IMODE(files.settings_path("local").stat().st_mode) == 0o600
 
     assert "There is no bridge" in shell.run("bridge", "uninstall", "--no-json").output
     assert not unit.exists()
-    assert bridge_files.find_settings("local") is None
+    assert files.find_settings("local") is None
     assert shell.json("bridge", "uninstall") == {"installed": False, "profile": "local"}
     assert log.read_text().splitlines() == [
         "--user daemon-reload",
@@ -74,7 +75,7 @@ def test_a_launchd_agent_is_written_loaded_and_removed(
     log = stand_in(tmp_path / "bin", "launchctl", monkeypatch)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    agent = bridge_install.supervisor("work", platform="darwin")
+    agent = install.supervisor("work", platform="darwin")
     agent.install()
     agent.install()
     plist = plistlib.loads(agent.path.read_bytes())
@@ -99,7 +100,7 @@ def test_a_machine_without_a_service_manager_says_what_to_do(
     assert result.exit_code == 1
     assert "postroom bridge run" in result.output
     with pytest.raises(BridgeFault, match="no installer"):
-        bridge_install.supervisor("local", platform="win32")
+        install.supervisor("local", platform="win32")
 
 
 def test_a_service_manager_that_fails_is_quoted(
@@ -129,5 +130,5 @@ def test_a_profile_name_cannot_leave_its_folder(shell: Shell) -> None:
 
 
 def test_words_of_a_unit_mean_themselves() -> None:
-    text = bridge_install.unit_text("p", ["/opt/my tools/py", 'a"b', "50%", "$HOME", "back\\slash"], {})
+    text = install.unit_text("p", ["/opt/my tools/py", 'a"b', "50%", "$HOME", "back\\slash"], {})
     assert 'ExecStart="/opt/my tools/py" "a\\"b" "50%%" "$$HOME" "back\\\\slash"' in text

@@ -81,7 +81,7 @@ def test_every_method_is_documented_and_shows_its_real_result(kind: type) -> Non
             assert inspect.getdoc(method), name
             shown = str(inspect.signature(method).return_annotation)
             assert "Call[" not in shown, name
-            assert "Generator[postroom_client.exchange" not in shown, name
+            assert "Generator[postroom_client.transport.exchange" not in shown, name
     assert inspect.signature(getattr(kind, "get_inbox")).return_annotation is results.Inbox  # noqa: B009
 
 

@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 
 from postroom_client import AsyncClient, Client, OutgoingFile, Patience, errors
-from postroom_client.exchange import Call, Reply, backoff, nothing, pause_before_next, read_retry_after
+from postroom_client.transport.exchange import (
+    Call,
+    Reply,
+    backoff,
+    nothing,
+    pause_before_next,
+    read_retry_after,
+)
 from tests.client.peers import Answer, http_peer
 
 QUICK = Patience(attempts=4, longest_wait_seconds=5, first_pause_seconds=0.001)
@@ -179,7 +186,7 @@ def test_the_key_goes_with_every_call_but_not_to_another_host() -> None:
 
 
 def test_upload_and_download_tell_how_far_they_are() -> None:
-    from postroom_client import calls, sending
+    from postroom_client.calls import calls, sending
 
     steps: list[tuple[int, int | None]] = []
     file = OutgoingFile("a.bin", b"x" * 200_000)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from postroom_client import Client, playing, scenarios
+from postroom_client import Client
 from postroom_client.errors import PostroomError
 from postroom_client.results import Inbox
+from postroom_client.scenarios import playing, scenarios
 from tests.client.live import LiveServer, Shell
 from tests.conftest import Server
 

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from postroom_client import OutgoingFile, errors
+from postroom_client.calls.sending import read_file, reply_recipients, send
 from postroom_client.results import Message
-from postroom_client.sending import read_file, reply_recipients, send
 
 
 def message(direction: str, **fields: str) -> Message:

@@ -9,7 +9,7 @@ from websockets.sync.server import ServerConnection
 
 from postroom_client import AsyncClient, Client, errors
 from postroom_client.results import Event
-from postroom_client.stream import Subscription, address
+from postroom_client.transport.stream import Subscription, address
 from tests.client.peers import Script, stream_peer
 
 

@@ -16,19 +16,10 @@ from msgspec import Struct, structs
 import postroom.errors
 import postroom_client
 from postroom.web.routes import ROUTES
-from postroom_client import (
-    AsyncClient,
-    Client,
-    account_results,
-    calls,
-    charge_results,
-    deciding,
-    drafting,
-    results,
-    tenancy,
-)
+from postroom_client import AsyncClient, Client, account_results, charge_results, results
 from postroom_client import errors as client_errors
-from postroom_client.exchange import Call
+from postroom_client.calls import calls, deciding, drafting, tenancy
+from postroom_client.transport.exchange import Call
 
 SOURCE = Path(postroom_client.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -160,8 +151,8 @@ def test_every_error_of_the_server_has_an_exception() -> None:
 
 
 def allowed_for(path: Path) -> set[str]:
-    more = COMMAND if path.parent.name == "cli" else set()
-    return LIBRARY | more | (TOOLS if path.stem.startswith("mcp") else set())
+    room = path.relative_to(SOURCE).parts[0]
+    return LIBRARY | (COMMAND if room == "cli" else set()) | (TOOLS if room == "mcp" else set())
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))

@@ -14,7 +14,7 @@ from postroom.mail.parse import parse_mail
 from postroom.mailbox import correspondents, documents, messages, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
-from postroom.queue.schedule import EXAMINATION_LEASE
+from postroom.queue.leases import LEASE
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.letters import letter
@@ -112,10 +112,10 @@ async def test_a_mail_to_be_examined_is_told_when_that_is_done(db: Database, inb
     assert (await db.read(events.list_after, wanted, 0, 10)).events == []
     assert await db.write(examine.claim_due, [], 10, START - 1) == []
     (work,) = await db.write(examine.claim_due, [], 10, START)
-    assert await db.write(examine.claim_due, [], 10, START + EXAMINATION_LEASE - 1) == []
+    assert await db.write(examine.claim_due, [], 10, START + LEASE - 1) == []
     await db.write(examine.renew, [work], START + 5)
-    assert await db.write(examine.claim_due, [], 10, START + EXAMINATION_LEASE) == []
-    assert len(await db.write(examine.claim_due, [], 10, START + 5 + EXAMINATION_LEASE)) == 1
+    assert await db.write(examine.claim_due, [], 10, START + LEASE) == []
+    assert len(await db.write(examine.claim_due, [], 10, START + 5 + LEASE)) == 1
     message = await db.read(messages.find, work.message_id)
     assert message is not None
     found = examine.Examined(None, [], suspicion.Suspicion("clean", []))

@@ -18,7 +18,8 @@ from postroom.inward.receive import read_mail
 from postroom.mailbox import raw_mails
 from postroom.net.dns import Resolver
 from postroom.resources import Tx
-from postroom.upkeep.upkeep import HANDOVER_LIFETIME, one_round
+from postroom.upkeep.expiry import HANDOVER_LIFETIME
+from postroom.upkeep.upkeep import one_round
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer

@@ -9,7 +9,7 @@ from postroom.mailbox import inboxes, related
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
 from postroom.storage.database import Database, Tx
-from postroom.upkeep import upkeep
+from postroom.upkeep import inbox_removal
 from tests.doubles import START
 from tests.stored import make_inbox, put_mail
 
@@ -117,6 +117,6 @@ async def test_what_is_kept_of_threads_goes_with_their_inbox(db: Database, inbox
     await put(db, inbox, in_reply_to="<never@x>")
     assert await count(db, "related_threads") == 2
     await db.write(lambda tx: inboxes.remove(tx, Reach(inbox.account_id), inbox.id, START))
-    while await db.write(upkeep.empty_removed_inbox, START, 100) is not None:
+    while await db.write(inbox_removal.go_on, START, 100) is not None:
         pass
     assert await count(db, "named_ids") == await count(db, "related_threads") == 0

@@ -7,7 +7,7 @@ from typing import Any
 from postroom.clock import DAY, MINUTE, SECOND, from_iso
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import messages
-from postroom.queue import deliveries, schedule
+from postroom.queue import deliveries, leases
 from postroom.storage.database import Tx
 from tests.conftest import Server
 from tests.couriers.smtp_peer import SmtpPeer
@@ -154,7 +154,7 @@ async def test_work_in_flight_when_the_process_died_goes_again_after_the_lease(
         await until(lambda: peer.stages["DATA"] == 1, "the peer has the mail")
     peer.hold.set()
     async with running(tmp_path, database_url, clock, relay_to(peer), token=first.token) as second:
-        turn(second, schedule.DELIVERY_LEASE - 1)
+        turn(second, leases.LEASE - 1)
         await asyncio.sleep(0.1)
         assert peer.stages["DATA"] == 1, "somebody else may still be at it"
         turn(second, 1)

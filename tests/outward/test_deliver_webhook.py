@@ -7,7 +7,7 @@ from postroom.events import events, webhooks
 from postroom.events.webhook_signature import sign
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward.deliver_webhook import Outcome, give_up, record_outcome, signed_headers
-from postroom.queue import deliveries, schedule
+from postroom.queue import deliveries, retries
 from postroom.queue.deliveries import Delivery
 from postroom.storage.database import Database
 from tests.doubles import START
@@ -62,7 +62,7 @@ async def test_what_is_permanent_is_not_tried_again(
 
 async def test_after_the_last_wait_a_delivery_has_failed(db: Database, inbox: Inbox) -> None:
     delivery = await claimed(db, inbox)
-    used = len(schedule.WEBHOOK_WAITS)
+    used = len(retries.WEBHOOK_WAITS)
     await db.write(lambda tx: tx.run("update deliveries set waits_used = :used", used=used))
     ended = await after(db, inbox, await db.read(find_delivery, delivery.id), Outcome(500, "oops", 5))
     assert ended.state == deliveries.FAILED

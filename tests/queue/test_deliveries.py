@@ -5,14 +5,12 @@ import pytest
 from postroom.clock import HOUR, MINUTE
 from postroom.mailbox import messages
 from postroom.mailbox.messages import Message
-from postroom.queue import deliveries, schedule
-from postroom.queue.deliveries import LANE_WIDTH
-from postroom.queue.schedule import WEBHOOK
+from postroom.queue import deliveries
+from postroom.queue.deliveries import LANE_WIDTH, WEBHOOK
+from postroom.queue.leases import LEASE
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.stored import find_delivery, make_inbox, put_delivery, put_mail
-
-LEASE = schedule.DELIVERY_LEASE
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from postroom.storage import s3_blobs
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import StorageError
 from postroom.storage.s3_blobs import S3Blobs
-from postroom.upkeep import upkeep
+from postroom.upkeep import orphans
 from postroom_client import AsyncClient
 from tests.conftest import (
     Server,
@@ -143,9 +143,9 @@ async def test_what_no_row_names_is_swept_page_by_page_and_the_mail_stays(
     message = (await server.next_event())["message"]
     await server.api.get(f"/v1/attachments/{message['id']}/grüße 1.bin")
     server.resources.blobs.put(b"nobody names me")
-    monkeypatch.setattr(upkeep, "ORPHAN_AGE_SECONDS", -60.0)
-    monkeypatch.setattr(upkeep, "SWEPT_AT_ONCE", 1)
-    await upkeep.sweep_orphans(server.resources)
+    monkeypatch.setattr(orphans, "ORPHAN_AGE_SECONDS", -60.0)
+    monkeypatch.setattr(orphans, "SWEPT_AT_ONCE", 1)
+    await orphans.sweep_orphans(server.resources)
     assert len(list(server.resources.blobs.names(older_than_seconds=-60))) == 1
     assert (await server.api.get(f"/v1/messages/{message['id']}/raw")).status_code == 200
 

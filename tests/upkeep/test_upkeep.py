@@ -11,8 +11,10 @@ from postroom.clock import DAY
 from postroom.queue import duties
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import Row, Tx, Values, WordIndex
-from postroom.upkeep import upkeep
-from postroom.upkeep.upkeep import MOST_ROWS, STEP_BYTES, empty_removed_inbox, one_round, sweep_orphans
+from postroom.upkeep import inbox_removal, orphans
+from postroom.upkeep.inbox_removal import STEP_BYTES
+from postroom.upkeep.orphans import sweep_orphans
+from postroom.upkeep.upkeep import MOST_ROWS, one_round
 from tests.api.test_stream import mail
 from tests.conftest import Server
 from tests.filled_inbox import fill
@@ -59,7 +61,7 @@ async def test_a_deleted_inbox_is_emptied_in_steps_and_forgotten(server: Server)
     )
     await server.api.delete(f"/v1/inboxes/{inbox_id}")
     steps = 0
-    while await server.resources.db.write(empty_removed_inbox, server.clock.now(), MOST_ROWS) is not None:
+    while await server.resources.db.write(inbox_removal.go_on, server.clock.now(), MOST_ROWS) is not None:
         steps += 1
     assert steps >= 6
     left = await server.resources.db.read(lambda tx: tx.one("select count(*) as n from messages"))
@@ -79,7 +81,7 @@ async def test_a_step_takes_as_many_statements_for_many_mails_as_for_one(server:
 
         def step(tx: Tx, rows: int = rows) -> None:
             counting = CountingTx(tx)
-            assert empty_removed_inbox(counting, server.clock.now(), rows) == []
+            assert inbox_removal.go_on(counting, server.clock.now(), rows) == []
             took.append(counting.statements)
 
         await server.resources.db.write(step)
@@ -101,7 +103,7 @@ async def test_large_mails_go_in_smaller_steps(server: Server) -> None:
     for _ in range(4):
         left = await server.resources.db.read(lambda tx: tx.all("select id from messages"))
         counts.append(len(left))
-        await server.resources.db.write(empty_removed_inbox, server.clock.now(), MOST_ROWS)
+        await server.resources.db.write(inbox_removal.go_on, server.clock.now(), MOST_ROWS)
     assert counts == [3, 2, 1, 0]
 
 
@@ -148,12 +150,12 @@ async def test_a_duty_has_one_holder_until_it_ends_or_is_left(server: Server) ->
 async def test_orphans_are_swept_page_by_page(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "SWEPT_AT_ONCE", 2)
+    monkeypatch.setattr(orphans, "SWEPT_AT_ONCE", 2)
     blobs = LocalBlobs(tmp_path / "apart")  # the server's own rounds sweep its folder
     for number in range(5):
         blobs.put(b"nobody names me %d" % number)
     age(tmp_path / "apart")
-    sweep = upkeep.Sweep(replace(server.resources, blobs=blobs))
+    sweep = orphans.Sweep(replace(server.resources, blobs=blobs))
     assert not await sweep.take_page()
     assert len(list(blobs.names(0))) == 3
     await sweep.go_on()

@@ -34,7 +34,7 @@ async def _back_up(resources: "Resources", path: Path) -> "Manifest":
     from postroom.clock import to_iso
     from postroom.moving import archive
     from postroom.processes import pools
-    from postroom.upkeep.upkeep import find_used_blobs
+    from postroom.upkeep.orphans import find_used_blobs
 
     loop = asyncio.get_running_loop()
     created_at = to_iso(resources.now())

@@ -7,7 +7,7 @@ import typer
 
 from postroom.commands.opened import with_database
 from postroom.config import Config
-from postroom_client.cli import domains as domain_commands
+from postroom_client.cli.accounts import domains as domain_commands
 from postroom_client.cli.command import command
 from postroom_client.cli.desk import Desk
 

@@ -6,7 +6,7 @@ import typer
 
 from postroom.commands import tables
 from postroom.commands.opened import read, require_account, write
-from postroom_client.cli import keys as key_commands
+from postroom_client.cli.accounts import keys as key_commands
 from postroom_client.cli.command import Limit, Offset, command
 from postroom_client.cli.desk import Desk
 

@@ -11,7 +11,7 @@ from postroom.events import kinds
 from postroom.events.events import Event, NewEvent
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.webhook_signature import new_secret
-from postroom.queue import deliveries, schedule
+from postroom.queue import deliveries
 from postroom.storage.database import Row, Tx
 
 PREVIOUS_SECRET_LIFETIME = DAY
@@ -182,7 +182,7 @@ def _enqueue(tx: Tx, wanted: Iterable[tuple[NewEvent, str, str]]) -> None:
                 id=ids.new(ids.WEBHOOK_DELIVERY, event.created_at),
                 account_id=event.account_id,
                 inbox_id=event.inbox_id,
-                kind=schedule.WEBHOOK,
+                kind=deliveries.WEBHOOK,
                 message_id=event.message_id,
                 event_id=event.id,
                 target=url,
@@ -202,7 +202,7 @@ def replay(tx: Tx, event: Event, webhook: Webhook, now: int) -> str:
         id=ids.new(ids.WEBHOOK_DELIVERY, now),
         account_id=event.account_id,
         inbox_id=event.inbox_id,
-        kind=schedule.WEBHOOK,
+        kind=deliveries.WEBHOOK,
         message_id=event.message_id,
         event_id=event.id,
         target=webhook.url,

@@ -25,13 +25,15 @@ from postroom.mailbox.messages import Message
 from postroom.mailbox.search import indexing
 from postroom.net import guard
 from postroom.processes import pools
-from postroom.queue.schedule import EXAMINATION_LEASE
+from postroom.queue import leases
+from postroom.queue.leases import WorkTable
 from postroom.resources import Resources
-from postroom.storage.database import SKIP_TAKEN, Row, Tx
+from postroom.storage.database import Row, Tx
 
 DEADLINE_SECONDS = 10.0
 JUDGE_SECONDS = 8.0
 BELL = "examinations"
+EXAMINATIONS = WorkTable("checks", key="message_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,32 +66,11 @@ def add_all(tx: Tx, new: Iterable[Examination]) -> None:
 
 
 def claim_due(tx: Tx, running: Sequence[Examination], limit: int, now: int) -> list[Examination]:
-    """Takes what is due for the length of a lease; of several nodes one gets each."""
-    rows = tx.all(
-        f"select * from checks where due_at <= :now order by due_at limit :limit {SKIP_TAKEN}",
-        now=now,
-        limit=limit,
-    )
-    return [examination for row in rows if _is_claimed(tx, examination := Examination.from_row(row), now)]
-
-
-def _is_claimed(tx: Tx, examination: Examination, now: int) -> bool:
-    claimed = tx.run(
-        "update checks set due_at = :lease_ends where message_id = :id and due_at = :due_at",
-        lease_ends=now + EXAMINATION_LEASE,
-        id=examination.message_id,
-        due_at=examination.due_at,
-    )
-    return claimed == 1
+    return [Examination.from_row(row) for row in leases.claim_due(tx, EXAMINATIONS, limit, now)]
 
 
 def renew(tx: Tx, running: Sequence[Examination], now: int) -> None:
-    for examination in running:
-        tx.run(
-            "update checks set due_at = :lease_ends where message_id = :id",
-            lease_ends=now + EXAMINATION_LEASE,
-            id=examination.message_id,
-        )
+    leases.renew(tx, EXAMINATIONS, [examination.message_id for examination in running], now)
 
 
 def is_waiting(tx: Tx, message_id: str) -> bool:
@@ -108,7 +89,7 @@ def depth(tx: Tx, now: int, most: int) -> tuple[int, int]:
 
 def remove(tx: Tx, message_id: str) -> bool:
     """False when another node was first."""
-    return tx.run("delete from checks where message_id = :id", id=message_id) == 1
+    return leases.remove(tx, EXAMINATIONS, message_id)
 
 
 class Extractor(Protocol):

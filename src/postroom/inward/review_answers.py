@@ -10,11 +10,12 @@ from postroom.accounts import secret_values
 from postroom.mail.writing import review_path
 from postroom.mail.writing.review_path import ReviewPath
 from postroom.mailbox import messages
-from postroom.queue import deliveries, schedule
-from postroom.queue.schedule import EXAMINATION_LEASE
-from postroom.storage.database import SKIP_TAKEN, Row, Tx
+from postroom.queue import deliveries, leases
+from postroom.queue.leases import WorkTable
+from postroom.storage.database import Row, Tx
 
 BELL = "review answers"
+ANSWERS = WorkTable("review_answers", key="id")
 REVIEW = "review"  # the name of the secret
 
 
@@ -38,7 +39,7 @@ def find_reviewed(tx: Tx, local_part: str) -> Reviewed | None:
 
 def find_reviewer(tx: Tx, path: ReviewPath) -> str | None:
     """Who was told of the message and is meant by the path."""
-    told = deliveries.list_of_message(tx, path.message_id, schedule.NOTICE)
+    told = deliveries.list_of_message(tx, path.message_id, deliveries.NOTICE)
     return next((delivery.target for delivery in told if path.is_of(delivery.target)), None)
 
 
@@ -101,33 +102,13 @@ def add_all(tx: Tx, new: Iterable[ReviewAnswer]) -> None:
 
 
 def claim_due(tx: Tx, running: Sequence[ReviewAnswer], limit: int, now: int) -> list[ReviewAnswer]:
-    rows = tx.all(
-        f"select * from review_answers where due_at <= :now order by due_at limit :limit {SKIP_TAKEN}",
-        now=now,
-        limit=limit,
-    )
-    return [answer for row in rows if _is_claimed(tx, answer := ReviewAnswer.from_row(row), now)]
-
-
-def _is_claimed(tx: Tx, answer: ReviewAnswer, now: int) -> bool:
-    claimed = tx.run(
-        "update review_answers set due_at = :lease_ends where id = :id and due_at = :due_at",
-        lease_ends=now + EXAMINATION_LEASE,
-        id=answer.id,
-        due_at=answer.due_at,
-    )
-    return claimed == 1
+    return [ReviewAnswer.from_row(row) for row in leases.claim_due(tx, ANSWERS, limit, now)]
 
 
 def renew(tx: Tx, running: Sequence[ReviewAnswer], now: int) -> None:
-    for answer in running:
-        tx.run(
-            "update review_answers set due_at = :lease_ends where id = :id",
-            lease_ends=now + EXAMINATION_LEASE,
-            id=answer.id,
-        )
+    leases.renew(tx, ANSWERS, [answer.id for answer in running], now)
 
 
 def remove(tx: Tx, answer_id: str) -> bool:
     """False when another node was first."""
-    return tx.run("delete from review_answers where id = :id", id=answer_id) == 1
+    return leases.remove(tx, ANSWERS, answer_id)

@@ -30,7 +30,7 @@ from postroom.outward.holding import decide
 from postroom.outward.sign_mail import Signers, Unsigned
 from postroom.outward.simulate import simulate
 from postroom.processes import meters, pools
-from postroom.queue import deliveries, schedule, suppressions
+from postroom.queue import deliveries, retries, suppressions
 from postroom.queue.deliveries import CAPTURED, DONE, Delivery
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -312,7 +312,7 @@ def record_outcome(
     reply = outcome.reason[:REPLY_MAX_CHARACTERS]
     messages.lock(tx, job.message.id)
     deliveries.note_answer(tx, job.delivery, outcome.code, reply, took)
-    wait = None if outcome.permanent else schedule.wait_after(job.delivery.kind, job.delivery.waits_used)
+    wait = None if outcome.permanent else retries.wait_after(job.delivery.kind, job.delivery.waits_used)
     if wait is None:
         return record_failure(tx, job, outcome, reply, base_url, now)
     deliveries.try_again_at(tx, job.delivery, now + wait, outcome.code, reply)

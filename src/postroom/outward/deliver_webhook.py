@@ -10,7 +10,7 @@ from postroom.events.webhook_signature import sign, standard_headers
 from postroom.events.webhooks import Webhook
 from postroom.outward.courier import DeliveryError, WebhookAnswer, WebhookCourier
 from postroom.processes import meters
-from postroom.queue import deliveries, schedule
+from postroom.queue import deliveries, retries
 from postroom.queue.deliveries import DONE, FAILED, Delivery
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -107,7 +107,7 @@ def record_outcome(tx: Tx, delivery: Delivery, webhook: Webhook, outcome: Outcom
         return
     if not delivery.is_replay:
         webhooks.note_failure(tx, webhook, outcome.code == GONE, now)
-    wait = None if outcome.is_permanent else schedule.wait_after(delivery.kind, delivery.waits_used)
+    wait = None if outcome.is_permanent else retries.wait_after(delivery.kind, delivery.waits_used)
     if wait is None:
         deliveries.finish(tx, delivery, FAILED, outcome.code, outcome.text, now)
         return

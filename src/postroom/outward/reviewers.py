@@ -35,7 +35,7 @@ from postroom.outward.holding import decide
 from postroom.outward.holding.decide import Ruling
 from postroom.outward.sign_mail import Unsigned
 from postroom.processes import pools
-from postroom.queue import deliveries, schedule
+from postroom.queue import deliveries, retries
 from postroom.queue.deliveries import Delivery
 from postroom.resources import Resources
 from postroom.storage.database import Tx
@@ -252,7 +252,7 @@ def _finish(tx: Tx, delivery: Delivery, state: str, code: int | None, reply: str
 
 def _note_failure(tx: Tx, delivery: Delivery, error: DeliveryError, took: int, now: int) -> None:
     deliveries.note_answer(tx, delivery, error.code, error.reason, took)
-    wait = None if error.permanent else schedule.wait_after(delivery.kind, delivery.waits_used)
+    wait = None if error.permanent else retries.wait_after(delivery.kind, delivery.waits_used)
     if wait is None:
         deliveries.finish(tx, delivery, deliveries.FAILED, error.code, error.reason, now)
     else:

@@ -25,7 +25,7 @@ from postroom.outward.holding import rules
 from postroom.outward.holding.hold_back import answer_of, find_holds, tell, to_receipt
 from postroom.outward.holding.rules import InboxRules
 from postroom.outward.orders import Context, Letter, Order, Ready, SendAnswer, Submission
-from postroom.queue import deliveries, idempotency, schedule, suppressions
+from postroom.queue import deliveries, idempotency, suppressions
 from postroom.queue.deliveries import NewDelivery
 from postroom.queue.idempotency import Claim
 from postroom.storage.database import Tx
@@ -266,7 +266,7 @@ def to_deliveries(ready: Ready, cold: set[tuple[str, str]], waiting: dict[str, H
             id=ids.new(ids.MAIL_DELIVERY, now),
             account_id=ready.account_id,
             inbox_id=ready.inbox_id,
-            kind=schedule.MAIL,
+            kind=deliveries.MAIL,
             message_id=ready.document.id,
             target=address,
             lane=address.rpartition("@")[2],

@@ -7,10 +7,10 @@ from msgspec import Struct, structs
 
 from postroom.accounts.reach import Reach
 from postroom.mailbox import messages
-from postroom.queue import schedule
-from postroom.queue.schedule import MAIL, NOTICE, WEBHOOK
+from postroom.queue.leases import LEASE
 from postroom.storage.database import SKIP_TAKEN, Row, Tx, one_of
 
+MAIL, WEBHOOK, NOTICE = "mail", "webhook", "notice"
 BELL = "deliveries"
 WEBHOOK_BELL = "webhooks"
 HOLDS_BELL = "holds"
@@ -154,7 +154,7 @@ def _claim(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[Delivery]:
         "update deliveries set due_at = :lease_ends, attempts = attempts + 1"
         f" where {is_wanted} and due_at <= :now and state = 'pending'"
         " returning *",
-        lease_ends=now + schedule.DELIVERY_LEASE,
+        lease_ends=now + LEASE,
         now=now,
         **wanted,
     )
@@ -189,7 +189,7 @@ def renew(tx: Tx, running: Sequence[Delivery], now: int) -> None:
         tx.run(
             "update deliveries set due_at = :lease_ends where id = :id and attempts = :number and exists"
             " (select 1 from attempts where delivery_id = :id and number = :number and milliseconds is null)",
-            lease_ends=now + schedule.DELIVERY_LEASE,
+            lease_ends=now + LEASE,
             id=delivery.id,
             number=delivery.attempts,
         )

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 
 from postroom.accounts.rules.limits import LOOP_REPLIES_PER_HOUR
 from postroom.clock import HOUR, SECOND
-from postroom.queue.deliveries import UNDER_WAY, went_over_tls
-from postroom.queue.schedule import MAIL, NOTICE, WEBHOOK
+from postroom.queue.deliveries import MAIL, NOTICE, UNDER_WAY, WEBHOOK, went_over_tls
 from postroom.storage.database import Row, Tx, one_of
 
 LOOKED_AT = 5000  # rows at most: an overview never walks a table

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from postroom import log
-from postroom.queue.schedule import IDLE_SECONDS, RENEWAL_SECONDS
+from postroom.queue.leases import RENEWAL_SECONDS
 from postroom.resources import Resources
 from postroom.storage.database import Ear, Tx
 
 T = TypeVar("T")
 
+IDLE_SECONDS = 1.0  # how long a loop waits for its bell before it looks at the table anyway
 # How long a little room may stay free: a claim is a commit, and takes many as well as one.
 ROOM_SECONDS = 0.05
 

@@ -7,6 +7,7 @@ from postroom.accounts.reach import Reach
 from postroom.errors import FirstAccountStays
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
+from postroom.upkeep.inbox_removal import OF_A_SCOPE
 
 # Tables with rows of an account, and the key of each.
 OF_AN_ACCOUNT = (
@@ -20,7 +21,6 @@ OF_AN_ACCOUNT = (
     ("search_realms", "pod_id"),
     ("domains", "id"),
 )
-OF_A_SCOPE = ("policies", "policy_rules", "pauses")
 
 
 def close(tx: Tx, account: Account, now: int) -> None:

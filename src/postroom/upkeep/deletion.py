@@ -61,7 +61,7 @@ def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str
     """The inbox first, as whoever stores mail takes it. Webhooks still go: their events stay."""
     inboxes.count(tx, inbox_id)
     gone, size_bytes = _count(tx, message_ids)
-    _run(tx, "update deliveries set message_id = '' where kind = 'webhook' and", "message_id", message_ids)
+    _let_webhooks_go(tx, message_ids)
     blobs = erase_all(tx, message_ids)
     inbox = inboxes.count(
         tx,
@@ -107,13 +107,21 @@ def erase_all(tx: Tx, message_ids: Sequence[str]) -> list[str]:
         tx.run(f"delete from {table} where {is_wanted}", **wanted)
     events.forget_texts(tx, message_ids)
     indexing.enqueue_all(tx, message_ids)
-    _run(tx, "delete from messages where", "id", message_ids)
+    delete_all(tx, "messages", "id", message_ids)
     blobs = [row["blob"] for row in rows]
     used = raw_mails.find_used_blobs(tx, blobs)
     return [blob for blob in blobs if blob not in used]
 
 
-def _run(tx: Tx, statement: str, column: str, values: Sequence[str]) -> None:
-    if values:
-        is_wanted, wanted = one_of(column, values)
-        tx.run(f"{statement} {is_wanted}", **wanted)
+def delete_all(tx: Tx, table: str, column: str, values: Sequence[str]) -> int:
+    if not values:
+        return 0
+    is_wanted, wanted = one_of(column, values)
+    return tx.run(f"delete from {table} where {is_wanted}", **wanted)
+
+
+def _let_webhooks_go(tx: Tx, message_ids: Sequence[str]) -> None:
+    """Without the message: what they tell of it is in their events."""
+    if message_ids:
+        is_wanted, wanted = one_of("message_id", message_ids)
+        tx.run(f"update deliveries set message_id = '' where kind = 'webhook' and {is_wanted}", **wanted)

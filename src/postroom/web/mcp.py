@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import httpx2
     from mcp.server import MCPServer
 
-    from postroom_client.exchange import Call, Steps
-    from postroom_client.mcp_asking import Ctx
+    from postroom_client.mcp.asking import Ctx
+    from postroom_client.transport.exchange import Call, Steps
 
 T = TypeVar("T")
 PATH = "/mcp"
@@ -100,27 +100,27 @@ class McpDoor:
 
 
 def offered(caller: Caller) -> tuple[str, ...]:
-    from postroom_client import mcp
+    from postroom_client.mcp import server
 
-    return mcp.offered(caller.permissions, is_of_one_inbox=caller.inbox_id is not None)
+    return server.offered(caller.permissions, is_of_one_inbox=caller.inbox_id is not None)
 
 
 def build(app: ASGIApp, base_url: str, names: tuple[str, ...]) -> "MCPServer":
     import httpx2
 
-    from postroom_client import mcp, mcp_asking
+    from postroom_client.mcp import asking, server
 
     logging.basicConfig(level=logging.WARNING)  # plain lines, before the library sets up colourful ones
     inside = httpx2.AsyncClient(transport=httpx2.ASGITransport(narrowed(app)), base_url=base_url)
 
-    def caller_of(ctx: "Ctx") -> mcp_asking.Caller:
+    def caller_of(ctx: "Ctx") -> asking.Caller:
         request = ctx.request_context.request
         assert request is not None  # over HTTP there always is one
         narrowing = narrowing_of(request.scope["path"])
         assert narrowing is not None
-        return mcp_asking.Caller(Inside(inside, bearer_token(request), narrowing), narrowing.inbox_id)
+        return asking.Caller(Inside(inside, bearer_token(request), narrowing), narrowing.inbox_id)
 
-    return mcp.build(caller_of, names)
+    return server.build(caller_of, names)
 
 
 def narrowed(app: ASGIApp) -> ASGIApp:
@@ -141,13 +141,13 @@ class Inside:
     narrowing: Narrowing
 
     async def run(self, work: "Call[T] | Steps[T]") -> T:
-        from postroom_client.exchange import carry_out
+        from postroom_client.transport.exchange import carry_out
 
         return await carry_out(work, self._exchange)
 
     async def _exchange(self, call: "Call[T]") -> T:
-        from postroom_client import wire
-        from postroom_client.exchange import require_success
+        from postroom_client.transport import wire
+        from postroom_client.transport.exchange import require_success
 
         _narrowing.set(self.narrowing)
         call = replace(call, headers={**call.headers, **wire.headers(self.token)})

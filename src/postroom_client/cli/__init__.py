@@ -6,36 +6,22 @@ from typing import Annotated
 import typer
 
 from postroom_client import __version__
-from postroom_client.cli import (
+from postroom_client.cli import bridge, doctor, login, mcp, status
+from postroom_client.cli.accounts import (
     approval_rules,
-    approvals,
-    attachments,
     audit,
-    bridge,
     budget,
-    doctor,
     domains,
-    drafts,
-    inbox,
     keys,
-    listen,
-    login,
-    mcp,
-    messages,
     pause,
     pods,
     policy,
-    search,
-    send,
-    simulate,
-    status,
-    suppressions,
-    threads,
     usage,
-    wait,
-    webhook,
 )
 from postroom_client.cli.command import in_order, narrowed
+from postroom_client.cli.events import listen, webhook
+from postroom_client.cli.mailbox import attachments, inbox, messages, search, threads, wait
+from postroom_client.cli.outward import approvals, drafts, send, simulate, suppressions
 
 app = typer.Typer(
     name="postroom",

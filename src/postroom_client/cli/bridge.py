@@ -15,7 +15,7 @@ from postroom_client.cli.safe_text import one_line
 from postroom_client.cli.status import bridge_state
 
 if TYPE_CHECKING:
-    from postroom_client.bridge_files import BridgeSettings
+    from postroom_client.bridge.files import BridgeSettings
 
 app = group("Hand every event to a program of yours, in order, at least once.")
 
@@ -53,13 +53,13 @@ def run(
     ] = False,
 ) -> None:
     """Run the bridge here; without options, as it was installed."""
-    from postroom_client import bridge_files
-    from postroom_client.bridge import Bridge, Wanted
-    from postroom_client.bridge_handlers import make_handler
+    from postroom_client.bridge import files
+    from postroom_client.bridge.bridge import Bridge, Wanted
+    from postroom_client.bridge.handlers import make_handler
 
     settings = _settings(forward_to, token, command_line, inbox_ids, event_types, timeout, aside_after)
     if settings is None:
-        settings = bridge_files.find_settings(desk.settings.profile)
+        settings = files.find_settings(desk.settings.profile)
     if settings is None:
         raise typer.BadParameter("say where events go: --forward-to URL or --command COMMAND")
     wanted = Wanted(tuple(settings.inbox_ids), tuple(settings.event_types))
@@ -82,8 +82,8 @@ def install(
     aside_after: AsideAfter = 0,
 ) -> None:
     """Have the bridge run from now on, also after a crash or a restart of the machine."""
-    from postroom_client import bridge_files, bridge_install
-    from postroom_client.bridge_handlers import make_handler
+    from postroom_client.bridge import files, install
+    from postroom_client.bridge.handlers import make_handler
 
     settings = _settings(forward_to, token, command_line, inbox_ids, event_types, timeout, aside_after)
     if settings is None:
@@ -91,8 +91,8 @@ def install(
     make_handler(settings)
     _require_stored_key(desk)
     profile = desk.settings.profile
-    supervisor = bridge_install.supervisor(profile)
-    bridge_files.save(bridge_files.settings_path(profile), settings)
+    supervisor = install.supervisor(profile)
+    files.save(files.settings_path(profile), settings)
     supervisor.install()
     sentence = f"The bridge of profile {profile} is installed: {supervisor.path}"
     desk.done({"installed": True, "profile": profile, "path": str(supervisor.path)}, sentence)
@@ -101,13 +101,13 @@ def install(
 @command(app, "uninstall")
 def uninstall(desk: Desk) -> None:
     """End the bridge and forget its settings and its place."""
-    from postroom_client import bridge_files, bridge_install
+    from postroom_client.bridge import files, install
 
     profile = desk.settings.profile
-    supervisor = bridge_install.supervisor(profile)
+    supervisor = install.supervisor(profile)
     if supervisor.path.exists():
         supervisor.uninstall()
-    bridge_files.remove(profile)
+    files.remove(profile)
     desk.done({"installed": False, "profile": profile}, f"There is no bridge for profile {profile} any more.")
 
 
@@ -121,24 +121,24 @@ def status(desk: Desk) -> None:
 @command(app, "skip")
 def skip(desk: Desk) -> None:
     """Put aside the event that the bridge is stuck on, and go on behind it."""
-    from postroom_client import bridge_files
-    from postroom_client.bridge_files import BridgeFault
+    from postroom_client.bridge import files
+    from postroom_client.bridge.files import BridgeFault
 
     profile = desk.settings.profile
-    place = bridge_files.find_place(profile)
+    place = files.find_place(profile)
     if place is None or place.failing is None:
         raise BridgeFault(f"The bridge of profile {profile} is not stuck.")
     event_id = place.failing.event_id
-    bridge_files.ask_to_skip(profile, event_id)
+    files.ask_to_skip(profile, event_id)
     when = "now" if bridge_state(profile)["running"] else "when it fails again after the next start"
-    sentence = f"{event_id} is put aside {when}: {bridge_files.aside_folder(profile)}"
+    sentence = f"{event_id} is put aside {when}: {files.aside_folder(profile)}"
     desk.done({"eventId": event_id, "skipped": True, "profile": profile}, sentence)
 
 
 def survey(profile: str) -> dict[str, Any]:
-    from postroom_client import bridge_files
+    from postroom_client.bridge import files
 
-    place = bridge_files.find_place(profile)
+    place = files.find_place(profile)
     return {
         "profile": profile,
         **_service(profile),
@@ -146,18 +146,18 @@ def survey(profile: str) -> dict[str, Any]:
         "lastEventId": place and place.last_event_id,
         "handledAt": place and place.handled_at,
         "failing": place and place.failing,
-        "aside": [str(path) for path in bridge_files.list_aside(profile)],
+        "aside": [str(path) for path in files.list_aside(profile)],
     }
 
 
 def _service(profile: str) -> dict[str, Any]:
     """Whether its file is there, and what the system says: a file alone starts nothing."""
-    from postroom_client import bridge_install
-    from postroom_client.bridge_files import BridgeFault
+    from postroom_client.bridge import install
+    from postroom_client.bridge.files import BridgeFault
 
     is_written = False
     try:
-        supervisor = bridge_install.supervisor(profile)
+        supervisor = install.supervisor(profile)
         is_written = supervisor.path.exists()
         state = supervisor.state() if is_written else None
     except BridgeFault as fault:
@@ -175,7 +175,7 @@ def _settings(
     aside_after: int,
 ) -> "BridgeSettings | None":
     """None when no handler is given."""
-    from postroom_client.bridge_files import BridgeSettings
+    from postroom_client.bridge.files import BridgeSettings
 
     if forward_to and command_line:
         raise typer.BadParameter("--forward-to and --command exclude each other")
@@ -200,7 +200,7 @@ def _words(command_line: str) -> list[str]:
 
 
 def _require_stored_key(desk: Desk) -> None:
-    from postroom_client.bridge_files import BridgeFault
+    from postroom_client.bridge.files import BridgeFault
 
     if not desk.is_from_profile:
         raise BridgeFault("The service takes its key from a profile. Make one first: postroom login")

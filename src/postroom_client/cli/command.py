@@ -25,6 +25,8 @@ InboxId = Annotated[
     str | None,
     typer.Option("--inbox-id", help="Inbox: id, address or name. Else POSTROOM_INBOX_ID or the default."),
 ]
+OfInbox = Annotated[str | None, typer.Option("--inbox-id", help="Of this inbox alone.")]
+OfPod = Annotated[str | None, typer.Option("--pod-id", help="Of this pod alone: its id or clientId.")]
 Limit = Annotated[int, typer.Option(min=1, max=100, help="How many to show.")]
 Offset = Annotated[int, typer.Option(min=0, help="How many to skip.")]
 

@@ -12,9 +12,9 @@ from postroom_client.cli.safe_text import one_line
 if TYPE_CHECKING:
     from postroom_client.client import Client
     from postroom_client.errors import PostroomError
-    from postroom_client.exchange import Call, Patience, Steps
     from postroom_client.settings import Flags, Settings
-    from postroom_client.wire import OnProgress
+    from postroom_client.transport.exchange import Call, Patience, Steps
+    from postroom_client.transport.wire import OnProgress
 
 T = TypeVar("T")
 FAILED, REFUSED, TOO_MANY = 1, 4, 5
@@ -74,7 +74,7 @@ class Desk:
 
     def find_inbox_id(self, given: str) -> str:
         """An inbox by its id, its address, or the name before the @."""
-        from postroom_client import calls
+        from postroom_client.calls import calls
         from postroom_client.errors import NotFound
 
         if given.startswith("inb_"):
@@ -105,7 +105,7 @@ class Desk:
             human(result)
 
     def carry_out(self, work: "Call[T] | Steps[T]", on_progress: "OnProgress | None") -> tuple[bytes, T]:
-        from postroom_client.exchange import Call
+        from postroom_client.transport.exchange import Call
 
         if isinstance(work, Call):
             reply = self.client.exchange(work, on_progress)
@@ -137,7 +137,7 @@ class Desk:
 
 def patience() -> "Patience":
     """A person waits: one more attempt and a short rate limit, no longer."""
-    from postroom_client.exchange import Patience
+    from postroom_client.transport.exchange import Patience
 
     return Patience(attempts=2, longest_wait_seconds=LONGEST_WAIT_SECONDS)
 

@@ -13,7 +13,7 @@ def mcp(desk: Desk) -> None:
     from postroom_client.errors import PostroomError, Unauthorized
 
     try:
-        from postroom_client.mcp import serve_stdio
+        from postroom_client.mcp.server import serve_stdio
     except ModuleNotFoundError as error:
         if error.name not in ("mcp", "pydantic"):
             raise

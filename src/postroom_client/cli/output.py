@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from postroom_client.results import Page, ThreadMessages
-    from postroom_client.wire import OnProgress
+    from postroom_client.transport.wire import OnProgress
 
 WIDTH_WITHOUT_TERMINAL = 200
 MINUTE, HOUR, DAY = 60, 3600, 86400

@@ -49,14 +49,14 @@ def bridge_state(profile: str) -> dict[str, Any]:
 
 
 def _account(desk: Desk) -> dict[str, Any]:
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     me = desk.ask(calls.me())
     return {"connected": True, "accountId": me.account_id, "account": me.account_name, "plan": me.plan}
 
 
 def _inbox(desk: Desk) -> dict[str, Any] | None:
-    from postroom_client import calls
+    from postroom_client.calls import calls
 
     inbox_id = desk.settings.inbox_id
     if inbox_id is None:

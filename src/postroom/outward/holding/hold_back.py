@@ -17,7 +17,7 @@ from postroom.mailbox.messages import OUTBOUND, PENDING, SENT
 from postroom.outward.holding import rules
 from postroom.outward.holding.rules import InboxRules, Sending
 from postroom.outward.orders import Ready, SendReceipt, Submission
-from postroom.queue import deliveries, idempotency, schedule
+from postroom.queue import deliveries, idempotency
 from postroom.queue.deliveries import NewDelivery
 from postroom.storage.database import Tx
 
@@ -125,7 +125,7 @@ def to_notices(tx: Tx, ready: Ready, hold: Hold) -> list[NewDelivery]:
             id=ids.new(ids.NOTICE_DELIVERY, hold.created_at),
             account_id=hold.account_id,
             inbox_id=hold.inbox_id,
-            kind=schedule.NOTICE,
+            kind=deliveries.NOTICE,
             message_id=hold.message_id,
             target=reviewer,
             lane=reviewer.rpartition("@")[2],

@@ -3,7 +3,7 @@
 from postroom.mailbox import holds
 from postroom.outward.holding import decide
 from postroom.queue import deliveries
-from postroom.queue.schedule import IDLE_SECONDS
+from postroom.queue.work import IDLE_SECONDS
 from postroom.resources import Resources
 
 AT_ONCE = 50

@@ -15,11 +15,10 @@ from postroom.web.api.accounts import domains as api
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.rendering import HEADERS
 from postroom.web.dashboard.display.values import plain
-from postroom.web.dashboard.settings.keys import OffsetQuery
+from postroom.web.dashboard.settings.paging import OffsetQuery
 from postroom.web.interface.bodies import body as bodies
 
 PATH = "/app/settings/domains"
-SHOWN = 50
 LOOK_SECONDS = 8.0
 FOUND_SHOWN = 5
 SMTP_PORT = 25
@@ -41,7 +40,7 @@ class Reachability:
 
 
 async def show_domains(desk: Desk, query: OffsetQuery) -> Response:
-    page = plain(await api.list_domains(desk.call, bodies.PageQuery(SHOWN, query.offset)))
+    page = plain(await api.list_domains(desk.call, query.to_page()))
     return await show(desk, page["data"], page["total"])
 
 
@@ -74,7 +73,7 @@ async def delete_domain(desk: Desk, domain_id: str) -> Response:
 
 async def check_domain(desk: Desk, domain_id: str) -> Response:
     checked = plain(await api.verify_domain(desk.call, domain_id))
-    page = plain(await api.list_domains(desk.call, bodies.PageQuery(SHOWN, 0)))
+    page = plain(await api.list_domains(desk.call, OffsetQuery().to_page()))
     shown = [checked if each["id"] == domain_id else each for each in page["data"]]
     resolver = desk.call.resources.resolver
     asked = {(record["type"], record["name"]) for record in checked["records"]}

@@ -14,7 +14,7 @@ from postroom.web.api.mailbox import inboxes as api
 from postroom.web.api.outward import approvals as api_approvals
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
-from postroom.web.dashboard.settings.keys import OffsetQuery
+from postroom.web.dashboard.settings.paging import OffsetQuery
 from postroom.web.dashboard.settings.rules import (
     SENTENCES,
     ApprovalForm,
@@ -25,7 +25,6 @@ from postroom.web.dashboard.settings.rules import (
 from postroom.web.interface.bodies import body as bodies
 
 PATH = "/app/inboxes"
-SHOWN = 50
 
 
 class NewInboxForm(Struct, rename="camel", frozen=True):
@@ -52,7 +51,7 @@ class TypedForm(Struct, frozen=True):
 
 
 async def show_inboxes(desk: Desk, query: OffsetQuery) -> Response:
-    page = plain(await api.list_inboxes(desk.call, bodies.PageQuery(SHOWN, query.offset)))
+    page = plain(await api.list_inboxes(desk.call, query.to_page()))
     unread = await desk.call.resources.db.read(inboxes.count_unread, [each["id"] for each in page["data"]])
     return await desk.show(
         "inbox_list.html",
@@ -60,9 +59,7 @@ async def show_inboxes(desk: Desk, query: OffsetQuery) -> Response:
         title="Inboxes",
         inboxes=page["data"],
         unread=unread,
-        total=page["total"],
-        offset=query.offset,
-        limit=SHOWN,
+        **query.of(page["total"]),
         domain=desk.call.resources.config.domain,
     )
 

@@ -15,6 +15,7 @@ from postroom.web.api.accounts import keys as api_keys
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
+from postroom.web.dashboard.settings.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import (
     LONGEST_DAYS,
     SENTENCES,
@@ -27,11 +28,6 @@ from postroom.web.interface.bodies import body as bodies
 from postroom.web.interface.shapes.tenant_shapes import ApiKey
 
 PATH = "/app/settings"
-SHOWN = 50
-
-
-class OffsetQuery(Struct, frozen=True):
-    offset: bodies.Offset = 0
 
 
 class KeyForm(Struct, rename="camel", frozen=True):
@@ -62,9 +58,7 @@ async def show_keys(desk: Desk, query: OffsetQuery, token: str = "") -> Response
         title="Keys",
         keys=plain([ApiKey.of(key) for key in found[:SHOWN]]),
         addresses=addresses,
-        total=query.offset + len(found),
-        offset=query.offset,
-        limit=SHOWN,
+        **query.of(query.offset + len(found)),
         token=token,
         permissions=ALL,
     )

@@ -8,7 +8,8 @@ from postroom.web.api.accounts import keys as api_keys
 from postroom.web.api.accounts import pods as api_pods
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
-from postroom.web.dashboard.settings.keys import PATH, SHOWN, OffsetQuery
+from postroom.web.dashboard.settings.keys import PATH
+from postroom.web.dashboard.settings.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import SENTENCES, ApprovalForm, read_approval
 from postroom.web.interface.bodies import body as bodies
 
@@ -23,15 +24,9 @@ class PodNameForm(Struct, frozen=True):
 
 
 async def show_pods(desk: Desk, query: OffsetQuery) -> Response:
-    page = plain(await api_pods.list_pods(desk.call, bodies.PageQuery(SHOWN, query.offset)))
+    page = plain(await api_pods.list_pods(desk.call, query.to_page()))
     return await desk.show(
-        "pods.html",
-        "settings",
-        title="Pods",
-        pods=page["data"],
-        total=page["total"],
-        offset=query.offset,
-        limit=SHOWN,
+        "pods.html", "settings", title="Pods", pods=page["data"], **query.of(page["total"])
     )
 
 

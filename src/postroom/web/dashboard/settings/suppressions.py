@@ -12,12 +12,11 @@ from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.values import plain
-from postroom.web.dashboard.settings.keys import OffsetQuery
+from postroom.web.dashboard.settings.paging import OffsetQuery
 from postroom.web.interface.bodies import body as bodies
 from postroom.web.interface.bodies.uploads import SentFile
 
 PATH = "/app/settings/suppressions"
-SHOWN = 50
 IMPORTED = 10_000  # addresses of one file
 EXPORTED = 50_000
 AT_ONCE = 500
@@ -37,15 +36,13 @@ class ListForm(Struct, frozen=True):
 
 
 async def show_suppressions(desk: Desk, query: OffsetQuery) -> Response:
-    page = plain(await api.list_suppressions(desk.call, bodies.PageQuery(SHOWN, query.offset)))
+    page = plain(await api.list_suppressions(desk.call, query.to_page()))
     return await desk.show(
         "suppressions.html",
         "settings",
         title="Suppressed addresses",
         suppressions=page["data"],
-        total=page["total"],
-        offset=query.offset,
-        limit=SHOWN,
+        **query.of(page["total"]),
     )
 
 

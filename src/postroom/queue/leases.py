@@ -1,0 +1,53 @@
+"""Leases: how long a claim on a piece of work holds, and how what is due in a table of work is claimed."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from postroom.clock import SECOND
+from postroom.storage.database import SKIP_TAKEN, Row, Tx
+
+# Renewed while the work goes on; a node that died holds a claim no longer.
+LEASE = 15 * SECOND
+RENEWAL_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkTable:
+    """Each row is a piece of work. It is due at `due_at`, which a claim puts off."""
+
+    name: str
+    key: str
+
+
+def claim_due(tx: Tx, table: WorkTable, limit: int, now: int) -> list[Row]:
+    """Takes what is due for the length of a lease; of several nodes one gets each."""
+    rows = tx.all(
+        f"select * from {table.name} where due_at <= :now order by due_at limit :limit {SKIP_TAKEN}",
+        now=now,
+        limit=limit,
+    )
+    return [row for row in rows if _is_claimed(tx, table, row, now)]
+
+
+def _is_claimed(tx: Tx, table: WorkTable, row: Row, now: int) -> bool:
+    claimed = tx.run(
+        f"update {table.name} set due_at = :lease_ends where {table.key} = :key and due_at = :due_at",
+        lease_ends=now + LEASE,
+        key=row[table.key],
+        due_at=row["due_at"],
+    )
+    return claimed == 1
+
+
+def renew(tx: Tx, table: WorkTable, keys: Iterable[str], now: int) -> None:
+    for key in keys:
+        tx.run(
+            f"update {table.name} set due_at = :lease_ends where {table.key} = :key",
+            lease_ends=now + LEASE,
+            key=key,
+        )
+
+
+def remove(tx: Tx, table: WorkTable, key: str) -> bool:
+    """False when another node was first."""
+    return tx.run(f"delete from {table.name} where {table.key} = :key", key=key) == 1

@@ -1,0 +1,47 @@
+"""What expires when: the tables whose rows live for a time, and the removal of those that are past it."""
+
+from postroom.accounts import audit
+from postroom.clock import DAY
+from postroom.queue import idempotency
+from postroom.storage.database import Tx
+from postroom.upkeep.deletion import delete_all
+
+EVENT_LIFETIME = 30 * DAY
+HANDOVER_LIFETIME = 5 * DAY
+CREATION_LIFETIME = 2 * DAY
+
+EXPIRING = (
+    ("events", "id", "created_at", EVENT_LIFETIME),
+    ("inbox_creations", "inbox_id", "created_at", CREATION_LIFETIME),
+    ("handovers", "inbox_id, content_hash", "received_at", HANDOVER_LIFETIME),
+    ("idempotency_keys", "account_id, idempotency_key", "created_at", idempotency.LIFETIME),
+    ("sessions", "id", "expires_at", 0),
+    ("login_links", "token_hash", "expires_at", 0),
+    ("audit", "id", "created_at", audit.LIFETIME),
+    ("policy_audit", "id", "created_at", audit.LIFETIME),
+)
+
+
+def expire_rows(tx: Tx, now: int, rows: int) -> int:
+    """How many rows went: 0 when nothing is left to do."""
+    removed = 0
+    for table, key, moment, lifetime in EXPIRING:
+        removed += tx.run(
+            f"delete from {table} where ({key}) in"
+            f" (select {key} from {table} where {moment} < :limit order by {moment} limit :rows)",
+            limit=now - lifetime,
+            rows=rows,
+        )
+    return removed
+
+
+def expire_deliveries(tx: Tx, now: int, rows: int) -> int:
+    """The log of webhooks lasts as long as its events; mail keeps its deliveries while it is there."""
+    found = tx.all(
+        "select id from deliveries where kind = 'webhook' and finished_at < :limit limit :rows",
+        limit=now - EVENT_LIFETIME,
+        rows=rows,
+    )
+    delivery_ids = [row["id"] for row in found]
+    delete_all(tx, "attempts", "delivery_id", delivery_ids)
+    return delete_all(tx, "deliveries", "id", delivery_ids)

@@ -1,0 +1,18 @@
+"""Long lists on a page: how much of one is shown, and which part."""
+
+from msgspec import Struct
+
+from postroom.web.interface.bodies import body as bodies
+
+SHOWN = 50
+
+
+class OffsetQuery(Struct, frozen=True):
+    offset: bodies.Offset = 0
+
+    def to_page(self) -> bodies.PageQuery:
+        return bodies.PageQuery(SHOWN, self.offset)
+
+    def of(self, total: int) -> dict[str, int]:
+        """What the links to the parts before and behind are made from."""
+        return {"total": total, "offset": self.offset, "limit": SHOWN}

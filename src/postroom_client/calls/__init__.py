@@ -1,0 +1,1 @@
+"""Every call of the interface: what it carries and what it returns."""

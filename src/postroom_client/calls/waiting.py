@@ -1,0 +1,121 @@
+"""Waiting for mail: the server holds each request for up to two minutes, so a longer wait takes several."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from postroom_client.calls import calls
+from postroom_client.results import Message, Page, Thread, ThreadMessages
+from postroom_client.transport.exchange import NOT_FOUND, Call, Reply, Steps, decoded, path, present
+
+LONGEST_WAIT_SECONDS = 120.0
+LOOK_AGAIN_SECONDS = 5.0
+PAGE = 100
+
+
+class Outcome(Enum):
+    """What a request can end with beside a message."""
+
+    NOTHING = "nothing"
+    UNKNOWN_START = "unknown start"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Parts of sender and subject, whatever their case, and the thread."""
+
+    from_addr: str | None
+    subject: str | None
+    thread_id: str | None
+    q: str | None = None
+
+    def query(self) -> dict[str, str]:
+        asked = {"from": self.from_addr, "subject": self.subject, "thread_id": self.thread_id, "q": self.q}
+        return present(**asked)
+
+    def matches(self, message: Message) -> bool:
+        return (
+            (self.from_addr or "").lower() in message.from_addr.lower()
+            and (self.subject or "").lower() in message.subject.lower()
+            and self.thread_id in (None, message.thread_id)
+        )
+
+
+def wait(
+    inbox_id: str,
+    *,
+    timeout: float = LONGEST_WAIT_SECONDS,
+    after: str | None = None,
+    from_addr: str | None = None,
+    subject: str | None = None,
+    thread_id: str | None = None,
+    unread: bool = False,
+    q: str | None = None,
+) -> Steps[Message | None]:
+    """The first matching message that arrives within `timeout` seconds, or None.
+
+    With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also the
+    last of a thread that is not read yet; with `q`, only what answers this search, and no look at what is
+    unread. Without `after` the newest message is noted first, so that a repeated request or a long wait
+    misses nothing in between.
+    """
+    wanted = Wanted(from_addr, subject, thread_id, q)
+    start, is_noted = after, False
+    if start is None:
+        start = yield from _find_newest(inbox_id)
+        is_noted = start is not None
+    left = timeout
+    while True:
+        waiting = (yield from _find_unread(inbox_id, wanted)) if unread and q is None else None
+        if waiting is not None:
+            return waiting
+        longest = LOOK_AGAIN_SECONDS if unread and start is None else LONGEST_WAIT_SECONDS
+        seconds = min(left, longest)
+        found: Message | Outcome = yield wait_once(inbox_id, seconds, start, wanted, is_noted=is_noted)
+        if isinstance(found, Message):
+            return found
+        if found is Outcome.UNKNOWN_START:  # its attachments are still being read: it counts as new
+            start, is_noted = None, False
+            continue
+        left -= seconds
+        if left <= 0:
+            return None
+
+
+def _find_newest(inbox_id: str) -> Steps[str | None]:
+    newest: Page[Message] = yield calls.list_messages(inbox_id, direction="inbound", limit=1)
+    return newest.data[0].id if newest.data else None
+
+
+def _find_unread(inbox_id: str, wanted: Wanted) -> Steps[Message | None]:
+    """The last message of each unread thread is looked at, the thread that waits longest first.
+
+    One that is still examined is not handed over: its files may have no text yet, and it no verdict.
+    """
+    threads: Page[Thread] = yield calls.list_threads(inbox_id, is_read=False, limit=PAGE)
+    for thread in reversed(threads.data):
+        behind = max(thread.message_count - PAGE, 0)
+        page: ThreadMessages = yield calls.list_thread_messages(thread.id, limit=PAGE, offset=behind)
+        inbound = [message for message in page.data if message.direction == "inbound"]
+        if inbound and inbound[-1].is_examined and wanted.matches(inbound[-1]):
+            found: Message = yield calls.get_message(inbound[-1].id)
+            return found
+    return None
+
+
+def wait_once(
+    inbox_id: str, timeout: float, after: str | None, wanted: Wanted, *, is_noted: bool
+) -> Call[Message | Outcome]:
+    return Call(
+        "GET",
+        path("v1", "inboxes", inbox_id, "wait"),
+        _read,
+        query={**present(timeout=timeout, after=after), **wanted.query()},
+        timeout_seconds=timeout + calls.ANSWER_MARGIN_SECONDS,
+        accepts=frozenset({NOT_FOUND}) if is_noted else frozenset(),
+    )
+
+
+def _read(reply: Reply) -> Message | Outcome:
+    if reply.status == NOT_FOUND:
+        return Outcome.UNKNOWN_START
+    return decoded(Message)(reply) if reply.content else Outcome.NOTHING

@@ -1,0 +1,117 @@
+"""postroom approvals rules, require, free: which sends wait for a person, and who is asked."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from postroom_client.cli import output
+from postroom_client.cli.command import OfInbox, OfPod, command
+from postroom_client.cli.desk import Desk
+
+if TYPE_CHECKING:
+    from postroom_client.account_results import Account
+    from postroom_client.charge_results import Pod
+    from postroom_client.results import ApiKey, ApprovalRules, Inbox
+    from postroom_client.transport.exchange import Call
+
+    Ruled = Account | Pod | Inbox | ApiKey
+
+WORDS = "always, strangers, attachments, links, risk"
+OfKey = Annotated[str | None, typer.Option("--key-id", help="Of this key alone.")]
+
+
+def rules(desk: Desk, inbox_id: OfInbox = None, pod_id: OfPod = None, key_id: OfKey = None) -> None:
+    """Show which sends wait: by the rules of the account, or of a pod, an inbox or a key."""
+    desk.show(_look_up(only_one(inbox_id, pod_id, key_id)), _show)
+
+
+def require(
+    desk: Desk,
+    when: Annotated[
+        list[str] | None, typer.Argument(metavar="[WHEN]...", help=f"{WORDS}.", show_default=False)
+    ] = None,
+    over_per_day: Annotated[
+        int | None, typer.Option(min=0, help="What an inbox sends beyond so many a day.")
+    ] = None,
+    reviewer: Annotated[
+        list[str] | None, typer.Option(help="An address that is asked by mail (repeatable).")
+    ] = None,
+    expires_hours: Annotated[
+        int, typer.Option(min=1, max=720, help="How long a send waits before it expires.")
+    ] = 72,
+    inbox_id: OfInbox = None,
+    pod_id: OfPod = None,
+    key_id: OfKey = None,
+) -> None:
+    """Hold sends for a person: these rules replace the ones there; all levels add up."""
+    from postroom_client.results import ApprovalRules, OverPerDay
+
+    counts = [] if over_per_day is None else [OverPerDay(over_per_day)]
+    if not when and not counts and not reviewer:
+        raise typer.BadParameter(f"say when: {WORDS}, or --over-per-day")
+    asked = ApprovalRules([*(when or []), *counts], expires_hours, reviewer or [])
+    desk.show(_change(asked, only_one(inbox_id, pod_id, key_id)), _show)
+
+
+def free(desk: Desk, inbox_id: OfInbox = None, pod_id: OfPod = None, key_id: OfKey = None) -> None:
+    """Take the rules away. What waits already goes on waiting."""
+    desk.show(_change(None, only_one(inbox_id, pod_id, key_id)), _show)
+
+
+def only_one(inbox_id: str | None, pod_id: str | None, key_id: str | None) -> tuple[str, str] | None:
+    """What a rule is of; None: the account."""
+    given = {"inbox": inbox_id, "pod": pod_id, "key": key_id}
+    named = [(kind, value) for kind, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise typer.BadParameter("name one of --inbox-id, --pod-id and --key-id")
+    return named[0] if named else None
+
+
+def _look_up(scope: tuple[str, str] | None) -> "Call[Any]":
+    from postroom_client.calls import calls, tenancy
+
+    match scope:
+        case ("inbox", target):
+            return calls.get_inbox(target)
+        case ("pod", target):
+            return tenancy.get_pod(target)
+        case ("key", target):
+            return tenancy.get_key(target)
+        case _:
+            return tenancy.get_account()
+
+
+def _change(asked: "ApprovalRules | None", scope: tuple[str, str] | None) -> "Call[Any]":
+    from postroom_client.calls import tenancy
+
+    match scope:
+        case ("inbox", target):
+            return tenancy.update_inbox(target, approval=asked)
+        case ("pod", target):
+            return tenancy.update_pod(target, approval=asked)
+        case ("key", target):
+            return tenancy.update_key(target, approval=asked)
+        case _:
+            return tenancy.update_account(approval=asked)
+
+
+def _show(found: "Ruled") -> None:
+    output.print_human(output.record([("of", found.id), *_lines(found.approval)]))
+
+
+def _lines(rules: "ApprovalRules | None") -> list[tuple[str, str]]:
+    if rules is None or not rules.when:
+        waits = [("waits", "nothing by these rules")]
+    else:
+        waits = [("waits", _spell(rule)) for rule in rules.when] + [("for", f"{rules.expires_hours} hours")]
+    return waits + [("asked by mail", address) for address in (rules.reviewers if rules else [])]
+
+
+def _spell(rule: Any) -> str:
+    return rule if isinstance(rule, str) else f"over {rule.over_per_day} a day"
+
+
+def add_to(app: typer.Typer) -> None:
+    command(app, "rules")(rules)
+    command(app, "require")(require)
+    command(app, "free")(free)

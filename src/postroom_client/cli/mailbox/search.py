@@ -1,0 +1,66 @@
+"""postroom search."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom_client.cli import output
+from postroom_client.cli.command import Limit, command
+from postroom_client.cli.desk import Desk
+from postroom_client.cli.mailbox.messages import show_message
+
+if TYPE_CHECKING:
+    from postroom_client.results import SearchPage, SearchResult
+
+
+def search(
+    desk: Desk,
+    q: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WORDS...",
+            help='Words, "a phrase", -not, a OR b, word*, and from: to: subject: label: in: has: is: before:'
+            " after:",
+            show_default=False,
+        ),
+    ],
+    inbox_id: Annotated[str | None, typer.Option("--inbox-id", help="Only in this inbox.")] = None,
+    pod_id: Annotated[str | None, typer.Option("--pod-id", help="Only in this pod.")] = None,
+    limit: Limit = 20,
+    cursor: Annotated[str | None, typer.Option(help="Go on where a page ended.")] = None,
+    open_first: Annotated[bool, typer.Option("--open", help="Show the newest one found.")] = False,
+) -> None:
+    """Find messages by their words, in mail and in attached files, newest first."""
+    from postroom_client.calls import calls
+    from postroom_client.errors import PostroomError
+
+    asked = calls.search_page(
+        " ".join(q), inbox_id=inbox_id, pod_id=pod_id, limit=1 if open_first else limit, cursor=cursor
+    )
+    if not open_first:
+        desk.show(asked, _show_page)
+        return
+    page = desk.ask(asked)
+    if not page.data:
+        raise PostroomError("Nothing was found.", code="not_found")
+    desk.show(calls.get_message(page.data[0].message.id), show_message)
+
+
+def add_to(app: typer.Typer) -> None:
+    command(app, "search")(search)
+
+
+def _show_page(page: "SearchPage") -> None:
+    if not page.data:
+        output.note("Nothing was found. Try fewer words, or the beginning of one: invo*")
+        return
+    rows = [_row(result) for result in page.data]
+    output.print_human(output.table(("ID", "WHEN", "WITH", "SUBJECT", "FOUND"), rows))
+    if page.next:
+        output.note(f"More: --cursor {page.next}")
+
+
+def _row(result: "SearchResult") -> output.Row:
+    message = result.message
+    other = message.from_addr if message.direction == "inbound" else message.header_to
+    return message.id, output.ago(message.created_at), other, message.subject, result.snippet

@@ -1,0 +1,44 @@
+"""postroom wait."""
+
+from typing import Annotated
+
+import typer
+
+from postroom_client.cli.command import InboxId, command
+from postroom_client.cli.desk import Desk
+from postroom_client.cli.mailbox.messages import show_message
+
+
+def wait(
+    desk: Desk,
+    timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait.")] = 120,
+    from_addr: Annotated[str | None, typer.Option("--from", help="Only with this in the sender.")] = None,
+    subject: Annotated[str | None, typer.Option(help="Only with this in the subject.")] = None,
+    thread_id: Annotated[str | None, typer.Option(help="Only in this thread.")] = None,
+    after: Annotated[str | None, typer.Option(help="Also what arrived after this message or event.")] = None,
+    q: Annotated[str | None, typer.Option("--search", help="Only what answers this search.")] = None,
+    unread: Annotated[bool, typer.Option("--unread", help="Also a mail that is there and unread.")] = False,
+    inbox_id: InboxId = None,
+) -> None:
+    """Wait for the next mail and show it. Exits with 1 when none comes in time."""
+    from postroom_client.calls import waiting
+    from postroom_client.errors import PostroomError
+
+    steps = waiting.wait(
+        desk.require_inbox_id(inbox_id),
+        timeout=timeout,
+        after=after,
+        from_addr=from_addr,
+        subject=subject,
+        thread_id=thread_id,
+        unread=unread,
+        q=q,
+    )
+    raw, message = desk.carry_out(steps, None)
+    if message is None:
+        raise PostroomError(f"No mail came within {timeout:g} s.", code="timed_out")
+    desk.show_result(raw, message, show_message)
+
+
+def add_to(app: typer.Typer) -> None:
+    command(app, "wait")(wait)

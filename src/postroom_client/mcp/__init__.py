@@ -1,0 +1,1 @@
+"""The tools for an agent, and the server that offers them."""

@@ -1,0 +1,96 @@
+"""What the tools share: common arguments, who asks, and how a call is carried out for him."""
+
+import base64
+import binascii
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol, TypeVar
+
+import msgspec
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+from postroom_client.calls import calls
+from postroom_client.errors import PostroomError
+from postroom_client.results import Me
+from postroom_client.transport.exchange import Call, OutgoingFile, Steps
+
+T = TypeVar("T")
+Ctx = Context[Any, Any]
+
+InboxId = Annotated[str, Field(description="Id of the inbox, inb_…; empty: the inbox that auth_me names.")]
+ThreadId = Annotated[str, Field(description="Id of the thread, thr_…", min_length=1)]
+MessageId = Annotated[str, Field(description="Id of the message, msg_…", min_length=1)]
+Limit = Annotated[int, Field(description="How many at most.", ge=1, le=100)]
+Offset = Annotated[int, Field(description="How many to skip.", ge=0)]
+Addresses = Annotated[str | list[str], Field(description="One address, or a list of them.")]
+Body = Annotated[str, Field(description="Plain text or HTML.", min_length=1)]
+BodyHtml = Annotated[str, Field(description="HTML, where it must differ from body.")]
+IdempotencyKey = Annotated[
+    str,
+    Field(description="The same key sends only once in 24 hours. Give one to be able to try again safely."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedFile:
+    filename: str
+    data_base64: Annotated[str, Field(description="The content, in base64.")]
+    content_type: str = "application/octet-stream"
+
+
+Attachments = Annotated[
+    list[AttachedFile] | None,
+    Field(description="Files to attach, 3 MB in total; larger ones by the REST interface."),
+]
+
+
+class Carrier(Protocol):
+    """Carries out a described call with the key of whoever asks."""
+
+    def run(self, work: Call[T] | Steps[T]) -> Awaitable[T]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who uses the tools, and the inbox to use when none is named."""
+
+    carrier: Carrier
+    inbox_id: str | None = None
+
+
+class Asker:
+    """Carries calls out for whoever uses a tool, and knows the inbox that he means."""
+
+    def __init__(self, caller_of: Callable[[Ctx], Caller]) -> None:
+        self._caller_of = caller_of
+
+    def default_inbox_id(self, ctx: Ctx) -> str | None:
+        return self._caller_of(ctx).inbox_id
+
+    async def ask(self, ctx: Ctx, work: Call[T] | Steps[T]) -> T:
+        try:
+            return await self._caller_of(ctx).carrier.run(work)
+        except PostroomError as error:
+            raise ToolError(msgspec.json.encode(error.to_json()).decode()) from None
+
+    async def inbox_id(self, ctx: Ctx, asked: str) -> str:
+        """The inbox that is named, else the caller's default, else the only one that the key reaches."""
+        default = asked or self.default_inbox_id(ctx)
+        if default:
+            return default
+        me: Me = await self.ask(ctx, calls.me())
+        if me.inbox_id is None:
+            raise ToolError("Name the inbox: pass inbox_id. list_inboxes shows them all.")
+        return me.inbox_id
+
+
+def decode_files(files: Sequence[AttachedFile] | None) -> list[OutgoingFile]:
+    try:
+        return [
+            OutgoingFile(file.filename, base64.b64decode(file.data_base64, validate=True), file.content_type)
+            for file in files or ()
+        ]
+    except (binascii.Error, ValueError):
+        raise ToolError("data_base64 of an attachment is not base64.") from None

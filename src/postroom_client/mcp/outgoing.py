@@ -1,0 +1,188 @@
+"""What the tools for writing return: whether a mail leaves, waits or has ended, and what happens next.
+
+Without slots: the MCP library takes a class attribute for a default, and slots are class attributes.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from postroom_client import charge_results, results
+from postroom_client.fence import Fence, cut
+from postroom_client.mcp.results import Fenced, Notice, Total
+
+DRAFT_LIMIT_CHARACTERS = 5_000
+
+ON_ITS_WAY = "It is on its way. get_message_status says when it was accepted."
+FATES = {
+    "sent": "The servers of all recipients have accepted it.",
+    "failed": "It did not reach every recipient, and is not tried again.",
+    "received": "It is a mail that came in.",
+}
+ENDED = {
+    "rejected": "A person refused it. It will not be sent; do not send it again unchanged.",
+    "expired": "Nobody approved it in time. It will not be sent.",
+    "cancelled": "It was cancelled. It will not be sent.",
+}
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Why a mail waits or waited."""
+
+    state: Annotated[str, Field(description="held: for a person; scheduled: for its moment.")]
+    reasons: list[str]
+    expires_at: Annotated[datetime | None, Field(description="Undecided until then, it is never sent.")]
+    send_at: Annotated[datetime | None, Field(description="It does not leave before this moment.")]
+
+
+@dataclass(frozen=True)
+class SentMail:
+    message_id: str
+    thread_id: str
+    inbox_id: str
+    status: Annotated[str, Field(description="pending: accepted for good; it may still be held.")]
+    is_held: Annotated[bool, Field(description="true: it leaves only when a person approves it.")]
+    hold: Wait | None
+    what_happens_next: str
+
+
+@dataclass(frozen=True)
+class RecipientStatus:
+    address: str
+    state: Annotated[str, Field(description="pending, held, delivered, failed, cancelled or bounced.")]
+    attempts: int
+    last_reply: Annotated[Fenced, Field(description="What the recipient's server said last.")]
+
+
+@dataclass(frozen=True)
+class MessageStatus:
+    notice: Notice
+    message_id: str
+    thread_id: str
+    inbox_id: str
+    direction: str
+    status: Annotated[str, Field(description="pending, sent, failed or received.")]
+    is_held: bool
+    hold: Wait | None
+    note: Annotated[str | None, Field(description="What the person who decided wrote, inside the fence.")]
+    recipients: list[RecipientStatus]
+    what_happens_next: str
+
+
+@dataclass(frozen=True)
+class DraftSummary:
+    notice: Notice
+    draft_id: str
+    inbox_id: str
+    thread_id: str | None
+    written_by: Annotated[str, Field(description="The name of the key that wrote it, or its id.")]
+    updated_at: datetime | None
+    files: list[str]
+    content: Fenced
+
+
+@dataclass(frozen=True)
+class DraftPage:
+    drafts: list[DraftSummary]
+    total: Total
+
+
+def sent_mail(sent: results.Sent) -> SentMail:
+    return SentMail(
+        message_id=sent.id,
+        thread_id=sent.thread_id,
+        inbox_id=sent.inbox_id,
+        status=sent.status,
+        is_held=is_held(sent.hold),
+        hold=wait(sent.hold),
+        what_happens_next=next_step(sent.status, sent.hold),
+    )
+
+
+def message_status(message: results.Message) -> MessageStatus:
+    fence = Fence()
+    note = None if message.hold is None else message.hold.note
+    return MessageStatus(
+        notice=fence.notice,
+        message_id=message.id,
+        thread_id=message.thread_id,
+        inbox_id=message.inbox_id,
+        direction=message.direction,
+        status=message.status,
+        is_held=is_held(message.hold),
+        hold=wait(message.hold),
+        note=None if note is None else fence.around(note),
+        recipients=[
+            RecipientStatus(each.address, each.state, each.attempts, fence.around(each.last_reply))
+            for each in message.recipients
+        ],
+        what_happens_next=next_step(message.status, message.hold),
+    )
+
+
+def is_held(hold: results.Hold | None) -> bool:
+    return hold is not None and hold.state == "held"
+
+
+def wait(hold: results.Hold | None) -> Wait | None:
+    return None if hold is None else Wait(hold.state, hold.reasons, hold.expires_at, hold.send_at)
+
+
+def next_step(status: str, hold: results.Hold | None) -> str:
+    """In words: a model that is told what happens does not try to make it happen."""
+    if hold is not None and hold.state in ENDED:
+        return ENDED[hold.state]
+    if status in FATES:
+        return FATES[status]
+    if hold is not None and hold.state == "held":
+        return held_step(hold)
+    if hold is not None and hold.state == "scheduled" and hold.send_at is not None:
+        return f"It leaves at {hold.send_at.isoformat()}. Until then cancel_message stops it."
+    return ON_ITS_WAY
+
+
+def held_step(hold: results.Hold) -> str:
+    if hold.reasons == ["paused"]:
+        return "Sending is paused. It leaves by itself when the pause ends; do not send it again."
+    until = (
+        ""
+        if hold.expires_at is None
+        else f" If nobody does by {hold.expires_at.isoformat()}, it is never sent."
+    )
+    return (
+        f"It is held ({', '.join(hold.reasons)}) and has not left: a person has to approve it."
+        f"{until} Do not send it again; get_message_status says what was decided."
+    )
+
+
+def draft_alone(draft: charge_results.Draft) -> DraftSummary:
+    return draft_summary(draft, Fence())
+
+
+def draft_page(page: results.Page[charge_results.Draft]) -> DraftPage:
+    fence = Fence()
+    return DraftPage([draft_summary(draft, fence) for draft in page.data], page.total)
+
+
+def draft_summary(draft: charge_results.Draft, fence: Fence) -> DraftSummary:
+    by = draft.created_by
+    return DraftSummary(
+        notice=fence.notice,
+        draft_id=draft.id,
+        inbox_id=draft.inbox_id,
+        thread_id=draft.thread_id,
+        written_by="" if by is None else by.name or by.id,
+        updated_at=draft.updated_at,
+        files=[file.filename for file in draft.attachments],
+        content=fence.around(draft_letter(draft)),
+    )
+
+
+def draft_letter(draft: charge_results.Draft) -> str:
+    lines = [f"To: {', '.join(draft.to)}"]
+    lines += [f"Cc: {', '.join(draft.cc)}"] if draft.cc else []
+    lines += [f"Subject: {draft.subject or ''}"]
+    return "\n".join([*lines, "", cut(draft.body or "", DRAFT_LIMIT_CHARACTERS)])

@@ -1,0 +1,159 @@
+"""The tools for reading that an agent is given. Each is one call of the interface, or a few together."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from postroom_client.calls import calls, waiting
+from postroom_client.mcp import results
+from postroom_client.mcp.asking import Asker, Ctx, InboxId, Limit, MessageId, Offset, ThreadId
+from postroom_client.mcp.results import (
+    Arrival,
+    FileText,
+    Identity,
+    InboxPage,
+    InboxSummary,
+    SearchResults,
+    ThreadContent,
+    ThreadMark,
+    ThreadPage,
+)
+from postroom_client.results import ThreadMessages
+from postroom_client.transport.exchange import Steps
+
+
+class Tools:
+    """Every public method is a tool; its docstring and its types are what the agent reads."""
+
+    def __init__(self, asker: Asker) -> None:
+        self._asker = asker
+
+    async def auth_me(self, ctx: Ctx) -> Identity:
+        """Say whose key this is, what it reaches, and which inbox is used when none is named."""
+        me = await self._asker.ask(ctx, calls.me())
+        return results.identity(me, self._asker.default_inbox_id(ctx))
+
+    async def list_inboxes(self, ctx: Ctx, limit: Limit = 50, offset: Offset = 0) -> InboxPage:
+        """List the inboxes of the account, newest first. Needs a key of the account."""
+        page = await self._asker.ask(ctx, calls.list_inboxes(limit=limit, offset=offset))
+        return InboxPage([results.inbox(inbox) for inbox in page.data], page.total)
+
+    async def get_inbox(self, ctx: Ctx, inbox_id: InboxId = "") -> InboxSummary:
+        """Show one inbox and its address."""
+        found = await self._asker.inbox_id(ctx, inbox_id)
+        return results.inbox(await self._asker.ask(ctx, calls.get_inbox(found)))
+
+    async def create_inbox(
+        self,
+        ctx: Ctx,
+        mailbox_name: Annotated[
+            str, Field(description="The part before the @: 3 to 30 of a-z, 0-9, dot and hyphen.")
+        ],
+        display_name: Annotated[str, Field(description="The name that recipients see.")] = "",
+        domain: Annotated[str, Field(description="A verified domain; empty: the server's own.")] = "",
+    ) -> InboxSummary:
+        """Create an inbox. It can send and receive at once."""
+        call = calls.create_inbox(mailbox_name, display_name=display_name or None, domain=domain or None)
+        return results.inbox(await self._asker.ask(ctx, call))
+
+    async def list_threads(
+        self, ctx: Ctx, inbox_id: InboxId = "", limit: Limit = 20, offset: Offset = 0
+    ) -> ThreadPage:
+        """List the threads of an inbox, read and unread, newest first."""
+        found = await self._asker.inbox_id(ctx, inbox_id)
+        page = await self._asker.ask(ctx, calls.list_threads(found, limit=limit, offset=offset))
+        return results.thread_page(page)
+
+    async def list_unread_threads(
+        self, ctx: Ctx, inbox_id: InboxId = "", limit: Limit = 20, offset: Offset = 0
+    ) -> ThreadPage:
+        """List the threads with work to do: what came in and is neither answered nor marked read."""
+        found = await self._asker.inbox_id(ctx, inbox_id)
+        page = await self._asker.ask(
+            ctx, calls.list_threads(found, is_read=False, limit=limit, offset=offset)
+        )
+        return results.thread_page(page)
+
+    async def read_thread(
+        self,
+        ctx: Ctx,
+        thread_id: ThreadId,
+        limit: Limit = 10,
+        offset: Annotated[int, Field(description="-1: the newest messages; 0: from the first.", ge=-1)] = -1,
+    ) -> ThreadContent:
+        """Read the messages of a thread, oldest first. Reading does not mark it read."""
+        return results.thread_content(await self._asker.ask(ctx, _page(thread_id, limit, offset)))
+
+    async def mark_thread_read(
+        self,
+        ctx: Ctx,
+        thread_id: ThreadId,
+        is_read: Annotated[bool, Field(description="false marks it unread.")] = True,
+    ) -> ThreadMark:
+        """Mark a thread read, or unread. A reply marks it read by itself."""
+        thread = await self._asker.ask(ctx, calls.mark_thread(thread_id, is_read=is_read))
+        return ThreadMark(thread.id, thread.is_read)
+
+    async def search_messages(
+        self,
+        ctx: Ctx,
+        q: Annotated[
+            str,
+            Field(
+                description='Words (all must be there), "a phrase", -not, a OR b, word*, from: to: subject:'
+                " label: in: has:attachment is:unread is:sent before:YYYY-MM-DD after:YYYY-MM-DD",
+                min_length=1,
+                max_length=512,
+            ),
+        ],
+        inbox_id: Annotated[str, Field(description="Only in this inbox; empty: in all there are.")] = "",
+        limit: Limit = 10,
+        cursor: Annotated[str, Field(description="`next` of the page before.")] = "",
+    ) -> SearchResults:
+        """Find mail, in and out, by words in it or in its files, newest first. read_thread shows it all."""
+        call = calls.search_page(q, inbox_id=inbox_id or None, limit=limit, cursor=cursor or None)
+        return results.search_results(await self._asker.ask(ctx, call))
+
+    async def wait_for_message(
+        self,
+        ctx: Ctx,
+        inbox_id: InboxId = "",
+        timeout_seconds: Annotated[float, Field(ge=0, le=waiting.LONGEST_WAIT_SECONDS)] = 30,
+        from_addr: Annotated[str, Field(description="Only if this is part of the sender.")] = "",
+        subject: Annotated[str, Field(description="Only if this is part of the subject.")] = "",
+        thread_id: Annotated[str, Field(description="Only in this thread.")] = "",
+        after: Annotated[str, Field(description="Also what came after this message, msg_…")] = "",
+    ) -> Arrival:
+        """Wait until a mail comes in, and read it. Without `after`, only what comes from now on counts."""
+        steps = waiting.wait(
+            await self._asker.inbox_id(ctx, inbox_id),
+            timeout=timeout_seconds,
+            after=after or None,
+            from_addr=from_addr or None,
+            subject=subject or None,
+            thread_id=thread_id or None,
+        )
+        return results.arrival(await self._asker.ask(ctx, steps))
+
+    async def get_attachment_text(
+        self,
+        ctx: Ctx,
+        message_id: MessageId,
+        filename: Annotated[str, Field(description="As read_thread shows it.", min_length=1)],
+    ) -> FileText:
+        """Read the text of an attachment: PDF, office files, CSV, HTML, plain text, scanned pages."""
+        found = await self._asker.ask(ctx, calls.get_attachment_text(message_id, filename))
+        return results.file_text(message_id, found)
+
+
+def _page(thread_id: str, limit: int, offset: int) -> Steps[ThreadMessages]:
+    page: ThreadMessages = yield calls.list_thread_messages(thread_id, limit=limit, offset=max(offset, 0))
+    if offset >= 0:
+        return page
+    start = max(page.total - limit, 0)
+    if start:
+        page = yield calls.list_thread_messages(thread_id, limit=limit, offset=start)
+    while page.truncated and page.data:  # large mails make short pages; the last one has the newest
+        start += len(page.data)
+        page = yield calls.list_thread_messages(thread_id, limit=limit, offset=start)
+    return page

@@ -1,0 +1,1 @@
+"""Written conversations with an inbox, and how they are played."""

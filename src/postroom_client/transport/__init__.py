@@ -1,0 +1,1 @@
+"""How calls and events get over the network."""
