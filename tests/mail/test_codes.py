@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from postroom.mail.html.text import html_to_text
 from postroom.mail.meaning import code_words
-from postroom.mail.meaning.codes import REACH_AFTER_WORD, REACH_BEFORE_WORD, _ascii_word, _words, codes
+from postroom.mail.meaning.codes import _ASCII_WORD, REACH_AFTER_WORD, REACH_BEFORE_WORD, _words, codes
 from postroom.mail.signals.passage import Passage
 from tests.mail import code_samples, ordinary_mails
 
@@ -209,7 +209,7 @@ pieces = st.one_of(st.sampled_from(PLAIN_WORDS), fillers)
 @given(st.lists(st.tuples(pieces, st.sampled_from([" ", "\n", ", ", "-", "", "  ", "_"])), max_size=30))
 def test_looking_only_where_a_word_may_be_finds_every_word(parts: list[tuple[str, str]]) -> None:
     folded = "".join(f"{piece}{separator}" for piece, separator in parts)
-    everywhere = [found.span() for found in _ascii_word().finditer(folded)]
+    everywhere = [found.span() for found in _ASCII_WORD.finditer(folded)]
     telling = Passage(folded).telling_words
     assert [found.span() for found in _words(folded, None)] == everywhere
     assert [found.span() for found in _words(folded, telling)] == everywhere

@@ -26,6 +26,7 @@ def run(environment: Mapping[str, str]) -> None:
     if unknown := unknown_settings(os.environ):
         print(f"postroom: no such setting: {', '.join(unknown)}", file=sys.stderr)
     sys.setswitchinterval(SWITCH_SECONDS)
+    gc.disable()  # while all is loaded: there is nothing to collect
     run_in_loop(_serve(config))
 
 
@@ -43,6 +44,7 @@ async def _serve(config: Config) -> None:
         print(welcome(postroom), flush=True)
         await _note_key(postroom)
         gc.freeze()  # all that is here now stays: no collection needs to look at it again
+        gc.enable()
         await stopping.wait()
         await _drain_unless_told_twice(postroom, hurry)
 

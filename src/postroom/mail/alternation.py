@@ -1,9 +1,31 @@
 """One regular expression for many words, which looks at each letter of a text about once."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any, cast
 
 _Tree = dict[str, "_Tree"]
+
+
+class _Late:
+    def __init__(self, pattern: str | Callable[[], str], flags: int) -> None:
+        self._pattern, self._flags = pattern, flags
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        pattern = self._pattern if isinstance(self._pattern, str) else self._pattern()
+        return re.compile(pattern, self._flags)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._compiled, name)
+        setattr(self, name, found)  # from now on it is found without us
+        return found
+
+
+def late(pattern: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:
+    """Compiled when it is first used: few mails need the rare ones, and a start waits for none of them."""
+    return cast("re.Pattern[str]", _Late(pattern, flags))
 
 
 def one_of(words: Iterable[str]) -> str:

@@ -4,6 +4,8 @@ quote the mail that it returns."""
 
 import re
 
+from postroom.mail.alternation import late
+
 _ADDRESS = r"[^\s<>()\[\]\"'“”「」『』【】«»,;:：，。、]{1,120}@[\w.-]{1,200}\w"
 _RECIPIENT = (
     "recipient|recipients|failed recipient|final recipient|original recipient|recipient address|to|address"
@@ -45,28 +47,28 @@ _LABEL_END = rf"[\]】]?[ \t]{{0,30}}{_REMARK}[ \t]?[:：=][ \t]{{0,30}}"
 
 # In this order: the first form that names somebody is taken. Group 1 is the address.
 RECIPIENT_FORMS: dict[str, re.Pattern[str]] = {
-    "qmail, Postfix": re.compile(rf"^[ \t]{{0,4}}<({_ADDRESS})>{_REMARK}:"),
-    "relatives of qmail": re.compile(rf"^({_ADDRESS}):(?=\s|$)"),
-    "Exchange, with a date": re.compile(
+    "qmail, Postfix": late(rf"^[ \t]{{0,4}}<({_ADDRESS})>{_REMARK}:"),
+    "relatives of qmail": late(rf"^({_ADDRESS}):(?=\s|$)"),
+    "Exchange, with a date": late(
         rf"^[ \t]{{0,9}}[<'\"]?({_ADDRESS})[>'\"]?,? [^\n]{{0,60}}?\d{{1,2}}[:.]\d\d"
     ),
-    "sendmail, Courier": re.compile(rf"^[ \t]{{0,9}}<({_ADDRESS})>{_END}"),
-    "exim, Gmail": re.compile(rf"^[ \t]{{2,9}}({_ADDRESS}){_REMARK}:?{_END}"),
-    "a label before the address": re.compile(
+    "sendmail, Courier": late(rf"^[ \t]{{0,9}}<({_ADDRESS})>{_END}"),
+    "exim, Gmail": late(rf"^[ \t]{{2,9}}({_ADDRESS}){_REMARK}:?{_END}"),
+    "a label before the address": late(
         rf"^{_BULLET}[\[【]?(?:{_RECIPIENT}){_LABEL_END}[<\"'\[]{{0,2}}({_ADDRESS})", re.I
     ),
-    "newer Exchange": re.compile(
+    "newer Exchange": late(
         rf"^[^\n<>()@]{{0,80}}[(<\[]({_ADDRESS})[)>\]](?:<mailto:[^<>\n]{{0,320}}>)?{_END}"
     ),
-    "Outlook, with a link": re.compile(rf"^[^\n<>@]{{0,80}}?({_ADDRESS})<mailto:"),
-    "the address on a line": re.compile(rf"^{_BULLET}['\"]?({_ADDRESS})['\"]?{_END}"),
-    "a transcript": re.compile(rf"^[^\n]{{0,200}}?RCPT TO:\s?<?({_ADDRESS})", re.I),
-    "smail": re.compile(rf"^{_BULLET}<?({_ADDRESS})>?[ \t]{{0,9}}(?:\.\.\.|--|–|—|-|\||=>|->)[ \t]"),
+    "Outlook, with a link": late(rf"^[^\n<>@]{{0,80}}?({_ADDRESS})<mailto:"),
+    "the address on a line": late(rf"^{_BULLET}['\"]?({_ADDRESS})['\"]?{_END}"),
+    "a transcript": late(rf"^[^\n]{{0,200}}?RCPT TO:\s?<?({_ADDRESS})", re.I),
+    "smail": late(rf"^{_BULLET}<?({_ADDRESS})>?[ \t]{{0,9}}(?:\.\.\.|--|–|—|-|\||=>|->)[ \t]"),
 }
-ANY_ADDRESS = re.compile(_ADDRESS)
-REASON_LINE = re.compile(rf"^{_BULLET}[\[【]?(?:{_REASON}){_LABEL_END}(\S[^\n]{{0,900}})?$", re.I)
+ANY_ADDRESS = late(_ADDRESS)
+REASON_LINE = late(rf"^{_BULLET}[\[【]?(?:{_REASON}){_LABEL_END}(\S[^\n]{{0,900}})?$", re.I)
 
-COPY_STARTS = re.compile(
+COPY_STARTS = late(
     r"^[ \t]{0,4}(?:"
     r"-{1,60} ?(?:below this line|this is a copy|original message|original mail|unsent message|returned m"
     r"|message header"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import islice
 
-from postroom.mail.alternation import by_first_letter, one_of
+from postroom.mail.alternation import by_first_letter, late, one_of
 from postroom.mail.meaning import code_words
 
 MAX_SEARCHED_CHARS = 100_000
@@ -55,7 +55,7 @@ def _tellers(words: Iterable[str]) -> frozenset[str]:
 _LONGEST_WORD = 2 * max(map(len, _WHOLE))  # a blank in a word stands for up to three
 TELLERS = _tellers(filter(str.isascii, _WHOLE))
 _DASH = r"[ \u00a0\u2010-\u2014-]"
-_CANDIDATE = re.compile(
+_CANDIDATE = late(
     rf"(?<!{_LETTER})(?<![\d.,/+=#&@%$€£¥₹₽₩~\\-])(?<!\d[ :\uff1a-])(?:"
     r"(?P<spread>\d(?:[\s|·-]{1,4}\d){3,7}|[A-Z0-9](?:[\s|·]{1,4}[A-Z0-9]){4,7})"
     rf"|(?P<digits>\d{{3}}{_DASH}\d{{3}}|\d{{4}}{_DASH}\d{{4}}|\d{{2}}{_DASH}\d{{2}}{_DASH}\d{{2}}|\d{{4,8}})"
@@ -66,21 +66,28 @@ _CANDIDATE = re.compile(
     r"|(?P<letters>[A-Z]{4,8})"
     rf")(?!{_LETTER}|\d|[%€$£¥₹₽₩@/\\]|[.,:-]\d|-\w|[ -]\d\d|\s?[€$£¥₹₽₩])"
 )
+_WORD = late(lambda: f"{by_first_letter(_WHOLE, _LETTER)}|{by_first_letter(_JOINED)}")
+# Of the letters of ASCII all are written with spaces; a set of the others takes long to compile.
+_ASCII_WORD = late(lambda: by_first_letter(filter(str.isascii, _WHOLE), r"\w"))
 _NOT_WORDS = re.compile(r"[\W_]+")
-_KIND_BEHIND = re.compile(
-    rf"[\s_-]{{0,2}}(?:{one_of(code_words.OF)}\s{{1,2}})?({_LETTER}+|{one_of(code_words.OTHER_KINDS_JOINED)})"
+_KIND_BEHIND = late(
+    lambda: (
+        rf"[\s_-]{{0,2}}(?:{one_of(code_words.OF)}\s{{1,2}})?({_LETTER}+|{one_of(code_words.OTHER_KINDS_JOINED)})"
+    )
 )
-_SIGNING_IN = re.compile(one_of(code_words.SIGNING_IN))
-_OTHER_MATTER = re.compile(one_of(code_words.OTHER_MATTERS))
-_NAMED = re.compile(rf"[\W_]*(?:(?:{one_of(code_words.LINKS)})[\W_]*){{0,2}}")
+_SIGNING_IN = late(lambda: one_of(code_words.SIGNING_IN))
+_OTHER_MATTER = late(lambda: one_of(code_words.OTHER_MATTERS))
+_NAMED = late(lambda: rf"[\W_]*(?:(?:{one_of(code_words.LINKS)})[\W_]*){{0,2}}")
 _SEPARATED = re.compile(r"[:\uff1a]|\w|[\u2013\u2014-]\s|\n\s*\n")
-_NAMED_BEHIND = re.compile(
-    rf"\W{{0,4}}(?:{one_of(code_words.IS_YOUR)})(?:[\s\W]{{1,3}}[\w.&'\u2019-]{{1,20}}){{0,4}}\W{{0,4}}"
+_NAMED_BEHIND = late(
+    lambda: (
+        rf"\W{{0,4}}(?:{one_of(code_words.IS_YOUR)})(?:[\s\W]{{1,3}}[\w.&'\u2019-]{{1,20}}){{0,4}}\W{{0,4}}"
+    )
 )
 _MARKED = re.compile(r"[:\uff1a\[(\u300c\u300e\u3010\u201c\u201e\"\u00ab'*`>\u2192]\s{0,4}\Z")
 _SENTENCE_END = re.compile(r"[.!?]\s|[\u3002\uff01\uff1f]|\n\s*\n")
 _PLACE_BEHIND = re.compile(r",? [A-Z\u00c0-\u00de][a-z\u00df-\u024f]+")
-_UNIT_BEHIND = re.compile(rf"\s?(?:{one_of(code_words.UNITS)})(?!\w)")
+_UNIT_BEHIND = late(lambda: rf"\s?(?:{one_of(code_words.UNITS)})(?!\w)")
 _REGION_BEFORE = re.compile(r"(?:[A-Z]{2}|[A-Z][a-z]+),? \Z")
 _NOTHING_ELSE_BEHIND = re.compile(r"[ \t\u00a0*_\"'\u201d\u00bb\])`|]*(?:[.,;!\u3002\uff0c<(]|\Z)")
 _AFTER_PREPOSITION = re.compile(r"(?<!\w)(?:in|of|at|by|from|until|about|over|under|than|since) \Z")
@@ -109,23 +116,12 @@ def codes(text: str, telling: Iterable[str] | None = None) -> tuple[str, ...]:
     return _first_unique(_written(candidates[place]) for place in sorted(claimed))
 
 
-@cache
-def _word() -> re.Pattern[str]:
-    """Compiled for the first mail that needs it: that takes a quarter of the time of a start."""
-    return re.compile(f"{by_first_letter(_WHOLE, _LETTER)}|{by_first_letter(_JOINED)}")
-
-
-@cache
-def _ascii_word() -> re.Pattern[str]:
-    return re.compile(by_first_letter(filter(str.isascii, _WHOLE), _LETTER))
-
-
 def _words(folded: str, telling: Iterable[str] | None) -> list[re.Match[str]]:
     if not folded.isascii():
-        return list(islice(_word().finditer(folded), _MAX_WORDS))
+        return list(islice(_WORD.finditer(folded), _MAX_WORDS))
     told = tellers_in(folded if telling is None else " ".join(telling))
     places = _around(sorted(spot for teller in told for spot in _spots(folded, teller)))
-    found = (word for start, end in places for word in _ascii_word().finditer(folded, start, end))
+    found = (word for start, end in places for word in _ASCII_WORD.finditer(folded, start, end))
     return list(islice(found, _MAX_WORDS))
 
 

@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 
 from msgspec import Struct
 
-from postroom.mail.alternation import by_first_letter
+from postroom.mail.alternation import by_first_letter, late
 from postroom.mail.signals.folding import folded
 from postroom.mail.signals.languages.asian import ASIAN
 from postroom.mail.signals.languages.eastern import EASTERN
@@ -83,7 +83,7 @@ class _Words(Struct, frozen=True):
 
     def group(self, field: str) -> re.Pattern[str]:
         begins = r"(?<!\w)" if self.is_spaced else ""
-        return re.compile(f"{begins}(?:{by_first_letter(self.stems(field))})")
+        return late(lambda: f"{begins}(?:{by_first_letter(self.stems(field))})")
 
     def near(self, first: str, second: str, reach: int, is_ordered: bool = False) -> Near:
         return Near(self.group(first), self.group(second), reach, is_ordered)
@@ -96,7 +96,7 @@ class _Words(Struct, frozen=True):
     def override(self) -> Wording:
         anchors = self.stems("ignore")
         near = (self.near("earlier", "instructions", 30), self.near("ignore", "instructions", 60))
-        before = re.compile(f"(?:{by_first_letter((*self.stems('never'), *_NOT))})[^.]{{0,4}}$")
+        before = late(lambda: f"(?:{by_first_letter((*self.stems('never'), *_NOT))})[^.]{{0,4}}$")
         return Wording(
             "overrides_instructions", anchors, self.is_spaced, self.keys(anchors), near, unless_before=before
         )
@@ -104,17 +104,15 @@ class _Words(Struct, frozen=True):
     def machine(self) -> Wording:
         anchors = self.stems("machine")
         return Wording(
-            "addresses_machine", anchors, self.is_spaced, self.keys(anchors), whole=self._addressed()
+            "addresses_machine", anchors, self.is_spaced, self.keys(anchors), whole=late(self._addressed)
         )
 
-    def _addressed(self) -> re.Pattern[str]:
+    def _addressed(self) -> str:
         to, who = by_first_letter(self.stems("address")), by_first_letter(self.stems("machine"))
         if self.is_spaced:
             between = r"[\s:,!]{1,2}(?:(?!our |my |new |your )[\w']{1,4} ){0,2}"
-            return re.compile(rf"(?<!\w)(?:{to}){between}(?:{who})(?!\w{{0,3}} (?:{_TRADE}))")
-        return re.compile(
-            rf"(?:{to})[^。，,]{{0,8}}(?:{who})|(?:{who})[^\s。，]{{0,4}}[\s:：，,]{{0,2}}(?:{to})"  # noqa: RUF001
-        )
+            return rf"(?<!\w)(?:{to}){between}(?:{who})(?!\w{{0,3}} (?:{_TRADE}))"
+        return rf"(?:{to})[^。，,]{{0,8}}(?:{who})|(?:{who})[^\s。，]{{0,4}}[\s:：，,]{{0,2}}(?:{to})"  # noqa: RUF001
 
     def secretly(self) -> Wording:
         anchors = self.stems("unnoticed")
@@ -168,7 +166,7 @@ SCRIPTS = (
 
 @cache
 def wordings(script: Script) -> tuple[Wording, ...]:
-    """Put together when first needed: it takes a tenth of a second, which a start should not."""
+    """Put together when first needed, and the patterns in it when a mail has one of the anchors."""
     words = _Words(
         tuple(language for language in LANGUAGES if language.name in script.names), script.is_spaced
     )

@@ -8,7 +8,7 @@ from postroom.smtp.dialogue.replies import Refusal
 _QUOTED = r'"(?:[^"\\]|\\.)*+"'
 _PLAIN = r'[^\s"@<>()\[\]\\,;:]++'
 _MAILBOX = re.compile(rf'({_QUOTED}|{_PLAIN})@([^"@]+)')
-_LABEL = r"[A-Za-z0-9_\x80-\U0010ffff-]+"
+_LABEL = r"[^\x00-,./:-@\[-^`{-\x7f]+"  # letters, digits, "_", "-" and all beyond ASCII
 _DOMAIN = re.compile(rf"\[[0-9A-Za-z.:-]+\]|{_LABEL}(?:\.{_LABEL})*")
 _SOURCE_ROUTE = re.compile(r"@[^:]*+:")
 _PLAIN_LOCAL = re.compile(_PLAIN)
