@@ -72,6 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    _databases.close()
     _engine.close()
     _homes.remove()
 
