@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import gc
 import os
 import signal
 import smtplib
@@ -29,7 +30,7 @@ from postroom.storage.database import Database
 from postroom.storage.engines.postgres import PostgresDatabase
 from postroom.storage.engines.sqlite import SqliteDatabase, SqliteSession
 from postroom.storage.migrate import migrate
-from tests import memory_folder, programs
+from tests import memory_folder, prepared, programs
 from tests.doubles import START, FakeClock
 from tests.mail.keys import signing_key as signing_key
 from tests.own_home import Homes, UserFiles
@@ -46,6 +47,7 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("patient")
 
+gc.disable()  # until all tests are collected: nothing of that goes again
 _engine = contextlib.ExitStack()
 _databases = Databases()
 _homes = Homes(memory_folder.choose())
@@ -72,6 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    _databases.close()
     _engine.close()
     _homes.remove()
 
@@ -87,11 +90,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
 
 
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """More than there are cores, since tests that kill, restart or deliver wait more than they work."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return cores + 3
+    return cores() + 3
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """Before any worker starts."""
+    prepared.prepare(config, cores())
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -88,11 +88,15 @@ def drop(connection: "psycopg.Connection[object]", name: str) -> None:
 
 
 class Databases:
-    """Those of one process of the run."""
+    """Those of one process of the run.
+
+    The connection that empties one stays for the next time: a new one would have to read all names anew.
+    """
 
     def __init__(self) -> None:
         self._empty: dict[str, int] = {}  # the names, and how often each was used
         self._fingerprints: dict[str, Fingerprint] = {}
+        self._cleaners: dict[str, psycopg.Connection[object]] = {}
 
     @contextlib.contextmanager
     def borrow(self, server: str) -> Iterator[str]:
@@ -103,23 +107,35 @@ class Databases:
         else:
             self._drop(server, name)
 
+    def close(self) -> None:
+        for connection in self._cleaners.values():
+            connection.close()
+
     def _create(self, server: str) -> str:
         with psycopg.connect(server, autocommit=True) as connection:
             name = create(connection, MIGRATED)
-        with psycopg.connect(url_of(server, name), autocommit=True) as connection:
-            self._fingerprints[name] = fingerprint(connection)
+        self._fingerprints[name] = fingerprint(self._cleaner(server, name))
         return name
 
+    def _cleaner(self, server: str, name: str) -> "psycopg.Connection[object]":
+        """A test may have sent it away with all others."""
+        with contextlib.suppress(KeyError, psycopg.OperationalError):
+            self._cleaners[name].execute("select 1")
+            return self._cleaners[name]
+        self._cleaners[name] = psycopg.connect(url_of(server, name), autocommit=True)
+        return self._cleaners[name]
+
     def _is_emptied(self, server: str, name: str) -> bool:
-        with psycopg.connect(url_of(server, name), autocommit=True) as connection:
-            send_others_away(connection)
-            if fingerprint(connection) != self._fingerprints[name]:
-                return False
-            connection.execute(EMPTY)
-            return True
+        connection = self._cleaner(server, name)
+        send_others_away(connection)
+        if fingerprint(connection) != self._fingerprints[name]:
+            return False
+        connection.execute(EMPTY)
+        return True
 
     def _drop(self, server: str, name: str) -> None:
         del self._fingerprints[name]
+        self._cleaners.pop(name).close()
         with psycopg.connect(server, autocommit=True) as connection:
             drop(connection, name)
 

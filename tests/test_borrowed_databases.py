@@ -1,15 +1,23 @@
 """A test never sees what another left in the database that both used."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 
 import psycopg
 import pytest
 
 from tests.conftest import POSTGRES_URL
-from tests.postgres_databases import Databases
+from tests.postgres_databases import OTHERS, Databases
 
 SERVER = os.environ[POSTGRES_URL]
 SEEDED = "select count(*) from search_state"
+
+
+@pytest.fixture
+def databases() -> Iterator[Databases]:
+    with contextlib.closing(Databases()) as databases:
+        yield databases
 
 
 def ask(url: str, question: str) -> object:
@@ -23,8 +31,7 @@ def change(url: str, statement: str) -> None:
         connection.execute(statement)
 
 
-def test_a_used_database_comes_back_with_the_rows_of_its_migrations_alone() -> None:
-    databases = Databases()
+def test_a_used_database_comes_back_with_the_rows_of_its_migrations_alone(databases: Databases) -> None:
     with databases.borrow(SERVER) as first:
         seeded = ask(first, SEEDED)
         change(first, "insert into secrets (name, value) values ('left', 'behind')")
@@ -35,8 +42,7 @@ def test_a_used_database_comes_back_with_the_rows_of_its_migrations_alone() -> N
         assert ask(second, SEEDED) == seeded != 0
 
 
-def test_whoever_is_still_connected_is_sent_away() -> None:
-    databases = Databases()
+def test_whoever_is_still_connected_is_sent_away(databases: Databases) -> None:
     with databases.borrow(SERVER) as url:
         forgotten = psycopg.connect(url)
         forgotten.execute("insert into secrets (name, value) values ('not', 'committed')")
@@ -47,8 +53,18 @@ def test_whoever_is_still_connected_is_sent_away() -> None:
         assert ask(url, "select count(*) from secrets") == 0
 
 
-def test_a_database_with_another_schema_or_with_statistics_is_not_used_again() -> None:
-    databases = Databases()
+def test_a_test_may_send_everybody_away(databases: Databases) -> None:
+    with databases.borrow(SERVER) as first:
+        change(first, "insert into secrets (name, value) values ('left', 'behind')")
+        change(first, f"select pg_terminate_backend(pid) {OTHERS}")
+    with databases.borrow(SERVER) as second:
+        assert second == first
+        assert ask(second, "select count(*) from secrets") == 0
+
+
+def test_a_database_with_another_schema_or_with_statistics_is_not_used_again(
+    databases: Databases,
+) -> None:
     seen = set()
     for statement in (
         "alter table accounts rename to hidden",

@@ -8,17 +8,18 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-from mcp import Client, StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
 
 from postroom_client.results import Inbox, Message
 from tests.client.live import API_KEY, LiveServer, Shell, plain_environment
 from tests.conftest import Server
 from tests.ports import free_port
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 TOOLS = {
     "auth_me",
@@ -51,7 +52,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 class Agent:
     """Calls tools and reads their structured results."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: "Client") -> None:
         self.client = client
         self.said: list[str] = []
 
@@ -71,6 +72,8 @@ class Agent:
 
 @asynccontextmanager
 async def stdio_agent(live: LiveServer, key: str = API_KEY, **more: str) -> AsyncIterator[Agent]:
+    from mcp import Client, StdioServerParameters  # to load them takes a second of every worker
+
     settings = {"PYTHONPATH": str(SOURCE), "POSTROOM_API_KEY": key, "POSTROOM_BASE_URL": live.base_url}
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "postroom_client", "mcp"], env=settings | more
@@ -83,6 +86,9 @@ async def stdio_agent(live: LiveServer, key: str = API_KEY, **more: str) -> Asyn
 async def http_agent(
     live: LiveServer, key: str = API_KEY, mode: str = "auto", path: str = "/mcp"
 ) -> AsyncIterator[Agent]:
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
     headers = {"Authorization": f"Bearer {key}"}
     async with httpx2.AsyncClient(headers=headers, timeout=60, verify=False) as http:
         transport = streamable_http_client(f"{live.base_url}{path}", http_client=http)

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import typer
 
 from postroom_client.cli import app
+from tests.samples import samples
 
 SKILL = (Path(__file__).parents[2] / "skills" / "postroom" / "SKILL.md").read_text()
 COMMANDS = sorted(set(re.findall(r"postroom ([a-z]+(?: [a-z]+)?)((?: [^`\n|]*)?)", SKILL)))
@@ -20,7 +20,7 @@ def leaf(words: list[str]) -> Any:
     return command
 
 
-@pytest.mark.parametrize(("words", "rest"), COMMANDS)
+@samples(("words", "rest"), COMMANDS)
 def test_a_named_command_and_its_options_exist(words: str, rest: str) -> None:
     command = leaf(words.split())
     assert not hasattr(command, "commands"), f"{words} is no whole command"

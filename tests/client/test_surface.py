@@ -20,6 +20,7 @@ from postroom_client import AsyncClient, Client, account_results, charge_results
 from postroom_client import errors as client_errors
 from postroom_client.calls import calls, deciding, drafting, tenancy
 from postroom_client.transport.exchange import Call
+from tests.samples import samples
 
 SOURCE = Path(postroom_client.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -36,7 +37,7 @@ def test_both_clients_have_the_same_methods() -> None:
     assert public(Client).keys() == public(AsyncClient).keys()
 
 
-@pytest.mark.parametrize("name", sorted(public(Client)))
+@samples("name", sorted(public(Client)))
 def test_a_method_takes_the_same_arguments_in_both(name: str) -> None:
     blocking, awaited = getattr(Client, name), getattr(AsyncClient, name)
     assert inspect.signature(blocking).parameters.keys() == inspect.signature(awaited).parameters.keys()
@@ -155,7 +156,7 @@ def allowed_for(path: Path) -> set[str]:
     return LIBRARY | (COMMAND if room == "cli" else set()) | (TOOLS if room == "mcp" else set())
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+@samples("path", MODULES)
 def test_a_module_imports_nothing_of_the_server(path: Path) -> None:
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -167,7 +168,7 @@ def test_a_module_imports_nothing_of_the_server(path: Path) -> None:
     assert names <= allowed_for(path) | sys.stdlib_module_names
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+@samples("path", MODULES)
 def test_a_module_fits_in_one_sitting_and_says_what_it_is(path: Path) -> None:
     text = path.read_text()
     assert len(text.splitlines()) <= 400

@@ -8,6 +8,7 @@ from postroom.couriers.relay import Relay, parse_outbound
 from tests.couriers.certificates import make_certificate, server_context, trusting_context
 from tests.couriers.conftest import MakeCourier, failure_of, impatient_at, mail_to
 from tests.couriers.smtp_peer import DROP, STALL, SmtpPeer, Stage
+from tests.samples import samples
 
 # A name that leads to this machine like localhost, but is not taken for it.
 FOREIGN = "127.1"
@@ -32,7 +33,7 @@ def test_the_setting_is_read(value: str, relay: Relay | None) -> None:
     assert parse_outbound(value) == relay
 
 
-@pytest.mark.parametrize(
+@samples(
     "value",
     [
         "",

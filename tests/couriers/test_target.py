@@ -11,6 +11,7 @@ from postroom.net.target import ForbiddenTarget, check_url, resolve_target
 from tests.couriers.conftest import failure_of
 from tests.couriers.http_peer import HttpPeer
 from tests.doubles_dns import DnsServer
+from tests.samples import samples
 
 
 class TurnedTime:
@@ -125,7 +126,7 @@ def test_what_is_no_plain_http_url_is_refused_everywhere(url: str, allow_private
     assert caught.value.reason
 
 
-@pytest.mark.parametrize("host", PRIVATE_SPELLINGS)
+@samples("host", PRIVATE_SPELLINGS)
 def test_a_private_host_is_refused_in_every_spelling(host: str) -> None:
     with pytest.raises(ForbiddenTarget):
         check_url(f"http://{host}:8080/", False)

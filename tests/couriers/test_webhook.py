@@ -18,6 +18,7 @@ from tests.couriers.certificates import make_certificate, server_context, trusti
 from tests.couriers.conftest import failure_of
 from tests.couriers.http_peer import OK, Answer, HttpPeer, repeat, say, say_and_stall
 from tests.doubles_dns import DnsServer
+from tests.samples import samples
 
 BODY = '{"event":"message.received","text":"Grüße"}'.encode()
 HEADERS = {"Content-Type": "application/json", "X-Signature": "abc"}
@@ -92,7 +93,7 @@ async def test_the_retry_after_header_is_passed_on(make_webhooks: MakeWebhooks) 
     assert (answer.status, answer.retry_after_seconds) == (429, 120)
 
 
-@pytest.mark.parametrize(
+@samples(
     ("value", "seconds"),
     [
         ("0", 0),

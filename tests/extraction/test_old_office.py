@@ -16,6 +16,7 @@ from postroom.extraction.formats.old_office.outlook import outlook_text
 from postroom.mail.extraction import MAX_TEXT_CHARS, METHODS, REASONS, Extraction
 from tests.extraction.compound_files import attachment, compound_file, message, recipient
 from tests.mail import files
+from tests.samples import samples
 
 SAMPLES = Path(__file__).parent / "samples"
 LETTER = (
@@ -160,7 +161,7 @@ def test_packed_rich_text_is_unpacked_as_its_specification_shows() -> None:
     assert unpacked_rtf(packed) == b"{\\rtf1\\ansi\\ansicpg1252\\pard hello world}\r\n"
 
 
-@pytest.mark.parametrize(
+@samples(
     ("content", "text"),
     [
         (b"{\\rtf1\\ansi Hello\\par world}", "Hello\nworld"),

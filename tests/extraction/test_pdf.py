@@ -3,13 +3,13 @@
 import gzip
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.extraction.extract import extract
 from postroom.mail.extraction import MAX_TEXT_CHARS, METHODS, REASONS, Extraction
 from tests.extraction.pdf_files import cid_font, document, to_unicode
+from tests.samples import samples
 
 LOCKED = Path(__file__).parent / "samples" / "locked.pdf.gz"
 FORM = "/AcroForm << /Fields [6 0 R 7 0 R 8 0 R 9 0 R 10 0 R 11 0 R] >>"
@@ -42,7 +42,7 @@ def hexed(text: str, codec: str) -> bytes:
     return b"<%s>" % text.encode(codec).hex().encode()
 
 
-@pytest.mark.parametrize(
+@samples(
     ("content", "text"),
     [
         (document(rb"(\001\002\003)", named_by_glyphs("/H /eacute /uni20AC")), "Hé€"),

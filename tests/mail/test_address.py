@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from postroom.mail import address
 from postroom.mail.address import Address
+from tests.samples import samples
 
 LISTS = {
     "": [],
@@ -69,7 +70,7 @@ ADDRESSES = st.builds(
 )
 
 
-@pytest.mark.parametrize("value", LISTS)
+@samples("value", LISTS)
 def test_a_list_is_read_as_meant(value: str) -> None:
     assert address.parse_list(value) == tuple(Address(*pair) for pair in LISTS[value])
 
@@ -157,7 +158,7 @@ def test_validate_accepts_what_can_be_delivered_somewhere(given: str, valid: str
     assert address.validate(given) == valid
 
 
-@pytest.mark.parametrize(
+@samples(
     "given",
     [
         "",
@@ -215,7 +216,7 @@ def test_plain_mailboxes_of_a_list_are_read_as_token_by_token(value: str) -> Non
     assert tuple(address._mailboxes(value)) == tuple(address._mailboxes(value, is_quick=False))
 
 
-@pytest.mark.parametrize(
+@samples(
     "unit",
     [
         "<",

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from postroom.mail.meaning.calendar import MAX_ATTENDEES, MAX_EVENTS, Calendar, read_calendar, read_events
 from tests.mail.soundness import assert_strings_can_be_stored
+from tests.samples import samples
 
 ZONE = """BEGIN:VTIMEZONE
 TZID:{name}
@@ -80,7 +81,7 @@ def test_an_invitation_tells_what_when_where_and_who() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@samples(
     ("method", "more", "is_expected"),
     [
         ("REQUEST", "ATTENDEE;RSVP=TRUE:mailto:a@x.example", True),
@@ -218,7 +219,7 @@ def test_very_many_of_anything_stop_at_the_bound() -> None:
     assert len(list(read_events(events))) == MAX_EVENTS
 
 
-@pytest.mark.parametrize(
+@samples(
     "unit",
     [
         b"BEGIN:VEVENT\n",

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from postroom.mail.meaning import category
 from postroom.mail.meaning.category import Kind, Signs, categorize, is_no_reply, local_name
 from postroom.mail.parse import parse_mail
+from tests.samples import samples
 
 PERSON = "ann@orchard.example"
 
@@ -33,7 +34,7 @@ def test_a_mail_of_a_person_may_be_answered(fields: str) -> None:
     assert kind_of(fields) == Kind("personal", True)
 
 
-@pytest.mark.parametrize(
+@samples(
     "fields",
     [
         "Auto-Submitted: auto-replied",
@@ -91,7 +92,7 @@ def test_a_mail_without_an_author_is_not_answered() -> None:
     assert categorize(Signs(), from_address="") == Kind("personal", False)
 
 
-@pytest.mark.parametrize(
+@samples(
     "local",
     [
         "noreply",

@@ -9,6 +9,7 @@ from postroom.mail.meaning import code_words
 from postroom.mail.meaning.codes import _ASCII_WORD, REACH_AFTER_WORD, REACH_BEFORE_WORD, _words, codes
 from postroom.mail.signals.passage import Passage
 from tests.mail import code_samples, ordinary_mails
+from tests.samples import samples
 
 NOT_CODES = [
     "The code in GNOME2 is older than the code in KDE3.",
@@ -49,7 +50,7 @@ NOT_CODES = [
 ]
 
 
-@pytest.mark.parametrize(
+@samples(
     ("text", "code"),
     [
         ("Your verification code is 123456.", "123456"),
@@ -75,7 +76,7 @@ def test_a_code_near_its_word_is_found(text: str, code: str) -> None:
     assert codes(text) == (code,)
 
 
-@pytest.mark.parametrize(
+@samples(
     "text",
     [
         "The meeting is at 123456 Main Street.",
@@ -103,7 +104,7 @@ def test_the_number_of_codes_is_bounded() -> None:
     assert len(codes("\n".join(f"code {number}" for number in range(1000, 1900)))) == 20
 
 
-@pytest.mark.parametrize(
+@samples(
     "unit",
     [
         *("code ", "1", "1 ", "A", "A1-", "code 123456 ", "12-", "1\n", "A B ", "pin ", "code: ", "passw"),
@@ -159,7 +160,7 @@ def test_codes_far_apart_are_each_found_by_their_own_word() -> None:
     assert codes(text) == ("4711", "AB12-CD34")
 
 
-@pytest.mark.parametrize(("text", "code"), code_samples.ALL)
+@samples(("text", "code"), code_samples.ALL)
 def test_every_sample_gives_its_code_and_no_other(text: str, code: str) -> None:
     assert codes(text) == (code,)
 
@@ -176,7 +177,7 @@ def test_hardly_any_ordinary_mail_gives_a_code() -> None:
     assert len(mistaken) <= len(mails) // 1_000, mistaken
 
 
-@pytest.mark.parametrize("text", NOT_CODES)
+@samples("text", NOT_CODES)
 def test_promotions_postcodes_sizes_and_products_are_no_codes(text: str) -> None:
     assert codes(text) == ()
 
@@ -215,7 +216,7 @@ def test_looking_only_where_a_word_may_be_finds_every_word(parts: list[tuple[str
     assert [found.span() for found in _words(folded, telling)] == everywhere
 
 
-@pytest.mark.parametrize("word", PLAIN_WORDS)
+@samples("word", PLAIN_WORDS)
 def test_every_word_in_plain_letters_is_found_alone(word: str) -> None:
     assert [found.group() for found in _words(word, None)] == [word]
     assert [found.group() for found in _words(word, Passage(word).telling_words)] == [word]

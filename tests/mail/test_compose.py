@@ -28,6 +28,7 @@ from tests.mail.composed import (
     old_read,
     read,
 )
+from tests.samples import samples
 
 
 def test_a_plain_mail_is_written_to_the_letter() -> None:
@@ -100,7 +101,7 @@ def test_a_control_character_in_any_header_value_names_its_field(
     assert str(caught.value).startswith(f"{field}: ")
 
 
-@pytest.mark.parametrize(
+@samples(
     "address",
     [
         *("", "@", "a@", "@b.example", "<a@b.example", "a@b..c", "a@b c", "a@b>c", "a@-\u2024.example"),

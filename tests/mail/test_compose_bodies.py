@@ -3,7 +3,6 @@
 import re
 from email.message import Message, MIMEPart
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -14,6 +13,7 @@ from postroom.mail.writing.compose import (
     reply_subject,
 )
 from tests.mail.composed import PDF, PLAIN, assert_fit_for_the_wire, line_text, old_read, read
+from tests.samples import samples
 
 
 def content(part: MIMEPart) -> str:
@@ -22,7 +22,7 @@ def content(part: MIMEPart) -> str:
     return text.replace("\r\n", "\n")
 
 
-@pytest.mark.parametrize(
+@samples(
     ("text", "encoding"),
     [
         ("short ascii\nlines\n", "7bit"),
@@ -134,7 +134,7 @@ def test_a_file_without_a_name_gets_one() -> None:
     assert only_file(replace(PDF, filename="")).get_filename() == "attachment"
 
 
-@pytest.mark.parametrize(
+@samples(
     ("declared", "written"),
     [
         ("application/pdf", "application/pdf"),
@@ -159,7 +159,7 @@ def test_only_a_flat_media_type_is_declared(declared: str, written: str) -> None
 # --- reply subjects
 
 
-@pytest.mark.parametrize(
+@samples(
     ("subject", "reply"),
     [
         ("Lunch", "Re: Lunch"),

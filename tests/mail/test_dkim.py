@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from postroom.mail.proof import dkim
 from postroom.mail.writing.compose import Draft, DraftAttachment, compose
 from tests.mail.keys import signing_key
+from tests.samples import samples
 
 PEM = signing_key()
 KEY = dkim.load_key(PEM)
@@ -53,7 +54,7 @@ def test_a_signature_is_one_folded_field_before_the_mail() -> None:
     assert is_valid(field + MAIL)
 
 
-@pytest.mark.parametrize(
+@samples(
     "body",
     [
         b"",
@@ -94,7 +95,7 @@ def test_every_shape_of_header_verifies(head: bytes) -> None:
     assert is_valid(sign(raw) + raw)
 
 
-@pytest.mark.parametrize(
+@samples(
     "added",
     [
         "From: evil@x",

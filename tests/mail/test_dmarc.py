@@ -8,6 +8,7 @@ from postroom.mail.proof.dmarc import DmarcVerdict, Identifier, evaluate
 from postroom.mail.proof.lookup import TimedLookup
 from postroom.mail.proof.organization import ascii_domain, domain_of, organization, walk
 from tests.doubles_dns import ZoneLookup
+from tests.samples import samples
 
 
 def timed(zone: ZoneLookup) -> TimedLookup:
@@ -207,7 +208,7 @@ def test_an_alignment_that_cannot_be_known_is_a_temporary_error_unless_another_o
     assert dmarc("sender.test", zone, spf("mail.sender.test"), dkim("sender.test")) == "pass"
 
 
-@pytest.mark.parametrize(
+@samples(
     ("text", "domain"),
     [
         ("Example.COM", "example.com"),

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from postroom.mail import filenames
 from tests.mail.soundness import assert_names_are_safe
+from tests.samples import samples
 
 
-@pytest.mark.parametrize(
+@samples(
     ("given", "cleaned"),
     [
         ("report.pdf", "report.pdf"),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from postroom.mail.meaning.links import link_details, links, unsubscribe_targets
 from tests.mail.link_samples import LABELS, SENTENCES
+from tests.samples import samples
 
 
 def test_links_come_from_targets_and_text_in_order_without_repeats() -> None:
@@ -47,19 +48,19 @@ def test_the_number_and_length_of_links_are_bounded() -> None:
     assert links("http://x.example/" + "a" * 3_000, "") == ()
 
 
-@pytest.mark.parametrize(("purpose", "label"), LABELS)
+@samples(("purpose", "label"), LABELS)
 def test_the_label_of_a_link_tells_its_purpose(purpose: str, label: str) -> None:
     html = f'<p>Hello Ann,</p><p>Thank you.</p><a href="https://t.example/c/x1">{label}</a><p>Bye</p>'
     assert [detail.purpose for detail in link_details("", html)] == [purpose]
 
 
-@pytest.mark.parametrize(("purpose", "sentence"), SENTENCES)
+@samples(("purpose", "sentence"), SENTENCES)
 def test_the_sentence_of_a_bare_link_tells_its_purpose(purpose: str, sentence: str) -> None:
     text = sentence.replace("@", "https://t.example/c/x1")
     assert [detail.purpose for detail in link_details(text, "")] == [purpose]
 
 
-@pytest.mark.parametrize(
+@samples(
     ("url", "purpose"),
     [
         ("https://x.example/verify?token=abc", "verify"),

@@ -4,12 +4,11 @@ import inspect
 import sys
 from dataclasses import dataclass
 
-import pytest
-
 from postroom.mail.address import Address
 from postroom.mail.parse import ParsedMail, parse_mail
 from tests.mail.sample_facts import FACTS
 from tests.mail.soundness import SAMPLES, assert_is_sound
+from tests.samples import samples
 
 NEST = "Content-Type: multipart/mixed; boundary=L{0}\r\n\r\n--L{0}\r\n"
 
@@ -36,7 +35,7 @@ def test_every_sample_has_facts_and_every_fact_a_sample() -> None:
     assert len(names) >= 60
 
 
-@pytest.mark.parametrize("name", sorted(FACTS))
+@samples("name", sorted(FACTS))
 def test_a_sample_is_read_as_its_facts_say(name: str) -> None:
     mail = read_sample(name)
     assert {fact: observed(mail, fact) for fact in FACTS[name]} == dict(FACTS[name])
@@ -82,7 +81,7 @@ FLOODS = {
 }
 
 
-@pytest.mark.parametrize("kind", FLOODS)
+@samples("kind", FLOODS)
 def test_a_flood_is_read_within_its_bounds(kind: str) -> None:
     mail = parse_mail(FLOODS[kind].raw)
     assert_is_sound(mail)

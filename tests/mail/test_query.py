@@ -4,13 +4,14 @@ import pytest
 
 from postroom.mail.search import match_expression
 from postroom.mail.search.query import Condition, InvalidQuery, Query, Term, parse
+from tests.samples import samples
 
 
 def word(*tokens: str) -> Term:
     return Term(tokens)
 
 
-@pytest.mark.parametrize(
+@samples(
     ("q", "groups"),
     [
         ("Red Apple", ((word("red"),), (word("apple"),))),
@@ -69,7 +70,7 @@ def test_filters_are_read_apart_from_words(q: str, groups: tuple[tuple[Condition
     assert parse(q + " word") == Query(((word("word"),),), groups)
 
 
-@pytest.mark.parametrize(
+@samples(
     ("q", "sentence"),
     [
         ("", "nothing to look for"),

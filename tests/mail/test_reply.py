@@ -1,11 +1,11 @@
 """Only the new words of a reply are left."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail.meaning.reply import reply_span, reply_text
 from tests.mail.reply_samples import FOOTERS, FORWARDS, HEADS, OTHER_FIRST_FIELDS, WHOLE
+from tests.samples import samples
 
 CUTS = [
     "-----Original Message-----\nold",
@@ -28,17 +28,17 @@ LINES = st.lists(
 ALL_HEADS = [head for heads in HEADS.values() for head in heads]
 
 
-@pytest.mark.parametrize("head", ALL_HEADS)
+@samples("head", ALL_HEADS)
 def test_a_quote_under_its_head_is_left_out(head: str) -> None:
     assert reply_text(f"Yes, please.\n\n{head}\n\n> old\n> older\n>> oldest\n") == "Yes, please."
 
 
-@pytest.mark.parametrize("head", ALL_HEADS)
+@samples("head", ALL_HEADS)
 def test_an_unmarked_quote_under_a_head_is_left_out(head: str) -> None:
     assert reply_text(f"Yes, please.\r\n\r\n{head}\r\nold text\r\n") == "Yes, please."
 
 
-@pytest.mark.parametrize("cut", CUTS)
+@samples("cut", CUTS)
 def test_copied_heads_footers_and_signatures_end_the_reply(cut: str) -> None:
     assert reply_text(f"Yes, please.\n\n{cut}\n") == "Yes, please."
 
@@ -48,7 +48,7 @@ def test_answers_between_and_below_quotes_stay() -> None:
     assert reply_text(body) == "Yes.\n\nNo."
 
 
-@pytest.mark.parametrize("body", WHOLE)
+@samples("body", WHOLE)
 def test_a_mail_without_quotes_is_whole(body: str) -> None:
     assert reply_text(body) == body
 
@@ -59,7 +59,7 @@ def test_a_mail_of_quotes_only_has_no_new_text() -> None:
     assert reply_text("") == ""
 
 
-@pytest.mark.parametrize("forward", FORWARDS)
+@samples("forward", FORWARDS)
 def test_a_forward_keeps_its_text_with_and_without_a_note(forward: str) -> None:
     assert reply_text(forward) == forward
     assert reply_text(f"See below.\n\n{forward}\n") == f"See below.\n\n{forward}"
@@ -87,7 +87,7 @@ def bodies() -> list[str]:
     return [*(f"Yes, please.\n\nBob  \n\n\nand Ann\n\n{cut}\n> old\n" for cut in below), *FORWARDS, *WHOLE]
 
 
-@pytest.mark.parametrize("body", bodies())
+@samples("body", bodies())
 def test_the_reply_to_the_samples_is_a_span_of_the_body(body: str) -> None:
     span = reply_span(body)
     assert span is not None
@@ -113,7 +113,7 @@ def test_the_samples_are_many_and_in_many_languages() -> None:
     assert len(HEADS) >= 30
 
 
-@pytest.mark.parametrize(
+@samples(
     "unit",
     [
         *(

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from postroom.mail.proof.lookup import TimedLookup
 from postroom.mail.proof.sender_policy import check_spf, identity
 from tests.doubles_dns import ZoneLookup
+from tests.samples import samples
 
 WORDS = {"pass", "fail", "softfail", "neutral", "none", "temperror", "permerror"}
 PEER = "192.0.2.10"
@@ -28,7 +29,7 @@ def zone_with(record: str, **other: str) -> ZoneLookup:
     return ZoneLookup({(name, "TXT"): [text] for name, text in texts.items()})
 
 
-@pytest.mark.parametrize(
+@samples(
     ("record", "verdict"),
     [
         ("v=spf1 ip4:192.0.2.0/24 -all", "pass"),

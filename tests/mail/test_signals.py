@@ -20,6 +20,7 @@ from postroom.mail.signals.senders import is_one_edit_apart, resembles, skeleton
 from postroom.mail.signals.wording import beginnings
 from tests.mail import signal_samples
 from tests.mail.signal_samples import Sample
+from tests.samples import samples
 
 FLAGGED, HARMLESS = signal_samples.flagged(), signal_samples.harmless()
 CODES = [
@@ -51,14 +52,14 @@ def names(findings: Findings) -> set[str]:
     return {signal.name for signal in findings.signals}
 
 
-@pytest.mark.parametrize("sample", FLAGGED, ids=lambda sample: sample.label)
+@samples("sample", FLAGGED)
 def test_a_flagged_mail_shows_its_rule(sample: Sample) -> None:
     findings = examine(sample.subject)
     assert sample.kind in names(findings)
     assert findings.verdict != "clean"
 
 
-@pytest.mark.parametrize("sample", HARMLESS, ids=lambda sample: sample.label)
+@samples("sample", HARMLESS)
 def test_a_harmless_mail_is_clean(sample: Sample) -> None:
     assert examine(sample.subject).verdict == "clean"
 
@@ -278,7 +279,7 @@ PIECES = [
 ]
 
 
-@pytest.mark.parametrize("piece", PIECES)
+@samples("piece", PIECES)
 def test_a_huge_text_takes_no_longer_than_a_large_one(piece: str) -> None:
     """Beyond the bounds nothing is read, so that time cannot grow with the size of a mail."""
     huge = piece * (4_000_000 // len(piece))

@@ -19,6 +19,8 @@ from postroom.mail.proof.canonical import relaxed_body, simple_body, split_mail
 from postroom.mail.proof.lookup import TimedLookup
 from postroom.mail.proof.signatures import check_signatures, overall
 from tests.doubles_dns import ZoneLookup
+from tests.mail.keys import private_key
+from tests.samples import samples
 
 NOW = time.time()
 KEY_NAME = "s1._domainkey.sender.test"
@@ -32,7 +34,7 @@ def rsa_key(bits: int = 2048) -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(public_exponent=65537, key_size=bits)
 
 
-KEY = rsa_key()
+KEY = private_key()
 
 
 def pem(key: rsa.RSAPrivateKey) -> bytes:
@@ -125,7 +127,7 @@ def test_a_key_that_is_not_there_is_a_permanent_error() -> None:
     assert verdicts(signed(selector=b"s2")) == ["permerror"]
 
 
-@pytest.mark.parametrize(
+@samples(
     ("text", "verdict"),
     [
         ("v=DKIM1; p=", "fail"),
@@ -275,7 +277,7 @@ def test_a_malformed_tag_is_a_permanent_error(tag: bytes) -> None:
     assert verdicts(add_tag(tag)) == ["permerror"]
 
 
-@pytest.mark.parametrize(
+@samples(
     ("pattern", "replacement"),
     [
         (rb"v=1", b"v=2"),

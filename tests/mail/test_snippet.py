@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from postroom.mail.search.index_entry import Searchable
 from postroom.mail.search.query import parse
 from postroom.mail.search.snippet import MAX_CHARS, Snippet, matched_fields, snippet
+from tests.samples import samples
 
 MAIL = Searchable(
     subject="Invoice 42",
@@ -39,7 +40,7 @@ def match_in(found: Snippet) -> str:
     return found.text[found.start : found.end]
 
 
-@pytest.mark.parametrize(
+@samples(
     ("text", "q", "match"),
     [
         ("Der Weg  zur\r\nStraße ist lang", "strasse", "Straße"),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from postroom.mail.html.markup import VOID, Close, Open, nested
 from postroom.mail.html.text import html_to_text, looks_like_html, sanitize, text_to_html, visible
+from tests.samples import samples
 
 NESTING = [
     *(
@@ -94,23 +95,23 @@ SHOWING_STYLES = [
 ]
 
 
-@pytest.mark.parametrize("style", HIDING_STYLES)
+@samples("style", HIDING_STYLES)
 def test_text_hidden_by_its_style_is_not_in_the_text(style: str) -> None:
     assert html_to_text(f'<p>before</p><div style="{style}">secret</div><p>after</p>') == "before\n\nafter"
 
 
-@pytest.mark.parametrize("style", HIDING_STYLES)
+@samples("style", HIDING_STYLES)
 def test_text_hidden_by_a_style_sheet_is_not_in_the_text(style: str) -> None:
     sheet = f"<style>h1{{color:red}} .x, #other {{ {style} }}</style>"
     assert html_to_text(f'{sheet}<p>before <span class="y x">secret</span>') == "before"
 
 
-@pytest.mark.parametrize("style", SHOWING_STYLES)
+@samples("style", SHOWING_STYLES)
 def test_other_styles_leave_the_text_alone(style: str) -> None:
     assert html_to_text(f'<p style="{style}">seen</p>') == "seen"
 
 
-@pytest.mark.parametrize(
+@samples(
     "html",
     [
         "<div hidden>secret</div>",
@@ -138,7 +139,7 @@ def test_markup_that_shows_nothing_gives_no_text(html: str) -> None:
     assert html_to_text(html) == ""
 
 
-@pytest.mark.parametrize(
+@samples(
     "html",
     [
         '<div style="font-size:0"><p style="font-size:14px">seen</p></div>',

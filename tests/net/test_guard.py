@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.net.guard import ForbiddenAddress, check_host_literal, is_public, parse_loose_ipv4
+from tests.samples import samples
 
 PUBLIC = [
     "1.1.1.1",
@@ -46,12 +47,12 @@ NOT_PUBLIC = {
 }
 
 
-@pytest.mark.parametrize("ip", PUBLIC)
+@samples("ip", PUBLIC)
 def test_an_address_of_the_internet_is_public(ip: str) -> None:
     assert is_public(ip)
 
 
-@pytest.mark.parametrize(("kind", "ip"), [(kind, ip) for kind, ips in NOT_PUBLIC.items() for ip in ips])
+@samples(("kind", "ip"), [(kind, ip) for kind, ips in NOT_PUBLIC.items() for ip in ips])
 def test_every_other_address_is_not_public(kind: str, ip: str) -> None:
     assert not is_public(ip), kind
 
@@ -96,12 +97,12 @@ NOT_LOOSE = [
 ]
 
 
-@pytest.mark.parametrize(("spelling", "address"), LOOSE.items())
+@samples(("spelling", "address"), LOOSE.items())
 def test_loose_spellings_are_read_as_the_address_they_reach(spelling: str, address: str) -> None:
     assert parse_loose_ipv4(spelling) == address
 
 
-@pytest.mark.parametrize("host", NOT_LOOSE)
+@samples("host", NOT_LOOSE)
 def test_what_is_no_loose_address_is_none(host: str) -> None:
     assert parse_loose_ipv4(host) is None
 
@@ -135,7 +136,7 @@ def test_a_public_literal_is_returned_in_its_ordinary_spelling(host: str, addres
     assert check_host_literal(host) == address
 
 
-@pytest.mark.parametrize(
+@samples(
     "host",
     [
         *LOOSE,

@@ -17,6 +17,7 @@ from postroom.net.proxies import (
     Proxies,
     parse_announcement,
 )
+from tests.samples import samples
 
 HTTP = b"GET / HTTP/1.1\r\n"
 PROXIES = Proxies(map(ip_network, ("10.0.0.0/8", "2001:db8:1::/48")))
@@ -31,7 +32,7 @@ TCP6 = bytes.fromhex("20010db8000000000000000000000007" * 2) + struct.pack("!HH"
 MAPPED = bytes.fromhex("00000000000000000000ffffc0000207" * 2) + struct.pack("!HH", 40000, 25)
 
 
-@pytest.mark.parametrize(
+@samples(
     ("header", "address"),
     [
         (b"PROXY TCP4 192.0.2.7 10.0.0.1 40000 25\r\n", "192.0.2.7"),
@@ -54,7 +55,7 @@ def test_a_header_is_read_whatever_pieces_it_comes_in(header: bytes, address: st
         assert parse_announcement(header + rest) == Announcement(address, len(header))
 
 
-@pytest.mark.parametrize(
+@samples(
     "said",
     [
         HTTP,
@@ -95,7 +96,7 @@ def client(peer: str, *fields: tuple[str, str]) -> str:
     return PROXIES.client_of(peer, [(name.encode(), value.encode("latin-1")) for name, value in fields])
 
 
-@pytest.mark.parametrize(
+@samples(
     ("said", "believed"),
     [
         ("192.0.2.7", "192.0.2.7"),

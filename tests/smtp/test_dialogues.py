@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-import pytest
-
+from tests.samples import samples
 from tests.smtp.script import Player, read_dialogue
 
 DIALOGUES = sorted((Path(__file__).parent / "dialogues").glob("*.txt"))
 
 
-@pytest.mark.parametrize("path", DIALOGUES, ids=lambda path: path.stem)
+@samples("path", DIALOGUES)
 def test_the_dialogue_goes_as_written(path: Path) -> None:
     dialogue = read_dialogue(path)
     player = Player(dialogue.policy, dialogue.offers_tls)
@@ -18,9 +17,7 @@ def test_the_dialogue_goes_as_written(path: Path) -> None:
         assert player.send(turn.sent) == turn.expected, turn.sent
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in DIALOGUES if not read_dialogue(path).is_at_once], ids=lambda path: path.stem
-)
+@samples("path", [path for path in DIALOGUES if not read_dialogue(path).is_at_once])
 def test_the_dialogue_goes_the_same_way_byte_by_byte(path: Path) -> None:
     dialogue = read_dialogue(path)
     player = Player(dialogue.policy, dialogue.offers_tls)

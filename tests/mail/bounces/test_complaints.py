@@ -12,6 +12,7 @@ from postroom.mail.proof.lookup import TimedLookup
 from postroom.mail.proof.signatures import check_signatures, overall
 from tests.doubles_dns import ZoneLookup
 from tests.mail.bounces.test_delivery_status import wire
+from tests.mail.keys import signing_key
 
 COMPLAINT = wire(
     "From: <fbl@provider.example>\n"
@@ -42,7 +43,7 @@ def test_feedback_that_blames_nobody_is_no_complaint(kind: bytes) -> None:
 
 
 ORIGINAL = b"From: Desk <desk@b.example>\r\nMessage-ID: <one@b.example>\r\nSubject: Hi\r\n\r\nHello\r\n"
-PEM = dkim.generate_key()
+PEM = signing_key()
 
 
 def complaint_about(original: bytes) -> bytes:

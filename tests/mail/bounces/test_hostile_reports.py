@@ -3,7 +3,6 @@
 import random
 import time
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from postroom.mail.bounces.reasons import DIAGNOSTIC_LIMIT
 from postroom.mail.bounces.report import Report
 from tests.mail.soundness import SAMPLES
 from tests.mail.test_parse_fuzz import FUZZ_MAILS, HANG_SECONDS, mutated
+from tests.samples import samples
 
 SYSTEM = b"From: MAILER-DAEMON@x.example\r\nSubject: Undelivered Mail\r\n"
 STATUS = (
@@ -118,7 +118,7 @@ LARGE = {
 }
 
 
-@pytest.mark.parametrize("raw", LARGE.values(), ids=LARGE.keys())
+@samples("raw", LARGE.values())
 def test_a_large_hostile_mail_costs_no_more_than_its_size(raw: bytes) -> None:
     started = time.process_time()
     assert_is_sound(read_report(raw, ""))

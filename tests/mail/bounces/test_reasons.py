@@ -1,13 +1,13 @@
 """A reason is judged narrowly: only an address that does not exist is its own fault."""
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postroom.mail.bounces.reasons import found_status, is_about_address, is_hard, reply_code
+from tests.samples import samples
 
 
-@pytest.mark.parametrize(
+@samples(
     ("code", "status", "text"),
     [
         (550, "5.1.1", "no such user"),
@@ -40,7 +40,7 @@ def test_a_reason_that_is_the_address(code: int | None, status: str | None, text
     assert is_about_address(code, status, text)
 
 
-@pytest.mark.parametrize(
+@samples(
     ("code", "status", "text"),
     [
         (450, "4.1.1", "User unknown, try later"),
@@ -74,7 +74,7 @@ def test_a_reason_that_is_not_the_address(code: int | None, status: str | None, 
     assert not is_about_address(code, status, text)
 
 
-@pytest.mark.parametrize(
+@samples(
     ("status", "diagnostic", "hard"),
     [
         ("5.1.1", "", True),
@@ -249,7 +249,7 @@ REPLIES = [
 ]
 
 
-@pytest.mark.parametrize(("reply", "judgement"), REPLIES)
+@samples(("reply", "judgement"), REPLIES)
 def test_a_reply_as_servers_write_it_is_judged(reply: str, judgement: str) -> None:
     status = found_status(reply)
     assert is_about_address(reply_code(reply), status or None, reply) is (judgement == "address")

@@ -3,12 +3,11 @@
 import csv
 from pathlib import Path
 
-import pytest
-
 from postroom.mail.bounces.read import may_be_report, read_report, read_returned
 from postroom.mail.bounces.report import RecipientReport, Report
 from postroom.mail.parse import parse_mail
 from tests.mail.soundness import SAMPLES
+from tests.samples import samples
 
 FOLDER = SAMPLES / "bounces"
 Facts = dict[str, str]
@@ -41,7 +40,7 @@ def told(report: Report) -> Facts:
     }
 
 
-@pytest.mark.parametrize("facts", REPORTS, ids=[facts["name"] for facts in REPORTS])
+@samples("facts", REPORTS)
 def test_a_report_tells_what_it_says(facts: Facts) -> None:
     report = read_report(raw_of("bounces", facts))
     assert report is not None
@@ -50,13 +49,13 @@ def test_a_report_tells_what_it_says(facts: Facts) -> None:
     assert all(each.last_word for each in report.recipients if report.kind != "complaint")
 
 
-@pytest.mark.parametrize("facts", REPORTS, ids=[facts["name"] for facts in REPORTS])
+@samples("facts", REPORTS)
 def test_a_report_to_the_return_path_says_the_same(facts: Facts) -> None:
     raw = raw_of("bounces", facts)
     assert read_returned(raw) == read_report(raw)
 
 
-@pytest.mark.parametrize("facts", REPORTS, ids=[facts["name"] for facts in REPORTS])
+@samples("facts", REPORTS)
 def test_the_header_of_a_report_is_reason_to_look(facts: Facts) -> None:
     raw = raw_of("bounces", facts)
     mail_from = "" if b"\nReturn-Path: <>" in raw.partition(b"\r\n\r\n")[0] else "someone@there.example"
@@ -68,7 +67,7 @@ def test_the_header_of_a_letter_is_no_reason_to_look() -> None:
     assert not any(may_be_report(parse_mail(raw), "ann@there.example") for raw in letters)
 
 
-@pytest.mark.parametrize("facts", OTHERS, ids=[facts["name"] for facts in OTHERS])
+@samples("facts", OTHERS)
 def test_what_is_no_report_is_not_read_as_one(facts: Facts) -> None:
     """Those judged `null` come with the empty envelope sender too, as automatic answers do."""
     raw = raw_of("others", facts)

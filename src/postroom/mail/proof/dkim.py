@@ -36,8 +36,8 @@ def generate_key() -> bytes:
 
 
 def load_key(pem: bytes) -> rsa.RSAPrivateKey:
-    """Loading checks the key and costs far more than a signature: keep what it returns."""
-    key = serialization.load_pem_private_key(pem, password=None)
+    """One that `generate_key` made: to look for divisors of its primes again would take 0.2 s."""
+    key = serialization.load_pem_private_key(pem, password=None, unsafe_skip_rsa_key_validation=True)
     if not isinstance(key, rsa.RSAPrivateKey):
         raise ValueError("not an RSA private key")
     return key

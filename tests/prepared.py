@@ -1,0 +1,72 @@
+"""What every worker would make for itself from the source when it starts, made once before they do.
+
+In a new checkout that is most of a worker's start: test modules with their asserts rewritten, the modules
+beside them compiled, and the constants of the source, from which Hypothesis draws.
+"""
+
+import compileall
+import contextlib
+import multiprocessing
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from _pytest.assertion import rewrite
+from hypothesis.internal.constants_ast import Constants, constants_from_module
+
+ROOT = Path(__file__).parent.parent
+REWRITTEN = ("test_*.py", "conftest.py")
+
+
+def prepare(config: pytest.Config, processes: int) -> None:
+    """By processes that are copies of this one, side by side."""
+    modules = sorted((ROOT / "tests").rglob("*.py"))
+    tests = [path for path in modules if any(path.match(pattern) for pattern in REWRITTEN)]
+    missing = [path for path in tests if not is_rewritten(path)]
+    if not missing:
+        return
+    others = sorted({*modules} - {*tests})
+    sources = sorted((ROOT / "src").rglob("*.py"))
+    copies = multiprocessing.get_context("fork")
+    children = [
+        copies.Process(
+            target=work, args=(config, missing[at::processes], others[at::processes], sources[at::processes])
+        )
+        for at in range(processes)
+    ]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+
+
+def work(config: pytest.Config, tests: list[Path], others: list[Path], sources: list[Path]) -> None:
+    for path in tests:
+        with contextlib.suppress(SyntaxError):  # the worker that imports it tells
+            write_rewritten(config, path)
+    for path in others:
+        compileall.compile_file(path, quiet=2)
+    for path in sources:
+        constants_of(path)
+
+
+def constants_of(path: Path) -> Constants:
+    """Kept by Hypothesis, which asks for a module that is loaded, but reads its source alone."""
+    module = ModuleType(path.stem)
+    module.__file__ = str(path)
+    return constants_from_module(module)
+
+
+def is_rewritten(path: Path) -> bool:
+    return rewrite._read_pyc(path, place_of(path)) is not None
+
+
+def write_rewritten(config: pytest.Config, path: Path) -> None:
+    place = place_of(path)
+    source_hash, code = rewrite._rewrite_test(path, config)
+    rewrite.try_makedirs(place.parent)
+    rewrite._write_pyc(config.stash[rewrite.assertstate_key], code, source_hash, place)
+
+
+def place_of(path: Path) -> Path:
+    return rewrite.get_cache_dir(path) / (path.stem + rewrite.PYC_TAIL)
