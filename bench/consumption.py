@@ -8,6 +8,9 @@ from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
 BUSY_SHARE = 0.15
+SETTLE_SECONDS = 0.6
+SETTLE_AT_MOST_SECONDS = 60
+IDLE_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,16 @@ def of_family(pid: int) -> Use:
     """A process, all that it started, and those of them that have ended and were collected."""
     uses = [_of(each) for each in family(pid)]
     return Use(sum(use.cpu_seconds for use in uses), sum(use.written_bytes for use in uses))
+
+
+def settle(pid: int) -> None:
+    """Waits until what was taken has been copied, indexed and forwarded: the next turn is somebody else's."""
+    end = time.monotonic() + SETTLE_AT_MOST_SECONDS
+    used, before = 1.0, of_family(pid).cpu_seconds
+    while used > IDLE_SHARE * SETTLE_SECONDS and time.monotonic() < end:
+        time.sleep(SETTLE_SECONDS)
+        now = of_family(pid).cpu_seconds
+        used, before = now - before, now
 
 
 def family(pid: int) -> Iterable[int]:

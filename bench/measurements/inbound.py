@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,6 @@ from tests.ports import free_port
 DOMAIN = "postroom.localhost"
 RECIPIENT = f"bench-0-0@{DOMAIN}"
 SMALL_BYTES, LARGE_BYTES = 5_000, 100_000
-SETTLE_SECONDS = 0.6  # until what was taken has been copied to where it stays
 MAILS_OF_A_SLOW_PEER = 8  # it gets one in so many
 
 
@@ -50,7 +48,7 @@ class MailServer:
         report = run_smtp_load(
             SmtpLoad(self.port, RECIPIENT, connections, count, size_bytes, run=os.urandom(4).hex())
         )
-        time.sleep(SETTLE_SECONDS)
+        consumption.settle(self.pid)
         return Turn(report, consumption.of_family(self.pid) - before, count)
 
 

@@ -1,14 +1,13 @@
 """What a mail of 5 kB costs with PostgreSQL: processor time of both, and bytes of tables and log."""
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
 
 from bench import consumption
-from bench.measurements.inbound import RECIPIENT, SETTLE_SECONDS, SMALL_BYTES
-from bench.processes import running_postroom, scratch_folder
+from bench.measurements.inbound import RECIPIENT, SMALL_BYTES
+from bench.processes import Server, running_postroom, scratch_folder
 from bench.results import Result, at_most
 from bench.seeding import seed
 from bench.smtp_load import SmtpLoad, run_smtp_load
@@ -36,11 +35,11 @@ def measure_at(url: str, folder: Path, load: PostgresLoad) -> list[Result]:
         running_postroom(folder / "data", POSTROOM_DATABASE_URL=url) as server,
         psycopg.connect(url, autocommit=True) as connection,
     ):
-        _take(server.smtp_port, load.connections, load.warm_up, "warm-up")
+        _take(server, load.connections, load.warm_up, "warm-up")
         pids = [server.pid, postmaster(connection)]
         before = [consumption.of_family(pid) for pid in pids]
         size, log = stored_bytes(connection)
-        rate = _take(server.smtp_port, load.connections, load.mails, "run")
+        rate = _take(server, load.connections, load.mails, "run")
         after = [consumption.of_family(pid) for pid in pids]
         size_after, log_after = stored_bytes(connection)
     cpu = sum((use - earlier).cpu_seconds for use, earlier in zip(after, before, strict=True))
@@ -53,9 +52,9 @@ def measure_at(url: str, folder: Path, load: PostgresLoad) -> list[Result]:
     ]
 
 
-def _take(port: int, connections: int, count: int, run: str) -> float:
-    report = run_smtp_load(SmtpLoad(port, RECIPIENT, connections, count, SMALL_BYTES, run=run))
-    time.sleep(SETTLE_SECONDS)
+def _take(server: Server, connections: int, count: int, run: str) -> float:
+    report = run_smtp_load(SmtpLoad(server.smtp_port, RECIPIENT, connections, count, SMALL_BYTES, run=run))
+    consumption.settle(server.pid)
     return report.per_second
 
 

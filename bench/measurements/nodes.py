@@ -12,7 +12,7 @@ import psycopg
 import uvloop
 
 from bench import consumption
-from bench.measurements.inbound import DOMAIN, SETTLE_SECONDS, SMALL_BYTES
+from bench.measurements.inbound import DOMAIN, SMALL_BYTES
 from bench.measurements.inbound_postgres import postmaster, stored_bytes
 from bench.processes import Server, running_postroom, scratch_folder, wait_until_ready
 from bench.results import Result, at_most
@@ -122,7 +122,8 @@ def _take(nodes: list[Server], load: NodesLoad, count: int, run: str) -> float:
 
     with ThreadPoolExecutor(len(nodes)) as clients:
         rates = list(clients.map(take, range(len(nodes))))
-    time.sleep(SETTLE_SECONDS)
+    for node in nodes:
+        consumption.settle(node.pid)
     return sum(rates)
 
 
@@ -229,7 +230,7 @@ async def _ring(nodes: list[PostgresDatabase], load: NodesLoad) -> Result:
     here, there = nodes
     names = [f"events:acc_{number:026}" for number in range(load.bells)]
     ears = [there.listen(name) for name in names]
-    await asyncio.sleep(SETTLE_SECONDS)  # whoever has just connected hears every bell once
+    await asyncio.sleep(consumption.SETTLE_SECONDS)  # whoever has just connected hears every bell once
     for ear in ears:
         await ear.wait(0)
     began = time.perf_counter()
