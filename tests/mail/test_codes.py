@@ -212,11 +212,21 @@ def test_looking_only_where_a_word_may_be_finds_every_word(parts: list[tuple[str
     folded = "".join(f"{piece}{separator}" for piece, separator in parts)
     everywhere = [found.span() for found in _ASCII_WORD.finditer(folded)]
     telling = Passage(folded).telling_words
-    assert [found.span() for found in _words(folded, None)] == everywhere
-    assert [found.span() for found in _words(folded, telling)] == everywhere
+    assert [found.span() for found in _words(folded, folded, telling)] == everywhere
+
+
+CANDIDATES = ["482193", "G-482193", "LTC-OFF", "A B C D E", "4|8|2|1|9", "x7y8z9", "LTCVOFFS", "3 May", "NEWS"]
+far = st.sampled_from(["lorem ipsum " * 20, "x" * 1_990, "dolor "])
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(pieces, far, st.sampled_from(CANDIDATES)), max_size=30))
+def test_looking_only_near_digits_and_capitals_finds_every_code(parts: list[str]) -> None:
+    text = " ".join(parts)
+    assert codes(text) == codes(text, Passage(text, limit=len(text)).telling_words)
 
 
 @samples("word", PLAIN_WORDS)
 def test_every_word_in_plain_letters_is_found_alone(word: str) -> None:
-    assert [found.group() for found in _words(word, None)] == [word]
-    assert [found.group() for found in _words(word, Passage(word).telling_words)] == [word]
+    assert [found.group() for found in _words(f"{word} 482193", f"{word} 482193", None)] == [word]
+    assert [found.group() for found in _words(word, word, Passage(word).telling_words)] == [word]
