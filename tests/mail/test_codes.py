@@ -215,7 +215,17 @@ def test_looking_only_where_a_word_may_be_finds_every_word(parts: list[tuple[str
     assert [found.span() for found in _words(folded, folded, telling)] == everywhere
 
 
-CANDIDATES = ["482193", "G-482193", "LTC-OFF", "A B C D E", "4|8|2|1|9", "x7y8z9", "LTCVOFFS", "3 May", "NEWS"]
+CANDIDATES = [
+    "482193",
+    "G-482193",
+    "LTC-OFF",
+    "A B C D E",
+    "4|8|2|1|9",
+    "x7y8z9",
+    "LTCVOFFS",
+    "3 May",
+    "NEWS",
+]
 far = st.sampled_from(["lorem ipsum " * 20, "x" * 1_990, "dolor "])
 
 

@@ -6,6 +6,7 @@ to the reader, and stays.
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import islice
 
 from postroom.mail.alternation import one_of
@@ -71,19 +72,23 @@ def reply_text(body_text: str, subject: str = "") -> str:
     text = body_text[:MAX_REPLY_CHARS]
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    lines = text.split("\n")
-    kept = _kept(text, lines, subject)
-    span = _span(lines, kept)
+    span, lines, kept = _found(text, subject)
     return _joined(lines, kept) if span is None else text[span[0] : span[1]]
 
 
 def reply_span(body_text: str, subject: str = "") -> tuple[int, int] | None:
     """Where the reply text stands in the body, if it stands there in one piece: `body_text[start:end]`."""
     text = body_text[:MAX_REPLY_CHARS]
-    if "\r" in text:
-        return None
-    lines = text.split("\n")
-    return _span(lines, _kept(text, lines, subject))
+    return None if "\r" in text else _found(text, subject)[0]
+
+
+def _found(text: str, subject: str) -> tuple[tuple[int, int] | None, list[str], list[Lines]]:
+    """The span of what is new, if it is one; if not, the lines and those of them that are new."""
+    notable = _Notable(text)
+    if not notable.places:
+        return _filled_span(text), [], []
+    kept = _kept(notable, subject)
+    return _span(notable.lines, kept), notable.lines, kept
 
 
 def _span(lines: list[str], kept: list[Lines]) -> tuple[int, int] | None:
@@ -91,9 +96,15 @@ def _span(lines: list[str], kept: list[Lines]) -> tuple[int, int] | None:
         return None if kept else (0, 0)
     first, behind = kept[0]
     start = sum(map(len, lines[:first])) + first
-    text = "\n".join(lines[first:behind])
-    blank = _BLANK_START.match(text)
-    return start + (blank.end() if blank else 0), start + len(text.rstrip())
+    begin, end = _filled_span("\n".join(lines[first:behind]))
+    return start + begin, start + end
+
+
+def _filled_span(text: str) -> tuple[int, int]:
+    """Without blank lines before it and what is blank behind it."""
+    end = len(text.rstrip())
+    blank = _BLANK_START.match(text) if end else None
+    return blank.end() if blank else 0, end
 
 
 def _joined(lines: list[str], kept: list[Lines]) -> str:
@@ -101,11 +112,9 @@ def _joined(lines: list[str], kept: list[Lines]) -> str:
     return (_BLANK_RUN.sub("\n\n", text) if "\n\n\n" in text else text).strip("\n")
 
 
-def _kept(text: str, lines: list[str], subject: str) -> list[Lines]:
+def _kept(notable: "_Notable", subject: str) -> list[Lines]:
     """The runs of lines that are new, each with a word in it."""
-    notable = _Notable(text, lines)
-    if not notable.places:
-        return _filled(lines, [(0, len(lines))])
+    lines = notable.lines
     is_forward = subject.strip().lower().startswith(reply_heads.FORWARD_SUBJECTS)
     return _filled(lines, _new_lines(lines, notable, is_forward)) or _filled(
         lines, _unquoted_lines(lines, notable)
@@ -130,36 +139,46 @@ def _ends_head(line: str) -> bool:
 class _Notable:
     """The places that may end the reply, and how many lines each quote and each head above a quote takes."""
 
-    def __init__(self, text: str, lines: list[str]) -> None:
+    def __init__(self, text: str) -> None:
+        self._text = text
         self.quotes: dict[int, int] = {}
         self.heads: dict[int, int] = {}
-        looked_at: list[int] = []
-        for line, match in _notable(text.lower()):
-            if match.lastgroup == "quoted":
-                self.quotes[line] = match.group().count("\n")
-            elif len(looked_at) < MAX_LOOKS:
-                looked_at.append(line)
-        ends = [number for number, line in enumerate(lines) if line[-1:] in _LAST_OF_HEAD]
-        for end in islice((number for number in ends if _ends_head(lines[number])), MAX_LOOKS):
-            start = _head_start(lines, end)
-            if start is not None:
-                self.heads[start] = end + 1 - start
+        lowered = text.lower()
+        self._lowered = lowered.split("\n")
+        worth_a_look = [
+            number
+            for number, line in enumerate(self._lowered)
+            if line[:3] in _FIRST_THREE or line[:1] in _FIRST or line[-1:] in _LAST_OF_HEAD
+        ]
+        looked_at = list(self._note_quotes(f"\n{lowered}\n", worth_a_look))[:MAX_LOOKS]
+        self._note_heads(worth_a_look)
         self.places = sorted({*looked_at, *self.quotes, *self.heads})
 
+    @cached_property
+    def lines(self) -> list[str]:
+        return self._text.split("\n")
 
-def _notable(lowered: str) -> Iterator[tuple[int, re.Match[str]]]:
-    """The matches, each with the number of its line."""
-    lines = lowered.split("\n")
-    worth_a_look = [
-        number for number, line in enumerate(lines) if line[:3] in _FIRST_THREE or line[:1] in _FIRST
-    ]
-    text, start, last, read_to = f"\n{lowered}\n", 0, 0, 0
-    for number in worth_a_look:
-        start += sum(map(len, lines[last:number])) + number - last
-        last = number
-        if start >= read_to and (match := _NOTABLE.match(text, start)):
+    def _note_quotes(self, text: str, numbers: Iterable[int]) -> Iterator[int]:
+        """Gives the other lines that begin as one does which may end the reply."""
+        start, last, read_to = 0, 0, 0
+        for number in numbers:
+            start += sum(map(len, self._lowered[last:number])) + number - last
+            last = number
+            match = _NOTABLE.match(text, start) if start >= read_to else None
+            if match is None:
+                continue
             read_to = match.end()
-            yield number, match
+            if match.lastgroup == "quoted":
+                self.quotes[number] = match.group().count("\n")
+            else:
+                yield number
+
+    def _note_heads(self, numbers: Iterable[int]) -> None:
+        ends = (number for number in numbers if _ends_head(self._lowered[number]))
+        for end in islice(ends, MAX_LOOKS):
+            start = _head_start(self.lines, end)
+            if start is not None:
+                self.heads[start] = end + 1 - start
 
 
 def _head_start(lines: list[str], end: int) -> int | None:
