@@ -91,7 +91,7 @@ def is_system_name(name: str, address: str) -> bool:
     if _SYSTEM_LOCAL_PART.fullmatch(address.lower().partition("@")[0][:200]):
         return True
     lower = name.lower()[:200]
-    return any(each in lower for each in _SYSTEM_NAMES)
+    return any(map(lower.__contains__, _SYSTEM_NAMES))
 
 
 def has_null_sender(notice: Notice, mail_from: str | None) -> bool:

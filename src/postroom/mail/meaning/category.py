@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
@@ -158,6 +159,7 @@ def _is_automated(signs: Signs, name: str) -> bool:
     )
 
 
+@lru_cache(maxsize=1_024)
 def local_name(address: str) -> str:
     """The part before the "@" in plain letters alone: No-Reply_42 is noreply42."""
     local = unicodedata.normalize("NFKC", address[:MAX_VALUE_CHARS].rpartition("@")[0]).lower()
@@ -171,4 +173,4 @@ def _is_latin(text: str) -> bool:
 
 
 def is_no_reply(name: str) -> bool:
-    return any(words in name for words in _NO_REPLY_LETTERS)
+    return any(map(name.__contains__, _NO_REPLY_LETTERS))

@@ -25,6 +25,7 @@ SIGNS_OF_MARKERS = ("<", "[", "###", "system", "assistant:", "developer", "dan")
 _SIGN = re.compile("|".join(map(re.escape, (*SIGNS_OF_MARKERS, *HEX_MARKS, *ROT13, *REVERSED))))
 
 _plain_words: set[str] = set()  # that no rule asks for
+_asked_words: set[str] = set()
 
 
 class Passage:
@@ -75,10 +76,12 @@ class Passage:
 def _telling(words: Iterable[str]) -> list[str]:
     telling = []
     for word in words:
-        if _is_asked_for(word):
+        is_asked_for = word in _asked_words or _is_asked_for(word)
+        if is_asked_for:
             telling.append(word)
-        elif len(_plain_words) < MAX_KNOWN_WORDS and len(word) <= MAX_KNOWN_WORD_CHARS:
-            _plain_words.add(word)
+        known = _asked_words if is_asked_for else _plain_words
+        if len(known) < MAX_KNOWN_WORDS and len(word) <= MAX_KNOWN_WORD_CHARS:
+            known.add(word)
     return telling
 
 

@@ -23,7 +23,7 @@ from postroom.storage.database import Database, Row, Tx, one_of
 
 IDLE_SECONDS = 0.5
 RESTS = 2
-RESTS_IN_A_CROWD = 8
+RESTS_IN_A_CROWD = 16
 CROWD = 0.65  # of a core that the whole process uses
 LOOK_SECONDS = 60.0
 LEASE = 5 * SECOND
