@@ -163,6 +163,8 @@ def _joined_sections(parts: dict[int, tuple[bool, str]]) -> str:
 
 def message_ids(value: str, limit: int) -> tuple[str, ...]:
     """The ids in angle brackets, the last `limit` of them; bare words with an "@" where no bracket is."""
+    if not value:
+        return ()
     found = _ANGLE_ID.findall(value) or [word for word in value.split() if "@" in word]
     ids = ("".join(id_.split()).strip("<>") for id_ in found[-limit:])
     return tuple(f"<{id_}>" for id_ in ids if 0 < len(id_) <= MAX_ID_LENGTH)

@@ -1,7 +1,7 @@
 """Raw mail to ParsedMail. Any bytes give an answer, at worst one with a `parse_error` note."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from itertools import chain
 
 from msgspec import Struct, structs
@@ -20,6 +20,7 @@ MAX_CONTENT_ID_LENGTH = 500
 MAX_UNSUBSCRIBE_LENGTH = 4_000
 
 _BULK = frozenset(("bulk", "list", "junk", "auto_reply"))
+_OF_MACHINES = frozenset(("auto-submitted", "precedence", "list-id"))
 _EMBEDDED_MAIL = frozenset(("message/rfc822", "message/global"))
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s{0,10}=\s{0,10}[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 
@@ -134,6 +135,8 @@ def _message_id(value: str) -> str:
 
 
 def _is_automated(fields: Headers) -> bool:
+    if _OF_MACHINES.isdisjoint(fields.fields):
+        return False
     submitted = fields.text("auto-submitted").partition(";")[0].split()
     return (
         (bool(submitted) and submitted[0].lower() != "no")
@@ -149,14 +152,18 @@ def _report_type(content_type: str) -> str:
     return charset.clean_line(headers.parameters(content_type).get("report-type", "").lower())[:100]
 
 
-def _joined(texts: Iterable[str]) -> str:
+def _joined(texts: Sequence[str]) -> str:
     """The texts below each other, each beginning on a line of its own."""
+    if len(texts) == 1:
+        return texts[0]
     texts = [text for text in texts if text]
     lines = [text if text.endswith("\n") else text + "\n" for text in texts[:-1]]
     return "".join(lines + texts[-1:])
 
 
 def _named(attachments: tuple[ParsedAttachment, ...]) -> tuple[ParsedAttachment, ...]:
+    if not attachments:
+        return ()
     names = [
         attachment.filename or filenames.default(number, attachment.content_type)
         for number, attachment in enumerate(attachments, 1)

@@ -35,6 +35,10 @@ _MACHINES = frozenset((
     "x-auto-submitted", "x-github-reason", "x-gitlab-project", "x-jira-fingerprint", "x-cron-env",
     "x-notifications", "x-ms-exchange-generated-message-source", "x-failed-recipients",
 ))  # fmt: skip
+_FIELDS_OF_SIGNS = frozenset((
+    "auto-submitted", "precedence", "x-auto-response-suppress", "list-id", "list-post", "list-unsubscribe",
+    "feedback-id", "x-feedback-id", *_AUTO_REPLIES, *_CAMPAIGNS, *_MACHINES,
+))  # fmt: skip
 _BOUNCERS = frozenset(("mailerdaemon", "maildaemon", "postmaster", "mailsubsystem", "mdaemon"))
 # "Do not answer", as senders write it in the twenty languages of the rules about wording, without marks.
 _NO_REPLY = (
@@ -80,12 +84,18 @@ class Signs(Struct, frozen=True):
     is_of_machine: bool = False
 
 
+NO_SIGNS = Signs()
+
+
 class Kind(Struct, frozen=True):
     category: Category
     auto_replyable: bool
 
 
 def read_signs(fields: Headers) -> Signs:
+    """A mail that a person writes has none of the fields."""
+    if _FIELDS_OF_SIGNS.isdisjoint(fields.fields):
+        return NO_SIGNS
     return Signs(
         auto_submitted=_word(fields.text("auto-submitted")),
         precedence=_word(fields.text("precedence")),
