@@ -3,10 +3,14 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from tests.client.live import LiveServer
 from tests.client.test_mcp import Agent, http_agent, unfenced
 from tests.conftest import Server
 from tests.outward.test_holds import add_key, decide, set_rule
+
+pytestmark = pytest.mark.sqlite_alone  # a client speaks to no database
 
 READING = {
     *("auth_me", "list_inboxes", "get_inbox", "list_threads", "list_unread_threads", "read_thread"),
