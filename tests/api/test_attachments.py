@@ -1,5 +1,7 @@
 """Attachments over REST: signed links, bytes, and the text that was found in them."""
 
+from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -7,9 +9,12 @@ from urllib.parse import quote, unquote, urlsplit
 import httpx2
 import pytest
 
+from postroom import assembly
 from postroom.clock import MINUTE
+from postroom.extraction.pool import ExtractionPool, Limits
 from tests.api.test_messages import stranger
-from tests.conftest import Server
+from tests.conftest import Server, running_server, settings
+from tests.doubles import FakeClock
 from tests.extraction.test_pool import slow_file
 from tests.letters import letter, letter_with_files
 from tests.mail import files
@@ -206,20 +211,27 @@ async def test_text_of_documents_is_there_when_the_event_comes(server: Server) -
     }
 
 
-@pytest.mark.sqlite_alone
-async def test_hostile_files_cost_their_own_text_and_nothing_else(server: Server) -> None:
-    await server.new_inbox("hello")
+@pytest.fixture
+async def strict(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Server]:
+    """Gives each file one second of a processor instead of ten."""
+    monkeypatch.setattr(assembly, "ExtractionPool", partial(ExtractionPool, Limits(cpu_seconds=1)))
+    async with running_server(settings(tmp_path), clock) as server:
+        yield server
+
+
+async def test_hostile_files_cost_their_own_text_and_nothing_else(strict: Server) -> None:
+    await strict.new_inbox("hello")
     hostile = [
         ("slow.docx", "application/octet-stream", slow_file()),
         ("broken.pdf", "application/pdf", BROKEN),
     ]
-    event, message = await received(server, letter_with_files(*hostile, CSV))
+    event, message = await received(strict, letter_with_files(*hostile, CSV))
     read = event["message"]["attachments"]
     assert [file["extractionMethod"] for file in read] == ["timed_out", "failed", "csv"]
     assert ["parsedText" in file for file in read] == [False, False, True]
     assert (await fetch_without_key(message["attachments"][0]["url"])).content == slow_file()
-    assert (await server.api.get("/health")).status_code == 200
-    _, after = await received(server, letter_with_files(CSV, text="another"), event["event_id"])
+    assert (await strict.api.get("/health")).status_code == 200
+    _, after = await received(strict, letter_with_files(CSV, text="another"), event["event_id"])
     assert after["attachments"][0]["parsedText"] == "name\tnumber\nanna\t1"
 
 

@@ -103,13 +103,12 @@ async def test_a_new_domain_lists_the_records_to_set(host: Server) -> None:
     assert (await host.api.get("/v1/domains")).json() == {"data": [domain], "total": 1}
 
 
-@pytest.mark.parametrize(
-    "name", ["", "nodot", "-a.example", "a..example", "a b.example", "postroom.localhost", "a" * 300]
-)
-async def test_what_is_no_domain_or_the_services_own_is_refused(host: Server, name: str) -> None:
-    answer = await host.api.post("/v1/domains", json={"domain": name})
-    assert (answer.status_code, answer.json()["error"]) in [(400, "invalid_domain"), (400, "bad_request")]
-    assert (await host.api.get("/v1/domains")).json()["total"] == 0
+async def test_what_is_no_domain_or_the_services_own_is_refused(host: Server) -> None:
+    refusals = [(400, "invalid_domain"), (400, "bad_request")]
+    for name in ("", "nodot", "-a.example", "a..example", "a b.example", "postroom.localhost", "a" * 300):
+        answer = await host.api.post("/v1/domains", json={"domain": name})
+        assert (answer.status_code, answer.json()["error"]) in refusals, name
+        assert (await host.api.get("/v1/domains")).json()["total"] == 0
 
 
 async def test_verifying_says_which_records_are_there(host: Server, dns: DnsServer) -> None:

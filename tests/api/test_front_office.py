@@ -199,24 +199,24 @@ async def test_the_browser_saying_same_origin_is_enough(server: Server) -> None:
     assert (await server.api.get("/v1/pause")).json()["by"]["type"] == "session"
 
 
-@pytest.mark.parametrize(
-    "wanted",
-    [
-        "https://evil.example/",
-        "//evil.example",
-        "/app//evil.example",
-        "/app\\evil",
-        "/application",
-        "/v1/me",
-        "/app/\r\nX: y",
-        "javascript:alert(1)",
-    ],
-)
+ELSEWHERE = [
+    "https://evil.example/",
+    "//evil.example",
+    "/app//evil.example",
+    "/app\\evil",
+    "/application",
+    "/v1/me",
+    "/app/\r\nX: y",
+    "javascript:alert(1)",
+]
+
+
 @pytest.mark.sqlite_alone
-async def test_nobody_is_led_elsewhere_after_signing_in(server: Server, wanted: str) -> None:
-    async with browser(server) as page:
-        answer = await page.post("/app/sign-in", data={"key": server.token, "next": wanted})
-        assert answer.headers["location"] == "/app"
+async def test_nobody_is_led_elsewhere_after_signing_in(server: Server) -> None:
+    for wanted in ELSEWHERE:
+        async with browser(server) as page:
+            answer = await page.post("/app/sign-in", data={"key": server.token, "next": wanted})
+            assert answer.headers["location"] == "/app", wanted
 
 
 @pytest.mark.sqlite_alone

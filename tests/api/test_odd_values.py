@@ -82,10 +82,10 @@ async def test_a_list_of_recipients_without_end_is_refused(server: Server) -> No
         assert (status, answer["field"]) == (400, "to")
 
 
-@pytest.mark.parametrize("name", ["pdf\u202efdp", "\u2066hidden\u2069", "a\u2028b"])
-async def test_a_name_must_not_turn_the_direction_of_text(server: Server, name: str) -> None:
-    made = await server.api.post("/v1/inboxes", json={"mailboxName": "hello", "displayName": name})
-    assert (made.status_code, made.json()["field"]) == (400, "displayName")
+async def test_a_name_must_not_turn_the_direction_of_text(server: Server) -> None:
+    for name in ("pdf\u202efdp", "\u2066hidden\u2069", "a\u2028b"):
+        made = await server.api.post("/v1/inboxes", json={"mailboxName": "hello", "displayName": name})
+        assert (made.status_code, made.json()["field"]) == (400, "displayName"), name
 
 
 async def test_a_filter_of_events_names_a_bounded_number_of_inboxes(server: Server) -> None:

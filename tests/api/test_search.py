@@ -133,37 +133,30 @@ async def test_filters_of_state_follow_the_state(server: Server, inboxes: dict[s
     assert await find(server, "numbers before:2020-01-01") == []
 
 
-@pytest.mark.parametrize(
-    "q",
-    [
-        *("", " ", "x" * 513, '"open', "(" * 600, "a " * 33, "is:nonsense", "before:yesterday"),
-        *("invoice OR label:x",),
-    ],
-)
-async def test_what_cannot_be_read_is_refused(server: Server, q: str) -> None:
-    answer = await server.api.get("/v1/search", params={"q": q})
-    assert answer.status_code == 400
-    assert answer.json()["field"] == "q"
+UNREADABLE = [
+    *("", " ", "x" * 513, '"open', "(" * 600, "a " * 33, "is:nonsense", "before:yesterday"),
+    *("invoice OR label:x",),
+]
 
 
-@pytest.mark.parametrize(
-    "q",
-    [
-        *(
-            "'; drop table messages; --",
-            "NEAR(a b)",
-            "words:a",
-            "a AND b NOT c",
-            "^a + b",
-            "a:* & b | !c <-> d",
-        ),
-        *("\x00a", "\\' a", "%00", "*a*", "(((a)))", "a" * 512, "- - -a", "OR OR OR", '"" a'),
-    ],
-)
-async def test_hostile_questions_are_answered_or_refused(server: Server, q: str) -> None:
+async def test_what_cannot_be_read_is_refused(server: Server) -> None:
+    for q in UNREADABLE:
+        answer = await server.api.get("/v1/search", params={"q": q})
+        assert answer.status_code == 400, q
+        assert answer.json()["field"] == "q"
+
+
+HOSTILE = [
+    *("'; drop table messages; --", "NEAR(a b)", "words:a", "a AND b NOT c", "^a + b", "a:* & b | !c <-> d"),
+    *("\x00a", "\\' a", "%00", "*a*", "(((a)))", "a" * 512, "- - -a", "OR OR OR", '"" a'),
+]
+
+
+async def test_hostile_questions_are_answered_or_refused(server: Server) -> None:
     await server.new_inbox("sales")
-    answer = await server.api.get("/v1/search", params={"q": q})
-    assert answer.status_code in (200, 400), answer.text
+    for q in HOSTILE:
+        answer = await server.api.get("/v1/search", params={"q": q})
+        assert answer.status_code in (200, 400), (q, answer.text)
 
 
 async def test_a_search_that_takes_too_long_says_what_to_narrow(

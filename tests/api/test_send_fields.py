@@ -3,7 +3,6 @@
 from typing import Any
 
 import httpx2
-import pytest
 
 from postroom.clock import DAY, HOUR, MINUTE, SECOND, to_iso
 from postroom.mail.parse import parse_mail
@@ -218,11 +217,11 @@ async def test_bad_input_names_its_field_and_stores_nothing(server: Server) -> N
     assert (await server.api.get(f"/v1/inboxes/{bob}/messages")).json()["total"] == 0
 
 
-@pytest.mark.parametrize("ahead", [0, -1, -HOUR, 30 * DAY + 1, 400 * DAY])
-async def test_a_moment_that_does_not_lie_ahead_is_never_taken_for_now(server: Server, ahead: int) -> None:
+async def test_a_moment_that_does_not_lie_ahead_is_never_taken_for_now(server: Server) -> None:
     bob = await server.new_inbox("bob")
-    answer = await send(server, bob, sendAt=to_iso(server.clock.now() + ahead))
-    assert (answer.status_code, answer.json()["field"]) == (400, "sendAt")
+    for ahead in (0, -1, -HOUR, 30 * DAY + 1, 400 * DAY):
+        answer = await send(server, bob, sendAt=to_iso(server.clock.now() + ahead))
+        assert (answer.status_code, answer.json()["field"]) == (400, "sendAt"), ahead
     assert (await server.api.get(f"/v1/inboxes/{bob}/messages")).json()["total"] == 0
 
 

@@ -16,6 +16,8 @@ from tests.client.live import LiveServer, Shell
 from tests.conftest import Server
 from tests.outward.test_holds import EVERYTHING, add_key, set_rule
 
+pytestmark = pytest.mark.sqlite_alone  # a client speaks to no database
+
 TRICK = "Ten\x1b[2J\x1b[1A\u202eevil\u200b"
 
 

@@ -11,6 +11,8 @@ from postroom_client.results import Inbox
 from tests.client.live import API_KEY, LiveServer
 from tests.conftest import Server
 
+pytestmark = pytest.mark.sqlite_alone  # a client speaks to no database
+
 
 async def test_an_inbox_lives_from_its_creation_to_its_end(server: Server) -> None:
     async with AsyncClient(server.token, server.base_url) as client:

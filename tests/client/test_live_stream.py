@@ -12,6 +12,8 @@ from postroom_client.results import Inbox
 from tests.client.live import LiveServer, Ports, running_server
 from tests.conftest import Server
 
+pytestmark = pytest.mark.sqlite_alone  # a client speaks to no database
+
 
 def mail(number: int) -> bytes:
     return f"From: a@example.com\r\nMessage-ID: <{number}@x>\r\nSubject: {number}\r\n\r\nhi\r\n".encode()

@@ -50,6 +50,7 @@ async def test_a_letter_is_personal_and_clean_and_its_event_says_so(server: Serv
     assert not await is_risky(server, message)
 
 
+@pytest.mark.sqlite_alone
 @pytest.mark.parametrize(
     ("field", "category"),
     [
@@ -143,6 +144,7 @@ async def test_a_message_whose_files_are_not_read_yet_says_so_in_lists(server: S
     assert (listed["attachmentsRead"], listed["verdict"]) == (True, "clean")
 
 
+@pytest.mark.sqlite_alone
 async def test_links_carry_what_they_are_for(server: Server) -> None:
     await server.new_inbox("hello")
     text = (
@@ -159,6 +161,7 @@ async def test_links_carry_what_they_are_for(server: Server) -> None:
     assert message["links"] == [link["url"] for link in message["linkDetails"]]
 
 
+@pytest.mark.sqlite_alone
 async def test_a_code_in_the_subject_is_found(server: Server) -> None:
     await server.new_inbox("hello")
     message, _ = await arrived(server, letter("Use it soon.", subject="Your verification code is 482193"))

@@ -1,6 +1,7 @@
 """Raw mail to message, event and deliveries: read, then stored in one transaction for all its inboxes."""
 
 import hashlib
+from functools import cache
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -54,6 +55,7 @@ class OwnReader:
         return read_mail(arrival) if is_little else await pools.READING.run(read_mail, arrival)
 
 
+@cache
 def warm_up() -> None:
     """Makes what is made when first needed, so that the first mail is read as soon as any other."""
     for subject in ("Code", "Código"):

@@ -26,8 +26,7 @@ class Certificate:
         """Raises OSError or ssl.SSLError when the files are of no use."""
         self.files = files
         self._seen: Stamp = _stamp(files)
-        self._current = _load(files)
-        self.context = _load(files)
+        self.context = self._current = _load(files)
         # Called at every handshake, also for a client that names no server.
         self.context.sni_callback = self._choose
 
