@@ -37,7 +37,7 @@ def warm_servers(monkeypatch: pytest.MonkeyPatch) -> None:
 def warm(settings: Mapping[str, str], log: IO[str]) -> Iterator[warm_start.Process]:
     plain = {name: value for name, value in os.environ.items() if not name.startswith("POSTROOM_")}
     assert Path.cwd() == processes.CHECKOUT
-    process = warm_start.start(plain | settings, log)
+    process = warm_start.start(plain | dict(settings), log)
     assert process.stdout is not None
     with process.stdout:
         try:
