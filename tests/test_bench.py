@@ -11,6 +11,7 @@ from bench.measurements import group_commit, group_commit_postgres, memory, paus
 from bench.measurements.rest import RestLoad
 from bench.results import Peer, Result, at_least_times_peer, at_most
 from bench.rounds import alternate, compare
+from tests.warm_bench import warm_servers as warm_servers
 
 TINY_INSERTS = InsertLoad(callers=4, seconds=0.05, rounds=1)
 
@@ -19,6 +20,7 @@ def test_start_is_measured_on_a_new_and_an_existing_folder() -> None:
     assert [result.unit for result in start.measure(rounds=1)] == ["s", "s"]
 
 
+@pytest.mark.usefixtures("warm_servers")
 def test_memory_is_that_of_a_server_that_answered() -> None:
     (result,) = memory.measure(requests=20, idle_seconds=0)
     assert result.value > 1
@@ -36,6 +38,7 @@ def test_group_commit_is_compared_with_one_commit_a_call_on_postgresql(postgres_
     assert result.value > 0 < result.peer.value
 
 
+@pytest.mark.usefixtures("warm_servers")
 def test_rest_gives_rate_and_times_of_both_servers() -> None:
     results = rest.measure(RestLoad(connections=2, requests=40, rounds=1))
     assert [result.unit for result in results] == ["requests/s", "ms", "ms"] * 2

@@ -17,6 +17,9 @@ from bench.peers import postfix, stdlib_mail
 from bench.processes import scratch_folder
 from bench.smtp_load import SmtpLoad, compose, run_smtp_load
 from tests.ports import free_port
+from tests.warm_bench import warm_servers as warm_servers
+
+pytestmark = pytest.mark.usefixtures("warm_servers")
 
 
 def test_inbound_gives_the_rates_of_both_sizes_and_the_time_at_a_pace() -> None:

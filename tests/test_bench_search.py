@@ -1,8 +1,11 @@
 """The measurement of search runs, with tiny sizes, on both databases."""
 
+import pytest
+
 from bench import catalogue
 from bench.measurements import search
 from bench.measurements.search import SearchLoad
+from tests.warm_bench import warm_servers as warm_servers
 
 LOAD = SearchLoad(
     mails=120,
@@ -16,6 +19,7 @@ LOAD = SearchLoad(
 )
 
 
+@pytest.mark.usefixtures("warm_servers")
 def test_search_is_measured_on_both_databases_and_beside_intake() -> None:
     results = search.measure(120, LOAD)
     assert [result.unit for result in results[:2]] == ["µs/mail", "bytes/mail"]

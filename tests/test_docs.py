@@ -128,7 +128,7 @@ def ports_in(welcome: str) -> dict[str, str]:
 
 
 @contextmanager
-def desk(folder: Path, with_curl: bool) -> Iterator[Desk]:
+def desk(folder: Path, with_curl: bool, **settings: str) -> Iterator[Desk]:
     lay_out_commands(folder, with_curl)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("POSTROOM_")} | {
         "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
@@ -138,6 +138,7 @@ def desk(folder: Path, with_curl: bool) -> Iterator[Desk]:
         "POSTROOM_HTTP": "127.0.0.1:0",
         "POSTROOM_SMTP": "127.0.0.1:0",
         "POSTROOM_API_KEY": TOKEN,
+        **settings,
     }
     command = [".venv/bin/postroom", "serve"]
     with listening_endpoint() as endpoint, open(folder / "log.txt", "w") as log:
@@ -168,7 +169,8 @@ FOR_ITSELF = [path for path in DOCUMENTS if blocks(path, "sh") and path not in F
 
 @pytest.mark.parametrize("document", FOR_ITSELF, ids=named)
 def test_the_examples_of_a_document_run_from_top_to_bottom(document: Path, tmp_path: Path) -> None:
-    with desk(tmp_path, with_curl=has_curl()) as reader:
+    # Its reader sees no difference without workers; the newcomer starts all of it.
+    with desk(tmp_path, with_curl=has_curl(), POSTROOM_WORKERS="0") as reader:
         run_examples(document, reader)
 
 
@@ -184,7 +186,7 @@ def test_what_a_newcomer_reads_can_be_followed_one_after_the_other_and_again(tmp
 
 def test_the_quickstart_can_be_followed_first_and_again(tmp_path: Path) -> None:
     # The stand-in for curl takes its turn on every machine, so that it is fit where it is needed.
-    with desk(tmp_path, with_curl=False) as reader:
+    with desk(tmp_path, with_curl=False, POSTROOM_WORKERS="0") as reader:
         for _ in range(2):
             assert run_examples(ROOT / "docs" / "quickstart.md", reader).count("answered Broken lamp") == 1
 

@@ -40,6 +40,7 @@ class Process(Protocol):
     def stdout(self) -> IO[str] | None: ...
     def send_signal(self, sig: int) -> None: ...
     def terminate(self) -> None: ...
+    def poll(self) -> int | None: ...
     def wait(self, timeout: float | None = None) -> int: ...
 
 
@@ -86,6 +87,11 @@ class Forked:
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
+
+    def poll(self) -> int | None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.wait(0)
+        return None
 
     def wait(self, timeout: float | None = None) -> int:
         if self._code is None:

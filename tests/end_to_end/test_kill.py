@@ -233,7 +233,9 @@ async def make_authors(folder: Path) -> list[Author]:
 
 
 async def live_and_die(folder: Path, authors: list[Author], dice: random.Random) -> None:
+    """Begins with what the life before has left."""
     with running_server(folder) as (process, base_url):
+        await require_all_that_was_answered(folder, base_url, authors)
         note_answer = killer(process, dice)
         async with (
             httpx2.AsyncClient(base_url=base_url, verify=False, timeout=120) as api,
@@ -243,14 +245,14 @@ async def live_and_die(folder: Path, authors: list[Author], dice: random.Random)
                 tasks.create_task(author.write_until_the_end(api, note_answer))
 
 
-async def require_all_that_was_answered(folder: Path, authors: list[Author]) -> None:
-    with running_server(folder) as (_, base_url), closing(sqlite3.connect(folder / "postroom.db")) as rows:
+async def require_all_that_was_answered(folder: Path, base_url: str, authors: list[Author]) -> None:
+    with closing(sqlite3.connect(folder / "postroom.db")) as rows:
         require_nothing_half_done(rows)
         for author in authors:
             author.compare(find_boxes(rows, author.account_id))
-        async with httpx2.AsyncClient(base_url=base_url, verify=False) as api:
-            for author in authors:
-                await author.try_keys(api)
+    async with httpx2.AsyncClient(base_url=base_url, verify=False) as api:
+        for author in authors:
+            await author.try_keys(api)
 
 
 async def test_kills_lose_nothing_that_was_answered(tmp_path: Path) -> None:
@@ -258,7 +260,8 @@ async def test_kills_lose_nothing_that_was_answered(tmp_path: Path) -> None:
     authors = await make_authors(tmp_path)
     for _ in range(KILLS):
         await live_and_die(tmp_path, authors, dice)
-        await require_all_that_was_answered(tmp_path, authors)
+    with running_server(tmp_path) as (_, base_url):
+        await require_all_that_was_answered(tmp_path, base_url, authors)
     assert all(author.answers for author in authors)
     with closing(sqlite3.connect(tmp_path / "postroom.db")) as connection:
         assert connection.execute("pragma integrity_check").fetchall() == [("ok",)]

@@ -22,6 +22,15 @@ from tests.inward.test_receive import (
 
 pytestmark = pytest.mark.sqlite_alone  # a worker hands rows over and knows no database
 
+
+@pytest.fixture
+async def server(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
+    """One worker is the whole way of a mail."""
+    config = settings(tmp_path, DATABASE_URL=database_url, WORKERS="1")
+    async with running_server(config, clock) as server:
+        yield server
+
+
 __all__ = [
     "test_a_complaint_counts_when_the_mail_inside_carries_our_signature",
     "test_a_hard_bounce_to_the_return_path_fails_the_message_and_suppresses",

@@ -10,27 +10,30 @@ from functools import lru_cache
 from itertools import islice
 from operator import add
 
+from postroom.mail.alternation import late
+
 VERSION = 2  # one more whenever the same mail would give other tokens: the index is then made anew
 MAX_TOKEN_CHARS = 64
 
+# The patterns of what lies beyond ASCII are late: most text asks none of them.
 # Scripts that are written without spaces, or join endings to words: Thai, Lao, Burmese, Hangul, Khmer, kana,
 # Bopomofo and Han.
 _PAIRED = (
     r"\u0e01-\u0eff\u1000-\u11ff\u1780-\u17ff\u3005-\u3007\u3041-\u318f\u31a0-\u31ff\u3400-\u9fff"
     r"\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7ff\U00020000-\U0003ffff"
 )
-_PAIRED_CHARACTER = re.compile(f"[{_PAIRED}]")
+_PAIRED_CHARACTER = late(f"[{_PAIRED}]")
 _WORD = re.compile(r"[^ ]+")
-_RUN = re.compile(f"[{_PAIRED}]+|[^ {_PAIRED}]+")
+_RUN = late(f"[{_PAIRED}]+|[^ {_PAIRED}]+")
 # What some systems write apart, above all in file names: Hangul letters, and the voicing marks of kana.
-_WRITTEN_APART = re.compile(
+_WRITTEN_APART = late(
     r"[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?|[\uac00-\ud7a3][\u11a8-\u11c2]"
     r"|[\u3041-\u30ff][\u3099\u309a]|[\uff66-\uff9d][\uff9e\uff9f]"
 )
-_HANGUL_OR_KANA = re.compile(r"[\u1100-\u11ff\u3041-\u30ff]")
+_HANGUL_OR_KANA = late(r"[\u1100-\u11ff\u3041-\u30ff]")
 # Accents, Hebrew and Arabic points, the Arabic joiner, voicing marks on their own, variation selectors.
 # Signs of other scripts stay: without them an Indian word is another word.
-_ACCENT = re.compile(
+_ACCENT = late(
     r"[\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed"
     r"\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u3099\u309a\ufe00-\ufe0f\ufe20-\ufe2f\U000e0100-\U000e01ef]"
 )
