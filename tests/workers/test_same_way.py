@@ -41,11 +41,3 @@ __all__ = [
     "test_a_tampered_return_path_is_refused_even_where_an_inbox_has_its_name",
     "test_several_recipients_get_a_message_and_an_event_each_from_one_mail",
 ]
-
-
-@pytest.fixture
-async def server(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
-    """With one worker: that reads a mail, however many there are."""
-    config = settings(tmp_path, DATABASE_URL=database_url, WORKERS="1")
-    async with running_server(config, clock) as server:
-        yield server
