@@ -11,7 +11,7 @@ import pytest
 from postroom.mail.search import index_entry
 from postroom.mail.search.index_entry import IndexEntry, Searchable
 from postroom.mail.search.query import parse
-from postroom.storage.engines import sqlite
+from postroom.storage import database
 from postroom.storage.engines.sqlite import SqliteTx
 from postroom.storage.engines.sqlite_words import (
     DOCS_OF_A_ROW,
@@ -52,7 +52,7 @@ def entry(text: str) -> IndexEntry:
 
 @pytest.fixture
 def shelf(tmp_path: Path) -> Iterator[Shelf]:
-    schema = Path(sqlite.__file__).parent / "schema" / "sqlite" / "0011_finding.sql"
+    schema = Path(database.__file__).parent / "schema" / "sqlite" / "0011_finding.sql"
     with closing(sqlite.connect(tmp_path / "words.db")) as connection:
         connection.executescript(schema.read_text())
         yield Shelf(connection)
