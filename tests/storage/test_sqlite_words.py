@@ -12,6 +12,7 @@ from postroom.mail.search import index_entry
 from postroom.mail.search.index_entry import IndexEntry, Searchable
 from postroom.mail.search.query import parse
 from postroom.storage import database
+from postroom.storage.engines import sqlite
 from postroom.storage.engines.sqlite import SqliteTx
 from postroom.storage.engines.sqlite_words import (
     DOCS_OF_A_ROW,
