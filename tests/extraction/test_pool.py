@@ -94,7 +94,7 @@ async def test_names_with_lone_surrogates_pass(start_pool: Callable[..., Extract
 
 
 async def test_a_file_over_the_limit_needs_no_child(start_pool: Callable[..., ExtractionPool]) -> None:
-    found = await start_pool().extract("text/plain", "a.txt", bytes(MAX_CONTENT_BYTES + 1))
+    found = await start_pool().extract("text/plain", "a.txt", bytes(MAX_CONTENT_BYTES + 1), 60.0)
     assert found == Extraction("skipped_too_large", None)
 
 

@@ -29,6 +29,11 @@ class Reply:
         return self.code >= 400
 
     @property
+    def is_permanent(self) -> bool:
+        """A refusal that another attempt would meet again."""
+        return self.code >= 500
+
+    @property
     def enhanced(self) -> str:
         """The status of RFC 3463 when its class agrees with the code, else ""."""
         match = _ENHANCED.match(self.lines[0])

@@ -86,7 +86,7 @@ class SmtpSession:
     async def introduce(self, own_name: str) -> None:
         name = own_name.encode("ascii")
         reply = await self._ask("EHLO", b"EHLO " + name)
-        if reply.code >= 500:
+        if reply.is_permanent:
             self._require(await self._ask("HELO", b"HELO " + name), "HELO")
             self._features = {}
         else:
@@ -264,7 +264,7 @@ class SmtpSession:
             return self._fault(name, f"gave an answer out of place: {reply.code} {reply.text}")
         return DeliveryError(
             f"{self.host} said after {name}: {reply.code} {reply.text}",
-            permanent=reply.code >= 500,
+            permanent=reply.is_permanent,
             code=reply.code,
             enhanced=reply.enhanced,
         )

@@ -47,7 +47,7 @@ class ExtractionPool:
         self._is_closed = False
 
     async def extract(
-        self, content_type: str, filename: str, content: bytes, deadline_seconds: float = 10.0
+        self, content_type: str, filename: str, content: bytes, deadline_seconds: float
     ) -> Extraction:
         """Text within the deadline, which also counts the wait for a child; never raises for the content."""
         if len(content) > MAX_CONTENT_BYTES:

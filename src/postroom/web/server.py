@@ -15,15 +15,12 @@ from postroom.net.doorstep import Doorstep
 from postroom.net.proxies import Proxies
 from postroom.net.tls_doorstep import TlsDoorstep
 from postroom.web.connection import MOST_CONNECTIONS, BoundedConnection
-from postroom.web.streams.frames import StreamProtocol
+from postroom.web.streams.frames import MESSAGE_BYTES, PING_SECONDS, PONG_SECONDS, StreamProtocol
 
 STOP_SECONDS = 8
 CUT_SECONDS = 1
 LOOK_SECONDS = 0.01
 RESTART_SECONDS = 1.0
-CLIENT_MESSAGE_BYTES = 64 * 1024
-PING_SECONDS = 30
-PONG_SECONDS = 10
 
 
 class HttpServer:
@@ -47,7 +44,7 @@ class HttpServer:
                 app,
                 http=self._connection,  # type: ignore[arg-type]
                 ws=StreamProtocol,
-                ws_max_size=CLIENT_MESSAGE_BYTES,
+                ws_max_size=MESSAGE_BYTES,
                 ws_ping_interval=PING_SECONDS,
                 ws_ping_timeout=PONG_SECONDS,
                 ws_per_message_deflate=False,
