@@ -12,6 +12,7 @@ from itertools import islice
 
 from postroom.mail.alternation import by_first_letter, late, one_of
 from postroom.mail.meaning import code_words
+from postroom.mail.meaning.code_marks import around, marks
 
 MAX_SEARCHED_CHARS = 100_000
 MAX_CODES = 20
@@ -66,11 +67,6 @@ _CANDIDATE = late(
     r"|(?P<letters>[A-Z]{4,8})"
     rf")(?!{_LETTER}|\d|[%€$£¥₹₽₩@/\\]|[.,:-]\d|-\w|[ -]\d\d|\s?[€$£¥₹₽₩])"
 )
-# Each candidate in ASCII has one of these in it. Begins with one set of letters, which is found sooner.
-_MARK_OF_CODE = re.compile(r"[0-9A-Z](?:(?<=[0-9])|[A-Z]{2}|[\s|]{1,4}[0-9A-Z])")
-_MARK_CHARS = 6
-_NO_MARK = bytes(code for code in range(128) if not (chr(code).isdigit() or chr(code).isupper()))
-_BLOCK_CHARS = 2_000
 _REACH_OF_MARK = REACH_AFTER_WORD + 2 * _CANDIDATE_REACH + _LONGEST_WORD
 _WORD = late(lambda: f"{by_first_letter(_WHOLE, _LETTER)}|{by_first_letter(_JOINED)}")
 # Of the letters of ASCII all are written with spaces; a set of the others takes long to compile.
@@ -126,23 +122,14 @@ def _words(text: str, folded: str, telling: Iterable[str] | None) -> list[re.Mat
     if not folded.isascii():
         return list(islice(_WORD.finditer(folded), _MAX_WORDS))
     told = tellers_in(_where_codes_may_stand(text, folded) if telling is None else " ".join(telling))
-    places = _around(sorted(spot for teller in told for spot in _spots(folded, teller)), _LONGEST_WORD)
+    places = around(sorted(spot for teller in told for spot in _spots(folded, teller)), _LONGEST_WORD)
     found = (word for start, end in places for word in _ASCII_WORD.finditer(folded, start, end))
     return list(islice(found, _MAX_WORDS))
 
 
 def _where_codes_may_stand(text: str, folded: str) -> str:
     """What is so near to a digit or to capitals that a word in it may name them as a code."""
-    return " ".join(folded[start:end] for start, end in _around(_marks(text), _REACH_OF_MARK))
-
-
-def _marks(text: str) -> Iterator[int]:
-    """Looked for where there is a digit or a capital at all."""
-    letters = text.encode("ascii", "replace")
-    for start in range(0, len(text), _BLOCK_CHARS):
-        if letters[start : start + _BLOCK_CHARS].translate(None, _NO_MARK):
-            end = start + _BLOCK_CHARS + _MARK_CHARS
-            yield from (mark.start() for mark in _MARK_OF_CODE.finditer(text, start, end))
+    return " ".join(folded[start:end] for start, end in around(marks(text), _REACH_OF_MARK))
 
 
 def tellers_in(folded: str) -> frozenset[str]:
@@ -154,19 +141,6 @@ def _spots(folded: str, teller: str) -> Iterator[int]:
     while spot != -1:
         yield spot
         spot = folded.find(teller, spot + len(teller))
-
-
-def _around(spots: Iterable[int], reach: int) -> Iterator[tuple[int, int]]:
-    """Places with so much room on both sides of a spot; those that touch are one."""
-    start = end = 0
-    for spot in spots:
-        if spot - reach > end:
-            if end:
-                yield start, end
-            start = spot - reach
-        end = spot + 2 * reach
-    if end:
-        yield start, end
 
 
 def _candidates(text: str, words: Iterable[re.Match[str]]) -> list[re.Match[str]]:

@@ -1,0 +1,32 @@
+"""Where a code may stand in a long text: near a digit, or near capitals."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+# Each candidate in ASCII has one of these in it. Begins with one set of letters, which is found sooner.
+_MARK_OF_CODE = re.compile(r"[0-9A-Z](?:(?<=[0-9])|[A-Z]{2}|[\s|]{1,4}[0-9A-Z])")
+_MARK_CHARS = 6
+_NO_MARK = bytes(code for code in range(128) if not (chr(code).isdigit() or chr(code).isupper()))
+_BLOCK_CHARS = 2_000
+
+
+def marks(text: str) -> Iterator[int]:
+    """Looked for where there is a digit or a capital at all."""
+    letters = text.encode("ascii", "replace")
+    for start in range(0, len(text), _BLOCK_CHARS):
+        if letters[start : start + _BLOCK_CHARS].translate(None, _NO_MARK):
+            end = start + _BLOCK_CHARS + _MARK_CHARS
+            yield from (mark.start() for mark in _MARK_OF_CODE.finditer(text, start, end))
+
+
+def around(spots: Iterable[int], reach: int) -> Iterator[tuple[int, int]]:
+    """Places with so much room on both sides of a spot; those that touch are one."""
+    start = end = 0
+    for spot in spots:
+        if spot - reach > end:
+            if end:
+                yield start, end
+            start = spot - reach
+        end = spot + 2 * reach
+    if end:
+        yield start, end
