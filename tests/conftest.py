@@ -107,8 +107,9 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config) -> None:
-    """Before any worker starts."""
+    """Before any worker starts; this process collects nothing."""
     prepared.prepare(config, cores())
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
