@@ -2,33 +2,58 @@
 
 import fcntl
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from postroom.storage.database import StorageError
 
 LOCK_NAME = "postroom.lock"
+PAUSES, PAUSE_SECONDS = 200, 0.01  # for one that is gone
 
 
 class FolderLock:
     """Kept for the life of the process; the kernel lets go of it even after kill -9."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, pause: Callable[[float], None] = time.sleep) -> None:
         make_folder(folder)
         self._descriptor = _open_lock(folder / LOCK_NAME)
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(self._descriptor, 20).decode(errors="replace").strip() or "unknown"
-            os.close(self._descriptor)
-            raise StorageError(
-                f"Another Postroom (process {holder}) already runs on the data folder {folder}. "
-                "Stop it, or set POSTROOM_DATA_DIR to another folder."
-            ) from None
+        pauses = PAUSES
+        while not self._take():
+            holder = os.pread(self._descriptor, 20, 0).decode(errors="replace").strip()
+            pauses -= 1
+            if not pauses or _runs(holder):
+                os.close(self._descriptor)
+                raise StorageError(
+                    f"Another Postroom (process {holder or 'unknown'}) already runs on the data folder"
+                    f" {folder}. Stop it, or set POSTROOM_DATA_DIR to another folder."
+                )
+            pause(PAUSE_SECONDS)
         os.truncate(self._descriptor, 0)
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
+    def _take(self) -> bool:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
     def release(self) -> None:
         os.close(self._descriptor)
+
+
+def _runs(holder: str) -> bool:
+    """A child that a killed server was just starting has the lock for a moment longer than the server."""
+    if not holder.isdecimal():
+        return False
+    try:
+        os.kill(int(holder), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def _open_lock(path: Path) -> int:
