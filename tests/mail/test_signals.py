@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from bench.measurements import signals as measurement
 from postroom.mail.signals import RULES, Findings, Rule, Subject, examine
 from postroom.mail.signals.examination import MAX_EXCERPT_CHARS, ROLE_MARKERS
-from postroom.mail.signals.lexicon import LANGUAGES, SCRIPTS, Script, longest, wordings
-from postroom.mail.signals.passage import SIGNS_OF_MARKERS, Passage, anchors_by_key
+from postroom.mail.signals.lexicon import LANGUAGES, SCRIPTS, Script, sign_of, wordings
+from postroom.mail.signals.passage import HEX_MARKS, REVERSED, ROT13, SIGNS_OF_MARKERS, Passage
 from postroom.mail.signals.rules import MALICIOUS_FROM, SUSPICIOUS_FROM, RaisedSignal, verdict_of
 from postroom.mail.signals.senders import is_one_edit_apart, resembles, skeleton
-from postroom.mail.signals.wording import beginnings
 from tests.mail import signal_samples
 from tests.mail.signal_samples import Sample
 from tests.samples import samples
@@ -325,15 +324,34 @@ def test_a_word_known_to_begin_no_rule_changes_nothing_in_what_is_found() -> Non
     assert first.signals
 
 
-@pytest.mark.parametrize("script", [script for script in SCRIPTS if script.is_spaced])
-def test_every_anchor_is_told_by_the_words_of_a_text_again_and_again(script: Script) -> None:
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_every_anchor_is_found_by_its_sign(script: Script) -> None:
+    before = "" if script.is_spaced else "é "  # scripts without spaces are looked for in no text in ASCII
     for anchor in {anchor for wording in wordings(script) for anchor in wording.anchors}:
-        for said in (f"so {anchor} it is", f'"{anchor}', f"{anchor}{anchor[-1]}") * 2:
-            passage = Passage(said)
-            assert longest(anchor) in passage.vocabulary
-            assert not anchors_by_key(script).keys().isdisjoint(beginnings(passage.telling_words))
+        for said in (f"so {anchor} it is", f'"{anchor}', f"{anchor}{anchor[-1]}", f"SO\n{anchor.upper()}."):
+            assert sign_of(anchor, script.is_spaced) in Passage(f"{before}{said}").found, said
 
 
-def test_a_word_that_no_rule_asks_for_is_not_told_and_one_that_any_asks_for_is() -> None:
-    asked_for = ["<b", "0x41", "vtaberq", "x" * 24, "7f", "[inst]", "###"]
-    assert Passage(f"plainest wordz {' '.join(asked_for)}").telling_words == {*asked_for}
+def test_what_no_rule_asks_for_is_not_found() -> None:
+    passage = Passage("plainest wordz, of 2026 letters\n\nand no longer ones")
+    assert passage.found == frozenset()
+    assert not passage.has_long_word
+
+
+@pytest.mark.parametrize("sign", [*SIGNS_OF_MARKERS, *HEX_MARKS, *ROT13, *REVERSED])
+@pytest.mark.parametrize("said", ["{}", "so {}, it is", "xx{}xx", "ünder\n{}"])
+def test_a_sign_is_found_wherever_it_stands(sign: str, said: str) -> None:
+    assert Passage(said.format(sign.upper())).has(sign)
+    assert not Passage(said.format("-")).has(sign)
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", "\t", "\r", "\x1f"])
+def test_a_long_word_is_told_from_two_short_ones(blank: str) -> None:
+    assert Passage(f"so{blank}{'x' * 24}{blank}it is").has_long_word
+    assert not Passage(f"so{blank}{'x' * 23}{blank}{'y' * 23}").has_long_word
+
+
+def test_hexadecimal_pairs_are_words_of_their_own() -> None:
+    assert Passage("41 42\n43\t44 4f").has_hex_pairs(5)
+    assert not Passage("41 42 43 44 44 41").has_hex_pairs(5)
+    assert not Passage("at 10:15, 10:20 and 10:25 on 2026-11-16").has_hex_pairs(5)

@@ -114,7 +114,7 @@ def read_mail(arrival: Arrival) -> ReadMail:
         mail=replace(mail, body_text="", attachments=()),  # as they stand below, and no second time
         body_text=body_text,
         reply=_reply(body_text, mail.subject),
-        codes=list(codes.codes(subject_and_text, suspicion.telling_words(said, subject_and_text))),
+        codes=list(codes.codes(subject_and_text, suspicion.tellers(said, subject_and_text))),
         link_details=links.link_details(
             body_text, mail.body_html, links.unsubscribe_targets(mail.list_unsubscribe)
         ),

@@ -36,9 +36,9 @@ def to_passage(mail: ParsedMail, shown: str) -> "Passage":
     return Passage(f"{mail.subject}\n\n{shown}")
 
 
-def telling_words(said: "Passage", text: str) -> "frozenset[str] | None":
-    """Those that the reader of codes may ask for. A long text is read by it as soon as by anybody."""
-    return said.telling_words if said.is_whole and text.isascii() else None
+def tellers(said: "Passage", text: str) -> "frozenset[str] | None":
+    """The words that the reader of codes asks for. A long text is read by it as soon as by anybody."""
+    return said.tellers() if said.is_whole and text.isascii() else None
 
 
 def of_text(mail: ParsedMail, shown: str, dmarc: str, said: "Passage") -> Suspicion:

@@ -6,7 +6,7 @@ Words are looked for first, and candidates only around them, so that most mail i
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from itertools import islice
 
@@ -100,12 +100,14 @@ _RISING = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SPREAD_GAP = re.compile(r"[\s|·-]+")
 
 
-def codes(text: str, telling: Iterable[str] | None = None) -> tuple[str, ...]:
+def codes(text: str, tellers: Collection[str] | None = None) -> tuple[str, ...]:
     """One-time codes as they are written, in order and without repeats; spread over cells, put together.
-    `telling` are words of a text in ASCII, in lower case, at least those with one of `TELLERS` in them."""
+    `tellers` are those of `TELLERS` that are in a text in ASCII, if they are known."""
+    if tellers is not None and not tellers:
+        return ()
     text = text[:MAX_SEARCHED_CHARS]
     folded = text.replace("\u0130", "I").lower()  # the one letter that would grow
-    words = _words(text, folded, telling)
+    words = _words(text, folded, tellers)
     if not words:
         return ()
     candidates = _candidates(text, words)
@@ -118,10 +120,10 @@ def codes(text: str, telling: Iterable[str] | None = None) -> tuple[str, ...]:
     return _first_unique(_written(candidates[place]) for place in sorted(claimed))
 
 
-def _words(text: str, folded: str, telling: Iterable[str] | None) -> list[re.Match[str]]:
+def _words(text: str, folded: str, tellers: Collection[str] | None) -> list[re.Match[str]]:
     if not folded.isascii():
         return list(islice(_WORD.finditer(folded), _MAX_WORDS))
-    told = tellers_in(_where_codes_may_stand(text, folded) if telling is None else " ".join(telling))
+    told = _tellers_in(_where_codes_may_stand(text, folded)) if tellers is None else tellers
     places = around(sorted(spot for teller in told for spot in _spots(folded, teller)), _LONGEST_WORD)
     found = (word for start, end in places for word in _ASCII_WORD.finditer(folded, start, end))
     return list(islice(found, _MAX_WORDS))
@@ -132,7 +134,7 @@ def _where_codes_may_stand(text: str, folded: str) -> str:
     return " ".join(folded[start:end] for start, end in around(marks(text), _REACH_OF_MARK))
 
 
-def tellers_in(folded: str) -> frozenset[str]:
+def _tellers_in(folded: str) -> frozenset[str]:
     return TELLERS.intersection(folded.translate(APART).split())
 
 

@@ -24,6 +24,8 @@ _NO_WIDTH = re.compile(
     r"[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]+"
 )
+_APART = "".join(chr(code).lower() if chr(code).isalnum() or code == ord("_") else " " for code in range(128))
+_NO_LETTER = re.compile(r"[^\w ]")
 _CYRILLIC = re.compile(r"[\u0400-\u052f]")
 _LATIN = re.compile(r"[a-z]")
 _OTHER = re.compile(r"[\u0370-\u052f]")
@@ -38,7 +40,18 @@ def spaced(text: str) -> str:
     """Without what shows nothing, a line a paragraph."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", _NO_WIDTH.sub("", text))
-    return "\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+    return "\n".join(map(_in_a_line, text.split("\n\n")))
+
+
+def _in_a_line(paragraph: str) -> str:
+    """With one blank between words; most texts have no other, and need not be taken apart."""
+    line = paragraph.strip().replace("\n", " ")
+    return line if "  " not in line and line.isprintable() else " ".join(paragraph.split())
+
+
+def apart(text: str) -> str:
+    """Its words in lower case, with a blank for each mark and each other blank."""
+    return text.translate(_APART) if text.isascii() else _NO_LETTER.sub(" ", text.lower())
 
 
 def folded(text: str) -> str:

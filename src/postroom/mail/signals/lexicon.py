@@ -1,13 +1,12 @@
 """The words of twenty languages, put together by script into what has to be looked for."""
 
 import re
-from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from functools import cache
 
 from msgspec import Struct
 
 from postroom.mail.alternation import by_first_letter, late
-from postroom.mail.signals.folding import folded
+from postroom.mail.signals.folding import apart, folded
 from postroom.mail.signals.languages.asian import ASIAN
 from postroom.mail.signals.languages.eastern import EASTERN
 from postroom.mail.signals.languages.germanic import GERMANIC
@@ -16,12 +15,7 @@ from postroom.mail.signals.languages.latin import LATIN
 from postroom.mail.signals.languages.romance import ROMANCE
 
 LANGUAGES = (*GERMANIC, *ROMANCE, *LATIN, *EASTERN, *ASIAN)
-WORD = re.compile(r"\w+")
-# Words are looked up by so many of their first letters.
-KEY_CHARS = 4
-BEGINNING = re.compile(rf"(?<!\w)\w{{1,{KEY_CHARS}}}")
 
-_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789_абвгдежзийклмнопрстуфхцчшщъыьэюя"
 _NOT = ("don't ", "do not ", "not ", "n't ", "nicht ", "ne ", "no ", "nao ", "non ", "niet ", "nie ", "не ")
 # "AI agent" before one of these is a thing that is spoken of.
 _TRADE = (
@@ -49,7 +43,6 @@ class Wording(Struct, frozen=True):
     rule: str
     anchors: tuple[str, ...]
     is_spaced: bool
-    keys: Mapping[str, list[str]]
     near: tuple[Near, ...] = ()
     whole: re.Pattern[str] | None = None
     unless: re.Pattern[str] | None = None
@@ -78,9 +71,6 @@ class _Words(Struct, frozen=True):
         written = (stem for language in self.languages for stem in getattr(language, field).split("|"))
         return tuple(dict.fromkeys(folded(stem) for stem in written if stem))
 
-    def keys(self, anchors: tuple[str, ...]) -> Mapping[str, list[str]]:
-        return _by_beginning(anchors) if self.is_spaced else {}
-
     def group(self, field: str) -> re.Pattern[str]:
         begins = r"(?<!\w)" if self.is_spaced else ""
         return late(lambda: f"{begins}(?:{by_first_letter(self.stems(field))})")
@@ -91,21 +81,17 @@ class _Words(Struct, frozen=True):
     def request(self, rule: str, anchors: str, *near: Near) -> Wording:
         found = self.stems(anchors)
         never, despite = self.group("never"), self.group("unnoticed")
-        return Wording(rule, found, self.is_spaced, self.keys(found), near, unless=never, despite=despite)
+        return Wording(rule, found, self.is_spaced, near, unless=never, despite=despite)
 
     def override(self) -> Wording:
         anchors = self.stems("ignore")
         near = (self.near("earlier", "instructions", 30), self.near("ignore", "instructions", 60))
         before = late(lambda: f"(?:{by_first_letter((*self.stems('never'), *_NOT))})[^.]{{0,4}}$")
-        return Wording(
-            "overrides_instructions", anchors, self.is_spaced, self.keys(anchors), near, unless_before=before
-        )
+        return Wording("overrides_instructions", anchors, self.is_spaced, near, unless_before=before)
 
     def machine(self) -> Wording:
         anchors = self.stems("machine")
-        return Wording(
-            "addresses_machine", anchors, self.is_spaced, self.keys(anchors), whole=late(self._addressed)
-        )
+        return Wording("addresses_machine", anchors, self.is_spaced, whole=late(self._addressed))
 
     def _addressed(self) -> str:
         to, who = by_first_letter(self.stems("address")), by_first_letter(self.stems("machine"))
@@ -116,39 +102,17 @@ class _Words(Struct, frozen=True):
 
     def secretly(self) -> Wording:
         anchors = self.stems("unnoticed")
-        return Wording("acts_in_secret", anchors, self.is_spaced, self.keys(anchors))
+        return Wording("acts_in_secret", anchors, self.is_spaced)
 
 
-@lru_cache(maxsize=20_000)
-def longest(anchor: str) -> str:
-    """The word of an anchor that is in the fewest texts."""
-    return max(anchor.split(), key=len)
-
-
-def beginnings_of_longest(anchor: str) -> list[str]:
-    """What the first letters of that word are in a text that has the anchor in it."""
-    word = longest(anchor)
-    run = WORD.search(word)
-    assert run is not None
-    return _keys_of(run[0], is_whole=run.end() < len(word) or not anchor.endswith(word))
-
-
-def _by_beginning(anchors: Iterable[str]) -> dict[str, list[str]]:
-    keys: dict[str, list[str]] = {}
-    for anchor in anchors:
-        word = WORD.search(anchor)
-        assert word is not None
-        for key in _keys_of(word[0], is_whole=word.end() < len(anchor)):
-            keys.setdefault(key, []).append(anchor)
-    return keys
-
-
-def _keys_of(word: str, is_whole: bool) -> list[str]:
-    """A stem that is one letter short of a key begins words of any length."""
-    if len(word) >= KEY_CHARS or is_whole:
-        return [word[:KEY_CHARS]]
-    assert len(word) == KEY_CHARS - 1
-    return [word, *(word + letter for letter in _LETTERS)]
+@cache
+def sign_of(anchor: str, is_spaced: bool) -> str:
+    """What every text with the anchor has in it when its words stand apart: the anchor's longest word."""
+    longest = max(anchor.split(), key=len)
+    word = apart(longest).lstrip()
+    if not is_spaced:
+        return word
+    return f" {word}" if anchor.endswith(longest) else f" {word.rstrip()} "
 
 
 _LATIN_NAMES = tuple(language.name for language in (*GERMANIC, *ROMANCE, *LATIN))
@@ -179,3 +143,13 @@ def wordings(script: Script) -> tuple[Wording, ...]:
         words.request("asks_for_secret", "valuables", words.near("send", "valuables", 60)),
         words.request("asks_to_forward", "forward", *forwarded),
     )
+
+
+@cache
+def anchors_by_sign(script: Script) -> dict[str, list[tuple[int, str]]]:
+    """Of all wordings of a script, each with its number."""
+    by_sign: dict[str, list[tuple[int, str]]] = {}
+    for number, wording in enumerate(wordings(script)):
+        for anchor in wording.anchors:
+            by_sign.setdefault(sign_of(anchor, script.is_spaced), []).append((number, anchor))
+    return by_sign

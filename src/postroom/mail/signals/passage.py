@@ -1,17 +1,16 @@
-"""A text in the forms that rules need; of its words, those that a rule or the reader of codes may ask for."""
+"""A text in the forms that rules need, and what is in it of all that rules and readers of codes ask for."""
 
-import re
-from collections.abc import Iterable
 from functools import cache, cached_property
-from itertools import chain, filterfalse
+from typing import TYPE_CHECKING
 
-from postroom.mail.meaning.codes import tellers_in
-from postroom.mail.signals.folding import bounded, in_one_script, plain_letters, spaced
-from postroom.mail.signals.lexicon import BEGINNING, SCRIPTS, Script, beginnings_of_longest, wordings
+from postroom.mail.meaning.codes import TELLERS
+from postroom.mail.signals.folding import apart, bounded, in_one_script, plain_letters, spaced
+from postroom.mail.signals.lexicon import SCRIPTS, sign_of, wordings
+
+if TYPE_CHECKING:
+    from ahocorasick_rs import AhoCorasick
 
 MAX_CHARS = 8_000
-MAX_KNOWN_WORDS = 20_000
-MAX_KNOWN_WORD_CHARS = 30
 
 FEWEST_ENCODED_CHARS = 24
 HEX_PAIRS = frozenset(f"{number:02x}" for number in range(256))
@@ -19,17 +18,16 @@ HEX_MARKS = ("0x", "\\x")
 # What "instruction", "prompt", "password", "forward" and "ignore" look like in rot13, and backwards.
 ROT13 = ("vafgehpgvba", "cebzcg", "cnffjbeq", "sbejneq", "vtaber")
 REVERSED = ("noitcurtsni", "tpmorp", "drowssap", "drawrof", "erongi")
-# Each marker of a role has one of these in a word, and few mails do.
+# Each marker of a role has one of these in it, and few mails do.
 SIGNS_OF_MARKERS = ("<", "[", "###", "system", "assistant:", "developer", "dan")
 
-_SIGN = re.compile("|".join(map(re.escape, (*SIGNS_OF_MARKERS, *HEX_MARKS, *ROT13, *REVERSED))))
-
-_plain_words: set[str] = set()  # that no rule asks for
-_asked_words: set[str] = set()
+# Blanks, and all else.
+_SHAPES = bytes(32 if chr(code).isspace() else 97 for code in range(128)) + b"a" * 128
+_LONG_SHAPE = b"a" * FEWEST_ENCODED_CHARS
 
 
 class Passage:
-    """Each form is made when a rule asks for it: most mails need their telling words alone."""
+    """Each form is made when a rule asks for it: most mails need no more than what is found in them."""
 
     def __init__(self, text: str, limit: int = MAX_CHARS) -> None:
         self.is_whole = len(text) <= limit
@@ -49,7 +47,7 @@ class Passage:
     @cached_property
     def folded(self) -> str:
         """In plain form, each word in one script."""
-        return "\n".join(map(" ".join, self._paragraphs)) if self.is_ascii else in_one_script(self.plain)
+        return in_one_script(self.plain)
 
     @cached_property
     def letters(self) -> str:
@@ -57,58 +55,49 @@ class Passage:
         return self._text.lower() if self.is_ascii else self.folded
 
     @cached_property
-    def _paragraphs(self) -> list[list[str]]:
-        """The words of each."""
-        return [paragraph.split() for paragraph in self.letters.split("\n\n")]
+    def found(self) -> frozenset[str]:
+        """The signs of anchors, of codes and of encodings that are in it; all are looked for at once."""
+        words = apart(self._text if self.is_ascii else self.folded)
+        return frozenset(_finder(self.is_ascii).find_matches_as_strings(f" {words} ", overlapping=True))
 
     @cached_property
-    def telling_words(self) -> frozenset[str]:
-        """Those that a rule may ask for, each once. Most words of a mail are known as plain ones."""
-        words = chain.from_iterable(self._paragraphs)
-        return frozenset(_telling(set(filterfalse(_plain_words.__contains__, words))))
+    def has_long_word(self) -> bool:
+        """Or one that is long in bytes."""
+        return _LONG_SHAPE in self._text.encode(errors="surrogatepass").translate(_SHAPES)
 
-    @cached_property
-    def vocabulary(self) -> str:
-        """The telling words in some order: what has no space in it is found here sooner than in the text."""
-        return " ".join(self.telling_words)
+    def tellers(self) -> frozenset[str]:
+        """The words in it that the reader of codes asks for."""
+        return frozenset(map(str.strip, _TELLER_WORDS & self.found))
 
+    def has_hex_pairs(self, fewest: int) -> bool:
+        """Whether so many different words of it are two digits of a hexadecimal number."""
+        if len(_HEX_WORDS & self.found) < fewest:  # which may be parts of words, too
+            return False
+        return len(HEX_PAIRS.intersection(self.letters.split())) >= fewest
 
-def _telling(words: Iterable[str]) -> list[str]:
-    telling = []
-    for word in words:
-        is_asked_for = word in _asked_words or _is_asked_for(word)
-        if is_asked_for:
-            telling.append(word)
-        known = _asked_words if is_asked_for else _plain_words
-        if len(known) < MAX_KNOWN_WORDS and len(word) <= MAX_KNOWN_WORD_CHARS:
-            known.add(word)
-    return telling
+    def has(self, sign: str) -> bool:
+        """Of the signs above."""
+        return sign in (self.found if sign in _SIGNS_IN_WORDS else self.letters)
 
 
-def _is_asked_for(word: str) -> bool:
-    return (
-        len(word) >= FEWEST_ENCODED_CHARS
-        or word in HEX_PAIRS
-        or not _keys().isdisjoint(BEGINNING.findall(word))
-        or _SIGN.search(word) is not None
-        or bool(tellers_in(word))
-    )
+_HEX_WORDS = frozenset(f" {pair} " for pair in HEX_PAIRS)
+_TELLER_WORDS = frozenset(f" {teller} " for teller in TELLERS)
+_SIGNS_IN_WORDS = frozenset(filter(str.isalnum, (*SIGNS_OF_MARKERS, *HEX_MARKS, *ROT13, *REVERSED)))
 
 
 @cache
-def _keys() -> frozenset[str]:
-    """What words begin with that begin an anchor, or are the longest word of one."""
-    spaced = [anchors_by_key(script) for script in SCRIPTS if script.is_spaced]
-    anchors = {anchor for by_key in spaced for found in by_key.values() for _, anchor in found}
-    first = (key for by_key in spaced for key in by_key)
-    return frozenset((*first, *(key for anchor in anchors for key in beginnings_of_longest(anchor))))
+def _finder(is_ascii: bool) -> "AhoCorasick":
+    """Goes once over a text for a thousand words; the one for ASCII knows no others, and is faster."""
+    from ahocorasick_rs import AhoCorasick, Implementation
 
-
-@cache
-def anchors_by_key(script: Script) -> dict[str, list[tuple[int, str]]]:
-    """Of all wordings of a script, each with its number."""
-    by_key: dict[str, list[tuple[int, str]]] = {}
-    for number, wording in enumerate(wordings(script)):
-        for key, anchors in wording.keys.items():
-            by_key.setdefault(key, []).extend((number, anchor) for anchor in anchors)
-    return by_key
+    anchors = {
+        sign_of(anchor, wording.is_spaced)
+        for script in SCRIPTS
+        if script.is_spaced or not is_ascii
+        for wording in wordings(script)
+        for anchor in wording.anchors
+    }
+    asked_for = {*anchors, *_SIGNS_IN_WORDS, *_HEX_WORDS, *_TELLER_WORDS}
+    chosen = sorted(word for word in asked_for if not is_ascii or word.isascii())
+    kind = Implementation.DFA if is_ascii else Implementation.ContiguousNFA
+    return AhoCorasick(chosen, store_patterns=True, implementation=kind)

@@ -12,7 +12,6 @@ from urllib.parse import unquote_plus
 from postroom.mail.signals.passage import (
     FEWEST_ENCODED_CHARS,
     HEX_MARKS,
-    HEX_PAIRS,
     REVERSED,
     ROT13,
     Passage,
@@ -41,7 +40,7 @@ def decoded(text: Passage) -> str:
 
 
 def _all(text: Passage) -> Iterator[str]:
-    if max(map(len, text.telling_words), default=0) >= FEWEST_ENCODED_CHARS:
+    if text.has_long_word:
         long = [word for word in text.shown.split() if len(word) >= FEWEST_ENCODED_CHARS]
         long_words = "\n".join(dict.fromkeys(long))[:MAX_LONG_WORDS_CHARS]
         yield from _runs(_BASE64, long_words, _from_base64)
@@ -57,8 +56,7 @@ def _all(text: Passage) -> Iterator[str]:
 
 def _pairs(text: Passage) -> list[str]:
     """Words of two letters and those marked as hexadecimal, if there are digits enough to spell a text."""
-    has_marks = any(mark in text.vocabulary for mark in HEX_MARKS)
-    if not has_marks and len(text.telling_words & HEX_PAIRS) < FEWEST_DIFFERENT_PAIRS:
+    if not any(map(text.has, HEX_MARKS)) and not text.has_hex_pairs(FEWEST_DIFFERENT_PAIRS):
         return []
     return [word for word in text.shown.split() if len(word) == 2 or word[:2] in HEX_MARKS]
 
@@ -96,7 +94,7 @@ def _readable(content: bytes) -> str:
 
 def _turned(text: Passage) -> Iterator[str]:
     for words, turn in ((ROT13, _rot13), (REVERSED, _backwards)):
-        places = [text.folded.find(word) for word in words if word in text.vocabulary]
+        places = [text.folded.find(word) for word in words if text.has(word)]
         if places:
             first = min(places)
             yield turn(text.folded[max(0, first - 300) : first + 700])

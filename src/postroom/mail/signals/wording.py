@@ -2,12 +2,12 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from postroom.mail.signals.lexicon import BEGINNING, SCRIPTS, Near, Script, Wording, longest, wordings
-from postroom.mail.signals.passage import Passage, anchors_by_key
+from postroom.mail.signals.lexicon import SCRIPTS, Near, Script, Wording, anchors_by_sign, wordings
+from postroom.mail.signals.passage import Passage
 
 MAX_SENTENCE_CHARS = 300
 SENTENCE_OVERLAP = 100
@@ -38,11 +38,6 @@ def hits_by_rule(passage: Passage) -> Iterator[Iterator[Hit]]:
                 yield _fulfilled(passage.folded, wording, anchors, sentences)
 
 
-def beginnings(words: Set[str]) -> set[str]:
-    """Their first letters, marks aside."""
-    return {beginning for word in words for beginning in BEGINNING.findall(word)}
-
-
 def _fulfilled(text: str, wording: Wording, possible: Iterable[str], sentences: Sentences) -> Iterator[Hit]:
     places: dict[int, int] = {}
     for anchor in possible:
@@ -59,20 +54,12 @@ def _fulfilled(text: str, wording: Wording, possible: Iterable[str], sentences: 
 
 def _possible(script: Script, passage: Passage) -> list[tuple[Wording, Sequence[str]]]:
     """The anchors that the text may have in it; to look for all of them would take most of the time."""
-    if not script.is_spaced:
-        found = ((wording, _with_longest(wording.anchors, passage.letters)) for wording in wordings(script))
-        return [(wording, anchors) for wording, anchors in found if anchors]
-    by_key = anchors_by_key(script)
+    by_sign = anchors_by_sign(script)
     possible: dict[int, list[str]] = {}
-    for key in by_key.keys() & beginnings(passage.telling_words):
-        for number, anchor in by_key[key]:
-            if longest(anchor) in passage.vocabulary:
-                possible.setdefault(number, []).append(anchor)
+    for sign in by_sign.keys() & passage.found:
+        for number, anchor in by_sign[sign]:
+            possible.setdefault(number, []).append(anchor)
     return [(wordings(script)[number], possible[number]) for number in sorted(possible)]
-
-
-def _with_longest(anchors: Sequence[str], letters: str) -> list[str]:
-    return [anchor for anchor in anchors if longest(anchor) in letters]
 
 
 def _chosen(numbers: list[int]) -> list[int]:
