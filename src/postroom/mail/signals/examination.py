@@ -109,7 +109,7 @@ def _said(text: Passage) -> Iterator[tuple[str, str]]:
             yield "quoted_instructions" if is_quoted else hit.rule, text.shown[hit.start : hit.end]
             if not is_quoted:
                 break
-    if not any(map(text.has, SIGNS_OF_MARKERS)):
+    if not text.has_any(SIGNS_OF_MARKERS):
         return
     for marker in ROLE_MARKERS:
         if (place := text.folded.find(marker)) >= 0:

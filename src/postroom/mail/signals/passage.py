@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from postroom.mail.meaning.codes import TELLERS
 from postroom.mail.signals.folding import apart, bounded, in_one_script, plain_letters, spaced
-from postroom.mail.signals.lexicon import SCRIPTS, sign_of, wordings
+from postroom.mail.signals.lexicon import SCRIPTS, anchors_by_sign
 
 if TYPE_CHECKING:
     from ahocorasick_rs import AhoCorasick
@@ -75,9 +75,11 @@ class Passage:
             return False
         return len(HEX_PAIRS.intersection(self.letters.split())) >= fewest
 
-    def has(self, sign: str) -> bool:
+    def has_any(self, signs: tuple[str, ...]) -> bool:
         """Of the signs above."""
-        return sign in (self.found if sign in _SIGNS_IN_WORDS else self.letters)
+        if not self.found.isdisjoint(signs):
+            return True
+        return any(not sign.isalnum() and sign in self.letters for sign in signs)
 
 
 _HEX_WORDS = frozenset(f" {pair} " for pair in HEX_PAIRS)
@@ -90,14 +92,8 @@ def _finder(is_ascii: bool) -> "AhoCorasick":
     """Goes once over a text for a thousand words; the one for ASCII knows no others, and is faster."""
     from ahocorasick_rs import AhoCorasick, Implementation
 
-    anchors = {
-        sign_of(anchor, wording.is_spaced)
-        for script in SCRIPTS
-        if script.is_spaced or not is_ascii
-        for wording in wordings(script)
-        for anchor in wording.anchors
-    }
-    asked_for = {*anchors, *_SIGNS_IN_WORDS, *_HEX_WORDS, *_TELLER_WORDS}
+    scripts = (script for script in SCRIPTS if script.is_spaced or not is_ascii)
+    asked_for = _SIGNS_IN_WORDS.union(_HEX_WORDS, _TELLER_WORDS, *map(anchors_by_sign, scripts))
     chosen = sorted(word for word in asked_for if not is_ascii or word.isascii())
     kind = Implementation.DFA if is_ascii else Implementation.ContiguousNFA
     return AhoCorasick(chosen, store_patterns=True, implementation=kind)

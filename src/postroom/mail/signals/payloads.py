@@ -56,7 +56,7 @@ def _all(text: Passage) -> Iterator[str]:
 
 def _pairs(text: Passage) -> list[str]:
     """Words of two letters and those marked as hexadecimal, if there are digits enough to spell a text."""
-    if not any(map(text.has, HEX_MARKS)) and not text.has_hex_pairs(FEWEST_DIFFERENT_PAIRS):
+    if not text.has_any(HEX_MARKS) and not text.has_hex_pairs(FEWEST_DIFFERENT_PAIRS):
         return []
     return [word for word in text.shown.split() if len(word) == 2 or word[:2] in HEX_MARKS]
 
@@ -94,7 +94,7 @@ def _readable(content: bytes) -> str:
 
 def _turned(text: Passage) -> Iterator[str]:
     for words, turn in ((ROT13, _rot13), (REVERSED, _backwards)):
-        places = [text.folded.find(word) for word in words if text.has(word)]
+        places = [text.folded.find(word) for word in text.found.intersection(words)]
         if places:
             first = min(places)
             yield turn(text.folded[max(0, first - 300) : first + 700])
