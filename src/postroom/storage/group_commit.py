@@ -22,7 +22,7 @@ from postroom.storage.writing import OwnSession, Write, WriteSession, fail_all, 
 
 BATCH_LIMIT = 128
 GATHER_SECONDS = 0.002
-ENOUGH = 10  # share a commit: to wait for more would leave the readers of mail idle
+ENOUGH = 6  # share a commit: to wait for more would leave the readers of mail idle
 SPARSE_BATCH = 2  # after one so small, nobody else is likely to come soon
 RUNS = 50
 PART_WAYS_SECONDS = 0.02  # two that wait for each other's rows would meet again if both began at once
