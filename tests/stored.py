@@ -33,8 +33,10 @@ def incoming(inbox: Inbox, raw: bytes, now: int = START) -> ReadMail:
 def put_mail(tx: Tx, /, inbox: Inbox, text: str = "Hello", now: int = START, **fields: str) -> Message:
     """A mail that came in, stored as the SMTP door stores it; gives the newest message."""
     deposit(tx, [incoming(inbox, letter(text, **fields), now)])
-    found, _ = messages.list_of_inbox(tx, inbox.id, None, 1, 0)
-    return found.messages[0]
+    listed, _ = messages.list_of_inbox(tx, inbox.id, None, 1, 0)
+    found = messages.find(tx, listed.messages[0].id)
+    assert found is not None
+    return found
 
 
 def put_delivery(

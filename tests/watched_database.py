@@ -39,6 +39,10 @@ class WatchedTx:
         with self._watch(sql, params):
             return self._tx.all(sql, **params)
 
+    def tuples(self, sql: str, **params: object) -> list[tuple[Any, ...]]:
+        with self._watch(sql, params):
+            return self._tx.tuples(sql, **params)
+
     def run(self, sql: str, **params: object) -> int:
         with self._watch(sql, params):
             return self._tx.run(sql, **params)
@@ -109,6 +113,9 @@ class WatchedDatabase:
 
     def look_up(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Awaitable[Any]:
         return self.read(fn, *args, **kwargs)
+
+    def version(self) -> int | None:
+        return None
 
     async def write(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return await self._db.write(lambda tx: fn(WatchedTx(tx, self._work), *args, **kwargs))

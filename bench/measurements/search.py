@@ -237,7 +237,7 @@ async def _time(db: Database, reach: Reach, q: str) -> float:
 
 def _find(tx: Tx, reach: Reach, q: str) -> int:
     question = search.ask(tx, reach, parse(q), DOMAIN)
-    page = search.find(tx, question, None, 20, Links("", b"", 0), lambda: False)
+    page = search.find(tx, question, None, 20, Links("", 0, b""), lambda: False)
     return len(page.found)
 
 

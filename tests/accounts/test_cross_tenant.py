@@ -45,6 +45,10 @@ class Watched:
         self.statements.append(sql)
         return self._tx.all(sql, **params)
 
+    def tuples(self, sql: str, **params: object) -> list[tuple[Any, ...]]:
+        self.statements.append(sql)
+        return self._tx.tuples(sql, **params)
+
     def run(self, sql: str, **params: object) -> int:
         self.statements.append(sql)
         return self._tx.run(sql, **params)

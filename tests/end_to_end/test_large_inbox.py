@@ -35,6 +35,10 @@ class ExplainingTx:
         self._explain(sql, params)
         return self._tx.all(sql, **params)
 
+    def tuples(self, sql: str, **params: object) -> list[tuple[Any, ...]]:
+        self._explain(sql, params)
+        return self._tx.tuples(sql, **params)
+
     def many(self, sql: str, rows: Sequence[Values]) -> list[Row]:
         return self._tx.many(sql, rows)
 

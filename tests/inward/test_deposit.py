@@ -34,7 +34,8 @@ async def counts(db: Database, inbox: Inbox) -> list[int]:
 
 def documents_of(tx: Tx, inbox: Inbox) -> list[Document]:
     page, _ = messages.list_of_inbox(tx, inbox.id, None, 100, 0)
-    return [documents.decode(message.document) for message in reversed(page.messages)]
+    stored = [b"".join(documents.pieces(message.stored)) for message in reversed(page.messages)]
+    return [documents.decode(document) for document in stored]
 
 
 async def test_a_mail_handed_over_twice_is_stored_and_told_once(db: Database, inbox: Inbox) -> None:

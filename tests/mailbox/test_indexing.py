@@ -61,7 +61,7 @@ async def index(db: Database, holder: str = "node", now: int = START) -> None:
 
 def find(tx: Tx, inbox: Inbox, q: str) -> list[str]:
     question = search.ask(tx, Reach(inbox.account_id), parse(q), DOMAIN)
-    page = search.find(tx, question, None, 100, Links("", b"", 0), lambda: False)
+    page = search.find(tx, question, None, 100, Links("", 0, b""), lambda: False)
     return [documents.decode(found.message).subject for found in page.found]
 
 
@@ -178,7 +178,7 @@ async def test_pods_are_looked_through_together_and_apart(db: Database) -> None:
 
     def find_in_pod(tx: Tx) -> int:
         question = search.ask(tx, Reach(inbox.account_id, "pod_7"), parse("report"), DOMAIN)
-        return len(search.find(tx, question, None, 100, Links("", b"", 0), lambda: False).found)
+        return len(search.find(tx, question, None, 100, Links("", 0, b""), lambda: False).found)
 
     assert await db.read(find_in_pod) == 1
 

@@ -70,7 +70,7 @@ def find(tx: Tx, inbox: Inbox, q: str, limit: int = MAILS) -> list[str]:
     found: list[str] = []
     cursor = None
     while True:
-        page = search.find(tx, asked, cursor, limit, Links("", b"", 0), lambda: False)
+        page = search.find(tx, asked, cursor, limit, Links("", 0, b""), lambda: False)
         found += [documents.decode(each.message).id for each in page.found]
         if page.next is None:
             return found

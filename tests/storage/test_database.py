@@ -8,6 +8,7 @@ import pytest
 from postroom.errors import Unavailable
 from postroom.storage.database import Database, Overdue, Row, Tx
 from postroom.storage.engines.postgres import open_postgres
+from postroom.storage.engines.sqlite import open_sqlite
 from tests.doubles import START
 from tests.storage.test_postgres_nodes import until_it_hears
 
@@ -53,6 +54,32 @@ async def test_no_row_is_none_and_changes_are_counted(notes: Database) -> None:
     await notes.write(add, "b")
     assert await notes.write(lambda tx: tx.run("update notes set number = 1")) == 2
     assert await notes.write(lambda tx: tx.run("delete from notes where name = :name", name="nobody")) == 0
+
+
+async def test_rows_without_names_have_their_columns_in_order(notes: Database) -> None:
+    await notes.write(add, "a", number=7, content=b"x")
+    found = await notes.read(lambda tx: tx.tuples("select content, number, name from notes"))
+    assert [(bytes(content), number, name) for content, number, name in found] == [(b"x", 7, "a")]
+    nothing = await notes.read(lambda tx: tx.tuples("select name from notes where name = :name", name="b"))
+    assert nothing == []
+
+
+async def test_the_version_changes_with_every_write_also_of_others_and_with_no_read(tmp_path: Path) -> None:
+    """What is remembered of a database that tells none is read again each time."""
+    here, there = (open_sqlite(tmp_path / "postroom.db", START) for _ in range(2))
+    try:
+        await here.write(make_table)
+        versions = [here.version()]
+        assert await here.read(names) == []
+        assert here.version() == versions[0]
+        for database, name in ((here, "a"), (there, "b")):
+            await database.write(add, name)
+            versions.append(here.version())
+            assert here.version() == versions[-1]
+        assert len(set(versions)) == 3
+    finally:
+        await here.close()
+        await there.close()
 
 
 async def test_a_function_that_raises_changes_nothing_and_its_error_reaches_the_caller(

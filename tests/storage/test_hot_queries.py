@@ -335,7 +335,7 @@ def index_crowd(tx: Tx, reach: Reach, address: str, now: int) -> None:
 
 def find_ids(tx: Tx, reach: Reach, q: str) -> list[str]:
     question = search.ask(tx, reach, parse(q), "postroom.localhost")
-    page = search.find(tx, question, None, 20, Links("", b"", 0), lambda: False)
+    page = search.find(tx, question, None, 20, Links("", 0, b""), lambda: False)
     return [json.loads(found.message)["id"] for found in page.found]
 
 

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -121,6 +122,10 @@ class CountingTx:
     def all(self, sql: str, **params: object) -> list[Row]:
         self.statements += 1
         return self._tx.all(sql, **params)
+
+    def tuples(self, sql: str, **params: object) -> list[tuple[Any, ...]]:
+        self.statements += 1
+        return self._tx.tuples(sql, **params)
 
     def run(self, sql: str, **params: object) -> int:
         self.statements += 1

@@ -75,6 +75,7 @@ class Caller(Struct, frozen=True):
     session_id: str | None = None  # set: a person, signed in with the key
     session_name: str = ""
     shared_budget_id: str | None = None
+    expires_at: int | None = None
 
     @property
     def budget_id(self) -> str:
@@ -298,6 +299,7 @@ def _to_caller(row: Row, now: int) -> Caller | None:
         row["approval"],
         row["limits"],
         shared_budget_id=row["budget_id"],
+        expires_at=row["expires_at"],
     )
 
 

@@ -233,7 +233,7 @@ def _list(tx: Tx, wanted: EventChoice, order: LogOrder, position: int, limit: in
     else:
         positions = _find_positions(tx, wanted, order, position, limit)
     sized = _read(tx, wanted.reach, order, positions, _SIZES)
-    fitting = [row["position"] for row in pages.fitting(sized)]
+    fitting = [row["position"] for row in sized[: pages.fitting([row[pages.SIZE] for row in sized])]]
     found = _with_texts(tx, _read(tx, wanted.reach, order, fitting, _COLUMNS))
     is_cut = len(found) < len(sized)
     return EventSlice(found, has_more=is_cut or len(sized) == limit, is_cut=is_cut)

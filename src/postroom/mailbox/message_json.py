@@ -1,18 +1,51 @@
 """The JSON of a message: the stored document, with what changes or expires put in at its end."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
-from postroom.mailbox import attachments, holds
+from postroom.mailbox import attachments, documents, holds
 from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.documents import Piece
 from postroom.mailbox.holds import Hold
-from postroom.mailbox.messages import RECEIVED, Message, Slice
+from postroom.mailbox.messages import (
+    CAPTURED,
+    FAILED,
+    FILES,
+    HELD,
+    KEPT_BACK,
+    PENDING,
+    RECEIVED,
+    SENT,
+    Slice,
+)
 from postroom.storage.database import Tx
 from postroom.storage.pages import PAGE_BYTES
 
 AT_ONCE = 20  # messages whose files are read by one query
+
+
+# How most messages end: nothing is to be told of them but their status.
+_PLAIN = {
+    status: b',"status":"%s","blocked":false,"attachmentsRead":true,"attachments":[]}' % status.encode()
+    for status in (PENDING, SENT, RECEIVED, FAILED)
+}
+
+
+class Told(Protocol):
+    """What the JSON of a message is made of."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def marks(self) -> int: ...
+    @property
+    def stored(self) -> documents.Columns: ...
 
 
 class ShownAttachment(Struct, rename="camel", frozen=True):
@@ -25,50 +58,78 @@ class ShownAttachment(Struct, rename="camel", frozen=True):
 
 
 class Links(Struct, frozen=True):
-    """Makes the links of a message's attachments, valid from `now`."""
+    """Of the files of messages: where they lead, and from when they are valid."""
 
     base_url: str
-    secret: bytes
     now: int
+    secret: bytes | None = None  # else it is read for the first file
 
     def url(self, message_id: str, filename: str) -> str:
+        assert self.secret is not None
         return attachments.signed_url(self.base_url, self.secret, message_id, filename, self.now)
 
 
-def to_page(tx: Tx, found: Slice, links: Links) -> tuple[list[bytes], bool]:
-    """As many as fit into a page, and whether some were left out. The text of files counts too."""
-    shown: list[bytes] = []
+def to_page(tx: Tx, found: Slice, links: Links) -> tuple[list[Piece], bool]:
+    """As many as fit into a page, with commas, and whether some were left out.
+
+    The text of files counts too.
+    """
+    shown: list[Piece] = []
     given = 0
     for start in range(0, len(found.messages), AT_ONCE):
-        for document in to_json(tx, found.messages[start : start + AT_ONCE], links):
-            given += len(document)
+        some = found.messages[start : start + AT_ONCE]
+        for message, ending in zip(some, _endings(tx, some, links), strict=True):
+            stored, _, reply_bytes = message.stored
+            given += len(stored) + (reply_bytes or 0) + len(ending)
             if shown and given > PAGE_BYTES:
-                return shown, True
-            shown.append(document)
-    return shown, found.is_cut
+                return shown[:-1], True
+            shown += documents.pieces(message.stored, ending)
+            shown.append(b",")
+    return shown[:-1], found.is_cut
 
 
-def to_json(tx: Tx, found: Sequence[Message], links: Links) -> list[bytes]:
+def to_json(tx: Tx, found: Sequence[Told], links: Links) -> list[bytes]:
     """The stored bytes, with what changes or expires put in at the end."""
-    files = attachments.list_of_messages(tx, [message.id for message in found if message.has_attachments])
-    held = holds.list_of_messages(tx, [message.id for message in found if message.has_hold])
-    return [_complete(message, files.get(message.id, []), held.get(message.id), links) for message in found]
+    endings = _endings(tx, found, links)
+    return [
+        b"".join(documents.pieces(message.stored, ending))
+        for message, ending in zip(found, endings, strict=True)
+    ]
 
 
-def _complete(message: Message, files: Sequence[Attachment], hold: Hold | None, links: Links) -> bytes:
-    shown = msgspec.json.encode([_show(message.id, file, links) for file in files])
+def _endings(tx: Tx, found: Sequence[Told], links: Links) -> list[bytes]:
+    marked = [message for message in found if message.marks]
+    endings = _read_endings(tx, marked, links) if marked else {}
+    return [endings.get(message.id) or _PLAIN[message.status] for message in found]
+
+
+def _read_endings(tx: Tx, found: Sequence[Told], links: Links) -> dict[str, bytes]:
+    files = attachments.list_of_messages(tx, [message.id for message in found if message.marks & FILES])
+    held = holds.list_of_messages(tx, [message.id for message in found if message.marks & HELD])
+    if files and links.secret is None:
+        links = replace(links, secret=attachments.link_secret(tx))
+    shown = {
+        message_id: [_show(message_id, file, links) for file in listed]
+        for message_id, listed in files.items()
+    }
+    return {
+        message.id: _ending(message, shown.get(message.id, []), held.get(message.id)) for message in found
+    }
+
+
+def _ending(message: Told, files: Sequence[ShownAttachment], hold: Hold | None) -> bytes:
     why = b"" if hold is None else b',"hold":%s' % msgspec.json.encode(holds.show(hold))
-    why += b',"captured":true' if message.is_captured else b""
-    blocked = b"true" if message.is_blocked else b"false"
+    why += b',"captured":true' if message.marks & CAPTURED else b""
+    blocked = b"true" if message.marks & KEPT_BACK else b"false"
     are_read = b"true" if _are_read(message, files) else b"false"
-    return b'%s,"status":"%s","blocked":%s%s,"attachmentsRead":%s,"attachments":%s}' % (
-        *(message.document[:-1], message.status.encode(), blocked, why, are_read, shown),
+    return b',"status":"%s","blocked":%s%s,"attachmentsRead":%s,"attachments":%s}' % (
+        *(message.status.encode(), blocked, why, are_read, msgspec.json.encode(files)),
     )
 
 
-def _are_read(message: Message, files: Sequence[Attachment]) -> bool:
+def _are_read(message: Told, files: Sequence[ShownAttachment]) -> bool:
     """Whether the text of each file is there, or why there is none. Files that are sent are not read."""
-    return message.status != RECEIVED or all(file.extraction_method is not None for file in files)
+    return message.status != RECEIVED or all(file.extraction_method is not UNSET for file in files)
 
 
 def _show(message_id: str, file: Attachment, links: Links) -> ShownAttachment:

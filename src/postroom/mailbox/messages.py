@@ -1,7 +1,7 @@
 """Messages: one mail in one inbox, with its document."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -26,6 +26,12 @@ COLUMNS = f"{COLUMNS_BESIDE_DOCUMENT}, {documents.COLUMNS}"
 # Not those that were not let in; an index has no others.
 LISTED = "direction <> 'blocked'"
 
+FILES, HELD, CAPTURED, KEPT_BACK = 1, 2, 4, 8  # the marks of a message; most have none
+_MARKS = (
+    f"{FILES} * has_attachments + {HELD} * has_hold + {CAPTURED} * is_captured"
+    f" + case direction when 'blocked' then {KEPT_BACK} else 0 end as marks"
+)
+
 
 class Message(Struct, frozen=True):
     id: str
@@ -35,12 +41,22 @@ class Message(Struct, frozen=True):
     has_attachments: bool
     has_hold: bool
     is_captured: bool
-    document: bytes
+    stored: documents.Columns
     created_at: int = 0
     is_blocked: bool = False  # it came in, and was not let in
 
+    @property
+    def marks(self) -> int:
+        has_files, is_held = FILES * self.has_attachments, HELD * self.has_hold
+        return has_files + is_held + CAPTURED * self.is_captured + KEPT_BACK * self.is_blocked
+
+    @property
+    def document(self) -> bytes:
+        """As JSON."""
+        return b"".join(documents.pieces(self.stored))
+
     @classmethod
-    def from_row(cls, row: Row, document: bytes | None = None) -> "Message":
+    def from_row(cls, row: Row) -> "Message":
         return cls(
             row["id"],
             row["inbox_id"],
@@ -49,16 +65,25 @@ class Message(Struct, frozen=True):
             bool(row["has_attachments"]),
             bool(row["has_hold"]),
             bool(row["is_captured"]),
-            documents.from_row(row) if document is None else document,
+            documents.columns_of(row),
             row["created_at"],
             row["direction"] == BLOCKED,
         )
 
 
+class ListedMessage(Struct, frozen=True):
+    """What a list shows of a message."""
+
+    id: str
+    status: str
+    marks: int
+    stored: documents.Columns
+
+
 class Slice(Struct, frozen=True):
     """Messages of a list. When it is cut, what was asked for did not fit into a page."""
 
-    messages: list[Message]
+    messages: list[ListedMessage]
     is_cut: bool
 
 
@@ -283,7 +308,7 @@ def require_visible(tx: Tx, message_id: str) -> None:
 def list_of_thread(
     tx: Tx, thread_id: str, limit: int, offset: int, order: Literal["asc", "desc"] = "asc"
 ) -> Slice:
-    rows = tx.all(
+    rows = tx.tuples(
         f"select {_listed(limit)} from messages where thread_id = :thread_id"
         f" order by created_at {order}, id {order} limit :limit offset :offset",
         thread_id=thread_id,
@@ -301,8 +326,8 @@ def list_of_inbox(
     of_list = f"inbox_id = :inbox_id and {filtered}"
     source = f"select {_listed(limit)} from messages where {of_list}"
     if with_blocked and direction != OUTBOUND:
-        source = _with_blocked(of_list, _listed(limit))
-    rows = tx.all(
+        source = _with_blocked(of_list, f"{_listed(limit)}, created_at")
+    rows = tx.tuples(
         f"{source} order by created_at desc, id desc limit :limit offset :offset",
         inbox_id=inbox_id,
         limit=limit,
@@ -314,20 +339,23 @@ def list_of_inbox(
 
 
 def _listed(limit: int) -> str:
-    return f"{COLUMNS_BESIDE_DOCUMENT}, {pages.content('document', limit)}, reply_at, reply_bytes"
+    return f"{pages.content('document', limit)}, reply_at, reply_bytes, id, status, {_MARKS}"
 
 
-def _fitting(tx: Tx, rows: Sequence[Row]) -> Slice:
-    found = [Message.from_row(row, _document(tx, row)) for row in pages.fitting(rows)]
-    return Slice(found, is_cut=len(found) < len(rows))
+def _fitting(tx: Tx, rows: Sequence[tuple[Any, ...]]) -> Slice:
+    """Rows of the columns that are `_listed`."""
+    fitting = pages.fitting([row[1] for row in rows])
+    found = [
+        ListedMessage(id, status, marks, (document, at, length) if document is not None else _large(tx, id))
+        for document, _, at, length, id, status, marks, *_ in rows[:fitting]
+    ]
+    return Slice(found, is_cut=fitting < len(rows))
 
 
-def _document(tx: Tx, row: Row) -> bytes:
-    if row["document"] is not None:
-        return documents.from_row(row)
-    large = tx.one(f"select {documents.COLUMNS} from messages where id = :id", id=row["id"])
-    assert large is not None
-    return documents.from_row(large)
+def _large(tx: Tx, message_id: str) -> documents.Columns:
+    row = tx.one(f"select {documents.COLUMNS} from messages where id = :id", id=message_id)
+    assert row is not None
+    return documents.columns_of(row)
 
 
 def _with_blocked(of_list: str, columns: str) -> str:
@@ -347,7 +375,7 @@ def _total(tx: Tx, inbox_id: str, direction: str | None, with_blocked: bool) -> 
         "select inbound_count, outbound_count, blocked_count from inboxes where id = :id", id=inbox_id
     )
     if row is None:
-        return 0
+        raise NotFound("No such inbox.")
     counts = {INBOUND: row["inbound_count"], OUTBOUND: row["outbound_count"]}
     if with_blocked:
         counts[INBOUND] += row["blocked_count"]

@@ -121,7 +121,7 @@ def _list_messages(tx: Tx, inbox: Inbox, after: tuple[int, str], is_blocked: boo
     )
     found = [message for row in rows if (message := messages.find(tx, row["id"])) is not None]
     named = labels.of_threads(tx, sorted({message.thread_id for message in found}))
-    shown = map(msgspec.json.decode, message_json.to_json(tx, found, Links("", b"", 0)))
+    shown = map(msgspec.json.decode, message_json.to_json(tx, found, Links("", 0, b"")))
     return [
         (message, document, named.get(message.thread_id, []))
         for message, document in zip(found, shown, strict=True)

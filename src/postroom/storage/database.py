@@ -42,6 +42,10 @@ class Tx(Protocol):
 
     def one(self, sql: str, **params: object) -> Row | None: ...
     def all(self, sql: str, **params: object) -> list[Row]: ...
+    def tuples(self, sql: str, **params: object) -> list[tuple[Any, ...]]:
+        """Like `all`, for lists that are long and read often: the columns in their order, without names."""
+        ...
+
     def run(self, sql: str, **params: object) -> int:
         """Runs a change and tells how many rows it changed."""
         ...
@@ -89,6 +93,13 @@ class Database(Protocol):
         self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T | Awaitable[T]:
         """A read whose statements may each see their own moment, by SQLite answered at once."""
+        ...
+
+    def version(self) -> int | None:
+        """Of all that is stored: as long as it is the same, nothing has been written, by whomever.
+
+        None where that cannot be told at once.
+        """
         ...
 
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,8 +1,6 @@
 """Pages with a bound in bytes: large contents end a page early, and the next page begins with them."""
 
-from collections.abc import Iterator, Sequence
-
-from postroom.storage.database import Row
+from collections.abc import Sequence
 
 PAGE_BYTES = 4 * 1024 * 1024
 SIZE = "content_bytes"
@@ -17,11 +15,11 @@ def content(column: str, limit: int) -> str:
     )
 
 
-def fitting(rows: Sequence[Row]) -> Iterator[Row]:
-    """The rows whose contents fit into a page; at least one."""
+def fitting(sizes: Sequence[int]) -> int:
+    """How many contents of these sizes fit into a page; at least one."""
     given = 0
-    for row in rows:
-        given += row[SIZE]
-        if PAGE_BYTES < given != row[SIZE]:
-            return
-        yield row
+    for number, size in enumerate(sizes):
+        given += size
+        if PAGE_BYTES < given != size:
+            return number
+    return len(sizes)

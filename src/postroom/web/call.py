@@ -11,7 +11,7 @@ from postroom.accounts import audit, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.errors import Forbidden, NotFound
-from postroom.mailbox import attachments, drafts, inboxes, threads
+from postroom.mailbox import drafts, inboxes, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.outward.courier import WebhookCourier
@@ -37,7 +37,7 @@ class Call(Struct, frozen=True):
     caller: Caller
     request: Request
     webhook_courier: WebhookCourier
-    inbox: Inbox | None  # that the path names, where a body comes with it
+    inbox: Inbox | None  # that the path names, if it is one of the account
     is_remembered: bool = False  # caller and inbox, not read for this request
 
     @property
@@ -50,6 +50,12 @@ class Call(Struct, frozen=True):
 
     def now(self) -> int:
         return self.resources.now()
+
+    def get_inbox(self, tx: Tx, inbox_id: str) -> Inbox:
+        """For what only reads: that of the path was read a moment ago, together with the key."""
+        if self.inbox is None or self.inbox.id != inbox_id or not inboxes.is_within(self.inbox, self.reach):
+            return inboxes.get(tx, self.reach, inbox_id)
+        return self.inbox
 
     async def read_page(self, offset: int, work: Callable[[Tx], T]) -> T:
         """Rows that are skipped are walked over: deep in a list that takes long, and is done aside."""
@@ -89,8 +95,8 @@ class Call(Struct, frozen=True):
         """Nobody waits for the answer any more, or the server stops."""
         return self.resources.stopping.is_set() or await self.request.is_disconnected()
 
-    def links(self, tx: Tx) -> Links:
-        return Links(self.resources.config.base_url, attachments.link_secret(tx), self.now())
+    def links(self) -> Links:
+        return Links(self.resources.config.base_url, self.now())
 
 
 def client_address(request: Request) -> str:

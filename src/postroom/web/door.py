@@ -13,12 +13,11 @@ from starlette.types import Receive, Scope, Send
 
 from postroom import ids, log
 from postroom.accounts import audit
-from postroom.accounts.keys import Caller
 from postroom.accounts.permissions import require_any
 from postroom.accounts.rules import policy
 from postroom.errors import ApiError, Forbidden, InternalError, RecipientNotAllowed
 from postroom.mailbox import inboxes
-from postroom.mailbox.inboxes import Inbox, Outdated
+from postroom.mailbox.inboxes import Outdated
 from postroom.outward.courier import WebhookCourier
 from postroom.processes import pools
 from postroom.resources import Resources
@@ -35,7 +34,7 @@ from postroom.web.metrics import Metrics
 from postroom.web.public import Site
 from postroom.web.readiness import Readiness
 from postroom.web.requests import cors
-from postroom.web.requests.authentication import Acquaintances, bearer_token, identify
+from postroom.web.requests.authentication import Acquaintances, Asker, bearer_token, identify
 from postroom.web.requests.key_use import KeyUse
 from postroom.web.requests.request_body import is_small, read_query
 from postroom.web.requests.request_limit import RequestLimit
@@ -169,7 +168,7 @@ class Door:
     async def _admit(self, visit: Visit, found: Found | ApiError | None = None) -> Call:
         token = bearer_token(visit.request)
         known = self._recall(visit.request, token, found)
-        caller, inbox = known or await self._identify(token, inbox_of_body(found))
+        caller, inbox = known or await self._identify(token, inbox_of_path(found))
         if (narrowing := visit.request.scope.get(NARROWING)) is not None:
             caller = narrowing.of(caller)
         now = self._resources.now()
@@ -181,9 +180,7 @@ class Door:
         visit.call = Call(self._resources, caller, visit.request, self._webhook_courier, inbox, is_remembered)
         return visit.call
 
-    def _recall(
-        self, request: Request, token: str, found: Found | ApiError | None
-    ) -> tuple[Caller, Inbox] | None:
+    def _recall(self, request: Request, token: str, found: Found | ApiError | None) -> Asker | None:
         """Only where the transaction of the request proves it, and its body is nothing to a stranger."""
         if found is None or isinstance(found, ApiError):
             return None
@@ -192,10 +189,14 @@ class Door:
             return None
         return self._acquaintances.find(token, values["inbox_id"])
 
-    async def _identify(self, token: str, inbox_id: str | None) -> tuple[Caller, Inbox | None]:
+    async def _identify(self, token: str, inbox_id: str | None) -> Asker:
+        version = self._resources.db.version()
+        known = self._acquaintances.find_unchanged(token, inbox_id, version, self._resources.now())
+        if known is not None:
+            return known
         caller, inbox = await identify(self._resources, token, inbox_id)
-        if inbox is not None:
-            self._acquaintances.note(token, caller, inbox)
+        if inbox is not None or inbox_id is None:
+            self._acquaintances.note(token, (caller, inbox), version)
         return caller, inbox
 
     def _challenge(self, visit: Visit) -> str:
@@ -322,12 +323,9 @@ async def read_once(route: Route, request: Request) -> Any:
     return request.scope[BODY]
 
 
-def inbox_of_body(found: Found | ApiError | None) -> str | None:
-    """Read together with the key: it must prove to be the caller's before the body is looked at."""
-    if found is None or isinstance(found, ApiError):
-        return None
-    route, values = found
-    return values.get("inbox_id") if route.body is not None else None
+def inbox_of_path(found: Found | ApiError | None) -> str | None:
+    """Read together with the key: it must prove to be the caller's before a body is looked at."""
+    return None if found is None or isinstance(found, ApiError) else found[1].get("inbox_id")
 
 
 def to_response(route: Route, answer: Any) -> Response:

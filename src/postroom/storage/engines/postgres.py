@@ -67,6 +67,9 @@ class PostgresTx:
     def all(self, sql: str, **params: object) -> list[Row]:
         return list(self._execute(to_psycopg(sql), params).fetchall())
 
+    def tuples(self, sql: str, **params: object) -> list[tuple[Any, ...]]:
+        return [tuple(row.values()) for row in self._execute(to_psycopg(sql), params).fetchall()]
+
     def run(self, sql: str, **params: object) -> int:
         return self._execute(to_psycopg(sql), params).rowcount
 
@@ -247,6 +250,10 @@ class PostgresDatabase:
 
     def look_up(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
         return self._readers.run(lambda tx: fn(tx, *args, **kwargs))
+
+    def version(self) -> None:
+        """Other nodes write too, and to ask costs as much as to read."""
+        return None
 
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         result: T = await unless_busy(self._writes.run(lambda tx: fn(tx, *args, **kwargs)))

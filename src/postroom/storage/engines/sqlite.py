@@ -96,6 +96,9 @@ class SqliteTx:
     def all(self, sql: str, **params: object) -> list[Row]:
         return _to_rows(execute(self._connection, sql, params))
 
+    def tuples(self, sql: str, **params: object) -> list[tuple[Any, ...]]:
+        return execute(self._connection, sql, params).fetchall()
+
     def run(self, sql: str, **params: object) -> int:
         return execute(self._connection, sql, params).rowcount
 
@@ -243,6 +246,11 @@ class SqliteDatabase:
 
     def look_up(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return fn(self._read_tx, *args, **kwargs)
+
+    def version(self) -> int:
+        """Changes whenever another connection has committed, also one of another process."""
+        found: int = execute(self._reader, "pragma data_version", {}).fetchone()[0]
+        return found
 
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         result: T = await self._writes.run(lambda tx: fn(tx, *args, **kwargs))

@@ -22,25 +22,40 @@ def bearer_token(request: HTTPConnection) -> str:
     return token.strip()
 
 
+Asker = tuple[Caller, Inbox | None]  # and the inbox that is asked for
+
+
 class Acquaintances:
-    """Who asked lately for which inbox. It may have changed since: who relies on it has to prove it."""
+    """Who asked lately for which inbox, and what version the database had then."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, tuple[Caller, Inbox]] = {}
+        self._known: dict[bytes, tuple[Asker, int | None]] = {}
 
-    def find(self, token: str, inbox_id: str) -> tuple[Caller, Inbox] | None:
-        return self._known.get(_fingerprint(token, inbox_id))
+    def find(self, token: str, inbox_id: str | None) -> Asker | None:
+        """It may have changed since: who relies on it has to prove it."""
+        known = self._known.get(_fingerprint(token, inbox_id))
+        return None if known is None else known[0]
 
-    def note(self, token: str, caller: Caller, inbox: Inbox) -> None:
+    def find_unchanged(self, token: str, inbox_id: str | None, version: int | None, now: int) -> Asker | None:
+        """As it would be read now: nothing was written since, and the key has not expired."""
+        known = None if version is None else self._known.get(_fingerprint(token, inbox_id))
+        if known is None or known[1] != version:
+            return None
+        asker, _ = known
+        expires_at = asker[0].expires_at
+        return asker if expires_at is None or expires_at > now else None
+
+    def note(self, token: str, asker: Asker, version: int | None = None) -> None:
+        _, inbox = asker
         if len(self._known) >= MOST_ACQUAINTANCES:
             del self._known[next(iter(self._known))]
-        self._known[_fingerprint(token, inbox.id)] = caller, inbox
+        self._known[_fingerprint(token, None if inbox is None else inbox.id)] = asker, version
 
     def forget(self, token: str, inbox_id: str) -> None:
         self._known.pop(_fingerprint(token, inbox_id), None)
 
 
-def _fingerprint(token: str, inbox_id: str) -> bytes:
+def _fingerprint(token: str, inbox_id: str | None) -> bytes:
     """No token stays in memory. This hash is quicker than the one by which keys are stored."""
     return blake2b(f"{inbox_id} {token}".encode(), digest_size=32).digest()
 

@@ -84,4 +84,4 @@ def answers(tx: Tx, asked: Query, message_id: str) -> bool:
 
 def show(tx: Tx, call: Call, message_id: str) -> bytes:
     message = messages.get(tx, call.reach, message_id)
-    return message_json.to_json(tx, [message], call.links(tx))[0]
+    return message_json.to_json(tx, [message], call.links())[0]

@@ -3,7 +3,7 @@
 from urllib.parse import quote
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import Raw
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from postroom.errors import NothingToDo
@@ -23,18 +23,18 @@ RFC_822 = "message/rfc822"
 SAFE_FILE_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 
 
-async def list_inbox_messages(call: Call, inbox_id: str, query: MessageQuery) -> shapes.MessagePage:
+async def list_inbox_messages(call: Call, inbox_id: str, query: MessageQuery) -> shapes.RawMessagePage:
     """List the messages of an inbox across all threads, newest first"""
 
-    def work(tx: Tx) -> tuple[list[bytes], bool, int]:
-        inbox = inboxes.get(tx, call.reach, inbox_id)
+    def work(tx: Tx) -> Response:
+        inbox = call.get_inbox(tx, inbox_id)
         found, total = messages.list_of_inbox(
             tx, inbox.id, query.direction, query.limit, query.offset, query.include is not None
         )
-        return *message_json.to_page(tx, found, call.links(tx)), total
+        shown, is_cut = message_json.to_page(tx, found, call.links())
+        return shapes.message_page(shown, total, is_cut)
 
-    documents, is_cut, total = await call.read_page(query.offset, work)
-    return shapes.MessagePage([Raw(document) for document in documents], total, is_cut or UNSET)
+    return await call.read_page(query.offset, work)
 
 
 async def get_message(call: Call, message_id: str) -> shapes.RawMessage:
@@ -42,7 +42,7 @@ async def get_message(call: Call, message_id: str) -> shapes.RawMessage:
 
     def work(tx: Tx) -> bytes:
         message = messages.get(tx, call.reach, message_id)
-        shown = message_json.to_json(tx, [message], call.links(tx))[0]
+        shown = message_json.to_json(tx, [message], call.links())[0]
         recipients = [shapes.ShownRecipient.of(item) for item in deliveries.list_of_message(tx, message.id)]
         return b'%s,"recipients":%s}' % (shown[:-1], msgspec.json.encode(recipients)) if recipients else shown
 

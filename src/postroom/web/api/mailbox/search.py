@@ -38,6 +38,4 @@ def find_page(tx: Tx, call: Call, query: SearchQuery, asked: Query, ends: float)
     if reach is None:
         return ResultPage([], None)
     question = search.ask(tx, reach, asked, call.resources.config.domain)
-    return search.find(
-        tx, question, query.cursor, query.limit, call.links(tx), lambda: time.monotonic() > ends
-    )
+    return search.find(tx, question, query.cursor, query.limit, call.links(), lambda: time.monotonic() > ends)

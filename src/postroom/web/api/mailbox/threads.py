@@ -91,7 +91,7 @@ async def list_thread_messages(
     def work(tx: Tx) -> shapes.ThreadMessages:
         thread = threads.get(tx, call.reach, thread_id)
         found = messages.list_of_thread(tx, thread.id, query.limit, query.offset, query.order)
-        shown, is_cut = message_json.to_page(tx, found, call.links(tx))
+        shown, is_cut = message_json.to_page(tx, found, call.links())
         return shapes.ThreadMessages.of(thread, shown, related.list_of_thread(tx, thread.id), is_cut)
 
     return await call.read_page(query.offset, work)

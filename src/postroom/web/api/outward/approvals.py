@@ -28,7 +28,7 @@ async def list_approvals(call: Call, query: ApprovalQuery) -> hold_shapes.Approv
 def show(tx: Tx, call: Call, found: list[holds.Hold]) -> list[hold_shapes.HeldMessage]:
     there = [(hold, messages.find(tx, hold.message_id)) for hold in found]
     kept = [(hold, message) for hold, message in there if message is not None]
-    shown = message_json.to_json(tx, [message for _, message in kept], call.links(tx))
+    shown = message_json.to_json(tx, [message for _, message in kept], call.links())
     return [
         hold_shapes.HeldMessage(Raw(document), holds.show(hold))
         for (hold, _), document in zip(kept, shown, strict=True)

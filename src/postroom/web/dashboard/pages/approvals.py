@@ -1,5 +1,6 @@
 """Approvals: what waits and why, with all that it takes to decide; and what was decided, by whom."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -10,6 +11,7 @@ from postroom.errors import ApiError
 from postroom.mail.meaning.links import link_details
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import correspondents, documents, message_json, messages, raw_mails
+from postroom.mailbox.message_json import Told
 from postroom.outward import reviewers
 from postroom.processes import pools
 from postroom.queue import deliveries
@@ -95,8 +97,8 @@ def complete_one(tx: Tx, desk: Desk, message: dict[str, Any], hold: dict[str, An
     }
 
 
-def decode(tx: Tx, desk: Desk, found: list[messages.Message]) -> list[dict[str, Any]]:
-    shown = message_json.to_json(tx, found, desk.call.links(tx))
+def decode(tx: Tx, desk: Desk, found: Sequence[Told]) -> list[dict[str, Any]]:
+    shown = message_json.to_json(tx, found, desk.call.links())
     return [msgspec.json.decode(each) for each in shown]
 
 

@@ -13,7 +13,7 @@ from postroom.events import events, webhook_log
 from postroom.events.events import Event
 from postroom.events.webhook_log import Attempt
 from postroom.mailbox import labels, message_json, messages, raw_mails, related, threads
-from postroom.mailbox.messages import INBOUND, Message
+from postroom.mailbox.messages import INBOUND, ListedMessage, Message
 from postroom.mailbox.threads import Thread
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
@@ -101,9 +101,7 @@ async def show_thread(
 def read_conversation(tx: Tx, desk: Desk, thread_id: str, query: ThreadPageQuery) -> Conversation:
     thread = threads.get(tx, desk.call.reach, thread_id)
     found, offset = read_part(tx, thread, query.until)
-    shown = [
-        MISSING | msgspec.json.decode(raw) for raw in message_json.to_json(tx, found, desk.call.links(tx))
-    ]
+    shown = [MISSING | msgspec.json.decode(raw) for raw in message_json.to_json(tx, found, desk.call.links())]
     beside, _, _ = read_rows(tx, desk, MailQuery(query.inbox_id), BESIDE)
     chosen = query.message or (found[-1].id if found else "")
     is_here = any(message.id == chosen for message in found)
@@ -118,7 +116,7 @@ def read_conversation(tx: Tx, desk: Desk, thread_id: str, query: ThreadPageQuery
     )
 
 
-def read_part(tx: Tx, thread: Thread, until: int) -> tuple[list[Message], int]:
+def read_part(tx: Tx, thread: Thread, until: int) -> tuple[list[ListedMessage], int]:
     """From the end backwards: where a page is full, the oldest are left for the next one."""
     end = thread.message_count if until < 0 else min(until, thread.message_count)
     skipped = thread.message_count - end
@@ -149,7 +147,7 @@ async def show_message(desk: Desk, message_id: str) -> Response:
 
     def work(tx: Tx) -> tuple[Message, dict[str, Any]]:
         message = messages.get(tx, desk.call.reach, message_id)
-        return message, msgspec.json.decode(message_json.to_json(tx, [message], desk.call.links(tx))[0])
+        return message, msgspec.json.decode(message_json.to_json(tx, [message], desk.call.links())[0])
 
     message, shown = await desk.call.resources.db.read(work)
     if message.is_blocked:

@@ -14,7 +14,7 @@ from postroom.accounts.rules.limits import Budget
 from postroom.clock import to_iso
 from postroom.events.payload import Payload
 from postroom.mailbox import attachments, inboxes, threads
-from postroom.mailbox.documents import Document
+from postroom.mailbox.documents import Document, Piece
 from postroom.mailbox.holds import ShownHold
 from postroom.mailbox.message_json import ShownAttachment
 from postroom.outward.orders import SendReceipt
@@ -167,26 +167,35 @@ class MessagePage(Struct, rename="camel", frozen=True):
     truncated: Truncated | UnsetType = UNSET
 
 
+def message_page(found: list[Piece], total: int, is_cut: bool) -> Response:
+    """A page of messages, put together once: it is the answer that is asked for most, and the largest."""
+    ending = b'],"total":%d%s}' % (total, b',"truncated":true' if is_cut else b"")
+    return Response(b"".join((b'{"data":[', *found, ending)), media_type="application/json")
+
+
+RawMessagePage = Annotated[Response, MessagePage]
+
+
 class ThreadMessages(Struct, rename="camel", frozen=True):
     thread_id: str
     inbox_id: str
     subject: str
     is_read: bool
-    data: RawMessages
+    data: Annotated[Raw, RawMessages]
     total: int
     related_thread_ids: list[str]
     truncated: Truncated | UnsetType = UNSET
 
     @classmethod
     def of(
-        cls, thread: threads.Thread, documents: list[bytes], related: Sequence[str], is_cut: bool
+        cls, thread: threads.Thread, found: list[Piece], related: Sequence[str], is_cut: bool
     ) -> "ThreadMessages":
         return cls(
             thread_id=thread.id,
             inbox_id=thread.inbox_id,
             subject=thread.subject,
             is_read=thread.is_read,
-            data=[Raw(document) for document in documents],
+            data=Raw(b"".join((b"[", *found, b"]"))),
             total=thread.message_count,
             truncated=is_cut or UNSET,
             related_thread_ids=list(related),
