@@ -63,6 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each process that a test starts compiles everything
     sys.dont_write_bytecode = False
+    os.environ["UV_USE_IO_URING"] = "0"  # else a thread of the kernel turns in vain for 10 ms a new loop
     if folder := memory_folder.choose():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", folder)  # where pytest makes every `tmp_path`
     if not hasattr(config, "workerinput"):
