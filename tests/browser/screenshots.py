@@ -26,7 +26,7 @@ def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         # A process for each frame without scripts protects the browser, and is half of what a frame costs.
         args = ["--no-sandbox", "--disable-features=IsolateSandboxedIframes"]
-        browser = playwright.chromium.launch(executable_path=programs.path_of("chromium"), args=args)
+        browser = playwright.chromium.launch(executable_path=programs.browser(), args=args)
         yield browser
         browser.close()
 
