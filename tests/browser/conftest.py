@@ -1,11 +1,15 @@
-"""One browser and one server for the tests of a module: while it is open, no other test can run a loop."""
+"""One browser for all these tests, and one server for those of a module.
 
+While the browser is open, no other test can run a loop.
+"""
+
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, StorageState
 
 from tests.browser.house import House, house
 from tests.browser.screenshots import chromium, sign_in
@@ -14,7 +18,7 @@ PATIENCE = 60_000  # milliseconds, on a machine that may be busy
 Open = Callable[..., Page]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with chromium() as opened:
         yield opened
@@ -25,6 +29,15 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     folder: Path = tmp_path_factory.mktemp("house")
     with house(folder) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def session(browser: Browser, running: House) -> StorageState:
+    """Of a person who signed in as one does; every page of the module that is opened later is theirs."""
+    with contextlib.closing(browser.new_context()) as context:
+        context.set_default_timeout(PATIENCE)
+        sign_in(context.new_page(), running)
+        return context.storage_state()
 
 
 class Watch:
@@ -62,18 +75,17 @@ def watch(running: House) -> Iterator[Watch]:
 
 
 @pytest.fixture
-def open_page(browser: Browser, running: House, watch: Watch) -> Iterator[Open]:
-    """Opens a signed-in page; options are those of a browser's context."""
+def open_page(browser: Browser, running: House, watch: Watch, session: StorageState) -> Iterator[Open]:
+    """Opens a page of somebody who is signed in; options are those of a browser's context."""
     contexts: list[BrowserContext] = []
 
     def open_one(path: str = "/app/mail", signed_in: bool = True, **options: Any) -> Page:
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
+        usual = {"viewport": {"width": 1280, "height": 800}, "storage_state": session if signed_in else None}
+        context = browser.new_context(**{**usual, **options})
         context.set_default_timeout(PATIENCE)
         watch.over(context)
         contexts.append(context)
         page = context.new_page()
-        if signed_in:
-            sign_in(page, running)
         page.goto(running.base_url + path)
         return page
 

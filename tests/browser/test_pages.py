@@ -128,7 +128,9 @@ def test_a_person_answers_and_sees_how_far_the_answer_came(running: House, open_
 
 
 def test_signing_out_leaves_nothing_behind(running: House, open_page: Open) -> None:
-    page = open_page("/app/sessions")
+    page = open_page("/app/sign-in", signed_in=False)
+    sign_in(page, running)
+    page.goto(f"{running.base_url}/app/sessions")
     page.locator(".who summary").click()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
@@ -185,7 +187,9 @@ def test_ten_tabs_are_all_live(running: House, open_page: Open) -> None:
 def test_without_script_everything_is_read_and_every_form_works(running: House, open_page: Open) -> None:
     inbox_id = running.new_inbox("plain")
     running.deliver(letter("Plain words", subject="Without script"), "plain")
-    page = open_page(f"/app/mail?inboxId={inbox_id}", java_script_enabled=False)
+    page = open_page("/app/sign-in", signed_in=False, java_script_enabled=False)
+    sign_in(page, running)
+    page.goto(f"{running.base_url}/app/mail?inboxId={inbox_id}")
     page.get_by_role("button", name="Mark as read").click()
     assert page.locator("li.read").count() == 1
     page.get_by_role("link", name=re.compile("Without script")).click()
