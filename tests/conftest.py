@@ -70,7 +70,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[USER_FILES] = UserFiles(os.environ)
     _homes.move_into_a_new_one(os.environ)
     if POSTGRES_URL not in os.environ:
-        os.environ[POSTGRES_URL] = _engine.enter_context(running_postgres(folder, settings=OF_TESTS))
+        shared = running_postgres(folder, settings=OF_TESTS, source="wheel")
+        os.environ[POSTGRES_URL] = _engine.enter_context(shared)
         make_migrated_database(os.environ[POSTGRES_URL])
 
 
