@@ -111,6 +111,7 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_xdist_setupnodes(config: pytest.Config) -> None:
     """Before any worker starts; this process collects nothing."""
     prepared.prepare(config, cores())
+    signing_key()
     gc.enable()
 
 
