@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import smtplib
+import ssl
 import sys
 import tempfile
 from collections import Counter
@@ -70,7 +71,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[USER_FILES] = UserFiles(os.environ)
     _homes.move_into_a_new_one(os.environ)
     if POSTGRES_URL not in os.environ:
-        os.environ[POSTGRES_URL] = _engine.enter_context(running_postgres(folder, settings=OF_TESTS))
+        shared = running_postgres(folder, settings=OF_TESTS, source="wheel")
+        os.environ[POSTGRES_URL] = _engine.enter_context(shared)
         make_migrated_database(os.environ[POSTGRES_URL])
 
 
@@ -110,6 +112,7 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_xdist_setupnodes(config: pytest.Config) -> None:
     """Before any worker starts; this process collects nothing."""
     prepared.prepare(config, cores())
+    signing_key()
     gc.enable()
 
 
@@ -212,7 +215,14 @@ async def db(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterat
 def api_client(base_url: str, token: str) -> httpx2.AsyncClient:
     """Patient, because the machine that runs the tests may be busy."""
     headers = {"Authorization": f"Bearer {token}"}
-    return httpx2.AsyncClient(base_url=base_url, headers=headers, timeout=120, verify=False)
+    return httpx2.AsyncClient(
+        base_url=base_url, headers=headers, timeout=120, verify=trusting(), trust_env=False
+    )
+
+
+@functools.cache
+def trusting() -> ssl.SSLContext:
+    return httpx2.create_ssl_context(verify=False)
 
 
 @dataclass

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import dkim
-import httpx2
 
 from postroom.accounts.domains import DkimKey, find_key
 from postroom.assembly import serving
@@ -16,7 +15,7 @@ from postroom.mail.proof.dkim import public_record
 from postroom.net.dns import Resolver
 from postroom.queue import deliveries
 from postroom.storage.database import Tx
-from tests.conftest import Server, settings
+from tests.conftest import Server, api_client, settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
 from tests.mail.keys import signing_key
@@ -68,9 +67,7 @@ async def running(
     async with serving(config, clock, resolver, signing_key) as postroom:
         key = postroom.first_token or token
         assert key is not None
-        headers = {"Authorization": f"Bearer {key}"}
-        base_url = postroom.resources.config.base_url
-        async with httpx2.AsyncClient(base_url=base_url, headers=headers, timeout=120, verify=False) as api:
+        async with api_client(postroom.resources.config.base_url, key) as api:
             yield Server(postroom.resources, api, key, clock, postroom.smtp_port)
 
 

@@ -1,5 +1,7 @@
-"""A real PostgreSQL for the tests: the machine's own binaries when it has them, else a wheel's.
+"""A real PostgreSQL for the tests: the machine's own binaries when it has them, or a wheel's.
 
+A line to the wheel's costs half the processor time: each is a process, and loads a fifth of the libraries.
+So the one that all tests share is the wheel's, and those that a test starts for itself are the machine's.
 PostgreSQL refuses to run as root, so as root it runs as another user, in folders that user can reach.
 """
 
@@ -26,7 +28,7 @@ OF_TESTS = {
     "max_wal_size": "256MB",
     "autovacuum": "off",
 }
-SOURCE = os.environ.get("POSTROOM_TEST_POSTGRES", "")  # "wheel" insists on the wheel's binaries
+SOURCE = os.environ.get("POSTROOM_TEST_POSTGRES", "")  # "wheel" or "machine": only these binaries
 
 
 def machine_binaries() -> Path | None:
@@ -120,13 +122,17 @@ class Engine:
 
 @contextlib.contextmanager
 def running_engine(
-    parent: str | None = None, *, fsync: bool = False, settings: Mapping[str, str] = MappingProxyType({})
+    parent: str | None = None,
+    *,
+    fsync: bool = False,
+    settings: Mapping[str, str] = MappingProxyType({}),
+    source: str = "machine",
 ) -> Iterator[Engine]:
     user = unprivileged_user()
     with tempfile.TemporaryDirectory(prefix="postroom-pg-", dir=parent, ignore_cleanup_errors=True) as name:
         folder = Path(name)
         folder.chmod(0o755)
-        binaries = None if SOURCE == "wheel" else machine_binaries()
+        binaries = None if (SOURCE or source) == "wheel" else machine_binaries()
         if binaries is None:
             binaries = reachable_copy(wheel_binaries(), folder) if user else wheel_binaries()
         options = {
@@ -147,10 +153,14 @@ def running_engine(
 
 @contextlib.contextmanager
 def running_postgres(
-    parent: str | None = None, *, fsync: bool = False, settings: Mapping[str, str] = MappingProxyType({})
+    parent: str | None = None,
+    *,
+    fsync: bool = False,
+    settings: Mapping[str, str] = MappingProxyType({}),
+    source: str = "machine",
 ) -> Iterator[str]:
     """Gives the connection string of its first database."""
-    with running_engine(parent, fsync=fsync, settings=settings) as engine:
+    with running_engine(parent, fsync=fsync, settings=settings, source=source) as engine:
         yield engine.url
 
 

@@ -19,7 +19,7 @@ COOKIE = "postroom_session"
 
 def browser(server: Server, **headers: str) -> httpx2.AsyncClient:
     own = {"Origin": server.base_url, "Accept": "text/html", **headers}
-    return httpx2.AsyncClient(base_url=server.base_url, headers=own, timeout=120)
+    return httpx2.AsyncClient(base_url=server.base_url, headers=own, timeout=120, verify=False)
 
 
 @contextlib.asynccontextmanager

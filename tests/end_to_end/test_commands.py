@@ -85,7 +85,7 @@ class Running:
 
     def status(self, token: str, path: str = "/v1/me") -> int:
         headers = {"Authorization": f"Bearer {token}"}
-        return httpx2.get(f"{self.base_url}{path}", headers=headers).status_code
+        return httpx2.get(f"{self.base_url}{path}", headers=headers, verify=False).status_code
 
 
 def read_welcome(process: "subprocess.Popen[str]") -> str:

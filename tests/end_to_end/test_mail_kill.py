@@ -109,6 +109,7 @@ def make_inbox(server: Running) -> None:
         f"http://127.0.0.1:{server.http_port}/v1/inboxes",
         headers={"Authorization": f"Bearer {TOKEN}"},
         json={"mailboxName": "hello"},
+        verify=False,
     )
     assert answer.status_code in (201, 409)
 

@@ -1,15 +1,21 @@
-"""One key that signs mail, for every test of a process: making one takes longer than most tests."""
+"""One key that signs mail, for every test of a run: making one takes longer than most tests."""
 
 import functools
+import os
 
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from postroom.mail.proof import dkim
 
+KEY = "POSTROOM_TEST_SIGNING_KEY"
+
 
 @functools.cache
 def signing_key() -> bytes:
-    return dkim.generate_key()
+    """Whatever a process starts after it has the key inherits it."""
+    if KEY not in os.environ:
+        os.environ[KEY] = dkim.generate_key().decode()
+    return os.environ[KEY].encode()
 
 
 @functools.cache

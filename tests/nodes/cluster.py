@@ -223,7 +223,7 @@ def wait_until_it_carries(port: int) -> None:
     ends = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < ends:
         with contextlib.suppress(httpx2.HTTPError):
-            if httpx2.get(f"http://127.0.0.1:{port}/ready", timeout=5).status_code == 200:
+            if httpx2.get(f"http://127.0.0.1:{port}/ready", timeout=5, verify=False).status_code == 200:
                 return
         time.sleep(0.05)
     raise AssertionError("HAProxy carries nothing")
