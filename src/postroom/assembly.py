@@ -17,7 +17,7 @@ from postroom.couriers.relay import parse_outbound
 from postroom.couriers.webhook import HttpCourier
 from postroom.extraction.pool import ExtractionPool
 from postroom.first_start import FirstAccount, make_first_account, make_service_key
-from postroom.inward import examine, review_answers
+from postroom.inward import examine, review_answers, suspicion
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader, warm_up
 from postroom.mail.proof import dkim
 from postroom.mailbox.search.indexing import keep_indexed
@@ -125,6 +125,7 @@ async def serving(
             postroom_certificate_expiry_timestamp_seconds=lambda: certificate.expires_at() / SECOND,
         )
         run(stack, resources, "watch of pauses", watch_pauses)
+        await pools.ONCE.run(suspicion.load)  # while the workers start
         await mail_door.wait_until_open()
         yield Postroom(resources, first, mail_door, streams, certificate)
 

@@ -32,9 +32,10 @@ async def key(server: Server, inbox_id: str) -> dict[str, Any]:
 
 @pytest.fixture
 async def agent(server: Server, key: dict[str, Any], inbox_id: str) -> AsyncIterator[httpx2.AsyncClient]:
-    """Has read before."""
+    """Has read before, and is remembered."""
     async with server.client(key["token"]) as client:
-        assert (await read(client, inbox_id)).status_code == 200
+        for _ in range(3):
+            assert (await read(client, inbox_id)).status_code == 200
         yield client
 
 
@@ -54,7 +55,8 @@ async def test_a_key_that_expires_reads_nothing_more_though_nothing_was_written(
     server: Server, inbox_id: str, agent: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server.resources.db, "version", lambda: 1)
-    assert (await read(agent, inbox_id)).status_code == 200
+    for _ in range(3):
+        assert (await read(agent, inbox_id)).status_code == 200
     server.clock.turn(MINUTE)
     assert (await read(agent, inbox_id)).status_code == 401
 
@@ -73,7 +75,8 @@ async def test_an_inbox_that_is_gone_or_out_of_reach_is_not_there_for_the_next_c
     server: Server, inbox_id: str, key: dict[str, Any], agent: httpx2.AsyncClient
 ) -> None:
     other = await server.new_inbox("other")
-    assert (await read(agent, other)).status_code == 200
+    for _ in range(3):
+        assert (await read(agent, other)).status_code == 200
 
     def narrow(tx: Tx) -> None:
         tx.run("update keys set inbox_id = :inbox_id where id = :id", inbox_id=other, id=key["id"])
@@ -84,7 +87,7 @@ async def test_an_inbox_that_is_gone_or_out_of_reach_is_not_there_for_the_next_c
     assert (await read(server.api, other)).status_code == 404
 
 
-async def test_who_asks_again_is_looked_up_only_after_something_was_written(
+async def test_who_asks_again_and_again_is_looked_up_only_after_something_was_written(
     server: Server, inbox_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db, looked_up, version = server.resources.db, [], [1]
@@ -97,11 +100,14 @@ async def test_who_asks_again_is_looked_up_only_after_something_was_written(
     monkeypatch.setattr(db, "look_up", counted)
     monkeypatch.setattr(db, "version", lambda: version[0])
     for path in (f"/v1/inboxes/{inbox_id}/messages", "/v1/me"):
-        for at, expected in ((2, 1), (2, 1), (3, 2)):
+        for _ in range(2):
+            assert (await server.api.get(path)).status_code == 200
+        looked_up.clear()
+        for at, expected in ((1, 0), (1, 0), (2, 1), (2, 1)):
             version[0] = at
             assert (await server.api.get(path)).status_code == 200
             assert len(looked_up) == expected, path
-        looked_up.clear()
+        version[0] = 1
 
 
 def test_nobody_is_remembered_whose_key_expired_or_where_nothing_tells_of_writes() -> None:

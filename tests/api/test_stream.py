@@ -1,6 +1,7 @@
 """The event stream over real WebSockets."""
 
 import asyncio
+import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from postroom import ids
 from postroom.assembly import serving
 from postroom.events import events
 from postroom.storage.database import Tx
+from postroom.web.connection import BoundedConnection
 from tests.conftest import Server, settings
 from tests.mail.keys import signing_key
 
@@ -309,3 +311,16 @@ async def test_a_stop_closes_with_1001(tmp_path: Path) -> None:
         await subscribe(streams[0])
         codes = [asyncio.create_task(close_code(stream)) for stream in streams]
     assert await asyncio.gather(*codes) == [1001, 1001, 1001]
+
+
+async def test_an_open_stream_keeps_nothing_of_the_connection_that_it_came_by(server: Server) -> None:
+    def of_http() -> set[int]:
+        gc.collect()
+        return {id(each) for each in gc.get_objects() if isinstance(each, BoundedConnection)}
+
+    await server.api.get("/v1/me")
+    before = of_http()
+    async with open_stream(server) as first, open_stream(server) as second:
+        for stream in (first, second):
+            assert await hears_nothing(stream)
+        assert of_http() <= before

@@ -2,7 +2,7 @@
 
 import re
 
-from postroom.mail.alternation import late
+from postroom.mail.alternation import compile_one, late
 
 
 def test_a_late_pattern_is_written_once_and_only_for_who_asks() -> None:
@@ -27,3 +27,19 @@ def test_a_late_pattern_is_asked_as_any_other() -> None:
     assert pattern.findall("1 2 3") == other.findall("1 2 3")
     assert pattern.fullmatch("1 2") is None
     assert pattern.pattern == other.pattern
+
+
+def test_what_nobody_has_asked_yet_can_be_written_before() -> None:
+    written: list[str] = []
+
+    def write() -> str:
+        written.append("code")
+        return written[-1]
+
+    pattern = late(write)
+    while compile_one():
+        pass
+    assert written == ["code"]
+    assert not compile_one()
+    assert pattern.search("a code") is not None
+    assert written == ["code"]

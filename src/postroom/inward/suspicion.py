@@ -1,13 +1,14 @@
 """What speaks against a mail: the rules of `mail.signals`, with what its inbox knows of correspondents.
 
-The rules take a tenth of a second to load, so they are imported when the first mail needs them.
+The rules take a tenth of a second to load, so they are imported when they are needed, or when there is time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from postroom.mail import alternation
 from postroom.mail.parse import ParsedMail
 from postroom.mailbox import correspondents
 from postroom.mailbox.attachments import Attachment
@@ -59,6 +60,22 @@ def with_sender(found: Suspicion, mail: ParsedMail, dmarc: str, known: Sequence[
     )
     after = signals.examine_sender(before, subject)
     return found if after is before else _of(after)
+
+
+def load() -> None:
+    """The rules, which are loaded when they are first needed: else the first mail would wait for them."""
+    from postroom.mail import signals  # noqa: F401
+
+
+def prepare() -> Iterator[bool]:
+    """Makes what is made for the first mail that has a rare word, a piece at a time."""
+    from postroom.mail.signals import lexicon
+
+    for script in lexicon.SCRIPTS:
+        lexicon.wordings(script)
+        yield True
+    while alternation.compile_one():
+        yield True
 
 
 def name_of(from_addr: str) -> str:

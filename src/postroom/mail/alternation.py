@@ -11,6 +11,7 @@ _Tree = dict[str, "_Tree"]
 class _Late:
     def __init__(self, pattern: str | Callable[[], str], flags: int) -> None:
         self._pattern, self._flags = pattern, flags
+        _made.append(self)
 
     @cached_property
     def _compiled(self) -> re.Pattern[str]:
@@ -21,6 +22,17 @@ class _Late:
         found = getattr(self._compiled, name)
         setattr(self, name, found)  # from now on it is found without us
         return found
+
+
+_made: list[_Late] = []
+
+
+def compile_one() -> bool:
+    """One that may not have been needed yet; False: there was none."""
+    if not _made:
+        return False
+    _made.pop()._compiled  # noqa: B018 (made by asking for it)
+    return True
 
 
 def late(pattern: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:

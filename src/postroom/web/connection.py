@@ -179,12 +179,19 @@ class BoundedConnection(HttpToolsProtocol):
         if self._should_upgrade():
             self.ws_protocol_class = partial(StreamProtocol, came_from=self.scope["client"])  # type: ignore[assignment]
             self.handle_websocket_upgrade()
+            self._let_go()
         elif self.parser.get_method() == b"CONNECT":
             self._refuse(BadRequest("This is not a proxy."))
         else:
             head = self._head_without_offer()
             self.parser = httptools.HttpRequestParser(self)
             self.data_received(head + rest)
+
+    def _let_go(self) -> None:
+        """The connection has another protocol now: nothing keeps this one."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self.parser = None  # type: ignore[assignment]
 
     def _head_without_offer(self) -> bytes:
         version = self.parser.get_http_version().encode()

@@ -190,7 +190,9 @@ class Door:
         return self._acquaintances.find(token, values["inbox_id"])
 
     async def _identify(self, token: str, inbox_id: str | None) -> Asker:
-        version = self._resources.db.version()
+        """Who asks for the first time need not be found again: only later is the version asked for."""
+        has_asked = self._acquaintances.find(token, inbox_id) is not None
+        version = self._resources.db.version() if has_asked else None
         known = self._acquaintances.find_unchanged(token, inbox_id, version, self._resources.now())
         if known is not None:
             return known

@@ -18,10 +18,11 @@ import uvloop
 
 from postroom import log
 from postroom.clock import SystemClock
+from postroom.inward import suspicion
 from postroom.inward.receive import AT_ONCE_IN_WORKER_BYTES, OwnReader, TooManyHops, warm_up
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.proxies import Proxies
-from postroom.processes import descriptors
+from postroom.processes import descriptors, pools
 from postroom.processes.confinement import die_with_parent
 from postroom.smtp import reception
 from postroom.smtp.envelope import Envelope
@@ -46,6 +47,8 @@ from postroom.workers.line import (
 )
 
 READY_SECONDS = 1.0
+START_SECONDS = 2.0
+REST_SECONDS = 0.05
 
 
 class HandoverFailed(Exception):
@@ -133,6 +136,7 @@ class Worker:
         await server.start_on(self._listeners)
         gc.freeze()  # all that is here now stays: no collection needs to look at it again
         self._start(self._say_ready())
+        self._start(self._prepare_the_rest())
         await self._stopping.wait()
         await server.stop()
 
@@ -175,6 +179,14 @@ class Worker:
         while True:
             self._line.say(WorkerReady())
             await asyncio.sleep(READY_SECONDS)
+
+    async def _prepare_the_rest(self) -> None:
+        """Beside the loop, with rests, when the start is over: no mail has to wait for more than a piece."""
+        await asyncio.sleep(START_SECONDS)
+        pieces, has_more = suspicion.prepare(), True
+        while has_more:
+            has_more = await pools.ONCE.run(next, pieces, False)
+            await asyncio.sleep(REST_SECONDS)
 
     async def _die_with_line(self) -> None:
         """Without the server there is nobody to store a mail. Its senders try again."""
