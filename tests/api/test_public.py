@@ -92,6 +92,16 @@ async def test_every_reference_in_the_description_leads_somewhere(server: Server
 
 
 @pytest.mark.sqlite_alone
+async def test_the_messages_of_a_page_are_described_though_they_are_passed_on_as_stored(
+    server: Server,
+) -> None:
+    schemas = (await server.api.get("/openapi.json")).json()["components"]["schemas"]
+    messages = {"type": "array", "items": {"$ref": "#/components/schemas/Message"}}
+    for page in ("MessagePage", "ThreadMessages"):
+        assert schemas[page]["properties"]["data"] == messages, page
+
+
+@pytest.mark.sqlite_alone
 async def test_the_viewer_loads_only_what_this_server_has(server: Server) -> None:
     page = await server.api.get("/docs")
     assert page.headers["content-type"].startswith("text/html")

@@ -51,7 +51,7 @@ def _with_parts(kinds: Iterable[Any]) -> Iterator[type[Struct]]:
 
 
 def _stored_json(kind: type[Struct]) -> Iterator[tuple[str, Json]]:
-    """Fields that are passed on as stored bytes, `Annotated[Raw, Kind]`, described by their kind."""
+    """Fields that are passed on as stored bytes, `Annotated[Raw, Kind or list]`, described by their kind."""
     for field in msgspec.structs.fields(kind):
         described = _described(field.type)
         if described is not None:
@@ -62,8 +62,9 @@ def _described(hint: Any) -> Json | None:
     if get_origin(hint) is list:
         item = _described(get_args(hint)[0])
         return None if item is None else {"type": "array", "items": item}
-    known = [kind for kind in getattr(hint, "__metadata__", ()) if is_struct(kind)]
-    return ref(known[0]) if known and getattr(hint, "__origin__", None) is Raw else None
+    kinds = getattr(hint, "__metadata__", ()) if getattr(hint, "__origin__", None) is Raw else ()
+    described = (ref(kind) if is_struct(kind) else _described(kind) for kind in kinds)
+    return next((found for found in described if found is not None), None)
 
 
 def _reachable(made: Json, names: Iterable[str]) -> set[str]:
