@@ -1,7 +1,7 @@
-"""Servers that begin where their imports end: forked from a process that has loaded all of it once.
+"""Servers and commands that begin where their imports end: forked from a process that has loaded them once.
 
-Nearly all of a start is to load the program. Such a server has its own environment, output and bounds, and
-is killed like any other. The tests of the command and of the documents start `postroom serve` whole.
+Nearly all of a start is to load the program. What is forked has its own environment, output and bounds, and
+is killed like any other. The tests of the documents start `postroom` whole, whatever it is to do.
 """
 
 import atexit
@@ -29,6 +29,11 @@ from postroom_client.profiles import is_locked
 ROOT = Path(__file__).parent.parent
 MAX_MESSAGE_BYTES = 128 * 1024
 PATIENCE_SECONDS = 120
+SERVERS, COMMANDS = "servers", "commands"
+MODULES = {  # all that is loaded before the first request, whatever the settings; and by nearly every command
+    SERVERS: ("postroom.assembly", "postroom.commands.server", "postroom.welcome"),
+    COMMANDS: ("postroom.commands.operator", "postroom_client.client", "typer._adapters", "rich.table"),
+}
 
 
 class Process(Protocol):
@@ -48,7 +53,7 @@ def start(environment: Mapping[str, str], log: IO[Any], descriptors: int | None 
     """`postroom serve` in the current folder; what it prints is in `stdout`."""
     _wait_until_let_go(Path(environment["POSTROOM_DATA_DIR"]) / LOCK_NAME)
     if hasattr(os, "pidfd_open"):
-        return _loaded().start(environment, log, descriptors)
+        return _loaded(SERVERS).start(environment, log, descriptors)
 
     def bound() -> None:
         _bound(descriptors)
@@ -63,6 +68,21 @@ def start(environment: Mapping[str, str], log: IO[Any], descriptors: int | None 
     )
 
 
+def start_in_terminal(arguments: list[str], environment: Mapping[str, str], terminal: int) -> Process:
+    """`postroom` in the current folder, in a session of its own whose input and output are the terminal."""
+    if hasattr(os, "pidfd_open"):
+        return _loaded(COMMANDS).start_in_terminal(arguments, environment, terminal)
+    return subprocess.Popen(
+        [sys.executable, "-m", "postroom", *arguments],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env=environment,
+        start_new_session=True,
+        text=True,
+    )
+
+
 def _wait_until_let_go(lock: Path) -> None:
     """A child that a killed server was just starting has all its files until it becomes another program."""
     end = time.monotonic() + PATIENCE_SECONDS
@@ -74,9 +94,9 @@ def _wait_until_let_go(lock: Path) -> None:
 class Forked:
     """Dead it keeps its number until it is waited for, as every child does."""
 
-    def __init__(self, pid: int, stdout: IO[str], loaded: "Loaded") -> None:
+    def __init__(self, pid: int, stdout: IO[str] | None, loaded: "Loaded") -> None:
         self.pid = pid
-        self.stdout: IO[str] | None = stdout
+        self.stdout = stdout
         self._loaded = loaded
         self._end = os.pidfd_open(pid)
         self._code: int | None = None
@@ -107,12 +127,12 @@ class Forked:
 class Loaded:
     """Our end of the line to the process that has everything loaded; it ends with us."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str) -> None:
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._lock = threading.Lock()
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.warm_start", str(theirs.fileno())],
+                [sys.executable, "-m", "tests.warm_start", str(theirs.fileno()), what],
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
@@ -121,12 +141,17 @@ class Loaded:
 
     def start(self, environment: Mapping[str, str], log: IO[Any], descriptors: int | None) -> Forked:
         reading, writing = os.pipe()
-        request = {"environment": dict(environment), "folder": os.getcwd(), "descriptors": descriptors}
+        request = _request(["serve"], environment) | {"descriptors": descriptors}
         try:
             pid = self._ask(request, [writing, log.fileno()])
         finally:
             os.close(writing)
         return Forked(pid, os.fdopen(reading), self)
+
+    def start_in_terminal(
+        self, arguments: list[str], environment: Mapping[str, str], terminal: int
+    ) -> Forked:
+        return Forked(self._ask(_request(arguments, environment), [terminal] * 3), None, self)
 
     def bury(self, pid: int) -> int:
         return self._ask({"bury": pid}, [])
@@ -141,25 +166,29 @@ class Loaded:
             return int(self._line.recv(MAX_MESSAGE_BYTES))
 
 
+def _request(arguments: list[str], environment: Mapping[str, str]) -> dict[str, Any]:
+    return {"arguments": arguments, "environment": dict(environment), "folder": os.getcwd()}
+
+
 @functools.cache
-def _loaded() -> Loaded:
-    return Loaded()
+def _loaded(what: str) -> Loaded:
+    return Loaded(what)
 
 
-def _load() -> None:
-    """All that a server loads before its first request, whatever its settings."""
-    from postroom.inward.receive import warm_up
+def _load(what: str) -> None:
+    for name in MODULES[what]:
+        importlib.import_module(name)
+    if what == SERVERS:
+        from postroom.inward.receive import warm_up
 
-    for name in ("assembly", "commands.server", "welcome"):
-        importlib.import_module(f"postroom.{name}")
-    warm_up()  # what a server without workers makes before its first mail
+        warm_up()  # what a server without workers makes before its first mail
 
 
 def _fork_until_told_to_end(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
     """In a new process what to serve with, and where to print; None when nobody asks any more."""
     children: set[int] = set()
     while True:
-        message, files, _, _ = socket.recv_fds(line, MAX_MESSAGE_BYTES, 2)
+        message, files, _, _ = socket.recv_fds(line, MAX_MESSAGE_BYTES, 3)
         if not message:
             for child in children:
                 os.kill(child, signal.SIGKILL)
@@ -179,14 +208,19 @@ def _fork_until_told_to_end(line: socket.socket) -> tuple[dict[str, Any], list[i
 
 
 def _become(request: dict[str, Any], files: list[int]) -> None:
-    for place, file in zip((1, 2), files, strict=True):
+    """A server is given its output, a command the three files of a terminal."""
+    is_in_terminal = len(files) == 3
+    for place, file in zip((0, 1, 2) if is_in_terminal else (1, 2), files, strict=True):
         os.dup2(file, place)
         os.close(file)
+    if is_in_terminal:
+        os.setsid()
+        sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
     time.tzset()
-    _bound(request["descriptors"])
+    _bound(request.get("descriptors"))
 
 
 def _bound(descriptors: int | None) -> None:
@@ -197,14 +231,14 @@ def _bound(descriptors: int | None) -> None:
 def main() -> None:
     from postroom.__main__ import main as postroom
 
-    _load()
+    _load(sys.argv[2])
     gc.freeze()
     assert len(os.listdir("/proc/self/task")) == 1, "a thread would be missing in what is forked"
     with socket.socket(fileno=int(sys.argv[1])) as line:
         served = _fork_until_told_to_end(line)
     if served is not None:
         _become(*served)
-        postroom(["serve"])
+        postroom(served[0]["arguments"])
 
 
 if __name__ == "__main__":

@@ -5,11 +5,12 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
-import subprocess
-import sys
 import termios
 from dataclasses import dataclass
+
+from tests import warm_start
 
 LONGEST_SILENCE_SECONDS = 120
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
@@ -36,23 +37,17 @@ def run_in_terminal(
     """Types an answer each time its question appears; ends with the command."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    with subprocess.Popen(
-        [sys.executable, "-m", "postroom", *arguments],
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        env={**environment, "TERM": "xterm-256color"},
-        start_new_session=True,
-    ) as process:
-        os.close(slave)
-        try:
-            raw = _read_all(master, dict(answers or {}))
-        except BaseException:
-            process.kill()
-            raise
-        finally:
-            os.close(master)
-    return Seen(process.returncode, raw)
+    process = warm_start.start_in_terminal(arguments, {**environment, "TERM": "xterm-256color"}, slave)
+    os.close(slave)
+    try:
+        raw = _read_all(master, dict(answers or {}))
+    except BaseException:
+        process.send_signal(signal.SIGKILL)
+        raise
+    finally:
+        os.close(master)
+        exit_code = process.wait()
+    return Seen(exit_code, raw)
 
 
 def _read_all(master: int, answers: dict[str, str]) -> str:
