@@ -3,6 +3,7 @@
 A block marked `sh` is run against a server of its own, in one shell a document; `console` blocks are not.
 """
 
+import functools
 import importlib
 import json
 import os
@@ -271,6 +272,7 @@ def flags_of_serve() -> dict[str, str]:
     return found
 
 
+@functools.cache
 def commands() -> dict[str, Any]:
     """Every command by the words that call it."""
     return dict(commands_below("", typer.main.get_command(app)))
