@@ -1,7 +1,8 @@
 """Servers that begin where their imports end: forked from a process that has loaded all of it once.
 
 Nearly all of a start is to load the program. Such a server has its own environment, output and bounds, and
-is killed like any other. The tests of the command and of the documents start `postroom serve` whole.
+is killed like any other. The tests of the command and of the documents start `postroom serve` whole, and so
+it makes its own key there: that takes longer than all else of a start.
 """
 
 import atexit
@@ -147,11 +148,15 @@ def _loaded() -> Loaded:
 
 
 def _load() -> None:
-    """All that a server loads before its first request, whatever its settings."""
+    """All that a server loads before its first request, whatever its settings; the key is the run's."""
+    from postroom import assembly
     from postroom.inward.receive import warm_up
+    from tests.mail.keys import signing_key
 
-    for name in ("assembly", "commands.server", "welcome"):
+    for name in ("commands.server", "welcome"):
         importlib.import_module(f"postroom.{name}")
+    signing_key()
+    assembly.serving = functools.partial(assembly.serving, make_key=signing_key)
     warm_up()  # what a server without workers makes before its first mail
 
 
