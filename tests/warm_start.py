@@ -1,7 +1,8 @@
 """Servers and commands that begin where their imports end: forked from a process that has loaded them once.
 
 Nearly all of a start is to load the program. What is forked has its own environment, output and bounds, and
-is killed like any other. The tests of the documents start `postroom` whole, whatever it is to do.
+is killed like any other. The tests of the documents start `postroom` whole, whatever it is to do; so a server
+makes its own key there, which takes longer than all else of a start.
 """
 
 import atexit
@@ -176,11 +177,16 @@ def _loaded(what: str) -> Loaded:
 
 
 def _load(what: str) -> None:
+    """All that it loads before its first request, whatever its settings; a server's key is the run's."""
     for name in MODULES[what]:
         importlib.import_module(name)
     if what == SERVERS:
+        from postroom import assembly
         from postroom.inward.receive import warm_up
+        from tests.mail.keys import signing_key
 
+        signing_key()
+        assembly.serving = functools.partial(assembly.serving, make_key=signing_key)
         warm_up()  # what a server without workers makes before its first mail
 
 
