@@ -1,5 +1,6 @@
 """What a mail of 5 kB costs with PostgreSQL: processor time of both, and bytes of tables and log."""
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,9 @@ class PostgresLoad:
     mails: int
 
 
+Connection = psycopg.Connection[tuple[object, ...]]
+
+LOOKS_APART_SECONDS = 0.5
 LOAD = PostgresLoad(connections=20, warm_up=500, mails=4_000)
 
 
@@ -35,11 +39,11 @@ def measure_at(url: str, folder: Path, load: PostgresLoad) -> list[Result]:
         running_postroom(folder / "data", POSTROOM_DATABASE_URL=url) as server,
         psycopg.connect(url, autocommit=True) as connection,
     ):
-        _take(server, load.connections, load.warm_up, "warm-up")
+        _take(server, connection, load.connections, load.warm_up, "warm-up")
         pids = [server.pid, postmaster(connection)]
         before = [consumption.of_family(pid) for pid in pids]
         size, log = stored_bytes(connection)
-        rate = _take(server, load.connections, load.mails, "run")
+        rate = _take(server, connection, load.connections, load.mails, "run")
         after = [consumption.of_family(pid) for pid in pids]
         size_after, log_after = stored_bytes(connection)
     cpu = sum((use - earlier).cpu_seconds for use, earlier in zip(after, before, strict=True))
@@ -52,13 +56,16 @@ def measure_at(url: str, folder: Path, load: PostgresLoad) -> list[Result]:
     ]
 
 
-def _take(server: Server, connections: int, count: int, run: str) -> float:
+def _take(server: Server, connection: Connection, connections: int, count: int, run: str) -> float:
+    """The index rests for so long between its batches that the server may look as if it were done."""
     report = run_smtp_load(SmtpLoad(server.smtp_port, RECIPIENT, connections, count, SMALL_BYTES, run=run))
+    while connection.execute("select 1 from search_queue limit 1").fetchone() is not None:
+        time.sleep(LOOKS_APART_SECONDS)
     consumption.settle(server.pid)
     return report.per_second
 
 
-def stored_bytes(connection: "psycopg.Connection[tuple[object, ...]]") -> tuple[int, int]:
+def stored_bytes(connection: Connection) -> tuple[int, int]:
     """Of the database, and of its log since it was made."""
     row = connection.execute(
         "select pg_database_size(current_database()), pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint"
@@ -67,7 +74,7 @@ def stored_bytes(connection: "psycopg.Connection[tuple[object, ...]]") -> tuple[
     return int(str(row[0])), int(str(row[1]))
 
 
-def postmaster(connection: "psycopg.Connection[tuple[object, ...]]") -> int:
+def postmaster(connection: Connection) -> int:
     """The parent of the process that answers."""
     row = connection.execute("select pg_backend_pid()").fetchone()
     assert row is not None

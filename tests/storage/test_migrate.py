@@ -123,3 +123,20 @@ def test_no_sqlite_connection_is_opened_but_by_that_one_function() -> None:
 def test_a_file_system_that_cannot_keep_the_promise_is_refused() -> None:
     with pytest.raises(StorageError, match="synchronous=FULL"):
         connect(Path(":memory:"))
+
+
+async def test_texts_are_compressed_by_lz4_where_the_server_has_it(postgres_url: str, tmp_path: Path) -> None:
+    db = await open_database(settings(tmp_path, DATABASE_URL=postgres_url), START)
+
+    def read(tx: Tx) -> tuple[bool, set[str]]:
+        known = tx.one("select enumvals from pg_settings where name = 'default_toast_compression'")
+        rows = tx.all(
+            "select attcompression::text as way from pg_attribute where (attrelid, attname) in"
+            " (('messages'::regclass, 'document'), ('raw_mails'::regclass, 'content'),"
+            " ('search_words'::regclass, 'words'))"
+        )
+        return known is not None and "lz4" in known["enumvals"], {row["way"] for row in rows}
+
+    has_lz4, ways = await db.read(read)
+    await db.close()
+    assert ways == ({"l"} if has_lz4 else {""})
