@@ -13,6 +13,8 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import NewMessage
 from postroom.mailbox.search import indexing, search
+from postroom.mailbox.search.batch import Batch
+from postroom.mailbox.search.pace import RESTS, RESTS_IN_A_CROWD, Pace
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.filled_inbox import document
@@ -185,7 +187,25 @@ async def test_pods_are_looked_through_together_and_apart(db: Database) -> None:
 
 def test_the_index_rests_longer_while_the_process_has_much_to_do() -> None:
     moments, uses = iter([0.0, 10.0, 20.0, 30.0]), iter([0.0, 1.0, 9.0, 10.0])
-    pace = indexing.Pace(lambda: next(moments), lambda: next(uses))
+    pace = Pace(lambda: next(moments), lambda: next(uses))
     calm, crowded, calm_again = pace.rest(0.1), pace.rest(0.1), pace.rest(0.1)
-    assert calm == calm_again == 0.1 * indexing.RESTS
-    assert crowded == 0.1 * indexing.RESTS_IN_A_CROWD
+    assert calm == calm_again == 0.1 * RESTS
+    assert crowded == 0.1 * RESTS_IN_A_CROWD
+
+
+async def test_a_batch_is_stored_in_parts_and_is_whole_in_the_end(db: Database) -> None:
+    inbox = await new_inbox(db)
+    count = 2 * indexing.STORED_AT_ONCE + 1
+    for number in range(count):
+        await db.write(store, inbox, f"Report {number}")
+    await index(db)
+    assert len(await db.read(find, inbox, "report")) == await entries(db) == count
+
+
+def test_parts_of_a_batch_have_every_entry_once() -> None:
+    turns = [(f"msg_{number}", number) for number in range(5)]
+    parts = list(Batch(turns, {message_id: None for message_id, _ in turns}, {}).parts(2))
+    assert [part.turns for part in parts] == [turns[:2], turns[2:4], turns[4:]]
+    assert [list(part.entries) for part in parts] == [["msg_0", "msg_1"], ["msg_2", "msg_3"], ["msg_4"]]
+    earlier = Batch([], dict.fromkeys("abc"), {}, "a", 3)
+    assert list(earlier.parts(2)) == [earlier]

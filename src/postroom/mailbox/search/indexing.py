@@ -6,8 +6,8 @@ index, or from before its tokens changed, is gone through once, newest first, wh
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from postroom import ids, log
 from postroom.clock import SECOND
@@ -18,17 +18,17 @@ from postroom.mailbox import attachments, documents, messages
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import OUTBOUND, Message
+from postroom.mailbox.search.batch import Batch
+from postroom.mailbox.search.pace import Pace
 from postroom.resources import Resources
 from postroom.storage.database import Database, Row, Tx, one_of
 
 IDLE_SECONDS = 0.5
-RESTS = 2
-RESTS_IN_A_CROWD = 16
-CROWD = 0.65  # of a core that the whole process uses
 LOOK_SECONDS = 60.0
 LEASE = 5 * SECOND
 BATCH = 48
 BATCH_CHARACTERS = 2_000_000
+STORED_AT_ONCE = 16  # who hands mail in waits for the writer meanwhile
 READ_TOGETHER = 8
 COUNTED_WAITING = 10_000
 BEHIND_ALL = "msg_g"  # behind the last id there can be
@@ -69,37 +69,6 @@ def realm_of(number: int) -> str:
     return digits.rjust(REALM_WIDTH, "0")
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Entries by message, None for one that is gone. With `cursor` it is of earlier mail, down to there."""
-
-    turns: list[tuple[str, int]]
-    entries: dict[str, IndexEntry | None]
-    new_pods: dict[str, str]  # pods of mail that could not be read yet, with their accounts
-    cursor: str | None = None
-    passed: int = 0  # of the earlier mail, with what needed no new entry
-
-    @property
-    def is_of_earlier_mail(self) -> bool:
-        return self.cursor is not None
-
-
-class Pace:
-    """A rest of some times what the work took: mail and requests go first, the more so when they are many."""
-
-    def __init__(
-        self, now: Callable[[], float] = time.monotonic, used: Callable[[], float] = time.process_time
-    ) -> None:
-        self._now, self._used = now, used
-        self._looked_at, self._used_then = now(), used()
-
-    def rest(self, worked_seconds: float) -> float:
-        now, used = self._now(), self._used()
-        is_crowd = used - self._used_then > CROWD * (now - self._looked_at)
-        self._looked_at, self._used_then = now, used
-        return worked_seconds * (RESTS_IN_A_CROWD if is_crowd else RESTS)
-
-
 async def keep_indexed(resources: Resources) -> None:
     """Runs until cancelled."""
     holder = ids.trace()
@@ -127,7 +96,10 @@ async def step(db: Database, holder: str, now: int) -> bool:
     if batch.new_pods:
         await db.write(add_realms, batch.new_pods)
         return True
-    return await store_whole_or_one_by_one(db, batch, holder, now)
+    is_busy = False
+    for part in batch.parts(STORED_AT_ONCE):
+        is_busy = await store_whole_or_one_by_one(db, part, holder, now)
+    return is_busy
 
 
 async def store_whole_or_one_by_one(db: Database, batch: Batch, holder: str, now: int) -> bool:
@@ -138,30 +110,15 @@ async def store_whole_or_one_by_one(db: Database, batch: Batch, holder: str, now
         raise
     except Exception:
         log.get().exception("a batch of the search index was refused")
-    for part in _one_by_one(batch):
+    for part in batch.one_by_one():
         try:
             await db.write(store, part, holder, now)
         except Unavailable:
             raise
         except Exception:
             log.get().exception("a message cannot be indexed", message=min(part.entries))
-            await db.write(store, _without_words(part), holder, now)
+            await db.write(store, part.without_words(), holder, now)
     return True
-
-
-def _one_by_one(batch: Batch) -> Iterator[Batch]:
-    turns = dict(batch.turns)
-    for message_id, entry in sorted(batch.entries.items(), reverse=batch.is_of_earlier_mail):
-        own_turns = [(message_id, turns[message_id])] if message_id in turns else []
-        yield Batch(own_turns, {message_id: entry}, {}, message_id if batch.is_of_earlier_mail else None, 1)
-
-
-def _without_words(part: Batch) -> Batch:
-    emptied = {
-        message_id: None if entry is None else IndexEntry(entry.realm, scopes=entry.scopes)
-        for message_id, entry in part.entries.items()
-    }
-    return replace(part, entries=emptied)
 
 
 def has_work(tx: Tx, holder: str, now: int) -> bool:

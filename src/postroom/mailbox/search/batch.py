@@ -1,0 +1,44 @@
+"""A batch of the search index: entries that are made together, and stored in parts, or one by one."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from postroom.mail.search.index_entry import IndexEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Entries by message, None for one that is gone. With `cursor` it is of earlier mail, down to there."""
+
+    turns: list[tuple[str, int]]
+    entries: dict[str, IndexEntry | None]
+    new_pods: dict[str, str]  # pods of mail that could not be read yet, with their accounts
+    cursor: str | None = None
+    passed: int = 0  # of the earlier mail, with what needed no new entry
+
+    @property
+    def is_of_earlier_mail(self) -> bool:
+        return self.cursor is not None
+
+    def parts(self, size: int) -> Iterator["Batch"]:
+        """Of at most so many entries; earlier mail stays in one, for it has one cursor."""
+        if self.is_of_earlier_mail:
+            yield self
+            return
+        for start in range(0, len(self.turns), size):
+            turns = self.turns[start : start + size]
+            yield Batch(turns, {message_id: self.entries[message_id] for message_id, _ in turns}, {})
+
+    def one_by_one(self) -> Iterator["Batch"]:
+        turns = dict(self.turns)
+        for message_id, entry in sorted(self.entries.items(), reverse=self.is_of_earlier_mail):
+            own_turns = [(message_id, turns[message_id])] if message_id in turns else []
+            cursor = message_id if self.is_of_earlier_mail else None
+            yield Batch(own_turns, {message_id: entry}, {}, cursor, 1)
+
+    def without_words(self) -> "Batch":
+        emptied = {
+            message_id: None if entry is None else IndexEntry(entry.realm, scopes=entry.scopes)
+            for message_id, entry in self.entries.items()
+        }
+        return replace(self, entries=emptied)

@@ -1,0 +1,24 @@
+"""How long the index rests between two batches."""
+
+import time
+from collections.abc import Callable
+
+RESTS = 2
+RESTS_IN_A_CROWD = 16
+CROWD = 0.65  # of a core that the whole process uses
+
+
+class Pace:
+    """A rest of some times what the work took: mail and requests go first, the more so when they are many."""
+
+    def __init__(
+        self, now: Callable[[], float] = time.monotonic, used: Callable[[], float] = time.process_time
+    ) -> None:
+        self._now, self._used = now, used
+        self._looked_at, self._used_then = now(), used()
+
+    def rest(self, worked_seconds: float) -> float:
+        now, used = self._now(), self._used()
+        is_crowd = used - self._used_then > CROWD * (now - self._looked_at)
+        self._looked_at, self._used_then = now, used
+        return worked_seconds * (RESTS_IN_A_CROWD if is_crowd else RESTS)
