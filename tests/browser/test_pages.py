@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from postroom.clock import DAY
 from tests.browser.conftest import PATIENCE, Open
@@ -69,6 +69,25 @@ def test_new_rows_are_announced_while_somebody_reads_the_list(running: House, op
     expect(page.locator("[data-row]")).to_have_count(1)
     button.click()
     expect(page.locator("[data-row]")).to_have_count(3)
+
+
+def test_rows_that_come_late_leave_the_focus_on_its_row(running: House, open_page: Open) -> None:
+    inbox_id = running.new_inbox("late")
+    for number in range(3):
+        running.clock.turn(1000)
+        running.deliver(letter(subject=f"Letter {number}"), "late")
+    page = open_page(f"/app/mail?inboxId={inbox_id}")
+    wait_until_live(page)
+    page.evaluate("document.querySelector('#rows').dataset.old = 'yes'")
+    held: list[Route] = []
+    page.route("**/app/mail?*", lambda route: held.append(route))
+    with page.expect_request("**/app/mail?*"):
+        page.evaluate("document.body.dispatchEvent(new CustomEvent('rows'))")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    held[0].continue_()
+    expect(page.locator("#rows[data-old]")).to_have_count(0)
+    expect(page.locator("[data-row]").nth(1).get_by_role("link")).to_be_focused()
 
 
 def test_the_keyboard_is_enough(running: House, open_page: Open) -> None:

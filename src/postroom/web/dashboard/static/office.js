@@ -231,7 +231,14 @@ document.addEventListener("htmx:before:request", (event) => {
   const part = event.target;
   if (part.matches("[data-calm]") && (part.matches(":focus-within") || $("[open]", part))) event.preventDefault();
 });
-document.addEventListener("htmx:after:swap", () => refresh(document));
+// Rows that were asked for before somebody went to one must not take the focus from him.
+let heldRow = "";
+document.addEventListener("htmx:before:swap", () => { heldRow = rowOf(document.activeElement)?.dataset.row });
+document.addEventListener("htmx:after:swap", () => {
+  refresh(document);
+  const row = heldRow && document.activeElement === document.body && rows().find((each) => each.dataset.row === heldRow);
+  if (row) focusRow(row);
+});
 refresh(document);
 restoreRow();
 // A browser ignores autofocus where the address names a place, and takes the focus away when it goes there.
