@@ -48,7 +48,9 @@ class Desk:
         self.batches.next()
 
     def job(self, patience_seconds: float) -> Write:
-        return Write(lambda tx, items: items, None, self._loop, self._loop.create_future(), patience_seconds)
+        return Write(
+            lambda tx, items: items, None, self._loop, self._loop.create_future(), print, patience_seconds
+        )
 
     def hand_in(self, *jobs: Write | None) -> None:
         for job in jobs:

@@ -1,12 +1,14 @@
 """The route table: a row names which keys a route takes, and the permission that they need."""
 
 from postroom import errors
+from postroom.accounts.operations import policies
 from postroom.accounts.permissions import APPROVING, DRAFTING, MANAGING, NOTHING, READING, SENDING, WRITING
+from postroom.queue.operations import suppressions
 from postroom.web import public
-from postroom.web.api.accounts import audit, domains, keys, pauses, pods, policy
+from postroom.web.api.accounts import audit, domains, keys, pauses, pods
 from postroom.web.api.events import events, waiting, webhooks
 from postroom.web.api.mailbox import inboxes, messages, search, threads, usage
-from postroom.web.api.outward import approvals, drafts, send, suppressions
+from postroom.web.api.outward import approvals, drafts, send
 from postroom.web.interface.bodies.send_body import require_idempotency_key
 from postroom.web.interface.bodies.uploads import read_with_files
 from postroom.web.routing import ACCOUNT, POD, PUBLIC, SCOPED, Route
@@ -181,12 +183,12 @@ ROUTES = (
         MANAGING,
     ),
     Route("POST", "/v1/messages/{message_id}/release", messages.release_message, POD, MANAGING, 200, CANCEL),
-    Route("GET", "/v1/policy", policy.get_policy, SCOPED, READING, 200, MISSING),
-    Route("PUT", "/v1/policy", policy.put_policy, POD, MANAGING, 200, MISSING),
-    Route("PUT", "/v1/policy/mode", policy.put_policy_mode, POD, MANAGING, 200, MISSING),
-    Route("POST", "/v1/policy/rules", policy.add_policy_rule, POD, MANAGING, 201, MISSING),
-    Route("DELETE", "/v1/policy/rules/{rule_id}", policy.delete_policy_rule, POD, MANAGING, 204),
-    Route("GET", "/v1/policy/audit", policy.list_policy_audit, SCOPED, READING, 200, MISSING),
+    Route("GET", "/v1/policy", policies.get_policy, SCOPED, READING, 200, MISSING),
+    Route("PUT", "/v1/policy", policies.put_policy, POD, MANAGING, 200, MISSING),
+    Route("PUT", "/v1/policy/mode", policies.put_policy_mode, POD, MANAGING, 200, MISSING),
+    Route("POST", "/v1/policy/rules", policies.add_policy_rule, POD, MANAGING, 201, MISSING),
+    Route("DELETE", "/v1/policy/rules/{rule_id}", policies.delete_policy_rule, POD, MANAGING, 204),
+    Route("GET", "/v1/policy/audit", policies.list_policy_audit, SCOPED, READING, 200, MISSING),
     Route("GET", "/v1/audit", audit.list_audit, POD, MANAGING),
     Route("GET", "/health", public.health, PUBLIC, NOTHING),
     Route("GET", "/ready", public.ready, PUBLIC, NOTHING, 200, (errors.Unavailable,)),
@@ -198,3 +200,5 @@ ROUTES = (
     Route("GET", "/docs", public.docs, PUBLIC, NOTHING),
     Route("GET", "/docs/{file}", public.docs_file, PUBLIC, NOTHING),
 )
+
+ROUTE_OF = {route.operation: route for route in ROUTES}

@@ -61,10 +61,14 @@ def to_psycopg(sql: str) -> str:
 
 
 class PostgresTx:
-    __slots__ = ("_line",)
+    __slots__ = ("_line", "rung")
 
     def __init__(self, line: PostgresLine) -> None:
         self._line = line
+        self.rung: list[str] = []
+
+    def ring(self, *bells: str) -> None:
+        self.rung += bells
 
     def one(self, sql: str, **params: object) -> Row | None:
         return self._execute(to_psycopg(sql), params).fetchone()
@@ -109,7 +113,7 @@ class PostgresSession:
     def __init__(self, url: str, lines: PostgresLines | None = None, **limits: str) -> None:
         self._lines = lines or PostgresLines(url)
         self._line = self._lines.open(**limits)
-        self.tx: Tx = PostgresTx(self._line)
+        self.tx = PostgresTx(self._line)
 
     def begin(self) -> None:
         self._frame("begin")
@@ -239,7 +243,7 @@ class PostgresDatabase:
             self._lines, LONG_READERS, "long-reader", LONG_PATIENCE_SECONDS, **LIMITS_OF_LONG_READERS
         )
         self._writes = WriteQueue(
-            lambda: PostgresSession(url, self._lines, **LIMITS_OF_WRITERS), writers=WRITERS
+            lambda: PostgresSession(url, self._lines, **LIMITS_OF_WRITERS), writers=WRITERS, ring=self.ring
         )
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -82,9 +82,9 @@ def document(routes: Sequence[Route], base_url: str) -> Json:
 
 def _operation(route: Route) -> Json:
     operation: Json = {
-        "operationId": route.handler.__name__,
+        "operationId": route.operation.__name__,
         "summary": _first_line(route),
-        "description": (route.handler.__doc__ or "").strip() + ".",
+        "description": (route.operation.__doc__ or "").strip() + ".",
         "tags": [_tag(route)],
         "security": [] if route.scope == PUBLIC else [{"apiKey": []}],
         "responses": _responses(route),
@@ -97,7 +97,7 @@ def _operation(route: Route) -> Json:
 
 
 def _first_line(route: Route) -> str:
-    return (route.handler.__doc__ or "").strip().partition("\n")[0]
+    return (route.operation.__doc__ or "").strip().partition("\n")[0]
 
 
 def _tag(route: Route) -> str:
@@ -115,7 +115,10 @@ def _links(made: Route, routes: Sequence[Route]) -> Iterator[tuple[str, Json]]:
         if route.path_names and route.path.partition("/{" + route.path_names[-1])[0] == made.path:
             parameters = {route.path_names[-1]: "$response.body#/id"}
             parameters |= {name: f"$request.path.{name}" for name in route.path_names[:-1]}
-            yield route.handler.__name__, {"operationId": route.handler.__name__, "parameters": parameters}
+            yield (
+                route.operation.__name__,
+                {"operationId": route.operation.__name__, "parameters": parameters},
+            )
 
 
 def _request_content(route: Route, body: Any) -> Json:

@@ -1,8 +1,8 @@
 """The audit log over REST."""
 
 from postroom.accounts import audit
+from postroom.fields import read_asked
 from postroom.web.call import Call
-from postroom.web.interface.bodies.body import read_asked
 from postroom.web.interface.bodies.tenant_body import AuditQuery
 from postroom.web.interface.shapes import tenant_shapes
 

@@ -1,12 +1,12 @@
 """Pauses over REST: stopping all that leaves an account, a pod or an inbox."""
 
 from postroom.accounts.rules import pauses
+from postroom.fields import Boundary
 from postroom.outward.holding import decide
 from postroom.queue import deliveries
 from postroom.web.api.outward.approvals import ruling_of
 from postroom.web.boundaries import required
 from postroom.web.call import Call, Tx
-from postroom.web.interface.bodies.body import Boundary
 from postroom.web.interface.shapes import hold_shapes
 
 

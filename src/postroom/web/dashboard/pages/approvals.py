@@ -8,6 +8,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.errors import ApiError
+from postroom.fields import Offset
 from postroom.mail.meaning.links import link_details
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import correspondents, documents, message_json, messages, raw_mails
@@ -20,7 +21,7 @@ from postroom.web.api.outward import drafts as api_drafts
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
-from postroom.web.interface.bodies.body import ApprovalQuery, Approve, Offset, Reject
+from postroom.web.interface.bodies.body import ApprovalQuery, Approve, Reject
 from postroom.web.interface.bodies.draft_body import DraftBody
 from postroom.web.interface.bodies.uploads import SentFile
 

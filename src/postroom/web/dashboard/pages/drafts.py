@@ -5,6 +5,7 @@ from typing import Any
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom.fields import PageQuery
 from postroom.mailbox import inboxes
 from postroom.web.api.outward import approvals as api_approvals
 from postroom.web.api.outward import drafts as api
@@ -12,7 +13,7 @@ from postroom.web.api.outward import send as api_send
 from postroom.web.dashboard.desk import INBOXES_SHOWN, Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.pages.compose import send_named
-from postroom.web.interface.bodies.body import ApprovalQuery, MessageChange, PageQuery
+from postroom.web.interface.bodies.body import ApprovalQuery, MessageChange
 
 PATH = "/app/drafts"
 SHOWN = 50

@@ -5,10 +5,10 @@ from typing import Literal
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom.fields import Boundary
 from postroom.web.api.accounts import pauses
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.forms import own_path
-from postroom.web.interface.bodies.body import Boundary
 
 
 class RailQuery(Struct, frozen=True):

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from postroom.accounts.permissions import MANAGING, require_any
 from postroom.errors import BadRequest
+from postroom.fields import Offset
 from postroom.mail.address import parse_list
 from postroom.mailbox import holds, inboxes, labels, messages, threads
 from postroom.mailbox.documents import Verdicts
@@ -20,7 +21,7 @@ from postroom.web.boundaries import required
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.forms import own_path
-from postroom.web.interface.bodies.body import Label, Offset, ThreadChange
+from postroom.web.interface.bodies.body import Label, ThreadChange
 
 ROWS = 50
 WORDS = 160

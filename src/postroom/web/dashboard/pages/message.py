@@ -3,22 +3,22 @@
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom.accounts.operations import policies
 from postroom.errors import BadRequest
+from postroom.fields import Boundary
 from postroom.mail.address import parse_list
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import documents, messages, raw_mails
 from postroom.mailbox.messages import Message
 from postroom.processes import pools
-from postroom.web.api.accounts import policy as api_policy
+from postroom.queue.operations import suppressions
 from postroom.web.api.mailbox import messages as api_messages
 from postroom.web.api.mailbox import threads as api_threads
 from postroom.web.api.outward import send as api_send
-from postroom.web.api.outward import suppressions as api_suppressions
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import mail_html
-from postroom.web.interface.bodies.body import Boundary, NewSuppression, ThreadChange
-from postroom.web.interface.bodies.tenant_body import NewRule
+from postroom.web.interface.bodies.body import ThreadChange
 
 
 class LabelForm(Struct, frozen=True):
@@ -43,7 +43,7 @@ async def cancel(desk: Desk, message_id: str) -> Response:
 async def suppress_sender(desk: Desk, message_id: str) -> Response:
     message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
     address = require_sender(message)
-    await api_suppressions.add_suppression(desk.call, NewSuppression(address))
+    await desk.run(suppressions.add_suppression, body=suppressions.NewSuppression(address))
     return await back_to(desk, message_id, f"Nothing is sent to {address} any more.")
 
 
@@ -51,8 +51,8 @@ async def block_sender(desk: Desk, message_id: str) -> Response:
     """At the inbox that it came to. The mail that is there stays."""
     message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
     value = require_sender(message)
-    rule = NewRule(type="block", value=value, direction="inbound")
-    await api_policy.add_policy_rule(desk.call, Boundary(inbox_id=message.inbox_id), rule)
+    rule = policies.NewRule(type="block", value=value, direction="inbound")
+    await desk.run(policies.add_policy_rule, query=Boundary(inbox_id=message.inbox_id), body=rule)
     return await back_to(desk, message_id, f"Mail from {value} is kept out of this inbox from now on.")
 
 

@@ -7,11 +7,11 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom.fields import Offset
 from postroom.web.api.accounts import audit as api
 from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.values import plain
-from postroom.web.interface.bodies.body import Offset
 from postroom.web.interface.bodies.tenant_body import AuditQuery
 
 SHOWN = 50

@@ -3,6 +3,7 @@
 from msgspec import UNSET, Struct
 from starlette.responses import Response
 
+from postroom import fields
 from postroom.accounts.rules import approval, pauses
 from postroom.accounts.rules.limits import Budget
 from postroom.errors import BadRequest, WebhookFailed
@@ -77,7 +78,7 @@ async def show_inbox(desk: Desk, inbox_id: str, secret: str = "") -> Response:
     meters = plain(await api_approvals.get_inbox_limits(desk.call, inbox_id))
     is_account = desk.call.reach.is_account
     keys = (
-        plain(await api_keys.list_inbox_keys(desk.call, inbox_id, bodies.PageQuery())) if is_account else None
+        plain(await api_keys.list_inbox_keys(desk.call, inbox_id, fields.PageQuery())) if is_account else None
     )
     return await desk.show(
         "inbox.html",
@@ -130,12 +131,12 @@ async def test_webhook(desk: Desk, inbox_id: str) -> Response:
 
 
 async def pause(desk: Desk, inbox_id: str) -> Response:
-    await api_pauses.put_pause(desk.call, bodies.Boundary(inbox_id))
+    await api_pauses.put_pause(desk.call, fields.Boundary(inbox_id))
     return go(f"{PATH}/{inbox_id}", "Paused. Nothing leaves this inbox until you resume.")
 
 
 async def resume(desk: Desk, inbox_id: str) -> Response:
-    await api_pauses.delete_pause(desk.call, bodies.Boundary(inbox_id))
+    await api_pauses.delete_pause(desk.call, fields.Boundary(inbox_id))
     return go(f"{PATH}/{inbox_id}", "Resumed. What nothing else holds goes now.")
 
 

@@ -4,7 +4,6 @@ import re
 from datetime import date, datetime
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from postroom.accounts import names, permissions, pods
@@ -17,11 +16,18 @@ from postroom.errors import (
 )
 from postroom.events import kinds
 from postroom.events.events import EventChoice
+from postroom.fields import (
+    InboxFilter,
+    Limit,
+    Moment,
+    Offset,
+    PodFilter,
+    PodId,
+)
 from postroom.mailbox import inboxes, labels
 from postroom.outward.orders import require_ahead
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
-OFFSET_LIMIT = 2**53
 USAGE_DAYS, USAGE_MAX_DAYS = 30, 366
 DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 FIRST_DAY = date(1970, 1, 1).toordinal()
@@ -55,10 +61,8 @@ Name = Annotated[
         max_length=names.MAX_CHARACTERS, examples=["ci-runner"], extra_json_schema={"pattern": names.PATTERN}
     ),
 ]
-PodId = Annotated[str, Meta(description="The id of a pod, or its clientId.")]
 RetentionDays = Annotated[int, Meta(ge=1, le=3650, description="How long mail is kept.")]
 Permission = Annotated[str, Meta(extra_json_schema={"enum": list(permissions.ALL)})]
-Moment = Annotated[datetime, Meta(tz=True, examples=["2026-11-14T10:05:00Z"])]
 
 
 class NewInbox(Struct, rename="camel", frozen=True):
@@ -117,13 +121,6 @@ class KeyChange(Struct, rename="camel", frozen=True):
 
 
 EventType = Annotated[str, Meta(extra_json_schema={"enum": list(kinds.KINDS)})]
-Limit = Annotated[int, Meta(ge=1, description="PageQuery size; above 100 counts as 100.")]
-Offset = Annotated[int, Meta(ge=0, le=OFFSET_LIMIT, description="How many to skip.")]
-
-
-class PageQuery(Struct, frozen=True):
-    limit: Limit = 50
-    offset: Offset = 0
 
 
 class NewWebhook(Struct, rename="camel", frozen=True):
@@ -136,26 +133,6 @@ class DeliveryQuery(Struct, rename="camel", frozen=True):
     state: Literal["pending", "delivered", "failed"] | None = None
     limit: Limit = 50
     offset: Offset = 0
-
-
-def to_moment(given: datetime | None) -> int | None:
-    """In milliseconds."""
-    return None if given is None else int(given.timestamp() * 1000)
-
-
-# In a query a number would be read as a moment as well.
-AskedMoment = Annotated[
-    str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-11-14T10:05:00Z"])
-]
-
-
-def read_asked(asked: str | None, field: str) -> int | None:
-    try:
-        return None if asked is None else to_moment(msgspec.convert(asked, Moment))
-    except msgspec.ValidationError:
-        raise BadRequest(
-            f"{field} must be a moment with its zone: 2026-11-14T10:05:00Z.", field=field
-        ) from None
 
 
 class RetryFailed(Struct, frozen=True):
@@ -171,10 +148,6 @@ class WaitQuery(Struct, frozen=True):
     q: Annotated[str, Meta(description="A question as in search.")] = ""
 
 
-class NewSuppression(Struct, frozen=True):
-    address: Annotated[str, Meta(examples=["someone@example.com"])]
-
-
 class NewDomain(Struct, rename="camel", frozen=True):
     domain: Annotated[str, Meta(examples=["mail.example.com"])]
     pod_id: PodId | None = None
@@ -184,8 +157,6 @@ Label = Annotated[str, Meta(max_length=labels.MAX_CHARACTERS, description="Only 
 NewLabels = Annotated[
     list[Annotated[str, Meta(extra_json_schema={"pattern": labels.PATTERN})]], Meta(max_length=100)
 ]
-InboxFilter = Annotated[str, Meta(description="Only of this inbox.")]
-PodFilter = Annotated[str, Meta(description="Only of this pod, by its id or client id.")]
 
 
 class ThreadQuery(Struct, frozen=True):
@@ -286,11 +257,6 @@ class EventQuery(Struct, frozen=True):
         if len(asked) > INBOXES_OF_A_FILTER:
             raise BadRequest(f"inbox_ids can name {INBOXES_OF_A_FILTER} inboxes.", field="inbox_ids")
         return EventChoice(reach, asked, types)
-
-
-class Boundary(Struct, rename="camel", frozen=True):
-    inbox_id: Annotated[str, Meta(description="Of this inbox alone.")] | None = None
-    pod_id: Annotated[str, Meta(description="Of this pod alone: its id or clientId.")] | None = None
 
 
 class ApprovalQuery(Struct, rename="camel", frozen=True):

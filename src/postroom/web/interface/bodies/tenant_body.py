@@ -1,55 +1,10 @@
 """What requests about policies and the audit log carry."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Meta, Struct
 
-from postroom.accounts.rules import policy
-from postroom.web.interface.bodies.body import AskedMoment, Limit, Offset, PodId
-
-Direction = Literal["inbound", "outbound"]
-Mode = Literal["none", "allowlist", "inherit"]
-
-
-class GivenRule(Struct, frozen=True):
-    type: Literal["allow", "block"]
-    value: Annotated[
-        str, Meta(max_length=320, examples=["alice@example.com", "example.com", "*.example.com"])
-    ]
-
-
-class GivenPolicy(Struct, frozen=True):
-    mode: Mode = "inherit"
-    rules: Annotated[list[GivenRule], Meta(max_length=policy.RULES_LIMIT)] = []
-
-
-class PolicyChange(Struct, frozen=True):
-    inbound: GivenPolicy | UnsetType = UNSET
-    outbound: GivenPolicy | UnsetType = UNSET
-
-
-class ModeChange(Struct, frozen=True):
-    mode: Mode
-    direction: Direction
-
-
-class NewRule(Struct, frozen=True):
-    type: Literal["allow", "block"]
-    value: Annotated[
-        str, Meta(max_length=320, examples=["alice@example.com", "example.com", "*.example.com"])
-    ]
-    direction: Direction
-
-
-class PolicyAuditQuery(Struct, rename="camel", frozen=True):
-    inbox_id: str | None = None
-    pod_id: PodId | None = None
-    action: Literal["blocked", "refused", "released"] | None = None
-    direction: Direction | None = None
-    since: AskedMoment | None = None
-    until: AskedMoment | None = None
-    limit: Limit = 50
-    offset: Offset = 0
+from postroom.fields import AskedMoment, Limit, Offset
 
 
 class AuditQuery(Struct, frozen=True):

@@ -6,8 +6,9 @@ from postroom.accounts.actors import Actor
 from postroom.accounts.rules.limits import Use
 from postroom.accounts.rules.pauses import Pause
 from postroom.clock import to_iso
+from postroom.fields import Timestamp
 from postroom.mailbox.holds import ShownHold
-from postroom.web.interface.shapes.shapes import RawMessage, Timestamp
+from postroom.web.interface.shapes.shapes import RawMessage
 
 
 class HeldMessage(Struct, rename="camel", frozen=True):

@@ -13,16 +13,13 @@ from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import Budget
 from postroom.clock import to_iso
 from postroom.events.payload import Payload
+from postroom.fields import Timestamp
 from postroom.mailbox import attachments, inboxes, threads
 from postroom.mailbox.documents import Document, Piece
 from postroom.mailbox.holds import ShownHold
 from postroom.mailbox.message_json import ShownAttachment
 from postroom.outward.orders import SendReceipt
-from postroom.queue import deliveries, suppressions
-
-Timestamp = Annotated[
-    str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-11-14T10:05:00.000Z"])
-]
+from postroom.queue import deliveries
 
 
 class Inbox(Struct, rename="camel", frozen=True):
@@ -218,25 +215,6 @@ class EventPage(Struct, rename="camel", frozen=True):
     data: list[Annotated[Raw, Payload]]
     next: str | None
     truncated: Truncated | UnsetType = UNSET
-
-
-class Suppression(Struct, rename="camel", frozen=True):
-    """`messageId` is the sent mail that caused it, `reason` what its recipient's server or reader said."""
-
-    address: str
-    type: str
-    created_at: Timestamp
-    message_id: str | None = None
-    reason: str | None = None
-
-    @classmethod
-    def of(cls, item: suppressions.Suppression) -> "Suppression":
-        return cls(item.address, item.type, to_iso(item.created_at), item.message_id, item.reason)
-
-
-class SuppressionPage(Struct, rename="camel", frozen=True):
-    data: list[Suppression]
-    total: int
 
 
 class ShownRecord(Struct, rename="camel", frozen=True):

@@ -6,12 +6,12 @@ from msgspec import Meta, Raw, Struct, defstruct
 from msgspec.structs import fields
 
 from postroom.accounts import accounts, actors, audit, keys, permissions, pods
-from postroom.accounts.rules import approval, limits, policy
+from postroom.accounts.rules import approval, limits
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import Budget
 from postroom.clock import to_iso
 from postroom.config import Plan
-from postroom.web.interface.shapes.shapes import Timestamp
+from postroom.fields import Timestamp
 
 AnyJson = Annotated[Raw | None, Meta(description="Any JSON value.")]
 
@@ -159,60 +159,6 @@ class Account(Struct, rename="camel", frozen=True):
             storage_limit_bytes=account.storage_limit_bytes,
             created_at=to_iso(account.created_at),
         )
-
-
-class ShownRule(Struct, rename="camel", frozen=True):
-    id: str
-    type: str
-    value: str
-    created_at: Timestamp
-
-    @classmethod
-    def of(cls, rule: policy.PolicyRule) -> "ShownRule":
-        return cls(rule.id, rule.type, rule.value, to_iso(rule.created_at))
-
-
-class DirectionPolicy(Struct, frozen=True):
-    mode: str
-    rules: list[ShownRule]
-
-    @classmethod
-    def of(cls, found: policy.Policy) -> "DirectionPolicy":
-        return cls(found.mode, [ShownRule.of(rule) for rule in found.rules])
-
-
-class ShownPolicy(Struct, frozen=True):
-    inbound: DirectionPolicy
-    outbound: DirectionPolicy
-
-
-class PolicyStop(Struct, rename="camel", frozen=True):
-    """What a policy stopped, or what was let in after all."""
-
-    at: Timestamp
-    action: str
-    direction: str
-    address: str
-    rule: str | None
-    inbox_id: str
-    message_id: str | None
-
-    @classmethod
-    def of(cls, stop: policy.Stop) -> "PolicyStop":
-        return cls(
-            to_iso(stop.at),
-            stop.action,
-            stop.direction,
-            stop.address,
-            stop.rule,
-            stop.inbox_id,
-            stop.message_id,
-        )
-
-
-class PolicyStopPage(Struct, rename="camel", frozen=True):
-    data: list[PolicyStop]
-    total: int
 
 
 class AuditEntry(Struct, rename="camel", frozen=True):
