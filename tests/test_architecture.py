@@ -21,6 +21,7 @@ LAYERS: list[list[str]] = [
     ["accounts", "mailbox", "queue", "events", "inward", "outward"],
     ["upkeep", "one_store", "first_start"],
     ["moving"],
+    ["operations"],
     ["extraction", "smtp", "web", "couriers"],
     ["workers"],
     ["assembly", "welcome"],
@@ -31,7 +32,7 @@ LAYERS: list[list[str]] = [
 ROOMS: dict[str, list[str]] = {
     "accounts": [
         *("names", "secret_values", "reach", "permissions", "actors", "rules", "accounts", "pods"),
-        *("keys", "audit", "sessions", "domains", "operations"),
+        *("keys", "audit", "sessions", "domains"),
     ],
     "accounts/rules": ["approval", "pauses", "limits", "policy"],
     "mailbox": [
@@ -48,7 +49,6 @@ ROOMS: dict[str, list[str]] = {
         "retries",
         "outlook",
         "work",
-        "operations",
     ],
     "events": ["kinds", "payload", "events", "webhook_signature", "webhooks", "webhook_log", "announce"],
     "inward": [

@@ -1,9 +1,8 @@
 """The route table: a row names which keys a route takes, and the permission that they need."""
 
 from postroom import errors
-from postroom.accounts.operations import policies
 from postroom.accounts.permissions import APPROVING, DRAFTING, MANAGING, NOTHING, READING, SENDING, WRITING
-from postroom.queue.operations import suppressions
+from postroom.operations import policies, suppressions
 from postroom.web import public
 from postroom.web.api.accounts import audit, domains, keys, pauses, pods
 from postroom.web.api.events import events, waiting, webhooks

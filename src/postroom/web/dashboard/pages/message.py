@@ -3,15 +3,14 @@
 from msgspec import Struct
 from starlette.responses import Response
 
-from postroom.accounts.operations import policies
 from postroom.errors import BadRequest
 from postroom.fields import Boundary
 from postroom.mail.address import parse_list
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import documents, messages, raw_mails
 from postroom.mailbox.messages import Message
+from postroom.operations import policies, suppressions
 from postroom.processes import pools
-from postroom.queue.operations import suppressions
 from postroom.web.api.mailbox import messages as api_messages
 from postroom.web.api.mailbox import threads as api_threads
 from postroom.web.api.outward import send as api_send

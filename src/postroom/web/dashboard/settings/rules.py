@@ -6,11 +6,11 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom import fields
-from postroom.accounts.operations import policies
 from postroom.accounts.rules import approval
 from postroom.accounts.rules.approval import Approval, OverPerDay
 from postroom.accounts.rules.limits import Budget
 from postroom.errors import BadRequest
+from postroom.operations import policies
 from postroom.web.api.accounts import pods as api_pods
 from postroom.web.api.mailbox import inboxes as api_inboxes
 from postroom.web.dashboard.desk import Desk, go

@@ -5,8 +5,8 @@ from starlette.responses import Response
 
 from postroom.clock import to_iso
 from postroom.errors import ApiError, BadRequest
+from postroom.operations import suppressions as operations
 from postroom.queue import suppressions
-from postroom.queue.operations import suppressions as operations
 from postroom.web.api.outward import send as api_send
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
