@@ -5,6 +5,7 @@ from contextvars import ContextVar
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.requests import Request
 
 from postroom.accounts import audit, pods
@@ -46,6 +47,11 @@ class Call(Struct, frozen=True):
     @property
     def reach(self) -> Reach:
         return self.caller.reach
+
+    @property
+    def decider(self) -> Caller:
+        """The caller with the address from which he asked, which the audit log names."""
+        return replace(self.caller, address=self.address)
 
     def now(self) -> int:
         return self.resources.now()

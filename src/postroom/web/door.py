@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Raw
 from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
@@ -334,7 +335,8 @@ def to_response(route: Route, answer: Any) -> Response:
         return answer
     if answer is None:
         return Response(status_code=route.status)
-    return Response(msgspec.json.encode(answer), route.status, media_type="application/json")
+    content = bytes(answer) if isinstance(answer, Raw) else msgspec.json.encode(answer)
+    return Response(content, route.status, media_type="application/json")
 
 
 def error_response(error: ApiError, challenge: str = "Bearer") -> Response:

@@ -2,9 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, TypeVar
-
-from msgspec.structs import replace
+from typing import Any
 
 from postroom.accounts import pods
 from postroom.accounts.keys import Caller
@@ -12,12 +10,12 @@ from postroom.accounts.permissions import require_any
 from postroom.accounts.reach import Reach
 from postroom.errors import Forbidden
 from postroom.mailbox import inboxes
+from postroom.mailbox.inboxes import Inbox
 from postroom.resources import Tx
 from postroom.web.boundaries import required
 from postroom.web.call import Call
 from postroom.web.routing import ACCOUNT, POD, Route
 
-T = TypeVar("T")
 Arguments = dict[str, Any]  # of an operation, by their names
 
 SHALLOW_OFFSET = 1000
@@ -49,23 +47,29 @@ def require_permitted(caller: Caller, route: Route) -> None:
 def _run_in_transaction(route: Route, call: Call, arguments: Arguments) -> Awaitable[Any]:
     """Rows that are skipped are walked over: deep in a list that takes long, and is done aside."""
     db = call.resources.db
-    is_reading = route.method == "GET"
-    work = partial(run_verb, verb=route.operation, names=route.wanted, call=call, arguments=arguments)
-    if not is_reading:
+    work = partial(run_verb, route=route, call=call, arguments=arguments)
+    if route.method != "GET":
         return db.write(work)
     if getattr(arguments.get("query"), "offset", 0) > SHALLOW_OFFSET:
         return db.read_long(work, LONG_SECONDS)
     return db.read(work)
 
 
-def run_verb(tx: Tx, verb: Callable[..., T], names: tuple[str, ...], call: Call, arguments: Arguments) -> T:
+def run_verb(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Any:
     given = {
-        name: arguments[name] if name in arguments else _CONTEXT[name](tx, call, arguments) for name in names
+        name: arguments[name] if name in arguments else _CONTEXT[name](tx, route, call, arguments)
+        for name in route.wanted
     }
-    return verb(tx, **given)
+    return route.operation(tx, **given)
 
 
-def _find_boundary(tx: Tx, call: Call, arguments: Arguments) -> Reach:
+def _find_inbox(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Inbox:
+    """Who only reads takes the one that was read a moment ago, together with the key."""
+    inbox_id = arguments["inbox_id"]
+    return call.get_inbox(tx, inbox_id) if route.method == "GET" else inboxes.get(tx, call.reach, inbox_id)
+
+
+def _find_boundary(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Reach:
     """The inbox or the pod that the path names, or that the query narrows it to."""
     if "inbox_id" in arguments:
         return inboxes.get(tx, call.reach, arguments["inbox_id"]).reach
@@ -76,10 +80,11 @@ def _find_boundary(tx: Tx, call: Call, arguments: Arguments) -> Reach:
 
 
 # What a verb may ask for by the name of an argument, beside the values of the path, the query and the body.
-_CONTEXT: dict[str, Callable[[Tx, Call, Arguments], Any]] = {
-    "caller": lambda tx, call, arguments: replace(call.caller, address=call.address),
-    "now": lambda tx, call, arguments: call.now(),
-    "config": lambda tx, call, arguments: call.resources.config,
-    "links": lambda tx, call, arguments: call.links(),
+_CONTEXT: dict[str, Callable[[Tx, Route, Call, Arguments], Any]] = {
+    "caller": lambda tx, route, call, arguments: call.decider,
+    "now": lambda tx, route, call, arguments: call.now(),
+    "config": lambda tx, route, call, arguments: call.resources.config,
+    "links": lambda tx, route, call, arguments: call.links(),
+    "inbox": _find_inbox,
     "within": _find_boundary,
 }

@@ -52,7 +52,7 @@ class Route:
         object.__setattr__(self, "is_verb", not inspect.iscoroutinefunction(self.operation))
         object.__setattr__(self, "wanted", tuple(inspect.signature(self.operation).parameters)[1:])
         hints = get_type_hints(self.operation, include_extras=True)
-        answer = hints["return"]
+        answer = type(None) if self.after is not None else hints["return"]
         object.__setattr__(self, "body", hints.get("body"))
         object.__setattr__(self, "query", hints.get("query") or self._boundary())
         object.__setattr__(self, "answer", getattr(answer, "__metadata__", (answer,))[0])

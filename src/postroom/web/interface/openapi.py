@@ -11,8 +11,9 @@ from starlette.responses import Response
 from postroom import errors
 from postroom.errors import ApiError
 from postroom.events.payload import Payload
+from postroom.operations import messages
 from postroom.web.interface.schemas import BINARY, FORM, REF, components, is_struct, ref
-from postroom.web.interface.shapes import server_shapes, shapes
+from postroom.web.interface.shapes import server_shapes
 from postroom.web.requests.request_body import read_json
 from postroom.web.routing import PUBLIC, SCOPED, Route
 
@@ -220,7 +221,7 @@ def _error_codes(route: Route) -> dict[int, list[str]]:
 def _schemas(routes: Sequence[Route]) -> Json:
     bodies = {route.body for route in routes if route.body is not None}
     answers = {route.answer for route in routes if is_struct(route.answer)}
-    answers |= {server_shapes.Error, shapes.Message, Payload}
+    answers |= {server_shapes.Error, messages.Message, Payload}
     return components(bodies, answers, {route.body for route in routes if takes_files(route)})
 
 

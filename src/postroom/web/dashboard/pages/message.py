@@ -9,15 +9,15 @@ from postroom.mail.address import parse_list
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import documents, messages, raw_mails
 from postroom.mailbox.messages import Message
-from postroom.operations import policies, suppressions
+from postroom.operations import messages as message_operations
+from postroom.operations import policies, suppressions, threads
+from postroom.operations.threads import ThreadChange
 from postroom.processes import pools
 from postroom.web.api.mailbox import messages as api_messages
 from postroom.web.api.mailbox import threads as api_threads
-from postroom.web.api.outward import send as api_send
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import mail_html
-from postroom.web.interface.bodies.body import ThreadChange
 
 
 class LabelForm(Struct, frozen=True):
@@ -30,12 +30,12 @@ class PictureQuery(Struct, frozen=True):
 
 
 async def retry(desk: Desk, message_id: str) -> Response:
-    await api_send.retry_message(desk.call, message_id)
+    await desk.run(message_operations.retry_message, message_id=message_id)
     return await back_to(desk, message_id, "It is tried again now.")
 
 
 async def cancel(desk: Desk, message_id: str) -> Response:
-    await api_send.cancel_message(desk.call, message_id)
+    await desk.run(message_operations.cancel_message, message_id=message_id)
     return await back_to(desk, message_id, "Cancelled. What had not left yet never will.")
 
 
@@ -56,25 +56,24 @@ async def block_sender(desk: Desk, message_id: str) -> Response:
 
 
 async def release(desk: Desk, message_id: str) -> Response:
-    await api_messages.release_message(desk.call, message_id)
+    await desk.run(message_operations.release_message, message_id=message_id)
     return await back_to(desk, message_id, "It is in, as if it came now.")
 
 
 async def delete(desk: Desk, message_id: str) -> Response:
-    await api_messages.delete_message(desk.call, message_id)
+    await desk.run(message_operations.delete_message, message_id=message_id)
     return go("/app/mail", "The message is deleted.")
 
 
 async def delete_thread(desk: Desk, thread_id: str) -> Response:
-    await api_threads.delete_thread(desk.call, thread_id)
+    await desk.perform(api_threads.delete_thread, thread_id=thread_id)
     return go("/app/mail", "The thread is deleted.")
 
 
 async def label(desk: Desk, thread_id: str, body: LabelForm) -> Response:
     added, removed = [body.add] if body.add else [], [body.remove] if body.remove else []
-    await api_threads.change_thread(
-        desk.call, thread_id, ThreadChange(add_labels=added, remove_labels=removed)
-    )
+    change = ThreadChange(add_labels=added, remove_labels=removed)
+    await desk.run(threads.change_thread, thread_id=thread_id, body=change)
     return go(f"/app/mail/{thread_id}")
 
 

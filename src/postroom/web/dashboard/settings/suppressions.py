@@ -5,9 +5,9 @@ from starlette.responses import Response
 
 from postroom.clock import to_iso
 from postroom.errors import ApiError, BadRequest
+from postroom.operations import messages
 from postroom.operations import suppressions as operations
 from postroom.queue import suppressions
-from postroom.web.api.outward import send as api_send
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets
@@ -59,7 +59,7 @@ async def send_again(desk: Desk, body: AgainForm) -> Response:
     """Takes the address off, and tries the mail that failed once more."""
     await desk.run(operations.delete_suppression, address=body.address)
     try:
-        await api_send.retry_message(desk.call, body.message)
+        await desk.run(messages.retry_message, message_id=body.message)
     except ApiError as error:
         return go(PATH, f"{body.address} may be written to again. The mail was not sent: {error.message}")
     return go(f"/app/messages/{body.message}", f"{body.address} may be written to again, and gets the mail.")

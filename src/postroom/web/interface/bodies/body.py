@@ -10,24 +10,19 @@ from postroom.accounts import names, permissions, pods
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import Budget
-from postroom.clock import from_iso
 from postroom.errors import (
     BadRequest,
 )
 from postroom.events import kinds
 from postroom.events.events import EventChoice
 from postroom.fields import (
-    InboxFilter,
     Limit,
     Moment,
     Offset,
-    PodFilter,
     PodId,
 )
-from postroom.mailbox import inboxes, labels
-from postroom.outward.orders import require_ahead
+from postroom.mailbox import inboxes
 
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 USAGE_DAYS, USAGE_MAX_DAYS = 30, 366
 DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 FIRST_DAY = date(1970, 1, 1).toordinal()
@@ -153,61 +148,6 @@ class NewDomain(Struct, rename="camel", frozen=True):
     pod_id: PodId | None = None
 
 
-Label = Annotated[str, Meta(max_length=labels.MAX_CHARACTERS, description="Only threads with this label.")]
-NewLabels = Annotated[
-    list[Annotated[str, Meta(extra_json_schema={"pattern": labels.PATTERN})]], Meta(max_length=100)
-]
-
-
-class ThreadQuery(Struct, frozen=True):
-    is_read: Annotated[bool, Meta(description="false gives the unread ones.")] | None = None
-    is_read_alias: bool | None = field(default=None, name="isRead")
-    label: Label | None = None
-    limit: Limit = 50
-    offset: Offset = 0
-
-    @property
-    def flag(self) -> bool | None:
-        return self.is_read_alias if self.is_read is None else self.is_read
-
-
-class ThreadsQuery(Struct, frozen=True):
-    inbox_id: InboxFilter | None = field(default=None, name="inboxId")
-    pod_id: PodFilter | None = field(default=None, name="podId")
-    is_read: Annotated[bool, Meta(description="false gives the unread ones.")] | None = None
-    is_read_alias: bool | None = field(default=None, name="isRead")
-    label: Label | None = None
-    limit: Limit = 50
-    offset: Offset = 0
-
-    @property
-    def flag(self) -> bool | None:
-        return self.is_read_alias if self.is_read is None else self.is_read
-
-
-class ThreadChange(Struct, frozen=True):
-    is_read: bool | UnsetType = UNSET
-    is_read_alias: bool | UnsetType = field(default=UNSET, name="isRead")
-    add_labels: NewLabels = field(default_factory=list, name="addLabels")
-    remove_labels: NewLabels = field(default_factory=list, name="removeLabels")
-
-    @property
-    def flag(self) -> bool | None:
-        """None leaves it as it is, where labels are changed."""
-        flag = self.is_read_alias if self.is_read is UNSET else self.is_read
-        if flag is not UNSET:
-            return flag
-        if not self.add_labels and not self.remove_labels:
-            raise BadRequest("is_read is missing: send true or false, or labels.", field="is_read")
-        return None
-
-
-class ThreadMessageQuery(Struct, frozen=True):
-    order: Literal["asc", "desc"] = "asc"
-    limit: Limit = 50
-    offset: Offset = 0
-
-
 Day = Annotated[str, Meta(pattern=DAY, description="A day, UTC.", examples=["2026-01-31"])]
 
 
@@ -216,13 +156,6 @@ def _day(value: str, name: str) -> int:
         return date.fromisoformat(value).toordinal() - FIRST_DAY
     except ValueError:
         raise BadRequest(f"{name} is a day such as 2026-01-31.", field=name) from None
-
-
-class MessageQuery(Struct, frozen=True):
-    direction: Literal["inbound", "outbound"] | None = None
-    include: Annotated[Literal["blocked"], Meta(description="Also what a policy stopped.")] | None = None
-    limit: Limit = 50
-    offset: Offset = 0
 
 
 class EventQuery(Struct, frozen=True):
@@ -257,53 +190,6 @@ class EventQuery(Struct, frozen=True):
         if len(asked) > INBOXES_OF_A_FILTER:
             raise BadRequest(f"inbox_ids can name {INBOXES_OF_A_FILTER} inboxes.", field="inbox_ids")
         return EventChoice(reach, asked, types)
-
-
-class ApprovalQuery(Struct, rename="camel", frozen=True):
-    state: Literal["held", "scheduled", "approved", "released", "rejected", "expired", "cancelled"] = "held"
-    inbox_id: Annotated[str, Meta(description="Of this inbox alone.")] | None = None
-    pod_id: Annotated[str, Meta(description="Of this pod alone: its id or clientId.")] | None = None
-    limit: Limit = 50
-    offset: Offset = 0
-
-
-Note = Annotated[
-    str, Meta(max_length=1000, pattern=r"^[^\x00]*$", description="Why; kept, and shown in the event.")
-]
-
-
-class Approve(Struct, rename="camel", frozen=True):
-    content_hash: Annotated[str, Meta(description="Of the content that was seen, from `hold`.")]
-    note: Note | None = None
-
-
-class Reject(Struct, frozen=True):
-    note: Note | None = None
-
-
-class MessageChange(Struct, rename="camel", frozen=True):
-    send_at: Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
-
-    def moment(self, now: int) -> int:
-        return read_moment(self.send_at, now)
-
-
-def read_moment(value: str, now: int) -> int:
-    moment = parse_moment(value)
-    require_ahead(moment, now)
-    return moment
-
-
-def parse_moment(value: str) -> int:
-    """RFC 3339 with a zone; whether it lies ahead is another question."""
-    try:
-        if not _MOMENT.fullmatch(value):
-            raise ValueError(value)
-        return from_iso(value.upper())
-    except (ValueError, OverflowError):
-        raise BadRequest(
-            "sendAt must be a moment with its zone, such as 2026-11-15T09:00:00Z.", field="sendAt"
-        ) from None
 
 
 DOMAIN_NAME = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")

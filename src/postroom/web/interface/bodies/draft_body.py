@@ -10,8 +10,7 @@ from postroom.clock import to_iso
 from postroom.errors import BadRequest
 from postroom.fields import Timestamp
 from postroom.mailbox.drafts import KeptDraft, KeptFile
-from postroom.outward.orders import RECIPIENTS_LIMIT
-from postroom.web.interface.bodies.body import parse_moment
+from postroom.outward.orders import RECIPIENTS_LIMIT, parse_moment
 from postroom.web.interface.bodies.send_body import (
     Addresses,
     Body,

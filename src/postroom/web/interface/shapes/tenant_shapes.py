@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Raw, Struct, defstruct
 from msgspec.structs import fields
 
-from postroom.accounts import accounts, actors, audit, keys, permissions, pods
+from postroom.accounts import accounts, keys, permissions, pods
 from postroom.accounts.rules import approval, limits
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import Budget
@@ -159,40 +159,3 @@ class Account(Struct, rename="camel", frozen=True):
             storage_limit_bytes=account.storage_limit_bytes,
             created_at=to_iso(account.created_at),
         )
-
-
-class AuditEntry(Struct, rename="camel", frozen=True):
-    """`count` is more than one for what was refused again within the same minute."""
-
-    id: str
-    at: Timestamp
-    actor: actors.Actor
-    address: str
-    action: str
-    target: str
-    before: AnyJson
-    after: AnyJson
-    count: int
-    pod_id: str | None
-    inbox_id: str | None
-
-    @classmethod
-    def of(cls, entry: audit.Entry) -> "AuditEntry":
-        return cls(
-            id=entry.id,
-            at=to_iso(entry.created_at),
-            actor=entry.actor,
-            address=entry.address,
-            action=entry.action,
-            target=entry.target,
-            before=None if entry.before is None else Raw(entry.before.encode()),
-            after=None if entry.after is None else Raw(entry.after.encode()),
-            count=entry.count,
-            pod_id=entry.pod_id,
-            inbox_id=entry.inbox_id,
-        )
-
-
-class AuditPage(Struct, rename="camel", frozen=True):
-    data: list[AuditEntry]
-    total: int
