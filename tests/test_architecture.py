@@ -39,7 +39,16 @@ ROOMS: dict[str, list[str]] = {
         *("messages", "message_json", "raw_mails", "drafts", "labels", "search"),
     ],
     "mailbox/search": ["batch", "pace", "indexing", "filters", "search"],
-    "queue": ["leases", "duties", "suppressions", "idempotency", "deliveries", "retries", "outlook", "work"],
+    "queue": [
+        "leases",
+        "duties",
+        "suppressions",
+        "idempotency",
+        "deliveries",
+        "retries",
+        "statistics",
+        "work",
+    ],
     "events": ["kinds", "payload", "events", "webhook_signature", "webhooks", "webhook_log", "announce"],
     "inward": [
         *(
