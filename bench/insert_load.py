@@ -17,7 +17,7 @@ from postroom import ids
 from postroom.accounts import accounts
 from postroom.clock import SystemClock
 from postroom.storage.database import Database, Tx
-from postroom.storage.writing import WriteSession
+from postroom.storage.write_jobs import WriteSession
 
 
 class Write(Protocol):

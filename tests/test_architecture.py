@@ -47,7 +47,7 @@ ROOMS: dict[str, list[str]] = {
         "idempotency",
         "deliveries",
         "retries",
-        "outlook",
+        "statistics",
         "work",
     ],
     "events": ["kinds", "payload", "events", "webhook_signature", "webhooks", "webhook_log", "announce"],

@@ -9,7 +9,7 @@ from postroom.storage.database import Tx
 from postroom.storage.engines.postgres import PostgresSession
 from postroom.storage.engines.sqlite import SqliteSession
 from postroom.storage.migrate import migrate
-from postroom.storage.writing import WriteSession
+from postroom.storage.write_jobs import WriteSession
 from tests.doubles import START
 
 HERE = Path(__file__).parent

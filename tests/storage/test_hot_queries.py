@@ -26,7 +26,7 @@ from postroom.outward import deliver_mail
 from postroom.outward.courier import DeliveryError, Receipt, WebhookAnswer
 from postroom.queue import deliveries, duties
 from postroom.resources import Resources
-from postroom.smtp.reception import Residents
+from postroom.smtp.intake import DatabaseDirectory
 from postroom.storage.database import Tx
 from postroom.web.door import Door
 from postroom.web.streams.stream import Streams
@@ -272,9 +272,9 @@ async def test_mail_in_walks_no_table(
     server: Server, watched: Resources, work: Work, database_url: str
 ) -> None:
     hello = (await server.api.get("/v1/inboxes?limit=100")).json()["data"][0]["id"]
-    residents = Residents(watched, b"secret")
+    directory = DatabaseDirectory(watched, b"secret")
     for address in ("hello@postroom.localhost", "nobody@postroom.localhost", "x@elsewhere.example"):
-        verdict = residents.check_recipient(address)
+        verdict = directory.check_recipient(address)
         assert isinstance(verdict, Awaitable)
         await verdict
     for number in range(2):

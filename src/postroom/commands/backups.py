@@ -13,7 +13,7 @@ from postroom_client.cli import app
 if TYPE_CHECKING:
     from postroom.moving.archive import Manifest
     from postroom.resources import Resources
-    from postroom.storage.copies import DatabaseCopy
+    from postroom.storage.database_copy import DatabaseCopy
 
 Archive = Annotated[Path, typer.Argument(help="The backup, one file.")]
 
@@ -60,7 +60,7 @@ async def _back_up(resources: "Resources", path: Path) -> "Manifest":
 def restore(file: Archive) -> None:
     """Put a backup into an empty data folder, or an empty PostgreSQL database; the server must not run."""
     from postroom.moving import archive
-    from postroom.storage.folder import FolderLock, make_folder
+    from postroom.storage.data_folder import FolderLock, make_folder
 
     config = load(os.environ)
     manifest = archive.verify(file)
@@ -120,7 +120,7 @@ async def _delete_gone(resources: "Resources", blobs: list[str]) -> None:
 
 
 def copy_of(config: Config) -> "DatabaseCopy":
-    from postroom.storage.copies import SQLITE_FILE, PostgresCopy, SqliteCopy
+    from postroom.storage.database_copy import SQLITE_FILE, PostgresCopy, SqliteCopy
 
     if config.database_url:
         return PostgresCopy(config.database_url)

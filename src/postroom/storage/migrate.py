@@ -10,7 +10,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from postroom.storage.database import StorageError, Tx
-from postroom.storage.writing import WriteSession
+from postroom.storage.write_jobs import WriteSession
 
 
 @dataclass(frozen=True, slots=True)

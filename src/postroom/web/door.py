@@ -35,7 +35,7 @@ from postroom.web.metrics import Metrics
 from postroom.web.public import Site
 from postroom.web.readiness import Readiness
 from postroom.web.requests import cors
-from postroom.web.requests.authentication import Acquaintances, Asker, bearer_token, identify
+from postroom.web.requests.authentication import CallerAndInbox, CallerCache, bearer_token, identify
 from postroom.web.requests.key_use import KeyUse
 from postroom.web.requests.request_body import is_small, read_query
 from postroom.web.requests.request_limit import RequestLimit
@@ -82,7 +82,7 @@ class Door:
         self._site = Site(resources, ROUTES, self._metrics, Readiness(resources))
         self._mcp = McpDoor(self, resources.config)
         self.key_use = KeyUse(resources)
-        self._acquaintances = Acquaintances()
+        self._caller_cache = CallerCache()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -181,25 +181,25 @@ class Door:
         visit.call = Call(self._resources, caller, visit.request, self._webhook_courier, inbox, is_remembered)
         return visit.call
 
-    def _recall(self, request: Request, token: str, found: Found | ApiError | None) -> Asker | None:
+    def _recall(self, request: Request, token: str, found: Found | ApiError | None) -> CallerAndInbox | None:
         """Only where the transaction of the request proves it, and its body is nothing to a stranger."""
         if found is None or isinstance(found, ApiError):
             return None
         route, values = found
         if not route.proves or NARROWING in request.scope or not is_small(request):
             return None
-        return self._acquaintances.find(token, values["inbox_id"])
+        return self._caller_cache.find(token, values["inbox_id"])
 
-    async def _identify(self, token: str, inbox_id: str | None) -> Asker:
+    async def _identify(self, token: str, inbox_id: str | None) -> CallerAndInbox:
         """Who asks for the first time need not be found again: only later is the version asked for."""
-        has_asked = self._acquaintances.find(token, inbox_id) is not None
+        has_asked = self._caller_cache.find(token, inbox_id) is not None
         version = self._resources.db.version() if has_asked else None
-        known = self._acquaintances.find_unchanged(token, inbox_id, version, self._resources.now())
+        known = self._caller_cache.find_unchanged(token, inbox_id, version, self._resources.now())
         if known is not None:
             return known
         caller, inbox = await identify(self._resources, token, inbox_id)
         if inbox is not None or inbox_id is None:
-            self._acquaintances.note(token, (caller, inbox), version)
+            self._caller_cache.note(token, (caller, inbox), version)
         return caller, inbox
 
     def _challenge(self, visit: Visit) -> str:
@@ -255,7 +255,7 @@ class Door:
         """What failed for somebody remembered counts for who he is now; else it is tried as whom he is."""
         route, values = found
         token = bearer_token(visit.request)
-        self._acquaintances.forget(token, values["inbox_id"])
+        self._caller_cache.forget(token, values["inbox_id"])
         caller, inbox = await self._identify(token, values["inbox_id"])
         if isinstance(error, ApiError) and (caller, inbox) == (known.caller, known.inbox):
             raise error

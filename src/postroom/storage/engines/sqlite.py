@@ -147,7 +147,7 @@ class SqliteSession:
     def must_run_again(self, error: Exception) -> bool:
         return False
 
-    def is_taken(self, error: Exception) -> bool:
+    def is_lock_timeout(self, error: Exception) -> bool:
         return False  # there is one writer
 
     def wait_at_most(self, milliseconds: int) -> None: ...

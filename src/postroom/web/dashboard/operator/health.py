@@ -13,9 +13,9 @@ from postroom.errors import Forbidden
 from postroom.mailbox.search import indexing
 from postroom.mailbox.search.indexing import Progress
 from postroom.processes import meters, pools
-from postroom.queue import deliveries, duties, outlook
+from postroom.queue import deliveries, duties, statistics
 from postroom.queue.duties import Duty
-from postroom.queue.outlook import Hour, Loop
+from postroom.queue.statistics import Hour, Loop
 from postroom.upkeep.upkeep import DUTY_HELD
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, is_operator
@@ -89,8 +89,8 @@ def require_operator(tx: Tx, desk: Desk) -> None:
 def read_overview(tx: Tx, desk: Desk, now: int) -> Overview:
     require_operator(tx, desk)
     return Overview(
-        hours=outlook.list_hours(tx, now),
-        loops=outlook.list_loops(tx, now),
+        hours=statistics.list_hours(tx, now),
+        loops=statistics.list_loops(tx, now),
         pauses=pauses.list_all(tx, PAUSES_SHOWN),
         oldest_seconds=(now - deliveries.oldest_due_at(tx, now)) / SECOND,
         search=indexing.progress(tx),
@@ -137,7 +137,7 @@ async def show_health(desk: Desk) -> Response:
         others=list_others(overview.duties, nodes),
         counted=list_counted(),
         disk=shutil.disk_usage(resources.config.data_dir),
-        workers=resources.workforce,
+        workers=resources.workers,
         troubles=resources.loops.troubles(),
         failures=resources.loops.failures,
         config=resources.config,

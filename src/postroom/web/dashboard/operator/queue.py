@@ -12,8 +12,8 @@ from postroom.errors import ApiError, BadRequest
 from postroom.mailbox import holds
 from postroom.outward.holding import decide
 from postroom.outward.holding.decide import Ruling
-from postroom.queue import deliveries, outlook
-from postroom.queue.outlook import DomainOutlook, Listed, Waiting
+from postroom.queue import deliveries, statistics
+from postroom.queue.statistics import DomainStatistics, ListedDelivery, WaitingLane
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets
@@ -50,16 +50,16 @@ async def show_queue(desk: Desk) -> Response:
     return await desk.show("queue.html", "operator", title="Queue", waiting=waiting, held=held)
 
 
-def read_queue(tx: Tx, desk: Desk) -> tuple[list[Waiting], int]:
+def read_queue(tx: Tx, desk: Desk) -> tuple[list[WaitingLane], int]:
     """And how many sends of all accounts wait for a person."""
     waiting = read_waiting(tx, desk)
     reaches = [Reach(account.id) for account in accounts.list_all(tx)[:ACCOUNTS_COUNTED]]
     return waiting, sum(holds.count_within(tx, reach, holds.HELD) for reach in reaches)
 
 
-def read_waiting(tx: Tx, desk: Desk) -> list[Waiting]:
+def read_waiting(tx: Tx, desk: Desk) -> list[WaitingLane]:
     require_operator(tx, desk)
-    return outlook.list_waiting(tx, desk.call.now())
+    return statistics.list_waiting(tx, desk.call.now())
 
 
 async def export_queue(desk: Desk) -> Response:
@@ -71,7 +71,7 @@ async def export_queue(desk: Desk) -> Response:
 async def try_again(desk: Desk, body: LaneForm) -> Response:
     def work(tx: Tx) -> int:
         require_operator(tx, desk)
-        return outlook.hurry(tx, body.lane, desk.call.now())
+        return statistics.make_lane_due(tx, body.lane, desk.call.now())
 
     count = await desk.call.resources.db.write(work)
     desk.call.resources.db.ring(deliveries.BELL)
@@ -81,7 +81,7 @@ async def try_again(desk: Desk, body: LaneForm) -> Response:
 async def try_some_again(desk: Desk, body: TickedForm) -> Response:
     def work(tx: Tx) -> int:
         require_operator(tx, desk)
-        return outlook.hurry_some(tx, ticked(body), desk.call.now())
+        return statistics.make_due(tx, ticked(body), desk.call.now())
 
     count = await desk.call.resources.db.write(work)
     desk.call.resources.db.ring(deliveries.BELL)
@@ -91,7 +91,7 @@ async def try_some_again(desk: Desk, body: TickedForm) -> Response:
 async def cancel_some(desk: Desk, body: TickedForm) -> Response:
     def look(tx: Tx) -> list[tuple[str, str]]:
         require_operator(tx, desk)
-        return outlook.list_messages_behind(tx, ticked(body))
+        return statistics.list_messages_of_deliveries(tx, ticked(body))
 
     count = await cancel_all(desk, await desk.call.resources.db.read(look))
     return go(behind(body), f"{count} mails are cancelled.")
@@ -100,7 +100,7 @@ async def cancel_some(desk: Desk, body: TickedForm) -> Response:
 def ticked(body: TickedForm) -> list[str]:
     if not body.ids:
         raise BadRequest("Tick what it is about first.", field="ids")
-    return list(dict.fromkeys(body.ids))[: outlook.LISTED]
+    return list(dict.fromkeys(body.ids))[: statistics.LISTED]
 
 
 def behind(body: TickedForm) -> str:
@@ -110,7 +110,7 @@ def behind(body: TickedForm) -> str:
 async def cancel_lane(desk: Desk, body: LaneForm) -> Response:
     def look(tx: Tx) -> list[tuple[str, str]]:
         require_operator(tx, desk)
-        return outlook.list_messages_of(tx, body.lane, CANCELLED_AT_ONCE)
+        return statistics.list_messages_of(tx, body.lane, CANCELLED_AT_ONCE)
 
     count = await cancel_all(desk, await desk.call.resources.db.read(look))
     return go(PATH, f"{count} mails are cancelled.")
@@ -142,9 +142,9 @@ async def show_deliverability(desk: Desk, query: SpanQuery) -> Response:
     )
 
 
-def read_destinations(tx: Tx, desk: Desk, days: str) -> list[DomainOutlook]:
+def read_destinations(tx: Tx, desk: Desk, days: str) -> list[DomainStatistics]:
     require_operator(tx, desk)
-    return outlook.list_destinations(tx, desk.call.now() - DAYS[days])
+    return statistics.list_destinations(tx, desk.call.now() - DAYS[days])
 
 
 async def export_deliverability(desk: Desk, query: SpanQuery) -> Response:
@@ -161,14 +161,14 @@ async def export_deliverability(desk: Desk, query: SpanQuery) -> Response:
     return sheets.to_file("deliverability.csv", head, rows)
 
 
-def p95(destination: DomainOutlook) -> float | str:
+def p95(destination: DomainStatistics) -> float | str:
     return "" if destination.p95_seconds is None else round(destination.p95_seconds, 3)
 
 
 async def show_behind(desk: Desk, query: BehindQuery) -> Response:
-    def work(tx: Tx) -> list[Listed]:
+    def work(tx: Tx) -> list[ListedDelivery]:
         require_operator(tx, desk)
-        return outlook.list_behind(tx, query.lane, query.state, desk.call.now() - DAYS[query.days])
+        return statistics.list_deliveries(tx, query.lane, query.state, desk.call.now() - DAYS[query.days])
 
     found = await desk.call.resources.db.read(work)
     return await desk.show("behind.html", "operator", title=query.lane, found=found, query=query)

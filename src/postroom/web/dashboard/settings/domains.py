@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from postroom.mail.proof.lookup import DnsTemporary
 from postroom.net.dns import Resolver
-from postroom.net.knock import Knock, knock
+from postroom.net.smtp_probe import ProbeResult, probe
 from postroom.web.api.accounts import domains as api
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.rendering import HEADERS
@@ -36,7 +36,7 @@ class Reachability:
     host: str
     addresses: tuple[str, ...]
     names: dict[str, tuple[str, ...]]  # what an address calls itself
-    knocks: dict[str, Knock]  # who answers at its port 25
+    knocks: dict[str, ProbeResult]  # who answers at its port 25
 
 
 async def show_domains(desk: Desk, query: OffsetQuery) -> Response:
@@ -100,7 +100,7 @@ async def look_at_us(desk: Desk) -> Reachability:
         async with asyncio.timeout(LOOK_SECONDS):
             addresses = (await resolver.addresses(host))[:FOUND_SHOWN]
             names = {address: await resolver.ptr(address) for address in addresses}
-    knocks = await asyncio.gather(*(knock(address, SMTP_PORT, host) for address in addresses))
+    knocks = await asyncio.gather(*(probe(address, SMTP_PORT, host) for address in addresses))
     return Reachability(host, addresses, names, dict(zip(addresses, knocks, strict=True)))
 
 

@@ -11,7 +11,7 @@ LINE_BYTES = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class Knock:
+class ProbeResult:
     """What came of it: the greeting, and whether TLS began; or why it failed."""
 
     greeting: str = ""
@@ -20,11 +20,11 @@ class Knock:
     fault: str = ""
 
 
-class WrongAnswer(Exception):
+class UnexpectedReply(Exception):
     """The server said something else than what opens the next step."""
 
 
-async def knock(address: str, port: int, own_name: str, patience: float = PATIENCE_SECONDS) -> Knock:
+async def probe(address: str, port: int, own_name: str, patience: float = PATIENCE_SECONDS) -> ProbeResult:
     """Never raises; it is over after a few seconds."""
     writer: asyncio.StreamWriter | None = None
     try:
@@ -33,20 +33,20 @@ async def knock(address: str, port: int, own_name: str, patience: float = PATIEN
         async with asyncio.timeout(patience):
             return await _talk(reader, writer, own_name)
     except TimeoutError:
-        return Knock(fault="nobody answered in time")
-    except (OSError, ValueError, EOFError, WrongAnswer) as error:  # ssl.SSLError is an OSError
-        return Knock(fault=str(error) or type(error).__name__)
+        return ProbeResult(fault="nobody answered in time")
+    except (OSError, ValueError, EOFError, UnexpectedReply) as error:  # ssl.SSLError is an OSError
+        return ProbeResult(fault=str(error) or type(error).__name__)
     finally:
         if writer is not None:
             writer.transport.abort()
 
 
-async def _talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, own_name: str) -> Knock:
+async def _talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, own_name: str) -> ProbeResult:
     greeting = (await _answer(reader, "220"))[0]
     writer.write(f"EHLO {own_name}\r\n".encode("ascii"))
     offered = [line[4:].strip().upper() for line in await _answer(reader, "250")]
     has_tls = "STARTTLS" in offered and await _starts_tls(reader, writer)
-    return Knock(greeting[4:], "STARTTLS" in offered, has_tls)
+    return ProbeResult(greeting[4:], "STARTTLS" in offered, has_tls)
 
 
 async def _starts_tls(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
@@ -54,7 +54,7 @@ async def _starts_tls(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    with contextlib.suppress(OSError, ValueError, EOFError, WrongAnswer):
+    with contextlib.suppress(OSError, ValueError, EOFError, UnexpectedReply):
         writer.write(b"STARTTLS\r\n")
         await _answer(reader, "220")
         await writer.start_tls(context)
@@ -67,8 +67,8 @@ async def _answer(reader: asyncio.StreamReader, code: str) -> list[str]:
     while len(lines) < LINES:
         line = (await reader.readline()).decode("ascii", "replace").rstrip()
         if not line.startswith(code):
-            raise WrongAnswer(line[:200] or "the connection was closed")
+            raise UnexpectedReply(line[:200] or "the connection was closed")
         lines.append(line)
         if line[3:4] != "-":
             return lines
-    raise WrongAnswer("the answer has no end")
+    raise UnexpectedReply("the answer has no end")

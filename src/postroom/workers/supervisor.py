@@ -1,4 +1,4 @@
-"""The foreman: starts the workers, starts again those that die, ends those that hang, and has them read."""
+"""Starts the workers, replaces those that die, kills those that hang, and has them read mail."""
 
 import asyncio
 import contextlib
@@ -16,17 +16,17 @@ from postroom.inward.receive import TooManyHops
 from postroom.net.certificate import CertificateFiles
 from postroom.processes import descriptors, environment
 from postroom.resources import Resources
-from postroom.smtp.memory import whenever_an_inbox_goes
-from postroom.smtp.policy import Directory, SessionLimits
-from postroom.smtp.visitors import Visitors
-from postroom.workers.counter import Counter
-from postroom.workers.line import Forget, Read, Renew, Setup, StopWorker
+from postroom.smtp.connection_limits import LocalConnectionLimits
+from postroom.smtp.limits import RecipientDirectory, SessionLimits
+from postroom.smtp.recipient_cache import watch_deleted_inboxes
+from postroom.workers.channel import ForgetRecipients, ReadRequest, ReloadCertificate, StopWorker, WorkerSetup
+from postroom.workers.worker_handle import WorkerHandle
 
 BACKLOG = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class SupervisorTimeouts:
     """Seconds. A worker that lived long enough has no bad past."""
 
     look: float = 1.0
@@ -40,33 +40,35 @@ class Patience:
     reader: float = 30.0  # until there is a worker to read
 
 
-class NoWorker(Exception):
+class NoWorkerAvailable(Exception):
     """There is no worker that could read a mail, or it died over it."""
 
 
-class Foreman:
+class WorkerSupervisor:
     """A worker for each list of sockets, which stay open here: who connects while one starts waits for it."""
 
     def __init__(
         self,
         resources: Resources,
-        directory: Directory,
+        directory: RecipientDirectory,
         listeners: Sequence[Sequence[socket.socket]],
         certificate: CertificateFiles,
-        patience: Patience | None = None,
+        timeouts: SupervisorTimeouts | None = None,
     ) -> None:
         self._resources = resources
         self._directory = directory
         most = descriptors.MOST_SMTP * len(listeners)  # each worker has its own cap below this
-        self._visitors = Visitors(SessionLimits(resources.config.domain, max_connections=most))
+        self._connections = LocalConnectionLimits(
+            SessionLimits(resources.config.domain, max_connections=most)
+        )
         self._listeners = listeners
         self._certificate = certificate
-        self._patience = patience or Patience()
-        self._counters: set[Counter] = set()
+        self._timeouts = timeouts or SupervisorTimeouts()
+        self._handles: set[WorkerHandle] = set()
         self._is_somebody_ready = asyncio.Event()
         self._is_stopping = False
         self._tasks: list[asyncio.Task[None]] = []
-        resources.workforce.expected = len(listeners)
+        resources.workers.expected = len(listeners)
 
     @property
     def port(self) -> int:
@@ -76,12 +78,12 @@ class Foreman:
     def start(self) -> None:
         loop = asyncio.get_running_loop()
         self._tasks = [loop.create_task(self._keep_alive(sockets)) for sockets in self._listeners]
-        self._tasks.append(loop.create_task(whenever_an_inbox_goes(self._resources, self._make_forget)))
+        self._tasks.append(loop.create_task(watch_deleted_inboxes(self._resources, self._forget_recipients)))
 
     async def wait_until_ready(self) -> None:
         """Not for ever: with a worker that cannot start there is still all else to serve."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._patience.start):
+            async with asyncio.timeout(self._timeouts.start):
                 await self._is_somebody_ready.wait()
 
     async def stop(self) -> None:
@@ -90,11 +92,11 @@ class Foreman:
         for sockets in self._listeners:
             for each in sockets:
                 each.close()
-        for counter in self._counters:
-            counter.line.say(StopWorker())
+        for handle in self._handles:
+            handle.channel.send(StopWorker())
         *keepers, news = self._tasks
         news.cancel()
-        await asyncio.wait(keepers, timeout=self._patience.stop)
+        await asyncio.wait(keepers, timeout=self._timeouts.stop)
         for keeper in keepers:
             keeper.cancel()
         await asyncio.wait(self._tasks)
@@ -102,13 +104,13 @@ class Foreman:
     async def read(self, arrival: Arrival) -> ReadMail:
         """By the worker that has least to do."""
         try:
-            async with asyncio.timeout(self._patience.reader):
+            async with asyncio.timeout(self._timeouts.reader):
                 await self._is_somebody_ready.wait()
         except TimeoutError as error:
-            raise NoWorker("No worker is there to read a mail.") from error
-        ready = [counter for counter in self._counters if counter.is_ready]
-        line = min(ready, key=lambda counter: counter.line.waiting).line
-        answer = await line.ask(Read(line.next_number(), arrival))
+            raise NoWorkerAvailable("No worker is there to read a mail.") from error
+        ready = [handle for handle in self._handles if handle.is_ready]
+        channel = min(ready, key=lambda handle: handle.channel.waiting).channel
+        answer = await channel.ask(ReadRequest(channel.next_number(), arrival))
         if answer.has_too_many_hops:
             raise TooManyHops
         read: ReadMail | None = answer.read
@@ -117,85 +119,85 @@ class Foreman:
 
     def count(self) -> int:
         """How many clients are at the workers."""
-        return len(self._visitors.present())
+        return len(self._connections.open_connections())
 
-    def renew_certificate(self) -> None:
-        for counter in self._counters:
-            counter.line.say(Renew())
+    def reload_certificate(self) -> None:
+        for handle in self._handles:
+            handle.channel.send(ReloadCertificate())
 
-    def _make_forget(self) -> None:
-        for counter in self._counters:
-            counter.line.say(Forget())
+    def _forget_recipients(self) -> None:
+        for handle in self._handles:
+            handle.channel.send(ForgetRecipients())
 
     async def _keep_alive(self, sockets: Sequence[socket.socket]) -> None:
         """The more often it dies, the longer the pause: a fault that stays must not eat the machine."""
         loop = asyncio.get_running_loop()
-        pause = self._patience.first_pause
+        pause = self._timeouts.first_pause
         while not self._is_stopping:
             started_at = loop.time()
             try:
-                await self._employ(sockets)
+                await self._run_worker(sockets)
             except Exception:
                 log.get().exception("a worker could not be started")
             if self._is_stopping:
                 return
-            if loop.time() - started_at >= self._patience.good_life:
-                pause = self._patience.first_pause
-            self._resources.workforce.restarts += 1
+            if loop.time() - started_at >= self._timeouts.good_life:
+                pause = self._timeouts.first_pause
+            self._resources.workers.restarts += 1
             await asyncio.sleep(pause)
-            pause = min(2 * pause, self._patience.longest_pause)
+            pause = min(2 * pause, self._timeouts.longest_pause)
 
-    async def _employ(self, sockets: Sequence[socket.socket]) -> None:
+    async def _run_worker(self, sockets: Sequence[socket.socket]) -> None:
         """From the start of a worker to its end."""
-        counter = Counter(self._resources, self._directory, self._visitors, self._count)
+        handle = WorkerHandle(self._resources, self._directory, self._connections, self._count_ready)
         ours, theirs = socket.socketpair()
         with theirs:
             process = await start_process(theirs, sockets)
-        self._counters.add(counter)
+        self._handles.add(handle)
         try:
-            await asyncio.get_running_loop().create_unix_connection(lambda: counter.line, sock=ours)
-            counter.line.say(to_setup(self._resources.config, self._certificate))
-            await self._watch(counter, process)
+            await asyncio.get_running_loop().create_unix_connection(lambda: handle.channel, sock=ours)
+            handle.channel.send(to_setup(self._resources.config, self._certificate))
+            await self._watch(handle, process)
         finally:
-            self._let_go(counter)
+            self._drop(handle)
             await end(process)
         if not self._is_stopping:
             log.get().error("a worker ended", pid=process.pid, code=process.returncode)
 
-    async def _watch(self, counter: Counter, process: asyncio.subprocess.Process) -> None:
+    async def _watch(self, handle: WorkerHandle, process: asyncio.subprocess.Process) -> None:
         """Until it ends, or has said nothing for too long. A pause of our own process counts as one look."""
         over = asyncio.ensure_future(process.wait())
-        lost = asyncio.ensure_future(counter.line.is_lost.wait())
+        lost = asyncio.ensure_future(handle.channel.is_closed.wait())
         try:
             while not over.done() and not lost.done():
-                await asyncio.wait((over, lost), timeout=self._patience.look, return_when="FIRST_COMPLETED")
-                counter.quiet_for += 1
-                if counter.quiet_for > self._allowed_silence(counter):
+                await asyncio.wait((over, lost), timeout=self._timeouts.look, return_when="FIRST_COMPLETED")
+                handle.silent_looks += 1
+                if handle.silent_looks > self._allowed_silence(handle):
                     log.get().error("a worker hangs and is ended", pid=process.pid)
                     return
         finally:
             over.cancel()
             lost.cancel()
 
-    def _allowed_silence(self, counter: Counter) -> int:
-        return self._patience.silence if counter.is_ready else self._patience.starting
+    def _allowed_silence(self, handle: WorkerHandle) -> int:
+        return self._timeouts.silence if handle.is_ready else self._timeouts.starting
 
-    def _count(self) -> None:
-        running = sum(1 for each in self._counters if each.is_ready)
-        self._resources.workforce.running = running
+    def _count_ready(self) -> None:
+        running = sum(1 for each in self._handles if each.is_ready)
+        self._resources.workers.running = running
         if running:
             self._is_somebody_ready.set()
         else:
             self._is_somebody_ready.clear()
 
-    def _let_go(self, counter: Counter) -> None:
-        self._counters.discard(counter)
-        counter.close()
-        self._count()
+    def _drop(self, handle: WorkerHandle) -> None:
+        self._handles.discard(handle)
+        handle.close()
+        self._count_ready()
 
 
-def to_setup(config: Config, certificate: CertificateFiles) -> Setup:
-    return Setup(
+def to_setup(config: Config, certificate: CertificateFiles) -> WorkerSetup:
+    return WorkerSetup(
         str(config.data_dir.absolute()),
         config.domain,
         str(certificate.certificate.absolute()),
@@ -205,8 +207,10 @@ def to_setup(config: Config, certificate: CertificateFiles) -> Setup:
     )
 
 
-async def start_process(line: socket.socket, sockets: Sequence[socket.socket]) -> asyncio.subprocess.Process:
-    passed = (line.fileno(), *(each.fileno() for each in sockets))
+async def start_process(
+    channel: socket.socket, sockets: Sequence[socket.socket]
+) -> asyncio.subprocess.Process:
+    passed = (channel.fileno(), *(each.fileno() for each in sockets))
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "postroom.workers.worker", *map(str, (os.getpid(), *passed))),
         stdin=asyncio.subprocess.DEVNULL,

@@ -8,17 +8,17 @@ from itertools import count
 
 from postroom import log
 from postroom.errors import Unavailable
-from postroom.storage.writing import OwnSession, Write, WriteSession, fail_all, run_call, settle
+from postroom.storage.write_jobs import ThreadSession, WriteJob, WriteSession, fail_all, run_call, settle
 
 WAITERS = 4
 FIRST_TURN_MILLISECONDS = 100  # longer than whoever works holds a row
 TURN_MILLISECONDS = 250
-HELD_SECONDS = 0.5  # so long after a turn in vain a row counts as held: two turns
-ASIDE_SECONDS = 4.5
+LOCKED_SECONDS = 0.5  # so long after a turn in vain a row counts as held: two turns
+LOCK_WAIT_SECONDS = 4.5
 LAST = float("inf")
 
 
-class Aside:
+class LockWaiters:
     """Threads that wait in short turns, each for one call. Who has waited least goes first.
 
     Many that wait together wait by halves, until each waits for itself: none of them holds rows of the others
@@ -28,32 +28,32 @@ class Aside:
     def __init__(
         self,
         connect: Callable[[], WriteSession],
-        jobs: "queue.SimpleQueue[Write | None]",
+        jobs: "queue.SimpleQueue[WriteJob | None]",
         waiters: int = WAITERS,
     ) -> None:
         self._connect = connect
         self._jobs = jobs
         self._waiters = waiters
         self._threads: list[threading.Thread] = []
-        self._line: queue.PriorityQueue[tuple[float, int, list[Write]]] = queue.PriorityQueue()
+        self._queue: queue.PriorityQueue[tuple[float, int, list[WriteJob]]] = queue.PriorityQueue()
         self._numbers = count()
         self._starting = threading.Lock()
-        self._held_until = 0.0
+        self._locked_until = 0.0
         self._stopping = False
 
-    def take(self, calls: Sequence[list[Write]]) -> None:
+    def take(self, calls: Sequence[list[WriteJob]]) -> None:
         for call in calls:
             for job in call:
-                job.ends = job.ends or time.monotonic() + ASIDE_SECONDS
+                job.ends = job.ends or time.monotonic() + LOCK_WAIT_SECONDS
             self._put(call, turns=0)
         with self._starting:
             if calls and len(self._threads) < self._waiters:
                 self._threads.append(threading.Thread(target=self._serve, name="waiter", daemon=True))
                 self._threads[-1].start()
 
-    def is_any_row_held(self) -> bool:
+    def is_any_row_locked(self) -> bool:
         """By somebody who may stand still: who waits here for it had a whole turn in vain."""
-        return time.monotonic() < self._held_until
+        return time.monotonic() < self._locked_until
 
     def close(self) -> None:
         """After the last was handed in. Whoever waits has one turn more."""
@@ -63,13 +63,13 @@ class Aside:
         for thread in self._threads:
             thread.join()
 
-    def _put(self, call: list[Write], turns: float) -> None:
-        self._line.put((turns, next(self._numbers), call))
+    def _put(self, call: list[WriteJob], turns: float) -> None:
+        self._queue.put((turns, next(self._numbers), call))
 
     def _serve(self) -> None:
-        session = OwnSession(self._connect)
+        session = ThreadSession(self._connect)
         while True:
-            turns, _, call = self._line.get()
+            turns, _, call = self._queue.get()
             if not call:
                 break
             try:
@@ -79,7 +79,7 @@ class Aside:
                 _refuse(call, error)
         session.close()
 
-    def _take_turn(self, own: OwnSession, call: list[Write], turns: float) -> None:
+    def _take_turn(self, own: ThreadSession, call: list[WriteJob], turns: float) -> None:
         try:
             session = own.open()
         except Exception as error:
@@ -91,9 +91,9 @@ class Aside:
             run_call(session.tx, call)
         except Exception as error:
             is_lost = own.abandon()
-            if session.is_taken(error):
-                self._held_until = time.monotonic() + HELD_SECONDS
-            if is_lost or session.is_taken(error) or session.must_run_again(error):
+            if session.is_lock_timeout(error):
+                self._locked_until = time.monotonic() + LOCKED_SECONDS
+            if is_lost or session.is_lock_timeout(error) or session.must_run_again(error):
                 self._try_again(call, turns, error)
             elif len(call) == 1:
                 _refuse(call, error)
@@ -102,7 +102,7 @@ class Aside:
             return
         self._finish(own, session, call)
 
-    def _finish(self, own: OwnSession, session: WriteSession, call: list[Write]) -> None:
+    def _finish(self, own: ThreadSession, session: WriteSession, call: list[WriteJob]) -> None:
         """A commit that fails may still have happened, so its functions do not run again."""
         try:
             session.commit()
@@ -113,7 +113,7 @@ class Aside:
         settle(call)
         self._send_back()
 
-    def _try_again(self, call: list[Write], turns: float, error: Exception) -> None:
+    def _try_again(self, call: list[WriteJob], turns: float, error: Exception) -> None:
         now = time.monotonic()
         late = [job for job in call if self._stopping or (job.ends is not None and job.ends < now)]
         if late:
@@ -123,7 +123,7 @@ class Aside:
         if left := [job for job in call if job not in late]:
             self._split(left, turns)
 
-    def _split(self, call: list[Write], turns: float) -> None:
+    def _split(self, call: list[WriteJob], turns: float) -> None:
         middle = len(call) // 2
         for half in (call[:middle], call[middle:]):
             if half:
@@ -136,7 +136,7 @@ class Aside:
         kept = []
         while True:
             try:
-                entry = self._line.get_nowait()
+                entry = self._queue.get_nowait()
             except queue.Empty:
                 break
             if entry[0] == 0:
@@ -145,9 +145,9 @@ class Aside:
             else:
                 kept.append(entry)
         for entry in kept:
-            self._line.put(entry)
+            self._queue.put(entry)
 
 
-def _refuse(call: Sequence[Write], error: Exception) -> None:
+def _refuse(call: Sequence[WriteJob], error: Exception) -> None:
     fail_all(call, error)
     settle(call)

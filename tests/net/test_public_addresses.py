@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.net.guard import ForbiddenAddress, check_host_literal, is_public, parse_loose_ipv4
+from postroom.net.public_addresses import ForbiddenAddress, check_host_literal, is_public, parse_loose_ipv4
 from tests.samples import samples
 
 PUBLIC = [

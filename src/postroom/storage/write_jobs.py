@@ -34,7 +34,7 @@ class WriteSession(Protocol):
         ...
 
     def must_run_again(self, error: Exception) -> bool: ...
-    def is_taken(self, error: Exception) -> bool:
+    def is_lock_timeout(self, error: Exception) -> bool:
         """Whether somebody else held a row for longer than this transaction waits."""
         ...
 
@@ -46,7 +46,7 @@ class WriteSession(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Write:
+class WriteJob:
     """An item for a function, which is called once with the items of all jobs that are for it."""
 
     function: Callable[[Tx, list[Any]], list[Any]]
@@ -63,7 +63,7 @@ class Write:
     ends: float | None = None  # when somebody who is set aside is told that it takes too long
 
 
-class OwnSession:
+class ThreadSession:
     """The session of one thread: kept while it works, replaced when it does not."""
 
     def __init__(self, connect: Callable[[], WriteSession]) -> None:
@@ -92,7 +92,7 @@ class OwnSession:
             session.close()
 
 
-def run_call(tx: WritingTx, call: Sequence[Write]) -> None:
+def run_call(tx: WritingTx, call: Sequence[WriteJob]) -> None:
     kinds = meters.begin_call()
     tx.rung = []
     results = call[0].function(tx, [job.item for job in call])
@@ -101,14 +101,14 @@ def run_call(tx: WritingTx, call: Sequence[Write]) -> None:
     call[0].kinds, call[0].bells = kinds, tx.rung
 
 
-def fail_all(jobs: Sequence[Write], error: Exception) -> None:
+def fail_all(jobs: Sequence[WriteJob], error: Exception) -> None:
     for job in jobs:
         job.error = job.error or error
 
 
-def settle(jobs: Sequence[Write]) -> None:
+def settle(jobs: Sequence[WriteJob]) -> None:
     """After the commit, or its failure: answers those who wait, each in its own loop."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[Write]] = {}
+    by_loop: dict[asyncio.AbstractEventLoop, list[WriteJob]] = {}
     for job in jobs:
         for kind in job.kinds if job.error is None else ():
             meters.EVENTS.add(kind)
@@ -120,7 +120,7 @@ def settle(jobs: Sequence[Write]) -> None:
             continue  # the loop has ended: nobody waits for these answers
 
 
-def _deliver_results(jobs: list[Write]) -> None:
+def _deliver_results(jobs: list[WriteJob]) -> None:
     for job in jobs:
         if job.bells and job.error is None:
             job.ring(*dict.fromkeys(job.bells))

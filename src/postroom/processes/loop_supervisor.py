@@ -27,7 +27,7 @@ class Trouble:
     is_away: bool = False  # it waits for the database or the store, which /ready asks itself
 
 
-class Supervision:
+class LoopSupervisor:
     """What does not work at the moment, and since when."""
 
     def __init__(self, clock: Clock) -> None:

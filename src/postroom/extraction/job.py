@@ -3,7 +3,7 @@
 import msgspec
 
 from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS
-from postroom.processes.frames import framed
+from postroom.processes.message_framing import encode_frame
 
 MAX_NAME_CHARS = 1_000
 MAX_JOB_BYTES = MAX_CONTENT_BYTES + 20 * MAX_NAME_CHARS
@@ -18,7 +18,7 @@ class ReadingJob(msgspec.Struct, frozen=True, array_like=True):
 
 
 def job_frame(content_type: str, filename: str, content: bytes) -> bytes:
-    return framed(ReadingJob(_encodable(content_type), _encodable(filename), content))
+    return encode_frame(ReadingJob(_encodable(content_type), _encodable(filename), content))
 
 
 def _encodable(name: str) -> str:

@@ -45,11 +45,11 @@ class SessionLimits:
 
 
 class StorageFull(Exception):
-    """Raised by a mailroom that has no room left: the client hears 452 4.3.1 and tries again later."""
+    """Raised by an intake that has no room left: the client hears 452 4.3.1 and tries again later."""
 
 
-class MailLoops(Exception):
-    """Raised by a mailroom for a mail that goes in circles: the client hears 554 5.4.6 and gives up."""
+class MailLoop(Exception):
+    """Raised by an intake for a mail that goes in circles: the client hears 554 5.4.6 and gives up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Refused(Enum):
 RecipientVerdict = Accepted | Refused
 
 
-class Directory(Protocol):
+class RecipientDirectory(Protocol):
     """Knows who can receive mail here."""
 
     def check_recipient(self, address: str) -> RecipientVerdict | Awaitable[RecipientVerdict]:
@@ -79,22 +79,22 @@ class Directory(Protocol):
         ...
 
 
-class Mailroom(Protocol):
+class MailIntake(Protocol):
     """Takes a mail over for good."""
 
     async def accept(self, envelope: Envelope) -> None:
         """Return only when the mail is durable; the content is gone after the return.
 
-        StorageFull is answered with 452 4.3.1, MailLoops with 554 5.4.6, any other exception with 451 4.3.0.
+        StorageFull is answered with 452 4.3.1, MailLoop with 554 5.4.6, any other exception with 451 4.3.0.
         """
         ...
 
 
-def is_transfer_too_slow(policy: SessionLimits, seconds: float, received_bytes: int) -> bool:
+def is_transfer_too_slow(limits: SessionLimits, seconds: float, received_bytes: int) -> bool:
     """Whether a mail that has been arriving for `seconds` has earned no more patience."""
-    if seconds > policy.mail_timeout_seconds:
+    if seconds > limits.mail_timeout_seconds:
         return True
-    return seconds > policy.data_grace_seconds and received_bytes < seconds * policy.min_data_bytes_per_second
+    return seconds > limits.data_grace_seconds and received_bytes < seconds * limits.min_data_bytes_per_second
 
 
 def network_of(address: str) -> str:

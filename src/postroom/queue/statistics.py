@@ -14,7 +14,7 @@ LISTED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingLane:
     lane: str
     count: int
     due: int  # of them, now
@@ -24,7 +24,7 @@ class Waiting:
 
 
 @dataclass(slots=True)
-class DomainOutlook:
+class DomainStatistics:
     """How the newest deliveries to a domain ended."""
 
     lane: str
@@ -71,7 +71,7 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedDelivery:
     """One delivery behind a figure."""
 
     id: str
@@ -110,7 +110,7 @@ def depths(tx: Tx, now: int) -> dict[str, tuple[int, int]]:
     return found
 
 
-def list_waiting(tx: Tx, now: int) -> list[Waiting]:
+def list_waiting(tx: Tx, now: int) -> list[WaitingLane]:
     """Of what is due or will be, those that wait longest first."""
     rows = tx.all(
         "select lane, created_at, due_at, last_reply from deliveries where state = 'pending'"
@@ -124,9 +124,9 @@ def list_waiting(tx: Tx, now: int) -> list[Waiting]:
     return sorted(found, key=lambda waiting: waiting.oldest_at)
 
 
-def _waiting(lane: str, rows: Sequence[Row], now: int) -> Waiting:
+def _waiting(lane: str, rows: Sequence[Row], now: int) -> WaitingLane:
     replies = [row["last_reply"] for row in rows if row["last_reply"]]
-    return Waiting(
+    return WaitingLane(
         lane=lane,
         count=len(rows),
         due=sum(row["due_at"] <= now for row in rows),
@@ -136,7 +136,7 @@ def _waiting(lane: str, rows: Sequence[Row], now: int) -> Waiting:
     )
 
 
-def list_destinations(tx: Tx, since: int) -> list[DomainOutlook]:
+def list_destinations(tx: Tx, since: int) -> list[DomainStatistics]:
     """Busiest first, from the newest deliveries that ended."""
     rows = tx.all(
         "select lane, state, attempts, created_at, finished_at, (select answer from attempts where"
@@ -146,16 +146,16 @@ def list_destinations(tx: Tx, since: int) -> list[DomainOutlook]:
         since=since,
         limit=LOOKED_AT,
     )
-    found: dict[str, DomainOutlook] = {}
+    found: dict[str, DomainStatistics] = {}
     for row in rows:
-        _count(found.setdefault(row["lane"], DomainOutlook(row["lane"])), row)
+        _count(found.setdefault(row["lane"], DomainStatistics(row["lane"])), row)
     for lane in _complained_about(tx, since):
-        found.setdefault(lane, DomainOutlook(lane)).complained += 1
+        found.setdefault(lane, DomainStatistics(lane)).complained += 1
     busiest = sorted(found.values(), key=lambda each: -(each.delivered + each.failed + each.bounced))
     return busiest[:LISTED]
 
 
-def _count(destination: DomainOutlook, row: Row) -> None:
+def _count(destination: DomainStatistics, row: Row) -> None:
     setattr(destination, row["state"], getattr(destination, row["state"]) + 1)
     destination.deferred += row["attempts"] > 1
     if row["state"] == "delivered":
@@ -247,7 +247,7 @@ def list_loops(tx: Tx, now: int) -> list[Loop]:
     return [Loop(row["thread_id"], row["inbox_id"], row["account_id"], row["replies"]) for row in rows]
 
 
-def list_behind(tx: Tx, lane: str, state: str, since: int) -> list[Listed]:
+def list_deliveries(tx: Tx, lane: str, state: str, since: int) -> list[ListedDelivery]:
     """The deliveries of a domain that a figure counts, newest first; pending ones are those that wait."""
     side = (
         "state = 'pending' and due_at >= 0 order by due_at"
@@ -265,7 +265,7 @@ def list_behind(tx: Tx, lane: str, state: str, since: int) -> list[Listed]:
         listed=LISTED,
     )
     return [
-        Listed(
+        ListedDelivery(
             *(row["id"], row["account_id"], row["message_id"], row["target"], row["state"]),
             *(row["attempts"], row["last_reply"], row["created_at"]),
         )
@@ -286,7 +286,7 @@ def list_messages_of(tx: Tx, lane: str, limit: int) -> list[tuple[str, str]]:
     return [(row["account_id"], row["message_id"]) for row in rows]
 
 
-def list_messages_behind(tx: Tx, delivery_ids: Sequence[str]) -> list[tuple[str, str]]:
+def list_messages_of_deliveries(tx: Tx, delivery_ids: Sequence[str]) -> list[tuple[str, str]]:
     """Account and message of deliveries that still wait."""
     is_wanted, wanted = one_of("id", delivery_ids)
     rows = tx.all(
@@ -297,7 +297,7 @@ def list_messages_behind(tx: Tx, delivery_ids: Sequence[str]) -> list[tuple[str,
     return [(row["account_id"], row["message_id"]) for row in rows]
 
 
-def hurry_some(tx: Tx, delivery_ids: Sequence[str], now: int) -> int:
+def make_due(tx: Tx, delivery_ids: Sequence[str], now: int) -> int:
     """Those of them that wait are due now; an attempt that is under way keeps its claim."""
     is_wanted, wanted = one_of("id", delivery_ids)
     return tx.run(
@@ -308,7 +308,7 @@ def hurry_some(tx: Tx, delivery_ids: Sequence[str], now: int) -> int:
     )
 
 
-def hurry(tx: Tx, lane: str, now: int) -> int:
+def make_lane_due(tx: Tx, lane: str, now: int) -> int:
     """What waits for a domain is due now; an attempt that is under way keeps its claim."""
     return tx.run(
         "update deliveries set due_at = :now where id in (select id from deliveries where state = 'pending'"

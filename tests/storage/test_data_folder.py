@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from postroom.storage.data_folder import LOCK_NAME, PAUSES, FolderLock
 from postroom.storage.database import StorageError
-from postroom.storage.folder import LOCK_NAME, PAUSES, FolderLock
 
 
 def held_in_the_name_of(folder: Path, pid: int) -> int:

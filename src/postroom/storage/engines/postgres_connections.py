@@ -1,4 +1,4 @@
-"""Lines to PostgreSQL that are watched: one without an answer is cut, a database that is gone is noticed.
+"""Connections to PostgreSQL, watched: one without an answer is cut, a database that is gone is noticed.
 
 A database may hang without closing a connection; whoever waits for it is told so within seconds.
 """
@@ -30,7 +30,7 @@ TCP: dict[str, str | int | None] = {
     "application_name": "postroom",
 }
 LOOK_SECONDS = 0.1
-SUSPICIOUS_SECONDS = 1.0  # so long without an answer: ask by another line whether anybody is there
+SUSPICIOUS_SECONDS = 1.0  # so long without an answer: ask by another connection whether anybody is there
 PROBE_SECONDS = 1.5
 PROBES_APART_SECONDS = 0.2
 # A statement ends by its own limit before this, where the database is there at all.
@@ -39,7 +39,7 @@ HUNG_SECONDS = 5.0
 Rows = psycopg.Cursor[dict[str, Any]]
 
 
-class PostgresLine:
+class PostgresConnection:
     """A connection that one thread uses, and since when that thread waits for an answer."""
 
     def __init__(self, connection: psycopg.Connection[dict[str, Any]]) -> None:
@@ -54,7 +54,7 @@ class PostgresLine:
         return self._connection.closed
 
     @property
-    def connection(self) -> psycopg.Connection[dict[str, Any]]:
+    def raw(self) -> psycopg.Connection[dict[str, Any]]:
         return self._connection
 
     def execute(
@@ -71,7 +71,7 @@ class PostgresLine:
         return since is not None and time.monotonic() - since > seconds
 
     def cut(self) -> None:
-        """By any thread: whoever waits on this line finds it broken."""
+        """By any thread: whoever waits on this connection finds it broken."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -80,39 +80,39 @@ class PostgresLine:
         self._socket.close()
 
 
-class PostgresLines:
-    """Opens lines to one database. While nobody answers there, no new one is tried: nobody waits for it."""
+class PostgresConnections:
+    """Opens connections to one database. While it does not answer, no new one is tried, so nobody waits."""
 
     def __init__(self, url: str) -> None:
         self._url = make_conninfo("", **(TCP | conninfo_to_dict(url)))
-        self._open: set[PostgresLine] = set()
+        self._open: set[PostgresConnection] = set()
         self._lock = threading.Lock()
         self._is_down = False
-        self._is_doubtful = False  # a line could not be opened
+        self._is_doubtful = False  # a connection could not be opened
         self._seen_down_at = self._seen_up_at = self._probed_at = 0.0
         self._probes: set[asyncio.Task[None]] = set()
         self._watch: asyncio.Task[None] | None = None
 
-    def open(self, **limits: str) -> PostgresLine:
-        """The limits are settings of PostgreSQL for this line."""
+    def open(self, **limits: str) -> PostgresConnection:
+        """The limits are settings of PostgreSQL for this connection."""
         if self._is_down:
             raise Unavailable("The database does not answer. Try again.", retry_after=5)
         try:
-            connection = psycopg.connect(self._url, autocommit=True, row_factory=dict_row)
+            raw = psycopg.connect(self._url, autocommit=True, row_factory=dict_row)
         except psycopg.Error as error:
             self._is_doubtful = True
             raise Unavailable("The database does not answer. Try again.", retry_after=5) from error
-        line = PostgresLine(connection)
+        connection = PostgresConnection(raw)
         with self._lock:
-            self._open.add(line)
+            self._open.add(connection)
         if limits:
-            self._set(line, limits)
-        return line
+            self._set(connection, limits)
+        return connection
 
-    def close(self, line: PostgresLine) -> None:
+    def close(self, connection: PostgresConnection) -> None:
         with self._lock:
-            self._open.discard(line)
-        line.close()
+            self._open.discard(connection)
+        connection.close()
 
     def watch(self) -> None:
         self._watch = asyncio.create_task(self._look_again_and_again())
@@ -123,26 +123,26 @@ class PostgresLines:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _set(self, line: PostgresLine, limits: Mapping[str, str]) -> None:
+    def _set(self, connection: PostgresConnection, limits: Mapping[str, str]) -> None:
         try:
             calls = ", ".join(f"set_config('{name}', %s, false)" for name in limits)
-            line.execute(f"select {calls}", list(limits.values()))
+            connection.execute(f"select {calls}", list(limits.values()))
         except psycopg.OperationalError as error:
-            self.close(line)
+            self.close(connection)
             raise Unavailable("The database does not answer. Try again.", retry_after=5) from error
 
     async def _look_again_and_again(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            for line in self._waiting(HUNG_SECONDS):
-                if line.has_waited(line.patience):
-                    line.cut()
+            for connection in self._waiting(HUNG_SECONDS):
+                if connection.has_waited(connection.patience):
+                    connection.cut()
             if self._is_down or self._is_doubtful or self._waiting(SUSPICIOUS_SECONDS):
                 self._probe_now_and_then()
 
-    def _waiting(self, seconds: float) -> list[PostgresLine]:
+    def _waiting(self, seconds: float) -> list[PostgresConnection]:
         with self._lock:
-            return [line for line in self._open if line.has_waited(seconds)]
+            return [connection for connection in self._open if connection.has_waited(seconds)]
 
     def _probe_now_and_then(self) -> None:
         """Side by side: one that was swallowed must not delay the one that gets through."""
@@ -182,6 +182,6 @@ class PostgresLines:
             log.get().info("the database answers again")
             self._cut(self._waiting(time.monotonic() - self._seen_down_at))  # what they asked was swallowed
 
-    def _cut(self, lines: list[PostgresLine]) -> None:
-        for line in lines:
-            line.cut()
+    def _cut(self, connections: list[PostgresConnection]) -> None:
+        for connection in connections:
+            connection.cut()

@@ -12,12 +12,12 @@ class FrameTooLarge(Exception):
     """The other end announces more than it may say."""
 
 
-def framed(message: object) -> bytes:
+def encode_frame(message: object) -> bytes:
     body = msgspec.msgpack.encode(message)
     return LENGTH.pack(len(body)) + body
 
 
-class Unframer:
+class FrameDecoder:
     """Bytes as they come in, messages out."""
 
     def __init__(self, max_bytes: int) -> None:

@@ -6,13 +6,13 @@ import ssl
 from functools import partial
 
 from postroom import log
-from postroom.net.doorstep import PATIENCE_SECONDS, MakeProtocol
-from postroom.net.proxies import V2_LONGEST_BYTES, NotAnnounced, Proxies, parse_announcement
+from postroom.net.proxies import V2_LONGEST_BYTES, NoProxyHeader, Proxies, parse_header
+from postroom.net.proxy_protocol import PATIENCE_SECONDS, MakeProtocol
 
 REST_SECONDS = 1.0  # when no connection can be taken, as without descriptors
 
 
-class TlsDoorstep:
+class TlsProxyProtocol:
     """Accepts by itself: once a transport has a connection, nobody can read the header alone."""
 
     def __init__(
@@ -23,13 +23,13 @@ class TlsDoorstep:
         self._tls = tls
         self._make = make
         self._loop = asyncio.get_running_loop()
-        self._arriving: set[asyncio.Task[None]] = set()
+        self._pending: set[asyncio.Task[None]] = set()
         listener.setblocking(False)
         self._accepting = self._loop.create_task(self._accept_all())
 
     async def close(self) -> None:
         """Whoever has not come in yet is turned away."""
-        tasks = [self._accepting, *self._arriving]
+        tasks = [self._accepting, *self._pending]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -44,11 +44,11 @@ class TlsDoorstep:
                 log.get().seldom("a connection could not be taken", reason=str(error))
                 await asyncio.sleep(REST_SECONDS)
                 continue
-            arrival = self._loop.create_task(self._arrive(connection, str(peer[0])))
-            self._arriving.add(arrival)
-            arrival.add_done_callback(self._arriving.discard)
+            task = self._loop.create_task(self._admit(connection, str(peer[0])))
+            self._pending.add(task)
+            task.add_done_callback(self._pending.discard)
 
-    async def _arrive(self, connection: socket.socket, peer: str) -> None:
+    async def _admit(self, connection: socket.socket, peer: str) -> None:
         try:
             connection.setblocking(False)
             async with asyncio.timeout(PATIENCE_SECONDS):
@@ -59,7 +59,7 @@ class TlsDoorstep:
                 ssl=self._tls,
                 ssl_handshake_timeout=PATIENCE_SECONDS,
             )
-        except (NotAnnounced, TimeoutError):
+        except (NoProxyHeader, TimeoutError):
             log.get().seldom("a proxy did not say whom it brings")
             connection.close()
         except OSError:  # ssl.SSLError is one
@@ -70,35 +70,35 @@ class TlsDoorstep:
 
 
 async def read_header(connection: socket.socket) -> str | None:
-    """The address that a proxy announces; None where it announces nobody. Raises NotAnnounced, OSError.
+    """The address that a proxy announces; None where it announces nobody. Raises NoProxyHeader, OSError.
 
     No handshake begins as a header does, so what may be a header is taken at once, and nothing else is.
     """
     taken = b""
     while True:
-        seen = await look(connection)
+        seen = await peek(connection)
         try:
-            announced = parse_announcement(taken + seen)
-        except NotAnnounced:
+            header = parse_header(taken + seen)
+        except NoProxyHeader:
             if taken:
                 raise
             return None
-        if announced is not None:
-            connection.recv(announced.length - len(taken))
-            return announced.address
+        if header is not None:
+            connection.recv(header.length - len(taken))
+            return header.address
         taken += connection.recv(len(seen))
 
 
-async def look(connection: socket.socket) -> bytes:
+async def peek(connection: socket.socket) -> bytes:
     """What has come, which stays there to be read."""
-    await readable(connection)
+    await wait_readable(connection)
     seen = connection.recv(V2_LONGEST_BYTES, socket.MSG_PEEK)
     if not seen:
         raise ConnectionResetError
     return seen
 
 
-async def readable(connection: socket.socket) -> None:
+async def wait_readable(connection: socket.socket) -> None:
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(connection, ready.set)
     try:

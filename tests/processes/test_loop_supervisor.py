@@ -8,7 +8,7 @@ import pytest
 from postroom.clock import SECOND
 from postroom.errors import Unavailable
 from postroom.processes import pools
-from postroom.processes.supervision import Supervision
+from postroom.processes.loop_supervisor import LoopSupervisor
 from tests.doubles import FakeClock
 
 
@@ -27,7 +27,7 @@ class Stumbling:
         await asyncio.Event().wait()
 
 
-async def run_until_it_works(supervision: Supervision, loop: Stumbling) -> None:
+async def run_until_it_works(supervision: LoopSupervisor, loop: Stumbling) -> None:
     task = asyncio.create_task(supervision.supervise("mail", loop))
     async with asyncio.timeout(30):
         await loop.works.wait()
@@ -38,7 +38,7 @@ async def run_until_it_works(supervision: Supervision, loop: Stumbling) -> None:
 async def test_a_loop_that_fails_is_started_again_and_its_traceback_logged_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    supervision = Supervision(FakeClock())
+    supervision = LoopSupervisor(FakeClock())
     await run_until_it_works(supervision, Stumbling(3))
     logged = capsys.readouterr().err
     assert logged.count("Traceback") == 1
@@ -52,7 +52,7 @@ async def test_a_loop_that_merely_ends_is_started_again(capsys: pytest.CaptureFi
     async def end_at_once() -> None:
         runs.release()
 
-    task = asyncio.create_task(Supervision(FakeClock()).supervise("mail", end_at_once))
+    task = asyncio.create_task(LoopSupervisor(FakeClock()).supervise("mail", end_at_once))
     async with asyncio.timeout(30):
         await runs.acquire()
         await runs.acquire()
@@ -61,7 +61,7 @@ async def test_a_loop_that_merely_ends_is_started_again(capsys: pytest.CaptureFi
 
 
 async def test_pauses_grow_up_to_a_limit() -> None:
-    supervision = Supervision(FakeClock())
+    supervision = LoopSupervisor(FakeClock())
     pauses = [supervision.failed("mail", ValueError()) for _ in range(40)]
     assert pauses == sorted(pauses)
     assert pauses[0] < 1 < pauses[-1] == pauses[-2]
@@ -69,7 +69,7 @@ async def test_pauses_grow_up_to_a_limit() -> None:
 
 async def test_what_waits_for_the_database_goes_on_soon_after_its_return() -> None:
     clock = FakeClock()
-    supervision = Supervision(clock)
+    supervision = LoopSupervisor(clock)
     pauses = [supervision.failed("mail", Unavailable("away")) for _ in range(40)]
     assert max(pauses) <= 0.5
     clock.turn(60 * SECOND)
@@ -80,7 +80,7 @@ async def test_what_waits_for_the_database_goes_on_soon_after_its_return() -> No
 
 
 async def test_a_loop_of_one_account_is_shown_without_it() -> None:
-    supervision = Supervision(FakeClock())
+    supervision = LoopSupervisor(FakeClock())
     supervision.failed("stream:acc_1", ValueError())
     supervision.failed("stream:acc_2", ValueError())
     assert supervision.troubles() == {"stream": 2}

@@ -16,14 +16,14 @@ from postroom.mailbox import inboxes, messages
 from postroom.processes import pools
 from postroom.resources import Resources, Tx
 from postroom.smtp.envelope import Envelope
-from postroom.smtp.policy import Accepted, MailLoops, RecipientVerdict, Refused, StorageFull
+from postroom.smtp.limits import Accepted, MailLoop, RecipientVerdict, Refused, StorageFull
 
 READ_IN_LOOP_BYTES = 1024 * 1024
 BOUNCE_MAX_AGE_DAYS = 10
 OUT_OF_SPACE = ("disk is full", "no space left", "quota exceeded", "file too large", STORE_AWAY.lower())
 
 
-class Residents:
+class DatabaseDirectory:
     """The directory of the SMTP server: who can receive here."""
 
     def __init__(self, resources: Resources, return_path_secret: bytes) -> None:
@@ -61,8 +61,8 @@ class Residents:
         return Accepted(Destination(message.inbox_id, path))
 
 
-class Reception:
-    """The mailroom of the SMTP server: takes a mail over for good."""
+class DatabaseIntake:
+    """The intake of the SMTP server: takes a mail over for good."""
 
     def __init__(self, resources: Resources, reader: Reader) -> None:
         self._resources = resources
@@ -73,7 +73,7 @@ class Reception:
         try:
             await receive_mail(self._resources, self._reader, arrival)
         except TooManyHops as error:
-            raise MailLoops from error
+            raise MailLoop from error
         except Exception as error:
             if is_out_of_space(error):
                 raise StorageFull from error
