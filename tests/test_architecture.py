@@ -71,10 +71,7 @@ ROOMS: dict[str, list[str]] = {
         *("deliver_mail", "deliver_webhook", "reviewers"),
     ],
     "outward/holding": ["rules", "hold_back", "decide", "watch_holds"],
-    "upkeep": [
-        *("deletion", "retention", "inbox_removal", "account_removal", "expiry", "orphans", "upkeep"),
-        "conversion",
-    ],
+    "upkeep": ["deletion", "retention", "inbox_removal", "account_removal", "expiry", "orphans", "upkeep"],
 }
 FILES_OF_A_ROOM = 13
 TRANSACTIONS_OF_DOORS = 58  # downloads, long waits, uploads
