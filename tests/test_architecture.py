@@ -74,7 +74,7 @@ ROOMS: dict[str, list[str]] = {
     "upkeep": ["deletion", "retention", "inbox_removal", "account_removal", "expiry", "orphans", "upkeep"],
 }
 FILES_OF_A_ROOM = 13
-TRANSACTIONS_OF_DOORS = 58  # downloads, long waits, uploads
+TRANSACTIONS_OF_DOORS = 21  # downloads, long waits, uploads
 DOORS = {"smtp", "web", "couriers", "extraction"}
 PURE = {"mail", "errors", "config"}
 IMPURE_MODULES = {"asyncio", "socket", "subprocess", "threading", "sqlite3", "psycopg"}
