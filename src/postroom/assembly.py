@@ -48,6 +48,7 @@ from postroom.storage.database import Database
 from postroom.upkeep.upkeep import keep_up
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
+from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from postroom.workers.supervisor import WorkerSupervisor
 from postroom.workers.supervisor import listen as worker_sockets
@@ -201,9 +202,10 @@ async def answer_clients(
     most_connections: int,
     certificate: Certificate,
 ) -> Streams:
-    streams = Streams(resources)
+    streams = Streams(resources, Hubs(resources))
     door = Door(resources, webhook_courier, streams)
     run(stack, resources, "watch of keys", streams.watch_keys)
+    run(stack, resources, "watch of sessions", door.live.watch_sessions)
     stack.push_async_callback(door.key_use.save)
     run(stack, resources, "saving of key use", partial(save_key_use_now_and_then, door))
     proxies = Proxies(resources.config.trusted_proxies)
