@@ -1,5 +1,6 @@
 """From values to HTML: templates beside their pages, everything escaped, the same headers on every page."""
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -45,7 +46,9 @@ class Renderer:
         self._environment.globals.update(
             asset=lambda name: self.assets[name].url, base_url=base_url, link=link, moment=moment
         )
-        self._environment.filters.update(size=size, count=count, seconds=seconds, path=path_part)
+        self._environment.filters.update(
+            size=size, count=count, seconds=seconds, path=path_part, json=json_text
+        )
 
     def page(self, template: str, status: int = 200, **values: Any) -> Response:
         html = self._environment.get_template(template).render(values)
@@ -81,6 +84,11 @@ def seconds(number: float | None) -> str:
 def count(number: int, one: str, many: str = "") -> str:
     """`1 message`, `2 messages`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def json_text(value: object) -> str:
+    """For people, and plain text: what Jinja's own `tojson` gives counts as markup, quotes and all."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def path_part(value: str) -> str:
