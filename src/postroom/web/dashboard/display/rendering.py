@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from postroom.clock import from_iso, to_iso
 from postroom.web.dashboard.display import assets
+from postroom.web.dashboard.display.attributes import Attributes
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
@@ -38,6 +39,7 @@ class Renderer:
                 [jinja2.PackageLoader("postroom.web.dashboard", folder) for folder in folders]
             ),
             autoescape=True,
+            extensions=[Attributes],
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
@@ -62,7 +64,7 @@ def moment(at: int | str | None) -> Markup:
     milliseconds = from_iso(at) if isinstance(at, str) else at
     exact = to_iso(milliseconds)
     shown = datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%d %b %H:%M")
-    return Markup(f'<time datetime="{exact}" title="{exact}">{shown}</time>')  # noqa: S704 (digits and letters)
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(exact, exact, shown)
 
 
 def size(number: float) -> str:
