@@ -37,9 +37,10 @@ from postroom.processes.loop_supervisor import Loop, LoopSupervisor
 from postroom.queue import deliveries
 from postroom.queue.work import Queue, work_through
 from postroom.resources import Resources
-from postroom.smtp.intake import DatabaseDirectory, DatabaseIntake
+from postroom.smtp.intake import DatabaseIntake
 from postroom.smtp.limits import SessionLimits
 from postroom.smtp.recipient_cache import CachedDirectory, watch_deleted_inboxes
+from postroom.smtp.recipient_directory import DatabaseDirectory
 from postroom.smtp.server import Server as SmtpServer
 from postroom.smtp.tls import own_files
 from postroom.storage.blobs import Blobs, LocalBlobs
@@ -342,7 +343,7 @@ async def take_mail_in(
             supervisor.count,
         )
     reader, directory = OwnReader(AT_ONCE_BYTES), CachedDirectory(recipients)
-    run(stack, resources, "memory of the door", partial(watch_deleted_inboxes, resources, directory.forget))
+    run(stack, resources, "recipient cache", partial(watch_deleted_inboxes, resources, directory.clear))
     limits = SessionLimits(hostname=config.domain, max_connections=most_connections)
     spool = config.data_dir / "spool"
     proxies = Proxies(config.trusted_proxies)

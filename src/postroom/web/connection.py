@@ -65,7 +65,7 @@ class BoundedConnection(HttpToolsProtocol):
         """Cuts off who has asked nothing for longest: who only holds a connection keeps nobody else out."""
         known = [other for other in self.connections if isinstance(other, BoundedConnection)]
         idle = [(since, other) for other in known if (since := other.idle_since) is not None]
-        log.get().seldom("HTTP is full", connections=len(self.connections), idle=len(idle))
+        log.get().seldom("HTTP connection limit reached", connections=len(self.connections), idle=len(idle))
         if not idle:
             return False
         _, idlest = min(idle, key=lambda pair: pair[0])

@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from postroom.smtp.backend import Accepted, RecipientVerdict, Refused
 from postroom.smtp.dialogue import addresses, commands, replies
 from postroom.smtp.dialogue.body import Body
 from postroom.smtp.dialogue.effects import (
@@ -22,7 +23,7 @@ from postroom.smtp.dialogue.effects import (
 )
 from postroom.smtp.dialogue.replies import Refusal
 from postroom.smtp.envelope import Recipient
-from postroom.smtp.limits import Accepted, RecipientVerdict, Refused, SessionLimits
+from postroom.smtp.limits import SessionLimits
 
 _REFUSED_RECIPIENT = {
     Refused.UNKNOWN: replies.UNKNOWN_RECIPIENT,
