@@ -230,15 +230,17 @@ async def read_certificate(config: Config) -> Certificate:
         raise ConfigError("POSTROOM_TLS_CERT", f"the certificate cannot be read: {error}") from error
 
 
-async def open_database(config: Config, now: int) -> Database:
+async def open_database(config: Config, now: int, may_create: bool = True) -> Database:
+    """Brings the schema to this version. Raises StorageError if there is no database and none may be made."""
     if config.database_url:
         from postroom.storage.engines.postgres import open_postgres
 
-        return await open_postgres(config.database_url, now)
+        return await open_postgres(config.database_url, now, may_create)
     from postroom.storage.engines.sqlite import open_sqlite
 
-    make_folder(config.data_dir)
-    return open_sqlite(config.data_dir / "postroom.db", now)
+    if may_create:
+        make_folder(config.data_dir)
+    return open_sqlite(config.data_dir / "postroom.db", now, may_create)
 
 
 def open_blobs(config: Config) -> Blobs:

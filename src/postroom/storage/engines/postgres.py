@@ -292,12 +292,12 @@ class PostgresDatabase:
         await self._connections.stop()
 
 
-async def open_postgres(url: str, now: int) -> PostgresDatabase:
-    await pools.ONCE.run(_migrate, url, now)
+async def open_postgres(url: str, now: int, may_create: bool = True) -> PostgresDatabase:
+    await pools.ONCE.run(_migrate, url, now, may_create)
     return PostgresDatabase(url)
 
 
-def _migrate(url: str, now: int) -> None:
+def _migrate(url: str, now: int, may_create: bool) -> None:
     try:
         session = PostgresSession(url)
     except (Unavailable, psycopg.Error) as error:
@@ -306,6 +306,8 @@ def _migrate(url: str, now: int) -> None:
         ) from error
     try:
         _require_unicode(session.tx)
+        if not may_create:
+            _require_tables(session.tx)
         session.tx.run("select pg_advisory_lock(:lock)", lock=MIGRATION_LOCK)  # closing lets go of it
         migrate(session, now)
     except psycopg.Error as error:
@@ -323,6 +325,15 @@ def _require_unicode(tx: Tx) -> None:
         raise StorageError(
             f"POSTROOM_DATABASE_URL: the database has the encoding {found}, and mail needs UTF8."
             " Make one with: create database postroom encoding 'UTF8' template template0"
+        )
+
+
+def _require_tables(tx: Tx) -> None:
+    row = tx.one("select to_regclass('schema_versions') is not null as is_there")
+    if row is None or not row["is_there"]:
+        raise StorageError(
+            "POSTROOM_DATABASE_URL: there are no tables of Postroom in this database. Set it to the database"
+            " of the server, or make the tables with: postroom serve"
         )
 
 
