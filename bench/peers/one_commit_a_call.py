@@ -25,7 +25,7 @@ class OneCommitACall:
 
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         loop = asyncio.get_running_loop()
-        job = WriteJob(lambda tx, _: [fn(tx, *args, **kwargs)], None, loop, loop.create_future())
+        job = WriteJob(lambda tx, _: [fn(tx, *args, **kwargs)], None, loop, loop.create_future(), print)
         self._jobs.put(job)
         result: T = await job.future
         return result

@@ -46,7 +46,6 @@ from postroom.smtp.tls import own_files
 from postroom.storage.blobs import Blobs, LocalBlobs
 from postroom.storage.data_folder import FolderLock, make_folder
 from postroom.storage.database import Database
-from postroom.upkeep.conversion import convert_old_rows
 from postroom.upkeep.upkeep import keep_up
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
@@ -163,7 +162,6 @@ def keep_house(stack: contextlib.AsyncExitStack, resources: Resources, lookup: T
     run(stack, resources, "examinations", partial(work_through, resources, EXAMINATIONS, look_at))
     run(stack, resources, "upkeep", partial(keep_up, resources))
     run(stack, resources, "search index", partial(keep_indexed, resources))
-    stack.push_async_callback(stop, asyncio.create_task(convert_old_rows(resources)))
 
 
 def send_mail_out(

@@ -49,7 +49,7 @@ class Desk:
 
     def job(self, patience_seconds: float) -> WriteJob:
         return WriteJob(
-            lambda tx, items: items, None, self._loop, self._loop.create_future(), patience_seconds
+            lambda tx, items: items, None, self._loop, self._loop.create_future(), print, patience_seconds
         )
 
     def hand_in(self, *jobs: WriteJob | None) -> None:

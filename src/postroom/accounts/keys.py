@@ -76,6 +76,7 @@ class Caller(Struct, frozen=True):
     session_name: str = ""
     shared_budget_id: str | None = None
     expires_at: int | None = None
+    address: str = ""  # the network's, from which it was asked; known where something is changed
 
     @property
     def budget_id(self) -> str:

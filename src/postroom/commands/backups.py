@@ -78,13 +78,17 @@ def _restore(config: Config, file: Path, manifest: "Manifest") -> None:
     from postroom.assembly import open_blobs
     from postroom.moving import archive
     from postroom.storage.database import StorageError
-    from postroom.storage.migrate import all_migrations
+    from postroom.storage.migrate import FIRST, all_migrations
 
     database = copy_of(config)
     try:
         if manifest.engine != database.engine:
             raise StorageError(
                 f"The backup is of {manifest.engine}, and the settings name {database.engine}."
+            )
+        if manifest.schema < FIRST:
+            raise StorageError(
+                "The backup was made before Postroom 1.0.0. Restore it with the version that made it."
             )
         if manifest.schema > all_migrations(database.engine)[-1].number:
             raise StorageError("The backup was made by a newer Postroom. Restore it with that version.")

@@ -196,7 +196,8 @@ class Writer:
 class WriteQueue:
     """Jobs for one or more writers, handed in from an event loop."""
 
-    def __init__(self, connect: Callable[[], WriteSession], writers: int) -> None:
+    def __init__(self, connect: Callable[[], WriteSession], writers: int, ring: Callable[..., None]) -> None:
+        self._ring = ring
         self._jobs: queue.SimpleQueue[WriteJob | None] = queue.SimpleQueue()
         self._lock_waiters = LockWaiters(connect, self._jobs)
         self._writers = [
@@ -213,7 +214,7 @@ class WriteQueue:
         if self._closed:
             raise Unavailable("The server is stopping. Try again.", retry_after=5)
         loop = asyncio.get_running_loop()
-        job = WriteJob(function, item, loop, loop.create_future(), patience_seconds)
+        job = WriteJob(function, item, loop, loop.create_future(), self._ring, patience_seconds)
         if len(self._writers) == 1:
             # After the callers of this turn of the loop, so that the first does not go off alone.
             loop.call_soon(self._jobs.put, job)

@@ -10,6 +10,10 @@ from postroom.processes import meters
 from postroom.storage.database import Tx
 
 
+class WritingTx(Tx, Protocol):
+    rung: list[str]  # the bells that were asked for since the call began
+
+
 class WriteSession(Protocol):
     """A connection that a writer owns, with the statements that frame a transaction."""
 
@@ -19,7 +23,7 @@ class WriteSession(Protocol):
         ...
 
     @property
-    def tx(self) -> Tx: ...
+    def tx(self) -> "WritingTx": ...
     def begin(self) -> None: ...
     def commit(self) -> None: ...
     def rollback(self) -> None: ...
@@ -49,10 +53,12 @@ class WriteJob:
     item: Any
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
+    ring: Callable[..., None]
     patience_seconds: float = 0.0  # it may wait so long for others to share its commit
     result: Any = None
     error: Exception | None = None
     kinds: Sequence[str] = ()  # of the events that its last call recorded; the first job of a call has them
+    bells: Sequence[str] = ()  # that its last call asked for; the first job of a call has them
     handed_in_at: float = field(default_factory=time.monotonic)
     ends: float | None = None  # when somebody who is set aside is told that it takes too long
 
@@ -86,12 +92,13 @@ class ThreadSession:
             session.close()
 
 
-def run_call(tx: Tx, call: Sequence[WriteJob]) -> None:
+def run_call(tx: WritingTx, call: Sequence[WriteJob]) -> None:
     kinds = meters.begin_call()
+    tx.rung = []
     results = call[0].function(tx, [job.item for job in call])
     for job, result in zip(call, results, strict=True):
-        job.result, job.error, job.kinds = result, None, ()
-    call[0].kinds = kinds
+        job.result, job.error, job.kinds, job.bells = result, None, (), ()
+    call[0].kinds, call[0].bells = kinds, tx.rung
 
 
 def fail_all(jobs: Sequence[WriteJob], error: Exception) -> None:
@@ -115,6 +122,8 @@ def settle(jobs: Sequence[WriteJob]) -> None:
 
 def _deliver_results(jobs: list[WriteJob]) -> None:
     for job in jobs:
+        if job.bells and job.error is None:
+            job.ring(*dict.fromkeys(job.bells))
         if job.future.done():
             continue
         if job.error is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Raw
 from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
@@ -13,7 +14,6 @@ from starlette.types import Receive, Scope, Send
 
 from postroom import ids, log
 from postroom.accounts import audit
-from postroom.accounts.permissions import require_any
 from postroom.accounts.rules import policy
 from postroom.errors import ApiError, Forbidden, InternalError, RecipientNotAllowed
 from postroom.mailbox import inboxes
@@ -21,8 +21,9 @@ from postroom.mailbox.inboxes import Outdated
 from postroom.outward.courier import WebhookCourier
 from postroom.processes import pools
 from postroom.resources import Resources
+from postroom.web import operations
 from postroom.web.api.mailbox.messages import get_attachment_by_link
-from postroom.web.call import CLIENT_ADDRESS, Call, Tx, client_address, require_owned, require_scope
+from postroom.web.call import CLIENT_ADDRESS, Call, Tx, client_address, require_owned
 from postroom.web.dashboard.forms import HOME
 from postroom.web.dashboard.live import PATH as LIVE_PATH
 from postroom.web.dashboard.live import Live
@@ -135,7 +136,7 @@ class Door:
         route, values = found
         visit.route = route.name
         if call is None:
-            return to_response(route, await route.handler(self._site, **values))
+            return to_response(route, await route.operation(self._site, **values))
         try:
             return await self._carry_out(route, call, values)
         except (ApiError, Outdated) as error:
@@ -245,8 +246,7 @@ class Door:
             CLIENT_ADDRESS.reset(came_from)
 
     async def _carry_out(self, route: Route, call: Call, values: dict[str, str]) -> Response:
-        require_scope(call.caller, route.scope)
-        require_any(call.caller.permissions, route.permissions)
+        operations.require_permitted(call.caller, route)
         return to_response(route, await self._handle(route, call, values))
 
     async def _carry_out_anew(
@@ -272,7 +272,7 @@ class Door:
             if route.before_body is not None:
                 route.before_body(call.request)
             arguments["body"] = await read_once(route, call.request)
-        return await route.handler(call, **arguments)
+        return await operations.perform(route, call, arguments)
 
 
 def make_office(resources: Resources, webhook_courier: WebhookCourier) -> "Office":
@@ -335,7 +335,8 @@ def to_response(route: Route, answer: Any) -> Response:
         return answer
     if answer is None:
         return Response(status_code=route.status)
-    return Response(msgspec.json.encode(answer), route.status, media_type="application/json")
+    content = bytes(answer) if isinstance(answer, Raw) else msgspec.json.encode(answer)
+    return Response(content, route.status, media_type="application/json")
 
 
 def error_response(error: ApiError, challenge: str = "Bearer") -> Response:

@@ -66,10 +66,14 @@ def to_psycopg(sql: str) -> str:
 
 
 class PostgresTx:
-    __slots__ = ("_connection",)
+    __slots__ = ("_connection", "rung")
 
     def __init__(self, connection: PostgresConnection) -> None:
         self._connection = connection
+        self.rung: list[str] = []
+
+    def ring(self, *bells: str) -> None:
+        self.rung += bells
 
     def one(self, sql: str, **params: object) -> Row | None:
         return self._execute(to_psycopg(sql), params).fetchone()
@@ -114,7 +118,7 @@ class PostgresSession:
     def __init__(self, url: str, connections: PostgresConnections | None = None, **limits: str) -> None:
         self._connections = connections or PostgresConnections(url)
         self._connection = self._connections.open(**limits)
-        self.tx: Tx = PostgresTx(self._connection)
+        self.tx = PostgresTx(self._connection)
 
     def begin(self) -> None:
         self._frame("begin")
@@ -246,7 +250,7 @@ class PostgresDatabase:
             self._connections, LONG_READERS, "long-reader", LONG_PATIENCE_SECONDS, **LIMITS_OF_LONG_READERS
         )
         self._writes = WriteQueue(
-            lambda: PostgresSession(url, self._connections, **LIMITS_OF_WRITERS), writers=WRITERS
+            lambda: PostgresSession(url, self._connections, **LIMITS_OF_WRITERS), WRITERS, self.ring
         )
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

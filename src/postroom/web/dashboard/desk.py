@@ -1,7 +1,8 @@
 """One request of a signed-in person, as a page sees it."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 from starlette.requests import Request
@@ -17,9 +18,13 @@ from postroom.accounts.sessions import Session
 from postroom.events import events
 from postroom.mailbox import holds, inboxes
 from postroom.mailbox.inboxes import Inbox
+from postroom.web import operations
 from postroom.web.call import Call, Tx
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
 from postroom.web.dashboard.forms import own_page
+from postroom.web.routes import ROUTE_OF
+
+T = TypeVar("T")
 
 NOTICE = "postroom_notice"
 NOTICE_SECONDS = 20
@@ -72,6 +77,16 @@ class Desk:
         if notice:
             response.delete_cookie(NOTICE, path="/app")
         return response
+
+    async def run(self, verb: Callable[..., T], **arguments: Any) -> T:
+        """An operation of the interface, with its checks, for the person at the page."""
+        result: T = await operations.perform(ROUTE_OF[verb], self.call, arguments)
+        return result
+
+    async def perform(self, operation: Callable[..., Awaitable[T]], **arguments: Any) -> T:
+        """The same for an operation that is more than one transaction."""
+        result: T = await operations.perform(ROUTE_OF[operation], self.call, arguments)
+        return result
 
     def may(self, permission: str) -> bool:
         return permission in self.call.caller.permissions

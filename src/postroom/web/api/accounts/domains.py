@@ -6,12 +6,13 @@ from postroom.accounts import domains, pods
 from postroom.accounts.domains import DkimKey, DnsRecord, Domain
 from postroom.accounts.reach import Reach
 from postroom.errors import InvalidDomain
+from postroom.fields import PageQuery
 from postroom.mail.proof import dkim
 from postroom.mail.proof.lookup import DnsTemporary
 from postroom.net.dns import Resolver
 from postroom.processes import pools
 from postroom.web.call import Call, Tx
-from postroom.web.interface.bodies.body import DOMAIN_NAME, NewDomain, PageQuery
+from postroom.web.interface.bodies.body import DOMAIN_NAME, NewDomain
 from postroom.web.interface.shapes import shapes
 
 

@@ -14,9 +14,9 @@ from postroom.config import PLANS, Plan
 from postroom.errors import BadRequest
 from postroom.mailbox import inboxes, usage
 from postroom.outward.holding import decide
+from postroom.outward.holding.decide import Ruling
 from postroom.queue import deliveries
 from postroom.upkeep import account_removal
-from postroom.web.api.outward.approvals import ruling_of
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets
@@ -171,7 +171,9 @@ async def pause(desk: Desk, account_id: str) -> Response:
         require_operator(tx, desk)
         reach = Reach(accounts.get(tx, account_id).id)
         record(tx, desk, "pause.begun", account_id)
-        return decide.begin_pause(tx, reach, ruling_of(call))
+        return decide.begin_pause(
+            tx, reach, Ruling.of(call.decider, call.resources.config.base_url, call.now())
+        )
 
     call.resources.db.ring(*await call.resources.db.write(work))
     return go(PATH, "Paused. Nothing leaves this account until it is resumed.")

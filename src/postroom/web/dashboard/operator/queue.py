@@ -11,9 +11,9 @@ from postroom.clock import DAY
 from postroom.errors import ApiError, BadRequest
 from postroom.mailbox import holds
 from postroom.outward.holding import decide
+from postroom.outward.holding.decide import Ruling
 from postroom.queue import deliveries, statistics
 from postroom.queue.statistics import DomainStatistics, ListedDelivery, WaitingLane
-from postroom.web.api.outward.approvals import ruling_of
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets
@@ -130,7 +130,9 @@ async def cancel_all(desk: Desk, found: list[tuple[str, str]]) -> int:
 
 
 def cancel_one(tx: Tx, desk: Desk, account_id: str, message_id: str) -> list[str]:
-    return decide.cancel(tx, Reach(account_id), message_id, ruling_of(desk.call))
+    call = desk.call
+    ruling = Ruling.of(call.decider, call.resources.config.base_url, call.now())
+    return decide.cancel(tx, Reach(account_id), message_id, ruling)
 
 
 async def show_deliverability(desk: Desk, query: SpanQuery) -> Response:

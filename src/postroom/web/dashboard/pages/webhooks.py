@@ -11,6 +11,7 @@ from postroom.clock import HOUR
 from postroom.errors import NotFound, WebhookFailed
 from postroom.events import events, kinds, webhook_log, webhooks
 from postroom.events.events import Event
+from postroom.fields import Offset
 from postroom.queue.deliveries import Delivery
 from postroom.web.api.events import webhooks as api
 from postroom.web.call import Tx
@@ -18,7 +19,7 @@ from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import verifying
 from postroom.web.dashboard.display.plots import bars
 from postroom.web.dashboard.display.values import plain
-from postroom.web.interface.bodies.body import DeliveryQuery, NewWebhook, Offset, RetryFailed
+from postroom.web.interface.bodies.body import DeliveryQuery, NewWebhook, RetryFailed
 from postroom.web.interface.shapes import webhook_shapes
 
 PATH = "/app/webhooks"

@@ -4,24 +4,25 @@ import re
 from datetime import date, datetime
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from postroom.accounts import names, permissions, pods
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import Budget
-from postroom.clock import from_iso
 from postroom.errors import (
     BadRequest,
 )
 from postroom.events import kinds
 from postroom.events.events import EventChoice
-from postroom.mailbox import inboxes, labels
-from postroom.outward.orders import require_ahead
+from postroom.fields import (
+    Limit,
+    Moment,
+    Offset,
+    PodId,
+)
+from postroom.mailbox import inboxes
 
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
-OFFSET_LIMIT = 2**53
 USAGE_DAYS, USAGE_MAX_DAYS = 30, 366
 DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 FIRST_DAY = date(1970, 1, 1).toordinal()
@@ -55,10 +56,8 @@ Name = Annotated[
         max_length=names.MAX_CHARACTERS, examples=["ci-runner"], extra_json_schema={"pattern": names.PATTERN}
     ),
 ]
-PodId = Annotated[str, Meta(description="The id of a pod, or its clientId.")]
 RetentionDays = Annotated[int, Meta(ge=1, le=3650, description="How long mail is kept.")]
 Permission = Annotated[str, Meta(extra_json_schema={"enum": list(permissions.ALL)})]
-Moment = Annotated[datetime, Meta(tz=True, examples=["2026-11-14T10:05:00Z"])]
 
 
 class NewInbox(Struct, rename="camel", frozen=True):
@@ -117,13 +116,6 @@ class KeyChange(Struct, rename="camel", frozen=True):
 
 
 EventType = Annotated[str, Meta(extra_json_schema={"enum": list(kinds.KINDS)})]
-Limit = Annotated[int, Meta(ge=1, description="PageQuery size; above 100 counts as 100.")]
-Offset = Annotated[int, Meta(ge=0, le=OFFSET_LIMIT, description="How many to skip.")]
-
-
-class PageQuery(Struct, frozen=True):
-    limit: Limit = 50
-    offset: Offset = 0
 
 
 class NewWebhook(Struct, rename="camel", frozen=True):
@@ -136,26 +128,6 @@ class DeliveryQuery(Struct, rename="camel", frozen=True):
     state: Literal["pending", "delivered", "failed"] | None = None
     limit: Limit = 50
     offset: Offset = 0
-
-
-def to_moment(given: datetime | None) -> int | None:
-    """In milliseconds."""
-    return None if given is None else int(given.timestamp() * 1000)
-
-
-# In a query a number would be read as a moment as well.
-AskedMoment = Annotated[
-    str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-11-14T10:05:00Z"])
-]
-
-
-def read_asked(asked: str | None, field: str) -> int | None:
-    try:
-        return None if asked is None else to_moment(msgspec.convert(asked, Moment))
-    except msgspec.ValidationError:
-        raise BadRequest(
-            f"{field} must be a moment with its zone: 2026-11-14T10:05:00Z.", field=field
-        ) from None
 
 
 class RetryFailed(Struct, frozen=True):
@@ -171,70 +143,9 @@ class WaitQuery(Struct, frozen=True):
     q: Annotated[str, Meta(description="A question as in search.")] = ""
 
 
-class NewSuppression(Struct, frozen=True):
-    address: Annotated[str, Meta(examples=["someone@example.com"])]
-
-
 class NewDomain(Struct, rename="camel", frozen=True):
     domain: Annotated[str, Meta(examples=["mail.example.com"])]
     pod_id: PodId | None = None
-
-
-Label = Annotated[str, Meta(max_length=labels.MAX_CHARACTERS, description="Only threads with this label.")]
-NewLabels = Annotated[
-    list[Annotated[str, Meta(extra_json_schema={"pattern": labels.PATTERN})]], Meta(max_length=100)
-]
-InboxFilter = Annotated[str, Meta(description="Only of this inbox.")]
-PodFilter = Annotated[str, Meta(description="Only of this pod, by its id or client id.")]
-
-
-class ThreadQuery(Struct, frozen=True):
-    is_read: Annotated[bool, Meta(description="false gives the unread ones.")] | None = None
-    is_read_alias: bool | None = field(default=None, name="isRead")
-    label: Label | None = None
-    limit: Limit = 50
-    offset: Offset = 0
-
-    @property
-    def flag(self) -> bool | None:
-        return self.is_read_alias if self.is_read is None else self.is_read
-
-
-class ThreadsQuery(Struct, frozen=True):
-    inbox_id: InboxFilter | None = field(default=None, name="inboxId")
-    pod_id: PodFilter | None = field(default=None, name="podId")
-    is_read: Annotated[bool, Meta(description="false gives the unread ones.")] | None = None
-    is_read_alias: bool | None = field(default=None, name="isRead")
-    label: Label | None = None
-    limit: Limit = 50
-    offset: Offset = 0
-
-    @property
-    def flag(self) -> bool | None:
-        return self.is_read_alias if self.is_read is None else self.is_read
-
-
-class ThreadChange(Struct, frozen=True):
-    is_read: bool | UnsetType = UNSET
-    is_read_alias: bool | UnsetType = field(default=UNSET, name="isRead")
-    add_labels: NewLabels = field(default_factory=list, name="addLabels")
-    remove_labels: NewLabels = field(default_factory=list, name="removeLabels")
-
-    @property
-    def flag(self) -> bool | None:
-        """None leaves it as it is, where labels are changed."""
-        flag = self.is_read_alias if self.is_read is UNSET else self.is_read
-        if flag is not UNSET:
-            return flag
-        if not self.add_labels and not self.remove_labels:
-            raise BadRequest("is_read is missing: send true or false, or labels.", field="is_read")
-        return None
-
-
-class ThreadMessageQuery(Struct, frozen=True):
-    order: Literal["asc", "desc"] = "asc"
-    limit: Limit = 50
-    offset: Offset = 0
 
 
 Day = Annotated[str, Meta(pattern=DAY, description="A day, UTC.", examples=["2026-01-31"])]
@@ -245,13 +156,6 @@ def _day(value: str, name: str) -> int:
         return date.fromisoformat(value).toordinal() - FIRST_DAY
     except ValueError:
         raise BadRequest(f"{name} is a day such as 2026-01-31.", field=name) from None
-
-
-class MessageQuery(Struct, frozen=True):
-    direction: Literal["inbound", "outbound"] | None = None
-    include: Annotated[Literal["blocked"], Meta(description="Also what a policy stopped.")] | None = None
-    limit: Limit = 50
-    offset: Offset = 0
 
 
 class EventQuery(Struct, frozen=True):
@@ -286,58 +190,6 @@ class EventQuery(Struct, frozen=True):
         if len(asked) > INBOXES_OF_A_FILTER:
             raise BadRequest(f"inbox_ids can name {INBOXES_OF_A_FILTER} inboxes.", field="inbox_ids")
         return EventChoice(reach, asked, types)
-
-
-class Boundary(Struct, rename="camel", frozen=True):
-    inbox_id: Annotated[str, Meta(description="Of this inbox alone.")] | None = None
-    pod_id: Annotated[str, Meta(description="Of this pod alone: its id or clientId.")] | None = None
-
-
-class ApprovalQuery(Struct, rename="camel", frozen=True):
-    state: Literal["held", "scheduled", "approved", "released", "rejected", "expired", "cancelled"] = "held"
-    inbox_id: Annotated[str, Meta(description="Of this inbox alone.")] | None = None
-    pod_id: Annotated[str, Meta(description="Of this pod alone: its id or clientId.")] | None = None
-    limit: Limit = 50
-    offset: Offset = 0
-
-
-Note = Annotated[
-    str, Meta(max_length=1000, pattern=r"^[^\x00]*$", description="Why; kept, and shown in the event.")
-]
-
-
-class Approve(Struct, rename="camel", frozen=True):
-    content_hash: Annotated[str, Meta(description="Of the content that was seen, from `hold`.")]
-    note: Note | None = None
-
-
-class Reject(Struct, frozen=True):
-    note: Note | None = None
-
-
-class MessageChange(Struct, rename="camel", frozen=True):
-    send_at: Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
-
-    def moment(self, now: int) -> int:
-        return read_moment(self.send_at, now)
-
-
-def read_moment(value: str, now: int) -> int:
-    moment = parse_moment(value)
-    require_ahead(moment, now)
-    return moment
-
-
-def parse_moment(value: str) -> int:
-    """RFC 3339 with a zone; whether it lies ahead is another question."""
-    try:
-        if not _MOMENT.fullmatch(value):
-            raise ValueError(value)
-        return from_iso(value.upper())
-    except (ValueError, OverflowError):
-        raise BadRequest(
-            "sendAt must be a moment with its zone, such as 2026-11-15T09:00:00Z.", field="sendAt"
-        ) from None
 
 
 DOMAIN_NAME = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")

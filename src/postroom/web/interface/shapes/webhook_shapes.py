@@ -4,8 +4,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from postroom.clock import to_iso
 from postroom.events import webhook_log, webhooks
+from postroom.fields import Timestamp
 from postroom.queue import deliveries
-from postroom.web.interface.shapes.shapes import Timestamp
 
 
 class Webhook(Struct, rename="camel", frozen=True):
