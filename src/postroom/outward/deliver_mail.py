@@ -321,7 +321,7 @@ def record_outcome(
 
 def record_success(tx: Tx, job: MailJob, receipt: Receipt, took: int, base_url: str, now: int) -> list[str]:
     if receipt.answers:
-        inboxes.count(tx, job.message.inbox_id)  # locked first, as everywhere, since mail comes in below
+        inboxes.lock(tx, job.message.inbox_id)  # first, as everywhere, since mail comes in below
     if receipt.captured is not None:
         messages.mark_captured(tx, job.message.id)
         raw_mails.keep_signature(tx, job.message.id, receipt.captured)

@@ -62,9 +62,11 @@ class Tx(Protocol):
     def words(self) -> WordIndex: ...
 
 
-# At the end of a select whose rows are claimed next: nodes pass over each other's instead of waiting.
-# To SQLite, which has one writer, it says nothing; the seam of PostgreSQL puts its own words in its place.
-SKIP_TAKEN = "/* skip taken */"
+# At the end of a select. SQLite, which has one writer, reads comments; PostgreSQL gets its own words instead.
+SKIP_LOCKED = (
+    "/* skip locked */"  # the rows are claimed next: nodes pass over each other's instead of waiting
+)
+LOCK_ROWS = "/* lock rows */"  # other transactions that change or lock these rows wait until this one ends
 
 # A pair is looked for by joining `(values :rows) as asked`, whose columns both databases call column1 and
 # column2: to SQLite `(a, b) in (values …)` is a walk through the whole table. `cross join` keeps the order.

@@ -16,7 +16,17 @@ import psycopg
 from postroom.errors import BadRequest, Unavailable
 from postroom.processes import pools
 from postroom.storage.bells import BellEar, Bells
-from postroom.storage.database import SKIP_TAKEN, Item, Overdue, Row, StorageError, Tx, Values, in_parts
+from postroom.storage.database import (
+    LOCK_ROWS,
+    SKIP_LOCKED,
+    Item,
+    Overdue,
+    Row,
+    StorageError,
+    Tx,
+    Values,
+    in_parts,
+)
 from postroom.storage.engines.postgres_bells import BellRelay
 from postroom.storage.engines.postgres_connections import (
     HUNG_SECONDS,
@@ -61,7 +71,8 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 @functools.lru_cache(maxsize=2048)
 def to_psycopg(sql: str) -> str:
     """`:name` becomes `%(name)s`; SQL comes from this package's source alone, never from a request."""
-    own = sql.replace(SKIP_TAKEN, "for update skip locked")
+    own = sql.replace(SKIP_LOCKED, "for update skip locked")
+    own = own.replace(LOCK_ROWS, "for no key update")  # as an update takes it: foreign keys do not wait
     return _PARAMETER.sub(r"%(\1)s", own.replace("%", "%%"))
 
 
