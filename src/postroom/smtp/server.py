@@ -112,11 +112,11 @@ class Server:
                 self._check_time(connection, now)
 
     def _check_time(self, connection: LimitedConnection, now: float) -> None:
-        """A connection that cannot be looked at must not stop the clock of the others."""
+        """An error in one connection must not end the checks of the others."""
         try:
             connection.check_time(now)
         except Exception:
-            log.get().exception("a connection was cut off")
+            log.get().exception("a connection failed and was closed")
             connection.abort()
 
 

@@ -51,7 +51,7 @@ class Phase(Enum):
 
 @dataclass(slots=True)
 class Mail:
-    """The mail that is being handed over, from MAIL to the final dot."""
+    """The mail transaction, from MAIL to the final dot."""
 
     mail_from: str
     smtputf8: bool
@@ -94,7 +94,7 @@ class SmtpDialogue:
     def is_in_data(self) -> bool:
         return self._phase is Phase.DATA
 
-    # What happens to a session
+    # Input of a session
 
     def greet(self) -> list[Effect]:
         if self._phase is Phase.BEFORE_GREETING:
@@ -179,7 +179,7 @@ class SmtpDialogue:
             self._skips_line = False
             self._refuse(replies.LINE_TOO_LONG)
         elif not line.endswith(b"\r\n"):
-            # Who ends lines with LF alone may mean its mail to end there too: do not guess, part.
+            # A client that ends lines with LF alone may end its mail so too: do not guess, hang up.
             self._close(replies.BARE_LINE_FEED)
         else:
             self._run_command(line[:-2])
@@ -343,7 +343,7 @@ class SmtpDialogue:
             )
         )
 
-    # Effects and memory
+    # Effects and state
 
     def _send(self, reply: bytes) -> None:
         self._effects.append(Send(reply))

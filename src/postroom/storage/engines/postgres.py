@@ -47,19 +47,19 @@ READERS = 8
 LONG_READERS = 2
 LONG_PATIENCE_SECONDS = 60.0  # their limit is another for each read
 MIGRATION_LOCK = 0x706F7374  # any number that all nodes of one database share
-# A batch holds rows of many accounts, so it hardly waits: what needs a row of another node is set aside.
-# A node that stands still in mid-transaction loses it, and with it the rows.
+# A batch locks rows of many accounts, so it hardly waits for one that another node has locked.
+# A node that is stuck in a transaction loses it, and with it the locks.
 LIMITS_OF_WRITERS = {
     "lock_timeout": "30ms",
     "statement_timeout": "4s",
     "idle_in_transaction_session_timeout": "1500ms",
 }
 LIMITS_OF_READERS = {"statement_timeout": "4s", "idle_in_transaction_session_timeout": "10s"}
-# All that they ask has an index: a plan that was made while a table was small would walk it for a day.
+# Every read has an index: a plan made while a table was small would scan it for a day.
 LIMITS_OF_LONG_READERS = {
     "idle_in_transaction_session_timeout": "10s",
     "enable_seqscan": "off",
-    "jit": "off",  # what has to walk a table all the same would be compiled first, for 0.4 s
+    "jit": "off",  # a scan that is needed all the same would be compiled first, for 0.4 s
 }
 RUN_AGAIN = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 TAKEN = psycopg.errors.LockNotAvailable
