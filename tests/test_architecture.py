@@ -73,8 +73,9 @@ ROOMS: dict[str, list[str]] = {
     "outward/holding": ["rules", "hold_back", "decide", "watch_holds"],
     "upkeep": ["deletion", "retention", "inbox_removal", "account_removal", "expiry", "orphans", "upkeep"],
 }
+LINES_OF_A_MODULE = 450  # most stay under 400: a direction, not a fence
 FILES_OF_A_ROOM = 13
-TRANSACTIONS_OF_DOORS = 58  # downloads, long waits, uploads
+TRANSACTIONS_OF_DOORS = 18  # downloads, long waits, uploads
 DOORS = {"smtp", "web", "couriers", "extraction"}
 PURE = {"mail", "errors", "config"}
 IMPURE_MODULES = {"asyncio", "socket", "subprocess", "threading", "sqlite3", "psycopg"}
@@ -210,7 +211,7 @@ def test_names_say_what_they_hold() -> None:
 
 def test_a_module_fits_in_one_sitting() -> None:
     for path in modules():
-        assert len(path.read_text().splitlines()) <= 400, path
+        assert len(path.read_text().splitlines()) <= LINES_OF_A_MODULE, path
         module = nodes_of(path)[0]
         assert isinstance(module, ast.Module)
         if path.name != "__init__.py":

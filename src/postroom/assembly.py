@@ -49,6 +49,7 @@ from postroom.storage.database import Database
 from postroom.upkeep.upkeep import keep_up
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
+from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from postroom.workers.supervisor import WorkerSupervisor
 from postroom.workers.supervisor import listen as worker_sockets
@@ -204,9 +205,10 @@ async def start_http(
     max_connections: int,
     certificate: Certificate,
 ) -> Streams:
-    streams = Streams(resources)
+    streams = Streams(resources, Hubs(resources))
     door = Door(resources, webhook_courier, streams)
     run(stack, resources, "key watch", streams.watch_keys)
+    run(stack, resources, "session watch", door.live.watch_sessions)
     stack.push_async_callback(door.key_use.save)
     run(stack, resources, "key use", partial(save_key_use_regularly, door))
     proxies = Proxies(resources.config.trusted_proxies)

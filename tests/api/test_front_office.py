@@ -175,8 +175,13 @@ async def test_a_token_that_somebody_else_chose_is_never_taken_over(server: Serv
 
 @pytest.mark.parametrize(
     "headers",
-    [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}],
-    ids=["another origin", "no origin", "another site"],
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+    ids=["another origin", "no origin", "another site", "a sister site"],
 )
 @pytest.mark.sqlite_alone
 async def test_a_change_that_another_site_asks_for_is_refused(

@@ -29,6 +29,7 @@ from postroom.resources import Resources
 from postroom.smtp.recipient_directory import DatabaseDirectory
 from postroom.storage.database import Tx
 from postroom.web.door import Door
+from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from tests.conftest import Server
 from tests.filled_inbox import NUMBERS, document
@@ -184,7 +185,7 @@ async def watched(server: Server, work: Work, database_url: str) -> Resources:
 @pytest.fixture
 async def api(server: Server, watched: Resources) -> AsyncIterator[httpx2.AsyncClient]:
     """The same server by a door whose every statement is watched."""
-    door = Door(watched, RefusingCourier(), Streams(watched))
+    door = Door(watched, RefusingCourier(), Streams(watched, Hubs(watched)))
     headers = {"Authorization": f"Bearer {server.token}"}
     async with httpx2.AsyncClient(
         transport=httpx2.ASGITransport(door), base_url="http://inside", headers=headers

@@ -29,6 +29,7 @@ class Event(Struct, frozen=True):
     message_id: str
     created_at: int
     pod_id: str
+    thread_id: str = ""
 
 
 class NewEvent(Struct, frozen=True):
@@ -134,7 +135,7 @@ def position_of_message(tx: Tx, account_id: str, inbox_id: str, message_id: str)
 
 _COLUMNS = (
     "events.id, events.account_id, position, events.inbox_id, kind, payload, events.message_id,"
-    f" events.created_at, events.pod_id, text_files, {documents.COLUMNS}"
+    f" events.created_at, events.pod_id, text_files, messages.thread_id, {documents.COLUMNS}"
 )
 _TABLES = "events left join messages on messages.id = events.message_id"
 # An event has the text and the reply text, which the document mostly has once.
@@ -164,42 +165,6 @@ def last_id(tx: Tx, account_id: str) -> str:
     """Of the newest event; empty when there is none."""
     row = tx.one("select id from events where account_id = :id order by position desc limit 1", id=account_id)
     return "" if row is None else str(row["id"])
-
-
-@dataclass(frozen=True, slots=True)
-class Hint:
-    """That something happened, and where; without what it was."""
-
-    event_id: str
-    position: int
-    pod_id: str
-    inbox_id: str
-    thread_id: str
-    kind: str
-
-
-def list_hints(tx: Tx, account_id: str, position: int, limit: int) -> list[Hint]:
-    """Oldest first; they cost little, however large the mails are."""
-    rows = tx.all(
-        "select events.id, events.position, events.pod_id, events.inbox_id, events.kind, messages.thread_id"
-        " from events left join messages on messages.id = events.message_id"
-        " where events.account_id = :account_id and events.position > :position"
-        " order by events.position limit :limit",
-        account_id=account_id,
-        position=position,
-        limit=limit,
-    )
-    return [
-        Hint(
-            row["id"],
-            row["position"],
-            row["pod_id"] or default_pod(account_id),
-            row["inbox_id"],
-            row["thread_id"] or "",
-            row["kind"],
-        )
-        for row in rows
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +301,7 @@ def _with_texts(tx: Tx, rows: Sequence[Row]) -> list[Event]:
             row["message_id"],
             row["created_at"],
             row["pod_id"] or default_pod(row["account_id"]),
+            row["thread_id"] or "",
         )
         for row in rows
     ]

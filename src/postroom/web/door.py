@@ -71,7 +71,7 @@ class Visit:
 class Door:
     def __init__(self, resources: Resources, webhook_courier: WebhookCourier, streams: Streams) -> None:
         self._streams = streams
-        self.live = Live(resources)
+        self.live = Live(resources, streams.hubs)
         self._office: Office | None = None
         self._opening = asyncio.Lock()
         self._resources = resources

@@ -2,10 +2,12 @@
 
 from postroom import errors
 from postroom.accounts.permissions import APPROVING, DRAFTING, MANAGING, NOTHING, READING, SENDING, WRITING
-from postroom.operations import audit_log, holds, messages, policies, suppressions, threads
+from postroom.operations import audit_log, domains, holds, messages, policies, suppressions, threads, webhooks
 from postroom.web import public
-from postroom.web.api.accounts import domains, keys, pods
-from postroom.web.api.events import events, waiting, webhooks
+from postroom.web.api.accounts import domains as domain_checks
+from postroom.web.api.accounts import keys, pods
+from postroom.web.api.events import events, waiting
+from postroom.web.api.events import webhooks as webhook_posts
 from postroom.web.api.mailbox import inboxes, search, usage
 from postroom.web.api.mailbox import messages as downloads
 from postroom.web.api.mailbox import threads as thread_deletion
@@ -54,7 +56,13 @@ ROUTES = (
     ),
     Route("DELETE", "/v1/inboxes/{inbox_id}", inboxes.delete_inbox, POD, MANAGING, 204),
     Route(
-        "POST", "/v1/inboxes/{inbox_id}/webhook/test", webhooks.test_inbox_webhook, POD, MANAGING, 200, TEST
+        "POST",
+        "/v1/inboxes/{inbox_id}/webhook/test",
+        webhook_posts.test_inbox_webhook,
+        POD,
+        MANAGING,
+        200,
+        TEST,
     ),
     Route(
         "POST",
@@ -166,22 +174,40 @@ ROUTES = (
     Route("POST", "/v1/suppressions", suppressions.add_suppression, ACCOUNT, MANAGING, 201),
     Route("DELETE", "/v1/suppressions/{address}", suppressions.delete_suppression, ACCOUNT, MANAGING, 204),
     Route("GET", "/v1/domains", domains.list_domains, POD, READING),
-    Route("POST", "/v1/domains", domains.create_domain, POD, MANAGING, 201, DOMAIN),
+    Route(
+        "POST",
+        "/v1/domains",
+        domains.create_domain,
+        POD,
+        MANAGING,
+        201,
+        DOMAIN,
+        prepare=domain_checks.make_dkim_key,
+    ),
     Route("GET", "/v1/domains/{domain_id}", domains.get_domain, POD, READING),
     Route("DELETE", "/v1/domains/{domain_id}", domains.delete_domain, POD, MANAGING, 204, TAKEN),
-    Route("POST", "/v1/domains/{domain_id}/verify", domains.verify_domain, POD, MANAGING, 200, TAKEN),
+    Route("POST", "/v1/domains/{domain_id}/verify", domain_checks.verify_domain, POD, MANAGING, 200, TAKEN),
     Route(
         "GET", "/v1/inboxes/{inbox_id}/wait", waiting.wait_for_message, SCOPED, READING, 200, (), also=(204,)
     ),
     Route("GET", "/v1/webhook", webhooks.get_webhook, ACCOUNT, READING, 200, MISSING),
-    Route("PUT", "/v1/webhook", webhooks.put_webhook, ACCOUNT, MANAGING, 200, (errors.InvalidWebhookUrl,)),
+    Route(
+        "PUT",
+        "/v1/webhook",
+        webhooks.put_webhook,
+        ACCOUNT,
+        MANAGING,
+        200,
+        (errors.InvalidWebhookUrl,),
+        prepare=webhook_posts.require_allowed_url,
+    ),
     Route("DELETE", "/v1/webhook", webhooks.delete_webhook, ACCOUNT, MANAGING, 204, MISSING),
-    Route("POST", "/v1/webhook/test", webhooks.test_webhook, ACCOUNT, MANAGING, 200, TEST),
+    Route("POST", "/v1/webhook/test", webhook_posts.test_webhook, ACCOUNT, MANAGING, 200, TEST),
     Route(
         "POST", "/v1/webhook/rotate-secret", webhooks.rotate_webhook_secret, ACCOUNT, MANAGING, 200, MISSING
     ),
     Route("GET", "/v1/webhook/deliveries", webhooks.list_webhook_deliveries, ACCOUNT, READING),
-    Route("POST", "/v1/webhook/deliveries/retry", webhooks.retry_failed_deliveries, ACCOUNT, MANAGING),
+    Route("POST", "/v1/webhook/deliveries/retry", webhook_posts.retry_failed_deliveries, ACCOUNT, MANAGING),
     Route(
         "POST",
         "/v1/webhook/deliveries/{delivery_id}/retry",

@@ -8,8 +8,7 @@ from urllib.parse import quote, unquote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from postroom.accounts import accounts, pods
-from postroom.accounts.permissions import MANAGE
+from postroom.accounts import pods
 from postroom.accounts.pods import Pod
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import pauses
@@ -18,6 +17,7 @@ from postroom.accounts.sessions import Session
 from postroom.events import events
 from postroom.mailbox import holds, inboxes
 from postroom.mailbox.inboxes import Inbox
+from postroom.operations import operator
 from postroom.web import operations
 from postroom.web.call import Call, Tx
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
@@ -117,16 +117,8 @@ def read_frame(tx: Tx, desk: Desk) -> Frame:
         held=holds.count_within(tx, reach, holds.HELD),
         pause=pauses.find(tx, pauses.scope_of(reach)),
         last_event_id=events.last_id(tx, reach.account_id),
-        is_operator=is_operator(tx, desk),
+        is_operator=operator.is_operator(tx, desk.call.caller),
     )
-
-
-def is_operator(tx: Tx, desk: Desk) -> bool:
-    """By a link made on the server's machine, or with a key that manages the whole first account."""
-    if desk.session.is_operator:
-        return True
-    is_managing = desk.call.reach.is_account and desk.may(MANAGE)
-    return is_managing and accounts.is_first(tx, desk.call.account_id)
 
 
 def address_of(request: Request) -> str:

@@ -10,15 +10,13 @@ from postroom.accounts.reach import Reach
 from postroom.clock import DAY
 from postroom.errors import ApiError, BadRequest
 from postroom.mailbox import holds
-from postroom.outward.holding import decide
-from postroom.outward.holding.decide import Ruling
-from postroom.queue import deliveries, statistics
+from postroom.operations import operator
+from postroom.queue import statistics
 from postroom.queue.statistics import DomainStatistics, ListedDelivery, WaitingLane
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.rendering import link
-from postroom.web.dashboard.operator.health import require_operator
 
 PATH = "/app/operator/queue"
 DAYS = {"1": DAY, "7": 7 * DAY}
@@ -58,7 +56,7 @@ def read_queue(tx: Tx, desk: Desk) -> tuple[list[WaitingLane], int]:
 
 
 def read_waiting(tx: Tx, desk: Desk) -> list[WaitingLane]:
-    require_operator(tx, desk)
+    operator.require_operator(tx, desk.call.caller)
     return statistics.list_waiting(tx, desk.call.now())
 
 
@@ -69,32 +67,21 @@ async def export_queue(desk: Desk) -> Response:
 
 
 async def try_again(desk: Desk, body: LaneForm) -> Response:
-    def work(tx: Tx) -> int:
-        require_operator(tx, desk)
-        return statistics.make_lane_due(tx, body.lane, desk.call.now())
-
-    count = await desk.call.resources.db.write(work)
-    desk.call.resources.db.ring(deliveries.BELL)
+    call = desk.call
+    count = await call.resources.db.write(operator.retry_lane, call.decider, body.lane, call.now())
     return go(PATH, f"{count} are tried again now.")
 
 
 async def try_some_again(desk: Desk, body: TickedForm) -> Response:
-    def work(tx: Tx) -> int:
-        require_operator(tx, desk)
-        return statistics.make_due(tx, ticked(body), desk.call.now())
-
-    count = await desk.call.resources.db.write(work)
-    desk.call.resources.db.ring(deliveries.BELL)
+    call = desk.call
+    count = await call.resources.db.write(operator.retry_deliveries, call.decider, ticked(body), call.now())
     return go(behind(body), f"{count} of those ticked are tried again now.")
 
 
 async def cancel_some(desk: Desk, body: TickedForm) -> Response:
-    def look(tx: Tx) -> list[tuple[str, str]]:
-        require_operator(tx, desk)
-        return statistics.list_messages_of_deliveries(tx, ticked(body))
-
-    count = await cancel_all(desk, await desk.call.resources.db.read(look))
-    return go(behind(body), f"{count} mails are cancelled.")
+    call = desk.call
+    found = await call.resources.db.read(operator.list_messages_of_deliveries, call.caller, ticked(body))
+    return go(behind(body), f"{await cancel_all(desk, found)} mails are cancelled.")
 
 
 def ticked(body: TickedForm) -> list[str]:
@@ -108,31 +95,23 @@ def behind(body: TickedForm) -> str:
 
 
 async def cancel_lane(desk: Desk, body: LaneForm) -> Response:
-    def look(tx: Tx) -> list[tuple[str, str]]:
-        require_operator(tx, desk)
-        return statistics.list_messages_of(tx, body.lane, CANCELLED_AT_ONCE)
-
-    count = await cancel_all(desk, await desk.call.resources.db.read(look))
-    return go(PATH, f"{count} mails are cancelled.")
+    db, caller = desk.call.resources.db, desk.call.caller
+    found = await db.read(operator.list_messages_of_lane, caller, body.lane, CANCELLED_AT_ONCE)
+    return go(PATH, f"{await cancel_all(desk, found)} mails are cancelled.")
 
 
 async def cancel_all(desk: Desk, found: list[tuple[str, str]]) -> int:
     """Whole mails: who else would get one does not get it either."""
-    db, count = desk.call.resources.db, 0
+    call, base_url, count = desk.call, desk.call.resources.config.base_url, 0
     for account_id, message_id in found:
         try:
-            bells = await db.write(cancel_one, desk, account_id, message_id)
+            await call.resources.db.write(
+                operator.cancel_message, call.decider, account_id, message_id, base_url, call.now()
+            )
         except ApiError:  # it has just been delivered, or somebody else cancelled it
             continue
-        db.ring(*bells)
         count += 1
     return count
-
-
-def cancel_one(tx: Tx, desk: Desk, account_id: str, message_id: str) -> list[str]:
-    call = desk.call
-    ruling = Ruling.of(call.decider, call.resources.config.base_url, call.now())
-    return decide.cancel(tx, Reach(account_id), message_id, ruling)
 
 
 async def show_deliverability(desk: Desk, query: SpanQuery) -> Response:
@@ -143,7 +122,7 @@ async def show_deliverability(desk: Desk, query: SpanQuery) -> Response:
 
 
 def read_destinations(tx: Tx, desk: Desk, days: str) -> list[DomainStatistics]:
-    require_operator(tx, desk)
+    operator.require_operator(tx, desk.call.caller)
     return statistics.list_destinations(tx, desk.call.now() - DAYS[days])
 
 
@@ -166,9 +145,10 @@ def p95(destination: DomainStatistics) -> float | str:
 
 
 async def show_behind(desk: Desk, query: BehindQuery) -> Response:
-    def work(tx: Tx) -> list[ListedDelivery]:
-        require_operator(tx, desk)
-        return statistics.list_deliveries(tx, query.lane, query.state, desk.call.now() - DAYS[query.days])
-
-    found = await desk.call.resources.db.read(work)
+    found = await desk.call.resources.db.read(read_behind, desk, query)
     return await desk.show("behind.html", "operator", title=query.lane, found=found, query=query)
+
+
+def read_behind(tx: Tx, desk: Desk, query: BehindQuery) -> list[ListedDelivery]:
+    operator.require_operator(tx, desk.call.caller)
+    return statistics.list_deliveries(tx, query.lane, query.state, desk.call.now() - DAYS[query.days])

@@ -8,7 +8,7 @@ from postroom.accounts.rules import approval, pauses
 from postroom.accounts.rules.limits import Budget
 from postroom.errors import BadRequest, WebhookFailed
 from postroom.mailbox import inboxes
-from postroom.operations import holds
+from postroom.operations import holds, webhooks
 from postroom.web.api.accounts import keys as api_keys
 from postroom.web.api.events import webhooks as api_webhooks
 from postroom.web.api.mailbox import inboxes as api
@@ -117,13 +117,13 @@ async def set_webhook(desk: Desk, inbox_id: str, body: InboxWebhookForm) -> Resp
 
 
 async def rotate_secret(desk: Desk, inbox_id: str) -> Response:
-    made = await api_webhooks.rotate_inbox_secret(desk.call, inbox_id)
+    made = await desk.run(webhooks.rotate_inbox_secret, inbox_id=inbox_id)
     return await show_inbox(desk, inbox_id, made.webhook_secret)
 
 
 async def test_webhook(desk: Desk, inbox_id: str) -> Response:
     try:
-        done = await api_webhooks.test_inbox_webhook(desk.call, inbox_id)
+        done = await desk.perform(api_webhooks.test_inbox_webhook, inbox_id=inbox_id)
     except WebhookFailed as error:
         return go(f"{PATH}/{inbox_id}", error.message)
     return go(f"{PATH}/{inbox_id}", f"The endpoint answered {done.status} after {done.milliseconds} ms.")

@@ -1,7 +1,7 @@
 """What requests carry: the types of bodies and queries."""
 
 import re
-from datetime import date, datetime
+from datetime import date
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -18,7 +18,6 @@ from postroom.events.events import EventChoice
 from postroom.fields import (
     Limit,
     Moment,
-    Offset,
     PodId,
 )
 from postroom.mailbox import inboxes
@@ -115,25 +114,6 @@ class KeyChange(Struct, rename="camel", frozen=True):
     expires_at: Annotated[Moment, Meta(description="Sooner than it ends now.")] | UnsetType = UNSET
 
 
-EventType = Annotated[str, Meta(extra_json_schema={"enum": list(kinds.KINDS)})]
-
-
-class NewWebhook(Struct, rename="camel", frozen=True):
-    url: Annotated[str, Meta(examples=["https://example.com/hooks/mail"])]
-    event_types: Annotated[list[EventType], Meta(max_length=20)] | None = None
-    secret: Annotated[str, Meta(min_length=16, max_length=200, pattern="^[\\x21-\\x7e]+$")] | None = None
-
-
-class DeliveryQuery(Struct, rename="camel", frozen=True):
-    state: Literal["pending", "delivered", "failed"] | None = None
-    limit: Limit = 50
-    offset: Offset = 0
-
-
-class RetryFailed(Struct, frozen=True):
-    since: Annotated[datetime, Meta(tz=True, description="Deliveries made since this moment.")]
-
-
 class WaitQuery(Struct, frozen=True):
     timeout: Annotated[float, Meta(ge=0, le=120, description="Seconds to wait.")] = 60
     after: Annotated[str, Meta(description="An event or message id to start behind.")] | None = None
@@ -141,11 +121,6 @@ class WaitQuery(Struct, frozen=True):
     subject: Annotated[str, Meta(description="Part of the subject.")] = ""
     thread_id: str = ""
     q: Annotated[str, Meta(description="A question as in search.")] = ""
-
-
-class NewDomain(Struct, rename="camel", frozen=True):
-    domain: Annotated[str, Meta(examples=["mail.example.com"])]
-    pod_id: PodId | None = None
 
 
 Day = Annotated[str, Meta(pattern=DAY, description="A day, UTC.", examples=["2026-01-31"])]
@@ -190,6 +165,3 @@ class EventQuery(Struct, frozen=True):
         if len(asked) > INBOXES_OF_A_FILTER:
             raise BadRequest(f"inbox_ids can name {INBOXES_OF_A_FILTER} inboxes.", field="inbox_ids")
         return EventChoice(reach, asked, types)
-
-
-DOMAIN_NAME = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")

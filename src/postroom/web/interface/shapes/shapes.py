@@ -1,12 +1,10 @@
 """What answers carry: the JSON shapes of the interface, made from the nouns."""
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 from starlette.responses import Response
 
-from postroom.accounts import domains
 from postroom.accounts.rules import approval, limits
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import Budget
@@ -63,47 +61,3 @@ class EventPage(Struct, rename="camel", frozen=True):
     data: list[Annotated[Raw, Payload]]
     next: str | None
     truncated: Truncated | UnsetType = UNSET
-
-
-class ShownRecord(Struct, rename="camel", frozen=True):
-    type: str
-    name: str
-    value: str
-    purpose: str
-    required: bool
-    found: bool | None
-
-
-class Domain(Struct, rename="camel", frozen=True):
-    id: str
-    domain: str
-    pod_id: str
-    status: Literal["pending", "verified"]
-    created_at: Timestamp
-    verified_at: Timestamp | None
-    records: list[ShownRecord]
-
-    @classmethod
-    def of(
-        cls, domain: domains.Domain, records: list[domains.DnsRecord], found: Sequence[bool] | None = None
-    ) -> "Domain":
-        there: Sequence[bool | None] = found or [None] * len(records)
-        return cls(
-            id=domain.id,
-            domain=domain.name,
-            pod_id=domain.pod_id,
-            status="pending" if domain.verified_at is None else "verified",
-            created_at=to_iso(domain.created_at),
-            verified_at=None if domain.verified_at is None else to_iso(domain.verified_at),
-            records=[
-                ShownRecord(
-                    record.type, record.name, record.value, record.purpose, record.is_required, is_there
-                )
-                for record, is_there in zip(records, there, strict=True)
-            ],
-        )
-
-
-class DomainPage(Struct, rename="camel", frozen=True):
-    data: list[Domain]
-    total: int
