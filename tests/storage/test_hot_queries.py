@@ -26,7 +26,7 @@ from postroom.outward import deliver_mail
 from postroom.outward.courier import DeliveryError, Receipt, WebhookAnswer
 from postroom.queue import deliveries, duties
 from postroom.resources import Resources
-from postroom.smtp.intake import DatabaseDirectory
+from postroom.smtp.recipient_directory import DatabaseDirectory
 from postroom.storage.database import Tx
 from postroom.web.door import Door
 from postroom.web.streams.hub import Hubs

@@ -7,7 +7,7 @@ from postroom import ids
 from postroom.accounts import names
 from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import BadRequest, ClientIdTaken, DefaultPod, NotFound, PodHasDomains, PodNotEmpty
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import LOCK_ROWS, Row, Tx
 
 CLIENT_ID = r"^(?!pod_)[!-.0-~]{1,255}$"  # visible characters without a slash
 
@@ -57,7 +57,7 @@ def add(tx: Tx, account_id: str, client_id: str | None, name: str | None, now: i
 
 
 def _count(tx: Tx, account_id: str, by: int) -> None:
-    """Also makes changes to one account's pods wait for each other."""
+    """Locks the account: changes to its pods wait for each other."""
     tx.run("update accounts set pod_count = pod_count + :by where id = :id", by=by, id=account_id)
 
 
@@ -136,7 +136,7 @@ def remove(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod:
     pod = get(tx, reach, id_or_client_id)
     if pod.is_default:
         raise DefaultPod("The default pod of an account cannot be deleted.")
-    change_inbox_count(tx, pod.id, 0)
+    lock(tx, pod.id)
     row = tx.one("select inbox_count from pods where id = :id", id=pod.id)
     if row is not None and row["inbox_count"]:
         raise PodNotEmpty("Inboxes are still in this pod. Delete them first.")
@@ -150,8 +150,14 @@ def remove(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod:
     return pod
 
 
+def lock(tx: Tx, pod_id: str) -> None:
+    """Changes to one pod's inboxes and domains wait for each other, and for its deletion."""
+    if tx.one(f"select 1 as found from pods where id = :id {LOCK_ROWS}", id=pod_id) is None:
+        raise NotFound("No such pod.")
+
+
 def change_inbox_count(tx: Tx, pod_id: str, by: int) -> None:
-    """Also makes changes to one pod's inboxes and domains wait for each other."""
+    """Locks the pod."""
     changed = tx.run("update pods set inbox_count = inbox_count + :by where id = :id", by=by, id=pod_id)
     if not changed:
         raise NotFound("No such pod.")

@@ -148,7 +148,7 @@ def delete_account(
 
 
 async def remove_account(db: "Database", account: "Account") -> None:
-    """Until nothing is left but mail. A command that is stopped here is finished by the server."""
+    """Until only mail is left. If the command is stopped here, the server finishes it."""
     from postroom.clock import SystemClock
     from postroom.mailbox import inboxes
     from postroom.upkeep import account_removal

@@ -1,4 +1,4 @@
-"""`postroom import` and `postroom accounts export`: mail that comes from elsewhere, or goes there."""
+"""`postroom import` and `postroom accounts export`: mail from files, and to files."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator

@@ -1,4 +1,4 @@
-"""All commands: the operator's, added to the client's."""
+"""All commands of the server's machine: the operator's, added to the client's."""
 
 import os
 from typing import TYPE_CHECKING, Annotated
@@ -32,7 +32,7 @@ def login_link(
 
 @app.command("migrate")
 def migrate() -> None:
-    """Bring the database to this version's schema (serve does it too)."""
+    """Bring the database of an earlier version to this version's schema (serve does it too)."""
 
     async def nothing_more(db: "Database", config: Config) -> None:
         print("The database is up to date.")

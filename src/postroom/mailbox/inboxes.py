@@ -15,7 +15,7 @@ from postroom.accounts.rules import limits
 from postroom.errors import AddressTaken, BadRequest, InvalidMailboxName, NotFound
 from postroom.mailbox import usage
 from postroom.mailbox.usage import UsageGrowth
-from postroom.storage.database import Row, Tx, one_of
+from postroom.storage.database import LOCK_ROWS, Row, Tx, one_of
 
 MAILBOX_NAME = r"^(?!.*[.][.])[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$"
 METADATA_LIMIT = 20
@@ -282,6 +282,14 @@ def find(tx: Tx, inbox_id: str) -> Inbox | None:
     return None if row is None else Inbox.from_row(row)
 
 
+def lock(tx: Tx, inbox_id: str) -> Inbox:
+    """Nothing is stored in it, and it is not deleted, until this transaction ends. Always the first lock."""
+    row = tx.one(f"select * from inboxes where id = :id {LOCK_ROWS}", id=inbox_id)
+    if row is None:
+        raise NotFound("No such inbox.")
+    return Inbox.from_row(row)
+
+
 def count(
     tx: Tx,
     inbox_id: str,
@@ -293,7 +301,7 @@ def count(
     blocked: int = 0,
     stored_bytes: int = 0,
 ) -> Inbox:
-    """Counts what is about to be stored, and keeps the inbox from being deleted before it is."""
+    """Counts what is about to be stored, and locks the inbox."""
     row = tx.one(
         "update inboxes set inbound_count = inbound_count + :inbound,"
         " outbound_count = outbound_count + :outbound, thread_count = thread_count + :new_threads,"

@@ -9,7 +9,7 @@ from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
 from postroom.mailbox.inboxes import Inbox
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import LOCK_ROWS, Row, Tx
 
 COUNTED_BEYOND_PAGE = 1000
 NEWEST_FIRST = "order by last_message_at desc, id desc"
@@ -122,6 +122,11 @@ def add_message(tx: Tx, thread: Thread, is_read: bool, now: int) -> Thread:
     )
     tx.run("update labels set last_message_at = :now where thread_id = :id", now=now, id=thread.id)
     return mark_read(tx, thread, is_read)
+
+
+def lock(tx: Tx, thread_id: str) -> None:
+    """Changes to one thread wait for each other."""
+    tx.one(f"select 1 as found from threads where id = :id {LOCK_ROWS}", id=thread_id)
 
 
 def mark_read(tx: Tx, thread: Thread, is_read: bool) -> Thread:

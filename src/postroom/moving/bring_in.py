@@ -63,7 +63,7 @@ async def _read(resources: Resources, extractor: Extractor, inbox: Inbox, filed:
 
 def _store(tx: Tx, mail: ReadMail, inbox: Inbox) -> bool:
     """The inbox first, as whoever stores mail takes it."""
-    inboxes.count(tx, inbox.id)
+    inboxes.lock(tx, inbox.id)
     if _has(tx, inbox, mail):
         return False
     handed = [(0, mail, mail.arrival.destinations[0])]

@@ -29,7 +29,7 @@ from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, R
 from postroom.outward.holding import decide
 from postroom.outward.sign_mail import Signers, Unsigned
 from postroom.outward.simulate import simulate
-from postroom.processes import meters, pools
+from postroom.processes import pools, process_metrics
 from postroom.queue import deliveries, retries, suppressions
 from postroom.queue.deliveries import CAPTURED, DONE, Delivery
 from postroom.resources import Resources
@@ -130,8 +130,12 @@ def is_simple(job: MailJob, receipt: Receipt) -> bool:
 def note(job: MailJob, outcome: Receipt | DeliveryError) -> None:
     """One line for each movement. The domain tells enough: whom an agent writes to is its own affair."""
     failure = outcome if isinstance(outcome, DeliveryError) else None
-    meters.MAIL_ATTEMPTS.add(
-        meters.DONE if failure is None else meters.FAILED if failure.permanent else meters.AGAIN
+    process_metrics.MAIL_ATTEMPTS.increment(
+        process_metrics.DONE
+        if failure is None
+        else process_metrics.FAILED
+        if failure.permanent
+        else process_metrics.AGAIN
     )
     log.get().info(
         "mail delivered" if failure is None else "mail not delivered",
@@ -321,7 +325,7 @@ def record_outcome(
 
 def record_success(tx: Tx, job: MailJob, receipt: Receipt, took: int, base_url: str, now: int) -> list[str]:
     if receipt.answers:
-        inboxes.count(tx, job.message.inbox_id)  # locked first, as everywhere, since mail comes in below
+        inboxes.lock(tx, job.message.inbox_id)  # first, as everywhere, since mail comes in below
     if receipt.captured is not None:
         messages.mark_captured(tx, job.message.id)
         raw_mails.keep_signature(tx, job.message.id, receipt.captured)

@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 from postroom.accounts.reach import Reach
 from postroom.mailbox import messages
 from postroom.queue.leases import LEASE
-from postroom.storage.database import SKIP_TAKEN, Row, Tx, one_of
+from postroom.storage.database import SKIP_LOCKED, Row, Tx, one_of
 
 MAIL, WEBHOOK, NOTICE = "mail", "webhook", "notice"
 BELL = "deliveries"
@@ -137,7 +137,7 @@ def _list_due(tx: Tx, kind: str, used: Counter[str], limit: int, now: int) -> li
     others = f" and not {in_full_lane}" if lanes else ""
     return tx.all(
         f"select id, lane from deliveries where state = 'pending' and kind = :kind and due_at <= :now{others}"
-        f" order by due_at limit :limit {SKIP_TAKEN}",
+        f" order by due_at limit :limit {SKIP_LOCKED}",
         kind=kind,
         now=now,
         limit=limit,

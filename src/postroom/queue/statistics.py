@@ -1,4 +1,4 @@
-"""What an operator asks of the queue: what waits for whom, how delivery goes by domain, mails by the hour."""
+"""Statistics of the queue for the operator: what waits, deliveries by domain, mails by the hour."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -197,7 +197,7 @@ def list_hours(tx: Tx, now: int) -> list[Hour]:
             counts[hour][places[row["kind"]]] += 1
     told, ended = _by_hour(_event_delays(tx, first * HOUR), first), _by_hour(_waits(tx, first * HOUR), first)
     return [
-        Hour(*(received, sent, failed), p95_seconds(told[hour]), p95_seconds(ended[hour]))
+        Hour(received, sent, failed, p95_seconds(told[hour]), p95_seconds(ended[hour]))
         for hour, (received, sent, failed) in enumerate(counts)
     ]
 
@@ -266,8 +266,14 @@ def list_deliveries(tx: Tx, lane: str, state: str, since: int) -> list[ListedDel
     )
     return [
         ListedDelivery(
-            *(row["id"], row["account_id"], row["message_id"], row["target"], row["state"]),
-            *(row["attempts"], row["last_reply"], row["created_at"]),
+            id=row["id"],
+            account_id=row["account_id"],
+            message_id=row["message_id"],
+            target=row["target"],
+            state=row["state"],
+            attempts=row["attempts"],
+            last_reply=row["last_reply"],
+            created_at=row["created_at"],
         )
         for row in rows
     ]

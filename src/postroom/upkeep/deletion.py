@@ -25,7 +25,7 @@ def remove_some_of_thread(tx: Tx, reach: Reach, thread_id: str, now: int) -> tup
     A long thread goes in several steps, so that no write takes long.
     """
     thread = threads.get(tx, reach, thread_id)
-    inboxes.count(tx, thread.inbox_id)  # nothing joins it from here on
+    inboxes.lock(tx, thread.inbox_id)  # nothing joins it from here on
     rows = tx.all(
         "select id from messages where thread_id = :id order by created_at, id limit :rows",
         id=thread.id,
@@ -58,7 +58,7 @@ def remove_of_blob(tx: Tx, blob: str, now: int) -> None:
 
 def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str], now: int) -> list[str]:
     """The inbox first, as whoever stores mail takes it. Webhooks still go: their events stay."""
-    inboxes.count(tx, inbox_id)
+    inboxes.lock(tx, inbox_id)
     gone, size_bytes = _count(tx, message_ids)
     _let_webhooks_go(tx, message_ids)
     blobs = erase_all(tx, message_ids)

@@ -80,7 +80,7 @@ async def change_api_key(call: Call, key_id: str, body: KeyChange) -> ApiKey:
     """Change any key of the account: its name, its approval, its limits; fewer permissions, a sooner end"""
 
     def work(tx: Tx) -> ApiKey:
-        accounts.change_inbox_count(tx, call.account_id, 0)
+        accounts.lock(tx, call.account_id)
         key = keys.get(tx, call.account_id, key_id)
         if call.caller.is_bound and not (body.approval is UNSET and body.limits is UNSET):
             raise Forbidden("A key that is held or limited itself changes the rules and limits of no key.")
@@ -134,7 +134,7 @@ async def create(call: Call, find: Find, body: NewKey) -> Struct:
     token = keys.new_token()
 
     def work(tx: Tx) -> Key:
-        accounts.change_inbox_count(tx, call.account_id, 0)  # two at once are counted one after the other
+        accounts.lock(tx, call.account_id)  # two at once are counted one after the other
         within = find(tx)
         keys.require_room(tx, within)
         asked, ends_at = body.permissions, to_moment(body.expires_at)
@@ -154,7 +154,7 @@ async def list_keys(call: Call, find: Find, query: PageQuery) -> ApiKeyPage:
 
 async def revoke(call: Call, find: Callable[[Tx], Key]) -> None:
     def work(tx: Tx) -> None:
-        accounts.change_inbox_count(tx, call.account_id, 0)
+        accounts.lock(tx, call.account_id)
         key = find(tx)
         keys.require_another_manager(tx, key, call.now())
         keys.remove(tx, key.id)
