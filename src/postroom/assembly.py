@@ -45,7 +45,7 @@ from postroom.smtp.tls import own_files
 from postroom.storage.blobs import Blobs, LocalBlobs
 from postroom.storage.data_folder import FolderLock, make_folder
 from postroom.storage.database import Database
-from postroom.upkeep.upkeep import keep_up
+from postroom.upkeep.upkeep import run_upkeep
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
 from postroom.web.streams.stream import Streams
@@ -159,7 +159,7 @@ def keep_house(stack: contextlib.AsyncExitStack, resources: Resources, lookup: T
     stack.push_async_callback(extractor.close)
     look_at = partial(examine.examine_message, resources, extractor, lookup)
     run(stack, resources, "examinations", partial(work_through, resources, EXAMINATIONS, look_at))
-    run(stack, resources, "upkeep", partial(keep_up, resources))
+    run(stack, resources, "upkeep", partial(run_upkeep, resources))
     run(stack, resources, "search index", partial(keep_indexed, resources))
 
 
