@@ -31,7 +31,7 @@ LAYERS: list[list[str]] = [
 ROOMS: dict[str, list[str]] = {
     "accounts": [
         *("names", "secret_values", "reach", "permissions", "actors", "rules", "audit", "accounts", "pods"),
-        *("keys", "sessions", "domains"),
+        *("keys", "key_rules", "sessions", "domains"),
     ],
     "accounts/rules": ["approval", "pauses", "limits", "policy"],
     "mailbox": [

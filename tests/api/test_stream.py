@@ -26,8 +26,8 @@ def mail(number: int, to: str = "hello") -> bytes:
     ).encode()
 
 
-def open_stream(server: Server, token: str | None = None) -> connect:
-    url = server.base_url.replace("http", "ws") + "/v1/ws"
+def open_stream(server: Server, token: str | None = None, query: str = "") -> connect:
+    url = f"{server.base_url.replace('http', 'ws')}/v1/ws{query}"
     headers = {"Authorization": f"Bearer {token or server.token}"}
     return connect(url, additional_headers=headers, max_size=None, proxy=None)
 

@@ -286,11 +286,11 @@ def _places(tx: Tx, wanted: EventChoice) -> list[dict[str, str]]:
 
 def _is_within(tx: Tx, inbox_id: str, reach: Reach) -> bool:
     """An inbox has one owner, whom any of its events names, also when it is gone."""
-    row = tx.one(
+    row = ids.is_id(ids.INBOX, inbox_id) and tx.one(
         "select account_id, pod_id from events where inbox_id = :id order by kind, position limit 1",
         id=inbox_id,
     )
-    if row is None:
+    if not row:
         return False
     return reach.covers(row["account_id"], row["pod_id"] or default_pod(row["account_id"]), inbox_id)
 

@@ -10,6 +10,7 @@ from postroom.accounts import actors
 from postroom.accounts.actors import Actor
 from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
+from postroom.mailbox.inboxes import IS_THERE
 from postroom.storage.database import Row, Tx, one_of
 
 HELD, SCHEDULED, APPROVED, RELEASED = "held", "scheduled", "approved", "released"
@@ -161,7 +162,7 @@ def list_within(tx: Tx, reach: Reach, state: str, limit: int, offset: int) -> tu
     owner, owner_id = reach.owner
     order = "created_at, message_id" if state in (HELD, SCHEDULED) else "created_at desc, message_id desc"
     rows = tx.all(
-        f"select {COLUMNS} from holds where {owner} = :owner_id and state = :state"
+        f"select {COLUMNS} from holds where {owner} = :owner_id and state = :state and {IS_THERE}"
         f" order by {order} limit :limit offset :offset",
         owner_id=owner_id,
         state=state,
@@ -175,7 +176,7 @@ def count_within(tx: Tx, reach: Reach, state: str, shown: int = 0) -> int:
     owner, owner_id = reach.owner
     row = tx.one(
         f"select count(*) as total from (select 1 from holds where {owner} = :owner_id and state = :state"
-        " limit :limit) as counted",
+        f" and {IS_THERE} limit :limit) as counted",
         owner_id=owner_id,
         state=state,
         limit=shown + COUNTED_BEYOND_PAGE,

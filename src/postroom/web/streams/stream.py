@@ -10,13 +10,15 @@ from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope, Send
 
 from postroom import ids, log
-from postroom.accounts import keys
+from postroom.accounts import audit, keys
 from postroom.accounts.keys import Caller
-from postroom.errors import ApiError, BadRequest, InternalError, NotFound
+from postroom.accounts.permissions import READING, require_any
+from postroom.errors import ApiError, BadRequest, Forbidden, InternalError, NotFound
 from postroom.events import events, kinds
 from postroom.mailbox import inboxes
 from postroom.resources import Resources, Tx
-from postroom.web.requests.authentication import authenticate, bearer_token
+from postroom.web.requests.authentication import authenticate, bearer_token, client_address
+from postroom.web.requests.request_body import check_boundaries
 from postroom.web.streams.frames import BROKEN, EXTENSION, FLOOD_REASON, TOO_MANY_MESSAGES
 from postroom.web.streams.hub import Hub, Stream, Subscription
 
@@ -83,8 +85,17 @@ class Streams:
     async def _admit(self, scope: Scope) -> Caller:
         if scope["path"] != PATH:
             raise NotFound(f"No such path. The event stream is at {PATH}.")
+        request = HTTPConnection(scope)
         token = parse_qs(scope["query_string"].decode("latin-1")).get("token")
-        return await authenticate(self._resources, token[0] if token else bearer_token(HTTPConnection(scope)))
+        caller = await authenticate(self._resources, token[0] if token else bearer_token(request))
+        try:
+            require_any(caller.permissions, READING)
+        except Forbidden as error:
+            address = client_address(request)
+            await self._resources.db.write(note_refusal, caller, address, error, self._resources.now())
+            raise
+        check_boundaries(scope["query_string"], None)
+        return caller
 
     def _open_hub(self, account_id: str) -> Hub:
         hub = self._hubs[account_id] = Hub(self._resources, account_id)
@@ -176,7 +187,7 @@ class Streams:
         await stream.say({"type": "unsubscribed", "inbox_ids": message.inbox_ids})
 
     async def watch_keys(self) -> None:
-        """Runs until cancelled: a revoked key closes its streams within a second."""
+        """Runs until cancelled: a key that ends, or may read no more, closes its streams within a second."""
         while True:
             await asyncio.sleep(KEY_WATCH_SECONDS)
             streams = [stream for hub in self._hubs.values() for stream in hub.streams]
@@ -184,10 +195,10 @@ class Streams:
 
     async def _close_revoked(self, streams: list[Stream]) -> None:
         asked = sorted({stream.caller.key_id for stream in streams})
-        valid = await self._resources.db.read(keys.find_valid, asked, self._resources.now())
+        readers = await self._resources.db.read(keys.find_readers, asked, self._resources.now())
         for stream in streams:
-            if stream.caller.key_id not in valid:
-                stream.close(REVOKED, "the key was revoked")
+            if stream.caller.key_id not in readers:
+                stream.close(REVOKED, "the key was revoked, or may read no more")
 
     def count(self) -> int:
         return sum(len(hub.streams) for hub in self._hubs.values())
@@ -207,6 +218,12 @@ class Streams:
             for stream in list(hub.streams):
                 stream.close(GOING_AWAY, "the server is stopping")
             hub.stop()
+
+
+def note_refusal(tx: Tx, caller: Caller, address: str, error: ApiError, now: int) -> None:
+    audit.record_refusal(
+        tx, caller.actor, f"GET {PATH}", caller.reach, now, address=address, after={"error": error.code}
+    )
 
 
 def are_reachable(tx: Tx, caller: Caller, inbox_ids: frozenset[str]) -> bool:

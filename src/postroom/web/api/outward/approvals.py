@@ -6,7 +6,6 @@ from postroom.mailbox import holds, inboxes, message_json, messages
 from postroom.outward.holding import decide
 from postroom.outward.holding.decide import Ruling
 from postroom.web.api.mailbox.messages import get_message
-from postroom.web.boundaries import narrowed
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.body import ApprovalQuery, Approve, MessageChange, Reject
 from postroom.web.interface.shapes import hold_shapes, shapes
@@ -16,7 +15,7 @@ async def list_approvals(call: Call, query: ApprovalQuery) -> hold_shapes.Approv
     """List the sends that wait for a decision, oldest first; or those in another state, newest first"""
 
     def work(tx: Tx) -> hold_shapes.ApprovalPage:
-        reach = narrowed(tx, call.reach, query.inbox_id, query.pod_id)
+        reach = inboxes.narrow(tx, call.reach, query.inbox_id, query.pod_id)
         if reach is None:
             return hold_shapes.ApprovalPage([], 0)
         found, total = holds.list_within(tx, reach, query.state, query.limit, query.offset)

@@ -27,7 +27,7 @@ DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 FIRST_DAY = date(1970, 1, 1).toordinal()
 _LISTED = re.compile(r"[\w.,-]*")
 INBOXES_OF_A_FILTER = 50
-SOME_INBOXES = rf"^[0-9a-z_]*(,[0-9a-z_]+){{0,{INBOXES_OF_A_FILTER - 1}}}$"
+SOME_INBOXES = rf"^[0-9a-z_]+(,[0-9a-z_]+){{0,{INBOXES_OF_A_FILTER - 1}}}$"
 SOME_KINDS = "^(({kinds})(,({kinds}))*)?$".format(kinds="|".join(map(re.escape, kinds.KINDS)))
 
 # Patterns are only described here: the nouns check them, and say in words what is wrong.
@@ -61,12 +61,25 @@ Permission = Annotated[str, Meta(extra_json_schema={"enum": list(permissions.ALL
 Moment = Annotated[datetime, Meta(tz=True, examples=["2026-11-14T10:05:00Z"])]
 
 
+Metadata = Annotated[
+    dict[str, str | int | float | bool | None],
+    Meta(
+        description="Kept and shown, never sent. Keys that are not named stay, null removes one.",
+        extra_json_schema={"maxProperties": inboxes.METADATA_LIMIT},
+    ),
+]
+
+
 class NewInbox(Struct, rename="camel", frozen=True):
     mailbox_name: MailboxName
     display_name: DisplayName | None = None
     domain: Annotated[str, Meta(description="A verified domain of the account.")] | None = None
     pod_id: PodId | None = None
     webhook_url: Annotated[str, Meta(description="A webhook of its own.")] | None = None
+    approval: Approval | UnsetType | None = UNSET
+    limits: Budget | UnsetType | None = UNSET
+    metadata: Metadata | UnsetType | None = UNSET
+    retention_days: RetentionDays | UnsetType | None = UNSET
 
 
 class InboxChange(Struct, rename="camel", frozen=True):
@@ -74,7 +87,7 @@ class InboxChange(Struct, rename="camel", frozen=True):
     webhook_url: str | UnsetType | None = UNSET
     approval: Approval | UnsetType | None = UNSET
     limits: Budget | UnsetType | None = UNSET
-    metadata: dict[str, str] | UnsetType | None = UNSET
+    metadata: Metadata | UnsetType | None = UNSET
     retention_days: RetentionDays | UnsetType | None = UNSET
 
 
@@ -84,26 +97,35 @@ class AccountChange(Struct, rename="camel", frozen=True):
     retention_days: RetentionDays | UnsetType | None = UNSET
 
 
+ClientId = Annotated[
+    str, Meta(description="An id of your own, unique.", extra_json_schema={"pattern": pods.CLIENT_ID})
+]
+
+
+# What would restrict is never ignored: a pod has no limits, and says so.
+NoLimits = Annotated[None, Meta(description="A pod has none; its inboxes and keys do.")]
+
+
 class NewPod(Struct, rename="camel", frozen=True):
-    client_id: (
-        Annotated[
-            str,
-            Meta(description="An id of your own, unique.", extra_json_schema={"pattern": pods.CLIENT_ID}),
-        ]
-        | None
-    ) = None
+    client_id: ClientId | None = None
     name: Name | None = None
+    approval: Approval | UnsetType | None = UNSET
+    limits: NoLimits | UnsetType = UNSET
 
 
 class PodChange(Struct, rename="camel", frozen=True):
+    client_id: ClientId | UnsetType | None = UNSET
     name: Name | UnsetType | None = UNSET
     approval: Approval | UnsetType | None = UNSET
+    limits: NoLimits | UnsetType = UNSET
 
 
 class NewKey(Struct, rename="camel", frozen=True):
     name: Name = ""
     permissions: Annotated[list[Permission], Meta(min_length=1)] | None = None
     expires_at: Moment | None = None
+    approval: Approval | UnsetType | None = UNSET
+    limits: Budget | UnsetType | None = UNSET
 
 
 class KeyChange(Struct, rename="camel", frozen=True):
@@ -122,6 +144,16 @@ Offset = Annotated[int, Meta(ge=0, le=OFFSET_LIMIT, description="How many to ski
 
 
 class PageQuery(Struct, frozen=True):
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+InboxFilter = Annotated[str, Meta(description="Only of this inbox.")]
+PodFilter = Annotated[str, Meta(description="Only of this pod, by its id or client id.")]
+
+
+class InboxQuery(Struct, frozen=True):
+    pod_id: PodFilter | None = field(default=None, name="podId")
     limit: Limit = 50
     offset: Offset = 0
 
@@ -184,8 +216,6 @@ Label = Annotated[str, Meta(max_length=labels.MAX_CHARACTERS, description="Only 
 NewLabels = Annotated[
     list[Annotated[str, Meta(extra_json_schema={"pattern": labels.PATTERN})]], Meta(max_length=100)
 ]
-InboxFilter = Annotated[str, Meta(description="Only of this inbox.")]
-PodFilter = Annotated[str, Meta(description="Only of this pod, by its id or client id.")]
 
 
 class ThreadQuery(Struct, frozen=True):
@@ -262,13 +292,18 @@ class EventQuery(Struct, frozen=True):
         Literal["asc", "desc"],
         Meta(description="desc gives the newest first, before `after`, without waiting."),
     ] = "asc"
-    inbox_ids: Annotated[
-        str,
-        Meta(
-            description="Only of these inboxes, separated by commas.",
-            extra_json_schema={"pattern": SOME_INBOXES},
-        ),
-    ] = ""
+    inbox_id: InboxFilter | None = field(default=None, name="inboxId")
+    pod_id: PodFilter | None = field(default=None, name="podId")
+    inbox_ids: (
+        Annotated[
+            str,
+            Meta(
+                description="Only of these inboxes, separated by commas.",
+                extra_json_schema={"pattern": SOME_INBOXES},
+            ),
+        ]
+        | None
+    ) = None
     event_types: Annotated[
         str,
         Meta(
@@ -277,15 +312,26 @@ class EventQuery(Struct, frozen=True):
         ),
     ] = ""
 
-    def wanted(self, reach: Reach) -> EventChoice:
-        if not _LISTED.fullmatch(self.inbox_ids):
-            raise BadRequest("inbox_ids are ids, separated by commas.", field="inbox_ids")
-        asked = frozenset(self.inbox_ids.split(",")) - {""}
+    def wanted(self, reach: Reach) -> EventChoice | None:
+        """None when its filters leave nothing."""
         types = frozenset(self.event_types.split(",")) - {""}
         kinds.require_known(types, "event_types")
-        if len(asked) > INBOXES_OF_A_FILTER:
+        named = self._named_inboxes()
+        if self.inbox_id is not None:
+            named = frozenset({self.inbox_id}) & (named or {self.inbox_id})
+            return EventChoice(reach, named, types) if named else None
+        return EventChoice(reach, named, types)
+
+    def _named_inboxes(self) -> frozenset[str]:
+        """An empty list is refused: it would be taken for all of them."""
+        if self.inbox_ids is None:
+            return frozenset()
+        named = frozenset(self.inbox_ids.split(",")) - {""}
+        if not named or not _LISTED.fullmatch(self.inbox_ids):
+            raise BadRequest("inbox_ids are ids, separated by commas.", field="inbox_ids")
+        if len(named) > INBOXES_OF_A_FILTER:
             raise BadRequest(f"inbox_ids can name {INBOXES_OF_A_FILTER} inboxes.", field="inbox_ids")
-        return EventChoice(reach, asked, types)
+        return named
 
 
 class Boundary(Struct, rename="camel", frozen=True):
