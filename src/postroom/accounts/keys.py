@@ -72,7 +72,8 @@ class Caller(Struct, frozen=True):
     lineage: tuple[str, ...] = ()  # the keys it comes from, also those that are gone
     approval: str | None = None
     limits: str | None = None
-    session_id: str | None = None  # set: a person, signed in with the key
+    session_id: str | None = None  # set: somebody at the front office
+    is_person: bool = False  # who signed in with a link; a session opened with a key is that key
     session_name: str = ""
     shared_budget_id: str | None = None
     expires_at: int | None = None
@@ -84,8 +85,8 @@ class Caller(Struct, frozen=True):
 
     @property
     def is_bound(self) -> bool:
-        """Whether the key itself is held for approval or limited; a person signed in with it is not."""
-        return self.session_id is None and (self.approval is not None or self.limits is not None)
+        """Whether the key itself is held for approval or limited; a person is not."""
+        return not self.is_person and (self.approval is not None or self.limits is not None)
 
     @property
     def actor(self) -> Actor:

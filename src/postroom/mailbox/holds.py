@@ -21,7 +21,7 @@ COUNTED_BEYOND_PAGE = 1000
 
 COLUMNS = (
     "message_id, account_id, pod_id, inbox_id, key_id, state, reasons, content_hash, bcc, is_paused,"
-    " expires_at, send_at, let_go_at, due_at, created_at, decided_at, actor, note"
+    " expires_at, send_at, let_go_at, due_at, created_at, decided_at, actor, note, key_lineage"
 )
 
 
@@ -45,6 +45,7 @@ class Hold:
     decided_at: int | None = None
     actor: Actor | None = None
     note: str | None = None
+    key_lineage: tuple[str, ...] = ()  # the keys that the sender's comes from, also those that are gone
 
     @classmethod
     def from_row(cls, row: Row) -> "Hold":
@@ -67,6 +68,7 @@ class Hold:
             row["decided_at"],
             actors.decode(row["actor"]),
             row["note"],
+            tuple(row["key_lineage"].split()),
         )
 
     @property
@@ -141,6 +143,7 @@ def _to_row(hold: Hold) -> tuple[object, ...]:
         hold.decided_at,
         None if hold.actor is None else actors.encode(hold.actor),
         hold.note,
+        " ".join(hold.key_lineage),
     )
 
 
