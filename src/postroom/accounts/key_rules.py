@@ -1,15 +1,17 @@
-"""Rules of approval and limits that a key is given, and who may give them."""
+"""What a key is bound to, who may bind it, and that one which may manage stays."""
 
 from dataclasses import replace
 
 from msgspec import UNSET, UnsetType
 
+from postroom.accounts import permissions
 from postroom.accounts.keys import Caller, Key
 from postroom.accounts.rules import approval as approvals
 from postroom.accounts.rules import limits
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import Budget
-from postroom.errors import Forbidden
+from postroom.errors import Forbidden, LastKey
+from postroom.storage.database import Tx
 
 
 def require_may_bind(caller: Caller) -> None:
@@ -26,3 +28,17 @@ def bind(key: Key, approval: Approval | UnsetType | None, budget: Budget | Unset
         own = limits.check_and_encode(budget)
         key = replace(key, limits=own, budget_id=None)  # a budget of its own from now on
     return key
+
+
+def require_another_manager(tx: Tx, key: Key, now: int) -> None:
+    """The last key of an account that may manage stays: nobody could make another."""
+    if not key.reach.is_account or permissions.MANAGE not in key.permissions:
+        return
+    rows = tx.all(
+        "select id, permissions from keys where account_id = :account_id and pod_id is null"
+        " and inbox_id is null and (expires_at is null or expires_at > :now)",
+        account_id=key.account_id,
+        now=now,
+    )
+    if not any(row["id"] != key.id and permissions.MANAGE in row["permissions"].split() for row in rows):
+        raise LastKey("This is the last key of the account that may manage. Make another one first.")

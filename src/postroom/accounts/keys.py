@@ -17,7 +17,6 @@ from postroom.errors import (
     ApiKeyLimitReached,
     BadRequest,
     Forbidden,
-    LastKey,
     NotFound,
     Unauthorized,
 )
@@ -253,20 +252,6 @@ def put(tx: Tx, key: Key) -> None:
     )
     shared = "update keys set limits = :limits where account_id = :account_id and budget_id = :id"
     tx.run(shared, limits=key.limits, account_id=key.account_id, id=key.id)
-
-
-def require_another_manager(tx: Tx, key: Key, now: int) -> None:
-    """The last key of an account that may manage stays: nobody could make another."""
-    if not key.reach.is_account or permissions.MANAGE not in key.permissions:
-        return
-    rows = tx.all(
-        "select id, permissions from keys where account_id = :account_id and pod_id is null"
-        " and inbox_id is null and (expires_at is null or expires_at > :now)",
-        account_id=key.account_id,
-        now=now,
-    )
-    if not any(row["id"] != key.id and permissions.MANAGE in row["permissions"].split() for row in rows):
-        raise LastKey("This is the last key of the account that may manage. Make another one first.")
 
 
 def find_caller(tx: Tx, token: str, now: int) -> Caller | None:

@@ -8,7 +8,8 @@ from postroom.accounts import accounts, domains
 from postroom.clock import DAY, to_mail_date
 from postroom.errors import STORE_AWAY
 from postroom.inward import review_answers
-from postroom.inward.mails import Arrival, Destination
+from postroom.inward.addressing import is_nobodys
+from postroom.inward.mails import NOBODY, Arrival, Destination
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
 from postroom.mail.address import mailbox_of
 from postroom.mail.writing import return_path, review_path
@@ -48,7 +49,7 @@ class Residents:
             return Accepted(Destination(reviewed.inbox_id, review=reviewed))
         inbox = inboxes.find_by_address(tx, mailbox)
         if inbox is None:
-            return Refused.UNKNOWN
+            return Accepted(NOBODY) if is_nobodys(mailbox) else Refused.UNKNOWN
         return Refused.FULL if accounts.is_full(tx, inbox.account_id) else Accepted(Destination(inbox.id))
 
     def _find_return_path(self, tx: Tx, local_part: str) -> RecipientVerdict:

@@ -147,16 +147,25 @@ class Streams:
         subscription = Subscription(asked, frozenset(message.event_types))
         if subscription not in stream.subscriptions:
             stream.subscriptions.append(subscription)
+        position = hub.position
+        last = await self._resources.db.read(events.last_id, stream.caller.reach, position + 1)
         await stream.say(
-            {"type": "subscribed", "inbox_ids": shown_inboxes(stream), "event_types": shown_kinds(stream)}
+            {
+                "type": "subscribed",
+                "inbox_ids": shown_inboxes(stream),
+                "event_types": shown_kinds(stream),
+                "last_event_id": last,
+            }
         )
-        await self._join(hub, stream, message.last_event_id)
+        await self._join(hub, stream, message.last_event_id, position)
 
-    async def _join(self, hub: Hub, stream: Stream, last_event_id: str | None) -> None:
-        """At once, or after what came behind `last_event_id` was sent."""
+    async def _join(self, hub: Hub, stream: Stream, last_event_id: str | None, told: int) -> None:
+        """After what came behind `last_event_id` was sent; without one, right behind what it was told of."""
         if last_event_id is None:
-            if stream.replay is None:
-                stream.cursor = max(stream.cursor, hub.position)
+            if stream.replay is None and hub.position > told and stream not in hub.live:
+                hub.start_replay(stream, max(stream.cursor, told))
+            elif stream.replay is None:
+                stream.cursor = max(stream.cursor, told)
                 hub.live.add(stream)
             return
         caller = stream.caller
@@ -164,7 +173,7 @@ class Streams:
             position = await self._resources.db.read(events.position_of, caller.reach, last_event_id)
         except NotFound:
             await stream.say_error("last_event_id is unknown. New events will come.")
-            await self._join(hub, stream, None)
+            await self._join(hub, stream, None, told)
             return
         hub.start_replay(stream, position)
 

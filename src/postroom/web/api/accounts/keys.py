@@ -83,7 +83,7 @@ async def change_api_key(call: Call, key_id: str, body: KeyChange) -> ApiKey:
             key_rules.require_may_bind(call.caller)
         changed = apply(key, body, call.now())
         if permissions.MANAGE not in changed.permissions or changed.expires_at != key.expires_at:
-            keys.require_another_manager(tx, key, call.now())
+            key_rules.require_another_manager(tx, key, call.now())
         keys.put(tx, changed)
         shown = ApiKey.of(changed)
         call.record(tx, "key.changed", key.id, within=key.reach, before=ApiKey.of(key), after=shown)
@@ -155,7 +155,7 @@ async def revoke(call: Call, find: Callable[[Tx], Key]) -> None:
     def work(tx: Tx) -> None:
         accounts.change_inbox_count(tx, call.account_id, 0)
         key = find(tx)
-        keys.require_another_manager(tx, key, call.now())
+        key_rules.require_another_manager(tx, key, call.now())
         keys.remove(tx, key.id)
         call.record(tx, "key.revoked", key.id, within=key.reach, before=ApiKey.of(key))
 
