@@ -25,7 +25,7 @@ SEND = (
     *(errors.RecipientNotAllowed, errors.RecipientSuppressed, errors.ColdOutreachLimit, errors.LoopDetected),
 )
 NEW_DRAFT = (errors.DraftLimitReached,)
-SEND_DRAFT = (*SEND, errors.BadRequest, errors.DraftChanged, errors.PayloadTooLarge)
+SEND_DRAFT = (*SEND, errors.DraftChanged, errors.PayloadTooLarge)
 TEST = (errors.NoWebhookUrl, errors.WebhookFailed)
 MISSING = (errors.NotFound,)
 AGAIN = (errors.NothingToDo, errors.RecipientNotAllowed, errors.RecipientSuppressed)
