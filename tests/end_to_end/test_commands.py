@@ -215,6 +215,8 @@ def test_an_account_made_beside_the_server_works_at_once(operator: Operator, run
 
 
 def test_a_key_is_made_listed_and_revoked_at_once(operator: Operator, running: Running) -> None:
+    unheeded = operator.run("keys", "create", "--account", "default", "--permission", "read")
+    assert (unheeded.returncode, unheeded.stdout) == (2, "")
     made = operator.read("keys", "create", "--account", "default", "--name", "ci")
     assert isinstance(made, dict)
     assert running.status(made["key"]) == 200

@@ -296,7 +296,7 @@ async def test_mail_in_walks_no_table(
         await receive_mail(watched, OwnReader(AT_ONCE_BYTES), arrival)
     due = await watched.db.write(examine.claim_due, [], 8, server.clock.now())
     await watched.db.write(examine.renew, due, server.clock.now())
-    await watched.db.read(keys.find_valid, [f"key_{'0' * 32}"], server.clock.now())
+    await watched.db.read(keys.find_readers, [f"key_{'0' * 32}"], server.clock.now())
     assert await watched.db.write(duties.take, "a test", "me", server.clock.now() + 1, server.clock.now())
     require_short(work, database_url)
 

@@ -42,8 +42,7 @@ def add(tx: Tx, account_id: str, client_id: str | None, name: str | None, now: i
     names.require_clean(name or "", "name")
     pod = Pod(ids.new(ids.POD, now), account_id, client_id, name, False, now)
     _count(tx, account_id, +1)
-    if client_id is not None and find(tx, Reach(account_id), client_id) is not None:
-        raise ClientIdTaken(f"A pod of this account has the clientId {client_id} already.")
+    _require_free(tx, account_id, client_id)
     tx.run(
         "insert into pods (id, account_id, client_id, name, is_default, created_at)"
         " values (:id, :account_id, :client_id, :name, 0, :now)",
@@ -67,6 +66,11 @@ def require_client_id(client_id: str | None) -> None:
             "clientId must be 1 to 255 visible characters without a slash, and not begin with pod_.",
             field="clientId",
         )
+
+
+def _require_free(tx: Tx, account_id: str, client_id: str | None) -> None:
+    if client_id is not None and find(tx, Reach(account_id), client_id) is not None:
+        raise ClientIdTaken(f"A pod of this account has the clientId {client_id} already.")
 
 
 def get(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod:
@@ -117,6 +121,16 @@ def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Pod
     )
     row = tx.one("select pod_count from accounts where id = :id", id=reach.account_id)
     return [Pod.from_row(row) for row in rows], int(row["pod_count"]) if row else 0
+
+
+def set_client_id(tx: Tx, pod: Pod, client_id: str | None) -> Pod:
+    """What stays as it is, is no other pod's."""
+    require_client_id(client_id)
+    _count(tx, pod.account_id, 0)
+    if client_id != pod.client_id:
+        _require_free(tx, pod.account_id, client_id)
+    tx.run("update pods set client_id = :client_id where id = :id", client_id=client_id, id=pod.id)
+    return replace(pod, client_id=client_id)
 
 
 def rename(tx: Tx, pod: Pod, name: str | None) -> Pod:

@@ -77,7 +77,7 @@ def set_answers_aside(tx: Tx, mails: list[ReadMail], bells: list[list[str]]) -> 
     review_answers.add_all(tx, [to_answer(read, reviewed) for _, read, reviewed in answers])
     for number, _, _ in answers:
         bells[number].append(review_answers.BELL)
-    return [each for each in handed if each[2].review is None]
+    return [each for each in handed if each[2].review is None and not each[2].is_dropped]
 
 
 def to_answer(read: ReadMail, reviewed: Reviewed) -> ReviewAnswer:

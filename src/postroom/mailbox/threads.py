@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
-from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.inboxes import IS_THERE, Inbox
 from postroom.storage.database import LOCK_ROWS, Row, Tx
 
 COUNTED_BEYOND_PAGE = 1000
@@ -211,13 +211,16 @@ def _with_label(owner: str, is_read: bool | None) -> str:
     flag = "" if is_read is None else " and is_read = :is_read"
     return (
         "select threads.* from labels join threads on threads.id = labels.thread_id"
-        f" where {owner} = :owner_id and label = :label{flag}"
+        f" where {owner} = :owner_id and label = :label{flag} and threads.{IS_THERE}"
         " order by labels.last_message_at desc, labels.thread_id desc limit :shown"
     )
 
 
 def _with_flag(owner: str, flag: str = ":is_read") -> str:
-    return f"select * from threads where {owner} = :owner_id and is_read = {flag} {NEWEST_FIRST} limit :shown"
+    return (
+        f"select * from threads where {owner} = :owner_id and is_read = {flag} and {IS_THERE}"
+        f" {NEWEST_FIRST} limit :shown"
+    )
 
 
 def _with_either_flag(owner: str) -> str:

@@ -14,8 +14,9 @@ from postroom.events import kinds
 from postroom.events.announce import announce, announce_all
 from postroom.events.payload import Fate, News
 from postroom.inward import review_answers
+from postroom.inward.addressing import is_nobodys
 from postroom.inward.deposit import deposit
-from postroom.inward.mails import Arrival, Destination
+from postroom.inward.mails import NOBODY, Arrival, Destination
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
 from postroom.mail import simulator
 from postroom.mail.address import mailbox_of
@@ -290,8 +291,11 @@ def find_inside(tx: Tx, address: str) -> Destination | None:
     if review_path.is_review_path(local_part):
         reviewed = review_answers.find_reviewed(tx, local_part)
         return None if reviewed is None else Destination(reviewed.inbox_id, review=reviewed)
-    inbox = inboxes.find_by_address(tx, mailbox_of(address))
-    return None if inbox is None else Destination(inbox.id)
+    mailbox = mailbox_of(address)
+    inbox = inboxes.find_by_address(tx, mailbox)
+    if inbox is None:
+        return NOBODY if is_nobodys(mailbox) else None
+    return Destination(inbox.id)
 
 
 def record_accepted(tx: Tx, accepted: list[AcceptedMail]) -> list[list[str]]:

@@ -5,7 +5,8 @@ from collections.abc import Awaitable
 from postroom.accounts import accounts, domains
 from postroom.clock import DAY
 from postroom.inward import review_answers
-from postroom.inward.mails import Destination
+from postroom.inward.addressing import is_nobodys
+from postroom.inward.mails import NOBODY, Destination
 from postroom.mail.address import mailbox_of
 from postroom.mail.writing import return_path, review_path
 from postroom.mailbox import inboxes, messages
@@ -38,7 +39,7 @@ class DatabaseDirectory:
             return Accepted(Destination(reviewed.inbox_id, review=reviewed))
         inbox = inboxes.find_by_address(tx, mailbox)
         if inbox is None:
-            return Refused.UNKNOWN
+            return Accepted(NOBODY) if is_nobodys(mailbox) else Refused.UNKNOWN
         return Refused.FULL if accounts.is_full(tx, inbox.account_id) else Accepted(Destination(inbox.id))
 
     def _find_return_path(self, tx: Tx, local_part: str) -> RecipientVerdict:

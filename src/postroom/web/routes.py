@@ -30,7 +30,7 @@ SEND = (
     *(errors.RecipientNotAllowed, errors.RecipientSuppressed, errors.ColdOutreachLimit, errors.LoopDetected),
 )
 NEW_DRAFT = (errors.DraftLimitReached,)
-SEND_DRAFT = (*SEND, errors.BadRequest, errors.DraftChanged, errors.PayloadTooLarge)
+SEND_DRAFT = (*SEND, errors.DraftChanged, errors.PayloadTooLarge)
 TEST = (errors.NoWebhookUrl, errors.WebhookFailed)
 MISSING = (errors.NotFound,)
 AGAIN = (errors.NothingToDo, errors.RecipientNotAllowed, errors.RecipientSuppressed)
@@ -88,7 +88,7 @@ ROUTES = (
     Route("POST", "/v1/pods", pods.create_pod, ACCOUNT, MANAGING, 201, (errors.ClientIdTaken,)),
     Route("GET", "/v1/pods", pods.list_pods, POD, READING),
     Route("GET", "/v1/pods/{pod_id}", pods.get_pod, POD, READING),
-    Route("PATCH", "/v1/pods/{pod_id}", pods.change_pod, ACCOUNT, MANAGING),
+    Route("PATCH", "/v1/pods/{pod_id}", pods.change_pod, ACCOUNT, MANAGING, 200, (errors.ClientIdTaken,)),
     Route("DELETE", "/v1/pods/{pod_id}", pods.delete_pod, ACCOUNT, MANAGING, 204, OLD_POD),
     Route("POST", "/v1/pods/{pod_id}/api-keys", keys.create_pod_key, ACCOUNT, MANAGING, 201, NEW_KEY),
     Route("GET", "/v1/pods/{pod_id}/api-keys", keys.list_pod_keys, ACCOUNT, READING),

@@ -168,7 +168,8 @@ create table sessions (
     user_agent text not null,
     created_at bigint not null,
     last_used_at bigint not null,
-    expires_at bigint not null
+    expires_at bigint not null,
+    by_key integer not null -- opened with a key, which it then is wherever the sender of a mail is asked for
 );
 
 create index sessions_of_account on sessions (account_id, created_at);
@@ -699,7 +700,8 @@ create table holds (
     created_at bigint not null,
     decided_at bigint,
     actor text,
-    note text
+    note text,
+    key_lineage text not null -- the keys that the sender's key comes from
 );
 
 create index holds_by_account on holds (account_id, state, created_at, message_id);

@@ -118,7 +118,7 @@ def read_frame(tx: Tx, desk: Desk) -> Frame:
         unread=inboxes.count_unread(tx, [inbox.id for inbox in shown]),
         held=holds.count_within(tx, reach, holds.HELD),
         pause=pauses.find(tx, pauses.scope_of(reach)),
-        last_event_id=events.last_id(tx, reach.account_id),
+        last_event_id=events.last_id(tx, reach) or "",
         is_operator=operator.is_operator(tx, desk.call.caller),
     )
 

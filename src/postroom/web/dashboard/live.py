@@ -182,7 +182,7 @@ async def join(hub: Hub, page: OpenPage, known: int | None) -> None:
         return
     if known is None or hub.position > known:
         page.tell_of_many()
-    hub.join(page)
+    hub.join(page, hub.position)
 
 
 def rest_seconds(pages: int) -> float:

@@ -22,6 +22,10 @@ def bearer_token(request: HTTPConnection) -> str:
     return token.strip()
 
 
+def client_address(request: HTTPConnection) -> str:
+    return "" if request.client is None else request.client.host
+
+
 CallerAndInbox = tuple[Caller, Inbox | None]  # with the inbox of the request, if it names one
 
 

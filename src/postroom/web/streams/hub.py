@@ -116,9 +116,9 @@ class Hub:
         for listener in [listener for listener in self.live if not listener.offer(event, frame)]:
             self.start_replay(listener, listener.cursor)
 
-    def join(self, listener: Listener) -> None:
-        """It hears all that happens from now on."""
-        listener.cursor = max(listener.cursor, self.position)
+    def join(self, listener: Listener, position: int) -> None:
+        """It hears all that happens behind that position, which is the newest."""
+        listener.cursor = max(listener.cursor, position)
         self.live.add(listener)
 
     def start_replay(self, listener: Listener, position: int) -> None:

@@ -10,15 +10,17 @@ from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope, Send
 
 from postroom import ids, log
-from postroom.accounts import keys
+from postroom.accounts import audit, keys
 from postroom.accounts.keys import Caller
+from postroom.accounts.permissions import READING, require_any
 from postroom.accounts.reach import Reach
-from postroom.errors import ApiError, BadRequest, InternalError, NotFound
+from postroom.errors import ApiError, BadRequest, Forbidden, InternalError, NotFound
 from postroom.events import events, kinds
 from postroom.events.events import Event
 from postroom.mailbox import inboxes
 from postroom.resources import Resources, Tx
-from postroom.web.requests.authentication import authenticate, bearer_token
+from postroom.web.requests.authentication import authenticate, bearer_token, client_address
+from postroom.web.requests.request_body import check_boundaries
 from postroom.web.streams.hub import Hub, Hubs
 from postroom.web.streams.websocket import (
     BROKEN,
@@ -165,8 +167,17 @@ class Streams:
     async def _admit(self, scope: Scope) -> Caller:
         if scope["path"] != PATH:
             raise NotFound(f"No such path. The event stream is at {PATH}.")
+        request = HTTPConnection(scope)
         token = parse_qs(scope["query_string"].decode("latin-1")).get("token")
-        return await authenticate(self._resources, token[0] if token else bearer_token(HTTPConnection(scope)))
+        caller = await authenticate(self._resources, token[0] if token else bearer_token(request))
+        try:
+            require_any(caller.permissions, READING)
+        except Forbidden as error:
+            address = client_address(request)
+            await self._resources.db.write(note_refusal, caller, address, error, self._resources.now())
+            raise
+        check_boundaries(scope["query_string"], None)
+        return caller
 
     def _leave(self, hub: Hub, stream: Stream) -> None:
         self.hubs.remove(hub, stream)
@@ -219,23 +230,32 @@ class Streams:
         subscription = Subscription(asked, frozenset(message.event_types))
         if subscription not in stream.subscriptions:
             stream.subscriptions.append(subscription)
+        position = hub.position
+        last = await self._resources.db.read(events.last_id, stream.caller.reach, position + 1)
         await stream.say(
-            {"type": "subscribed", "inbox_ids": shown_inboxes(stream), "event_types": shown_kinds(stream)}
+            {
+                "type": "subscribed",
+                "inbox_ids": shown_inboxes(stream),
+                "event_types": shown_kinds(stream),
+                "last_event_id": last,
+            }
         )
-        await self._join(hub, stream, message.last_event_id)
+        await self._join(hub, stream, message.last_event_id, position)
 
-    async def _join(self, hub: Hub, stream: Stream, last_event_id: str | None) -> None:
-        """At once, or after what came behind `last_event_id` was sent."""
+    async def _join(self, hub: Hub, stream: Stream, last_event_id: str | None, told: int) -> None:
+        """After what came behind `last_event_id` was sent; without one, right behind what it was told of."""
         if last_event_id is None:
-            if stream.replay is None:
-                hub.join(stream)
+            if stream.replay is None and hub.position > told and stream not in hub.live:
+                hub.start_replay(stream, max(stream.cursor, told))
+            elif stream.replay is None:
+                hub.join(stream, told)
             return
         caller = stream.caller
         try:
             position = await self._resources.db.read(events.position_of, caller.reach, last_event_id)
         except NotFound:
             await stream.say_error("last_event_id is unknown. New events will come.")
-            await self._join(hub, stream, None)
+            await self._join(hub, stream, None, told)
             return
         hub.start_replay(stream, position)
 
@@ -258,17 +278,17 @@ class Streams:
         await stream.say({"type": "unsubscribed", "inbox_ids": message.inbox_ids})
 
     async def watch_keys(self) -> None:
-        """Runs until cancelled: a revoked key closes its streams within a second."""
+        """Runs until cancelled: a key that ends, or may read no more, closes its streams within a second."""
         while True:
             await asyncio.sleep(KEY_WATCH_SECONDS)
             await self._close_revoked(self._all())
 
     async def _close_revoked(self, streams: list[Stream]) -> None:
         asked = sorted({stream.caller.key_id for stream in streams})
-        valid = await self._resources.db.read(keys.find_valid, asked, self._resources.now())
+        readers = await self._resources.db.read(keys.find_readers, asked, self._resources.now())
         for stream in streams:
-            if stream.caller.key_id not in valid:
-                stream.close(REVOKED, "the key was revoked")
+            if stream.caller.key_id not in readers:
+                stream.close(REVOKED, "the key was revoked, or may read no more")
 
     def count(self) -> int:
         return sum(len(of_account) for of_account in self._open.values())
@@ -287,6 +307,12 @@ class Streams:
         for stream in self._all():
             stream.close(GOING_AWAY, "the server is stopping")
         self.hubs.close()
+
+
+def note_refusal(tx: Tx, caller: Caller, address: str, error: ApiError, now: int) -> None:
+    audit.record_refusal(
+        tx, caller.actor, f"GET {PATH}", caller.reach, now, address=address, after={"error": error.code}
+    )
 
 
 def are_reachable(tx: Tx, caller: Caller, inbox_ids: frozenset[str]) -> bool:

@@ -14,7 +14,7 @@ from postroom.web.api.events import webhooks as api_webhooks
 from postroom.web.api.mailbox import inboxes as api
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
-from postroom.web.dashboard.settings.paging import OffsetQuery
+from postroom.web.dashboard.settings.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import (
     SENTENCES,
     ApprovalForm,
@@ -51,7 +51,7 @@ class TypedForm(Struct, frozen=True):
 
 
 async def show_inboxes(desk: Desk, query: OffsetQuery) -> Response:
-    page = plain(await api.list_inboxes(desk.call, query.to_page()))
+    page = plain(await api.list_inboxes(desk.call, bodies.InboxQuery(None, SHOWN, query.offset)))
     unread = await desk.call.resources.db.read(inboxes.count_unread, [each["id"] for each in page["data"]])
     return await desk.show(
         "inbox_list.html",

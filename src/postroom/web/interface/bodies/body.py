@@ -15,11 +15,7 @@ from postroom.errors import (
 )
 from postroom.events import kinds
 from postroom.events.events import EventChoice
-from postroom.fields import (
-    Limit,
-    Moment,
-    PodId,
-)
+from postroom.fields import InboxFilter, Limit, Moment, Offset, PodFilter, PodId
 from postroom.mailbox import inboxes
 
 USAGE_DAYS, USAGE_MAX_DAYS = 30, 366
@@ -27,7 +23,7 @@ DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 FIRST_DAY = date(1970, 1, 1).toordinal()
 _LISTED = re.compile(r"[\w.,-]*")
 INBOXES_OF_A_FILTER = 50
-SOME_INBOXES = rf"^[0-9a-z_]*(,[0-9a-z_]+){{0,{INBOXES_OF_A_FILTER - 1}}}$"
+SOME_INBOXES = rf"^[0-9a-z_]+(,[0-9a-z_]+){{0,{INBOXES_OF_A_FILTER - 1}}}$"
 SOME_KINDS = "^(({kinds})(,({kinds}))*)?$".format(kinds="|".join(map(re.escape, kinds.KINDS)))
 
 # Patterns are only described here: the nouns check them, and say in words what is wrong.
@@ -59,12 +55,25 @@ RetentionDays = Annotated[int, Meta(ge=1, le=3650, description="How long mail is
 Permission = Annotated[str, Meta(extra_json_schema={"enum": list(permissions.ALL)})]
 
 
+Metadata = Annotated[
+    dict[str, str | int | float | bool | None],
+    Meta(
+        description="Kept and shown, never sent. Keys that are not named stay, null removes one.",
+        extra_json_schema={"maxProperties": inboxes.METADATA_LIMIT},
+    ),
+]
+
+
 class NewInbox(Struct, rename="camel", frozen=True):
     mailbox_name: MailboxName
     display_name: DisplayName | None = None
     domain: Annotated[str, Meta(description="A verified domain of the account.")] | None = None
     pod_id: PodId | None = None
     webhook_url: Annotated[str, Meta(description="A webhook of its own.")] | None = None
+    approval: Approval | UnsetType | None = UNSET
+    limits: Budget | UnsetType | None = UNSET
+    metadata: Metadata | UnsetType | None = UNSET
+    retention_days: RetentionDays | UnsetType | None = UNSET
 
 
 class InboxChange(Struct, rename="camel", frozen=True):
@@ -72,7 +81,7 @@ class InboxChange(Struct, rename="camel", frozen=True):
     webhook_url: str | UnsetType | None = UNSET
     approval: Approval | UnsetType | None = UNSET
     limits: Budget | UnsetType | None = UNSET
-    metadata: dict[str, str] | UnsetType | None = UNSET
+    metadata: Metadata | UnsetType | None = UNSET
     retention_days: RetentionDays | UnsetType | None = UNSET
 
 
@@ -82,26 +91,41 @@ class AccountChange(Struct, rename="camel", frozen=True):
     retention_days: RetentionDays | UnsetType | None = UNSET
 
 
+ClientId = Annotated[
+    str, Meta(description="An id of your own, unique.", extra_json_schema={"pattern": pods.CLIENT_ID})
+]
+
+
+# What would restrict is never ignored: a pod has no limits, and says so.
+NoLimits = Annotated[None, Meta(description="A pod has none; its inboxes and keys do.")]
+
+
+class InboxQuery(Struct, frozen=True):
+    pod_id: PodFilter | None = field(default=None, name="podId")
+    limit: Limit = 50
+    offset: Offset = 0
+
+
 class NewPod(Struct, rename="camel", frozen=True):
-    client_id: (
-        Annotated[
-            str,
-            Meta(description="An id of your own, unique.", extra_json_schema={"pattern": pods.CLIENT_ID}),
-        ]
-        | None
-    ) = None
+    client_id: ClientId | None = None
     name: Name | None = None
+    approval: Approval | UnsetType | None = UNSET
+    limits: NoLimits | UnsetType = UNSET
 
 
 class PodChange(Struct, rename="camel", frozen=True):
+    client_id: ClientId | UnsetType | None = UNSET
     name: Name | UnsetType | None = UNSET
     approval: Approval | UnsetType | None = UNSET
+    limits: NoLimits | UnsetType = UNSET
 
 
 class NewKey(Struct, rename="camel", frozen=True):
     name: Name = ""
     permissions: Annotated[list[Permission], Meta(min_length=1)] | None = None
     expires_at: Moment | None = None
+    approval: Approval | UnsetType | None = UNSET
+    limits: Budget | UnsetType | None = UNSET
 
 
 class KeyChange(Struct, rename="camel", frozen=True):
@@ -141,13 +165,18 @@ class EventQuery(Struct, frozen=True):
         Literal["asc", "desc"],
         Meta(description="desc gives the newest first, before `after`, without waiting."),
     ] = "asc"
-    inbox_ids: Annotated[
-        str,
-        Meta(
-            description="Only of these inboxes, separated by commas.",
-            extra_json_schema={"pattern": SOME_INBOXES},
-        ),
-    ] = ""
+    inbox_id: InboxFilter | None = field(default=None, name="inboxId")
+    pod_id: PodFilter | None = field(default=None, name="podId")
+    inbox_ids: (
+        Annotated[
+            str,
+            Meta(
+                description="Only of these inboxes, separated by commas.",
+                extra_json_schema={"pattern": SOME_INBOXES},
+            ),
+        ]
+        | None
+    ) = None
     event_types: Annotated[
         str,
         Meta(
@@ -156,12 +185,23 @@ class EventQuery(Struct, frozen=True):
         ),
     ] = ""
 
-    def wanted(self, reach: Reach) -> EventChoice:
-        if not _LISTED.fullmatch(self.inbox_ids):
-            raise BadRequest("inbox_ids are ids, separated by commas.", field="inbox_ids")
-        asked = frozenset(self.inbox_ids.split(",")) - {""}
+    def wanted(self, reach: Reach) -> EventChoice | None:
+        """None when its filters leave nothing."""
         types = frozenset(self.event_types.split(",")) - {""}
         kinds.require_known(types, "event_types")
-        if len(asked) > INBOXES_OF_A_FILTER:
+        named = self._named_inboxes()
+        if self.inbox_id is not None:
+            named = frozenset({self.inbox_id}) & (named or {self.inbox_id})
+            return EventChoice(reach, named, types) if named else None
+        return EventChoice(reach, named, types)
+
+    def _named_inboxes(self) -> frozenset[str]:
+        """An empty list is refused: it would be taken for all of them."""
+        if self.inbox_ids is None:
+            return frozenset()
+        named = frozenset(self.inbox_ids.split(",")) - {""}
+        if not named or not _LISTED.fullmatch(self.inbox_ids):
+            raise BadRequest("inbox_ids are ids, separated by commas.", field="inbox_ids")
+        if len(named) > INBOXES_OF_A_FILTER:
             raise BadRequest(f"inbox_ids can name {INBOXES_OF_A_FILTER} inboxes.", field="inbox_ids")
-        return EventChoice(reach, asked, types)
+        return named

@@ -36,6 +36,8 @@ class UsageQuery(Struct, frozen=True):
     first: Day | None = field(default=None, name="from")
     last: Day | None = field(default=None, name="to")
     group_by: Literal["day", "inbox", "pod"] = "day"
+    inbox_id: InboxFilter | None = field(default=None, name="inboxId")
+    pod_id: PodFilter | None = field(default=None, name="podId")
 
     def days(self, now: int) -> tuple[int, int]:
         """Numbers of the first and the last day; without them, the last 30."""

@@ -27,7 +27,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     pod_id: str
     approval: Approval | None
     limits: Budget | None
-    metadata: dict[str, str]
+    metadata: dict[str, str | int | float | bool]
     retention_days: int | None
     webhook_secret: str | UnsetType = UNSET
 
