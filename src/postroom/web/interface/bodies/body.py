@@ -4,19 +4,15 @@ import re
 from datetime import date
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import Meta, Struct, field
 
-from postroom.accounts import names, permissions, pods
 from postroom.accounts.reach import Reach
-from postroom.accounts.rules.approval import Approval
-from postroom.accounts.rules.limits import Budget
 from postroom.errors import (
     BadRequest,
 )
 from postroom.events import kinds
 from postroom.events.events import EventChoice
-from postroom.fields import InboxFilter, Limit, Moment, Offset, PodFilter, PodId
-from postroom.mailbox import inboxes
+from postroom.fields import InboxFilter, Limit, PodFilter
 
 USAGE_DAYS, USAGE_MAX_DAYS = 30, 366
 DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
@@ -25,117 +21,6 @@ _LISTED = re.compile(r"[\w.,-]*")
 INBOXES_OF_A_FILTER = 50
 SOME_INBOXES = rf"^[0-9a-z_]+(,[0-9a-z_]+){{0,{INBOXES_OF_A_FILTER - 1}}}$"
 SOME_KINDS = "^(({kinds})(,({kinds}))*)?$".format(kinds="|".join(map(re.escape, kinds.KINDS)))
-
-# Patterns are only described here: the nouns check them, and say in words what is wrong.
-DisplayName = Annotated[
-    str,
-    Meta(
-        max_length=names.MAX_CHARACTERS,
-        description="The name that From shows.",
-        extra_json_schema={"pattern": names.PATTERN},
-    ),
-]
-MailboxName = Annotated[
-    str,
-    Meta(
-        description="The part of the address before the @.",
-        examples=["invoices", "support-eu"],
-        extra_json_schema={"pattern": inboxes.MAILBOX_NAME},
-    ),
-]
-
-
-Name = Annotated[
-    str,
-    Meta(
-        max_length=names.MAX_CHARACTERS, examples=["ci-runner"], extra_json_schema={"pattern": names.PATTERN}
-    ),
-]
-RetentionDays = Annotated[int, Meta(ge=1, le=3650, description="How long mail is kept.")]
-Permission = Annotated[str, Meta(extra_json_schema={"enum": list(permissions.ALL)})]
-
-
-Metadata = Annotated[
-    dict[str, str | int | float | bool | None],
-    Meta(
-        description="Kept and shown, never sent. Keys that are not named stay, null removes one.",
-        extra_json_schema={"maxProperties": inboxes.METADATA_LIMIT},
-    ),
-]
-
-
-class NewInbox(Struct, rename="camel", frozen=True):
-    mailbox_name: MailboxName
-    display_name: DisplayName | None = None
-    domain: Annotated[str, Meta(description="A verified domain of the account.")] | None = None
-    pod_id: PodId | None = None
-    webhook_url: Annotated[str, Meta(description="A webhook of its own.")] | None = None
-    approval: Approval | UnsetType | None = UNSET
-    limits: Budget | UnsetType | None = UNSET
-    metadata: Metadata | UnsetType | None = UNSET
-    retention_days: RetentionDays | UnsetType | None = UNSET
-
-
-class InboxChange(Struct, rename="camel", frozen=True):
-    display_name: DisplayName | UnsetType | None = UNSET
-    webhook_url: str | UnsetType | None = UNSET
-    approval: Approval | UnsetType | None = UNSET
-    limits: Budget | UnsetType | None = UNSET
-    metadata: Metadata | UnsetType | None = UNSET
-    retention_days: RetentionDays | UnsetType | None = UNSET
-
-
-class AccountChange(Struct, rename="camel", frozen=True):
-    name: Name | UnsetType = UNSET
-    approval: Approval | UnsetType | None = UNSET
-    retention_days: RetentionDays | UnsetType | None = UNSET
-
-
-ClientId = Annotated[
-    str, Meta(description="An id of your own, unique.", extra_json_schema={"pattern": pods.CLIENT_ID})
-]
-
-
-# What would restrict is never ignored: a pod has no limits, and says so.
-NoLimits = Annotated[None, Meta(description="A pod has none; its inboxes and keys do.")]
-
-
-class InboxQuery(Struct, frozen=True):
-    pod_id: PodFilter | None = field(default=None, name="podId")
-    limit: Limit = 50
-    offset: Offset = 0
-
-
-class NewPod(Struct, rename="camel", frozen=True):
-    client_id: ClientId | None = None
-    name: Name | None = None
-    approval: Approval | UnsetType | None = UNSET
-    limits: NoLimits | UnsetType = UNSET
-
-
-class PodChange(Struct, rename="camel", frozen=True):
-    client_id: ClientId | UnsetType | None = UNSET
-    name: Name | UnsetType | None = UNSET
-    approval: Approval | UnsetType | None = UNSET
-    limits: NoLimits | UnsetType = UNSET
-
-
-class NewKey(Struct, rename="camel", frozen=True):
-    name: Name = ""
-    permissions: Annotated[list[Permission], Meta(min_length=1)] | None = None
-    expires_at: Moment | None = None
-    approval: Approval | UnsetType | None = UNSET
-    limits: Budget | UnsetType | None = UNSET
-
-
-class KeyChange(Struct, rename="camel", frozen=True):
-    name: Name | UnsetType = UNSET
-    permissions: (
-        Annotated[list[Permission], Meta(min_length=1, description="Fewer than it has.")] | UnsetType
-    ) = UNSET
-    approval: Approval | UnsetType | None = UNSET
-    limits: Budget | UnsetType | None = UNSET
-    expires_at: Annotated[Moment, Meta(description="Sooner than it ends now.")] | UnsetType = UNSET
 
 
 class WaitQuery(Struct, frozen=True):
