@@ -39,7 +39,7 @@ ROOMS: dict[str, list[str]] = {
         *("usage", "correspondents", "inboxes", "attachments", "threads", "related", "documents", "holds"),
         *("messages", "message_json", "raw_mails", "drafts", "labels", "search"),
     ],
-    "mailbox/search": ["batch", "pace", "indexing", "filters", "search"],
+    "mailbox/search": ["batch", "pace", "latecomers", "indexing", "filters", "search"],
     "queue": [
         "leases",
         "duties",

@@ -19,6 +19,8 @@ OF_AN_ACCOUNT = (
     ("policy_audit", "id"),
     ("usage_days", "inbox_id"),
     ("search_realms", "pod_id"),
+    ("search_latecomers", "doc"),
+    ("search_newest", "account_id"),
     ("domains", "id"),
 )
 

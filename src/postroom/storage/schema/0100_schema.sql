@@ -716,3 +716,21 @@ create index holds_by_due on holds (due_at) where due_at is not null;
 create index holds_paused on holds (account_id, pod_id, inbox_id) where is_paused = 1;
 
 create index holds_scheduled on holds (inbox_id, message_id) where state = 'scheduled' and let_go_at is null;
+
+-- Search gives the newest first by when a mail came. Entries are numbered as they are made; for those that were made
+-- later than the entry of a newer mail of their account, or whose mail was let in since, this tells when it came.
+
+create table search_latecomers (
+    doc bigint primary key,
+    account_id text not null,
+    arrived_at bigint not null
+);
+
+create index search_latecomers_by_arrival on search_latecomers (account_id, arrived_at, doc);
+
+-- When the newest mail came that is in the index, for each account.
+create table search_newest (
+    account_id text primary key,
+    newest_at bigint not null
+);
+
