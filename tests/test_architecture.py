@@ -20,7 +20,7 @@ LAYERS: list[list[str]] = [
     ["resources"],
     ["accounts", "mailbox", "queue", "events", "inward", "outward"],
     ["upkeep", "one_store", "first_start"],
-    ["moving"],
+    ["transfer"],
     ["operations"],
     ["extraction", "smtp", "web", "couriers"],
     ["workers"],

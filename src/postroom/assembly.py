@@ -46,7 +46,7 @@ from postroom.smtp.tls import own_files
 from postroom.storage.blobs import Blobs, LocalBlobs
 from postroom.storage.data_folder import FolderLock, make_folder
 from postroom.storage.database import Database
-from postroom.upkeep.upkeep import keep_up
+from postroom.upkeep.upkeep import run_upkeep
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
 from postroom.web.streams.hub import Hubs
@@ -163,7 +163,7 @@ def start_examination_and_upkeep(
     stack.push_async_callback(extractor.close)
     look_at = partial(examine.examine_message, resources, extractor, lookup)
     run(stack, resources, "examinations", partial(work_through, resources, EXAMINATIONS, look_at))
-    run(stack, resources, "upkeep", partial(keep_up, resources))
+    run(stack, resources, "upkeep", partial(run_upkeep, resources))
     run(stack, resources, "search index", partial(keep_indexed, resources))
 
 

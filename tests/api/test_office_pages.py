@@ -12,6 +12,7 @@ from postroom.web.dashboard.pages.thread import read_part
 from tests.api.test_front_office import signed_in
 from tests.conftest import Server
 from tests.doubles import START
+from tests.elements import elements_of
 from tests.outbound import message_of, send
 from tests.stored import make_inbox, put_mail
 
@@ -152,3 +153,17 @@ async def test_a_thread_shows_its_newest_message_however_large_the_others_are(db
     newest, skipped = await db.read(read_part, thread, -1)
     assert newest[-1].id == stored[-1]
     assert skipped > 0
+
+
+async def test_the_path_of_a_refused_request_stays_text_in_the_audit(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    body = {"name": "agent", "permissions": ["read"]}
+    token = (await server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json=body)).json()["token"]
+    path = "/v1/webhook/deliveries/ hx-post=approval hx-trigger=load /retry"
+    async with server.client(token) as agent:
+        assert (await agent.post(path)).status_code == 403
+    async with signed_in(server) as page:
+        shown = (await page.get("/app/settings/audit")).text
+    buttons = [each for each in elements_of(shown) if each.name == "button"]
+    assert any("hx-trigger=load" in button.get("data-copy") for button in buttons)
+    assert not any(name.startswith("hx-") for button in buttons for name, _ in button.attributes)

@@ -155,7 +155,7 @@ async def remove_account(db: "Database", account: "Account") -> None:
 
     clock = SystemClock()
     await db.write(account_removal.close, account, clock.now())
-    while await db.write(account_removal.go_on, clock.now(), ROWS_AT_ONCE):
+    while await db.write(account_removal.remove_some, clock.now(), ROWS_AT_ONCE):
         pass
     db.ring(inboxes.GONE)
 

@@ -1,4 +1,4 @@
-"""All mail of an account as files that other programs read: mbox, JSON, and every attachment."""
+"""Exports all mail of an account to files that other programs read: mbox, JSON, and every attachment."""
 
 import json
 import os
@@ -16,23 +16,25 @@ from postroom.mailbox import inboxes, labels, message_json, messages, raw_mails
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import Message
-from postroom.moving.mailboxes import to_mbox
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.storage.database import Tx
+from postroom.transfer.mbox import to_mbox
 
 PAGE = 50
 Exported = tuple[Message, dict[str, Any], list[str]]
 
 
-async def take_out(resources: Resources, account: Account, folder: Path, tell: Callable[[int], None]) -> int:
-    """Into a new folder, for its owner alone. Gives how many messages there were."""
+async def export_account(
+    resources: Resources, account: Account, folder: Path, tell: Callable[[int], None]
+) -> int:
+    """Into a new folder that only its owner can read. Gives the number of messages."""
     _make_folder(folder)
     shown, count = [], 0
     async for inbox in _all_inboxes(resources, account):
         place = folder / inbox.address
         _make_folder(place)
-        count += await _take_inbox(resources, inbox, place, lambda: tell(1))
+        count += await _export_inbox(resources, inbox, place, lambda: tell(1))
         shown.append(_show_inbox(inbox))
     with open_private(folder / "account.json") as file:
         file.write(json.dumps(_show_account(account, shown), indent=1, ensure_ascii=False).encode())
@@ -44,7 +46,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def open_private(path: Path) -> BinaryIO:
-    """A new file that nobody else can read, from its first byte on."""
+    """A new file, created so that only its owner can read it."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
@@ -88,7 +90,7 @@ def _list_inboxes(tx: Tx, account_id: str, after: str) -> list[Inbox]:
     return [Inbox.from_row(row) for row in rows]
 
 
-async def _take_inbox(resources: Resources, inbox: Inbox, place: Path, tell: Callable[[], None]) -> int:
+async def _export_inbox(resources: Resources, inbox: Inbox, place: Path, tell: Callable[[], None]) -> int:
     count = 0
     with open_private(place / "mail.mbox") as mbox, open_private(place / "messages.jsonl") as lines:
         for is_blocked in (False, True):

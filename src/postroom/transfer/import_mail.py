@@ -1,6 +1,6 @@
-"""Mail from elsewhere, put into an inbox with its threads and dates, as if it had been here all the time.
+"""Imports mail from files into an inbox, with its threads and dates.
 
-It makes no event and calls no webhook: it is no news.
+It is old mail: it makes no event and calls no webhook.
 """
 
 from msgspec import structs
@@ -15,17 +15,17 @@ from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND, SENT
 from postroom.mailbox.search import indexing
-from postroom.moving.mailboxes import MAX_MAIL_BYTES, FiledMail, read
 from postroom.resources import Resources
 from postroom.storage.database import Tx
+from postroom.transfer.mbox import MAX_MAIL_BYTES, FiledMail, read
 
-ELSEWHERE = "127.0.0.1"  # the peer of mail that was handed over long ago, to another server
+ANOTHER_SERVER = "127.0.0.1"  # in place of the peer, which handed the mail to another server long ago
 UNKNOWN_SENDER = "unknown@invalid"
 NOT_JUDGED = "none"
 
 
-async def bring_in(resources: Resources, extractor: Extractor, inbox: Inbox, filed: FiledMail) -> bool:
-    """False for a mail that the inbox has already, or that no server would take."""
+async def import_mail(resources: Resources, extractor: Extractor, inbox: Inbox, filed: FiledMail) -> bool:
+    """False for a mail that the inbox has already, or that no server would accept."""
     if filed.length > MAX_MAIL_BYTES:
         return False
     try:
@@ -43,7 +43,7 @@ async def bring_in(resources: Resources, extractor: Extractor, inbox: Inbox, fil
 async def _read(resources: Resources, extractor: Extractor, inbox: Inbox, filed: FiledMail) -> ReadMail:
     raw = read(filed)
     mail_from = filed.mail_from or UNKNOWN_SENDER
-    found = read_mail(Arrival((Destination(inbox.id),), raw, b"", ELSEWHERE, "", mail_from))
+    found = read_mail(Arrival((Destination(inbox.id),), raw, b"", ANOTHER_SERVER, "", mail_from))
     mail = parse_mail(raw)
     files = await read_files(extractor, mail, list(found.attachments))
     name = suspicion.name_of(mail.from_addr)
@@ -62,7 +62,7 @@ async def _read(resources: Resources, extractor: Extractor, inbox: Inbox, filed:
 
 
 def _store(tx: Tx, mail: ReadMail, inbox: Inbox) -> bool:
-    """The inbox first, as whoever stores mail takes it."""
+    """Locks the inbox first, in the order that everything that stores mail keeps to."""
     inboxes.lock(tx, inbox.id)
     if _has(tx, inbox, mail):
         return False
@@ -71,13 +71,13 @@ def _store(tx: Tx, mail: ReadMail, inbox: Inbox) -> bool:
     (copy,) = deposit.store(tx, handed, owners, frozenset())
     threads.mark_read(tx, copy.thread, is_read=True)
     if mail.mail.from_address == inbox.address:
-        _turn_around(tx, inbox, copy.document)
+        _mark_as_sent(tx, inbox, copy.document)
     indexing.enqueue_all(tx, [copy.document.id])
     return True
 
 
 def _has(tx: Tx, inbox: Inbox, mail: ReadMail) -> bool:
-    """By its Message-ID; without one, by what it says at that moment."""
+    """By its Message-ID; without one, by its date and size."""
     if mail.mail.message_id:
         row = tx.one(
             "select 1 as found from messages where inbox_id = :inbox_id and rfc_message_id = :id limit 1",
@@ -96,8 +96,8 @@ def _has(tx: Tx, inbox: Inbox, mail: ReadMail) -> bool:
     return row is not None
 
 
-def _turn_around(tx: Tx, inbox: Inbox, document: Document) -> None:
-    """What the inbox itself wrote was sent."""
+def _mark_as_sent(tx: Tx, inbox: Inbox, document: Document) -> None:
+    """Mail that the inbox itself wrote is sent mail."""
     sent = structs.replace(
         document,
         direction=OUTBOUND,

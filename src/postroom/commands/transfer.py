@@ -1,4 +1,4 @@
-"""`postroom import` and `postroom accounts export`: mail from files, and to files."""
+"""`postroom import` and `postroom accounts export`: mail from files, and into files."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -16,9 +16,9 @@ from postroom_client.cli.command import group
 
 if TYPE_CHECKING:
     from postroom.mailbox.inboxes import Inbox
-    from postroom.moving.mailboxes import FiledMail
     from postroom.resources import Resources
     from postroom.storage.database import Database, Tx
+    from postroom.transfer.mbox import FiledMail
 
 T = TypeVar("T")
 
@@ -32,17 +32,17 @@ Source = Annotated[Path, typer.Argument(exists=True, help="Where the mail is.")]
 @import_app.command("mbox")
 def import_mbox(path: Source, inbox: Into) -> None:
     """Import the mails of an mbox file; what the inbox has already is left out."""
-    from postroom.moving import mailboxes
+    from postroom.transfer import mbox
 
-    _import(lambda now: mailboxes.list_mbox(path, now), inbox)
+    _import(lambda now: mbox.list_mbox(path, now), inbox)
 
 
 @import_app.command("maildir")
 def import_maildir(path: Source, inbox: Into) -> None:
     """Import the mails of a Maildir; what the inbox has already is left out."""
-    from postroom.moving import mailboxes
+    from postroom.transfer import mbox
 
-    _import(lambda now: mailboxes.list_maildir(path, now), inbox)
+    _import(lambda now: mbox.list_maildir(path, now), inbox)
 
 
 @accounts_app.command("export")
@@ -51,7 +51,7 @@ def export_account(
     folder: Annotated[Path, typer.Argument(help="A new folder, made for you alone.")],
 ) -> None:
     """Write all mail of an account into a folder: mbox and JSON for each inbox, and every attachment."""
-    from postroom.moving.take_out import take_out
+    from postroom.transfer.export_mail import export_account
 
     if folder.exists():
         raise typer.BadParameter("is there already", param_hint="folder")
@@ -59,15 +59,15 @@ def export_account(
     async def work(resources: "Resources") -> int:
         found = await resources.db.read(require_account, account)
         with progress("messages", None) as tell:
-            return await take_out(resources, found, folder, tell)
+            return await export_account(resources, found, folder, tell)
 
     print(f"{with_resources(work)} messages are in {folder}.")
 
 
 def _import(list_mails: "Callable[[int], list[FiledMail]]", inbox: str) -> None:
     from postroom.extraction.pool import ExtractionPool
-    from postroom.moving.bring_in import bring_in
     from postroom.processes import pools
+    from postroom.transfer.import_mail import import_mail
 
     async def work(resources: "Resources") -> tuple[int, int]:
         found = await resources.db.read(_require_inbox, inbox)
@@ -76,7 +76,7 @@ def _import(list_mails: "Callable[[int], list[FiledMail]]", inbox: str) -> None:
         try:
             with progress("messages", len(mails)) as tell:
                 for mail in mails:
-                    count += await bring_in(resources, extractor, found, mail)
+                    count += await import_mail(resources, extractor, found, mail)
                     tell(1)
         finally:
             await extractor.close()

@@ -9,9 +9,9 @@ from postroom.accounts import accounts
 from postroom.clock import DAY, HOUR
 from postroom.extraction.pool import ExtractionPool
 from postroom.mailbox import inboxes
-from postroom.moving import mailboxes
-from postroom.moving.bring_in import bring_in
-from postroom.moving.take_out import take_out
+from postroom.transfer import mbox
+from postroom.transfer.export_mail import export_account
+from postroom.transfer.import_mail import import_mail
 from tests.conftest import Server
 
 
@@ -39,7 +39,7 @@ async def test_what_was_taken_out_can_be_brought_in(server: Server, tmp_path: Pa
     folder = tmp_path / "out"
     account = (await server.resources.db.read(accounts.list_all))[0]
     told: list[int] = []
-    assert await take_out(server.resources, account, folder, told.append) == len(told) == 2
+    assert await export_account(server.resources, account, folder, told.append) == len(told) == 2
     assert {path.stat().st_mode & 0o777 for path in folder.rglob("*") if path.is_file()} == {0o600}
     described = json.loads((folder / "account.json").read_text())
     assert [inbox["id"] for inbox in described["inboxes"]] == [one, two]
@@ -55,10 +55,13 @@ async def test_what_was_taken_out_can_be_brought_in(server: Server, tmp_path: Pa
     inbox = await server.resources.db.read(inboxes.find, two)
     assert inbox is not None
     extractor = ExtractionPool()
-    filed = mailboxes.list_mbox(place / "mail.mbox", server.clock.now())
+    filed = mbox.list_mbox(place / "mail.mbox", server.clock.now())
     try:
-        assert [await bring_in(server.resources, extractor, inbox, mail) for mail in filed] == [True, True]
-        assert [await bring_in(server.resources, extractor, inbox, mail) for mail in filed] == [False, False]
+        assert [await import_mail(server.resources, extractor, inbox, mail) for mail in filed] == [True, True]
+        assert [await import_mail(server.resources, extractor, inbox, mail) for mail in filed] == [
+            False,
+            False,
+        ]
     finally:
         await extractor.close()
     (thread,) = await listed(server, f"/v1/inboxes/{two}/threads")
@@ -77,10 +80,10 @@ async def test_what_the_inbox_wrote_itself_was_sent(server: Server, tmp_path: Pa
     assert inbox is not None
     own = b"From: one@postroom.localhost\nTo: ann@example.com\nMessage-ID: <own@x>\nSubject: mine\n\nhello\n"
     path = tmp_path / "mbox"
-    path.write_bytes(mailboxes.to_mbox(own, "one@postroom.localhost", server.clock.now() - DAY))
+    path.write_bytes(mbox.to_mbox(own, "one@postroom.localhost", server.clock.now() - DAY))
     extractor = ExtractionPool()
-    (mail,) = mailboxes.list_mbox(path, server.clock.now())
-    assert await bring_in(server.resources, extractor, inbox, mail)
+    (mail,) = mbox.list_mbox(path, server.clock.now())
+    assert await import_mail(server.resources, extractor, inbox, mail)
     await extractor.close()
     (message,) = await listed(server, f"/v1/inboxes/{inbox_id}/messages?direction=outbound")
     assert (message["direction"], message["status"], message["auth"]) == ("outbound", "sent", None)

@@ -1,4 +1,4 @@
-"""Mailboxes as files: mbox (quoting `From ` as mboxrd does) and Maildir, never held in memory as a whole."""
+"""Mail in files: mbox (quoting `From ` as mboxrd does) and Maildir, never held in memory as a whole."""
 
 import re
 from collections.abc import Iterator

@@ -11,10 +11,10 @@ from postroom.assembly import serving
 from postroom.clock import to_iso
 from postroom.commands import backups
 from postroom.mailbox import raw_mails
-from postroom.moving import archive
-from postroom.moving.archive import Manifest, Source
 from postroom.storage.database import StorageError
 from postroom.storage.database_copy import DatabaseCopy, in_order
+from postroom.transfer import backup_file
+from postroom.transfer.backup_file import Manifest, Source
 from tests.api.test_deletion import mail
 from tests.conftest import (
     Server,
@@ -68,7 +68,7 @@ async def back_up(server: Server, path: Path, database: DatabaseCopy | None = No
     )
     try:
         return await asyncio.to_thread(
-            archive.write, source, path, "test", to_iso(server.clock.now()), lambda by: None
+            backup_file.write, source, path, "test", to_iso(server.clock.now()), lambda by: None
         )
     finally:
         copy.close()
@@ -83,7 +83,7 @@ async def restored(server: Server, path: Path, folder: Path, clock: FakeClock) -
             url = stack.enter_context(new_postgres_database("template1"))
         config = settings(folder, DATABASE_URL=url)
         folder.mkdir()
-        manifest = archive.verify(path)
+        manifest = backup_file.verify(path)
         await asyncio.to_thread(backups._restore, config, path, manifest)
         async with serving(config, clock, None, signing_key) as postroom:
             assert postroom.first_token is None
@@ -161,18 +161,18 @@ async def test_a_backup_that_is_damaged_or_short_of_a_file_is_refused(
             other = tmp_path / f"damaged-{number}"
             other.write_bytes(damaged)
             with pytest.raises(StorageError):
-                archive.verify(other)
+                backup_file.verify(other)
         (blob,) = server.resources.blobs.names(-60.0)
         server.resources.blobs.remove(blob)
         copy = backups.copy_of(server.resources.config)
         source = Source(copy, server.resources.blobs, tmp_path, is_named_now=lambda name: True)
         with pytest.raises(StorageError, match="is missing"):
-            await asyncio.to_thread(archive.write, source, tmp_path / "short", "v", "", lambda by: None)
+            await asyncio.to_thread(backup_file.write, source, tmp_path / "short", "v", "", lambda by: None)
         copy.close()
         assert not (tmp_path / "short").exists()
         config = server.resources.config
         with pytest.raises(StorageError, match="empty"):
-            await asyncio.to_thread(backups._restore, config, path, archive.verify(path))
+            await asyncio.to_thread(backups._restore, config, path, backup_file.verify(path))
 
 
 def test_tables_come_behind_those_that_they_name() -> None:

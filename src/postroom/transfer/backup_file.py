@@ -1,6 +1,6 @@
-"""A backup: one file with the database of one moment and every blob it names, each with its hash.
+"""A backup: a tar file with a snapshot of the database and every blob it refers to, each with its hash.
 
-A tar file, for its owner alone. The hashes are in its last member; a file without it is no backup.
+Only its owner can read it. Its last member lists the hashes; a file without that is not a complete backup.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ Tell = Callable[[int], None]
 
 @dataclass(slots=True)
 class Manifest:
-    """`gone` are blobs of mail that was deleted while the backup was made: after a restore it is again."""
+    """`gone` lists blobs of mail deleted while the backup was made: a restore deletes that mail, too."""
 
     engine: str
     schema: int
@@ -42,7 +42,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a backup is made of. `is_named_now` asks the running server whether mail still names a blob."""
+    """What a backup is made of. `is_named_now` asks the running server whether a blob is still in use."""
 
     database: DatabaseCopy
     blobs: Blobs
@@ -51,7 +51,7 @@ class Source:
 
 
 def write(source: Source, path: Path, version: str, created_at: str, tell: Tell) -> Manifest:
-    """The database first: what it names was stored before. The file has its name when it is whole."""
+    """The database first: the blobs it refers to were stored before. The file is renamed when complete."""
     part = path.with_name(f"{path.name}.part")
     with private_file(part) as file:
         with tarfile.open(fileobj=file, mode="w") as tar, scratch_folder(path.parent) as scratch:
@@ -132,7 +132,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """Plain files alone, by names that a backup has; each is read before the next."""
+    """Plain files with the names of a backup, nothing else; each must be read before the next."""
     with tarfile.open(path, "r:") as tar:
         for entry in tar:
             file = tar.extractfile(entry) if entry.isreg() else None
@@ -147,7 +147,7 @@ def _is_known(name: str) -> bool:
 
 
 def restore(path: Path, database: DatabaseCopy, blobs: Blobs, tls: Path, tell: Tell) -> None:
-    """What the database names is there before it, and the database is seen when all of it is there."""
+    """Blobs first, then the database, which appears only when it is complete."""
     with scratch_folder(tls.parent) as scratch:
         files = []
         for name, file in members(path):
@@ -182,7 +182,7 @@ def hash_of(file: IO[bytes]) -> str:
 
 @contextmanager
 def private_file(path: Path) -> Iterator[IO[bytes]]:
-    """Nobody else can read it, from its first byte on."""
+    """Created so that only its owner can read it."""
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         yield file
@@ -190,6 +190,6 @@ def private_file(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def scratch_folder(beside: Path) -> Iterator[Path]:
-    """On the same disk, for us alone, and gone afterwards."""
+    """On the same disk, readable by its owner alone, removed afterwards."""
     with tempfile.TemporaryDirectory(prefix=".postroom-", dir=beside) as folder:
         yield Path(folder)
