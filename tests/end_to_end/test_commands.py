@@ -446,6 +446,7 @@ def test_a_folder_of_a_newer_version_is_refused_and_not_changed(operator: Operat
 
 
 def test_a_folder_from_before_the_first_release_is_refused_in_one_line(operator: Operator) -> None:
+    operator.make_database()
     assert operator.run("accounts", "create", "--name", "shop").returncode == 0
     with closing(sqlite3.connect(operator.folder / "postroom.db")) as connection, connection:
         connection.execute("update schema_versions set number = 21")
