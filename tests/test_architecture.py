@@ -39,7 +39,10 @@ ROOMS: dict[str, list[str]] = {
         *("messages", "message_json", "raw_mails", "drafts", "labels", "search"),
     ],
     "mailbox/search": ["batch", "pace", "indexing", "filters", "search"],
-    "queue": ["leases", "duties", "suppressions", "idempotency", "deliveries", "retries", "outlook", "work"],
+    "queue": [
+        *("leases", "duties", "suppressions", "idempotency", "deliveries", "claims", "retries", "outcomes"),
+        *("recording", "outlook", "work"),
+    ],
     "events": ["kinds", "payload", "events", "webhook_signature", "webhooks", "webhook_log", "announce"],
     "inward": [
         *(
@@ -58,7 +61,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "outward": [
         *("courier", "states", "orders", "holding", "complete", "submit", "send", "sign_mail", "simulate"),
-        *("deliver_mail", "deliver_webhook", "reviewers"),
+        *("deliver_mail", "deliver_webhook", "reviewers", "deliver"),
     ],
     "outward/holding": ["rules", "hold_back", "decide", "watch_holds"],
     "upkeep": [

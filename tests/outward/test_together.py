@@ -17,12 +17,13 @@ from postroom.inward.receive import read_mail
 from postroom.mail.address import Address
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
-from postroom.outward.courier import Receipt
-from postroom.outward.deliver_mail import AcceptedMail, look_up, record_accepted
+from postroom.outward.courier import Receipt, to_outcome
+from postroom.outward.deliver_mail import TriedMail, look_up, record_tried
 from postroom.outward.orders import Context, Order, Submission
 from postroom.outward.send import to_letter
 from postroom.outward.submit import submit
 from postroom.queue import deliveries
+from postroom.queue.claims import Claims
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.letters import letter
@@ -137,14 +138,13 @@ async def test_mails_that_are_taken_together_are_each_recorded_once(db: Database
     """Also where one of them had an end already, and whatever the order in which they are told."""
     sends = [submission(inbox, f"key-{n}", START, f"p{n}@d{n}.example") for n in range(3)]
     await db.write(submit, sends)
-    claimed = await db.write(deliveries.claim_mail, [], 64, START)
+    claimed = await db.write(Claims(deliveries.MAIL).claim, [], 64, START)
     jobs = [await db.read(look_up, each, "postroom.localhost") for each in claimed]
-    accepted = [
-        AcceptedMail(job, Receipt(250, "ok"), "http://x", START, START + 5) for job in jobs if job is not None
-    ]
+    outcome = to_outcome(Receipt(250, "ok"), START, START + 5)
+    accepted = [TriedMail(job, outcome, "http://x") for job in jobs if job is not None]
     assert len(accepted) == 3
     assert await db.write(deliveries.mark_bounced, accepted[1].job.delivery, "no such mailbox", START)
-    bells = await db.write(record_accepted, accepted[::-1])
+    bells = await db.write(record_tried, accepted[::-1])
     assert [bool(rung) for rung in bells] == [True, False, True]
 
     def read(tx: Tx) -> tuple[list[str], list[str], list[int]]:

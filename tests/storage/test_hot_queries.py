@@ -23,8 +23,10 @@ from postroom.mailbox.documents import encode
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.search import indexing, search
 from postroom.outward import deliver_mail
-from postroom.outward.courier import DeliveryError, Receipt, WebhookAnswer
+from postroom.outward.courier import DeliveryError, Receipt, WebhookAnswer, to_outcome
+from postroom.outward.deliver_mail import TriedMail
 from postroom.queue import deliveries, duties
+from postroom.queue.claims import Claims
 from postroom.resources import Resources
 from postroom.smtp.reception import Residents
 from postroom.storage.database import Tx
@@ -255,14 +257,14 @@ async def test_neither_sending_nor_the_queue_walks_a_table(
     key = {"Idempotency-Key": uuid.uuid4().hex}
     assert (await api.post(f"/v1/inboxes/{hello}/send", json=reply, headers=key)).status_code == 200
     later = server.clock.now() + 60_000
-    claimed = await watched.db.write(deliveries.claim_mail, [], 64, later)
+    claimed = await watched.db.write(Claims(deliveries.MAIL).claim, [], 64, later)
     await watched.db.write(deliveries.renew, claimed, later)
     for delivery in claimed:
         job = await watched.db.read(deliver_mail.look_up, delivery, "postroom.localhost")
         if job is not None:
-            outcome = Receipt(250, "ok")
-            await watched.db.write(deliver_mail.record_outcome, job, outcome, "http://x", later, later)
-    await watched.db.write(deliveries.claim_webhooks, [], 100, later)
+            outcome = to_outcome(Receipt(250, "ok"), later, later)
+            await watched.db.write(deliver_mail.record_tried, [TriedMail(job, outcome, "http://x")])
+    await watched.db.write(Claims(deliveries.WEBHOOK).claim, [], 100, later)
     assert (await api.post(f"/v1/messages/{message_id}/cancel")).status_code in (200, 409)
     await watched.db.read(deliveries.oldest_due_at, later)
     require_short(work, database_url)
