@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from postroom.clock import to_mail_date
 from postroom.inward.attribute import About
 from postroom.inward.review_answers import Reviewed
 from postroom.inward.suspicion import Suspicion
@@ -28,6 +29,11 @@ class Destination(Struct, frozen=True):
     def is_kept_back(self, guarded: frozenset[str]) -> bool:
         """Until a policy has judged who sent it."""
         return self.inbox_id in guarded and not self.is_notice
+
+
+def trace_inside(domain: str, words: str, now: int) -> bytes:
+    """The trace field of mail that this server hands to itself, with a date (RFC 5321 section 4.4)."""
+    return f"Received: by {domain} {words};\r\n\t{to_mail_date(now)}\r\n".encode()
 
 
 class Arrival(Struct, frozen=True):

@@ -1,7 +1,6 @@
 """A claimed delivery of mail: hand it to a courier, then record the outcome with all that follows from it."""
 
 from dataclasses import dataclass
-from email.utils import formatdate
 
 from msgspec import Struct
 
@@ -9,13 +8,13 @@ from postroom import log
 from postroom.accounts import accounts, domains
 from postroom.accounts.domains import DkimKey
 from postroom.accounts.rules.pauses import IS_PAUSED
-from postroom.clock import DAY, SECOND
+from postroom.clock import DAY
 from postroom.events import kinds
 from postroom.events.announce import announce_all
 from postroom.events.payload import Fate, News
 from postroom.inward import review_answers
 from postroom.inward.deposit import deposit
-from postroom.inward.mails import Arrival, Destination, ReadMail
+from postroom.inward.mails import Arrival, Destination, ReadMail, trace_inside
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
 from postroom.mail import simulator
 from postroom.mail.address import mailbox_of
@@ -271,12 +270,10 @@ async def deliver_inside(resources: Resources, reader: Reader, job: MailJob, raw
         raise DeliveryError(
             "4.2.2 The mailbox has no room left.", permanent=False, code=452, enhanced="4.2.2"
         )
-    date = formatdate(resources.now() / SECOND, usegmt=True).replace("GMT", "+0000")
-    trace = f"Received: by {resources.config.domain} id {job.delivery.id};\r\n\t{date}\r\n"
     arrival = Arrival(
         destinations=(destination,),
         raw=raw,
-        trace=trace.encode(),
+        trace=trace_inside(resources.config.domain, f"id {job.delivery.id}", resources.now()),
         peer_ip="",
         helo="",
         mail_from=job.outgoing.sender,

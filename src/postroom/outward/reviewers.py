@@ -12,7 +12,7 @@ from postroom.clock import to_iso
 from postroom.errors import ApiError, NotFound
 from postroom.inward import examine, review_answers
 from postroom.inward.examine import Examination
-from postroom.inward.mails import Arrival, Destination
+from postroom.inward.mails import Arrival, Destination, trace_inside
 from postroom.inward.receive import receive_mail
 from postroom.inward.review_answers import REVIEW, ReviewAnswer
 from postroom.mail.address import mailbox_of, normalize
@@ -125,6 +125,7 @@ def other_words(document: Document) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NoticeJob:
+    delivery_id: str
     review: Review
     inbox: Inbox
     token: str
@@ -178,7 +179,7 @@ def look_up_notice(tx: Tx, delivery: Delivery, service_domain: str) -> NoticeJob
         return None
     is_local = domains.is_served(tx, domain_of(delivery.target), service_domain)
     key = None if is_local else domains.signing_key(tx, service_domain, service_domain)
-    return NoticeJob(review, inbox, token, is_local, key)
+    return NoticeJob(delivery.id, review, inbox, token, is_local, key)
 
 
 def write_notice(job: NoticeJob, raw: bytes, domain: str, base_url: str, now: int) -> bytes:
@@ -241,7 +242,7 @@ async def deliver_inside(resources: Resources, outbound: Outbound, job: NoticeJo
     arrival = Arrival(
         destinations=(Destination(inbox.id, is_notice=True),),
         raw=notice,
-        trace=f"Received: by {resources.config.domain}\r\n".encode(),
+        trace=trace_inside(resources.config.domain, f"id {job.delivery_id}", resources.now()),
         peer_ip="",
         helo="",
         mail_from="",
