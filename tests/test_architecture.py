@@ -47,6 +47,7 @@ ROOMS: dict[str, list[str]] = {
     "inward": [
         *(
             "addressing",
+            "into_thread",
             "appointment",
             "suspicion",
             "attribute",
@@ -55,6 +56,7 @@ ROOMS: dict[str, list[str]] = {
             "examine",
             "review_answers",
             "mails",
+            "destinations",
             "deposit",
         ),
         "receive",

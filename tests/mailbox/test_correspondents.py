@@ -1,12 +1,11 @@
 """Correspondents: who has written, and who is trusted: nobody whose mail failed DMARC."""
 
 import pytest
-from msgspec.structs import replace
 
 from postroom.inward import examine
 from postroom.inward.deposit import deposit
 from postroom.inward.examine import Examined
-from postroom.inward.mails import Arrival, Destination
+from postroom.inward.mails import AcceptedMail, Arrival, Destination
 from postroom.inward.receive import read_mail
 from postroom.inward.suspicion import Suspicion
 from postroom.mailbox import correspondents, messages
@@ -28,7 +27,7 @@ async def inbox(db: Database) -> Inbox:
 
 def put_unexamined(tx: Tx, inbox: Inbox) -> Message:
     arrival = Arrival((Destination(inbox.id),), letter("Hello"), b"", PUBLIC, "x", "alice@example.com")
-    deposit(tx, [replace(read_mail(arrival), base_url="http://x", now=START)])
+    deposit(tx, [AcceptedMail(read_mail(arrival), "http://x", START)])
     listed, _ = messages.list_of_inbox(tx, inbox.id, None, 1, 0)
     found = messages.find(tx, listed.messages[0].id)
     assert found is not None

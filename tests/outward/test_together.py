@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import pytest
-from msgspec.structs import replace
 
 from postroom.accounts import accounts
 from postroom.accounts.keys import Caller
@@ -11,8 +10,8 @@ from postroom.accounts.reach import Reach
 from postroom.accounts.rules import limits
 from postroom.clock import DAY, MINUTE
 from postroom.errors import ColdOutreachLimit, RateLimitExceeded
-from postroom.inward.deposit import PART_MAX_SIZE, deposit, in_parts
-from postroom.inward.mails import Arrival, Destination, ReadMail
+from postroom.inward.deposit import PART_MAX_SIZE, deposit, in_parts, to_each_inbox
+from postroom.inward.mails import AcceptedMail, Arrival, Destination
 from postroom.inward.receive import read_mail
 from postroom.mail.address import Address
 from postroom.mailbox import inboxes
@@ -41,9 +40,9 @@ async def inbox(db: Database) -> Inbox:
     return await db.write(make_inbox)
 
 
-def incoming(inbox: Inbox, raw: bytes, copies: int = 1) -> ReadMail:
+def incoming(inbox: Inbox, raw: bytes, copies: int = 1) -> AcceptedMail:
     arrival = Arrival((Destination(inbox.id),) * copies, raw, b"", "", "", "alice@example.com")
-    return replace(read_mail(arrival), base_url="http://x", now=START)
+    return AcceptedMail(read_mail(arrival), "http://x", START)
 
 
 def submission(inbox: Inbox, key: str, now: int, to: str = "p@example.com") -> Submission:
@@ -75,10 +74,10 @@ async def test_whoever_was_copied_a_moment_before_is_no_new_participant(db: Data
 def test_the_rows_of_large_mails_are_not_in_memory_together() -> None:
     inbox = Inbox("inb_1", "acc_1", "hello@postroom.localhost", None, START, "pod_1")
     large = incoming(inbox, letter("x" * (PART_MAX_SIZE // 3)), copies=100)
-    handed = [(0, large, destination) for destination in large.arrival.destinations]
+    handed = to_each_inbox(large)
     assert [len(part) for part in in_parts(handed)] == [1] * 100
     small = incoming(inbox, letter("x"), copies=100)
-    handed = [(0, small, destination) for destination in small.arrival.destinations]
+    handed = to_each_inbox(small)
     assert [len(part) for part in in_parts(handed)] == [100]
 
 

@@ -188,7 +188,7 @@ def crowd_beside_threads(tx: Tx, account_id: str, inbox_id: str, now: int) -> No
         "mail_from": "''",
         "due_at": ":now + 100000 + n",
     }
-    insert(tx, "checks", check, now=now)
+    insert(tx, "examinations", check, now=now)
     day = {"inbox_id": ":inbox", "day": "n", "account_id": ":account", "pod_id": "''"}
     counters = dict.fromkeys(usage.COUNTERS, "0")
     insert(tx, "usage_days", day | counters, inbox=inbox_id, account=account_id)
@@ -215,6 +215,7 @@ def put_backlog(tx: Tx, account_id: str, inbox_id: str, now: int) -> None:
             "created_at": ":now - n",
         }
         insert(tx, "deliveries", waiting, kind=kind, account=account_id, inbox=inbox_id, now=now)
+    tx.run("analyze deliveries")  # as both databases do by themselves when so many rows are new
 
 
 def without(values: dict[str, object], name: str) -> dict[str, object]:
@@ -418,7 +419,9 @@ def index_crowd(tx: Tx, reach: Reach, address: str, now: int) -> None:
         scopes = [indexing.inbox_scope(inbox.id), *days.words_of(moment)]
         mail = Searchable(subject="Words", sender="", recipients=[], text="")
         entries.append((ROWS - number, index_entry.of_mail(mail, indexing.realm_of(row["number"]), scopes)))
-    tx.words.put_all(entries)
+        if len(entries) == 500 or number == ROWS:  # else PostgreSQL would take us for dead
+            tx.words.put_all(entries)
+            entries = []
     tx.run(
         f"insert into search_documents (doc, message_id, version) {NUMBERS}"
         " select :count - n, 'msg_' || n, 2 from numbers",

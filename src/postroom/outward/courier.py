@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from postroom.inward.mails import ReadMail
+from postroom.inward.mails import AcceptedMail
 from postroom.queue.outcomes import Outcome
 
 REPLY_MAX_CHARACTERS = 500
@@ -59,7 +59,7 @@ class Receipt:
     host: str = ""
     has_tls: bool = False  # on the way to that server
     captured: bytes | None = field(default=None, repr=False)
-    answers: tuple[ReadMail, ...] = field(default=(), repr=False)
+    answers: tuple[AcceptedMail, ...] = field(default=(), repr=False)
 
 
 def to_outcome(answer: Receipt | DeliveryError, started_at: int, ended_at: int) -> Outcome:

@@ -5,21 +5,20 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from postroom import log
-from postroom.accounts import accounts, domains
+from postroom.accounts import domains
 from postroom.accounts.domains import DkimKey
 from postroom.accounts.rules.pauses import IS_PAUSED
 from postroom.clock import DAY
 from postroom.events import kinds
 from postroom.events.announce import announce_all
 from postroom.events.payload import Fate, News
-from postroom.inward import review_answers
+from postroom.inward import destinations
 from postroom.inward.deposit import deposit
-from postroom.inward.mails import Arrival, Destination, ReadMail, trace_inside
+from postroom.inward.mails import AcceptedMail, Arrival, trace_inside
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
 from postroom.mail import simulator
-from postroom.mail.address import mailbox_of
 from postroom.mail.bounces import reasons
-from postroom.mail.writing import return_path, review_path
+from postroom.mail.writing import return_path
 from postroom.mail.writing.content_hash import content_hash
 from postroom.mailbox import attachments, documents, holds, inboxes, messages, raw_mails
 from postroom.mailbox.holds import Hold
@@ -92,7 +91,7 @@ class TriedMail(Struct, frozen=True):
     job: MailJob
     outcome: Outcome
     base_url: str
-    answers: tuple[ReadMail, ...] = ()
+    answers: tuple[AcceptedMail, ...] = ()
 
     @property
     def delivery(self) -> TriedDelivery:
@@ -217,7 +216,7 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJo
             sender = job.outgoing.sender
             return await simulate(resources, outbound.reader, job.message, job.delivery, sender, raw)
         if job.is_local:
-            return await deliver_inside(resources, outbound.reader, job, raw)
+            return await deliver_inside(resources, outbound, job, raw)
         return await outbound.courier.deliver(await address_and_sign(resources, outbound, job, raw))
     except DeliveryError as error:
         return error
@@ -261,44 +260,30 @@ async def address_and_sign(
     )
 
 
-async def deliver_inside(resources: Resources, reader: Reader, job: MailJob, raw: bytes) -> Receipt:
+async def deliver_inside(resources: Resources, outbound: Outbound, job: MailJob, raw: bytes) -> Receipt:
     """Through the same receive path as any mail; nothing crosses the network."""
-    destination = await resources.db.read(find_inside, job.delivery.target)
-    if destination is None:
+    secret, now = outbound.return_path_secret, resources.now()
+    found = await resources.db.read(destinations.find, job.delivery.target, secret, now)
+    if found is None:
         raise DeliveryError("5.1.1 No such inbox here.", permanent=True, code=550, enhanced="5.1.1")
-    if await resources.db.read(is_full, destination):
+    if found.is_full:
         raise DeliveryError(
             "4.2.2 The mailbox has no room left.", permanent=False, code=452, enhanced="4.2.2"
         )
     arrival = Arrival(
-        destinations=(destination,),
+        destinations=(found.destination,),
         raw=raw,
-        trace=trace_inside(resources.config.domain, f"id {job.delivery.id}", resources.now()),
+        trace=trace_inside(resources.config.domain, f"id {job.delivery.id}", now),
         peer_ip="",
         helo="",
         mail_from=job.outgoing.sender,
     )
     try:
-        await receive_mail(resources, reader, arrival)
+        await receive_mail(resources, outbound.reader, arrival)
     except TooManyHops:
         reason = "5.4.6 Mail has passed too many servers."
         raise DeliveryError(reason, permanent=True, code=554, enhanced="5.4.6") from None
     return Receipt(250, "2.1.5 Stored in the inbox.")
-
-
-def is_full(tx: Tx, destination: Destination) -> bool:
-    """An answer of a reviewer takes no room, as it is put into no inbox."""
-    inbox = inboxes.find(tx, destination.inbox_id) if destination.review is None else None
-    return inbox is not None and accounts.is_full(tx, inbox.account_id)
-
-
-def find_inside(tx: Tx, address: str) -> Destination | None:
-    local_part = address.rpartition("@")[0]
-    if review_path.is_review_path(local_part):
-        reviewed = review_answers.find_reviewed(tx, local_part)
-        return None if reviewed is None else Destination(reviewed.inbox_id, review=reviewed)
-    inbox = inboxes.find_by_address(tx, mailbox_of(address))
-    return None if inbox is None else Destination(inbox.id)
 
 
 def record_tried(tx: Tx, tried: list[TriedMail]) -> list[list[str]]:

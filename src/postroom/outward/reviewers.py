@@ -10,7 +10,7 @@ from postroom.accounts.actors import Actor
 from postroom.accounts.domains import DkimKey
 from postroom.clock import to_iso
 from postroom.errors import ApiError, NotFound
-from postroom.inward import examine, review_answers
+from postroom.inward import destinations, examine, review_answers
 from postroom.inward.examine import Examination
 from postroom.inward.mails import Arrival, Destination, trace_inside
 from postroom.inward.receive import receive_mail
@@ -236,13 +236,14 @@ async def hand_over(resources: Resources, outbound: Outbound, job: NoticeJob, no
 
 async def deliver_inside(resources: Resources, outbound: Outbound, job: NoticeJob, notice: bytes) -> Receipt:
     """Never to the inbox that sent the mail: who reads that one could decide about its own sends."""
-    inbox = await resources.db.read(inboxes.find_by_address, mailbox_of(job.review.reviewer))
-    if inbox is None or inbox.id == job.inbox.id:
+    secret, now = outbound.return_path_secret, resources.now()
+    found = await resources.db.read(destinations.find, job.review.reviewer, secret, now)
+    if found is None or not found.is_inbox or found.destination.inbox_id == job.inbox.id:
         raise DeliveryError("5.1.1 No such reviewer here.", permanent=True, code=550)
     arrival = Arrival(
-        destinations=(Destination(inbox.id, is_notice=True),),
+        destinations=(Destination(found.destination.inbox_id, is_notice=True),),
         raw=notice,
-        trace=trace_inside(resources.config.domain, f"id {job.delivery_id}", resources.now()),
+        trace=trace_inside(resources.config.domain, f"id {job.delivery_id}", now),
         peer_ip="",
         helo="",
         mail_from="",

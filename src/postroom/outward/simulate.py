@@ -3,8 +3,8 @@
 import asyncio
 
 from postroom.clock import DAY
-from postroom.inward.mails import Arrival, Destination, ReadMail, trace_inside
-from postroom.inward.receive import Reader, place
+from postroom.inward.mails import AcceptedMail, Arrival, Destination, trace_inside
+from postroom.inward.receive import Reader, accept
 from postroom.mail import simulator
 from postroom.mail.parse import parse_mail
 from postroom.mail.simulator import Answer, Sent
@@ -33,8 +33,8 @@ async def simulate(
     return Receipt(250, "2.0.0 Taken by the simulator.", answers=tuple(answers))
 
 
-async def read(resources: Resources, reader: Reader, arrival: Arrival) -> ReadMail:
-    return await place(resources, await reader.read(arrival))
+async def read(resources: Resources, reader: Reader, arrival: Arrival) -> AcceptedMail:
+    return await accept(resources, await reader.read(arrival))
 
 
 def to_arrival(resources: Resources, inbox_id: str, path: BouncePath, answer: Answer) -> Arrival:

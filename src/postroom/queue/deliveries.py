@@ -102,20 +102,29 @@ def add_all(tx: Tx, new: Sequence[NewDelivery]) -> None:
 
 def claim(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[Delivery]:
     """For the length of a lease: those that nobody else has claimed or is claiming, in the given order."""
-    if not delivery_ids:
+    free = _lock_free(tx, delivery_ids, now) if delivery_ids else []
+    if not free:
         return []
-    is_wanted, wanted = one_of("id", delivery_ids)
-    is_due = "due_at <= :now and state = 'pending'"
+    is_free, params = one_of("id", free)
     rows = tx.all(
-        f"update deliveries set due_at = :lease_ends, attempts = attempts + 1 where {is_due} and id in"
-        f" (select id from deliveries where {is_wanted} and {is_due} {SKIP_TAKEN}) returning *",
+        f"update deliveries set due_at = :lease_ends, attempts = attempts + 1 where {is_free} returning *",
         lease_ends=now + LEASE,
-        now=now,
-        **wanted,
+        **params,
     )
     claimed = {row["id"]: Delivery.from_row(row) for row in rows}
     _note_attempts(tx, list(claimed.values()), now)
     return [claimed[delivery_id] for delivery_id in delivery_ids if delivery_id in claimed]
+
+
+def _lock_free(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[str]:
+    """By a statement of its own: as part of the update PostgreSQL may run it again for each row."""
+    is_wanted, wanted = one_of("id", delivery_ids)
+    rows = tx.all(
+        f"select id from deliveries where {is_wanted} and due_at <= :now and state = 'pending' {SKIP_TAKEN}",
+        now=now,
+        **wanted,
+    )
+    return [row["id"] for row in rows]
 
 
 def _note_attempts(tx: Tx, claimed: Sequence[Delivery], now: int) -> None:

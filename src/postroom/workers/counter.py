@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, cast
 
 from postroom.inward.mails import Destination
-from postroom.inward.receive import take_over
+from postroom.inward.receive import store_mail
 from postroom.resources import Resources
 from postroom.smtp.policy import Directory, RecipientVerdict, Refused
 from postroom.smtp.reception import is_out_of_space
@@ -78,7 +78,7 @@ class Counter:
 
     async def _store(self, handed: HandOver) -> None:
         try:
-            await take_over(self._resources, handed.read)
+            await store_mail(self._resources, handed.read)
             self.line.say(Stored(handed.number))
         except Exception as error:
             self.line.say(Stored(handed.number, traceback.format_exc(), is_out_of_space(error)))

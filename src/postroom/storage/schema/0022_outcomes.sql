@@ -14,3 +14,5 @@ create index deliveries_by_lane on deliveries (kind, lane, due_at, id) where sta
 drop index correspondents_by_name;
 
 create index correspondents_by_name on correspondents (inbox_id, name, address) where is_trusted = 1 and name <> '';
+
+alter table checks rename to examinations;
