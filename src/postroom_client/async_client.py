@@ -110,9 +110,12 @@ class AsyncClient:
         after: str | None = None,
         inbox_ids: Sequence[str] = (),
         event_types: Sequence[str] = (),
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
     ) -> AsyncIterator[Event]:
         """The log up to now, oldest first; `stream` goes on for ever."""
         wanted = {"after": after, "inbox_ids": inbox_ids, "event_types": event_types}
+        wanted |= {"inbox_id": inbox_id, "pod_id": pod_id}
         return paging.async_each(self.run, calls.list_events, (), wanted)
 
     me = methods.awaited(calls.me)

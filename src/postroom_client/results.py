@@ -59,6 +59,9 @@ class Budget(Struct, rename="camel", frozen=True, omit_defaults=True):
     cold_per_day: int | None = None
 
 
+MetadataValue = str | int | float | bool
+
+
 class Inbox(Struct, rename="camel", frozen=True):
     """`webhook_secret` is shown once, when the webhook is set."""
 
@@ -71,7 +74,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     pod_id: str | None = None
     approval: ApprovalRules | None = None
     limits: Budget | None = None
-    metadata: dict[str, str] = {}
+    metadata: dict[str, MetadataValue] = {}
     retention_days: int | None = None
 
 

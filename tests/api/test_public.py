@@ -1,5 +1,6 @@
 """What anybody may ask for: health, readiness, metrics, the description and its viewer."""
 
+import ast
 import asyncio
 import re
 from pathlib import Path
@@ -7,7 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from postroom.processes import supervision
+from postroom import errors
+from postroom.errors import ApiError
+from postroom.processes import loop_supervisor
 from postroom.web.interface import openapi
 from postroom.web.routes import ROUTES
 from tests.conftest import Server
@@ -32,7 +35,7 @@ async def test_a_loop_that_stands_still_is_seen_in_readiness_and_metrics(server:
     loops = server.resources.loops
     loops.failed("mail", RuntimeError("no key could be made"))
     assert (await server.api.get("/ready")).status_code == 200
-    server.clock.turn(supervision.PATIENCE)
+    server.clock.turn(loop_supervisor.PATIENCE)
     assert loops.stuck() == ["mail since 2026-11-14T10:00:00.000Z"]
     assert 'postroom_loops_down{loop="mail"} 1.0' in (await server.api.get("/metrics")).text
     async with asyncio.timeout(30):
@@ -111,3 +114,20 @@ async def test_the_viewer_loads_only_what_this_server_has(server: Server) -> Non
         assert (await server.api.get(link)).status_code == 200
     assert (await server.api.get("/docs/../routes.py")).status_code == 404
     assert (await server.api.get("/docs/%2e%2e%2froutes.py")).status_code == 404
+
+
+def test_the_description_of_errors_has_all_that_an_error_can_carry() -> None:
+    kinds = {
+        name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, ApiError)
+    }
+    source = Path(errors.__file__).parent
+    raised = [
+        node
+        for path in source.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in kinds
+    ]
+    carried = {keyword.arg for call in raised for keyword in call.keywords} - {"retry_after", "allow", None}
+    described = openapi.document(ROUTES, "")["components"]["schemas"]["Error"]["properties"]
+    assert "feature" in carried
+    assert carried <= described.keys()

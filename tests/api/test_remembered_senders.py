@@ -18,7 +18,8 @@ from postroom.mailbox import inboxes
 from postroom.outward.courier import DeliveryError, WebhookAnswer
 from postroom.storage.database import Tx
 from postroom.web.door import Door
-from postroom.web.requests.authentication import Acquaintances
+from postroom.web.requests.authentication import CallerCache
+from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from tests.conftest import Server
 from tests.watched_database import WatchedDatabase, Work
@@ -183,7 +184,7 @@ async def inside(server: Server, work: Work) -> AsyncIterator[tuple[httpx2.Async
     """The same server by a door of its own, whose every statement is watched."""
     db = WatchedDatabase(server.resources.db, work)
     watched = dataclasses.replace(server.resources, db=db)
-    door = httpx2.ASGITransport(Door(watched, NoCourier(), Streams(watched)))
+    door = httpx2.ASGITransport(Door(watched, NoCourier(), Streams(watched, Hubs(watched))))
     headers = {"Authorization": f"Bearer {server.token}"}
     async with httpx2.AsyncClient(transport=door, base_url="http://inside", headers=headers) as client:
         yield client, db
@@ -229,8 +230,8 @@ class NoCourier:
 
 
 def test_only_so_many_are_remembered_and_no_token_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("postroom.web.requests.authentication.MOST_ACQUAINTANCES", 2)
-    known = Acquaintances()
+    monkeypatch.setattr("postroom.web.requests.authentication.MAX_CACHED_CALLERS", 2)
+    known = CallerCache()
     caller = Caller("key_1", "acc_1", "first", "free", Reach("acc_1"))
     all_inboxes = [inboxes.Inbox(f"inb_{n}", "acc_1", f"{n}@x.example", None, 1, "pod_1") for n in range(3)]
     for inbox in all_inboxes:

@@ -160,6 +160,7 @@ async def test_an_agent_does_its_whole_work_through_the_tools(
         assert (await agent.call("get_inbox", inbox_id=inbox.id))["address"] == inbox.address
         listed = await agent.call("list_inboxes", limit=100)
         assert inbox.id in {one["inbox_id"] for one in listed["inboxes"]}
+        assert (await agent.call("list_inboxes", pod_id="no-such-pod"))["inboxes"] == []
         name = f"made-{connect.__name__.replace('_', '-')}"
         made = await agent.call("create_inbox", mailbox_name=name, display_name="Made")
         assert made["display_name"] == "Made"

@@ -107,8 +107,8 @@ def test_the_participants_of_a_mail_are_bounded() -> None:
 
 
 async def test_a_mail_to_be_examined_is_told_when_that_is_done(db: Database, inbox: Inbox) -> None:
-    found = incoming(inbox, letter())
-    mail = replace(found, read=replace(found.read, needs_examination=True))
+    plain = incoming(inbox, letter())
+    mail = replace(plain, read=replace(plain.read, needs_examination=True))
     assert await db.write(deposit, [mail]) == [[examine.BELL]]
     wanted = EventChoice(Reach(inbox.account_id))
     assert (await db.read(events.list_after, wanted, 0, 10)).events == []

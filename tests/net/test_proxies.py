@@ -1,4 +1,4 @@
-"""What a proxy says of who is there: read strictly, in bounds, and believed from those on the list alone."""
+"""The client that a proxy names: read strictly, within bounds, and only from trusted proxies."""
 
 import struct
 from ipaddress import ip_network
@@ -7,15 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postroom.net.proxies import (
-    MOST_HOPS,
+from postroom.net.proxies import MAX_HOPS, Proxies
+from postroom.net.proxy_protocol import (
     V1_LONGEST_BYTES,
     V2_LONGEST_BYTES,
     V2_START,
-    Announcement,
-    NotAnnounced,
-    Proxies,
-    parse_announcement,
+    NoProxyHeader,
+    ProxyHeader,
+    parse_header,
 )
 from tests.samples import samples
 
@@ -50,9 +49,9 @@ MAPPED = bytes.fromhex("00000000000000000000ffffc0000207" * 2) + struct.pack("!H
 )
 def test_a_header_is_read_whatever_pieces_it_comes_in(header: bytes, address: str | None) -> None:
     for end in range(len(header)):
-        assert parse_announcement(header[:end]) is None
+        assert parse_header(header[:end]) is None
     for rest in (b"", HTTP):
-        assert parse_announcement(header + rest) == Announcement(address, len(header))
+        assert parse_header(header + rest) == ProxyHeader(address, len(header))
 
 
 @samples(
@@ -75,8 +74,8 @@ def test_a_header_is_read_whatever_pieces_it_comes_in(header: bytes, address: st
     ],
 )
 def test_what_is_no_header_is_none(said: bytes) -> None:
-    with pytest.raises(NotAnnounced):
-        parse_announcement(said)
+    with pytest.raises(NoProxyHeader):
+        parse_header(said)
 
 
 @settings(max_examples=200, deadline=None)
@@ -86,8 +85,8 @@ def test_what_is_no_header_is_none(said: bytes) -> None:
 )
 def test_no_bytes_raise_anything_else(start: bytes, rest: bytes) -> None:
     try:
-        found = parse_announcement(start + rest)
-    except NotAnnounced:
+        found = parse_header(start + rest)
+    except NoProxyHeader:
         return
     assert found is None or found.length <= len(start + rest)
 
@@ -111,7 +110,7 @@ def client(peer: str, *fields: tuple[str, str]) -> str:
         ("10.2.2.2, 10.1.1.1", "10.2.2.2"),
         ("", "10.0.0.1"),
         ("\xff\xfe", "10.0.0.1"),
-        (", ".join(["192.0.2.7", *["10.1.1.1"] * MOST_HOPS]), "10.1.1.1"),
+        (", ".join(["192.0.2.7", *["10.1.1.1"] * MAX_HOPS]), "10.1.1.1"),
     ],
 )
 def test_hops_are_believed_from_the_right_as_far_as_the_list_goes(said: str, believed: str) -> None:

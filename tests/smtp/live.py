@@ -10,11 +10,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from postroom.smtp.policy import Directory, Mailroom, SessionLimits
+from postroom.smtp.backend import MailIntake, RecipientDirectory
+from postroom.smtp.limits import SessionLimits
 from postroom.smtp.server import Server
-from tests.smtp.doubles import RecordingMailroom, SmallDirectory
+from tests.smtp.doubles import RecordingIntake, SmallDirectory
 
-POLICY = SessionLimits(hostname="mx.postroom.test", linger_seconds=0.5)
+LIMITS = SessionLimits(hostname="mx.postroom.test", linger_seconds=0.5)
 PATIENCE_SECONDS = 120
 
 
@@ -75,17 +76,17 @@ class Client:
 
 @asynccontextmanager
 async def running(
-    mailroom: Mailroom | None = None,
-    policy: SessionLimits = POLICY,
+    intake: MailIntake | None = None,
+    limits: SessionLimits = LIMITS,
     tls: ssl.SSLContext | None = None,
-    directory: Directory | None = None,
+    directory: RecipientDirectory | None = None,
     spool_folder: Path | None = None,
 ) -> AsyncIterator[Server]:
     with TemporaryDirectory() as folder:
         server = Server(
             directory or SmallDirectory(),
-            mailroom or RecordingMailroom(),
-            policy,
+            intake or RecordingIntake(),
+            limits,
             spool_folder or Path(folder) / "spool",
             tls,
         )
@@ -113,4 +114,4 @@ async def connect(server: Server) -> Client:
 
 async def until_gone(server: Server) -> None:
     """Waits until the server has noticed that everybody left."""
-    await asyncio.wait_for(server._visitors.all_left.wait(), PATIENCE_SECONDS)
+    await asyncio.wait_for(server._connections.all_closed.wait(), PATIENCE_SECONDS)

@@ -28,9 +28,10 @@ from postroom.outward.deliver_mail import TriedMail
 from postroom.queue import deliveries, duties
 from postroom.queue.claims import Claims
 from postroom.resources import Resources
-from postroom.smtp.reception import Residents
+from postroom.smtp.recipient_directory import DatabaseDirectory
 from postroom.storage.database import Tx
 from postroom.web.door import Door
+from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from tests.conftest import Server
 from tests.filled_inbox import NUMBERS, document
@@ -41,6 +42,8 @@ ROWS = 10_000
 MOST_STEPS = 9_000
 MOST_ROWS = 1_500
 COUNTED = "limit :most"  # totals count so far and no farther
+DOCUMENT = b'{"bodyText":"","bodyHtml":"","replyText":""}'
+PAYLOAD = b'{"message":{"body_text":"","reply_text":""}}'
 OTHERS = ("message.sent", "message.failed")  # kinds of the many; what is asked for is rare
 
 
@@ -51,7 +54,7 @@ def insert(tx: Tx, table: str, values: dict[str, str], **params: object) -> None
 
 def crowd(tx: Tx, account_id: str, inbox_id: str, now: int, is_analysed: bool) -> None:
     """Rows of the account and the inbox in every table, none of which is asked for."""
-    given = {"account": account_id, "inbox": inbox_id, "now": now, "content": b"{}"}
+    given = {"account": account_id, "inbox": inbox_id, "now": now, "content": DOCUMENT}
     delivery = {
         "id": "'whd_' || :inbox || n",
         "account_id": ":account",
@@ -87,6 +90,8 @@ def crowd(tx: Tx, account_id: str, inbox_id: str, now: int, is_analysed: bool) -
     )
     thread = {
         "id": "'thr_' || n",
+        "account_id": ":account",
+        "pod_id": "'pod_' || substr(:account, 5)",
         "inbox_id": ":inbox",
         "subject": "'Hello'",
         "is_read": "1",
@@ -94,7 +99,7 @@ def crowd(tx: Tx, account_id: str, inbox_id: str, now: int, is_analysed: bool) -
         "last_message_at": ":now - n",
         "created_at": ":now - n",
     }
-    insert(tx, "threads", thread, inbox=inbox_id, now=now)
+    insert(tx, "threads", thread, account=account_id, inbox=inbox_id, now=now)
     message = {
         "id": "'msg_' || n",
         "inbox_id": ":inbox",
@@ -108,18 +113,21 @@ def crowd(tx: Tx, account_id: str, inbox_id: str, now: int, is_analysed: bool) -
         "created_at": ":now - n",
     }
     insert(tx, "messages", message, **without(given, "account"))
-    insert(tx, "raw_mails", {"message_id": "'msg_' || n", "content": ":content"}, content=b"x")
+    raw_mail = {"message_id": "'msg_' || n", "size_bytes": "1", "content": ":content"}
+    insert(tx, "raw_mails", raw_mail, content=b"x")
     event = {
         "id": "'evt_' || n",
         "account_id": ":account",
         "position": "n",
+        "pod_id": "'pod_' || substr(:account, 5)",
         "inbox_id": ":inbox",
+        "text_files": "''",
         "kind": f"case when n % 2 = 0 then '{OTHERS[0]}' else '{OTHERS[1]}' end",
         "payload": ":content",
         "message_id": "'msg_' || n",
         "created_at": ":now - n",
     }
-    insert(tx, "events", event, **given)
+    insert(tx, "events", event, **given | {"content": PAYLOAD})
     tx.run("update accounts set event_position = :count where id = :id", count=ROWS, id=account_id)
     correspondent = {
         "inbox_id": ":inbox",
@@ -147,6 +155,8 @@ def crowd(tx: Tx, account_id: str, inbox_id: str, now: int, is_analysed: bool) -
     inbox = {
         "id": "'inb_' || n",
         "account_id": ":account",
+        "pod_id": "'pod_' || substr(:account, 5)",
+        "domain": "'postroom.localhost'",
         "address": "'name' || n || '@postroom.localhost'",
         "created_at": ":now - n",
     }
@@ -243,7 +253,7 @@ async def watched(server: Server, work: Work, is_analysed: bool) -> Resources:
 @pytest.fixture
 async def api(server: Server, watched: Resources) -> AsyncIterator[httpx2.AsyncClient]:
     """The same server by a door whose every statement is watched."""
-    door = Door(watched, RefusingCourier(), Streams(watched))
+    door = Door(watched, RefusingCourier(), Streams(watched, Hubs(watched)))
     headers = {"Authorization": f"Bearer {server.token}"}
     async with httpx2.AsyncClient(
         transport=httpx2.ASGITransport(door), base_url="http://inside", headers=headers
@@ -340,9 +350,9 @@ async def test_mail_in_walks_no_table(
     server: Server, watched: Resources, work: Work, database_url: str
 ) -> None:
     hello = (await server.api.get("/v1/inboxes?limit=100")).json()["data"][0]["id"]
-    residents = Residents(watched, b"secret")
+    directory = DatabaseDirectory(watched, b"secret")
     for address in ("hello@postroom.localhost", "nobody@postroom.localhost", "x@elsewhere.example"):
-        verdict = residents.check_recipient(address)
+        verdict = directory.check_recipient(address)
         assert isinstance(verdict, Awaitable)
         await verdict
     for number in range(2):
@@ -355,7 +365,7 @@ async def test_mail_in_walks_no_table(
         await receive_mail(watched, OwnReader(AT_ONCE_BYTES), arrival)
     due = await watched.db.write(examine.claim_due, [], 8, server.clock.now())
     await watched.db.write(examine.renew, due, server.clock.now())
-    await watched.db.read(keys.find_valid, [f"key_{'0' * 32}"], server.clock.now())
+    await watched.db.read(keys.find_readers, [f"key_{'0' * 32}"], server.clock.now())
     assert await watched.db.write(duties.take, "a test", "me", server.clock.now() + 1, server.clock.now())
     require_short(work, database_url)
 

@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.commands import tables
-from postroom.commands.opened import read, require_account, write
+from postroom.commands import output
+from postroom.commands.database import read, require_account, write
 from postroom_client.cli.accounts import keys as key_commands
+from postroom_client.cli.accounts.approval_rules import ApprovalOption
+from postroom_client.cli.accounts.budget import Count, CountOfDay, CountOfStrangers
 from postroom_client.cli.command import Limit, Offset, command
 from postroom_client.cli.desk import Desk
 
@@ -27,12 +29,21 @@ def create_key(
     pod_id: key_commands.OfPod = None,
     permission: key_commands.Permission = None,
     expires_at: key_commands.ExpiresAt = None,
+    approval: ApprovalOption = None,
+    per_minute: Count = None,
+    per_day: CountOfDay = None,
+    cold_per_day: CountOfStrangers = None,
     account: AccountOption = None,
 ) -> None:
     """Create a key of the account, or of a pod, and show it once."""
+    restrictions = (pod_id, permission, expires_at, approval, per_minute, per_day, cold_per_day)
     if account is None:
-        key_commands.create(desk, name, pod_id, permission, expires_at)
+        key_commands.create(desk, name, *restrictions)
         return
+    if any(given is not None for given in restrictions):
+        raise typer.BadParameter(
+            "with --account a key of the whole account is made: only --name goes with it"
+        )
     from postroom.accounts import audit, keys
 
     token = keys.new_token()
@@ -44,7 +55,7 @@ def create_key(
 
     key = write(create)
     shown = {"id": key.id, "name": key.name, "key": token}
-    tables.print_record(shown, desk.is_json, note="The key is shown only now: keep it.")
+    output.print_record(shown, desk.is_json, note="The key is shown only now: keep it.")
 
 
 @command(key_commands.app, "list")
@@ -73,7 +84,7 @@ def list_keys(
         }
         for key in read(lambda tx: keys.list_of_account(tx, require_account(tx, account).id))
     ]
-    tables.print_table(rows, desk.is_json, empty="No key: postroom keys create --account ACCOUNT --name NAME")
+    output.print_table(rows, desk.is_json, empty="No key: postroom keys create --account ACCOUNT --name NAME")
 
 
 @command(key_commands.app, "revoke")

@@ -68,7 +68,7 @@ def set_answers_aside(tx: Tx, mails: list[AcceptedMail], bells: list[list[str]])
     for each in addressed:
         if each.destination.review is not None:
             bells[each.number].append(review_answers.BELL)
-    return [each for each in addressed if each.destination.review is None]
+    return [each for each in addressed if each.destination.review is None and not each.destination.is_dropped]
 
 
 def to_each_inbox(mail: AcceptedMail, number: int = 0) -> list[AddressedMail]:

@@ -5,7 +5,8 @@ from msgspec import Struct
 from postroom.accounts import accounts
 from postroom.clock import DAY
 from postroom.inward import review_answers
-from postroom.inward.mails import Destination
+from postroom.inward.addressing import is_nobodys
+from postroom.inward.mails import NOBODY, Destination
 from postroom.mail.address import mailbox_of
 from postroom.mail.writing import return_path, review_path
 from postroom.mailbox import inboxes, messages
@@ -22,8 +23,8 @@ class LocalRecipient(Struct, frozen=True):
 
     @property
     def is_inbox(self) -> bool:
-        """And not what a signed address is about."""
-        return self.destination.bounce_path is None and self.destination.review is None
+        """And neither what a signed address is about, nor nobody."""
+        return self.destination == Destination(self.destination.inbox_id) and self.destination != NOBODY
 
 
 def find(tx: Tx, address: str, return_path_secret: bytes, now: int) -> LocalRecipient | None:
@@ -34,9 +35,10 @@ def find(tx: Tx, address: str, return_path_secret: bytes, now: int) -> LocalReci
     if review_path.is_review_path(local_part):
         reviewed = review_answers.find_reviewed(tx, local_part)
         return None if reviewed is None else LocalRecipient(Destination(reviewed.inbox_id, review=reviewed))
-    inbox = inboxes.find_by_address(tx, mailbox_of(address))
+    mailbox = mailbox_of(address)
+    inbox = inboxes.find_by_address(tx, mailbox)
     if inbox is None:
-        return None
+        return LocalRecipient(NOBODY) if is_nobodys(mailbox) else None
     return LocalRecipient(Destination(inbox.id), accounts.is_full(tx, inbox.account_id))
 
 

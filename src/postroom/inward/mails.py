@@ -28,10 +28,14 @@ class Destination(Struct, frozen=True):
     bounce_path: BouncePath | None = None
     review: Reviewed | None = None  # the answer of a reviewer, which is put into no inbox
     is_notice: bool = False  # of the server itself, for which no policy is asked
+    is_dropped: bool = False  # nobody reads what comes there, and nobody is told
 
     def is_blocked(self, under_policy: frozenset[str]) -> bool:
         """Until the policy has judged who sent it."""
         return self.inbox_id in under_policy and not self.is_notice
+
+
+NOBODY = Destination("", is_dropped=True)
 
 
 class Origin(Struct, frozen=True):

@@ -11,7 +11,7 @@ from postroom.errors import NotFound
 from postroom.mailbox import documents
 from postroom.mailbox.documents import Document
 from postroom.storage import pages
-from postroom.storage.database import SKIP_TAKEN, Row, Tx, one_of
+from postroom.storage.database import LOCK_ROWS, SKIP_LOCKED, Row, Tx, one_of
 
 INBOUND, OUTBOUND = "inbound", "outbound"
 BLOCKED = "blocked"  # in the place of the direction: it came in, and was not let in
@@ -271,12 +271,12 @@ def lock(tx: Tx, message_id: str) -> None:
 
     Without it two last recipients could finish side by side, and neither would see that all are done.
     """
-    tx.run("update messages set status = status where id = :id", id=message_id)
+    tx.one(f"select 1 as found from messages where id = :id {LOCK_ROWS}", id=message_id)
 
 
 def is_free(tx: Tx, message_id: str) -> bool:
     """Whether nobody else has it in hand; from now on nobody has, until this transaction ends."""
-    row = tx.one(f"select 1 as found from messages where id = :id {SKIP_TAKEN}", id=message_id)
+    row = tx.one(f"select 1 as found from messages where id = :id {SKIP_LOCKED}", id=message_id)
     return row is not None
 
 
@@ -380,18 +380,3 @@ def _total(tx: Tx, inbox_id: str, direction: str | None, with_blocked: bool) -> 
     if with_blocked:
         counts[INBOUND] += row["blocked_count"]
     return int(sum(counts.values()) if direction is None else counts[direction])
-
-
-def convert_after(tx: Tx, message_id: str, limit: int) -> str | None:
-    """Documents of earlier versions lose their second copy of the reply text. Gives the last one seen."""
-    rows = tx.all(
-        f"select id, {documents.COLUMNS} from messages where id > :id order by id limit :limit",
-        id=message_id,
-        limit=limit,
-    )
-    for row in rows:
-        if row["reply_at"] is None:
-            columns = documents.without_reply(bytes(row["document"]))
-            if columns[1] is not None:
-                _set_columns(tx, row["id"], columns)
-    return rows[-1]["id"] if rows else None

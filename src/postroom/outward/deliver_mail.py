@@ -27,7 +27,7 @@ from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, R
 from postroom.outward.holding import decide
 from postroom.outward.sign_mail import Signers, Unsigned
 from postroom.outward.simulate import simulate
-from postroom.processes import meters, pools
+from postroom.processes import pools, process_metrics
 from postroom.queue import deliveries, outcomes, suppressions
 from postroom.queue.deliveries import CAPTURED, FAILED, PENDING, Delivery
 from postroom.queue.outcomes import Outcome, TriedDelivery
@@ -142,8 +142,12 @@ async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
 
 def note(job: MailJob, outcome: Outcome) -> None:
     """One line for each movement. The domain tells enough: whom an agent writes to is its own affair."""
-    meters.MAIL_ATTEMPTS.add(
-        meters.DONE if outcome.is_success else meters.FAILED if outcome.is_permanent else meters.AGAIN
+    process_metrics.MAIL_ATTEMPTS.increment(
+        process_metrics.DONE
+        if outcome.is_success
+        else process_metrics.FAILED
+        if outcome.is_permanent
+        else process_metrics.AGAIN
     )
     log.get().info(
         "mail delivered" if outcome.is_success else "mail not delivered",
@@ -290,7 +294,7 @@ def record_tried(tx: Tx, tried: list[TriedMail]) -> list[list[str]]:
     """Attempt, state, status, suppression and event of each, in one transaction. Gives the bells to ring."""
     for each in tried:
         if each.answers:
-            inboxes.count(tx, each.job.message.inbox_id)  # locked first, as everywhere: mail comes in below
+            inboxes.lock(tx, each.job.message.inbox_id)  # first, as everywhere, since mail comes in below
     in_order = sorted(tried, key=lambda each: each.job.message.id)  # as other nodes may do
     recorded = {each.job.delivery.id: record_one(tx, each) for each in in_order}
     news = {key: found.news for key, found in recorded.items() if found.news is not None}

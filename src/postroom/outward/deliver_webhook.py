@@ -7,7 +7,7 @@ from postroom.events.events import Event
 from postroom.events.webhook_signature import sign, standard_headers
 from postroom.events.webhooks import Webhook
 from postroom.outward.courier import DeliveryError, WebhookAnswer, WebhookCourier
-from postroom.processes import meters
+from postroom.processes import process_metrics
 from postroom.queue import deliveries, outcomes
 from postroom.queue.deliveries import DONE, FAILED, Delivery
 from postroom.queue.outcomes import Outcome, TriedDelivery
@@ -30,8 +30,12 @@ async def deliver_webhook(
     outcome = await try_to_post(resources, courier, webhook, event)
     tried = TriedDelivery(delivery, outcome)
     await recorder.record(tried, lambda: write(resources, tried, webhook))
-    meters.WEBHOOK_ATTEMPTS.add(
-        meters.DONE if outcome.is_success else meters.FAILED if outcome.is_permanent else meters.AGAIN
+    process_metrics.WEBHOOK_ATTEMPTS.increment(
+        process_metrics.DONE
+        if outcome.is_success
+        else process_metrics.FAILED
+        if outcome.is_permanent
+        else process_metrics.AGAIN
     )
 
 

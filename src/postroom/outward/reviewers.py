@@ -11,6 +11,7 @@ from postroom.accounts.domains import DkimKey
 from postroom.clock import to_iso
 from postroom.errors import ApiError, NotFound
 from postroom.inward import destinations, examine, review_answers
+from postroom.inward.addressing import NOBODYS_NAME
 from postroom.inward.examine import Examination
 from postroom.inward.mails import Arrival, Destination, trace_inside
 from postroom.inward.receive import receive_mail
@@ -41,7 +42,6 @@ from postroom.queue.outcomes import TriedDelivery
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
-NOTICE_NAME = "noreply"  # a reserved name, which no tenant can take
 SHOWN_TEXT_CHARACTERS = 50_000
 NOTE_CHARACTERS = 1000
 ANSWER = re.compile(r"(?i)\s*(approve|reject)\b[\s.!:,-]*(.*)")
@@ -188,7 +188,7 @@ def write_notice(job: NoticeJob, raw: bytes, domain: str, base_url: str, now: in
     return compose.compose(
         Draft(
             from_name="Postroom",
-            from_address=f"{NOTICE_NAME}@{domain}",
+            from_address=f"{NOBODYS_NAME}@{domain}",
             to=(review.reviewer,),
             reply_to=f"{review_path.PREFIX}{job.token}@{domain}",
             subject=f"To approve: {subject}"[:200],

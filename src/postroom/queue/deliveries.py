@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 from postroom.accounts.reach import Reach
 from postroom.mailbox import messages
 from postroom.queue.leases import LEASE
-from postroom.storage.database import SKIP_TAKEN, Row, Tx, one_of
+from postroom.storage.database import SKIP_LOCKED, Row, Tx, one_of
 
 MAIL, WEBHOOK, NOTICE = "mail", "webhook", "notice"
 BELL = "deliveries"
@@ -120,7 +120,7 @@ def _lock_free(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[str]:
     """By a statement of its own: as part of the update PostgreSQL may run it again for each row."""
     is_wanted, wanted = one_of("id", delivery_ids)
     rows = tx.all(
-        f"select id from deliveries where {is_wanted} and due_at <= :now and state = 'pending' {SKIP_TAKEN}",
+        f"select id from deliveries where {is_wanted} and due_at <= :now and state = 'pending' {SKIP_LOCKED}",
         now=now,
         **wanted,
     )

@@ -1,10 +1,9 @@
-"""Messages and threads deleted for good, with what still had to be done for them; the counters stay right."""
+"""Deletes messages and threads with their deliveries, holds and files, and corrects the counters."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from postroom.accounts.reach import Reach
-from postroom.events import events
 from postroom.mailbox import inboxes, messages, raw_mails, related, threads, usage
 from postroom.mailbox.messages import BLOCKED, INBOUND, OUTBOUND
 from postroom.mailbox.search import indexing
@@ -15,7 +14,7 @@ OF_A_MESSAGE = ("raw_mails", "attachments", "examinations", "deliveries", "holds
 
 
 def remove_message(tx: Tx, reach: Reach, message_id: str, now: int) -> list[str]:
-    """What had not left stays. Gives the blobs to remove after the commit."""
+    """Mail that was not sent yet is not sent any more. Gives the blobs to remove after the commit."""
     message = messages.get(tx, reach, message_id)
     return _remove_all(tx, message.inbox_id, message.thread_id, [message.id], now)
 
@@ -26,7 +25,7 @@ def remove_some_of_thread(tx: Tx, reach: Reach, thread_id: str, now: int) -> tup
     A long thread goes in several steps, so that no write takes long.
     """
     thread = threads.get(tx, reach, thread_id)
-    inboxes.count(tx, thread.inbox_id)  # nothing joins it from here on
+    inboxes.lock(tx, thread.inbox_id)  # nothing joins it from here on
     rows = tx.all(
         "select id from messages where thread_id = :id order by created_at, id limit :rows",
         id=thread.id,
@@ -37,7 +36,7 @@ def remove_some_of_thread(tx: Tx, reach: Reach, thread_id: str, now: int) -> tup
 
 
 def remove_some(tx: Tx, inbox_id: str, by_thread: Mapping[str, Sequence[str]], now: int) -> list[str]:
-    """Messages of several threads of one inbox; "" is the thread of those that are in none. Gives blobs."""
+    """Messages of several threads of one inbox ("" for those in no thread). Gives the blobs to remove."""
     return [
         blob
         for thread_id, message_ids in by_thread.items()
@@ -46,7 +45,7 @@ def remove_some(tx: Tx, inbox_id: str, by_thread: Mapping[str, Sequence[str]], n
 
 
 def remove_of_blob(tx: Tx, blob: str, now: int) -> None:
-    """Whatever has its bytes in a blob that is gone."""
+    """Messages and draft files whose bytes were in a blob that is gone."""
     rows = tx.all(
         "select id, inbox_id, thread_id from messages join raw_mails on raw_mails.message_id = messages.id"
         " where raw_mails.blob = :blob",
@@ -58,10 +57,10 @@ def remove_of_blob(tx: Tx, blob: str, now: int) -> None:
 
 
 def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str], now: int) -> list[str]:
-    """The inbox first, as whoever stores mail takes it. Webhooks still go: their events stay."""
-    inboxes.count(tx, inbox_id)
+    """Locks the inbox first, in the order that everything that stores mail keeps to. Events stay."""
+    inboxes.lock(tx, inbox_id)
     gone, size_bytes = _count(tx, message_ids)
-    _let_webhooks_go(tx, message_ids)
+    _detach_webhooks(tx, message_ids)
     blobs = erase_all(tx, message_ids)
     inbox = inboxes.count(
         tx,
@@ -80,7 +79,7 @@ def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str
 
 
 def _count(tx: Tx, message_ids: Sequence[str]) -> tuple[Counter[str], int]:
-    """By direction, and their bytes; what was stopped and is not judged yet was never counted."""
+    """Messages by direction, and their bytes. Mail that waits for its examination was never counted."""
     if not message_ids:
         return Counter(), 0
     is_wanted, wanted = one_of("messages.id", message_ids)
@@ -91,11 +90,11 @@ def _count(tx: Tx, message_ids: Sequence[str]) -> tuple[Counter[str], int]:
         **wanted,
     )
     counted = [row["direction"] for row in rows if row["direction"] != BLOCKED or row["unjudged"] is None]
-    return Counter(counted), sum(row["size_bytes"] or 0 for row in rows)
+    return Counter(counted), sum(row["size_bytes"] for row in rows)
 
 
 def erase_all(tx: Tx, message_ids: Sequence[str]) -> list[str]:
-    """All rows of messages, without counting, by a statement a table. Gives blobs that nobody else needs."""
+    """All rows of messages, one statement for each table. Gives the blobs that nothing else uses."""
     if not message_ids:
         return []
     is_wanted, wanted = one_of("message_id", message_ids)
@@ -105,7 +104,6 @@ def erase_all(tx: Tx, message_ids: Sequence[str]) -> list[str]:
     )
     for table in OF_A_MESSAGE:
         tx.run(f"delete from {table} where {is_wanted}", **wanted)
-    events.forget_texts(tx, message_ids)
     indexing.enqueue_all(tx, message_ids)
     delete_all(tx, "messages", "id", message_ids)
     blobs = [row["blob"] for row in rows]
@@ -120,8 +118,8 @@ def delete_all(tx: Tx, table: str, column: str, values: Sequence[str]) -> int:
     return tx.run(f"delete from {table} where {is_wanted}", **wanted)
 
 
-def _let_webhooks_go(tx: Tx, message_ids: Sequence[str]) -> None:
-    """Without the message: what they tell of it is in their events."""
+def _detach_webhooks(tx: Tx, message_ids: Sequence[str]) -> None:
+    """Webhooks are still delivered: what they send is in their events."""
     if message_ids:
         is_wanted, wanted = one_of("message_id", message_ids)
         tx.run(f"update deliveries set message_id = '' where kind = 'webhook' and {is_wanted}", **wanted)

@@ -1,6 +1,6 @@
 """Every call of the interface but sending: method, path, what it carries and what it returns."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any, Literal
 
@@ -14,11 +14,14 @@ from postroom_client.account_results import (
     WebhookTest,
 )
 from postroom_client.results import (
+    ApprovalRules,
     AttachmentText,
+    Budget,
     EventPage,
     Inbox,
     Me,
     Message,
+    MetadataValue,
     Page,
     SearchPage,
     Thread,
@@ -49,16 +52,22 @@ def create_inbox(
     domain: str | None = None,
     pod_id: str | None = None,
     webhook_url: str | None = None,
+    approval: ApprovalRules | Mapping[str, Any] | None = None,
+    limits: Budget | Mapping[str, int] | None = None,
+    metadata: Mapping[str, MetadataValue] | None = None,
+    retention_days: int | None = None,
 ) -> Call[Inbox]:
     """Create `mailbox_name@domain`; without a domain, on the server's own."""
-    body = {"mailboxName": mailbox_name, "displayName": display_name, "domain": domain}
-    body |= {"podId": pod_id, "webhookUrl": webhook_url}
+    body: dict[str, Any] = {"mailboxName": mailbox_name, "displayName": display_name, "domain": domain}
+    body |= {"podId": pod_id, "webhookUrl": webhook_url, "approval": approval, "limits": limits}
+    body |= {"metadata": metadata, "retentionDays": retention_days}
     return Call("POST", "/v1/inboxes", decoded(Inbox), json=given(body), is_repeatable=False)
 
 
-def list_inboxes(*, limit: int = 50, offset: int = 0) -> Call[Page[Inbox]]:
-    """Inboxes, newest first."""
-    return Call("GET", "/v1/inboxes", decoded(Page[Inbox]), query=present(limit=limit, offset=offset))
+def list_inboxes(*, pod_id: str | None = None, limit: int = 50, offset: int = 0) -> Call[Page[Inbox]]:
+    """Inboxes, newest first; of one pod by its id or `client_id`."""
+    query = present(podId=pod_id, limit=limit, offset=offset)
+    return Call("GET", "/v1/inboxes", decoded(Page[Inbox]), query=query)
 
 
 def get_inbox(inbox_id: str) -> Call[Inbox]:
@@ -137,11 +146,17 @@ def search_page(
 
 
 def get_usage(
-    *, first: date | None = None, last: date | None = None, group_by: UsageGrouping = "day"
+    *,
+    first: date | None = None,
+    last: date | None = None,
+    group_by: UsageGrouping = "day",
+    inbox_id: str | None = None,
+    pod_id: str | None = None,
 ) -> Call[Usage]:
     """What was received, sent and kept; without days, in the last 30."""
     days = {"from": first and first.isoformat(), "to": last and last.isoformat()}
-    return Call("GET", "/v1/usage", decoded(Usage), query=present(**days, group_by=group_by))
+    query = present(**days, group_by=group_by, inboxId=inbox_id, podId=pod_id)
+    return Call("GET", "/v1/usage", decoded(Usage), query=query)
 
 
 def list_thread_messages(
@@ -216,6 +231,8 @@ def list_events(
     order: Order = "asc",
     inbox_ids: Sequence[str] = (),
     event_types: Sequence[str] = (),
+    inbox_id: str | None = None,
+    pod_id: str | None = None,
 ) -> Call[EventPage]:
     """The log of events, oldest first; with `wait`, holds on up to 60 seconds for one."""
     query = present(
@@ -225,6 +242,8 @@ def list_events(
         order=None if order == "asc" else order,
         inbox_ids=",".join(inbox_ids) or None,
         event_types=",".join(event_types) or None,
+        inboxId=inbox_id,
+        podId=pod_id,
     )
     return Call(
         "GET", "/v1/events", decoded(EventPage), query=query, timeout_seconds=wait + ANSWER_MARGIN_SECONDS

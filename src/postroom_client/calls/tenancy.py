@@ -10,7 +10,7 @@ from postroom_client.account_results import Account, WebhookTest
 from postroom_client.calls.calls import given
 from postroom_client.calls.sending import spell_moment
 from postroom_client.charge_results import AuditEntry, InboxSecret, Pod, Policy, PolicyRule, PolicyStop
-from postroom_client.results import ApiKey, ApprovalRules, Budget, Inbox, Page
+from postroom_client.results import ApiKey, ApprovalRules, Budget, Inbox, MetadataValue, Page
 from postroom_client.transport.exchange import Call, decoded, nothing, path, present
 
 Direction = Literal["inbound", "outbound"]
@@ -44,10 +44,10 @@ def update_inbox(
     webhook_url: str | UnsetType | None = UNSET,
     approval: Rules | UnsetType | None = UNSET,
     limits: Limits | UnsetType | None = UNSET,
-    metadata: Mapping[str, str] | UnsetType | None = UNSET,
+    metadata: Mapping[str, MetadataValue | None] | UnsetType | None = UNSET,
     retention_days: int | UnsetType | None = UNSET,
 ) -> Call[Inbox]:
-    """Change what is given; None clears it."""
+    """Change what is given; None clears it. Of `metadata`, keys that are not named stay, None removes one."""
     body = _changes(
         displayName=display_name,
         webhookUrl=webhook_url,
@@ -71,9 +71,11 @@ def rotate_inbox_webhook_secret(inbox_id: str) -> Call[InboxSecret]:
     return Call("POST", target, decoded(InboxSecret), is_repeatable=False)
 
 
-def create_pod(*, client_id: str | None = None, name: str | None = None) -> Call[Pod]:
+def create_pod(
+    *, client_id: str | None = None, name: str | None = None, approval: Rules | None = None
+) -> Call[Pod]:
     """A tenant of the account, for inboxes, domains and keys of its own."""
-    body = given({"clientId": client_id, "name": name})
+    body = given({"clientId": client_id, "name": name, "approval": approval})
     return Call("POST", "/v1/pods", decoded(Pod), json=body, is_repeatable=False)
 
 
@@ -90,11 +92,12 @@ def get_pod(pod_id: str) -> Call[Pod]:
 def update_pod(
     pod_id: str,
     *,
+    client_id: str | UnsetType | None = UNSET,
     name: str | UnsetType | None = UNSET,
     approval: Rules | UnsetType | None = UNSET,
 ) -> Call[Pod]:
     """Change what is given; None clears it."""
-    body = _changes(name=name, approval=approval)
+    body = _changes(clientId=client_id, name=name, approval=approval)
     return Call("PATCH", path("v1", "pods", pod_id), decoded(Pod), json=body)
 
 
@@ -109,9 +112,11 @@ def create_key(
     pod_id: str | None = None,
     permissions: Sequence[str] | None = None,
     expires_at: datetime | str | None = None,
+    approval: Rules | None = None,
+    limits: Limits | None = None,
 ) -> Call[ApiKey]:
     """A key of the account, or of a pod; its token is shown only now."""
-    return _new_key(_keys(pod_id), name, permissions, expires_at)
+    return _new_key(_keys(pod_id), name, permissions, expires_at, approval, limits)
 
 
 def list_keys(*, pod_id: str | None = None, limit: int = 50, offset: int = 0) -> Call[Page[ApiKey]]:
@@ -151,9 +156,12 @@ def create_api_key(
     *,
     permissions: Sequence[str] | None = None,
     expires_at: datetime | str | None = None,
+    approval: Rules | None = None,
+    limits: Limits | None = None,
 ) -> Call[ApiKey]:
     """A key that reaches this inbox alone; its token is shown only now."""
-    return _new_key(path("v1", "inboxes", inbox_id, "api-keys"), name, permissions, expires_at)
+    target = path("v1", "inboxes", inbox_id, "api-keys")
+    return _new_key(target, name, permissions, expires_at, approval, limits)
 
 
 def list_api_keys(inbox_id: str, *, limit: int = 50, offset: int = 0) -> Call[Page[ApiKey]]:
@@ -261,10 +269,16 @@ def list_audit(
 
 
 def _new_key(
-    target: str, name: str, permissions: Sequence[str] | None, expires_at: datetime | str | None
+    target: str,
+    name: str,
+    permissions: Sequence[str] | None,
+    expires_at: datetime | str | None,
+    approval: Rules | None,
+    limits: Limits | None,
 ) -> Call[ApiKey]:
     wanted = None if permissions is None else list(permissions)
     body = given({"name": name, "permissions": wanted, "expiresAt": _spelled(expires_at)})
+    body |= given({"approval": approval, "limits": limits})
     return Call("POST", target, decoded(ApiKey), json=body, is_repeatable=False)
 
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     Ruled = Account | Pod | Inbox | ApiKey
 
 WORDS = "always, strangers, attachments, links, risk"
+ApprovalOption = Annotated[
+    list[str] | None,
+    typer.Option("--approval", metavar="WHEN", help=f"Hold its sends: {WORDS} (repeatable)."),
+]
 OfKey = Annotated[str | None, typer.Option("--key-id", help="Of this key alone.")]
 
 
@@ -56,6 +60,13 @@ def require(
 def free(desk: Desk, inbox_id: OfInbox = None, pod_id: OfPod = None, key_id: OfKey = None) -> None:
     """Take the rules away. What waits already goes on waiting."""
     desk.show(_change(None, only_one(inbox_id, pod_id, key_id)), _show)
+
+
+def asked_approval(when: list[str] | None) -> "ApprovalRules | None":
+    """Of something new; None: nothing is asked for."""
+    from postroom_client.results import ApprovalRules
+
+    return ApprovalRules([*when]) if when else None
 
 
 def only_one(inbox_id: str | None, pod_id: str | None, key_id: str | None) -> tuple[str, str] | None:

@@ -41,17 +41,24 @@ def set_up(
     key_id: OfKey = None,
 ) -> None:
     """Give an inbox or a key a budget; it replaces the one there."""
-    from postroom_client.results import Budget
-
-    if (per_minute, per_day, cold_per_day) == (None, None, None):
+    budget = asked_budget(per_minute, per_day, cold_per_day)
+    if budget is None:
         raise typer.BadParameter("pass --per-minute, --per-day or --cold-per-day")
-    desk.show(_change(Budget(per_minute, per_day, cold_per_day), inbox_id, key_id), _show)
+    desk.show(_change(budget, inbox_id, key_id), _show)
 
 
 @command(app, "clear")
 def clear(desk: Desk, inbox_id: OfInbox = None, key_id: OfKey = None) -> None:
     """Take a budget away; the limits of the service stay."""
     desk.show(_change(None, inbox_id, key_id), _show)
+
+
+def asked_budget(per_minute: int | None, per_day: int | None, cold_per_day: int | None) -> "Budget | None":
+    """None: nothing is asked for."""
+    from postroom_client.results import Budget
+
+    budget = Budget(per_minute, per_day, cold_per_day)
+    return None if budget == Budget() else budget
 
 
 def _change(budget: "Budget | None", inbox_id: str | None, key_id: str | None) -> "Call[Any]":

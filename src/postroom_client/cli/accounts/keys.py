@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom_client.cli import output
+from postroom_client.cli.accounts.approval_rules import ApprovalOption, asked_approval
+from postroom_client.cli.accounts.budget import Count, CountOfDay, CountOfStrangers, asked_budget
 from postroom_client.cli.command import Limit, Offset, command, group
 from postroom_client.cli.desk import Desk
 
@@ -32,11 +34,22 @@ def create(
     pod_id: OfPod = None,
     permission: Permission = None,
     expires_at: ExpiresAt = None,
+    approval: ApprovalOption = None,
+    per_minute: Count = None,
+    per_day: CountOfDay = None,
+    cold_per_day: CountOfStrangers = None,
 ) -> None:
     """Create a key of the account, or of a pod, and show it once."""
     from postroom_client.calls import tenancy
 
-    call = tenancy.create_key(name, pod_id=pod_id, permissions=permission, expires_at=expires_at)
+    call = tenancy.create_key(
+        name,
+        pod_id=pod_id,
+        permissions=permission,
+        expires_at=expires_at,
+        approval=asked_approval(approval),
+        limits=asked_budget(per_minute, per_day, cold_per_day),
+    )
     desk.show(call, _show_new)
 
 

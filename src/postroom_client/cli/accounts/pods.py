@@ -47,6 +47,18 @@ def show(desk: Desk, pod_id: PodArgument) -> None:
     desk.show(tenancy.get_pod(pod_id), _show)
 
 
+@command(app, "identify")
+def identify(
+    desk: Desk,
+    pod_id: PodArgument,
+    client_id: Annotated[str, typer.Argument(help="An id of your own, unique; empty clears it.")],
+) -> None:
+    """Give a pod another clientId."""
+    from postroom_client.calls import tenancy
+
+    desk.show(tenancy.update_pod(pod_id, client_id=client_id or None), _show)
+
+
 @command(app, "rename")
 def rename(
     desk: Desk, pod_id: PodArgument, name: Annotated[str, typer.Argument(help="The new name.")]

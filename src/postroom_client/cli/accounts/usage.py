@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from postroom_client.cli import output
-from postroom_client.cli.command import command
+from postroom_client.cli.command import OfInbox, OfPod, command
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ def usage(
     group_by: Annotated[
         Literal["day", "inbox", "pod"], typer.Option(help="A line for each of these.")
     ] = "day",
+    inbox_id: OfInbox = None,
+    pod_id: OfPod = None,
 ) -> None:
     """What was received, sent and kept; without days, in the last 30."""
     from postroom_client.calls import calls
@@ -32,6 +34,8 @@ def usage(
         first=None if first is None else first.date(),
         last=None if last is None else last.date(),
         group_by=group_by,
+        inbox_id=inbox_id,
+        pod_id=pod_id,
     )
     desk.show(asked, lambda found: _show(found, group_by))
 

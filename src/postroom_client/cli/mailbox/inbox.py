@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom_client.cli import output
+from postroom_client.cli.accounts.approval_rules import ApprovalOption, asked_approval
+from postroom_client.cli.accounts.budget import Count, CountOfDay, CountOfStrangers, asked_budget
 from postroom_client.cli.accounts.keys import ExpiresAt
-from postroom_client.cli.command import Limit, Offset, command, group
+from postroom_client.cli.command import Limit, Offset, OfPod, command, group
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
@@ -41,8 +43,8 @@ def create(
 
 
 @command(app, "list")
-def list_all(desk: Desk, limit: Limit = 50, offset: Offset = 0) -> None:
-    """List the inboxes, newest first."""
+def list_all(desk: Desk, pod_id: OfPod = None, limit: Limit = 50, offset: Offset = 0) -> None:
+    """List the inboxes, newest first; of one pod with --pod-id."""
     from postroom_client.calls import calls
 
     def show(page: "Page[Inbox]") -> None:
@@ -53,7 +55,7 @@ def list_all(desk: Desk, limit: Limit = 50, offset: Offset = 0) -> None:
         output.print_human(output.table(("ID", "ADDRESS", "NAME", "CREATED", ""), rows))
         output.note_rest(page)
 
-    desk.show(calls.list_inboxes(limit=limit, offset=offset), show)
+    desk.show(calls.list_inboxes(pod_id=pod_id, limit=limit, offset=offset), show)
 
 
 @command(app, "get")
@@ -121,13 +123,23 @@ def create_key(
         typer.Option("--permission", help="read, draft or send (repeatable); all by default."),
     ] = None,
     expires_at: ExpiresAt = None,
+    approval: ApprovalOption = None,
+    per_minute: Count = None,
+    per_day: CountOfDay = None,
+    cold_per_day: CountOfStrangers = None,
 ) -> None:
     """Create a key and print it, once."""
     from postroom_client.calls import tenancy
 
-    desk.show(
-        tenancy.create_api_key(inbox_id, name, permissions=permission, expires_at=expires_at), _show_key
+    call = tenancy.create_api_key(
+        inbox_id,
+        name,
+        permissions=permission,
+        expires_at=expires_at,
+        approval=asked_approval(approval),
+        limits=asked_budget(per_minute, per_day, cold_per_day),
     )
+    desk.show(call, _show_key)
     output.note("The token is shown only now: keep it.")
 
 

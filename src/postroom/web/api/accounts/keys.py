@@ -5,15 +5,14 @@ from dataclasses import replace
 
 from msgspec import UNSET, Struct
 
-from postroom.accounts import accounts, keys, permissions, pods
+from postroom.accounts import accounts, key_rules, keys, permissions, pods
 from postroom.accounts.keys import Key
 from postroom.accounts.reach import Reach
-from postroom.accounts.rules import approval as approvals
-from postroom.accounts.rules import limits
-from postroom.errors import BadRequest, Forbidden
+from postroom.errors import BadRequest
+from postroom.fields import PageQuery, to_moment
 from postroom.mailbox import inboxes
 from postroom.web.call import Call, Tx
-from postroom.web.interface.bodies.body import KeyChange, NewKey, PageQuery, to_moment
+from postroom.web.interface.bodies.body import KeyChange, NewKey
 from postroom.web.interface.shapes import tenant_shapes
 from postroom.web.interface.shapes.tenant_shapes import ApiKey, ApiKeyPage
 
@@ -79,13 +78,13 @@ async def change_api_key(call: Call, key_id: str, body: KeyChange) -> ApiKey:
     """Change any key of the account: its name, its approval, its limits; fewer permissions, a sooner end"""
 
     def work(tx: Tx) -> ApiKey:
-        accounts.change_inbox_count(tx, call.account_id, 0)
+        accounts.lock(tx, call.account_id)
         key = keys.get(tx, call.account_id, key_id)
-        if call.caller.is_bound and not (body.approval is UNSET and body.limits is UNSET):
-            raise Forbidden("A key that is held or limited itself changes the rules and limits of no key.")
+        if binds(body):
+            key_rules.require_may_bind(call.caller)
         changed = apply(key, body, call.now())
         if permissions.MANAGE not in changed.permissions or changed.expires_at != key.expires_at:
-            keys.require_another_manager(tx, key, call.now())
+            key_rules.require_another_manager(tx, key, call.now())
         keys.put(tx, changed)
         shown = ApiKey.of(changed)
         call.record(tx, "key.changed", key.id, within=key.reach, before=ApiKey.of(key), after=shown)
@@ -101,13 +100,11 @@ def apply(key: Key, body: KeyChange, now: int) -> Key:
         key = replace(key, permissions=fewer(key, body.permissions))
     if body.expires_at is not UNSET:
         key = replace(key, expires_at=sooner(key, to_moment(body.expires_at), now))
-    if body.approval is not UNSET:
-        asked = body.approval and approvals.require_valid(body.approval)
-        key = replace(key, approval=approvals.encode(asked))
-    if body.limits is not UNSET:
-        budget = limits.encode(body.limits and limits.require_valid(body.limits))
-        key = replace(key, limits=budget, budget_id=None)  # a budget of its own from now on
-    return key
+    return key_rules.bind(key, body.approval, body.limits)
+
+
+def binds(body: KeyChange | NewKey) -> bool:
+    return body.approval is not UNSET or body.limits is not UNSET
 
 
 def fewer(key: Key, asked: list[str]) -> tuple[str, ...]:
@@ -133,11 +130,15 @@ async def create(call: Call, find: Find, body: NewKey) -> Struct:
     token = keys.new_token()
 
     def work(tx: Tx) -> Key:
-        accounts.change_inbox_count(tx, call.account_id, 0)  # two at once are counted one after the other
+        accounts.lock(tx, call.account_id)  # two at once are counted one after the other
         within = find(tx)
         keys.require_room(tx, within)
         asked, ends_at = body.permissions, to_moment(body.expires_at)
         key = keys.make(tx, call.caller, within, body.name, token, asked, ends_at, call.now())
+        if binds(body):
+            key_rules.require_may_bind(call.caller)
+            key = key_rules.bind(key, body.approval, body.limits)
+            keys.put(tx, key)
         call.record(tx, "key.created", key.id, within=within, after=ApiKey.of(key))
         return key
 
@@ -153,9 +154,9 @@ async def list_keys(call: Call, find: Find, query: PageQuery) -> ApiKeyPage:
 
 async def revoke(call: Call, find: Callable[[Tx], Key]) -> None:
     def work(tx: Tx) -> None:
-        accounts.change_inbox_count(tx, call.account_id, 0)
+        accounts.lock(tx, call.account_id)
         key = find(tx)
-        keys.require_another_manager(tx, key, call.now())
+        key_rules.require_another_manager(tx, key, call.now())
         keys.remove(tx, key.id)
         call.record(tx, "key.revoked", key.id, within=key.reach, before=ApiKey.of(key))
 

@@ -7,8 +7,9 @@ from msgspec import UNSET
 from postroom.accounts import accounts, pods
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import approval as approvals
+from postroom.fields import PageQuery
 from postroom.web.call import Call, Tx
-from postroom.web.interface.bodies.body import AccountChange, NewPod, PageQuery, PodChange
+from postroom.web.interface.bodies.body import AccountChange, NewPod, PodChange
 from postroom.web.interface.shapes import tenant_shapes
 from postroom.web.interface.shapes.tenant_shapes import Account, Pod
 
@@ -18,6 +19,8 @@ async def create_pod(call: Call, body: NewPod) -> Pod:
 
     def work(tx: Tx) -> Pod:
         pod = pods.add(tx, call.account_id, body.client_id, body.name, call.now())
+        if body.approval is not UNSET:
+            pod = pods.set_approval(tx, pod, approvals.check_and_encode(body.approval))
         shown = Pod.of(pod)
         call.record(tx, "pod.created", pod.id, within=Reach(call.account_id, pod.id), after=shown)
         return shown
@@ -41,11 +44,12 @@ async def change_pod(call: Call, pod_id: str, body: PodChange) -> Pod:
 
     def work(tx: Tx) -> Pod:
         before = pod = pods.get(tx, call.reach, pod_id)
+        if body.client_id is not UNSET:
+            pod = pods.set_client_id(tx, pod, body.client_id)
         if body.name is not UNSET:
             pod = pods.rename(tx, pod, body.name)
         if body.approval is not UNSET:
-            asked = body.approval and approvals.require_valid(body.approval)
-            pod = pods.set_approval(tx, pod, approvals.encode(asked))
+            pod = pods.set_approval(tx, pod, approvals.check_and_encode(body.approval))
         where = Reach(call.account_id, pod.id)
         call.record(tx, "pod.changed", pod.id, within=where, before=Pod.of(before), after=Pod.of(pod))
         return Pod.of(pod)
@@ -76,8 +80,7 @@ async def change_account(call: Call, body: AccountChange) -> Account:
         if body.name is not UNSET:
             account = replace(account, name=body.name)
         if body.approval is not UNSET:
-            asked = body.approval and approvals.require_valid(body.approval)
-            account = replace(account, approval=approvals.encode(asked))
+            account = replace(account, approval=approvals.check_and_encode(body.approval))
         if body.retention_days is not UNSET:
             account = replace(account, retention_days=body.retention_days)
         accounts.put(tx, account)

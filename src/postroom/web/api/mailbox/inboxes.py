@@ -11,7 +11,7 @@ from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.web.api.events.webhooks import require_allowed
 from postroom.web.call import Call, Tx
-from postroom.web.interface.bodies.body import InboxChange, NewInbox, PageQuery
+from postroom.web.interface.bodies.body import InboxChange, InboxQuery, NewInbox
 from postroom.web.interface.shapes import shapes
 
 WithSecret = tuple[Inbox, str | UnsetType]  # an inbox, and the secret of its webhook if one was made
@@ -36,6 +36,8 @@ def add(tx: Tx, call: Call, body: NewInbox) -> WithSecret:
         pods.choose(tx, call.reach, body.pod_id),
         call.reach,
     )
+    inbox = bind(inbox, body)
+    inboxes.put(tx, inbox)
     made: WithSecret = inbox, UNSET
     if body.webhook_url is not None:
         made = change_webhook(tx, inbox, body.webhook_url, call.now())
@@ -43,11 +45,14 @@ def add(tx: Tx, call: Call, body: NewInbox) -> WithSecret:
     return made
 
 
-async def list_inboxes(call: Call, query: PageQuery) -> shapes.InboxPage:
+async def list_inboxes(call: Call, query: InboxQuery) -> shapes.InboxPage:
     """List inboxes, newest first"""
-    found, total = await call.read_page(
-        query.offset, lambda tx: inboxes.list_within(tx, call.reach, query.limit, query.offset)
-    )
+
+    def work(tx: Tx) -> tuple[list[Inbox], int]:
+        reach = inboxes.narrow(tx, call.reach, None, query.pod_id)
+        return ([], 0) if reach is None else inboxes.list_within(tx, reach, query.limit, query.offset)
+
+    found, total = await call.read_page(query.offset, work)
     return shapes.InboxPage([shapes.Inbox.of(inbox) for inbox in found], total)
 
 
@@ -80,14 +85,16 @@ async def change_inbox(call: Call, inbox_id: str, body: InboxChange) -> shapes.I
 def apply(inbox: Inbox, body: InboxChange) -> Inbox:
     if body.display_name is not UNSET:
         inbox = replace(inbox, display_name=body.display_name)
+    return bind(inbox, body)
+
+
+def bind(inbox: Inbox, body: InboxChange | NewInbox) -> Inbox:
     if body.approval is not UNSET:
-        asked = body.approval and approvals.require_valid(body.approval)
-        inbox = replace(inbox, approval=approvals.encode(asked))
+        inbox = replace(inbox, approval=approvals.check_and_encode(body.approval))
     if body.limits is not UNSET:
-        budget = body.limits and limits.require_valid(body.limits)
-        inbox = replace(inbox, limits=limits.encode(budget))
+        inbox = replace(inbox, limits=limits.check_and_encode(body.limits))
     if body.metadata is not UNSET:
-        inbox = replace(inbox, metadata=inboxes.encode_metadata(body.metadata))
+        inbox = replace(inbox, metadata=inboxes.change_metadata(inbox.metadata, body.metadata))
     if body.retention_days is not UNSET:
         inbox = replace(inbox, retention_days=body.retention_days)
     return inbox

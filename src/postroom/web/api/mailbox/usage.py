@@ -16,7 +16,7 @@ async def get_usage(call: Call, query: UsageQuery) -> shapes.Usage:
     first, last = query.days(call.now())
 
     def work(tx: Tx) -> list[GroupUse]:
-        reach = inboxes.narrow(tx, call.reach, None, None)
+        reach = inboxes.narrow(tx, call.reach, query.inbox_id, query.pod_id)
         return [] if reach is None else usage.list_groups(tx, reach, query.group_by, first, last)
 
     found = await call.resources.db.read_long(work, SECONDS)

@@ -9,16 +9,16 @@ from postroom.accounts.rules import pauses
 from postroom.accounts.rules.pauses import PausedScope
 from postroom.clock import DAY, SECOND
 from postroom.config import Config
-from postroom.errors import Forbidden
 from postroom.mailbox.search import indexing
 from postroom.mailbox.search.indexing import Progress
-from postroom.processes import meters, pools
-from postroom.queue import deliveries, duties, outlook
+from postroom.operations.operator import require_operator
+from postroom.processes import pools, process_metrics
+from postroom.queue import deliveries, duties, statistics
 from postroom.queue.duties import Duty
-from postroom.queue.outlook import Hour, Loop
+from postroom.queue.statistics import Hour, Loop
 from postroom.upkeep.upkeep import DUTY_HELD
 from postroom.web.call import Tx
-from postroom.web.dashboard.desk import Desk, is_operator
+from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.plots import bars
 
@@ -75,22 +75,17 @@ def list_others(held: list[Duty], nodes: list[Node]) -> list[Duty]:
 
 def list_counted() -> list[tuple[str, str, int]]:
     return [
-        (tally.name.removeprefix("postroom_").replace("_", " "), word, number)
-        for tally in meters.TALLIES
-        for word, number in sorted(tally.counts().items())
+        (counter.name.removeprefix("postroom_").replace("_", " "), word, number)
+        for counter in process_metrics.COUNTERS
+        for word, number in sorted(counter.counts().items())
     ]
 
 
-def require_operator(tx: Tx, desk: Desk) -> None:
-    if not is_operator(tx, desk):
-        raise Forbidden("This is for who runs the server: postroom login-link --operator opens it.")
-
-
 def read_overview(tx: Tx, desk: Desk, now: int) -> Overview:
-    require_operator(tx, desk)
+    require_operator(tx, desk.call.caller)
     return Overview(
-        hours=outlook.list_hours(tx, now),
-        loops=outlook.list_loops(tx, now),
+        hours=statistics.list_hours(tx, now),
+        loops=statistics.list_loops(tx, now),
         pauses=pauses.list_all(tx, PAUSES_SHOWN),
         oldest_seconds=(now - deliveries.oldest_due_at(tx, now)) / SECOND,
         search=indexing.progress(tx),
@@ -137,8 +132,8 @@ async def show_health(desk: Desk) -> Response:
         others=list_others(overview.duties, nodes),
         counted=list_counted(),
         disk=shutil.disk_usage(resources.config.data_dir),
-        workers=resources.workforce,
-        troubles=resources.loops.troubles(),
+        workers=resources.workers,
+        troubles=resources.loops.failing(),
         failures=resources.loops.failures,
         config=resources.config,
         certificate=await pools.FILES.run(read_certificate, resources.config),

@@ -1,33 +1,29 @@
 """What requests carry: the types of bodies and queries."""
 
 import re
-from datetime import date, datetime
+from datetime import date
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from postroom.accounts import names, permissions, pods
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import Budget
-from postroom.clock import from_iso
 from postroom.errors import (
     BadRequest,
 )
 from postroom.events import kinds
 from postroom.events.events import EventChoice
-from postroom.mailbox import inboxes, labels
-from postroom.outward.orders import require_ahead
+from postroom.fields import InboxFilter, Limit, Moment, Offset, PodFilter, PodId
+from postroom.mailbox import inboxes
 
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
-OFFSET_LIMIT = 2**53
 USAGE_DAYS, USAGE_MAX_DAYS = 30, 366
 DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 FIRST_DAY = date(1970, 1, 1).toordinal()
 _LISTED = re.compile(r"[\w.,-]*")
 INBOXES_OF_A_FILTER = 50
-SOME_INBOXES = rf"^[0-9a-z_]*(,[0-9a-z_]+){{0,{INBOXES_OF_A_FILTER - 1}}}$"
+SOME_INBOXES = rf"^[0-9a-z_]+(,[0-9a-z_]+){{0,{INBOXES_OF_A_FILTER - 1}}}$"
 SOME_KINDS = "^(({kinds})(,({kinds}))*)?$".format(kinds="|".join(map(re.escape, kinds.KINDS)))
 
 # Patterns are only described here: the nouns check them, and say in words what is wrong.
@@ -55,10 +51,17 @@ Name = Annotated[
         max_length=names.MAX_CHARACTERS, examples=["ci-runner"], extra_json_schema={"pattern": names.PATTERN}
     ),
 ]
-PodId = Annotated[str, Meta(description="The id of a pod, or its clientId.")]
 RetentionDays = Annotated[int, Meta(ge=1, le=3650, description="How long mail is kept.")]
 Permission = Annotated[str, Meta(extra_json_schema={"enum": list(permissions.ALL)})]
-Moment = Annotated[datetime, Meta(tz=True, examples=["2026-11-14T10:05:00Z"])]
+
+
+Metadata = Annotated[
+    dict[str, str | int | float | bool | None],
+    Meta(
+        description="Kept and shown, never sent. Keys that are not named stay, null removes one.",
+        extra_json_schema={"maxProperties": inboxes.METADATA_LIMIT},
+    ),
+]
 
 
 class NewInbox(Struct, rename="camel", frozen=True):
@@ -67,6 +70,10 @@ class NewInbox(Struct, rename="camel", frozen=True):
     domain: Annotated[str, Meta(description="A verified domain of the account.")] | None = None
     pod_id: PodId | None = None
     webhook_url: Annotated[str, Meta(description="A webhook of its own.")] | None = None
+    approval: Approval | UnsetType | None = UNSET
+    limits: Budget | UnsetType | None = UNSET
+    metadata: Metadata | UnsetType | None = UNSET
+    retention_days: RetentionDays | UnsetType | None = UNSET
 
 
 class InboxChange(Struct, rename="camel", frozen=True):
@@ -74,7 +81,7 @@ class InboxChange(Struct, rename="camel", frozen=True):
     webhook_url: str | UnsetType | None = UNSET
     approval: Approval | UnsetType | None = UNSET
     limits: Budget | UnsetType | None = UNSET
-    metadata: dict[str, str] | UnsetType | None = UNSET
+    metadata: Metadata | UnsetType | None = UNSET
     retention_days: RetentionDays | UnsetType | None = UNSET
 
 
@@ -84,26 +91,41 @@ class AccountChange(Struct, rename="camel", frozen=True):
     retention_days: RetentionDays | UnsetType | None = UNSET
 
 
+ClientId = Annotated[
+    str, Meta(description="An id of your own, unique.", extra_json_schema={"pattern": pods.CLIENT_ID})
+]
+
+
+# What would restrict is never ignored: a pod has no limits, and says so.
+NoLimits = Annotated[None, Meta(description="A pod has none; its inboxes and keys do.")]
+
+
+class InboxQuery(Struct, frozen=True):
+    pod_id: PodFilter | None = field(default=None, name="podId")
+    limit: Limit = 50
+    offset: Offset = 0
+
+
 class NewPod(Struct, rename="camel", frozen=True):
-    client_id: (
-        Annotated[
-            str,
-            Meta(description="An id of your own, unique.", extra_json_schema={"pattern": pods.CLIENT_ID}),
-        ]
-        | None
-    ) = None
+    client_id: ClientId | None = None
     name: Name | None = None
+    approval: Approval | UnsetType | None = UNSET
+    limits: NoLimits | UnsetType = UNSET
 
 
 class PodChange(Struct, rename="camel", frozen=True):
+    client_id: ClientId | UnsetType | None = UNSET
     name: Name | UnsetType | None = UNSET
     approval: Approval | UnsetType | None = UNSET
+    limits: NoLimits | UnsetType = UNSET
 
 
 class NewKey(Struct, rename="camel", frozen=True):
     name: Name = ""
     permissions: Annotated[list[Permission], Meta(min_length=1)] | None = None
     expires_at: Moment | None = None
+    approval: Approval | UnsetType | None = UNSET
+    limits: Budget | UnsetType | None = UNSET
 
 
 class KeyChange(Struct, rename="camel", frozen=True):
@@ -116,52 +138,6 @@ class KeyChange(Struct, rename="camel", frozen=True):
     expires_at: Annotated[Moment, Meta(description="Sooner than it ends now.")] | UnsetType = UNSET
 
 
-EventType = Annotated[str, Meta(extra_json_schema={"enum": list(kinds.KINDS)})]
-Limit = Annotated[int, Meta(ge=1, description="PageQuery size; above 100 counts as 100.")]
-Offset = Annotated[int, Meta(ge=0, le=OFFSET_LIMIT, description="How many to skip.")]
-
-
-class PageQuery(Struct, frozen=True):
-    limit: Limit = 50
-    offset: Offset = 0
-
-
-class NewWebhook(Struct, rename="camel", frozen=True):
-    url: Annotated[str, Meta(examples=["https://example.com/hooks/mail"])]
-    event_types: Annotated[list[EventType], Meta(max_length=20)] | None = None
-    secret: Annotated[str, Meta(min_length=16, max_length=200, pattern="^[\\x21-\\x7e]+$")] | None = None
-
-
-class DeliveryQuery(Struct, rename="camel", frozen=True):
-    state: Literal["pending", "delivered", "failed"] | None = None
-    limit: Limit = 50
-    offset: Offset = 0
-
-
-def to_moment(given: datetime | None) -> int | None:
-    """In milliseconds."""
-    return None if given is None else int(given.timestamp() * 1000)
-
-
-# In a query a number would be read as a moment as well.
-AskedMoment = Annotated[
-    str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-11-14T10:05:00Z"])
-]
-
-
-def read_asked(asked: str | None, field: str) -> int | None:
-    try:
-        return None if asked is None else to_moment(msgspec.convert(asked, Moment))
-    except msgspec.ValidationError:
-        raise BadRequest(
-            f"{field} must be a moment with its zone: 2026-11-14T10:05:00Z.", field=field
-        ) from None
-
-
-class RetryFailed(Struct, frozen=True):
-    since: Annotated[datetime, Meta(tz=True, description="Deliveries made since this moment.")]
-
-
 class WaitQuery(Struct, frozen=True):
     timeout: Annotated[float, Meta(ge=0, le=120, description="Seconds to wait.")] = 60
     after: Annotated[str, Meta(description="An event or message id to start behind.")] | None = None
@@ -169,72 +145,6 @@ class WaitQuery(Struct, frozen=True):
     subject: Annotated[str, Meta(description="Part of the subject.")] = ""
     thread_id: str = ""
     q: Annotated[str, Meta(description="A question as in search.")] = ""
-
-
-class NewSuppression(Struct, frozen=True):
-    address: Annotated[str, Meta(examples=["someone@example.com"])]
-
-
-class NewDomain(Struct, rename="camel", frozen=True):
-    domain: Annotated[str, Meta(examples=["mail.example.com"])]
-    pod_id: PodId | None = None
-
-
-Label = Annotated[str, Meta(max_length=labels.MAX_CHARACTERS, description="Only threads with this label.")]
-NewLabels = Annotated[
-    list[Annotated[str, Meta(extra_json_schema={"pattern": labels.PATTERN})]], Meta(max_length=100)
-]
-InboxFilter = Annotated[str, Meta(description="Only of this inbox.")]
-PodFilter = Annotated[str, Meta(description="Only of this pod, by its id or client id.")]
-
-
-class ThreadQuery(Struct, frozen=True):
-    is_read: Annotated[bool, Meta(description="false gives the unread ones.")] | None = None
-    is_read_alias: bool | None = field(default=None, name="isRead")
-    label: Label | None = None
-    limit: Limit = 50
-    offset: Offset = 0
-
-    @property
-    def flag(self) -> bool | None:
-        return self.is_read_alias if self.is_read is None else self.is_read
-
-
-class ThreadsQuery(Struct, frozen=True):
-    inbox_id: InboxFilter | None = field(default=None, name="inboxId")
-    pod_id: PodFilter | None = field(default=None, name="podId")
-    is_read: Annotated[bool, Meta(description="false gives the unread ones.")] | None = None
-    is_read_alias: bool | None = field(default=None, name="isRead")
-    label: Label | None = None
-    limit: Limit = 50
-    offset: Offset = 0
-
-    @property
-    def flag(self) -> bool | None:
-        return self.is_read_alias if self.is_read is None else self.is_read
-
-
-class ThreadChange(Struct, frozen=True):
-    is_read: bool | UnsetType = UNSET
-    is_read_alias: bool | UnsetType = field(default=UNSET, name="isRead")
-    add_labels: NewLabels = field(default_factory=list, name="addLabels")
-    remove_labels: NewLabels = field(default_factory=list, name="removeLabels")
-
-    @property
-    def flag(self) -> bool | None:
-        """None leaves it as it is, where labels are changed."""
-        flag = self.is_read_alias if self.is_read is UNSET else self.is_read
-        if flag is not UNSET:
-            return flag
-        if not self.add_labels and not self.remove_labels:
-            raise BadRequest("is_read is missing: send true or false, or labels.", field="is_read")
-        return None
-
-
-class ThreadMessageQuery(Struct, frozen=True):
-    order: Literal["asc", "desc"] = "asc"
-    limit: Limit = 50
-    offset: Offset = 0
 
 
 Day = Annotated[str, Meta(pattern=DAY, description="A day, UTC.", examples=["2026-01-31"])]
@@ -247,13 +157,6 @@ def _day(value: str, name: str) -> int:
         raise BadRequest(f"{name} is a day such as 2026-01-31.", field=name) from None
 
 
-class MessageQuery(Struct, frozen=True):
-    direction: Literal["inbound", "outbound"] | None = None
-    include: Annotated[Literal["blocked"], Meta(description="Also what a policy stopped.")] | None = None
-    limit: Limit = 50
-    offset: Offset = 0
-
-
 class EventQuery(Struct, frozen=True):
     after: Annotated[str, Meta(description="The last event that you have.")] | None = None
     limit: Limit = 50
@@ -262,13 +165,18 @@ class EventQuery(Struct, frozen=True):
         Literal["asc", "desc"],
         Meta(description="desc gives the newest first, before `after`, without waiting."),
     ] = "asc"
-    inbox_ids: Annotated[
-        str,
-        Meta(
-            description="Only of these inboxes, separated by commas.",
-            extra_json_schema={"pattern": SOME_INBOXES},
-        ),
-    ] = ""
+    inbox_id: InboxFilter | None = field(default=None, name="inboxId")
+    pod_id: PodFilter | None = field(default=None, name="podId")
+    inbox_ids: (
+        Annotated[
+            str,
+            Meta(
+                description="Only of these inboxes, separated by commas.",
+                extra_json_schema={"pattern": SOME_INBOXES},
+            ),
+        ]
+        | None
+    ) = None
     event_types: Annotated[
         str,
         Meta(
@@ -277,67 +185,23 @@ class EventQuery(Struct, frozen=True):
         ),
     ] = ""
 
-    def wanted(self, reach: Reach) -> EventChoice:
-        if not _LISTED.fullmatch(self.inbox_ids):
-            raise BadRequest("inbox_ids are ids, separated by commas.", field="inbox_ids")
-        asked = frozenset(self.inbox_ids.split(",")) - {""}
+    def wanted(self, reach: Reach) -> EventChoice | None:
+        """None when its filters leave nothing."""
         types = frozenset(self.event_types.split(",")) - {""}
         kinds.require_known(types, "event_types")
-        if len(asked) > INBOXES_OF_A_FILTER:
+        named = self._named_inboxes()
+        if self.inbox_id is not None:
+            named = frozenset({self.inbox_id}) & (named or {self.inbox_id})
+            return EventChoice(reach, named, types) if named else None
+        return EventChoice(reach, named, types)
+
+    def _named_inboxes(self) -> frozenset[str]:
+        """An empty list is refused: it would be taken for all of them."""
+        if self.inbox_ids is None:
+            return frozenset()
+        named = frozenset(self.inbox_ids.split(",")) - {""}
+        if not named or not _LISTED.fullmatch(self.inbox_ids):
+            raise BadRequest("inbox_ids are ids, separated by commas.", field="inbox_ids")
+        if len(named) > INBOXES_OF_A_FILTER:
             raise BadRequest(f"inbox_ids can name {INBOXES_OF_A_FILTER} inboxes.", field="inbox_ids")
-        return EventChoice(reach, asked, types)
-
-
-class Boundary(Struct, rename="camel", frozen=True):
-    inbox_id: Annotated[str, Meta(description="Of this inbox alone.")] | None = None
-    pod_id: Annotated[str, Meta(description="Of this pod alone: its id or clientId.")] | None = None
-
-
-class ApprovalQuery(Struct, rename="camel", frozen=True):
-    state: Literal["held", "scheduled", "approved", "released", "rejected", "expired", "cancelled"] = "held"
-    inbox_id: Annotated[str, Meta(description="Of this inbox alone.")] | None = None
-    pod_id: Annotated[str, Meta(description="Of this pod alone: its id or clientId.")] | None = None
-    limit: Limit = 50
-    offset: Offset = 0
-
-
-Note = Annotated[
-    str, Meta(max_length=1000, pattern=r"^[^\x00]*$", description="Why; kept, and shown in the event.")
-]
-
-
-class Approve(Struct, rename="camel", frozen=True):
-    content_hash: Annotated[str, Meta(description="Of the content that was seen, from `hold`.")]
-    note: Note | None = None
-
-
-class Reject(Struct, frozen=True):
-    note: Note | None = None
-
-
-class MessageChange(Struct, rename="camel", frozen=True):
-    send_at: Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
-
-    def moment(self, now: int) -> int:
-        return read_moment(self.send_at, now)
-
-
-def read_moment(value: str, now: int) -> int:
-    moment = parse_moment(value)
-    require_ahead(moment, now)
-    return moment
-
-
-def parse_moment(value: str) -> int:
-    """RFC 3339 with a zone; whether it lies ahead is another question."""
-    try:
-        if not _MOMENT.fullmatch(value):
-            raise ValueError(value)
-        return from_iso(value.upper())
-    except (ValueError, OverflowError):
-        raise BadRequest(
-            "sendAt must be a moment with its zone, such as 2026-11-15T09:00:00Z.", field="sendAt"
-        ) from None
-
-
-DOMAIN_NAME = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
+        return named

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct, field
 
 from postroom import clock
 from postroom.errors import BadRequest
-from postroom.web.interface.bodies.body import InboxFilter, Limit, PodFilter
+from postroom.fields import InboxFilter, Limit, PodFilter
 
 USAGE_DAYS, USAGE_MAX_DAYS = 30, 366
 DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
@@ -36,6 +36,8 @@ class UsageQuery(Struct, frozen=True):
     first: Day | None = field(default=None, name="from")
     last: Day | None = field(default=None, name="to")
     group_by: Literal["day", "inbox", "pod"] = "day"
+    inbox_id: InboxFilter | None = field(default=None, name="inboxId")
+    pod_id: PodFilter | None = field(default=None, name="podId")
 
     def days(self, now: int) -> tuple[int, int]:
         """Numbers of the first and the last day; without them, the last 30."""

@@ -1,0 +1,62 @@
+"""Opens the database that the settings name, for one command. Only `postroom serve` makes a new one."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from postroom.config import Config, load
+
+if TYPE_CHECKING:
+    from postroom.accounts.accounts import Account
+    from postroom.storage.database import Database, Tx
+
+T = TypeVar("T")
+
+
+def require_account(tx: "Tx", id_or_name: str) -> "Account":
+    from postroom.accounts import accounts
+    from postroom.errors import NotFound
+
+    account = accounts.find(tx, id_or_name)
+    if account is None:
+        raise NotFound(f"No single account is called '{id_or_name}'. See: postroom accounts list")
+    return account
+
+
+def read(fn: "Callable[[Tx], T]") -> T:
+    async def work(db: "Database", config: Config) -> T:
+        return await db.read(fn)
+
+    return with_database(work)
+
+
+def write(fn: "Callable[[Tx, int], T]") -> T:
+    from postroom.clock import SystemClock
+
+    async def work(db: "Database", config: Config) -> T:
+        return await db.write(fn, SystemClock().now())
+
+    return with_database(work)
+
+
+def with_database(work: "Callable[[Database, Config], Awaitable[T]]") -> T:
+    from postroom.assembly import open_database
+    from postroom.clock import SystemClock
+
+    async def main() -> T:
+        config = load(os.environ)
+        db = await open_database(config, SystemClock().now(), may_create=False)
+        try:
+            return await work(db, config)
+        finally:
+            await db.close()
+
+    return run_in_loop(main())
+
+
+def run_in_loop(main: Coroutine[Any, Any, T]) -> T:
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(main)

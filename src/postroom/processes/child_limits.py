@@ -1,0 +1,46 @@
+"""Resource limits that a child sets for itself before it reads anything from outside."""
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+
+LOW_PRIORITY = 10
+MAX_OPEN_FILES = 64
+PR_SET_PDEATHSIG = 1
+
+
+def confine(memory_bytes: int) -> None:
+    os.nice(LOW_PRIORITY)
+    _limit(resource.RLIMIT_AS, memory_bytes)
+    _limit(resource.RLIMIT_NOFILE, MAX_OPEN_FILES)
+    _limit(resource.RLIMIT_FSIZE, 0)
+    _limit(resource.RLIMIT_CORE, 0)
+
+
+def _limit(kind: int, value: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(kind, (bound, bound))
+
+
+def allow_processor_seconds(seconds: int) -> None:
+    """That much more from now: the system counts from the start of the process, which serves many jobs."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    soft = int(used.ru_utime + used.ru_stime) + 1 + seconds
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(
+        resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard)
+    )
+
+
+def die_with_parent() -> None:
+    """Linux kills us when the parent ends, however it ends. Elsewhere the end of input does."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def peak_memory_bytes() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

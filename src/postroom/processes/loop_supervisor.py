@@ -1,0 +1,104 @@
+"""Loops that must not end: a failure is logged and shown by /ready, and the loop restarts after a pause."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+
+from postroom import log
+from postroom.clock import SECOND, Clock, to_iso
+from postroom.errors import Unavailable
+
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 30.0
+AWAY_PAUSE_SECONDS = 0.5  # when database or blob store are away: that is known, so asking again is cheap
+# A loop that works for so long has recovered; one that fails for so long makes the server not ready.
+STEADY_SECONDS = 5.0
+PATIENCE = 15 * SECOND
+TASK = "loop"
+Loop = Callable[[], Coroutine[None, None, None]]
+ACCOUNT_MARK = ":"  # the part of a loop's name after it is for the log only
+
+
+@dataclass(slots=True)
+class Failure:
+    since: int
+    count: int = 0
+    is_away: bool = False  # database or blob store are away, which /ready checks by itself
+
+
+class LoopSupervisor:
+    """Which loops fail at the moment, and since when."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failing: dict[str, Failure] = {}
+        self.failures: Counter[str] = Counter()
+
+    async def supervise(self, name: str, loop: Loop) -> None:
+        """Runs the loop until cancelled. A loop that merely ends has failed too."""
+        while True:
+            recovery = asyncio.get_running_loop().call_later(STEADY_SECONDS, self.works, name)
+            try:
+                await _run(name, loop)
+            except Exception as error:
+                pause = self.failed(name, error)
+            finally:
+                recovery.cancel()
+            await asyncio.sleep(pause)
+
+    def failed(self, name: str, error: Exception) -> float:
+        """Inside an except block. Gives the seconds to wait before the next try."""
+        failure = self._failing.setdefault(name, Failure(self._clock.now()))
+        failure.count += 1
+        failure.is_away = isinstance(error, Unavailable)
+        self.failures[public_name(name)] += 1
+        longest = AWAY_PAUSE_SECONDS if failure.is_away else LONGEST_PAUSE_SECONDS
+        pause = min(FIRST_PAUSE_SECONDS * float(2 ** min(failure.count - 1, 20)), longest)
+        self._note(name, error, failure.count)
+        return pause
+
+    def _note(self, name: str, error: Exception, failures: int) -> None:
+        """With the traceback at first, then ever more rarely: a repeated failure must not fill the disk."""
+        if failures == 1:
+            log.get().exception("a loop failed", loop=name, reason=str(error))
+        elif failures & (failures - 1) == 0:
+            log.get().error("a loop still fails", loop=name, reason=str(error), failures=failures)
+
+    def works(self, name: str) -> None:
+        if self._failing.pop(name, None) is not None:
+            log.get().info("a loop works again", loop=name)
+
+    def forget(self, name: str) -> None:
+        """The loop is not needed any more."""
+        self._failing.pop(name, None)
+
+    def failing(self) -> Counter[str]:
+        """How many loops of each name fail now."""
+        return Counter(map(public_name, self._failing))
+
+    def stuck(self) -> list[str]:
+        """Loops that have failed for long, as text."""
+        limit = self._clock.now() - PATIENCE
+        return [
+            f"{public_name(name)} since {to_iso(failure.since)}"
+            for name, failure in sorted(self._failing.items())
+            if failure.since <= limit and not failure.is_away
+        ]
+
+
+async def _run(name: str, loop: Loop) -> None:
+    """In a task of its own, so that its end, even a cancellation, does not end the supervisor."""
+    task = asyncio.create_task(loop(), name=f"{TASK} {name}")
+    try:
+        await asyncio.wait({task})
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    if not task.cancelled():
+        task.result()
+    raise RuntimeError(f"the loop {name} came to an end")
+
+
+def public_name(name: str) -> str:
+    return name.partition(ACCOUNT_MARK)[0]

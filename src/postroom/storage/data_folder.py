@@ -1,0 +1,72 @@
+"""The data folder: readable by its owner only, and locked by one server at a time."""
+
+import fcntl
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from postroom.storage.database import StorageError
+
+LOCK_NAME = "postroom.lock"
+PAUSES, PAUSE_SECONDS = 200, 0.01  # while the holder's process is gone
+
+
+class FolderLock:
+    """Held for the life of the process; the kernel releases it even after kill -9."""
+
+    def __init__(self, folder: Path, pause: Callable[[float], None] = time.sleep) -> None:
+        make_folder(folder)
+        self._descriptor = _open_lock(folder / LOCK_NAME)
+        pauses = PAUSES
+        while not self._take():
+            holder = os.pread(self._descriptor, 20, 0).decode(errors="replace").strip()
+            pauses -= 1
+            if not pauses or _runs(holder):
+                os.close(self._descriptor)
+                raise StorageError(
+                    f"Another Postroom (process {holder or 'unknown'}) already runs on the data folder"
+                    f" {folder}. Stop it, or set POSTROOM_DATA_DIR to another folder."
+                )
+            pause(PAUSE_SECONDS)
+        os.truncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+
+    def _take(self) -> bool:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def release(self) -> None:
+        os.close(self._descriptor)
+
+
+def _runs(holder: str) -> bool:
+    """A child that a killed server was just starting keeps the lock for a moment after the server."""
+    if not holder.isdecimal():
+        return False
+    try:
+        os.kill(int(holder), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _open_lock(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StorageError(f"POSTROOM_DATA_DIR: {path} cannot be opened: {error.strerror}.") from error
+
+
+def make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"POSTROOM_DATA_DIR: {folder} cannot be made: {error.strerror}.") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise StorageError(f"POSTROOM_DATA_DIR: {folder} cannot be written.")

@@ -1,0 +1,205 @@
+"""A consistent copy of a whole database as files, made while others write; and back again.
+
+SQLite: a copy of its file. PostgreSQL: every table by COPY, in one snapshot.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+import psycopg
+from psycopg import sql
+
+from postroom.storage.database import StorageError
+from postroom.storage.engines.sqlite import connect
+
+SQLITE_FILE = "postroom.db"
+CLAIMS = "duties"  # of nodes that run now, and mean nothing later
+BLOB_TABLES = ("raw_mails", "draft_files")
+
+
+class DatabaseCopy(Protocol):
+    """Copies one database into files, or files into an empty database."""
+
+    engine: str
+
+    def take(self, folder: Path) -> list[Path]:
+        """Files with all of it, from one snapshot."""
+        ...
+
+    def blobs(self) -> Iterator[str]:
+        """The blobs that the snapshot refers to. After `take`."""
+        ...
+
+    def schema_version(self) -> int:
+        """Of the snapshot. After `take`."""
+        ...
+
+    def require_empty(self) -> None: ...
+    def put(self, files: Sequence[Path]) -> None:
+        """Invisible to others before `finish`."""
+        ...
+
+    def finish(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class SqliteCopy:
+    engine = "sqlite"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._part = path.with_name(f"{path.name}.part")
+        self._copy: sqlite3.Connection | None = None
+
+    def take(self, folder: Path) -> list[Path]:
+        """In one step: with several, SQLite would start again whenever the server writes in between."""
+        path = folder / SQLITE_FILE
+        path.touch(mode=0o600, exist_ok=False)
+        self._copy = connect(path)
+        with closing(connect(self._path)) as source:
+            source.backup(self._copy)
+        self._copy.execute("pragma journal_mode = delete")
+        if (found := self._copy.execute("pragma quick_check").fetchone()[0]) != "ok":
+            raise StorageError(f"The database is damaged: {found}")
+        return [path]
+
+    def blobs(self) -> Iterator[str]:
+        for table in BLOB_TABLES:
+            yield from (row[0] for row in self._taken().execute(_NAMED.format(table)))
+
+    def schema_version(self) -> int:
+        return int(self._taken().execute("select max(number) from schema_versions").fetchone()[0])
+
+    def require_empty(self) -> None:
+        if self._path.exists():
+            raise StorageError(f"{self._path} is there already. Restore into an empty data folder.")
+
+    def put(self, files: Sequence[Path]) -> None:
+        (copy,) = files
+        copy.replace(self._part)
+
+    def finish(self) -> None:
+        self._part.rename(self._path)
+        folder = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def close(self) -> None:
+        if self._copy is not None:
+            self._copy.close()
+
+    def _taken(self) -> sqlite3.Connection:
+        assert self._copy is not None, "take first"
+        return self._copy
+
+
+class PostgresCopy:
+    engine = "postgres"
+
+    def __init__(self, url: str) -> None:
+        try:
+            self._connection = psycopg.connect(url, application_name="postroom backup")
+        except psycopg.Error as error:
+            raise StorageError(f"POSTROOM_DATABASE_URL: PostgreSQL cannot be reached: {error}") from error
+
+    def take(self, folder: Path) -> list[Path]:
+        self._connection.read_only = True
+        self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        return [self._take_table(folder, table) for table in self._tables() if table != CLAIMS]
+
+    def _take_table(self, folder: Path, table: str) -> Path:
+        path = folder / f"{table}.copy"
+        path.touch(mode=0o600, exist_ok=False)
+        with path.open("wb") as file, self._connection.cursor() as cursor:
+            names = ", ".join(self._columns(table)).encode()
+            file.write(names + b"\n")
+            with cursor.copy(self._statement("copy {}({}) to stdout (format binary)", table, names)) as rows:
+                for part in rows:
+                    file.write(part)
+        return path
+
+    def blobs(self) -> Iterator[str]:
+        for table in BLOB_TABLES:
+            with self._connection.cursor(f"blobs_of_{table}") as cursor:
+                cursor.execute(_NAMED.format(table).encode())
+                yield from (row[0] for row in cursor)
+
+    def schema_version(self) -> int:
+        row = self._connection.execute("select max(number) from schema_versions").fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def require_empty(self) -> None:
+        with suppress(psycopg.errors.UndefinedTable):
+            if self._connection.execute("select 1 from accounts limit 1").fetchone() is not None:
+                raise StorageError("The database holds accounts already. Restore into an empty one.")
+        self._connection.rollback()
+
+    def put(self, files: Sequence[Path]) -> None:
+        """In the order in which tables name each other. What the schema itself put in goes first."""
+        by_table = {path.stem: path for path in files}
+        tables = self._tables()
+        if missing := sorted(by_table.keys() - set(tables)):
+            raise StorageError(f"The schema lacks tables of the backup: {', '.join(missing)}.")
+        names = sql.SQL(", ").join(map(sql.Identifier, tables))
+        self._connection.execute(sql.SQL("truncate {}").format(names))
+        for table in tables:
+            if table in by_table:
+                self._put_table(table, by_table[table])
+
+    def _put_table(self, table: str, path: Path) -> None:
+        with path.open("rb") as file, self._connection.cursor() as cursor:
+            names = file.readline().strip()
+            with cursor.copy(self._statement("copy {}({}) from stdin (format binary)", table, names)) as rows:
+                while part := file.read(1 << 20):
+                    rows.write(part)
+
+    def finish(self) -> None:
+        self._connection.commit()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _statement(self, text: Any, table: str, columns: bytes) -> sql.Composed:
+        names = sql.SQL(", ").join(sql.Identifier(name) for name in columns.decode().split(", "))
+        return sql.SQL(text).format(sql.Identifier(table), names)
+
+    def _columns(self, table: str) -> list[str]:
+        rows = self._connection.execute(
+            "select column_name from information_schema.columns where table_schema = current_schema()"
+            " and table_name = %s order by ordinal_position",
+            (table,),
+        )
+        return [row[0] for row in rows]
+
+    def _tables(self) -> list[str]:
+        """Those that others name come first."""
+        rows = self._connection.execute(
+            "select table_name from information_schema.tables where table_schema = current_schema()"
+            " and table_type = 'BASE TABLE' order by table_name"
+        )
+        names = self._connection.execute(
+            "select conrelid::regclass::text, confrelid::regclass::text from pg_constraint"
+            " where contype = 'f' and connamespace = current_schema()::regnamespace"
+        )
+        return in_order([row[0] for row in rows], {(row[0], row[1]) for row in names})
+
+
+def in_order(tables: Sequence[str], names: set[tuple[str, str]]) -> list[str]:
+    """Pairs are of a table and one that it names."""
+    ordered: list[str] = []
+    while rest := [table for table in tables if table not in ordered]:
+        free = [each for each in rest if not any((each, other) in names for other in rest if other != each)]
+        if not free:
+            raise StorageError("The tables name each other in a circle.")
+        ordered += free
+    return ordered
+
+
+_NAMED = "select blob from {} where blob is not null"

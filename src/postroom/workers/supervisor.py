@@ -1,0 +1,255 @@
+"""Starts the workers, replaces those that die, kills those that hang, and has them read mail."""
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from postroom import log
+from postroom.config import Config, ConfigError, Endpoint
+from postroom.inward.mails import Arrival, ReadMail
+from postroom.inward.receive import TooManyHops
+from postroom.net.certificate import CertificateFiles
+from postroom.processes import descriptors
+from postroom.processes.child_processes import Child, ChildNotStarted, ChildSupervisor, RestartPauses
+from postroom.resources import Resources
+from postroom.smtp.backend import RecipientDirectory
+from postroom.smtp.connection_limits import LocalConnectionLimits
+from postroom.smtp.limits import SessionLimits
+from postroom.smtp.recipient_cache import watch_deleted_inboxes
+from postroom.workers.channel import ForgetRecipients, ReadRequest, ReloadCertificate, StopWorker, WorkerSetup
+from postroom.workers.worker_handle import WorkerHandle
+
+BACKLOG = 512
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerTimeouts:
+    """In seconds, or in looks where it says so: a pause of our own process counts as one look."""
+
+    look: float = 1.0
+    silent_looks: int = 20
+    starting_looks: int = 120
+    start: float = 10.0
+    stop: float = 60.0
+    read: float = 30.0  # until a worker is ready to read a mail
+    restart: RestartPauses = field(default_factory=RestartPauses)
+
+
+class NoWorkerAvailable(Exception):
+    """No worker is ready to read a mail."""
+
+
+class WorkerSupervisor:
+    """A worker for each list of sockets. The sockets stay open here: while a worker starts, clients wait."""
+
+    def __init__(
+        self,
+        resources: Resources,
+        directory: RecipientDirectory,
+        listeners: Sequence[Sequence[socket.socket]],
+        certificate: CertificateFiles,
+        timeouts: WorkerTimeouts | None = None,
+    ) -> None:
+        self._resources = resources
+        self._directory = directory
+        most = descriptors.MOST_SMTP * len(listeners)  # each worker has its own limit below this
+        limits = SessionLimits(resources.config.domain, max_connections=most)
+        self._connections = LocalConnectionLimits(limits)
+        self._listeners = listeners
+        self._certificate = certificate
+        self._timeouts = timeouts or WorkerTimeouts()
+        self._children = [ChildSupervisor("worker", self._timeouts.restart) for _ in listeners]
+        self._handles: set[WorkerHandle] = set()
+        self._is_any_ready = asyncio.Event()
+        self._is_stopping = False
+        self._workers: list[asyncio.Task[None]] = []
+        self._deletions: asyncio.Task[None] | None = None
+        resources.workers.expected = len(listeners)
+
+    @property
+    def port(self) -> int:
+        port: int = self._listeners[0][0].getsockname()[1]
+        return port
+
+    def start(self) -> None:
+        loop = asyncio.get_running_loop()
+        slots = zip(self._children, self._listeners, strict=True)
+        self._workers = [loop.create_task(self._keep_running(*slot)) for slot in slots]
+        self._deletions = loop.create_task(watch_deleted_inboxes(self._resources, self._forget_recipients))
+
+    async def wait_until_ready(self) -> None:
+        """Not for ever: if no worker can start, the rest of the server still works."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._timeouts.start):
+                await self._is_any_ready.wait()
+
+    async def stop(self) -> None:
+        """Sessions end with 421; a mail that is being stored gets its answer first."""
+        self._is_stopping = True
+        for sockets in self._listeners:
+            for each in sockets:
+                each.close()
+        for children in self._children:
+            children.stop_starting()
+        for handle in self._handles:
+            handle.channel.send(StopWorker())
+        assert self._deletions is not None, "the supervisor was not started"
+        self._deletions.cancel()
+        await asyncio.wait(self._workers, timeout=self._timeouts.stop)
+        for children in self._children:
+            await children.close()
+        await asyncio.wait([*self._workers, self._deletions])
+
+    async def read(self, arrival: Arrival) -> ReadMail:
+        """By the worker with the shortest queue."""
+        try:
+            async with asyncio.timeout(self._timeouts.read):
+                await self._is_any_ready.wait()
+        except TimeoutError as error:
+            raise NoWorkerAvailable("No worker is ready to read a mail.") from error
+        ready = [handle for handle in self._handles if handle.is_ready]
+        channel = min(ready, key=lambda handle: handle.channel.waiting).channel
+        answer = await channel.ask(ReadRequest(channel.next_number(), arrival))
+        if answer.has_too_many_hops:
+            raise TooManyHops
+        read: ReadMail | None = answer.read
+        assert read is not None
+        return read
+
+    def count(self) -> int:
+        """How many clients are connected to the workers."""
+        return len(self._connections.open_connections())
+
+    def reload_certificate(self) -> None:
+        for handle in self._handles:
+            handle.channel.send(ReloadCertificate())
+
+    def _forget_recipients(self) -> None:
+        for handle in self._handles:
+            handle.channel.send(ForgetRecipients())
+
+    async def _keep_running(self, children: ChildSupervisor, sockets: Sequence[socket.socket]) -> None:
+        while not self._is_stopping:
+            try:
+                await self._run_worker(children, sockets)
+            except ChildNotStarted:
+                continue  # logged, and the next start waits longer
+            except Exception:
+                log.get().exception("a worker failed")
+            if not self._is_stopping:
+                self._resources.workers.restarts += 1
+
+    async def _run_worker(self, children: ChildSupervisor, sockets: Sequence[socket.socket]) -> None:
+        """From the start of a worker to its end."""
+        handle = WorkerHandle(self._resources, self._directory, self._connections, self._count_ready)
+        child, channel = await start_worker(children, sockets)
+        self._handles.add(handle)
+        try:
+            await asyncio.get_running_loop().create_unix_connection(lambda: handle.channel, sock=channel)
+            handle.channel.send(to_setup(self._resources.config, self._certificate))
+            await self._watch(handle, child)
+        finally:
+            self._drop(handle)
+            await children.replace(child)
+        if not self._is_stopping:
+            log.get().error("a worker ended", pid=child.process.pid, code=child.process.returncode)
+
+    async def _watch(self, handle: WorkerHandle, child: Child) -> None:
+        """Until the worker ends, closes its channel, or has sent nothing for too long."""
+        ended = asyncio.ensure_future(child.process.wait())
+        closed = asyncio.ensure_future(handle.channel.is_closed.wait())
+        try:
+            while not ended.done() and not closed.done():
+                await asyncio.wait(
+                    (ended, closed), timeout=self._timeouts.look, return_when=asyncio.FIRST_COMPLETED
+                )
+                handle.missed_looks += 1
+                if handle.missed_looks > self._allowed_looks(handle):
+                    log.get().error("a worker hangs and is killed", pid=child.process.pid)
+                    return
+        finally:
+            ended.cancel()
+            closed.cancel()
+
+    def _allowed_looks(self, handle: WorkerHandle) -> int:
+        return self._timeouts.silent_looks if handle.is_ready else self._timeouts.starting_looks
+
+    def _count_ready(self) -> None:
+        running = sum(1 for each in self._handles if each.is_ready)
+        self._resources.workers.running = running
+        if running:
+            self._is_any_ready.set()
+        else:
+            self._is_any_ready.clear()
+
+    def _drop(self, handle: WorkerHandle) -> None:
+        self._handles.discard(handle)
+        handle.close()
+        self._count_ready()
+
+
+def to_setup(config: Config, certificate: CertificateFiles) -> WorkerSetup:
+    return WorkerSetup(
+        str(config.data_dir.absolute()),
+        config.domain,
+        str(certificate.certificate.absolute()),
+        str(certificate.key.absolute()),
+        list(map(str, config.trusted_proxies)),
+        config.log,
+    )
+
+
+async def start_worker(
+    children: ChildSupervisor, sockets: Sequence[socket.socket]
+) -> tuple[Child, socket.socket]:
+    """The worker, and our end of its channel. Raises ChildNotStarted."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        descriptors_passed = [theirs.fileno(), *(each.fileno() for each in sockets)]
+        numbers = map(str, (os.getpid(), *descriptors_passed))
+        try:
+            child = await children.start(
+                ["-m", "postroom.workers.worker", *numbers], pass_fds=descriptors_passed
+            )
+        except BaseException:
+            ours.close()
+            raise
+    return child, ours
+
+
+def listen(endpoint: Endpoint, workers: int) -> list[list[socket.socket]]:
+    """Sockets for each worker: with one shared socket, nearly every connection would go to one worker."""
+    try:
+        require_free(endpoint)
+        port = endpoint.port
+        shares: list[list[socket.socket]] = []
+        for _ in range(workers):
+            shares.append(bind(endpoint.host, port))
+            port = shares[0][0].getsockname()[1]
+        return shares
+    except (OSError, UnicodeError) as error:
+        raise ConfigError("POSTROOM_SMTP", f"cannot listen on {endpoint}: {error}") from error
+
+
+def require_free(endpoint: Endpoint) -> None:
+    """Sockets with SO_REUSEPORT would silently join those of another server."""
+    family, address = addresses(endpoint.host, endpoint.port)[0]
+    socket.create_server(address, family=family).close()
+
+
+def bind(host: str, port: int) -> list[socket.socket]:
+    """One for each address of the host, all on the same port, also when the system chose it."""
+    bound: list[socket.socket] = []
+    for family, address in addresses(host, port):
+        chosen = port or (bound[0].getsockname()[1] if bound else 0)
+        where = (address[0], chosen, *address[2:])
+        bound.append(socket.create_server(where, family=family, backlog=BACKLOG, reuse_port=True))
+    return bound
+
+
+def addresses(host: str, port: int) -> list[tuple[int, tuple[str, int]]]:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    return list(dict.fromkeys((family, address) for family, _, _, _, address in found))  # type: ignore[misc]
