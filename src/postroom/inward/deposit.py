@@ -15,7 +15,7 @@ from postroom.inward.addressing import delivery_role
 from postroom.inward.attribute import About
 from postroom.inward.bounces import apply_report
 from postroom.inward.examine import Examination
-from postroom.inward.into_thread import Place
+from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.mails import AcceptedMail, AddressedMail, Copy, ReadMail
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
 from postroom.inward.suspicion import Suspicion
@@ -266,7 +266,7 @@ def to_news(copy: Copy) -> News:
     return News(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, copy.document, files, now)
 
 
-def to_document(inbox: Inbox, accepted: AcceptedMail, place: Place | None) -> Document:
+def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None) -> Document:
     read, mail = accepted.read, accepted.read.mail
     return Document(
         id=ids.new(ids.MESSAGE, accepted.now),

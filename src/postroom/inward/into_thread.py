@@ -23,7 +23,7 @@ class Names(Struct, frozen=True):
     senders: list[str]
 
 
-class Place(Struct, frozen=True):
+class ThreadPlace(Struct, frozen=True):
     """A thread of an inbox for one more mail. One that is new has to be stored."""
 
     inbox: Inbox
@@ -43,19 +43,19 @@ def names_of(mail: ParsedMail) -> Names:
     )
 
 
-def find_place(tx: Tx, inbox: Inbox, names: Names, subject: str, now: int) -> Place:
+def find_place(tx: Tx, inbox: Inbox, names: Names, subject: str, now: int) -> ThreadPlace:
     """Counts the mail in the thread that it joins."""
     joined = threads.resolve(tx, inbox.id, names.in_reply_to, names.references)
     if joined is None:
         thread = threads.new(inbox, subject, is_read=False, now=now)
-        return Place(inbox, names, thread, starts_thread=True, is_new_participant=False)
+        return ThreadPlace(inbox, names, thread, starts_thread=True, is_new_participant=False)
     is_new_participant = not threads.has_participant(tx, joined.id, names.from_address)
     threads.add_participants(tx, [(joined.id, address) for address in names.participants])
     thread = threads.add_message(tx, joined, is_read=False, now=now)
-    return Place(inbox, names, thread, starts_thread=False, is_new_participant=is_new_participant)
+    return ThreadPlace(inbox, names, thread, starts_thread=False, is_new_participant=is_new_participant)
 
 
-def store_new_threads(tx: Tx, places: Sequence[Place]) -> None:
+def store_new_threads(tx: Tx, places: Sequence[ThreadPlace]) -> None:
     """Whoever calls counts them in their inboxes."""
     started = [place for place in places if place.starts_thread]
     threads.add_all(tx, [place.thread for place in started])
@@ -64,7 +64,7 @@ def store_new_threads(tx: Tx, places: Sequence[Place]) -> None:
     )
 
 
-def note_stored(tx: Tx, stored: Sequence[tuple[Place, Document]]) -> None:
+def note_stored(tx: Tx, stored: Sequence[tuple[ThreadPlace, Document]]) -> None:
     """What the mails, which are stored now, mean for their threads and for those that they name."""
     related.note_all(
         tx,

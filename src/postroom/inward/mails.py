@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from postroom.clock import to_mail_date
 from postroom.inward.attribute import About
-from postroom.inward.into_thread import Place
+from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.review_answers import Reviewed
 from postroom.inward.suspicion import Suspicion
 from postroom.mail.bounces.report import Report
@@ -130,7 +130,7 @@ class Copy(Struct, frozen=True):
 
     addressed: AddressedMail
     inbox: Inbox
-    place: Place | None
+    place: ThreadPlace | None
     document: Document
 
     @property
