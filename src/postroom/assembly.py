@@ -26,15 +26,16 @@ from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.proxies import Proxies
 from postroom.net.target import ForbiddenTarget, check_url
 from postroom.one_store import keep_store, require_one_store
+from postroom.outward import deliver_mail, deliver_webhook, reviewers
 from postroom.outward.courier import MailCourier
-from postroom.outward.deliver_mail import Outbound, deliver_mail
-from postroom.outward.deliver_webhook import deliver_webhook
+from postroom.outward.deliver import deliver_all
+from postroom.outward.deliver_mail import Outbound
 from postroom.outward.holding.watch_holds import watch_holds
-from postroom.outward.reviewers import deliver_notice, weigh_answer
 from postroom.outward.sign_mail import Signers
 from postroom.processes import descriptors, pools, process_metrics
 from postroom.processes.loop_supervisor import Loop, LoopSupervisor
 from postroom.queue import deliveries
+from postroom.queue.recording import JOURNAL_NAME, Recorder
 from postroom.queue.work import Queue, work_through
 from postroom.resources import Resources
 from postroom.smtp.intake import DatabaseIntake
@@ -46,6 +47,7 @@ from postroom.smtp.tls import own_files
 from postroom.storage.blobs import Blobs, LocalBlobs
 from postroom.storage.data_folder import FolderLock, make_folder
 from postroom.storage.database import Database
+from postroom.storage.journal import Journal
 from postroom.upkeep.upkeep import run_upkeep
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
@@ -57,9 +59,6 @@ from postroom.workers.supervisor import listen as worker_sockets
 KEY_USE_SECONDS = 5.0
 PAUSE_PROBE_SECONDS = 0.5
 EXAMINATIONS = Queue(examine.BELL, examine.claim_due, examine.renew, at_once=16)
-WEBHOOKS = Queue(deliveries.WEBHOOK_BELL, deliveries.claim_webhooks, deliveries.renew, at_once=100)
-MAIL = Queue(deliveries.BELL, deliveries.claim_mail, deliveries.renew, at_once=64)
-NOTICES = Queue(deliveries.NOTICE_BELL, deliveries.claim_notices, deliveries.renew, at_once=8)
 ANSWERS = Queue(review_answers.BELL, review_answers.claim_due, review_answers.renew, at_once=8)
 
 
@@ -115,9 +114,10 @@ async def serving(
         start_examination_and_upkeep(stack, resources, lookup)
         return_path_secret = await resources.db.read(secret_values.get, secret_values.RETURN_PATH)
         mail_server = await start_mail_intake(stack, resources, return_path_secret, caps.smtp, certificate)
-        start_deliveries(stack, resources, return_path_secret, mail_server.reader, make_key)
+        recorder = Recorder(resources, Journal(config.data_dir / JOURNAL_NAME))
+        start_deliveries(stack, resources, recorder, return_path_secret, mail_server.reader, make_key)
         run(stack, resources, "answers", review_answers_loop(resources, lookup))
-        webhook_courier = start_webhooks(stack, resources)
+        webhook_courier = start_webhooks(stack, resources, recorder)
         streams = await start_http(stack, resources, webhook_courier, listener, caps.http, certificate)
 
         resources.gauges.update(
@@ -170,6 +170,7 @@ def start_examination_and_upkeep(
 def start_deliveries(
     stack: contextlib.AsyncExitStack,
     resources: Resources,
+    recorder: Recorder,
     return_path_secret: bytes,
     reader: Reader,
     make_key: Callable[[], bytes],
@@ -178,22 +179,27 @@ def start_deliveries(
     stack.push_async_callback(courier.close)
     signers = Signers()
     stack.callback(signers.close)
-    outbound = Outbound(courier, signers, return_path_secret, reader)
+    outbound = Outbound(courier, signers, return_path_secret, reader, recorder)
     run(stack, resources, "mail", partial(deliver_queued_mail, resources, outbound, make_key))
     run(stack, resources, "holds", partial(watch_holds, resources))
-    tell_reviewers = partial(deliver_notice, resources, outbound)
-    run(stack, resources, "notices", partial(work_through, resources, NOTICES, tell_reviewers))
+    tell_reviewers = partial(reviewers.deliver_notice, resources, outbound)
+    run(
+        stack,
+        resources,
+        "notices",
+        partial(deliver_all, resources, recorder, deliveries.NOTICE, tell_reviewers),
+    )
 
 
 def review_answers_loop(resources: Resources, lookup: ThreadResolver) -> Loop:
-    return partial(work_through, resources, ANSWERS, partial(weigh_answer, resources, lookup))
+    return partial(work_through, resources, ANSWERS, partial(reviewers.weigh_answer, resources, lookup))
 
 
-def start_webhooks(stack: contextlib.AsyncExitStack, resources: Resources) -> HttpCourier:
+def start_webhooks(stack: contextlib.AsyncExitStack, resources: Resources, recorder: Recorder) -> HttpCourier:
     courier = HttpCourier(resources.resolver, allow_private=allows_private_targets(resources.config))
     stack.push_async_callback(courier.close)
-    deliver = partial(deliver_webhook, resources, courier)
-    run(stack, resources, "webhooks", partial(work_through, resources, WEBHOOKS, deliver))
+    post = partial(deliver_webhook.deliver_webhook, resources, courier, recorder)
+    run(stack, resources, "webhooks", partial(deliver_all, resources, recorder, deliveries.WEBHOOK, post))
     return courier
 
 
@@ -313,7 +319,8 @@ async def deliver_queued_mail(
 ) -> None:
     """Makes the key that signs mail first, once: nothing leaves unsigned."""
     await make_service_key(resources.db, resources.config.domain, make_key)
-    await work_through(resources, MAIL, partial(deliver_mail, resources, outbound))
+    send = partial(deliver_mail.deliver_mail, resources, outbound)
+    await deliver_all(resources, outbound.recorder, deliveries.MAIL, send)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import smtplib
 from collections.abc import Callable
 from email import message_from_bytes, policy
 from email.message import EmailMessage
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -241,8 +242,10 @@ async def test_a_reviewer_inside_answers_by_mail(sender: Server, peer: SmtpPeer)
         event = await sender.next_event(event["event_id"])
     assert event["inbox_id"] == boss
     raw = (await sender.api.get(f"/v1/messages/{event['message']['id']}/raw")).content
-    address = str(message_from_bytes(raw, policy=policy.default)["Reply-To"])
-    await send(sender, boss, address, body="Approve")
+    notice = message_from_bytes(raw, policy=policy.default)
+    date = str(notice["Received"]).rpartition(";")[2].strip()
+    assert parsedate_to_datetime(date).timestamp() * 1000 == sender.clock.now()
+    await send(sender, boss, str(notice["Reply-To"]), body="Approve")
     done = await message_when(sender, message_id, lambda found: found["hold"]["state"] == "approved")
     assert done["hold"]["decidedBy"]["id"] == "boss@postroom.localhost"
 

@@ -265,7 +265,7 @@ def are_within(tx: Tx, reach: Reach, inbox_ids: Iterable[str]) -> bool:
     return True
 
 
-def find_guarded(tx: Tx, inbox_ids: Iterable[str]) -> frozenset[str]:
+def find_under_policy(tx: Tx, inbox_ids: Iterable[str]) -> frozenset[str]:
     """Those whose mail is judged by a policy before it is let in."""
     asked = sorted(inbox_ids)
     found: set[str] = set()

@@ -92,11 +92,18 @@ def take_away(tx: Tx, thread_id: str, count: int) -> None:
     row = tx.one(
         "update threads set message_count = message_count - :count, last_message_at = coalesce("
         "(select max(created_at) from messages where thread_id = :id), last_message_at)"
-        " where id = :id returning inbox_id, is_read",
+        " where id = :id returning inbox_id, is_read, last_message_at",
         count=count,
         id=thread_id,
     )
-    if row is None or not is_empty(tx, thread_id):
+    if row is None:
+        return
+    if not is_empty(tx, thread_id):
+        tx.run(
+            "update labels set last_message_at = :last where thread_id = :id",
+            last=row["last_message_at"],
+            id=thread_id,
+        )
         return
     tx.run("delete from participants where thread_id = :id", id=thread_id)
     tx.run("delete from threads where id = :id", id=thread_id)
@@ -120,7 +127,11 @@ def add_message(tx: Tx, thread: Thread, is_read: bool, now: int) -> Thread:
         now=now,
         id=thread.id,
     )
-    tx.run("update labels set last_message_at = :now where thread_id = :id", now=now, id=thread.id)
+    tx.run(
+        "update labels set last_message_at = :now where thread_id = :id and last_message_at < :now",
+        now=now,
+        id=thread.id,
+    )
     return mark_read(tx, thread, is_read)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from postroom.accounts.rules.limits import LOOP_REPLIES_PER_HOUR
 from postroom.clock import HOUR, SECOND
-from postroom.queue.deliveries import MAIL, NOTICE, UNDER_WAY, WEBHOOK, went_over_tls
+from postroom.queue.deliveries import MAIL, NOTICE, UNDER_WAY, WEBHOOK
 from postroom.storage.database import Row, Tx, one_of
 
 LOOKED_AT = 5000  # rows at most: an overview never walks a table
@@ -139,8 +139,8 @@ def _waiting(lane: str, rows: Sequence[Row], now: int) -> WaitingLane:
 def list_destinations(tx: Tx, since: int) -> list[DomainStatistics]:
     """Busiest first, from the newest deliveries that ended."""
     rows = tx.all(
-        "select lane, state, attempts, created_at, finished_at, (select answer from attempts where"
-        " delivery_id = deliveries.id and number = deliveries.attempts) as answer from deliveries"
+        "select lane, state, attempts, created_at, finished_at, (select has_tls from attempts where"
+        " delivery_id = deliveries.id and number = deliveries.attempts) as has_tls from deliveries"
         " where kind = 'mail' and finished_at is not null and finished_at >= :since"
         " order by finished_at desc limit :limit",
         since=since,
@@ -160,11 +160,8 @@ def _count(destination: DomainStatistics, row: Row) -> None:
     destination.deferred += row["attempts"] > 1
     if row["state"] == "delivered":
         destination.took.append(row["finished_at"] - row["created_at"])
-        match went_over_tls(row["answer"] or ""):
-            case True:
-                destination.encrypted += 1
-            case False:
-                destination.open += 1
+        destination.encrypted += row["has_tls"] == 1
+        destination.open += row["has_tls"] == 0
 
 
 def _complained_about(tx: Tx, since: int) -> list[str]:

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from postroom.inward import deposit, suspicion
 from postroom.inward.examine import Extractor, look_for_signals, read_files
-from postroom.inward.mails import Arrival, Destination, ReadMail
+from postroom.inward.mails import AcceptedMail, Arrival, Destination, ReadMail
 from postroom.inward.receive import TooManyHops, read_mail
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import correspondents, inboxes, messages, raw_mails, threads
@@ -33,8 +33,8 @@ async def import_mail(resources: Resources, extractor: Extractor, inbox: Inbox, 
     except TooManyHops:
         return False
     blob = await raw_mails.put_if_large(resources, found.kept.content)
-    placed = structs.replace(found, blob=blob, kept=raw_mails.Cut(b"") if blob else found.kept)
-    is_new = await resources.db.write(_store, placed, inbox)
+    mail = AcceptedMail(found, resources.config.base_url, filed.at, blob)
+    is_new = await resources.db.write(_store, mail, inbox)
     if not is_new:
         await raw_mails.remove_blob(resources, blob)
     return is_new
@@ -56,33 +56,32 @@ async def _read(resources: Resources, extractor: Extractor, inbox: Inbox, filed:
         findings=look_for_signals(mail, files, NOT_JUDGED, known),
         report=None,
         returned=None,
-        base_url=resources.config.base_url,
-        now=filed.at,
     )
 
 
-def _store(tx: Tx, mail: ReadMail, inbox: Inbox) -> bool:
+def _store(tx: Tx, mail: AcceptedMail, inbox: Inbox) -> bool:
     """Locks the inbox first, in the order that everything that stores mail keeps to."""
     inboxes.lock(tx, inbox.id)
     if _has(tx, inbox, mail):
         return False
-    handed = [(0, mail, mail.arrival.destinations[0])]
-    owners = deposit.count_mails(tx, handed, frozenset())
-    (copy,) = deposit.store(tx, handed, owners, frozenset())
-    threads.mark_read(tx, copy.thread, is_read=True)
-    if mail.mail.from_address == inbox.address:
+    addressed = deposit.to_each_inbox(mail)
+    owners = deposit.count_mails(tx, addressed, frozenset())
+    (copy,) = deposit.store(tx, addressed, owners, frozenset())
+    assert copy.place is not None, "no policy is asked about mail that is moved"
+    threads.mark_read(tx, copy.place.thread, is_read=True)
+    if mail.read.mail.from_address == inbox.address:
         _mark_as_sent(tx, inbox, copy.document)
     indexing.enqueue_all(tx, [copy.document.id])
     return True
 
 
-def _has(tx: Tx, inbox: Inbox, mail: ReadMail) -> bool:
+def _has(tx: Tx, inbox: Inbox, mail: AcceptedMail) -> bool:
     """By its Message-ID; without one, by its date and size."""
-    if mail.mail.message_id:
+    if mail.read.mail.message_id:
         row = tx.one(
             "select 1 as found from messages where inbox_id = :inbox_id and rfc_message_id = :id limit 1",
             inbox_id=inbox.id,
-            id=mail.mail.message_id,
+            id=mail.read.mail.message_id,
         )
     else:
         row = tx.one(
@@ -91,7 +90,7 @@ def _has(tx: Tx, inbox: Inbox, mail: ReadMail) -> bool:
             " and size_bytes = :size limit 1",
             inbox_id=inbox.id,
             at=mail.now,
-            size=mail.size_bytes,
+            size=mail.read.size_bytes,
         )
     return row is not None
 

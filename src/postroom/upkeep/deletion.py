@@ -10,7 +10,7 @@ from postroom.mailbox.search import indexing
 from postroom.storage.database import Tx, one_of
 
 STEP_ROWS = 200
-OF_A_MESSAGE = ("raw_mails", "attachments", "checks", "deliveries", "holds", "blocked_mails")
+OF_A_MESSAGE = ("raw_mails", "attachments", "examinations", "deliveries", "holds", "blocked_mails")
 
 
 def remove_message(tx: Tx, reach: Reach, message_id: str, now: int) -> list[str]:
@@ -84,9 +84,9 @@ def _count(tx: Tx, message_ids: Sequence[str]) -> tuple[Counter[str], int]:
         return Counter(), 0
     is_wanted, wanted = one_of("messages.id", message_ids)
     rows = tx.all(
-        "select direction, size_bytes, checks.message_id as unjudged"
+        "select direction, size_bytes, examinations.message_id as unjudged"
         " from messages join raw_mails on raw_mails.message_id = messages.id"
-        f" left join checks on checks.message_id = messages.id where {is_wanted}",
+        f" left join examinations on examinations.message_id = messages.id where {is_wanted}",
         **wanted,
     )
     counted = [row["direction"] for row in rows if row["direction"] != BLOCKED or row["unjudged"] is None]

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, cast
 
 from postroom.inward.mails import Destination
-from postroom.inward.receive import take_over
+from postroom.inward.receive import store_mail
 from postroom.resources import Resources
 from postroom.smtp.backend import RecipientDirectory, RecipientVerdict, Refused, look_up_failed
 from postroom.smtp.connection_limits import LimitedConnection, LocalConnectionLimits
@@ -78,7 +78,7 @@ class WorkerHandle:
 
     async def _store(self, request: StoreRequest) -> None:
         try:
-            await take_over(self._resources, request.read)
+            await store_mail(self._resources, request.read)
             self.channel.send(StoreResponse(request.number))
         except Exception as error:
             self.channel.send(StoreResponse(request.number, traceback.format_exc(), is_out_of_space(error)))
