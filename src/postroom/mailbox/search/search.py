@@ -102,7 +102,7 @@ def _realms(tx: Tx, reach: Reach) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PageStart:
     """Behind which a page begins: of entries in their order, and of those that were made too late."""
 
     below: int = HIGHEST_DOC
@@ -121,10 +121,10 @@ def find(
     return ResultPage(shown, rows[len(shown) - 1]["message_id"] if has_more else None)
 
 
-def _place_of(tx: Tx, cursor: str | None) -> Place:
+def _place_of(tx: Tx, cursor: str | None) -> PageStart:
     """Right behind a message that was shown, or where it was if it is gone."""
     if cursor is None:
-        return Place()
+        return PageStart()
     if not ids.is_id(ids.MESSAGE, cursor):
         raise BadRequest("cursor is the next of the page before.", field="cursor")
     row = tx.one(
@@ -134,16 +134,16 @@ def _place_of(tx: Tx, cursor: str | None) -> Place:
     )
     if row is None:
         late = Latecomer(ids.moment_of(cursor) + 1, -HIGHEST_DOC)
-        return Place(condition=" and messages.id < :shown", params={"shown": cursor}, late=late)
+        return PageStart(condition=" and messages.id < :shown", params={"shown": cursor}, late=late)
     late_one = latecomers.find(tx, row["doc"])
     if late_one is None:
-        return Place(below=row["doc"], late=Latecomer(row["created_at"] + 1, -HIGHEST_DOC))
+        return PageStart(below=row["doc"], late=Latecomer(row["created_at"] + 1, -HIGHEST_DOC))
     came_before: dict[str, object] = {"shown": late_one.arrived_at}
-    return Place(condition=" and messages.created_at < :shown", params=came_before, late=late_one)
+    return PageStart(condition=" and messages.created_at < :shown", params=came_before, late=late_one)
 
 
 def _find_rows(
-    tx: Tx, question: Question, place: Place, limit: int, is_over: Callable[[], bool]
+    tx: Tx, question: Question, place: PageStart, limit: int, is_over: Callable[[], bool]
 ) -> list[Row]:
     """One more than the limit, if there is one. Many may match the words and few the filters."""
     found: list[Row] = []
@@ -159,7 +159,7 @@ def _find_rows(
     return _merged(found[: limit + 1], _find_late(tx, question, place, above, limit))[: limit + 1]
 
 
-def _find_late(tx: Tx, question: Question, place: Place, above: int, limit: int) -> list[Row]:
+def _find_late(tx: Tx, question: Question, place: PageStart, above: int, limit: int) -> list[Row]:
     """Entries that were made too late, by when their mail came, as far as the page reaches."""
     late = latecomers.list_between(tx, question.reach.account_id, above, place.late)
     having = set(_having_words(tx, question, [each.doc for each in late])) if late else set()
@@ -249,7 +249,7 @@ def _in_realms(question: Question, find_in: Callable[[Sequence[str]], list[int]]
     return docs if len(groups) == 1 else sorted(docs, reverse=True)
 
 
-def _passing(tx: Tx, question: Question, docs: Sequence[int], place: Place | None = None) -> list[Row]:
+def _passing(tx: Tx, question: Question, docs: Sequence[int], place: PageStart | None = None) -> list[Row]:
     """Rows of `doc`, `message_id` and `created_at`: within reach, still there, and as the filters want them.
 
     With a place, those that stand in order behind it; without, all of the given ones.
