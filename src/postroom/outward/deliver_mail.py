@@ -370,12 +370,9 @@ def record_failure(
     delivery = job.delivery
     if not deliveries.finish(tx, delivery, deliveries.FAILED, error.code, reply, now):
         return []
-    if error.permanent and reasons.is_about_address(error.code, error.enhanced or None, error.reason):
-        suppressions.add(
-            tx,
-            *(delivery.account_id, delivery.target, suppressions.BOUNCE, now),
-            *(job.message.id, reply),
-        )
+    if error.permanent:
+        fault = reasons.fault_of(error.code, error.enhanced or None, error.reason)
+        suppressions.add_after_failure(tx, delivery, fault, reply, now)
     deliveries.settle(tx, job.message.id)
     return tell(tx, job, kinds.MESSAGE_FAILED, Fate(delivery.target, reply), base_url, now)
 

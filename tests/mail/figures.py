@@ -1,0 +1,48 @@
+"""How well mail is understood, in figures: `python -m tests.mail.figures [part …]`, by the samples here."""
+
+import sys
+from collections.abc import Callable, Iterator
+
+from postroom.mail.bounces.read import read_returned
+from postroom.mail.bounces.reasons import Fault, fault_of, found_status, reply_code
+from tests.mail.bounces.refusals import OF_ANOTHER_KIND, OF_THE_ADDRESS, OF_THE_SENDER, REPLIES, UNCLEAR
+from tests.mail.bounces.test_samples import REPORTS, raw_of
+
+
+def part(found: int, of: int) -> str:
+    return f"{found} of {of} ({found / of:.1%})"
+
+
+def suppressions() -> Iterator[str]:
+    """Whom a refusal suppresses at once: nobody for a fault of the sender, all that do not exist."""
+    judged = [(fault_of(*reason), Fault.RECIPIENT) for reason in OF_THE_ADDRESS]
+    judged += [(fault_of(*reason), Fault.OTHER) for reason in (*OF_ANOTHER_KIND, *OF_THE_SENDER)]
+    judged += [(fault_of(*reason), Fault.UNCLEAR) for reason in UNCLEAR]
+    for reply, judgement in REPLIES:
+        fault = fault_of(reply_code(reply), found_status(reply) or None, reply)
+        judged.append((fault, Fault.RECIPIENT if judgement == "address" else Fault.OTHER))
+    suppressed = [wanted for fault, wanted in judged if fault is Fault.RECIPIENT]
+    wrong = sum(wanted is not Fault.RECIPIENT for wanted in suppressed)
+    missed = sum(wanted is Fault.RECIPIENT and fault is not Fault.RECIPIENT for fault, wanted in judged)
+    yield f"refusals {len(judged)}, suppressions {len(suppressed)}, wrong {wrong}, missed {missed}"
+    bounces = [facts for facts in REPORTS if facts["kind"] == "bounce"]
+    read = 0
+    for facts in bounces:
+        report = read_returned(raw_of("bounces", facts))
+        named = ",".join(each.final_recipient for each in report.recipients)
+        read += report.kind == "bounce" and named == facts["recipients"]
+    yield f"bounces at the return path: {part(read, len(bounces))} with every recipient"
+
+
+PARTS: dict[str, Callable[[], Iterator[str]]] = {"suppressions": suppressions}
+
+
+def main(names: list[str]) -> None:
+    for name in names or PARTS:
+        print(name)
+        for line in PARTS[name]():
+            print(f"  {line}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
