@@ -43,9 +43,9 @@ ROOMS: dict[str, list[str]] = {
     "queue": [
         "leases",
         "duties",
-        "suppressions",
         "idempotency",
         "deliveries",
+        "suppressions",
         "retries",
         "statistics",
         "work",

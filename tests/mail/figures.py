@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 
 from postroom.mail.bounces.read import read_returned
 from postroom.mail.bounces.reasons import Fault, fault_of, found_status, reply_code
+from postroom.mail.meaning.codes import codes
+from tests.mail import code_samples, ordinary_mails
 from tests.mail.bounces.refusals import OF_ANOTHER_KIND, OF_THE_ADDRESS, OF_THE_SENDER, REPLIES, UNCLEAR
 from tests.mail.bounces.test_samples import REPORTS, raw_of
 
@@ -34,7 +36,21 @@ def suppressions() -> Iterator[str]:
     yield f"bounces at the return path: {part(read, len(bounces))} with every recipient"
 
 
-PARTS: dict[str, Callable[[], Iterator[str]]] = {"suppressions": suppressions}
+def codes_found() -> Iterator[str]:
+    """Letters of products by language, and ordinary mail."""
+    letters = [each for found in code_samples.LETTERS.values() for each in found]
+    found = sum(codes(text) == (code,) for text, code in letters)
+    yield f"letters of {len(code_samples.LETTERS)} languages: {part(found, len(letters))}"
+    unseen = [each for found in code_samples.UNSEEN.values() for each in found]
+    found = sum(codes(text) == (code,) for text, code in unseen)
+    yield f"sentences written afterwards: {part(found, len(unseen))}"
+    found = sum(codes(text) == (code,) for text, code in code_samples.ALL)
+    yield f"sentences and forms: {part(found, len(code_samples.ALL))}"
+    ham = list(ordinary_mails.copies(40, seed=20261115))
+    yield f"ordinary mail that gives a code: {part(sum(bool(codes(mail)) for mail in ham), len(ham))}"
+
+
+PARTS: dict[str, Callable[[], Iterator[str]]] = {"suppressions": suppressions, "codes": codes_found}
 
 
 def main(names: list[str]) -> None:

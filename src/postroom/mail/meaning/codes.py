@@ -7,12 +7,20 @@ Words are looked for first, and candidates only around them, so that most mail i
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
-from functools import cache
 from itertools import islice
 
 from postroom.mail.alternation import by_first_letter, late, one_of
 from postroom.mail.meaning import code_words
+from postroom.mail.meaning.code_candidates import (
+    CANDIDATE,
+    LETTER,
+    UNIT_BEHIND,
+    ends_with,
+    fold,
+    is_date_like,
+)
 from postroom.mail.meaning.code_marks import around, marks
+from postroom.mail.meaning.codes_asked_for import asked_for
 
 MAX_SEARCHED_CHARS = 100_000
 MAX_CODES = 20
@@ -27,10 +35,6 @@ _CANDIDATE_REACH = 24
 _CONTEXT_REACH = 160
 _LINE_REACH = 60
 
-# Thai, kana, Chinese and Hangul are written without a space before or behind a number.
-_UNSPACED = r"\u0e00-\u0e4f\u0e5a-\u0eff\u1100-\u11ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9d"
-_LETTER = rf"[^\W{_UNSPACED}]"
-
 _KINDS = {
     **dict.fromkeys((*code_words.PASSWORDS, *code_words.PASSWORDS_JOINED), "password"),
     **dict.fromkeys((*code_words.PLAIN, *code_words.PLAIN_JOINED), "plain"),
@@ -39,6 +43,7 @@ _KINDS = {
 _WHOLE = (*code_words.CERTAIN, *code_words.PLAIN, *code_words.PASSWORDS)
 _JOINED = (*code_words.CERTAIN_JOINED, *code_words.PLAIN_JOINED, *code_words.PASSWORDS_JOINED)
 _OTHER_KINDS = frozenset(code_words.OTHER_KINDS)
+_WITH = frozenset(code_words.WITH)
 APART = str.maketrans(
     {chr(code): " " for code in range(128) if not (chr(code).isalnum() or code == ord("_"))}
 )
@@ -55,26 +60,13 @@ def _tellers(words: Iterable[str]) -> frozenset[str]:
 
 _LONGEST_WORD = 2 * max(map(len, _WHOLE))  # a blank in a word stands for up to three
 TELLERS = _tellers(filter(str.isascii, _WHOLE))
-_DASH = r"[ \u00a0\u2010-\u2014-]"
-_CANDIDATE = late(
-    rf"(?<!{_LETTER})(?<![\d.,/+=#&@%$€£¥₹₽₩~\\-])(?<!\d[ :\uff1a-])(?:"
-    r"(?P<spread>\d(?:[\s|·-]{1,4}\d){3,7}|[A-Z0-9](?:[\s|·]{1,4}[A-Z0-9]){4,7})"
-    rf"|(?P<digits>\d{{3}}{_DASH}\d{{3}}|\d{{4}}{_DASH}\d{{4}}|\d{{2}}{_DASH}\d{{2}}{_DASH}\d{{2}}|\d{{4,8}})"
-    r"|(?P<prefixed>[A-Z]{1,3}-\d{4,8})"
-    r"|(?P<pair>[A-Z0-9]{3,5}[\u2010-\u2013-][A-Z0-9]{3,5})"
-    r"|(?P<mixed>(?=[A-Z]{0,8}[0-9])(?=[0-9]{0,8}[A-Z])[A-Z0-9]{4,8})"
-    r"|(?P<small>(?=[A-Za-z]{0,9}[0-9])(?=[A-Z0-9]{0,9}[a-z])[A-Za-z0-9]{5,10})"
-    r"|(?P<letters>[A-Z]{4,8})"
-    rf")(?!{_LETTER}|\d|[%€$£¥₹₽₩@/\\]|[.,:-]\d|-\w|[ -]\d\d|\s?[€$£¥₹₽₩])"
-)
 _REACH_OF_MARK = REACH_AFTER_WORD + 2 * _CANDIDATE_REACH + _LONGEST_WORD
-_WORD = late(lambda: f"{by_first_letter(_WHOLE, _LETTER)}|{by_first_letter(_JOINED)}")
+_WORD = late(lambda: f"{by_first_letter(_WHOLE, LETTER)}|{by_first_letter(_JOINED)}")
 # Of the letters of ASCII all are written with spaces; a set of the others takes long to compile.
 _ASCII_WORD = late(lambda: by_first_letter(filter(str.isascii, _WHOLE), r"\w"))
-_NOT_WORDS = re.compile(r"[\W_]+")
 _KIND_BEHIND = late(
     lambda: (
-        rf"[\s_-]{{0,2}}(?:{one_of(code_words.OF)}\s{{1,2}})?({_LETTER}+|{one_of(code_words.OTHER_KINDS_JOINED)})"
+        rf"[\s_-]{{0,2}}(?:{one_of(code_words.OF)}\s{{1,2}})?({LETTER}+|{one_of(code_words.OTHER_KINDS_JOINED)})"
     )
 )
 _SIGNING_IN = late(lambda: one_of(code_words.SIGNING_IN))
@@ -87,15 +79,15 @@ _NAMED_BEHIND = late(
     )
 )
 _MARKED = re.compile(r"[:\uff1a\[(\u300c\u300e\u3010\u201c\u201e\"\u00ab'*`>\u2192]\s{0,4}\Z")
+_COLON_LAST = re.compile(r"[:\uff1a][\s*_`\"'>]{0,12}\Z")
+_ANNOUNCED_DIGITS = 5
 _SENTENCE_END = re.compile(r"[.!?]\s|[\u3002\uff01\uff1f]|\n\s*\n")
 _PLACE_BEHIND = re.compile(r",? [A-Z\u00c0-\u00de][a-z\u00df-\u024f]+")
-_UNIT_BEHIND = late(lambda: rf"\s?(?:{one_of(code_words.UNITS)})(?!\w)")
 _REGION_BEFORE = re.compile(r"(?:[A-Z]{2}|[A-Z][a-z]+),? \Z")
 _NOTHING_ELSE_BEHIND = re.compile(r"[ \t\u00a0*_\"'\u201d\u00bb\])`|]*(?:[.,;!\u3002\uff0c<(]|\Z)")
 _AFTER_PREPOSITION = re.compile(r"(?<!\w)(?:in|of|at|by|from|until|about|over|under|than|since) \Z")
 _RANDOM = re.compile(r"[A-Z]\d+[A-Z]|\d[A-Z]+\d|[A-Z]\W\w*\d|\d\W\w*[A-Z]")
 _FILE_LINE = re.compile(r"[a-zA-Z0-9]:\Z")
-_DATE_LIKE = re.compile(r"(?:19|20)\d\d(?:(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))?")
 _RISING = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SPREAD_GAP = re.compile(r"[\s|·-]+")
 
@@ -103,13 +95,19 @@ _SPREAD_GAP = re.compile(r"[\s|·-]+")
 def codes(text: str, tellers: Collection[str] | None = None) -> tuple[str, ...]:
     """One-time codes as they are written, in order and without repeats; spread over cells, put together.
     `tellers` are those of `TELLERS` that are in a text in ASCII, if they are known."""
-    if tellers is not None and not tellers:
-        return ()
     text = text[:MAX_SEARCHED_CHARS]
-    folded = text.replace("\u0130", "I").lower()  # the one letter that would grow
+    asked = asked_for(text)
+    if tellers is not None and not tellers:
+        return _first_unique(map(_written, asked))
+    folded = fold(text)
     words = _words(text, folded, tellers)
-    if not words:
-        return ()
+    named = _named(text, folded, words) if words else []
+    found = {candidate.start(): candidate for candidate in (*asked, *named)}
+    return _first_unique(_written(found[start]) for start in sorted(found))
+
+
+def _named(text: str, folded: str, words: list[re.Match[str]]) -> list[re.Match[str]]:
+    """The candidates that one of the words names."""
     candidates = _candidates(text, words)
     starts = [candidate.start() for candidate in candidates]
     claimed: set[int] = set()
@@ -117,7 +115,7 @@ def codes(text: str, tellers: Collection[str] | None = None) -> tuple[str, ...]:
         claimed.update(_claimed(_Naming(text, folded, word), candidates, starts))
         if len(claimed) >= MAX_CODES:
             break
-    return _first_unique(_written(candidates[place]) for place in sorted(claimed))
+    return [candidates[place] for place in sorted(claimed)]
 
 
 def _words(text: str, folded: str, tellers: Collection[str] | None) -> list[re.Match[str]]:
@@ -148,7 +146,7 @@ def _spots(folded: str, teller: str) -> Iterator[int]:
 def _candidates(text: str, words: Iterable[re.Match[str]]) -> list[re.Match[str]]:
     found: list[re.Match[str]] = []
     for start, end in _merged(words):
-        for candidate in _CANDIDATE.finditer(text, start, end):
+        for candidate in CANDIDATE.finditer(text, start, end):
             found.append(candidate)
             if len(found) >= _MAX_CANDIDATES:
                 return found
@@ -214,7 +212,7 @@ class _Naming:
     def _is_of_another_kind(self) -> bool:
         """A postcode, a promotion code, an error code."""
         before = self.folded[max(0, self.start - 24) : self.start]
-        if _ends_with(before, code_words.OTHER_KINDS, code_words.OTHER_KINDS_JOINED):
+        if ends_with(before, code_words.OTHER_KINDS, code_words.OTHER_KINDS_JOINED):
             return True
         behind = _KIND_BEHIND.match(self.folded, self.end)
         return behind is not None and (
@@ -223,8 +221,11 @@ class _Naming:
 
     def is_asked_for(self) -> bool:
         before = self.folded[max(0, self.start - 40) : self.start].split()
+        if self.folded[self.start : self.end] in _WITH:
+            return True
         return any(
-            _ends_with(" ".join(before[: len(before) - count]), code_words.ASKING) for count in range(3)
+            ends_with(" ".join(before[: len(before) - count]), (*code_words.ASKING, *code_words.WITH))
+            for count in range(3)
         )
 
 
@@ -246,10 +247,10 @@ class _Place:
         """No sum, year, size, number of an order or part of a postal address, and no word in capitals."""
         if self.kind == "spread" and _is_rising(_written_together(self.written)):
             return False
-        if self.written in code_words.NO_CODES or _UNIT_BEHIND.match(self.behind.lower()):
+        if self.written in code_words.NO_CODES or UNIT_BEHIND.match(self.behind.lower()):
             return False
         return self.is_named or not (
-            _DATE_LIKE.fullmatch(self.written)
+            is_date_like(self.written)
             or _FILE_LINE.search(self.before[-2:])
             or self._is_like_a_phone_number()
             or self._is_in_a_postal_address()
@@ -270,9 +271,9 @@ class _Place:
         before = self.before[-24:].lower()
         if _AFTER_PREPOSITION.search(before):
             return True
-        return _ends_with(
-            before, code_words.OTHER_NUMBERS, code_words.OTHER_NUMBERS_JOINED
-        ) and not _ends_with(before, code_words.YOUR_NUMBERS)
+        return ends_with(before, code_words.OTHER_NUMBERS, code_words.OTHER_NUMBERS_JOINED) and not ends_with(
+            before, code_words.YOUR_NUMBERS
+        )
 
     def is_alone(self) -> bool:
         """On a line, or on lines, of its own."""
@@ -288,7 +289,7 @@ class _Place:
         before = self.before[-24:]
         if _MARKED.search(before[-6:]) and self.is_in_the_sentence():
             return True
-        return _ends_with(before.lower(), code_words.ASKING)
+        return ends_with(before.lower(), code_words.ASKING)
 
     def stands_out(self) -> bool:
         return self.is_named or self.is_alone() or self.is_marked()
@@ -312,9 +313,28 @@ class _Place:
             return is_about_signing_in and self.is_alone()
         if self._is_named_well():
             return True
+        if self._is_announced(is_about_signing_in):
+            return True
         if not is_about_signing_in:
             return False
         return self._is_separated() or self._is_asked_for() if self.is_named else self.stands_out()
+
+    def _is_announced(self, is_about_signing_in: bool) -> bool:
+        """`the code that you wanted: 482193`, also on a line of its own below such words."""
+        if not self.follows or self.kind not in ("digits", "prefixed", "spread"):
+            return False
+        if _count_digits(self.written) < _ANNOUNCED_DIGITS or any(map(str.isdigit, self.between)):
+            return False
+        if self.is_alone() and "\n" in self.between and self.naming.is_asked_for():
+            return True
+        if not _COLON_LAST.search(self.between):
+            return (
+                is_about_signing_in
+                and self.is_in_the_sentence()
+                and ends_with(self.between, code_words.LINKS)
+            )
+        is_last = _NOTHING_ELSE_BEHIND.match(self.behind.partition("\n")[0]) is not None
+        return self.is_alone() or (is_last and self.is_in_the_sentence())
 
     def _is_named_well(self) -> bool:
         """`code: 4711` or `code is 4711` at the end of a sentence; `code 4711` if it is all the line."""
@@ -347,17 +367,8 @@ class _Place:
         return self.kind == "pair" or not word.isupper() or len(word) == len("otp")
 
 
-def _ends_with(text: str, words: tuple[str, ...], joined: tuple[str, ...] = ()) -> bool:
-    """Whether one of the words stands last, marks aside."""
-    last = _NOT_WORDS.sub(" ", text).rstrip()
-    if f" {last}".endswith(_behind_space(words)):
-        return True
-    return bool(joined) and text.rstrip(" :\uff1a'\u2019_-").endswith(joined)
-
-
-@cache
-def _behind_space(words: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f" {word}" for word in words)
+def _count_digits(written: str) -> int:
+    return sum(map(str.isdigit, written))
 
 
 def _has_word(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The words of twenty languages, put together by script into what has to be looked for."""
+"""The words of each language, put together by script into what has to be looked for."""
 
 import re
 from functools import cache
@@ -6,15 +6,8 @@ from functools import cache
 from msgspec import Struct
 
 from postroom.mail.alternation import by_first_letter, late
+from postroom.mail.languages.read import Language, expand, languages
 from postroom.mail.signals.folding import apart, folded
-from postroom.mail.signals.languages.asian import ASIAN
-from postroom.mail.signals.languages.eastern import EASTERN
-from postroom.mail.signals.languages.germanic import GERMANIC
-from postroom.mail.signals.languages.language import Language
-from postroom.mail.signals.languages.latin import LATIN
-from postroom.mail.signals.languages.romance import ROMANCE
-
-LANGUAGES = (*GERMANIC, *ROMANCE, *LATIN, *EASTERN, *ASIAN)
 
 _NOT = ("don't ", "do not ", "not ", "n't ", "nicht ", "ne ", "no ", "nao ", "non ", "niet ", "nie ", "не ")
 # "AI agent" before one of these is a thing that is spoken of.
@@ -54,7 +47,7 @@ class Script(Struct, frozen=True):
     """Languages in one script, for texts that have a letter of it; Latin ones for every text."""
 
     letters: str
-    names: tuple[str, ...]
+    codes: tuple[str, ...]
     is_spaced: bool
 
     def is_in(self, text: str) -> bool:
@@ -68,8 +61,9 @@ class _Words(Struct, frozen=True):
     is_spaced: bool
 
     def stems(self, field: str) -> tuple[str, ...]:
-        written = (stem for language in self.languages for stem in getattr(language, field).split("|"))
-        return tuple(dict.fromkeys(folded(stem) for stem in written if stem))
+        entries = (entry for each in self.languages for entry in each.sections.get(f"signals: {field}", ()))
+        written = (stem for entry in entries for stem in expand(entry))
+        return tuple(dict.fromkeys(folded(stem) for stem in written))
 
     def group(self, field: str) -> re.Pattern[str]:
         begins = r"(?<!\w)" if self.is_spaced else ""
@@ -115,25 +109,34 @@ def sign_of(anchor: str, is_spaced: bool) -> str:
     return f" {word}" if anchor.endswith(longest) else f" {word.rstrip()} "
 
 
-_LATIN_NAMES = tuple(language.name for language in (*GERMANIC, *ROMANCE, *LATIN))
-SCRIPTS = (
-    Script("", _LATIN_NAMES, is_spaced=True),
-    Script("[\u0430-\u044f]", ("Russian",), is_spaced=True),
-    Script("[\u0620-\u06d5]", ("Arabic", "Persian", "Urdu"), is_spaced=False),
-    Script("[\u0904-\u0939]", ("Hindi",), is_spaced=False),
-    Script("[\u0985-\u09b9]", ("Bengali",), is_spaced=False),
-    Script("[\u4e00-\u9fff]", ("Chinese",), is_spaced=False),
-    Script("[\u3041-\u30fe]", ("Japanese",), is_spaced=False),
-    Script("[\uac00-\ud7a3]", ("Korean",), is_spaced=False),
+_OTHER_SCRIPTS = (
+    Script("[\u0430-\u044f]", ("ru", "uk", "bg"), is_spaced=True),
+    Script("[\u03b1-\u03c9]", ("el",), is_spaced=True),
+    Script("[\u0620-\u06d5]", ("ar", "fa", "ur"), is_spaced=False),
+    Script("[\u05d0-\u05ea]", ("he",), is_spaced=False),
+    Script("[\u0904-\u0939]", ("hi", "mr"), is_spaced=False),
+    Script("[\u0985-\u09b9]", ("bn",), is_spaced=False),
+    Script("[\u0e01-\u0e2e]", ("th",), is_spaced=False),
+    Script("[\u4e00-\u9fff]", ("zh",), is_spaced=False),
+    Script("[\u3041-\u30fe]", ("ja",), is_spaced=False),
+    Script("[\uac00-\ud7a3]", ("ko",), is_spaced=False),
+    Script("[\u0b85-\u0bb9]", ("ta",), is_spaced=False),
+    Script("[\u0c05-\u0c39]", ("te",), is_spaced=False),
+)
+_NOT_LATIN = {code for script in _OTHER_SCRIPTS for code in script.codes}
+_LATIN = tuple(each.code for each in languages() if each.code not in _NOT_LATIN)
+SCRIPTS = tuple(
+    script
+    for script in (Script("", _LATIN, is_spaced=True), *_OTHER_SCRIPTS)
+    if any(each.code in script.codes and "signals: ignore" in each.sections for each in languages())
 )
 
 
 @cache
 def wordings(script: Script) -> tuple[Wording, ...]:
     """Put together when first needed, and the patterns in it when a mail has one of the anchors."""
-    words = _Words(
-        tuple(language for language in LANGUAGES if language.name in script.names), script.is_spaced
-    )
+    spoken = tuple(each for each in languages() if each.code in script.codes)
+    words = _Words(spoken, script.is_spaced)
     forwarded = (words.near("many", "mails", 14, is_ordered=True), words.near("forward", "mails", 60))
     return (
         words.override(),
