@@ -3,12 +3,16 @@
 import sys
 from collections.abc import Callable, Iterator
 
+from postroom.inward.mails import Arrival
+from postroom.inward.receive import read_mail
 from postroom.mail.bounces.read import read_returned
 from postroom.mail.bounces.reasons import Fault, fault_of, found_status, reply_code
-from postroom.mail.meaning.codes import codes
-from tests.mail import code_samples, ordinary_mails
+from postroom.mail.codes.find import codes
+from postroom.mail.kinds.category import Kind
+from tests.mail import code_samples, kind_samples, ordinary_mails
 from tests.mail.bounces.refusals import OF_ANOTHER_KIND, OF_THE_ADDRESS, OF_THE_SENDER, REPLIES, UNCLEAR
 from tests.mail.bounces.test_samples import REPORTS, raw_of
+from tests.mail.kind_samples import KindSample
 
 
 def part(found: int, of: int) -> str:
@@ -50,7 +54,31 @@ def codes_found() -> Iterator[str]:
     yield f"ordinary mail that gives a code: {part(sum(bool(codes(mail)) for mail in ham), len(ham))}"
 
 
-PARTS: dict[str, Callable[[], Iterator[str]]] = {"suppressions": suppressions, "codes": codes_found}
+def kinds() -> Iterator[str]:
+    """Mails of ten kinds whose header fields say nothing."""
+    judged = [(sample, kind_of(sample)) for sample in kind_samples.read_all()]
+    for is_held_out in (False, True):
+        half = [
+            kind.category == sample.category for sample, kind in judged if sample.is_held_out is is_held_out
+        ]
+        yield f"{'not looked at' if is_held_out else 'looked at'}: {part(sum(half), len(half))} right"
+    wrong = [sample for sample, kind in judged if sample.category != "personal" and kind.auto_replyable]
+    yield f"machines that a program may answer: {len(wrong)}"
+
+
+def kind_of(sample: KindSample) -> Kind:
+    return read_mail(arrived(sample.raw())).kind
+
+
+def arrived(raw: bytes) -> Arrival:
+    return Arrival((), raw, trace=b"", peer_ip="", helo="there.example", mail_from="x@there.example")
+
+
+PARTS: dict[str, Callable[[], Iterator[str]]] = {
+    "suppressions": suppressions,
+    "codes": codes_found,
+    "kinds": kinds,
+}
 
 
 def main(names: list[str]) -> None:

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from postroom.mail.codes import words as code_words
+from postroom.mail.codes.find import _ASCII_WORD, REACH_AFTER_WORD, REACH_BEFORE_WORD, _words, codes
 from postroom.mail.html.text import html_to_text
-from postroom.mail.meaning import code_words
-from postroom.mail.meaning.codes import _ASCII_WORD, REACH_AFTER_WORD, REACH_BEFORE_WORD, _words, codes
 from postroom.mail.signals.passage import Passage
 from tests.mail import code_samples, ordinary_mails
 from tests.samples import samples

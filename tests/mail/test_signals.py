@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bench.measurements import signals as measurement
 from postroom.mail.languages.read import languages
 from postroom.mail.signals import RULES, Findings, Rule, Subject, examine
-from postroom.mail.signals.examination import MAX_EXCERPT_CHARS, ROLE_MARKERS
+from postroom.mail.signals.examine import MAX_EXCERPT_CHARS, ROLE_MARKERS
 from postroom.mail.signals.lexicon import SCRIPTS, Script, sign_of, wordings
 from postroom.mail.signals.passage import HEX_MARKS, REVERSED, ROT13, SIGNS_OF_MARKERS, Passage
 from postroom.mail.signals.rules import MALICIOUS_FROM, SUSPICIOUS_FROM, RaisedSignal, verdict_of

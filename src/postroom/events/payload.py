@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from postroom.accounts.actors import Actor
 from postroom.clock import to_iso
-from postroom.mail.meaning.category import Category
+from postroom.mail.kinds.category import Category
 from postroom.mailbox import attachments, holds
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Signal, Texts, Verdict, Verdicts

@@ -89,7 +89,7 @@ def to_answer(read: ReadMail, reviewed: Reviewed) -> ReviewAnswer:
         reviewer=reviewed.reviewer,
         from_address=read.mail.from_address,
         first_line=first_line[:1000],
-        is_automated=read.automated,
+        is_automated=read.mail.automated or arrival.mail_from == "",
         peer_ip=arrival.peer_ip,
         helo=arrival.helo,
         mail_from=arrival.mail_from,
@@ -202,7 +202,7 @@ def with_sender(tx: Tx, copy: Copy, before: Suspicion) -> Copy:
     dmarc = copy.read.verdicts.dmarc if copy.read.arrival.peer_ip else suspicion.INSIDE
     found = suspicion.with_sender(before, mail, dmarc, known)
     correspondents.note_name(tx, copy.inbox.id, mail.from_address, name, dmarc == "pass")
-    return structs.replace(copy, document=structs.replace(copy.document, **structs.asdict(found)))
+    return structs.replace(copy, document=suspicion.judged(copy.document, found))
 
 
 def put_outside(number: int, read: ReadMail, destination: Destination, inbox: Inbox) -> Copy:
@@ -303,7 +303,7 @@ def to_news(copy: Copy) -> News:
 
 def to_document(inbox: Inbox, thread: Thread, read: ReadMail, is_new_participant: bool) -> Document:
     mail = read.mail
-    return Document(
+    document = Document(
         id=ids.new(ids.MESSAGE, read.now),
         thread_id=thread.id,
         inbox_id=inbox.id,
@@ -320,15 +320,19 @@ def to_document(inbox: Inbox, thread: Thread, read: ReadMail, is_new_participant
         rfc_message_id=mail.message_id,
         reply_text=read.reply_text,
         auth=read.verdicts,
-        automated=read.automated,
+        automated=read.kind.category != "personal",
         new_participant=is_new_participant,
         codes=read.codes,
         links=[link.url for link in read.link_details],
         link_details=read.link_details,
         category=read.kind.category,
-        auto_replyable=read.kind.auto_replyable,
-        verdict=None if read.findings is None else read.findings.verdict,
-        signals=[] if read.findings is None else read.findings.signals,
+        auto_replyable=read.kind.auto_replyable and not is_calendar_answer(read),
         calendar=read.calendar or UNSET,
         parse_error=mail.parse_error or UNSET,
     )
+    return document if read.findings is None else suspicion.judged(document, read.findings)
+
+
+def is_calendar_answer(read: ReadMail) -> bool:
+    """Accepted, declined: nothing is asked that a program could answer."""
+    return read.calendar is not None and (read.calendar.method or "").lower() == "reply"

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
-from postroom.mail.meaning.category import Category
+from postroom.mail.kinds.category import Category
 from postroom.mail.meaning.links import LinkDetail
 from postroom.storage.database import Row
 

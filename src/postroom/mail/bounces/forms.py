@@ -4,7 +4,7 @@ quote the mail that it returns."""
 
 import re
 
-from postroom.mail.alternation import late
+from postroom.mail.languages.patterns import late
 
 _ADDRESS = r"[^\s<>()\[\]\"'“”「」『』【】«»,;:：，。、]{1,120}@[\w.-]{1,200}\w"
 _RECIPIENT = (

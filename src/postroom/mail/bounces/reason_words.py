@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from postroom.mail.alternation import by_first_letter
+from postroom.mail.languages.patterns import by_first_letter
 
 _NO_SUCH_ADDRESS_ENGLISH = (
     r"\b(?:(?:user|recipient|mailbox|address|account|addressee|alias|domain|host|login|customer|subscriber"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 
-from postroom.mail.alternation import one_of
+from postroom.mail.languages.patterns import one_of
 from postroom.mail.meaning import reply_heads
 
 MAX_REPLY_CHARS = 100_000

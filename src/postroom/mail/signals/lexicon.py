@@ -5,9 +5,9 @@ from functools import cache
 
 from msgspec import Struct
 
-from postroom.mail.alternation import by_first_letter, late
+from postroom.mail.languages.folding import apart, folded
+from postroom.mail.languages.patterns import by_first_letter, late
 from postroom.mail.languages.read import Language, expand, languages
-from postroom.mail.signals.folding import apart, folded
 
 _NOT = ("don't ", "do not ", "not ", "n't ", "nicht ", "ne ", "no ", "nao ", "non ", "niet ", "nie ", "не ")
 # "AI agent" before one of these is a thing that is spoken of.

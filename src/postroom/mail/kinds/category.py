@@ -1,4 +1,4 @@
-"""What kind of mail it is, and whether a program may answer it by itself, from its header fields."""
+"""What kind of mail it is, and whether a program may answer it: by its header fields, then by its body."""
 
 import re
 import unicodedata
@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from postroom.mail.headers import Headers
+from postroom.mail.kinds.body_signs import NO_BODY_SIGNS, BodySigns
 
 Category = Literal["personal", "automated", "marketing", "bounce"]
 
@@ -57,14 +58,16 @@ _NO_REPLY = (
     "hoesinbulga", "balsinjeonyong", "회신불가", "발신전용",
 )  # fmt: skip
 _MACHINE_NAMES = frozenset((
-    "notification", "notifications", "notify", "notifier", "alert", "alerts", "autoreply", "autoresponder",
-    "auto", "automated", "automailer", "robot", "bot", "daemon", "root", "nobody", "cron", "system",
-    "sysadmin", "monitoring", "jenkins", "ci", "builds", "build", "mailer", "bounce", "bounces", "mailbot",
-    "newsletter", "newsletters", "news", "marketing", "promo", "promotions", "offers",
+    "notification", "notifications", "notify", "notifier", "alert", "alerts", "autoreply",
+    "autoresponder", "auto", "automated", "automailer", "robot", "bot", "daemon", "root", "nobody",
+    "cron", "system", "sysadmin", "monitoring", "monitor", "tracking", "shipping", "receipts",
+    "voicemail", "scanner", "pushes", "jenkins", "ci", "builds", "build", "mailer", "bounce", "bounces",
+    "mailbot", "newsletter", "newsletters", "news", "marketing", "promo", "promotions", "offers",
 ))  # fmt: skip
 _MARKETING_NAMES = frozenset(
     ("newsletter", "newsletters", "news", "marketing", "promo", "promotions", "offers")
 )
+_LIST_PROGRAMS = ("request", "listadmin", "listowner")
 _MARKS = re.compile(r"[\W_]+")
 _NO_REPLY_LETTERS = tuple(_MARKS.sub("", words) for words in _NO_REPLY)
 
@@ -127,6 +130,7 @@ def categorize(
     mail_from: str | None = None,
     report_type: str = "",
     is_bounce: bool = False,
+    body: BodySigns = NO_BODY_SIGNS,
 ) -> Kind:
     """`mail_from` is None for a mail without an envelope; `is_bounce` says that a report was read in it."""
     name = local_name(from_address)
@@ -136,7 +140,23 @@ def categorize(
         return Kind("marketing", False)
     if _is_automated(signs, name) or mail_from == "" or report_type:
         return Kind("automated", False)
-    return Kind("personal", from_address != "")
+    category = _by_body(body)
+    is_answerable = category == "personal" and from_address != "" and not body.has_unsubscribe_link
+    return Kind(category, is_answerable)
+
+
+def _by_body(body: BodySigns) -> Category:
+    """A mail whose fields say nothing: older programs and small services write none."""
+    groups = body.groups
+    if "reply" in groups or "list" in groups or "automated" in groups or body.has_code:
+        return "automated"
+    if body.is_answer:
+        return "personal"
+    if body.is_alert or ("transaction" in groups and (body.is_bulk or body.has_unsubscribe_link)):
+        return "automated"
+    if body.has_unsubscribe_link or ("promotion" in groups and body.is_bulk):
+        return "marketing"
+    return "automated" if body.is_bulk else "personal"
 
 
 def _is_marketing(signs: Signs, name: str) -> bool:
@@ -165,6 +185,7 @@ def _is_automated(signs: Signs, name: str) -> bool:
         or signs.is_of_machine
         or name in _BOUNCERS
         or name in _MACHINE_NAMES
+        or name.endswith(_LIST_PROGRAMS)
         or is_no_reply(name)
     )
 

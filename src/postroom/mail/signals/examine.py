@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from postroom.mail.languages.folding import bounded, mixed_word
 from postroom.mail.signals import characters, markup, payloads, senders, wording
-from postroom.mail.signals.folding import bounded, mixed_word
 from postroom.mail.signals.passage import MAX_CHARS, SIGNS_OF_MARKERS, Passage
 from postroom.mail.signals.rules import BY_NAME, RaisedSignal, Verdict, verdict_of
 

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postroom.mail.proof.canonical import relaxed_body, simple_body, split_mail
+from postroom.mail.proof.dkim_verify import check_signatures, overall
 from postroom.mail.proof.lookup import TimedLookup
-from postroom.mail.proof.signatures import check_signatures, overall
 from tests.doubles_dns import ZoneLookup
 from tests.mail.keys import private_key
 from tests.samples import samples

@@ -3,8 +3,8 @@
 import re
 from functools import cache
 
-from postroom.mail.alternation import late, one_of
-from postroom.mail.meaning import code_words
+from postroom.mail.codes import words as code_words
+from postroom.mail.languages.patterns import late, one_of
 
 # Thai, kana, Chinese and Hangul are written without a space before or behind a number.
 _UNSPACED = r"\u0e00-\u0e4f\u0e5a-\u0eff\u1100-\u11ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9d"

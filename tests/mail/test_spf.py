@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postroom.mail.proof.lookup import TimedLookup
-from postroom.mail.proof.sender_policy import check_spf, identity
+from postroom.mail.proof.spf import check_spf, identity
 from tests.doubles_dns import ZoneLookup
 from tests.samples import samples
 

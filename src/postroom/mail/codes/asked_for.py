@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from postroom.mail.alternation import late, one_of
-from postroom.mail.meaning import code_words
-from postroom.mail.meaning.code_candidates import CANDIDATE, UNIT_BEHIND, ends_with, fold, is_date_like
+from postroom.mail.codes import words as code_words
+from postroom.mail.codes.candidates import CANDIDATE, UNIT_BEHIND, ends_with, fold, is_date_like
+from postroom.mail.languages.patterns import late, one_of
 
 # A mail that brings a code is short, and says so at its beginning.
 SEARCHED_CHARS = 2_000
