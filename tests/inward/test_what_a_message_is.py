@@ -176,6 +176,7 @@ async def test_an_invitation_is_shown_as_an_appointment(server: Server) -> None:
     assert (shown["startAt"], shown["endAt"]) == ("2026-11-20T09:00:00.000Z", "2026-11-20T10:00:00.000Z")
     assert "ann@example.com" in shown["organizer"]
     assert shown["answerExpected"] is True
+    assert all({"address", "participationStatus", "role"} <= set(each) for each in shown["attendees"])
     plain, _ = await arrived(server, letter("No appointment"), event["event_id"])
     assert "calendar" not in plain
 
