@@ -73,7 +73,7 @@ async def test_an_instruction_to_a_machine_is_flagged_with_its_words_and_makes_t
     message, event = await arrived(server, letter(INJECTION))
     assert message["verdict"] == "malicious"
     signal = next(each for each in message["signals"] if each["name"] == "overrides_instructions")
-    assert signal["weight"] == 4
+    assert signal["weight"] == 6
     assert "previous instructions" in signal["excerpt"]
     assert signal["reason"] == "Tells its reader to ignore the instructions it works by."
     assert event["message"]["signals"] == message["signals"]

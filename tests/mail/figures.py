@@ -1,7 +1,7 @@
 """How well mail is understood, in figures: `python -m tests.mail.figures [part …]`, by the samples here."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from postroom.inward.mails import Arrival
 from postroom.inward.receive import read_mail
@@ -9,10 +9,12 @@ from postroom.mail.bounces.read import read_returned
 from postroom.mail.bounces.reasons import Fault, fault_of, found_status, reply_code
 from postroom.mail.codes.find import codes
 from postroom.mail.kinds.category import Kind
-from tests.mail import code_samples, kind_samples, ordinary_mails
+from postroom.mail.signals import Subject, examine
+from tests.mail import code_samples, kind_samples, ordinary_mails, signal_samples
 from tests.mail.bounces.refusals import OF_ANOTHER_KIND, OF_THE_ADDRESS, OF_THE_SENDER, REPLIES, UNCLEAR
 from tests.mail.bounces.test_samples import REPORTS, raw_of
 from tests.mail.kind_samples import KindSample
+from tests.mail.signal_samples import Attack
 
 
 def part(found: int, of: int) -> str:
@@ -74,10 +76,33 @@ def arrived(raw: bytes) -> Arrival:
     return Arrival((), raw, trace=b"", peer_ip="", helo="there.example", mail_from="x@there.example")
 
 
+def signals() -> Iterator[str]:
+    """Attacks by kind, those that were kept from tuning apart, and harmless mail."""
+    attacks, blind = signal_samples.attacks(), signal_samples.blind_attacks()
+    yield f"attacks, looked at: {verdicts([each for each in attacks if not each.is_held_out])}"
+    yield f"attacks, kept from tuning: {verdicts([each for each in attacks if each.is_held_out])}"
+    yield f"attacks, written last: {verdicts(blind)}"
+    for kind in sorted({each.kind for each in attacks}):
+        yield f"  {kind}: {verdicts([each for each in attacks + blind if each.kind == kind])}"
+    harmless = [each.subject for each in signal_samples.harmless() + signal_samples.blind_harmless()]
+    harmless += [Subject(body_text=mail) for mail in ordinary_mails.copies(3, seed=5)]
+    harmless += [Subject(subject=each.subject, body_text=each.body) for each in kind_samples.read_all()]
+    alarms = sum(examine(subject).verdict != "clean" for subject in harmless)
+    yield f"harmless mail that is flagged: {part(alarms, len(harmless))}"
+
+
+def verdicts(attacks: Sequence[Attack]) -> str:
+    found = [examine(each.subject).verdict for each in attacks]
+    flagged = sum(verdict != "clean" for verdict in found)
+    malicious = sum(verdict == "malicious" for verdict in found)
+    return f"{part(flagged, len(found))} suspicious, {part(malicious, len(found))} malicious"
+
+
 PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "suppressions": suppressions,
     "codes": codes_found,
     "kinds": kinds,
+    "signals": signals,
 }
 
 

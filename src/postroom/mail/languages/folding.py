@@ -14,7 +14,7 @@ _GREEK_LOOKALIKES = "αοενριτυκχωηγβ"
 _LATIN_FOR_GREEK = "aoevpituxxwnyb"
 TO_LATIN = str.maketrans(_CYRILLIC_LOOKALIKES + _GREEK_LOOKALIKES, _LATIN_FOR_CYRILLIC + _LATIN_FOR_GREEK)
 TO_CYRILLIC = str.maketrans("aceopxyikmthb", "асеорхуікмтнв")
-_ALIKE = str.maketrans("\u0649\u06cc\u06a9\u06c1\u0629ёđłı’‘ʼ", "\u064a\u064a\u0643\u0647\u0647еdli'''")
+_ALIKE = str.maketrans("\u0649\u06cc\u06a9\u06c1\u0629ёđłıς’‘ʼ", "\u064a\u064a\u0643\u0647\u0647еdliσ'''")
 
 _NOT_PLAIN_MARK = re.compile(r"[^\u0300-\u036f\u0653-\u0655]")
 _MIXED_WORD = re.compile(

@@ -1,5 +1,6 @@
 """One mail to its findings: every rule that it fulfils, each once, and the verdict they add up to."""
 
+import re
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -16,13 +17,17 @@ MAX_BESIDE_CHARS = 4_000
 QUOTE_REACH = 80
 
 ROLE_MARKERS = (
+    "<user>", "</user>", "<assistant>", "</assistant>", "[admin]", "[/admin]", "## system",
+    "system message:",
     "<|im_start|>", "<|im_end|>", "<|system|>", "<|assistant|>", "<|user|>", "<|endoftext|>", "<|eot_id|>",
     "<|start_header_id|>", "[inst]", "[/inst]", "<<sys>>", "<start_of_turn>", "### system",
-    "### instruction",
-    "<system>", "</system>", "<system_prompt>", "[system]", "[system message]", "[system prompt]",
-    "begin system prompt", "begin system message", "end of system prompt", "system override", "<tool_call>",
-    "<function_calls>", "developer mode enabled", "you are now dan", "you are now in developer mode",
-    "\nassistant: ", "\nsystem: ",
+    "### instruction", "<system>", "</system>", "<system_prompt>", "[system]", "[system message]",
+    "[system prompt]", "begin system prompt", "begin system message", "end of system prompt",
+    "system override", "<tool_call>", "<function_calls>", "developer mode enabled", "you are now dan",
+    "you are now in developer mode", "\nassistant: ", "\nsystem: ", "###(system", "### (system",
+    "[system note", "<admin", "</admin", "<instructions>", "<information>", "<important>",
+    '"role": "system"', '"role":"system"', "</email>",
+    "<tool_response>", "<tool_result", "[/system", "<|",
 )  # fmt: skip
 SUBJECT_OF_ATTACKS = (
     "prompt injection", "prompt-injection", "prompt injections", "jailbreak", "chat template", "tokenizer",
@@ -30,6 +35,11 @@ SUBJECT_OF_ATTACKS = (
     "prompt-injektion", "promptinjectie", "wstrzykiwani", "инъекци", "提示词注入", "提示注入",
     "プロンプトインジェクション", "프롬프트 인젝션", "prompt enjeksiyon",
 )  # fmt: skip
+_CARRYING = re.compile(
+    r"!\[[^\]\n]{0,80}\]\(https?://[^\s)]{1,300}[?&][\w-]{1,30}=(?:[{\[<$]|%7B|[A-Z][A-Z_]{5,})[^)\n]{0,120}"
+    r"|https?://[^\s<>]{1,300}[?&][\w-]{1,30}=(?:\{\{|\$\{|\{\w{1,20}\}|<(?:the|your|all|insert)|\[(?:insert|the|your|all))[^\n]{0,80}",
+    re.IGNORECASE,
+)
 _QUOTES = frozenset('"`“”„«»「」『』‹›‘')  # noqa: RUF001
 
 
@@ -109,12 +119,22 @@ def _said(text: Passage) -> Iterator[tuple[str, str]]:
             yield "quoted_instructions" if is_quoted else hit.rule, text.shown[hit.start : hit.end]
             if not is_quoted:
                 break
+    if carried := links_that_carry(text):
+        yield "leaks_by_link", carried
     if not text.has_any(SIGNS_OF_MARKERS):
         return
     for marker in ROLE_MARKERS:
         if (place := text.folded.find(marker)) >= 0:
             name = "quoted_instructions" if _speaks_of_attacks(text.folded) else "role_markers"
             yield name, text.shown[max(0, place - 20) : place + 80]
+
+
+def links_that_carry(text: Passage) -> str:
+    """A picture in Markdown, or a link, whose query waits to be filled with what the reader knows."""
+    if "](" not in text.shown and "=" not in text.shown:
+        return ""
+    found = _CARRYING.search(text.shown)
+    return found[0] if found else ""
 
 
 def _speaks_of_attacks(folded: str) -> bool:

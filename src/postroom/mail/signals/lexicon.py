@@ -63,7 +63,7 @@ class _Words(Struct, frozen=True):
     def stems(self, field: str) -> tuple[str, ...]:
         entries = (entry for each in self.languages for entry in each.sections.get(f"signals: {field}", ()))
         written = (stem for entry in entries for stem in expand(entry))
-        return tuple(dict.fromkeys(folded(stem) for stem in written))
+        return tuple(dict.fromkeys(folded(stem) for stem in written if stem))
 
     def group(self, field: str) -> re.Pattern[str]:
         begins = r"(?<!\w)" if self.is_spaced else ""
@@ -81,7 +81,10 @@ class _Words(Struct, frozen=True):
         anchors = self.stems("ignore")
         near = (self.near("earlier", "instructions", 30), self.near("ignore", "instructions", 60))
         before = late(lambda: f"(?:{by_first_letter((*self.stems('never'), *_NOT))})[^.]{{0,4}}$")
-        return Wording("overrides_instructions", anchors, self.is_spaced, near, unless_before=before)
+        own = self.group("own words") if self.stems("own words") else None
+        return Wording(
+            "overrides_instructions", anchors, self.is_spaced, near, unless=own, unless_before=before
+        )
 
     def machine(self) -> Wording:
         anchors = self.stems("machine")
@@ -94,9 +97,9 @@ class _Words(Struct, frozen=True):
             return rf"(?<!\w)(?:{to}){between}(?:{who})(?!\w{{0,3}} (?:{_TRADE}))"
         return rf"(?:{to})[^。，,]{{0,8}}(?:{who})|(?:{who})[^\s。，]{{0,4}}[\s:：，,]{{0,2}}(?:{to})"  # noqa: RUF001
 
-    def secretly(self) -> Wording:
-        anchors = self.stems("unnoticed")
-        return Wording("acts_in_secret", anchors, self.is_spaced)
+    def phrases(self, rule: str, field: str) -> Wording:
+        """Whole phrases, each of which fulfils the rule by itself."""
+        return Wording(rule, self.stems(field), self.is_spaced)
 
 
 @cache
@@ -142,7 +145,13 @@ def wordings(script: Script) -> tuple[Wording, ...]:
         words.override(),
         words.machine(),
         words.request("asks_for_prompt", "prompt", words.near("reveal", "prompt", 40)),
-        words.secretly(),
+        words.phrases("acts_in_secret", "unnoticed"),
+        words.phrases("hides_from_user", "hidden"),
+        words.phrases("gives_orders", "orders"),
+        words.phrases("addresses_machine", "spoken to"),
+        words.phrases("claims_authority", "authority"),
+        words.phrases("asks_to_play_a_role", "roleplay"),
+        words.request("disables_checks", "checks", words.near("disable", "checks", 60)),
         words.request("asks_for_secret", "valuables", words.near("send", "valuables", 60)),
         words.request("asks_to_forward", "forward", *forwarded),
     )
