@@ -35,6 +35,7 @@ SUBJECT_OF_ATTACKS = (
     "prompt-injektion", "promptinjectie", "wstrzykiwani", "инъекци", "提示词注入", "提示注入",
     "プロンプトインジェクション", "프롬프트 인젝션", "prompt enjeksiyon",
 )  # fmt: skip
+SIGNS_OF_CARRYING = ("](", "={", "=<", "=[", "=$")
 _CARRYING = re.compile(
     r"!\[[^\]\n]{0,80}\]\(https?://[^\s)]{1,300}[?&][\w-]{1,30}=(?:[{\[<$]|%7B|[A-Z][A-Z_]{5,})[^)\n]{0,120}"
     r"|https?://[^\s<>]{1,300}[?&][\w-]{1,30}=(?:\{\{|\$\{|\{\w{1,20}\}|<(?:the|your|all|insert)|\[(?:insert|the|your|all))[^\n]{0,80}",
@@ -131,7 +132,7 @@ def _said(text: Passage) -> Iterator[tuple[str, str]]:
 
 def links_that_carry(text: Passage) -> str:
     """A picture in Markdown, or a link, whose query waits to be filled with what the reader knows."""
-    if "](" not in text.shown and "=" not in text.shown:
+    if not text.has_written(SIGNS_OF_CARRYING):
         return ""
     found = _CARRYING.search(text.shown)
     return found[0] if found else ""

@@ -104,12 +104,11 @@ class _Words(Struct, frozen=True):
 
 @cache
 def sign_of(anchor: str, is_spaced: bool) -> str:
-    """What every text with the anchor has in it when its words stand apart: the anchor's longest word."""
-    longest = max(anchor.split(), key=len)
-    word = apart(longest).lstrip()
+    """What every text with the anchor has in it when its words stand apart, one blank between them."""
+    words = " ".join(apart(anchor).split())
     if not is_spaced:
-        return word
-    return f" {word}" if anchor.endswith(longest) else f" {word.rstrip()} "
+        return words
+    return f" {words}" if anchor[-1].isalnum() else f" {words} "
 
 
 _OTHER_SCRIPTS = (

@@ -58,7 +58,7 @@ class Passage:
     @cached_property
     def found(self) -> frozenset[str]:
         """The signs of anchors, of codes and of encodings that are in it; all are looked for at once."""
-        words = apart(self._text if self.is_ascii else self.folded)
+        words = " ".join(apart(self._text if self.is_ascii else self.folded).split())
         return frozenset(_finder(self.is_ascii).find_matches_as_strings(f" {words} ", overlapping=True))
 
     @cached_property
@@ -79,6 +79,10 @@ class Passage:
         if len(_HEX_WORDS & self.found) < fewest:  # which may be parts of words, too
             return False
         return len(HEX_PAIRS.intersection(self.letters.split())) >= fewest
+
+    def has_written(self, signs: tuple[str, ...]) -> bool:
+        """Of signs that are no words, as they are written."""
+        return any(sign in self._text for sign in signs)
 
     def has_any(self, signs: tuple[str, ...]) -> bool:
         """Of the signs above."""
