@@ -1,7 +1,7 @@
 """What calls return. What a server leaves out is empty; what this client does not know is ignored."""
 
 from datetime import datetime
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct, field
 
@@ -134,8 +134,29 @@ class Signal(Struct, frozen=True):
     excerpt: str = ""
 
 
+class Attendee(Struct, rename="camel", frozen=True):
+    """`participation_status` is accepted, declined, tentative, needs-action, delegated, or empty."""
+
+    address: str
+    name: str = ""
+    participation_status: str = ""
+    role: str = ""
+
+
+class Occurrence(Struct, rename="camel", frozen=True):
+    """One of a series that differs from it."""
+
+    recurrence_id: str = ""
+    start: str = ""
+    end: str = ""
+    status: str = ""
+
+
 class Appointment(Struct, rename="camel", frozen=True):
-    """`start` and `end` are as written; the moments are known if their zone is."""
+    """`start` and `end` are as written; the moments are known if their zone is.
+
+    `recurrence_id` names the one occurrence of a series that it is about.
+    """
 
     summary: str = ""
     start: str = ""
@@ -146,13 +167,27 @@ class Appointment(Struct, rename="camel", frozen=True):
     time_zone: str = ""
     location: str = ""
     organizer: str = ""
-    attendees: list[str] = []
+    attendees: list[Attendee] = []
     attendee_count: int = 0
     answer_expected: bool = False
     recurrence: str = ""
     status: str = ""
     method: str = ""
     uid: str = ""
+    recurrence_id: str = ""
+    sequence: int = 0
+    ex_dates: list[str] = []
+    occurrences: list[Occurrence] = []
+    join_url: str = ""
+
+    @property
+    def news(self) -> str:
+        """Who has answered and how, or what was cancelled; "" for an invitation."""
+        of = f" (the occurrence of {self.recurrence_id} alone)" if self.recurrence_id else ""
+        if self.method == "REPLY" and self.attendees:
+            who = self.attendees[0]
+            return f"{who.name or who.address}: {who.participation_status or 'no answer'}{of}"
+        return f"cancelled{of}" if "CANCELLED" in (self.status, f"{self.method}LED") else ""
 
 
 class Attachment(Struct, rename="camel", frozen=True):
@@ -328,6 +363,8 @@ class EventMessage(Struct, frozen=True):
     verdict: str | None = ""
     signals: list[Signal] = []
     metadata: dict[str, str] = {}
+    codes: list[str] = []
+    calendar: dict[str, Any] | None = None
 
 
 class EventHold(Struct, frozen=True):
