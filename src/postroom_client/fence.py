@@ -4,7 +4,7 @@ import re
 import secrets
 from collections.abc import Iterable
 
-from postroom_client.results import FLAGGED
+from postroom_client.result_types import FLAGGED
 
 # Invisible to people, plain text to a model (Unicode tags, direction and zero-width marks), and controls.
 _HIDDEN = re.compile(

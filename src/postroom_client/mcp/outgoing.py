@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from postroom_client import charge_results, results
+from postroom_client import results
 from postroom_client.fence import Fence, cut
 from postroom_client.mcp.results import Fenced, Notice, Total
 
@@ -158,16 +158,16 @@ def held_step(hold: results.Hold) -> str:
     )
 
 
-def draft_alone(draft: charge_results.Draft) -> DraftSummary:
+def draft_alone(draft: results.Draft) -> DraftSummary:
     return draft_summary(draft, Fence())
 
 
-def draft_page(page: results.Page[charge_results.Draft]) -> DraftPage:
+def draft_page(page: results.Page[results.Draft]) -> DraftPage:
     fence = Fence()
     return DraftPage([draft_summary(draft, fence) for draft in page.data], page.total)
 
 
-def draft_summary(draft: charge_results.Draft, fence: Fence) -> DraftSummary:
+def draft_summary(draft: results.Draft, fence: Fence) -> DraftSummary:
     by = draft.created_by
     return DraftSummary(
         notice=fence.notice,
@@ -181,7 +181,7 @@ def draft_summary(draft: charge_results.Draft, fence: Fence) -> DraftSummary:
     )
 
 
-def draft_letter(draft: charge_results.Draft) -> str:
+def draft_letter(draft: results.Draft) -> str:
     lines = [f"To: {', '.join(draft.to)}"]
     lines += [f"Cc: {', '.join(draft.cc)}"] if draft.cc else []
     lines += [f"Subject: {draft.subject or ''}"]

@@ -1,11 +1,10 @@
 """The tools for writing that an agent is given: sending, answering, passing on, drafts, and their fate."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from postroom_client.calls import calls, drafting, sending
-from postroom_client.calls.drafting import DraftFields
+from postroom_client.calls import calls, sending
 from postroom_client.mcp import outgoing
 from postroom_client.mcp.asking import (
     Addresses,
@@ -54,7 +53,7 @@ class WritingTools:
 
         It may be held for a person to approve: the answer says so, and what happens next.
         """
-        call = sending.send(
+        call = calls.send(
             await self._asker.inbox_id(ctx, inbox_id),
             to=to,
             subject=subject,
@@ -153,7 +152,7 @@ class WritingTools:
         inbox_id: InboxId = "",
     ) -> DraftSummary:
         """Write a mail without sending it. Any field may be missing; a person or send_draft sends it."""
-        fields: DraftFields = {}
+        fields: dict[str, Any] = {}
         if to:
             fields["to"] = to
         if cc:
@@ -171,19 +170,19 @@ class WritingTools:
         if attachments:
             fields["attachments"] = decode_files(attachments)
         found = await self._asker.inbox_id(ctx, inbox_id)
-        return outgoing.draft_alone(await self._asker.ask(ctx, drafting.create_draft(found, **fields)))
+        return outgoing.draft_alone(await self._asker.ask(ctx, calls.create_draft(found, **fields)))
 
     async def list_drafts(
         self, ctx: Ctx, inbox_id: InboxId = "", limit: Limit = 20, offset: Offset = 0
     ) -> DraftPage:
         """List the drafts of an inbox, newest first, with what they say."""
         found = await self._asker.inbox_id(ctx, inbox_id)
-        page = await self._asker.ask(ctx, drafting.list_drafts(found, limit=limit, offset=offset))
+        page = await self._asker.ask(ctx, calls.list_drafts(found, limit=limit, offset=offset))
         return outgoing.draft_page(page)
 
     async def send_draft(self, ctx: Ctx, draft_id: DraftId, idempotency_key: IdempotencyKey = "") -> SentMail:
         """Send a draft as it is; it is then gone. It may be held for a person to approve."""
-        call = drafting.send_draft(draft_id, idempotency_key=idempotency_key or None)
+        call = calls.send_draft(draft_id, idempotency_key=idempotency_key or None)
         return outgoing.sent_mail(await self._asker.ask(ctx, call))
 
     async def get_message_status(self, ctx: Ctx, message_id: MessageId) -> MessageStatus:

@@ -9,9 +9,7 @@ from postroom_client.cli.command import OfInbox, OfPod, command
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
-    from postroom_client.account_results import Account
-    from postroom_client.charge_results import Pod
-    from postroom_client.results import ApiKey, ApprovalRules, Inbox
+    from postroom_client.results import Account, ApiKey, ApprovalRules, Inbox, Pod
     from postroom_client.transport.exchange import Call
 
     Ruled = Account | Pod | Inbox | ApiKey
@@ -68,31 +66,31 @@ def only_one(inbox_id: str | None, pod_id: str | None, key_id: str | None) -> tu
 
 
 def _look_up(scope: tuple[str, str] | None) -> "Call[Any]":
-    from postroom_client.calls import calls, tenancy
+    from postroom_client.calls import calls
 
     match scope:
         case ("inbox", target):
             return calls.get_inbox(target)
         case ("pod", target):
-            return tenancy.get_pod(target)
+            return calls.get_pod(target)
         case ("key", target):
-            return tenancy.get_key(target)
+            return calls.get_key(target)
         case _:
-            return tenancy.get_account()
+            return calls.get_account()
 
 
 def _change(asked: "ApprovalRules | None", scope: tuple[str, str] | None) -> "Call[Any]":
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
     match scope:
         case ("inbox", target):
-            return tenancy.update_inbox(target, approval=asked)
+            return calls.update_inbox(target, approval=asked)
         case ("pod", target):
-            return tenancy.update_pod(target, approval=asked)
+            return calls.update_pod(target, approval=asked)
         case ("key", target):
-            return tenancy.update_key(target, approval=asked)
+            return calls.update_key(target, approval=asked)
         case _:
-            return tenancy.update_account(approval=asked)
+            return calls.update_account(approval=asked)
 
 
 def _show(found: "Ruled") -> None:

@@ -9,8 +9,7 @@ from postroom_client.cli.command import Limit, Offset, command
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
-    from postroom_client.charge_results import AuditEntry
-    from postroom_client.results import Page
+    from postroom_client.results import AuditEntry, Page
 
 Moment = Annotated[str | None, typer.Option(metavar="MOMENT", help="2026-11-14T10:05:00Z.")]
 
@@ -25,9 +24,9 @@ def audit(
     offset: Offset = 0,
 ) -> None:
     """List what was decided, by whom and from which address, newest first."""
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
-    listing = tenancy.list_audit(
+    listing = calls.list_audit(
         since=since, until=until, actor=actor, action=action, limit=limit, offset=offset
     )
     desk.show(listing, _show_page)

@@ -10,8 +10,7 @@ from postroom_client.cli.command import InboxId, OfInbox, command, group
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
-    from postroom_client.charge_results import InboxLimits, Meter
-    from postroom_client.results import ApiKey, Budget, Inbox
+    from postroom_client.results import ApiKey, Budget, Inbox, InboxLimits, Meter
     from postroom_client.transport.exchange import Call
 
 app = group("How much an inbox or a key may send: never more than the service allows.")
@@ -26,9 +25,9 @@ CountOfStrangers = Annotated[
 @command(app, "show")
 def show(desk: Desk, inbox_id: InboxId = None) -> None:
     """Show what an inbox may send, and how much of it is used."""
-    from postroom_client.calls import deciding
+    from postroom_client.calls import calls
 
-    desk.show(deciding.get_inbox_limits(desk.require_inbox_id(inbox_id)), _show_use)
+    desk.show(calls.get_inbox_limits(desk.require_inbox_id(inbox_id)), _show_use)
 
 
 @command(app, "set")
@@ -55,13 +54,13 @@ def clear(desk: Desk, inbox_id: OfInbox = None, key_id: OfKey = None) -> None:
 
 
 def _change(budget: "Budget | None", inbox_id: str | None, key_id: str | None) -> "Call[Any]":
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
     match only_one(inbox_id, None, key_id):
         case ("inbox", target):
-            return tenancy.update_inbox(target, limits=budget)
+            return calls.update_inbox(target, limits=budget)
         case ("key", target):
-            return tenancy.update_key(target, limits=budget)
+            return calls.update_key(target, limits=budget)
         case _:
             raise typer.BadParameter("name an inbox or a key: --inbox-id or --key-id")
 

@@ -9,8 +9,7 @@ from postroom_client.cli.command import Limit, Offset, command, group
 from postroom_client.cli.desk import FAILED, Desk
 
 if TYPE_CHECKING:
-    from postroom_client.account_results import DnsRecord, Domain
-    from postroom_client.results import Page
+    from postroom_client.results import DnsRecord, Domain, Page
 
 app = group("Domains of your own, and their DNS records.")
 

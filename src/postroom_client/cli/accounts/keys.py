@@ -34,18 +34,18 @@ def create(
     expires_at: ExpiresAt = None,
 ) -> None:
     """Create a key of the account, or of a pod, and show it once."""
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import shortcuts
 
-    call = tenancy.create_key(name, pod_id=pod_id, permissions=permission, expires_at=expires_at)
+    call = shortcuts.create_key(name, pod_id=pod_id, permissions=permission, expires_at=expires_at)
     desk.show(call, _show_new)
 
 
 @command(app, "list")
 def list_all(desk: Desk, pod_id: OfPod = None, limit: Limit = 50, offset: Offset = 0) -> None:
     """List the keys of the account, or of a pod, oldest first."""
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import shortcuts
 
-    desk.show(tenancy.list_keys(pod_id=pod_id, limit=limit, offset=offset), _show_page)
+    desk.show(shortcuts.list_keys(pod_id=pod_id, limit=limit, offset=offset), _show_page)
 
 
 @command(app, "change")
@@ -59,15 +59,13 @@ def change(
     expires_at: ExpiresAt = None,
 ) -> None:
     """Change a key; of its permissions some can be taken away, and its end can come sooner."""
-    from msgspec import UNSET
+    from postroom_client.calls import calls
 
-    from postroom_client.calls import tenancy
-
-    call = tenancy.update_key(
+    call = calls.update_key(
         key_id,
-        name=UNSET if name is None else name,
-        permissions=UNSET if permission is None else permission,
-        expires_at=UNSET if expires_at is None else expires_at,
+        name=name,
+        permissions=permission,
+        expires_at=expires_at,
     )
     desk.show(call, _show_one)
 
@@ -75,9 +73,9 @@ def change(
 @command(app, "revoke")
 def revoke(desk: Desk, key_id: KeyArgument) -> None:
     """Revoke a key, at once, also on open streams."""
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
-    desk.ask(tenancy.delete_key(key_id))
+    desk.ask(calls.delete_key(key_id))
     desk.done({"id": key_id, "deleted": True}, f"{key_id} is revoked.")
 
 

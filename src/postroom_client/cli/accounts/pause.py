@@ -9,7 +9,7 @@ from postroom_client.cli.command import OfInbox, OfPod, command
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
-    from postroom_client.charge_results import Pause
+    from postroom_client.results import Pause
 
 
 def pause(
@@ -19,17 +19,17 @@ def pause(
     show: Annotated[bool, typer.Option("--show", help="Change nothing; say whether it is paused.")] = False,
 ) -> None:
     """Hold every send, new and waiting: of all that the key reaches, of a pod or of an inbox."""
-    from postroom_client.calls import deciding
+    from postroom_client.calls import calls
 
-    call = deciding.get_pause if show else deciding.pause
+    call = calls.get_pause if show else calls.pause
     desk.show(call(inbox_id=inbox_id, pod_id=pod_id), _show)
 
 
 def resume(desk: Desk, inbox_id: OfInbox = None, pod_id: OfPod = None) -> None:
     """End a pause; what nothing else holds goes."""
-    from postroom_client.calls import deciding
+    from postroom_client.calls import calls
 
-    desk.show(deciding.resume(inbox_id=inbox_id, pod_id=pod_id), _show)
+    desk.show(calls.resume(inbox_id=inbox_id, pod_id=pod_id), _show)
 
 
 def _show(found: "Pause") -> None:

@@ -9,8 +9,7 @@ from postroom_client.cli.command import Limit, Offset, command, group
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
-    from postroom_client.charge_results import Pod
-    from postroom_client.results import Page
+    from postroom_client.results import Page, Pod
 
 app = group("Tenants of the account, each with inboxes, domains and keys of its own.")
 
@@ -26,25 +25,25 @@ def create(
     client_id: Annotated[str | None, typer.Option(help="An id of your own, unique.")] = None,
 ) -> None:
     """Create a pod."""
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
-    desk.show(tenancy.create_pod(client_id=client_id, name=name), _show)
+    desk.show(calls.create_pod(client_id=client_id, name=name), _show)
 
 
 @command(app, "list")
 def list_all(desk: Desk, limit: Limit = 50, offset: Offset = 0) -> None:
     """List the pods."""
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
-    desk.show(tenancy.list_pods(limit=limit, offset=offset), _show_page)
+    desk.show(calls.list_pods(limit=limit, offset=offset), _show_page)
 
 
 @command(app, "show")
 def show(desk: Desk, pod_id: PodArgument) -> None:
     """Show a pod."""
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
-    desk.show(tenancy.get_pod(pod_id), _show)
+    desk.show(calls.get_pod(pod_id), _show)
 
 
 @command(app, "rename")
@@ -52,9 +51,9 @@ def rename(
     desk: Desk, pod_id: PodArgument, name: Annotated[str, typer.Argument(help="The new name.")]
 ) -> None:
     """Give a pod another name."""
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
-    desk.show(tenancy.update_pod(pod_id, name=name), _show)
+    desk.show(calls.update_pod(pod_id, name=name), _show)
 
 
 @command(app, "delete")
@@ -64,10 +63,10 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Delete a pod that holds no inbox and no domain."""
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
     output.confirm(f"Delete the pod {pod_id} and its keys?", yes=yes)
-    desk.ask(tenancy.delete_pod(pod_id))
+    desk.ask(calls.delete_pod(pod_id))
     desk.done({"id": pod_id, "deleted": True}, f"{pod_id} is gone.")
 
 

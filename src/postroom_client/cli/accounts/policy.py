@@ -10,8 +10,7 @@ from postroom_client.cli.command import Limit, Offset, OfInbox, OfPod, command, 
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
-    from postroom_client.charge_results import Policy, PolicyRule, PolicyStop
-    from postroom_client.results import Page
+    from postroom_client.results import Page, Policy, PolicyRule, PolicyStop
 
 app = group("Who may write, and who may be written to: of the account, a pod or an inbox.")
 
@@ -25,9 +24,9 @@ Value = Annotated[
 @command(app, "show")
 def show(desk: Desk, inbox_id: OfInbox = None, pod_id: OfPod = None) -> None:
     """Show the policy."""
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
-    desk.show(tenancy.get_policy(inbox_id=inbox_id, pod_id=pod_id), _show)
+    desk.show(calls.get_policy(inbox_id=inbox_id, pod_id=pod_id), _show)
 
 
 @command(app, "mode")
@@ -42,9 +41,9 @@ def mode(
     pod_id: OfPod = None,
 ) -> None:
     """Say whether only those pass whom a rule allows."""
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
-    desk.show(tenancy.set_policy_mode(direction, wanted, inbox_id=inbox_id, pod_id=pod_id), _show)
+    desk.show(calls.set_policy_mode(direction, wanted, inbox_id=inbox_id, pod_id=pod_id), _show)
 
 
 @command(app, "allow")
@@ -52,11 +51,9 @@ def allow(
     desk: Desk, direction: DirectionArgument, value: Value, inbox_id: OfInbox = None, pod_id: OfPod = None
 ) -> None:
     """Allow an address or a domain; it counts where the mode is allowlist."""
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
-    desk.show(
-        tenancy.add_policy_rule(direction, "allow", value, inbox_id=inbox_id, pod_id=pod_id), _show_rule
-    )
+    desk.show(calls.add_policy_rule(direction, "allow", value, inbox_id=inbox_id, pod_id=pod_id), _show_rule)
 
 
 @command(app, "block")
@@ -64,11 +61,9 @@ def block(
     desk: Desk, direction: DirectionArgument, value: Value, inbox_id: OfInbox = None, pod_id: OfPod = None
 ) -> None:
     """Block an address or a domain."""
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
-    desk.show(
-        tenancy.add_policy_rule(direction, "block", value, inbox_id=inbox_id, pod_id=pod_id), _show_rule
-    )
+    desk.show(calls.add_policy_rule(direction, "block", value, inbox_id=inbox_id, pod_id=pod_id), _show_rule)
 
 
 @command(app, "remove")
@@ -79,9 +74,9 @@ def remove(
     pod_id: OfPod = None,
 ) -> None:
     """Take a rule away."""
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
-    desk.ask(tenancy.delete_policy_rule(rule_id, inbox_id=inbox_id, pod_id=pod_id))
+    desk.ask(calls.delete_policy_rule(rule_id, inbox_id=inbox_id, pod_id=pod_id))
     desk.done({"id": rule_id, "deleted": True}, f"{rule_id} is gone.")
 
 
@@ -100,9 +95,9 @@ def stops(
     offset: Offset = 0,
 ) -> None:
     """List what policies have stopped, newest first."""
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
-    listing = tenancy.list_policy_audit(
+    listing = calls.list_policy_audit(
         inbox_id=inbox_id,
         pod_id=pod_id,
         action=action,

@@ -10,8 +10,7 @@ from postroom_client.cli.command import Limit, Offset, OfInbox, command, group
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
-    from postroom_client.account_results import Retried, Webhook, WebhookDelivery, WebhookTest
-    from postroom_client.results import Page
+    from postroom_client.results import Page, Retried, Webhook, WebhookDelivery, WebhookTest
 
 app = group("The webhook of the account, and its deliveries.")
 
@@ -51,20 +50,20 @@ def show(desk: Desk) -> None:
 @command(app, "test")
 def try_out(desk: Desk, inbox_id: OfInbox = None) -> None:
     """Post a signed test event now."""
-    from postroom_client.calls import calls, tenancy
+    from postroom_client.calls import calls
 
-    desk.show(calls.test_webhook() if inbox_id is None else tenancy.test_inbox_webhook(inbox_id), _show_test)
+    desk.show(calls.test_webhook() if inbox_id is None else calls.test_inbox_webhook(inbox_id), _show_test)
 
 
 @command(app, "rotate")
 def rotate(desk: Desk, inbox_id: OfInbox = None) -> None:
     """Make a new secret; the old one stays good for 24 hours."""
-    from postroom_client.calls import calls, tenancy
+    from postroom_client.calls import calls
 
     if inbox_id is None:
         desk.show(calls.rotate_webhook_secret(), lambda made: _show_secret(made.secret))
     else:
-        rotated = tenancy.rotate_inbox_webhook_secret(inbox_id)
+        rotated = calls.rotate_inbox_webhook_secret(inbox_id)
         desk.show(rotated, lambda made: _show_secret(made.webhook_secret))
     output.note(KEEP_IT)
 

@@ -74,11 +74,11 @@ def update(
     """Change an inbox."""
     from msgspec import UNSET
 
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
     if display_name is None and webhook_url is None:
         raise typer.BadParameter("nothing to change: pass --display-name or --webhook-url")
-    changes = tenancy.update_inbox(
+    changes = calls.update_inbox(
         inbox_id,
         display_name=UNSET if display_name is None else display_name or None,
         webhook_url=UNSET if webhook_url is None else webhook_url or None,
@@ -123,18 +123,16 @@ def create_key(
     expires_at: ExpiresAt = None,
 ) -> None:
     """Create a key and print it, once."""
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
-    desk.show(
-        tenancy.create_api_key(inbox_id, name, permissions=permission, expires_at=expires_at), _show_key
-    )
+    desk.show(calls.create_api_key(inbox_id, name, permissions=permission, expires_at=expires_at), _show_key)
     output.note("The token is shown only now: keep it.")
 
 
 @command(keys_app, "list")
 def list_keys(desk: Desk, inbox_id: InboxArgument, limit: Limit = 50, offset: Offset = 0) -> None:
     """List the keys of an inbox, oldest first."""
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
     def show(page: "Page[ApiKey]") -> None:
         if not page.data:
@@ -146,7 +144,7 @@ def list_keys(desk: Desk, inbox_id: InboxArgument, limit: Limit = 50, offset: Of
         ]
         output.print_human(output.table(("ID", "NAME", "KEY", "LAST USED"), rows))
 
-    desk.show(tenancy.list_api_keys(inbox_id, limit=limit, offset=offset), show)
+    desk.show(calls.list_api_keys(inbox_id, limit=limit, offset=offset), show)
 
 
 @command(keys_app, "revoke")
@@ -154,9 +152,9 @@ def revoke_key(
     desk: Desk, inbox_id: InboxArgument, key_id: Annotated[str, typer.Argument(help="Id of the key, key_…")]
 ) -> None:
     """Revoke a key of an inbox, at once."""
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
-    desk.ask(tenancy.delete_api_key(inbox_id, key_id))
+    desk.ask(calls.delete_api_key(inbox_id, key_id))
     desk.done({"id": key_id, "deleted": True}, f"{key_id} is revoked.")
 
 

@@ -87,17 +87,17 @@ def reschedule(
     send_at: Annotated[str, typer.Argument(metavar="MOMENT", help="2026-11-14T10:05:00Z.")],
 ) -> None:
     """Give a scheduled message another moment."""
-    from postroom_client.calls import deciding
+    from postroom_client.calls import calls
 
-    desk.show(deciding.reschedule_message(message_id, send_at), show_message)
+    desk.show(calls.reschedule_message(message_id, send_at), show_message)
 
 
 @command(app, "release")
 def release(desk: Desk, message_id: MessageArgument) -> None:
     """Let in what a policy stopped, as if it came now."""
-    from postroom_client.calls import deciding
+    from postroom_client.calls import calls
 
-    desk.show(deciding.release_message(message_id), show_message)
+    desk.show(calls.release_message(message_id), show_message)
 
 
 @command(app, "delete")

@@ -60,25 +60,25 @@ def label_thread(
     remove: Annotated[list[str] | None, typer.Option(help="A label to remove; may be repeated.")] = None,
 ) -> None:
     """Add labels to a thread, and remove some."""
-    from postroom_client.calls import calls
+    from postroom_client.calls import shortcuts
 
-    desk.show(calls.label_thread(thread_id, add=add or (), remove=remove or ()), _show_thread)
+    desk.show(shortcuts.label_thread(thread_id, add=add or (), remove=remove or ()), _show_thread)
 
 
 @command(app, "read")
 def mark_read(desk: Desk, thread_id: ThreadArgument) -> None:
     """Mark a thread as read."""
-    from postroom_client.calls import calls
+    from postroom_client.calls import shortcuts
 
-    desk.show(calls.mark_thread(thread_id, is_read=True), _show_thread)
+    desk.show(shortcuts.mark_thread(thread_id, is_read=True), _show_thread)
 
 
 @command(app, "unread")
 def mark_unread(desk: Desk, thread_id: ThreadArgument) -> None:
     """Mark a thread as unread."""
-    from postroom_client.calls import calls
+    from postroom_client.calls import shortcuts
 
-    desk.show(calls.mark_thread(thread_id, is_read=False), _show_thread)
+    desk.show(shortcuts.mark_thread(thread_id, is_read=False), _show_thread)
 
 
 @command(app, "delete")

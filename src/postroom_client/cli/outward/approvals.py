@@ -10,8 +10,7 @@ from postroom_client.cli.desk import Desk
 from postroom_client.cli.mailbox.messages import MessageArgument, show_message
 
 if TYPE_CHECKING:
-    from postroom_client.charge_results import Approval
-    from postroom_client.results import Hold, Message, Page
+    from postroom_client.results import Approval, Hold, Message, Page
 
 app = group("Sends that wait for a person to decide.")
 
@@ -40,11 +39,9 @@ def list_all(
     offset: Offset = 0,
 ) -> None:
     """List what waits for a decision, oldest first."""
-    from postroom_client.calls import deciding
+    from postroom_client.calls import calls
 
-    listing = deciding.list_approvals(
-        state=state, inbox_id=inbox_id, pod_id=pod_id, limit=limit, offset=offset
-    )
+    listing = calls.list_approvals(state=state, inbox_id=inbox_id, pod_id=pod_id, limit=limit, offset=offset)
     desk.show(listing, _show_page)
 
 
@@ -68,18 +65,18 @@ def approve(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Let a held message go."""
-    from postroom_client.calls import deciding
+    from postroom_client.calls import calls
 
     seen = content_hash or _look(desk, message_id, yes=yes)
-    desk.show(deciding.approve_message(message_id, seen, note=note), _show_decided)
+    desk.show(calls.approve_message(message_id, seen, note=note), _show_decided)
 
 
 @command(app, "reject")
 def reject(desk: Desk, message_id: MessageArgument, note: Note = None) -> None:
     """Refuse a held message, for good."""
-    from postroom_client.calls import deciding
+    from postroom_client.calls import calls
 
-    desk.show(deciding.reject_message(message_id, note=note), _show_decided)
+    desk.show(calls.reject_message(message_id, note=note), _show_decided)
 
 
 def _look(desk: Desk, message_id: str, *, yes: bool) -> str:

@@ -26,8 +26,7 @@ from postroom_client.cli.outward.send import (
 )
 
 if TYPE_CHECKING:
-    from postroom_client.charge_results import Draft
-    from postroom_client.results import Page
+    from postroom_client.results import Draft, Page
 
 app = group("Mails that are not sent yet.")
 
@@ -62,7 +61,7 @@ def create(
     inbox_id: InboxId = None,
 ) -> None:
     """Begin a mail; any field may still be missing."""
-    from postroom_client.calls import drafting
+    from postroom_client.calls import calls
 
     fields = _given(
         to=to,
@@ -80,24 +79,24 @@ def create(
         headers=read_pairs("--header", header, ":"),
         metadata=read_pairs("--metadata", metadata, "="),
     )
-    desk.show(drafting.create_draft(desk.require_inbox_id(inbox_id), **fields), _show)
+    desk.show(calls.create_draft(desk.require_inbox_id(inbox_id), **fields), _show)
 
 
 @command(app, "list")
 def list_all(desk: Desk, limit: Limit = 50, offset: Offset = 0, inbox_id: InboxId = None) -> None:
     """List the drafts of an inbox, newest first."""
-    from postroom_client.calls import drafting
+    from postroom_client.calls import calls
 
-    listing = drafting.list_drafts(desk.require_inbox_id(inbox_id), limit=limit, offset=offset)
+    listing = calls.list_drafts(desk.require_inbox_id(inbox_id), limit=limit, offset=offset)
     desk.show(listing, _show_page)
 
 
 @command(app, "show")
 def show(desk: Desk, draft_id: DraftArgument) -> None:
     """Show a draft."""
-    from postroom_client.calls import drafting
+    from postroom_client.calls import calls
 
-    desk.show(drafting.get_draft(draft_id), _show)
+    desk.show(calls.get_draft(draft_id), _show)
 
 
 @command(app, "change")
@@ -115,7 +114,7 @@ def change(
     metadata: MetadataOption = None,
 ) -> None:
     """Change what is given of a draft."""
-    from postroom_client.calls import drafting
+    from postroom_client.calls import calls
 
     fields = _given(
         to=to,
@@ -128,15 +127,15 @@ def change(
         headers=read_pairs("--header", header, ":"),
         metadata=read_pairs("--metadata", metadata, "="),
     )
-    desk.show(drafting.update_draft(draft_id, **fields), _show)
+    desk.show(calls.update_draft(draft_id, **fields), _show)
 
 
 @command(app, "attach")
 def attach_files(desk: Desk, draft_id: DraftArgument, files: FILE) -> None:
     """Attach files to a draft."""
-    from postroom_client.calls import drafting
+    from postroom_client.calls import calls
 
-    desk.show(drafting.add_draft_files(draft_id, files), _show)
+    desk.show(calls.add_draft_files(draft_id, files), _show)
 
 
 @command(app, "detach")
@@ -146,26 +145,26 @@ def detach(
     filename: Annotated[str, typer.Argument(help="As the draft shows it.", show_default=False)],
 ) -> None:
     """Take a file off a draft."""
-    from postroom_client.calls import drafting
+    from postroom_client.calls import calls
 
-    desk.ask(drafting.delete_draft_file(draft_id, filename))
+    desk.ask(calls.delete_draft_file(draft_id, filename))
     desk.done({"id": draft_id, "filename": filename, "deleted": True}, f"{filename} is off the draft.")
 
 
 @command(app, "send")
 def send(desk: Desk, draft_id: DraftArgument, idempotency_key: IdempotencyKey = None) -> None:
     """Send a draft, which is then gone."""
-    from postroom_client.calls import drafting
+    from postroom_client.calls import calls
 
-    desk.show(drafting.send_draft(draft_id, idempotency_key=idempotency_key), show_sent)
+    desk.show(calls.send_draft(draft_id, idempotency_key=idempotency_key), show_sent)
 
 
 @command(app, "delete")
 def delete(desk: Desk, draft_id: DraftArgument) -> None:
     """Throw a draft away."""
-    from postroom_client.calls import drafting
+    from postroom_client.calls import calls
 
-    desk.ask(drafting.delete_draft(draft_id))
+    desk.ask(calls.delete_draft(draft_id))
     desk.done({"id": draft_id, "deleted": True}, f"{draft_id} is gone.")
 
 

@@ -82,7 +82,7 @@ def send(
     inbox_id: InboxId = None,
 ) -> None:
     """Send a mail."""
-    from postroom_client.calls import sending
+    from postroom_client.calls import calls
 
     if subject is None and thread_id is None and forward is None:
         raise typer.BadParameter("--subject is needed unless --thread-id or --forward is given")
@@ -90,7 +90,7 @@ def send(
         raise typer.BadParameter("--to is needed unless --reply-all is given")
     if reply_all and thread_id is None:
         raise typer.BadParameter("--reply-all answers a thread: give --thread-id")
-    call = sending.send(
+    call = calls.send(
         desk.require_inbox_id(inbox_id),
         to=to or (),
         body=read_text(body),

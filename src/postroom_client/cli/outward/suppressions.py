@@ -9,8 +9,7 @@ from postroom_client.cli.command import Limit, Offset, command, group
 from postroom_client.cli.desk import Desk
 
 if TYPE_CHECKING:
-    from postroom_client.account_results import Suppression
-    from postroom_client.results import Page
+    from postroom_client.results import Page, Suppression
 
 app = group("Addresses that no mail goes to.")
 

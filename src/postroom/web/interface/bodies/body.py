@@ -117,7 +117,7 @@ class KeyChange(Struct, rename="camel", frozen=True):
 
 
 EventType = Annotated[str, Meta(extra_json_schema={"enum": list(kinds.KINDS)})]
-Limit = Annotated[int, Meta(ge=1, description="PageQuery size; above 100 counts as 100.")]
+Limit = Annotated[int, Meta(ge=1, description="Page size; above 100 counts as 100.")]
 Offset = Annotated[int, Meta(ge=0, le=OFFSET_LIMIT, description="How many to skip.")]
 
 
@@ -266,14 +266,14 @@ class EventQuery(Struct, frozen=True):
         str,
         Meta(
             description="Only of these inboxes, separated by commas.",
-            extra_json_schema={"pattern": SOME_INBOXES},
+            extra_json_schema={"pattern": SOME_INBOXES, "x-separator": ","},
         ),
     ] = ""
     event_types: Annotated[
         str,
         Meta(
             description="Only of these kinds, separated by commas.",
-            extra_json_schema={"pattern": SOME_KINDS},
+            extra_json_schema={"pattern": SOME_KINDS, "x-separator": ","},
         ),
     ] = ""
 

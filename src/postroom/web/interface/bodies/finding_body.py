@@ -29,7 +29,15 @@ class SearchQuery(Struct, frozen=True):
     cursor: Annotated[str, Meta(description="`next` of the page before.")] | None = None
 
 
-Day = Annotated[str, Meta(pattern=DAY, description="A day, UTC.", examples=["2026-01-31"])]
+Day = Annotated[
+    str,
+    Meta(
+        pattern=DAY,
+        description="A day, UTC.",
+        examples=["2026-01-31"],
+        extra_json_schema={"format": "date"},
+    ),
+]
 
 
 class UsageQuery(Struct, frozen=True):
