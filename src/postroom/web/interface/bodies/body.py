@@ -52,13 +52,19 @@ MailboxName = Annotated[
 Name = Annotated[
     str,
     Meta(
-        max_length=names.MAX_CHARACTERS, examples=["ci-runner"], extra_json_schema={"pattern": names.PATTERN}
+        max_length=names.MAX_CHARACTERS,
+        description="A name for people.",
+        examples=["ci-runner"],
+        extra_json_schema={"pattern": names.PATTERN},
     ),
 ]
 PodId = Annotated[str, Meta(description="The id of a pod, or its clientId.")]
-RetentionDays = Annotated[int, Meta(ge=1, le=3650, description="How long mail is kept.")]
+RetentionDays = Annotated[
+    int, Meta(ge=1, le=3650, description="Days that mail is kept; older mail is deleted.")
+]
 Permission = Annotated[str, Meta(extra_json_schema={"enum": list(permissions.ALL)})]
 Moment = Annotated[datetime, Meta(tz=True, examples=["2026-11-14T10:05:00Z"])]
+OwnWebhook = Annotated[str, Meta(description="A webhook of the inbox's own, instead of the account's.")]
 
 
 class NewInbox(Struct, rename="camel", frozen=True):
@@ -66,15 +72,19 @@ class NewInbox(Struct, rename="camel", frozen=True):
     display_name: DisplayName | None = None
     domain: Annotated[str, Meta(description="A verified domain of the account.")] | None = None
     pod_id: PodId | None = None
-    webhook_url: Annotated[str, Meta(description="A webhook of its own.")] | None = None
+    webhook_url: OwnWebhook | None = None
 
 
 class InboxChange(Struct, rename="camel", frozen=True):
     display_name: DisplayName | UnsetType | None = UNSET
-    webhook_url: str | UnsetType | None = UNSET
+    webhook_url: OwnWebhook | UnsetType | None = UNSET
     approval: Approval | UnsetType | None = UNSET
     limits: Budget | UnsetType | None = UNSET
-    metadata: dict[str, str] | UnsetType | None = UNSET
+    metadata: (
+        Annotated[dict[str, str], Meta(description="Texts of your own by name, at most 20.")]
+        | UnsetType
+        | None
+    ) = UNSET
     retention_days: RetentionDays | UnsetType | None = UNSET
 
 
@@ -102,8 +112,14 @@ class PodChange(Struct, rename="camel", frozen=True):
 
 class NewKey(Struct, rename="camel", frozen=True):
     name: Name = ""
-    permissions: Annotated[list[Permission], Meta(min_length=1)] | None = None
-    expires_at: Moment | None = None
+    permissions: (
+        Annotated[
+            list[Permission],
+            Meta(min_length=1, description="What the key may do; all that its maker may by default."),
+        ]
+        | None
+    ) = None
+    expires_at: Annotated[Moment, Meta(description="When the key ends; never by default.")] | None = None
 
 
 class KeyChange(Struct, rename="camel", frozen=True):
@@ -127,13 +143,35 @@ class PageQuery(Struct, frozen=True):
 
 
 class NewWebhook(Struct, rename="camel", frozen=True):
-    url: Annotated[str, Meta(examples=["https://example.com/hooks/mail"])]
-    event_types: Annotated[list[EventType], Meta(max_length=20)] | None = None
-    secret: Annotated[str, Meta(min_length=16, max_length=200, pattern="^[\\x21-\\x7e]+$")] | None = None
+    url: Annotated[
+        str, Meta(description="Where to post events.", examples=["https://example.com/hooks/mail"])
+    ]
+    event_types: (
+        Annotated[
+            list[EventType],
+            Meta(max_length=20, description="Kinds of events to post; message.received by default."),
+        ]
+        | None
+    ) = None
+    secret: (
+        Annotated[
+            str,
+            Meta(
+                min_length=16,
+                max_length=200,
+                pattern="^[\\x21-\\x7e]+$",
+                description="The secret that signs; a new one by default.",
+            ),
+        ]
+        | None
+    ) = None
 
 
 class DeliveryQuery(Struct, rename="camel", frozen=True):
-    state: Literal["pending", "delivered", "failed"] | None = None
+    state: (
+        Annotated[Literal["pending", "delivered", "failed"], Meta(description="Only these; all by default.")]
+        | None
+    ) = None
     limit: Limit = 50
     offset: Offset = 0
 
@@ -167,16 +205,18 @@ class WaitQuery(Struct, frozen=True):
     after: Annotated[str, Meta(description="An event or message id to start behind.")] | None = None
     sender: Annotated[str, Meta(description="Part of the sender.")] = field(default="", name="from")
     subject: Annotated[str, Meta(description="Part of the subject.")] = ""
-    thread_id: str = ""
-    q: Annotated[str, Meta(description="A question as in search.")] = ""
+    thread_id: Annotated[str, Meta(description="Only in this thread.")] = ""
+    q: Annotated[str, Meta(description="Only what answers this search.")] = ""
 
 
 class NewSuppression(Struct, frozen=True):
-    address: Annotated[str, Meta(examples=["someone@example.com"])]
+    address: Annotated[
+        str, Meta(description="The address that gets no mail any more.", examples=["someone@example.com"])
+    ]
 
 
 class NewDomain(Struct, rename="camel", frozen=True):
-    domain: Annotated[str, Meta(examples=["mail.example.com"])]
+    domain: Annotated[str, Meta(description="Its name.", examples=["mail.example.com"])]
     pod_id: PodId | None = None
 
 
@@ -215,7 +255,7 @@ class ThreadsQuery(Struct, frozen=True):
 
 
 class ThreadChange(Struct, frozen=True):
-    is_read: bool | UnsetType = UNSET
+    is_read: Annotated[bool, Meta(description="false marks it unread.")] | UnsetType = UNSET
     is_read_alias: bool | UnsetType = field(default=UNSET, name="isRead")
     add_labels: NewLabels = field(default_factory=list, name="addLabels")
     remove_labels: NewLabels = field(default_factory=list, name="removeLabels")
@@ -232,7 +272,7 @@ class ThreadChange(Struct, frozen=True):
 
 
 class ThreadMessageQuery(Struct, frozen=True):
-    order: Literal["asc", "desc"] = "asc"
+    order: Annotated[Literal["asc", "desc"], Meta(description="desc gives the newest first.")] = "asc"
     limit: Limit = 50
     offset: Offset = 0
 
@@ -248,7 +288,9 @@ def _day(value: str, name: str) -> int:
 
 
 class MessageQuery(Struct, frozen=True):
-    direction: Literal["inbound", "outbound"] | None = None
+    direction: (
+        Annotated[Literal["inbound", "outbound"], Meta(description="Only these; both by default.")] | None
+    ) = None
     include: Annotated[Literal["blocked"], Meta(description="Also what a policy stopped.")] | None = None
     limit: Limit = 50
     offset: Offset = 0
@@ -294,7 +336,10 @@ class Boundary(Struct, rename="camel", frozen=True):
 
 
 class ApprovalQuery(Struct, rename="camel", frozen=True):
-    state: Literal["held", "scheduled", "approved", "released", "rejected", "expired", "cancelled"] = "held"
+    state: Annotated[
+        Literal["held", "scheduled", "approved", "released", "rejected", "expired", "cancelled"],
+        Meta(description="Those in this state."),
+    ] = "held"
     inbox_id: Annotated[str, Meta(description="Of this inbox alone.")] | None = None
     pod_id: Annotated[str, Meta(description="Of this pod alone: its id or clientId.")] | None = None
     limit: Limit = 50
@@ -316,7 +361,14 @@ class Reject(Struct, frozen=True):
 
 
 class MessageChange(Struct, rename="camel", frozen=True):
-    send_at: Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+    send_at: Annotated[
+        str,
+        Meta(
+            description="The new moment, with its time zone.",
+            examples=["2026-11-14T10:05:00Z"],
+            extra_json_schema={"format": "date-time"},
+        ),
+    ]
 
     def moment(self, now: int) -> int:
         return read_moment(self.send_at, now)

@@ -33,7 +33,7 @@ Day = Annotated[
     str,
     Meta(
         pattern=DAY,
-        description="A day, UTC.",
+        description="A day, UTC; without days, the last 30.",
         examples=["2026-01-31"],
         extra_json_schema={"format": "date"},
     ),
@@ -43,7 +43,9 @@ Day = Annotated[
 class UsageQuery(Struct, frozen=True):
     first: Day | None = field(default=None, name="from")
     last: Day | None = field(default=None, name="to")
-    group_by: Literal["day", "inbox", "pod"] = "day"
+    group_by: Annotated[Literal["day", "inbox", "pod"], Meta(description="A group for each of these.")] = (
+        "day"
+    )
 
     def days(self, now: int) -> tuple[int, int]:
         """Numbers of the first and the last day; without them, the last 30."""

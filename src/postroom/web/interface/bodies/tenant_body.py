@@ -5,17 +5,28 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from postroom.accounts.rules import policy
-from postroom.web.interface.bodies.body import AskedMoment, Limit, Offset, PodId
+from postroom.web.interface.bodies.body import AskedMoment, InboxFilter, Limit, Offset, PodFilter
 
-Direction = Literal["inbound", "outbound"]
-Mode = Literal["none", "allowlist", "inherit"]
+Direction = Annotated[Literal["inbound", "outbound"], Meta(description="Mail in, or mail out.")]
+Mode = Annotated[
+    Literal["none", "allowlist", "inherit"], Meta(description="allowlist: only whom a rule allows.")
+]
+RuleType = Annotated[
+    Literal["allow", "block"], Meta(description="An allow rule counts where the mode is allowlist.")
+]
+RuleValue = Annotated[
+    str,
+    Meta(
+        max_length=320,
+        description="An address, a domain, or *.domain for the names below it.",
+        examples=["alice@example.com", "example.com", "*.example.com"],
+    ),
+]
 
 
 class GivenRule(Struct, frozen=True):
-    type: Literal["allow", "block"]
-    value: Annotated[
-        str, Meta(max_length=320, examples=["alice@example.com", "example.com", "*.example.com"])
-    ]
+    type: RuleType
+    value: RuleValue
 
 
 class GivenPolicy(Struct, frozen=True):
@@ -34,17 +45,17 @@ class ModeChange(Struct, frozen=True):
 
 
 class NewRule(Struct, frozen=True):
-    type: Literal["allow", "block"]
-    value: Annotated[
-        str, Meta(max_length=320, examples=["alice@example.com", "example.com", "*.example.com"])
-    ]
+    type: RuleType
+    value: RuleValue
     direction: Direction
 
 
 class PolicyAuditQuery(Struct, rename="camel", frozen=True):
-    inbox_id: str | None = None
-    pod_id: PodId | None = None
-    action: Literal["blocked", "refused", "released"] | None = None
+    inbox_id: InboxFilter | None = None
+    pod_id: PodFilter | None = None
+    action: Annotated[Literal["blocked", "refused", "released"], Meta(description="Only these.")] | None = (
+        None
+    )
     direction: Direction | None = None
     since: AskedMoment | None = None
     until: AskedMoment | None = None

@@ -1,0 +1,31 @@
+"""What an operation takes, as a command must know it. Loads nothing: every start of the command reads it."""
+
+from typing import Literal, NamedTuple
+
+Kind = Literal[
+    "text",
+    "integer",
+    "number",
+    "flag",
+    "choice",
+    "texts",
+    "addresses",
+    "pairs",
+    "moment",
+    "day",
+    "files",
+]
+
+
+class Parameter(NamedTuple):
+    """`clears`: it may be set to nothing, which an empty text does."""
+
+    name: str
+    kind: Kind
+    help: str = ""
+    is_required: bool = False
+    default: str | int | float | bool | None = None
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    clears: bool = False
