@@ -26,7 +26,7 @@ from postroom.mailbox.search import indexing
 from postroom.mailbox.threads import Thread
 from postroom.storage.database import Tx
 from postroom.storage.engines.postgres import PostgresTx
-from postroom.storage.engines.postgres_lines import PostgresLine
+from postroom.storage.engines.postgres_connections import PostgresConnection
 from postroom.storage.engines.postgres_words import PART_BITS, part_word
 from postroom.storage.engines.sqlite import SqliteTx, connect
 from tests.filled_inbox import document
@@ -160,8 +160,8 @@ class PostgresStore:
     """The index of words is made when all rows are there, which takes a tenth of the time."""
 
     def __init__(self, url: str) -> None:
-        self._line = PostgresLine(psycopg.connect(url, autocommit=True, row_factory=dict_row))
-        self._tx = tx = PostgresTx(self._line)
+        self._connection = PostgresConnection(psycopg.connect(url, autocommit=True, row_factory=dict_row))
+        self._tx = tx = PostgresTx(self._connection)
         row = tx.one("select indexdef from pg_indexes where indexname = 'search_words_by_word'")
         assert row is not None
         self._index = row["indexdef"]
@@ -170,7 +170,7 @@ class PostgresStore:
     def put(self, batch: BulkBatch) -> None:
         self._tx.run("begin")
         put_rows(self._tx, batch)
-        with self._line.connection.cursor().copy("copy search_words (doc, words) from stdin") as copy:
+        with self._connection.raw.cursor().copy("copy search_words (doc, words) from stdin") as copy:
             for entry in batch.entries:
                 copy.write_row((entry.doc, f"{entry.tsvector} '{part_word(entry.doc >> PART_BITS)}'"))
         self._tx.run("commit")
@@ -179,4 +179,4 @@ class PostgresStore:
         self._tx.run("set maintenance_work_mem = '256MB'")
         self._tx.run(self._index)
         self._tx.run("vacuum analyze")
-        self._line.close()
+        self._connection.close()

@@ -17,7 +17,7 @@ from postroom import ids
 from postroom.accounts import accounts
 from postroom.clock import SystemClock
 from postroom.storage.database import Database, Tx
-from postroom.storage.writing import WriteSession
+from postroom.storage.write_jobs import WriteSession
 
 
 class Write(Protocol):
@@ -84,8 +84,8 @@ async def _insert_until(end: float, write: Write, account_id: str) -> int:
 
 def insert_inbox(tx: Tx, inbox_id: str, account_id: str, now: int) -> None:
     tx.run(
-        "insert into inboxes (id, account_id, address, display_name, created_at)"
-        " values (:id, :account_id, :address, :display_name, :now)",
+        "insert into inboxes (id, account_id, pod_id, address, domain, display_name, created_at)"
+        " values (:id, :account_id, 'pod_bench', :address, 'postroom.localhost', :display_name, :now)",
         id=inbox_id,
         account_id=account_id,
         address=f"{inbox_id}@postroom.localhost",

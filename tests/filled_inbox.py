@@ -14,9 +14,11 @@ def fill(tx: Tx, account_id: str, name: str, domain: str, count: int, now: int) 
     inbox = inboxes.add(tx, account_id, name, None, None, domain, now)
     values = {"count": count, "inbox_id": inbox.id, "start": now - count}
     tx.run(
-        "insert into threads (id, inbox_id, subject, is_read, message_count, last_message_at, created_at)"
-        f" {NUMBERS} select 'thr_' || :inbox_id || (100000000 + n), :inbox_id, 'Hello', n % 2, 1, :start + n,"
-        " :start + n from numbers",
+        "insert into threads (id, account_id, pod_id, inbox_id, subject, is_read, message_count,"
+        f" last_message_at, created_at) {NUMBERS} select 'thr_' || :inbox_id || (100000000 + n), :account_id,"
+        " :pod_id, :inbox_id, 'Hello', n % 2, 1, :start + n, :start + n from numbers",
+        account_id=account_id,
+        pod_id=inbox.pod_id,
         **values,
     )
     tx.run(
@@ -28,9 +30,10 @@ def fill(tx: Tx, account_id: str, name: str, domain: str, count: int, now: int) 
         **values,
     )
     tx.run(
-        "insert into events (id, account_id, position, inbox_id, kind, payload, created_at)"
-        f" {NUMBERS} select 'evt_' || :inbox_id || (100000000 + n), :inbox_id, n, :inbox_id,"
-        " 'message.received', :payload, :start + n from numbers",
+        "insert into events (id, account_id, position, pod_id, inbox_id, message_id, kind, text_files,"
+        f" payload, created_at) {NUMBERS} select 'evt_' || :inbox_id || (100000000 + n), :inbox_id, n,"
+        " :pod_id, :inbox_id, '', 'message.received', '', :payload, :start + n from numbers",
+        pod_id=inbox.pod_id,
         payload=b"{}",
         **values,
     )

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from postroom.events.payload import Payload
-from postroom.web.interface.shapes import shapes
+from postroom.operations.messages import Message
 
 
 def letter(text: str = "Hello", **fields: str) -> bytes:
@@ -42,7 +42,7 @@ def assert_is_exactly(kind: Any, raw: bytes) -> None:
 
 
 def assert_is_message(raw: bytes) -> None:
-    assert_is_exactly(shapes.Message, raw)
+    assert_is_exactly(Message, raw)
 
 
 def assert_is_payload(raw: bytes) -> None:

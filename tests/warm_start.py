@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from postroom.storage.folder import LOCK_NAME
+from postroom.storage.data_folder import LOCK_NAME
 from postroom_client.profiles import is_locked
 
 ROOT = Path(__file__).parent.parent

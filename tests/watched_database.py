@@ -39,6 +39,9 @@ class WatchedTx:
         with self._watch(sql, params):
             return self._tx.all(sql, **params)
 
+    def ring(self, *bells: str) -> None:
+        self._tx.ring(*bells)
+
     def tuples(self, sql: str, **params: object) -> list[tuple[Any, ...]]:
         with self._watch(sql, params):
             return self._tx.tuples(sql, **params)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from postroom.storage.database import Tx
-from postroom.storage.writing import Write, WriteSession
+from postroom.storage.write_jobs import WriteJob, WriteSession
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -18,14 +18,14 @@ NAME = "one commit a call"
 class OneCommitACall:
     def __init__(self, connect: Callable[[], WriteSession], writers: int) -> None:
         self._connect = connect
-        self._jobs: queue.SimpleQueue[Write | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[WriteJob | None] = queue.SimpleQueue()
         self._threads = [threading.Thread(target=self._serve) for _ in range(writers)]
         for thread in self._threads:
             thread.start()
 
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         loop = asyncio.get_running_loop()
-        job = Write(lambda tx, _: [fn(tx, *args, **kwargs)], None, loop, loop.create_future())
+        job = WriteJob(lambda tx, _: [fn(tx, *args, **kwargs)], None, loop, loop.create_future(), print)
         self._jobs.put(job)
         result: T = await job.future
         return result
@@ -44,7 +44,7 @@ class OneCommitACall:
         session.close()
 
 
-def _run(session: WriteSession, job: Write) -> Callable[[], Any]:
+def _run(session: WriteSession, job: WriteJob) -> Callable[[], Any]:
     session.begin()
     try:
         (result,) = job.function(session.tx, [job.item])

@@ -33,25 +33,24 @@ from postroom.outward.holding.watch_holds import watch_holds
 from postroom.outward.reviewers import deliver_notice, weigh_answer
 from postroom.outward.sign_mail import Signers
 from postroom.processes import descriptors, meters, pools
-from postroom.processes.supervision import Loop, Supervision
+from postroom.processes.loop_supervisor import Loop, LoopSupervisor
 from postroom.queue import deliveries
 from postroom.queue.work import Queue, work_through
 from postroom.resources import Resources
-from postroom.smtp.memory import RememberingDirectory, whenever_an_inbox_goes
-from postroom.smtp.policy import SessionLimits
-from postroom.smtp.reception import Reception, Residents
+from postroom.smtp.intake import DatabaseDirectory, DatabaseIntake
+from postroom.smtp.limits import SessionLimits
+from postroom.smtp.recipient_cache import CachedDirectory, watch_deleted_inboxes
 from postroom.smtp.server import Server as SmtpServer
 from postroom.smtp.tls import own_files
 from postroom.storage.blobs import Blobs, LocalBlobs
+from postroom.storage.data_folder import FolderLock, make_folder
 from postroom.storage.database import Database
-from postroom.storage.folder import FolderLock, make_folder
-from postroom.upkeep.conversion import convert_old_rows
 from postroom.upkeep.upkeep import keep_up
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
 from postroom.web.streams.stream import Streams
-from postroom.workers.foreman import Foreman
-from postroom.workers.foreman import listen as foreman_sockets
+from postroom.workers.supervisor import WorkerSupervisor
+from postroom.workers.supervisor import listen as worker_sockets
 
 KEY_USE_SECONDS = 5.0
 PAUSE_WATCH_SECONDS = 0.5
@@ -81,9 +80,9 @@ class Postroom:
         self.first_link = None if first is None else first.link
         self.smtp_port = mail_door.port
 
-    def renew_certificate(self) -> None:
+    def reload_certificate(self) -> None:
         self._certificate.refresh()
-        self._mail_door.renew_certificate()
+        self._mail_door.reload_certificate()
 
     async def drain(self) -> None:
         """Not ready for as long as load balancers need to notice; then the streams go."""
@@ -147,7 +146,7 @@ async def open_resources(
     db = await open_database(config, clock.now())
     stack.push_async_callback(db.close)
     stack.push_async_callback(resolver.close)
-    stopping, loops = asyncio.Event(), Supervision(clock)
+    stopping, loops = asyncio.Event(), LoopSupervisor(clock)
     resources = Resources(config, db, open_blobs(config), clock, resolver, stopping, loops=loops)
     await require_one_store(resources)
     run(stack, resources, "one store", partial(keep_store, resources))
@@ -162,7 +161,6 @@ def keep_house(stack: contextlib.AsyncExitStack, resources: Resources, lookup: T
     run(stack, resources, "examinations", partial(work_through, resources, EXAMINATIONS, look_at))
     run(stack, resources, "upkeep", partial(keep_up, resources))
     run(stack, resources, "search index", partial(keep_indexed, resources))
-    stack.push_async_callback(stop, asyncio.create_task(convert_old_rows(resources)))
 
 
 def send_mail_out(
@@ -316,7 +314,7 @@ class MailDoor:
     port: int
     reader: Reader
     wait_until_open: Callable[[], Awaitable[object]]
-    renew_certificate: Callable[[], None]
+    reload_certificate: Callable[[], None]
     sessions: Callable[[], int]
 
 
@@ -328,22 +326,26 @@ async def take_mail_in(
     certificate: Certificate,
 ) -> MailDoor:
     config = resources.config
-    residents = Residents(resources, return_path_secret)
+    recipients = DatabaseDirectory(resources, return_path_secret)
     if config.workers:
-        sockets = foreman_sockets(config.smtp, config.workers)
-        foreman = Foreman(resources, residents, sockets, certificate.files)
-        foreman.start()
-        stack.push_async_callback(foreman.stop)
+        sockets = worker_sockets(config.smtp, config.workers)
+        supervisor = WorkerSupervisor(resources, recipients, sockets, certificate.files)
+        supervisor.start()
+        stack.push_async_callback(supervisor.stop)
         return MailDoor(
-            foreman.port, foreman, foreman.wait_until_ready, foreman.renew_certificate, foreman.count
+            supervisor.port,
+            supervisor,
+            supervisor.wait_until_ready,
+            supervisor.reload_certificate,
+            supervisor.count,
         )
-    reader, directory = OwnReader(AT_ONCE_BYTES), RememberingDirectory(residents)
-    run(stack, resources, "memory of the door", partial(whenever_an_inbox_goes, resources, directory.forget))
-    policy = SessionLimits(hostname=config.domain, max_connections=most_connections)
+    reader, directory = OwnReader(AT_ONCE_BYTES), CachedDirectory(recipients)
+    run(stack, resources, "memory of the door", partial(watch_deleted_inboxes, resources, directory.forget))
+    limits = SessionLimits(hostname=config.domain, max_connections=most_connections)
     spool = config.data_dir / "spool"
     proxies = Proxies(config.trusted_proxies)
-    room = Reception(resources, reader)
-    smtp = SmtpServer(directory, room, policy, spool, certificate.context, proxies=proxies)
+    intake = DatabaseIntake(resources, reader)
+    smtp = SmtpServer(directory, intake, limits, spool, certificate.context, proxies=proxies)
     await pools.ONCE.run(warm_up)
     await start_smtp(smtp, config.smtp)
     stack.push_async_callback(smtp.stop)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from postroom.clock import Clock, SystemClock
 from postroom.config import Config
 from postroom.net.dns import Resolver
-from postroom.processes.supervision import Supervision
+from postroom.processes.loop_supervisor import LoopSupervisor
 from postroom.storage.blobs import Blobs
 from postroom.storage.database import Database, Overdue, Tx
 
@@ -15,7 +15,7 @@ __all__ = ["Overdue", "Resources", "Tx"]
 
 
 @dataclass(slots=True)
-class Workforce:
+class WorkerCounts:
     """The workers that take mail in: how many there should be and are, and how often one was replaced."""
 
     expected: int = 0
@@ -34,8 +34,8 @@ class Resources:
     draining: asyncio.Event = field(
         default_factory=asyncio.Event
     )  # before: still served, but no more sent here
-    loops: Supervision = field(default_factory=lambda: Supervision(SystemClock()))
-    workforce: Workforce = field(default_factory=Workforce)
+    loops: LoopSupervisor = field(default_factory=lambda: LoopSupervisor(SystemClock()))
+    workers: WorkerCounts = field(default_factory=WorkerCounts)
     gauges: dict[str, Callable[[], float]] = field(default_factory=dict)  # by the name that metrics have
 
     def now(self) -> int:

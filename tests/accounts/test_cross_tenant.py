@@ -45,6 +45,9 @@ class Watched:
         self.statements.append(sql)
         return self._tx.all(sql, **params)
 
+    def ring(self, *bells: str) -> None:
+        self._tx.ring(*bells)
+
     def tuples(self, sql: str, **params: object) -> list[tuple[Any, ...]]:
         self.statements.append(sql)
         return self._tx.tuples(sql, **params)

@@ -2,7 +2,6 @@
 
 import asyncio
 import smtplib
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -14,13 +13,10 @@ from postroom.clock import DAY
 from postroom.errors import FirstAccountStays, NameTaken
 from postroom.mailbox import raw_mails
 from postroom.resources import Tx
-from postroom.storage.engines.sqlite import SqliteSession
-from postroom.storage.migrate import migrate
 from postroom.upkeep import account_removal, upkeep
 from tests.api.test_deletion import mail
 from tests.api.test_pods import told
 from tests.conftest import Server
-from tests.doubles import START
 
 LARGE = b"x" * raw_mails.IN_ROW_BYTES
 TOKEN = "pr_second-account-0123456789"
@@ -183,20 +179,3 @@ async def test_mail_is_kept_for_as_long_as_its_inbox_or_else_its_account_says(se
     await upkeep.one_round(server.resources)
     assert (await subjects(short), await subjects(usual)) == (["waits"], [])
     assert list(server.resources.blobs.names(-60.0)) == []
-
-
-def test_of_accounts_with_one_name_the_oldest_keeps_it(tmp_path: Path) -> None:
-    session = SqliteSession(tmp_path / "postroom.db")
-    migrate(session, START, up_to=16)
-    session.begin()
-    for number in (1, 2, 3):
-        session.tx.run(
-            "insert into accounts (id, name, plan, created_at) values (:id, 'same', 'free', :at)",
-            id=f"acc_{number}",
-            at=number,
-        )
-    session.commit()
-    migrate(session, START)
-    rows = session.tx.all("select name from accounts order by id")
-    assert [row["name"] for row in rows] == ["same", "same (acc_2)", "same (acc_3)"]
-    session.close()

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from postroom.net.knock import knock
-from postroom.queue import deliveries, duties, outlook
+from postroom.net.smtp_probe import probe
+from postroom.queue import deliveries, duties, statistics
 from postroom.queue.deliveries import way_to, went_over_tls
 from postroom.queue.duties import Duty
 from postroom.storage.database import Tx
@@ -81,7 +81,7 @@ async def test_of_what_waits_only_what_is_ticked_is_hurried_or_cancelled(server:
     for each in sent:
         await answered(server, each)
         await server.resources.db.write(put_off, each, server.clock.now() + 60_000)
-    waiting = await server.resources.db.read(outlook.list_behind, "there.example", "pending", 0)
+    waiting = await server.resources.db.read(statistics.list_deliveries, "there.example", "pending", 0)
     of_message = {each.message_id: each.id for each in waiting}
     async with signed_in(server) as page:
         shown = (await page.get("/app/operator/behind?lane=there.example")).text
@@ -151,7 +151,7 @@ def test_how_a_mail_went_stands_before_the_answer_and_cannot_be_forged_by_it() -
 
 @pytest.mark.sqlite_alone
 async def test_a_knock_hears_the_greeting_and_tries_tls(server: Server) -> None:
-    heard = await knock("127.0.0.1", server.smtp_port, "stranger.example", PATIENCE_SECONDS)
+    heard = await probe("127.0.0.1", server.smtp_port, "stranger.example", PATIENCE_SECONDS)
     assert (heard.fault, heard.offers_tls, heard.has_tls) == ("", True, True)
     assert "postroom" in heard.greeting
 
@@ -164,11 +164,11 @@ async def test_a_knock_at_a_door_that_is_closed_or_answers_nonsense_says_why() -
     odd = await asyncio.start_server(talk, "127.0.0.1", 0)
     async with odd:
         port = odd.sockets[0].getsockname()[1]
-        heard = await knock("127.0.0.1", port, "stranger.example", PATIENCE_SECONDS)
+        heard = await probe("127.0.0.1", port, "stranger.example", PATIENCE_SECONDS)
         assert heard.fault == "SSH-2.0-x"
     with socket.socket() as bound:  # and does not listen
         bound.bind(("127.0.0.1", 0))
-        assert (await knock("127.0.0.1", bound.getsockname()[1], "stranger.example")).fault
+        assert (await probe("127.0.0.1", bound.getsockname()[1], "stranger.example")).fault
 
 
 def end(tx: Tx, message_id: str, answer: str, now: int) -> None:

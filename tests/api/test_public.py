@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from postroom.processes import supervision
+from postroom.processes import loop_supervisor
 from postroom.web.interface import openapi
 from postroom.web.routes import ROUTES
 from tests.conftest import Server
@@ -32,7 +32,7 @@ async def test_a_loop_that_stands_still_is_seen_in_readiness_and_metrics(server:
     loops = server.resources.loops
     loops.failed("mail", RuntimeError("no key could be made"))
     assert (await server.api.get("/ready")).status_code == 200
-    server.clock.turn(supervision.PATIENCE)
+    server.clock.turn(loop_supervisor.PATIENCE)
     assert loops.stuck() == ["mail since 2026-11-14T10:00:00.000Z"]
     assert 'postroom_loops_down{loop="mail"} 1.0' in (await server.api.get("/metrics")).text
     async with asyncio.timeout(30):

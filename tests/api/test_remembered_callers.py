@@ -11,7 +11,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import MINUTE, to_iso
 from postroom.storage.database import Tx
-from postroom.web.requests.authentication import Acquaintances
+from postroom.web.requests.authentication import CallerCache
 from tests.conftest import Server
 
 CALLER = Caller("key_1", "acc_1", "first", "free", Reach("acc_1"), expires_at=1_000)
@@ -111,7 +111,7 @@ async def test_who_asks_again_and_again_is_looked_up_only_after_something_was_wr
 
 
 def test_nobody_is_remembered_whose_key_expired_or_where_nothing_tells_of_writes() -> None:
-    known = Acquaintances()
+    known = CallerCache()
     known.note("pr_secret", (CALLER, None), 7)
     assert known.find_unchanged("pr_secret", None, 7, 999) == (CALLER, None)
     assert known.find_unchanged("pr_secret", None, 7, 1_000) is None

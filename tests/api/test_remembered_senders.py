@@ -18,7 +18,7 @@ from postroom.mailbox import inboxes
 from postroom.outward.courier import DeliveryError, WebhookAnswer
 from postroom.storage.database import Tx
 from postroom.web.door import Door
-from postroom.web.requests.authentication import Acquaintances
+from postroom.web.requests.authentication import CallerCache
 from postroom.web.streams.stream import Streams
 from tests.conftest import Server
 from tests.watched_database import WatchedDatabase, Work
@@ -229,8 +229,8 @@ class NoCourier:
 
 
 def test_only_so_many_are_remembered_and_no_token_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("postroom.web.requests.authentication.MOST_ACQUAINTANCES", 2)
-    known = Acquaintances()
+    monkeypatch.setattr("postroom.web.requests.authentication.MAX_CACHED_CALLERS", 2)
+    known = CallerCache()
     caller = Caller("key_1", "acc_1", "first", "free", Reach("acc_1"))
     all_inboxes = [inboxes.Inbox(f"inb_{n}", "acc_1", f"{n}@x.example", None, 1, "pod_1") for n in range(3)]
     for inbox in all_inboxes:

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from postroom.events import events
-from postroom.web.streams import frames
-from postroom.web.streams.frames import StreamProtocol
+from postroom.web.streams import websocket
 from postroom.web.streams.stream import CONNECTIONS_PER_ACCOUNT
+from postroom.web.streams.websocket import StreamProtocol
 from tests.api.raw_websocket import CLOSE, PING, TEXT, RawWebSocket, encode, open_raw
 from tests.api.test_stream import hear, mail, open_stream, repeat_last_event, subscribe
 from tests.conftest import Server
@@ -23,8 +23,8 @@ TOO_SLOW = 4013
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is cut off because the machine is busy; a test that waits for it says how long it takes."""
-    monkeypatch.setattr(frames, "STALL_SECONDS", 600.0)
-    monkeypatch.setattr(frames, "LAST_WORDS_SECONDS", 600.0)
+    monkeypatch.setattr(websocket, "STALL_SECONDS", 600.0)
+    monkeypatch.setattr(websocket, "LAST_WORDS_SECONDS", 600.0)
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ async def read_to_the_end(slow: RawWebSocket) -> tuple[list[str], int | None]:
 async def test_a_consumer_that_reads_nothing_is_closed_delays_nobody_and_resumes(
     server: Server, monkeypatch: pytest.MonkeyPatch, closed: asyncio.Event
 ) -> None:
-    monkeypatch.setattr(frames, "STALL_SECONDS", 3.0)
+    monkeypatch.setattr(websocket, "STALL_SECONDS", 3.0)
     await server.new_inbox("hello")
     slow = await open_slow(server)
     async with open_stream(server) as quick:
@@ -108,7 +108,7 @@ async def test_a_replay_to_a_slow_reader_waits_for_it_and_buffers_little(server:
 async def test_pings_whose_answers_nobody_reads_are_closed(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "LAST_WORDS_SECONDS", 0.2)
+    monkeypatch.setattr(websocket, "LAST_WORDS_SECONDS", 0.2)
     slow = await open_slow(server)
     flood = encode(PING, b"x" * 125) * 1000
 

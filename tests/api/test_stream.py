@@ -237,9 +237,9 @@ def repeat_last_event(tx: Tx, now: int) -> str:
     event_id = ids.new(ids.EVENT, now)
     tx.run("update accounts set event_position = event_position + 1")
     tx.run(
-        "insert into events (id, account_id, position, inbox_id, kind, payload, message_id, created_at,"
-        " text_files) select :new, account_id, position + 1, inbox_id, kind, :payload, message_id,"
-        " created_at, text_files from events where id = :id",
+        "insert into events (id, account_id, position, pod_id, inbox_id, kind, payload, message_id,"
+        " created_at, text_files) select :new, account_id, position + 1, pod_id, inbox_id, kind, :payload,"
+        " message_id, created_at, text_files from events where id = :id",
         new=event_id,
         payload=bytes(last["payload"]).replace(last["id"].encode(), event_id.encode()),
         id=last["id"],
@@ -279,8 +279,9 @@ def add_unreadable_events(tx: Tx, now: int) -> None:
     tx.run("update accounts set event_position = 2")
     for position in (1, 2):
         tx.run(
-            "insert into events (id, account_id, position, inbox_id, kind, payload, created_at)"
-            " select :id, id, :position, 'inb_', 'message.received', 'text', :now from accounts",
+            "insert into events (id, account_id, position, pod_id, inbox_id, message_id, kind, text_files,"
+            " payload, created_at) select :id, id, :position, 'pod_', 'inb_', 'msg_', 'message.received', '',"
+            " 'text', :now from accounts",
             id="evt_" + str(position).zfill(32),
             position=position,
             now=now,

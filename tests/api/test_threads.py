@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from postroom.web.interface.shapes import shapes
+from postroom.operations.threads import ChangedThread
 from tests.conftest import Server
 from tests.letters import assert_is_exactly, assert_is_message, letter
 
@@ -116,7 +116,7 @@ async def test_the_read_flag_is_set_and_cleared_any_number_of_times(server: Serv
         (flag,) = body.values()
         answer = await server.api.patch(f"/v1/threads/{thread_id}", json=body)
         assert answer.status_code == 200
-        assert_is_exactly(shapes.ChangedThread, answer.content)
+        assert_is_exactly(ChangedThread, answer.content)
         thread = (await server.api.get(f"/v1/threads/{thread_id}")).json()
         assert answer.json() == {**thread, "isRead": flag, "ok": True}
         assert len(await threads_of(server, inbox_id, "?is_read=true")) == flag

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from postroom.couriers.webhook import HttpCourier
 from postroom.net.dns import DnsTemporary, Resolver
-from postroom.net.guard import is_public
+from postroom.net.public_addresses import is_public
 from postroom.net.target import ForbiddenTarget, check_url, resolve_target
 from tests.couriers.conftest import failure_of
 from tests.couriers.http_peer import HttpPeer

@@ -372,6 +372,16 @@ def test_a_folder_of_a_newer_version_is_refused_and_not_changed(operator: Operat
     assert database.read_bytes() == before
 
 
+def test_a_folder_from_before_the_first_release_is_refused_in_one_line(operator: Operator) -> None:
+    assert operator.run("accounts", "create", "--name", "shop").returncode == 0
+    with closing(sqlite3.connect(operator.folder / "postroom.db")) as connection, connection:
+        connection.execute("update schema_versions set number = 21")
+    for arguments in (["serve"], ["accounts", "list"], ["migrate"]):
+        done = operator.run(*arguments)
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert "before Postroom 1.0.0 (schema 21)" in done.stderr
+
+
 def test_an_account_is_renamed_gets_another_plan_and_is_deleted(operator: Operator) -> None:
     operator.run("accounts", "create", "--name", "first")
     made = operator.read("accounts", "create", "--name", "shop", "--storage", "10 GB")

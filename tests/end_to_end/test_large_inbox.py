@@ -35,6 +35,9 @@ class ExplainingTx:
         self._explain(sql, params)
         return self._tx.all(sql, **params)
 
+    def ring(self, *bells: str) -> None:
+        self._tx.ring(*bells)
+
     def tuples(self, sql: str, **params: object) -> list[tuple[Any, ...]]:
         self._explain(sql, params)
         return self._tx.tuples(sql, **params)

@@ -17,7 +17,7 @@ import psycopg
 from websockets.asyncio.client import connect
 
 from postroom.net.dns import Resolver
-from postroom.processes import supervision
+from postroom.processes import loop_supervisor
 from tests.api.endpoint import running_endpoint
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
@@ -28,7 +28,7 @@ PATIENCE_SECONDS = 60
 
 
 def loop_tasks() -> list["asyncio.Task[Any]"]:
-    return [task for task in asyncio.all_tasks() if task.get_name().startswith(f"{supervision.TASK} ")]
+    return [task for task in asyncio.all_tasks() if task.get_name().startswith(f"{loop_supervisor.TASK} ")]
 
 
 async def until(is_so: Callable[[], bool]) -> None:

@@ -5,148 +5,23 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from msgspec.structs import replace
 
-from postroom.accounts.reach import Reach
-from postroom.assembly import open_database, serving
-from postroom.events import events
-from postroom.events.events import EventChoice
 from postroom.mailbox import documents, messages
-from postroom.storage.database import Database, Tx
-from postroom.upkeep.conversion import convert_some
+from postroom.storage.database import Tx
 from postroom.upkeep.upkeep import one_round
 from tests.api.endpoint import running_endpoint
 from tests.api.test_stream import hear_bytes, open_stream, subscribe
-from tests.conftest import Server, new_postgres_database, running_server, settings
-from tests.doubles import START, FakeClock
+from tests.conftest import Server, running_server, settings
+from tests.doubles import FakeClock
 from tests.letters import letter, letter_with_files
-from tests.mail.keys import signing_key
-from tests.storage.earlier_version import make_database, rows_of
 
-ACCOUNT_ID = rows_of("accounts")[0]["id"]
 WORDS = "A word that stands nowhere else: xylophone."
-
-
-def all_payloads(tx: Tx, account_id: str = ACCOUNT_ID) -> dict[str, bytes]:
-    page = events.list_after(tx, EventChoice(Reach(account_id)), 0, 1000)
-    return {event.id: event.payload for event in page.events}
 
 
 def all_documents(tx: Tx) -> dict[str, documents.Document]:
     rows = tx.all(f"select id, {documents.COLUMNS} from messages")
     return {row["id"]: documents.decode(documents.from_row(row)) for row in rows}
-
-
-def payloads_of_schema_5() -> dict[str, bytes]:
-    return {row["id"]: row["payload"] for row in rows_of("events")}
-
-
-def documents_of_schema_5() -> dict[str, documents.Document]:
-    return {row["id"]: documents.decode(row["document"]) for row in rows_of("messages")}
-
-
-@pytest.fixture
-def postgres_url() -> Iterator[str]:
-    """An empty database."""
-    with new_postgres_database("template1") as url:
-        yield url
-
-
-@pytest.fixture
-async def upgraded(database_url: str, tmp_path: Path) -> Database:
-    make_database(database_url, tmp_path)
-    return await open_database(settings(tmp_path, DATABASE_URL=database_url), START)
-
-
-async def test_every_event_of_an_upgraded_database_is_byte_for_byte_what_it_was(
-    upgraded: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("postroom.upkeep.conversion.STEP_ROWS", 3)
-    before = payloads_of_schema_5()
-    steps, is_done = 0, False
-    while not is_done:
-        assert await upgraded.read(all_payloads) == before
-        assert await upgraded.read(all_documents) == documents_of_schema_5()
-        is_done = await upgraded.write(convert_some)
-        steps += 1
-    assert steps > 10
-    assert await upgraded.read(all_payloads) == before
-    assert await upgraded.read(all_documents) == documents_of_schema_5()
-    await upgraded.close()
-
-
-async def test_what_was_converted_has_its_words_once(upgraded: Database) -> None:
-    while not await upgraded.write(convert_some):
-        pass
-    rows = await upgraded.read(
-        lambda tx: tx.all(
-            "select events.id, payload, text_files from events join messages on messages.id = message_id"
-        )
-    )
-    before = payloads_of_schema_5()
-    assert {row["text_files"] for row in rows} >= {"", "0"}
-    assert None not in {row["text_files"] for row in rows}
-    for row in rows:
-        message = json.loads(bytes(row["payload"]))["message"]
-        assert (message["body_text"], message["reply_text"]) == ("", "")
-        assert len(bytes(row["payload"])) <= len(before[row["id"]])
-    await upgraded.close()
-
-
-async def test_an_event_whose_message_was_deleted_before_the_upgrade_stays_as_it_was(
-    upgraded: Database,
-) -> None:
-    while not await upgraded.write(convert_some):
-        pass
-    known = {row["id"] for row in rows_of("messages")}
-    orphans = [row for row in rows_of("events") if row["message_id"] not in known]
-    found = await upgraded.read(all_payloads)
-    assert orphans
-    assert all(found[row["id"]] == row["payload"] for row in orphans)
-    await upgraded.close()
-
-
-async def test_a_server_converts_while_it_serves_and_goes_on_after_a_restart(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_database(database_url, tmp_path)
-    config = settings(tmp_path, DATABASE_URL=database_url)
-    db = await open_database(config, START)
-    monkeypatch.setattr("postroom.upkeep.conversion.STEP_ROWS", 2)
-    for _ in range(3):
-        await db.write(convert_some)
-    await db.close()
-
-    async with serving(config, FakeClock(), make_key=signing_key) as postroom:
-        async with asyncio.timeout(30):
-            while await postroom.resources.db.read(conversions):
-                assert await postroom.resources.db.read(all_payloads) == payloads_of_schema_5()
-                await asyncio.sleep(0)
-        assert await postroom.resources.db.read(all_payloads) == payloads_of_schema_5()
-
-
-def conversions(tx: Tx) -> list[str]:
-    return [row["name"] for row in tx.all("select name from conversions")]
-
-
-async def test_an_event_of_the_earlier_version_forgets_its_words_with_its_message(
-    upgraded: Database,
-) -> None:
-    row = next(row for row in rows_of("events") if row["message_id"] == rows_of("messages")[0]["id"])
-    body = json.loads(row["payload"])["message"]["body_text"]
-    assert body
-
-    def remove(tx: Tx) -> None:
-        events.forget_texts(tx, [row["message_id"]])
-        tx.run("delete from messages where id = :id", id=row["message_id"])
-
-    await upgraded.write(remove)
-    payload = (await upgraded.read(all_payloads))[row["id"]]
-    said = json.loads(payload)
-    assert (said["deleted"], said["message"]["body_text"], said["message"]["reply_text"]) == (True, "", "")
-    assert said["message"]["subject"] == json.loads(row["payload"])["message"]["subject"]
-    await upgraded.close()
 
 
 async def served(server: Server) -> bytes:

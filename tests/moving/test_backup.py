@@ -13,8 +13,8 @@ from postroom.commands import backups
 from postroom.mailbox import raw_mails
 from postroom.moving import archive
 from postroom.moving.archive import Manifest, Source
-from postroom.storage.copies import DatabaseCopy, in_order
 from postroom.storage.database import StorageError
+from postroom.storage.database_copy import DatabaseCopy, in_order
 from tests.api.test_deletion import mail
 from tests.conftest import (
     Server,

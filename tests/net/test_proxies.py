@@ -12,10 +12,10 @@ from postroom.net.proxies import (
     V1_LONGEST_BYTES,
     V2_LONGEST_BYTES,
     V2_START,
-    Announcement,
-    NotAnnounced,
+    NoProxyHeader,
     Proxies,
-    parse_announcement,
+    ProxyHeader,
+    parse_header,
 )
 from tests.samples import samples
 
@@ -50,9 +50,9 @@ MAPPED = bytes.fromhex("00000000000000000000ffffc0000207" * 2) + struct.pack("!H
 )
 def test_a_header_is_read_whatever_pieces_it_comes_in(header: bytes, address: str | None) -> None:
     for end in range(len(header)):
-        assert parse_announcement(header[:end]) is None
+        assert parse_header(header[:end]) is None
     for rest in (b"", HTTP):
-        assert parse_announcement(header + rest) == Announcement(address, len(header))
+        assert parse_header(header + rest) == ProxyHeader(address, len(header))
 
 
 @samples(
@@ -75,8 +75,8 @@ def test_a_header_is_read_whatever_pieces_it_comes_in(header: bytes, address: st
     ],
 )
 def test_what_is_no_header_is_none(said: bytes) -> None:
-    with pytest.raises(NotAnnounced):
-        parse_announcement(said)
+    with pytest.raises(NoProxyHeader):
+        parse_header(said)
 
 
 @settings(max_examples=200, deadline=None)
@@ -86,8 +86,8 @@ def test_what_is_no_header_is_none(said: bytes) -> None:
 )
 def test_no_bytes_raise_anything_else(start: bytes, rest: bytes) -> None:
     try:
-        found = parse_announcement(start + rest)
-    except NotAnnounced:
+        found = parse_header(start + rest)
+    except NoProxyHeader:
         return
     assert found is None or found.length <= len(start + rest)
 

@@ -1,10 +1,10 @@
-"""A small directory and a mailroom that remembers, for sessions and servers under test."""
+"""A small directory and an intake that remembers, for sessions and servers under test."""
 
 import asyncio
 from dataclasses import dataclass, field
 
 from postroom.smtp.envelope import Envelope
-from postroom.smtp.policy import Accepted, RecipientVerdict, Refused, StorageFull
+from postroom.smtp.limits import Accepted, RecipientVerdict, Refused, StorageFull
 
 DOMAIN = "postroom.test"
 NAMES = {"alice", "bob", "carol", "grüße"} | {f"user{number}" for number in range(2000)}
@@ -31,7 +31,7 @@ class SmallDirectory:
 
 
 @dataclass
-class RecordingMailroom:
+class RecordingIntake:
     """Keeps each mail with its bytes; waits for `gate` before it does."""
 
     gate: asyncio.Event = field(default_factory=asyncio.Event)

@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from postroom.smtp.policy import Directory, Mailroom, SessionLimits
+from postroom.smtp.limits import MailIntake, RecipientDirectory, SessionLimits
 from postroom.smtp.server import Server
-from tests.smtp.doubles import RecordingMailroom, SmallDirectory
+from tests.smtp.doubles import RecordingIntake, SmallDirectory
 
 POLICY = SessionLimits(hostname="mx.postroom.test", linger_seconds=0.5)
 PATIENCE_SECONDS = 120
@@ -75,17 +75,17 @@ class Client:
 
 @asynccontextmanager
 async def running(
-    mailroom: Mailroom | None = None,
-    policy: SessionLimits = POLICY,
+    intake: MailIntake | None = None,
+    limits: SessionLimits = POLICY,
     tls: ssl.SSLContext | None = None,
-    directory: Directory | None = None,
+    directory: RecipientDirectory | None = None,
     spool_folder: Path | None = None,
 ) -> AsyncIterator[Server]:
     with TemporaryDirectory() as folder:
         server = Server(
             directory or SmallDirectory(),
-            mailroom or RecordingMailroom(),
-            policy,
+            intake or RecordingIntake(),
+            limits,
             spool_folder or Path(folder) / "spool",
             tls,
         )
@@ -113,4 +113,4 @@ async def connect(server: Server) -> Client:
 
 async def until_gone(server: Server) -> None:
     """Waits until the server has noticed that everybody left."""
-    await asyncio.wait_for(server._visitors.all_left.wait(), PATIENCE_SECONDS)
+    await asyncio.wait_for(server._connections.all_closed.wait(), PATIENCE_SECONDS)

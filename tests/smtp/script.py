@@ -18,15 +18,15 @@ from postroom.smtp.dialogue.effects import (
     Effect,
     HangUp,
     MailContent,
+    MailNotStored,
     MailOutcome,
-    NotStored,
+    MailStored,
     Send,
     StartTls,
-    TakenOver,
 )
 from postroom.smtp.dialogue.protocol import SmtpDialogue
 from postroom.smtp.envelope import Envelope
-from postroom.smtp.policy import SessionLimits
+from postroom.smtp.limits import SessionLimits
 from postroom.smtp.spool import InMemory
 from tests.smtp.doubles import verdict_on
 
@@ -41,7 +41,7 @@ class Turn:
 
 @dataclass
 class Dialogue:
-    policy: SessionLimits
+    limits: SessionLimits
     offers_tls: bool
     is_at_once: bool
     turns: list[Turn]
@@ -64,8 +64,8 @@ def read_dialogue(path: Path) -> Dialogue:
             turns[-1].sent += rest.encode() + b"\r\n" if kind == "C:" else unescape(rest)
         elif line and not line.startswith("#"):
             turns[-1].expected.append(line)
-    policy = SessionLimits(hostname="mx.postroom.test", **limits)
-    return Dialogue(policy, "tls" in words, "at once" in words, turns)
+    session_limits = SessionLimits(hostname="mx.postroom.test", **limits)
+    return Dialogue(session_limits, "tls" in words, "at once" in words, turns)
 
 
 def unescape(text: str) -> bytes:
@@ -81,8 +81,8 @@ def escape(data: bytes) -> str:
 class Player:
     """Answers the questions of a session at once, and writes down everything else."""
 
-    def __init__(self, policy: SessionLimits, offers_tls: bool = False) -> None:
-        self.session = SmtpDialogue(policy, offers_tls)
+    def __init__(self, limits: SessionLimits, offers_tls: bool = False) -> None:
+        self.session = SmtpDialogue(limits, offers_tls)
         self.mails: list[Envelope] = []
         self._content = b""
         self._transcript: list[str] = []
@@ -130,11 +130,11 @@ class Player:
     def _take(self, mail: AcceptMail) -> MailOutcome:
         content, self._content = self._content, b""
         if mail.mail_from.startswith("full@"):
-            return NotStored.STORAGE_FULL
+            return MailNotStored.STORAGE_FULL
         if mail.mail_from.startswith("broken@"):
-            return NotStored.TRY_LATER
+            return MailNotStored.TRY_LATER
         if mail.mail_from.startswith("circling@"):
-            return NotStored.LOOPS
+            return MailNotStored.LOOPS
         envelope = Envelope(
             id=f"mail-{len(self.mails) + 1}",
             peer="192.0.2.1",
@@ -150,4 +150,4 @@ class Player:
         names = ", ".join(recipient.address for recipient in mail.recipients)
         self._transcript.append(f"A: {envelope.protocol} <{mail.mail_from}> to {names}")
         self._transcript.append(f"A> {escape(content)}")
-        return TakenOver(envelope.id)
+        return MailStored(envelope.id)

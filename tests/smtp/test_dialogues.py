@@ -11,7 +11,7 @@ DIALOGUES = sorted((Path(__file__).parent / "dialogues").glob("*.txt"))
 @samples("path", DIALOGUES)
 def test_the_dialogue_goes_as_written(path: Path) -> None:
     dialogue = read_dialogue(path)
-    player = Player(dialogue.policy, dialogue.offers_tls)
+    player = Player(dialogue.limits, dialogue.offers_tls)
     assert player.greet() == dialogue.turns[0].expected
     for turn in dialogue.turns[1:]:
         assert player.send(turn.sent) == turn.expected, turn.sent
@@ -20,7 +20,7 @@ def test_the_dialogue_goes_as_written(path: Path) -> None:
 @samples("path", [path for path in DIALOGUES if not read_dialogue(path).is_at_once])
 def test_the_dialogue_goes_the_same_way_byte_by_byte(path: Path) -> None:
     dialogue = read_dialogue(path)
-    player = Player(dialogue.policy, dialogue.offers_tls)
+    player = Player(dialogue.limits, dialogue.offers_tls)
     assert player.greet() == dialogue.turns[0].expected
     for turn in dialogue.turns[1:]:
         assert player.send_in_bytes(turn.sent) == turn.expected, turn.sent

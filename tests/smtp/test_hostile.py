@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from postroom.smtp.policy import is_transfer_too_slow, network_of
+from postroom.smtp.limits import is_transfer_too_slow, network_of
 from postroom.smtp.server import Server
-from tests.smtp.doubles import RecordingMailroom
+from tests.smtp.doubles import RecordingIntake
 from tests.smtp.live import POLICY, Client, connect, connected, running, until_gone
 
 MEGABYTE = 1024 * 1024
@@ -21,7 +21,7 @@ async def assert_still_serves(server: Server) -> None:
 
 
 async def test_talk_before_the_greeting_is_refused() -> None:
-    async with running(policy=replace(POLICY, greeting_delay_seconds=0.3)) as server:
+    async with running(limits=replace(POLICY, greeting_delay_seconds=0.3)) as server:
         client = await connect(server)
         await client.send(b"EHLO client.example\r\n")
         assert (await client.rest()).startswith("554 5.5.0")
@@ -29,36 +29,36 @@ async def test_talk_before_the_greeting_is_refused() -> None:
 
 
 async def test_content_that_does_not_wait_for_354_is_refused() -> None:
-    mailroom = RecordingMailroom()
-    async with running(mailroom) as server, connected(server) as client:
+    intake = RecordingIntake()
+    async with running(intake) as server, connected(server) as client:
         await client.command("EHLO client.example")
         await client.send(
             b"MAIL FROM:<ann@remote.example>\r\nRCPT TO:<alice@postroom.test>\r\nDATA\r\nHi\r\n.\r\n"
         )
         assert "\r\n554 5.5.0" in await client.rest()
-    assert mailroom.mails == []
+    assert intake.mails == []
 
 
 @pytest.mark.parametrize("content", [b"", b"Hi", b"Hi\r\n", b"Hi\r\n.", b"Hi\r\n.\r", b"Hi\n.\n"])
 async def test_a_mail_without_its_end_is_not_accepted(content: bytes) -> None:
-    mailroom = RecordingMailroom()
-    async with running(mailroom) as server:
+    intake = RecordingIntake()
+    async with running(intake) as server:
         async with connected(server) as client:
             await client.start_mail()
             await client.send(content)
         await until_gone(server)
-    assert mailroom.mails == []
+    assert intake.mails == []
 
 
 async def test_a_half_closed_client_still_gets_the_answer_to_its_mail() -> None:
-    mailroom = RecordingMailroom()
-    async with running(mailroom) as server, connected(server) as client:
+    intake = RecordingIntake()
+    async with running(intake) as server, connected(server) as client:
         await client.start_mail()
         client.writer.write(b"Hi\r\n.\r\nNOOP\r\nQUIT\r\n")
         client.writer.write_eof()
         answer = await client.rest()
     assert [line[:3] for line in answer.splitlines()] == ["250", "250", "221"]
-    assert mailroom.contents == [b"Hi\r\n"]
+    assert intake.contents == [b"Hi\r\n"]
 
 
 async def test_a_half_closed_client_without_goodbye_is_closed() -> None:
@@ -70,9 +70,9 @@ async def test_a_half_closed_client_without_goodbye_is_closed() -> None:
 
 
 async def test_ten_thousand_recipients_end_the_session() -> None:
-    mailroom = RecordingMailroom()
-    policy = replace(POLICY, max_recipients=100, max_refused_recipients=200)
-    async with running(mailroom, policy) as server:
+    intake = RecordingIntake()
+    limits = replace(POLICY, max_recipients=100, max_refused_recipients=200)
+    async with running(intake, limits) as server:
         async with connected(server) as client:
             await client.command("EHLO client.example")
             await client.command("MAIL FROM:<ann@remote.example>")
@@ -115,8 +115,8 @@ async def test_a_flood_of_garbage_ends_the_session() -> None:
 
 
 async def test_a_client_that_never_reads_is_cut_off() -> None:
-    policy = replace(POLICY, max_errors=10**9, command_timeout_seconds=0.3, linger_seconds=0.3)
-    async with running(policy=policy) as server:
+    limits = replace(POLICY, max_errors=10**9, command_timeout_seconds=0.3, linger_seconds=0.3)
+    async with running(limits=limits) as server:
         client = await connect(server)
         client.writer.write(b"EHLO client.example\r\n")
         await asyncio.sleep(0.05)
@@ -126,8 +126,8 @@ async def test_a_client_that_never_reads_is_cut_off() -> None:
 
 
 async def test_one_byte_over_the_limit_is_refused_and_the_session_goes_on() -> None:
-    mailroom = RecordingMailroom()
-    async with running(mailroom) as server, connected(server) as client:
+    intake = RecordingIntake()
+    async with running(intake) as server, connected(server) as client:
         limit = 35 * MEGABYTE
         await client.start_mail()
         await client.send(b"x" * (limit - 1) + b"\r\n.\r\n")
@@ -135,31 +135,31 @@ async def test_one_byte_over_the_limit_is_refused_and_the_session_goes_on() -> N
         await client.start_mail()
         await client.send(b"x" * (limit - 2) + b"\r\n.\r\n")
         assert (await client.reply()).startswith("250")
-    assert [envelope.size_bytes for envelope, _ in mailroom.mails] == [35 * MEGABYTE]
+    assert [envelope.size_bytes for envelope, _ in intake.mails] == [35 * MEGABYTE]
 
 
 async def test_nul_and_lone_line_ends_do_not_get_past_the_limit() -> None:
-    mailroom = RecordingMailroom()
-    policy = replace(POLICY, max_message_bytes=MEGABYTE)
-    async with running(mailroom, policy=policy) as server, connected(server) as client:
+    intake = RecordingIntake()
+    limits = replace(POLICY, max_message_bytes=MEGABYTE)
+    async with running(intake, limits=limits) as server, connected(server) as client:
         for content in (b"\0" * MEGABYTE, b"\n" * (MEGABYTE // 2 + 1), b"\r" * (MEGABYTE // 2 + 1)):
             await client.start_mail()
             await client.send(content + b"\r\n.\r\n")
             assert (await client.reply()).startswith("552 5.3.4")
-    assert mailroom.mails == []
+    assert intake.mails == []
 
 
 async def test_nul_is_not_stored() -> None:
-    mailroom = RecordingMailroom()
-    async with running(mailroom) as server, connected(server) as client:
+    intake = RecordingIntake()
+    async with running(intake) as server, connected(server) as client:
         await client.start_mail()
         await client.send(b"\0Hi\0\0 there\r\n\0\r\n.\r\n")
         assert (await client.reply()).startswith("250")
-    assert mailroom.contents == [b"Hi there\r\n\r\n"]
+    assert intake.contents == [b"Hi there\r\n\r\n"]
 
 
 async def test_the_cap_per_address_turns_the_next_one_away() -> None:
-    async with running(policy=replace(POLICY, max_connections_per_address=2)) as server:
+    async with running(limits=replace(POLICY, max_connections_per_address=2)) as server:
         async with connected(server), connected(server):
             client = await connect(server)
             assert (await client.rest()).startswith("421 4.7.0 Too many connections from your address")
@@ -169,7 +169,7 @@ async def test_the_cap_per_address_turns_the_next_one_away() -> None:
 
 
 async def test_at_the_cap_in_total_who_does_nothing_makes_room() -> None:
-    async with running(policy=replace(POLICY, max_connections=1)) as server:
+    async with running(limits=replace(POLICY, max_connections=1)) as server:
         async with connected(server) as idle:
             await assert_still_serves(server)
             assert await idle.rest() == ""
@@ -178,38 +178,38 @@ async def test_at_the_cap_in_total_who_does_nothing_makes_room() -> None:
 
 
 async def test_silence_is_a_timeout() -> None:
-    policy = replace(POLICY, command_timeout_seconds=0.1)
-    async with running(policy=policy) as server, connected(server) as client:
+    limits = replace(POLICY, command_timeout_seconds=0.1)
+    async with running(limits=limits) as server, connected(server) as client:
         assert (await client.rest()).startswith("421 4.4.2")
 
 
 async def test_a_command_byte_by_byte_does_not_stretch_its_time() -> None:
-    policy = replace(POLICY, command_timeout_seconds=0.3)
-    async with running(policy=policy) as server, connected(server) as client:
+    limits = replace(POLICY, command_timeout_seconds=0.3)
+    async with running(limits=limits) as server, connected(server) as client:
         dripping = asyncio.create_task(drip(client, b"N"))
         assert (await client.rest()).startswith("421 4.4.2")
         dripping.cancel()
 
 
 async def test_silence_inside_a_mail_is_a_timeout() -> None:
-    mailroom = RecordingMailroom()
-    policy = replace(POLICY, data_timeout_seconds=0.1)
-    async with running(mailroom, policy=policy) as server, connected(server) as client:
+    intake = RecordingIntake()
+    limits = replace(POLICY, data_timeout_seconds=0.1)
+    async with running(intake, limits=limits) as server, connected(server) as client:
         await client.start_mail()
         await client.send(b"Hi\r\n")
         assert (await client.rest()).startswith("421 4.4.2")
-    assert mailroom.mails == []
+    assert intake.mails == []
 
 
 async def test_a_mail_that_only_drips_is_cut_off() -> None:
-    mailroom = RecordingMailroom()
-    policy = replace(POLICY, data_grace_seconds=0.2)
-    async with running(mailroom, policy=policy) as server, connected(server) as client:
+    intake = RecordingIntake()
+    limits = replace(POLICY, data_grace_seconds=0.2)
+    async with running(intake, limits=limits) as server, connected(server) as client:
         await client.start_mail()
         dripping = asyncio.create_task(drip(client, b"x"))
         assert (await client.rest()).startswith("421 4.4.2")
         dripping.cancel()
-    assert mailroom.mails == []
+    assert intake.mails == []
 
 
 async def drip(client: Client, byte: bytes) -> None:

@@ -8,7 +8,7 @@ from email.message import EmailMessage
 import pytest
 
 from tests.programs import path_of
-from tests.smtp.doubles import RecordingMailroom
+from tests.smtp.doubles import RecordingIntake
 from tests.smtp.live import running
 
 PATIENCE_SECONDS = 120
@@ -39,10 +39,10 @@ def send_with_smtplib(port: int, context: ssl.SSLContext) -> dict[str, tuple[int
 async def test_smtplib_sends_over_tls_and_hears_who_is_unknown(
     server_tls: ssl.SSLContext, client_tls: ssl.SSLContext
 ) -> None:
-    mailroom = RecordingMailroom()
-    async with running(mailroom, tls=server_tls) as server:
+    intake = RecordingIntake()
+    async with running(intake, tls=server_tls) as server:
         refused = await asyncio.to_thread(send_with_smtplib, server.port, client_tls)
-    [(envelope, content)] = mailroom.mails
+    [(envelope, content)] = intake.mails
     assert {address: code for address, (code, _) in refused.items()} == {"nobody@postroom.test": 550}
     assert [to.destination for to in envelope.recipients] == ["alice", "bob"]
     assert envelope.tls
@@ -59,8 +59,8 @@ async def test_smtplib_sends_over_tls_and_hears_who_is_unknown(
     ],
 )
 async def test_swaks_sends_a_mail(options: list[str], server_tls: ssl.SSLContext) -> None:
-    mailroom = RecordingMailroom()
-    async with running(mailroom, tls=server_tls) as server:
+    intake = RecordingIntake()
+    async with running(intake, tls=server_tls) as server:
         output = await run(
             path_of("swaks"),
             *("--server", "127.0.0.1", "--port", str(server.port)),
@@ -68,7 +68,7 @@ async def test_swaks_sends_a_mail(options: list[str], server_tls: ssl.SSLContext
             *("--h-Subject", "From swaks", "--body", "Hi"),
             *options,
         )
-    [(envelope, content)] = mailroom.mails
+    [(envelope, content)] = intake.mails
     assert f"Stored as {envelope.id}" in output
     assert b"Subject: From swaks\r\n" in content
     assert [to.destination for to in envelope.recipients] == ["alice", "bob"]
@@ -78,13 +78,13 @@ async def test_swaks_sends_a_mail(options: list[str], server_tls: ssl.SSLContext
 @pytest.mark.needs("smtp-source")
 @pytest.mark.parametrize("options", [[], ["-d"], ["-l", "1200000"]])
 async def test_smtp_source_sends_many_mails_at_once(options: list[str]) -> None:
-    mailroom = RecordingMailroom()
-    async with running(mailroom) as server:
+    intake = RecordingIntake()
+    async with running(intake) as server:
         await run(
             path_of("smtp-source"),
             *("-s", "10", "-m", "50", "-f", "ann@remote.example", "-t", "alice@postroom.test"),
             *options,
             f"inet:127.0.0.1:{server.port}",
         )
-    assert len(mailroom.mails) == 50
-    assert len({envelope.id for envelope, _ in mailroom.mails}) == 50
+    assert len(intake.mails) == 50
+    assert len({envelope.id for envelope, _ in intake.mails}) == 50

@@ -11,12 +11,12 @@ from postroom.smtp.dialogue.effects import (
     AskRecipient,
     BeginMail,
     HangUp,
+    MailStored,
     Send,
     StartTls,
-    TakenOver,
 )
 from postroom.smtp.dialogue.protocol import SmtpDialogue
-from postroom.smtp.policy import Accepted, SessionLimits
+from postroom.smtp.limits import Accepted, SessionLimits
 from tests.smtp.script import Player
 
 POLICY = SessionLimits(hostname="mx.postroom.test", max_message_bytes=200, max_line_bytes=100)
@@ -45,9 +45,9 @@ def player_after_hello() -> Player:
     return player
 
 
-def session_with(*lines: bytes, policy: SessionLimits = POLICY) -> SmtpDialogue:
+def session_with(*lines: bytes, limits: SessionLimits = POLICY) -> SmtpDialogue:
     """A session that has greeted and has been sent these lines, with every recipient accepted."""
-    session = SmtpDialogue(policy, offers_tls=True)
+    session = SmtpDialogue(limits, offers_tls=True)
     session.greet()
     for line in lines:
         if isinstance(session.feed(line)[-1], AskRecipient):
@@ -114,7 +114,7 @@ def test_a_session_that_must_end_first_answers_for_the_mail() -> None:
     assert session.feed(b"DATA\r\n") == [Send(replies.START_MAIL), BeginMail()]
     assert isinstance(session.feed(b"Hi\r\n.\r\nNOOP\r\n")[-1], AcceptMail)
     assert session.hang_up(replies.SHUTTING_DOWN) == []
-    assert session.mail_answer(TakenOver("1")) == [
+    assert session.mail_answer(MailStored("1")) == [
         Send(replies.stored("1")),
         Send(replies.SHUTTING_DOWN),
         HangUp(),

@@ -11,17 +11,17 @@ import pytest
 from msgspec import structs
 
 from postroom.smtp.envelope import Envelope
-from tests.smtp.doubles import RecordingMailroom
+from tests.smtp.doubles import RecordingIntake
 from tests.smtp.live import POLICY, connect, connected, running, until_gone
 
 
 async def test_a_mail_is_given_to_the_mailroom_with_all_that_is_known() -> None:
-    mailroom = RecordingMailroom()
-    async with running(mailroom) as server, connected(server) as client:
+    intake = RecordingIntake()
+    async with running(intake) as server, connected(server) as client:
         await client.start_mail(to="alice+news@postroom.test")
         await client.send(b"Subject: Hello\r\n\r\nHi\r\n.\r\n")
         reply = await client.reply()
-    [(envelope, content)] = mailroom.mails
+    [(envelope, content)] = intake.mails
     assert reply == f"250 2.0.0 Stored as {envelope.id}"
     assert content == b"Subject: Hello\r\n\r\nHi\r\n"
     assert (envelope.peer, envelope.helo, envelope.mail_from) == (
@@ -37,54 +37,54 @@ async def test_a_mail_is_given_to_the_mailroom_with_all_that_is_known() -> None:
 
 
 async def test_250_is_said_only_after_the_mailroom_has_returned() -> None:
-    mailroom = RecordingMailroom()
-    mailroom.gate.clear()
-    async with running(mailroom) as server, connected(server) as client:
+    intake = RecordingIntake()
+    intake.gate.clear()
+    async with running(intake) as server, connected(server) as client:
         await client.start_mail()
         await client.send(b"Hi\r\n.\r\n")
-        await mailroom.entered.wait()
+        await intake.entered.wait()
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(client.reader.read(1), 0.05)
-        mailroom.gate.set()
+        intake.gate.set()
         assert (await client.reply()).startswith("250")
 
 
 async def test_a_mail_under_way_is_kept_when_the_client_resets_the_connection() -> None:
-    mailroom = RecordingMailroom()
-    mailroom.gate.clear()
-    async with running(mailroom) as server:
+    intake = RecordingIntake()
+    intake.gate.clear()
+    async with running(intake) as server:
         async with connected(server) as client:
             await client.start_mail()
             await client.send(b"Hi\r\n.\r\n")
-            await mailroom.entered.wait()
+            await intake.entered.wait()
             client.reset()
         await until_gone(server)
-        mailroom.gate.set()
-    assert mailroom.contents == [b"Hi\r\n"]
+        intake.gate.set()
+    assert intake.contents == [b"Hi\r\n"]
 
 
 async def test_a_mail_under_way_is_kept_when_the_client_closes() -> None:
-    mailroom = RecordingMailroom()
-    mailroom.gate.clear()
-    async with running(mailroom) as server:
+    intake = RecordingIntake()
+    intake.gate.clear()
+    async with running(intake) as server:
         async with connected(server) as client:
             await client.start_mail()
             await client.send(b"Hi\r\n.\r\n")
-            await mailroom.entered.wait()
-        mailroom.gate.set()
+            await intake.entered.wait()
+        intake.gate.set()
         await until_gone(server)
-    assert mailroom.contents == [b"Hi\r\n"]
+    assert intake.contents == [b"Hi\r\n"]
 
 
 @pytest.mark.parametrize(("sender", "code"), [("full", "452 4.3.1"), ("broken", "451 4.3.0")])
 async def test_a_mailroom_that_fails_is_a_temporary_refusal(sender: str, code: str) -> None:
-    mailroom = RecordingMailroom()
-    async with running(mailroom) as server, connected(server) as client:
+    intake = RecordingIntake()
+    async with running(intake) as server, connected(server) as client:
         await client.start_mail(mail_from=f"{sender}@remote.example")
         await client.send(b"Hi\r\n.\r\n")
         assert (await client.reply()).startswith(code)
         assert (await client.command("NOOP")).startswith("250")
-    assert mailroom.mails == []
+    assert intake.mails == []
 
 
 async def test_a_directory_that_fails_is_a_temporary_refusal() -> None:
@@ -96,22 +96,22 @@ async def test_a_directory_that_fails_is_a_temporary_refusal() -> None:
 
 
 async def test_a_large_mail_leaves_memory_and_comes_back_whole() -> None:
-    mailroom = SpoolWatcher()
+    intake = SpoolWatcher()
     async with (
-        running(mailroom, replace(POLICY, spool_over_bytes=1000)) as server,
+        running(intake, replace(POLICY, spool_over_bytes=1000)) as server,
         connected(server) as client,
     ):
         await client.start_mail()
         await client.send(b"0123456789\r\n" * 500_000 + b".\r\n")
         assert (await client.reply()).startswith("250")
-    assert mailroom.first_bytes == [b"0123456789\r\n", b"0123456789\r\n"]
-    assert mailroom.whole == b"0123456789\r\n" * 500_000
-    assert mailroom.is_closed_after
+    assert intake.first_bytes == [b"0123456789\r\n", b"0123456789\r\n"]
+    assert intake.whole == b"0123456789\r\n" * 500_000
+    assert intake.is_closed_after
 
 
 async def test_a_mail_of_30_megabytes_costs_little_memory() -> None:
-    mailroom = PieceReader()
-    async with running(mailroom) as server, connected(server) as client:
+    intake = PieceReader()
+    async with running(intake) as server, connected(server) as client:
         await client.start_mail()
         piece = b"0123456789abcd\r\n" * 4096
         tracemalloc.start()
@@ -123,7 +123,7 @@ async def test_a_mail_of_30_megabytes_costs_little_memory() -> None:
             _, peak_bytes = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-    assert mailroom.size_bytes == 480 * len(piece)
+    assert intake.size_bytes == 480 * len(piece)
     assert peak_bytes < 8 * 1024 * 1024
 
 
@@ -164,10 +164,10 @@ class SpoolWatcher:
 
 
 async def test_a_spool_folder_that_cannot_be_written_is_a_temporary_refusal(tmp_path: Path) -> None:
-    mailroom = RecordingMailroom()
+    intake = RecordingIntake()
     folder = tmp_path / "spool"
-    policy = replace(POLICY, spool_over_bytes=1000)
-    async with running(mailroom, policy, spool_folder=folder) as server, connected(server) as client:
+    limits = replace(POLICY, spool_over_bytes=1000)
+    async with running(intake, limits, spool_folder=folder) as server, connected(server) as client:
         os.rmdir(folder)
         await client.start_mail()
         await client.send(b"x" * 5000 + b"\r\n.\r\n")
@@ -176,7 +176,7 @@ async def test_a_spool_folder_that_cannot_be_written_is_a_temporary_refusal(tmp_
         await client.start_mail()
         await client.send(b"x" * 5000 + b"\r\n.\r\n")
         assert (await client.reply()).startswith("250")
-    assert mailroom.contents == [b"x" * 5000 + b"\r\n"]
+    assert intake.contents == [b"x" * 5000 + b"\r\n"]
 
 
 async def test_stop_says_421_to_who_is_idle() -> None:
@@ -192,20 +192,20 @@ async def test_stop_says_421_to_who_is_idle() -> None:
 
 
 async def test_stop_waits_for_the_mail_under_way_and_answers_it() -> None:
-    mailroom = RecordingMailroom()
-    mailroom.gate.clear()
-    async with running(mailroom) as server, connected(server) as client:
+    intake = RecordingIntake()
+    intake.gate.clear()
+    async with running(intake) as server, connected(server) as client:
         await client.start_mail()
         await client.send(b"Hi\r\n.\r\n")
-        await mailroom.entered.wait()
+        await intake.entered.wait()
         stopping = asyncio.create_task(server.stop())
         await asyncio.sleep(0.05)
         assert not stopping.done()
-        mailroom.gate.set()
+        intake.gate.set()
         assert re.fullmatch(r"250 2\.0\.0 .*\r\n421 4\.3\.2 .*\r\n", await client.rest())
         await client.close()
         await stopping
-    assert mailroom.contents == [b"Hi\r\n"]
+    assert intake.contents == [b"Hi\r\n"]
 
 
 async def test_stop_does_not_wait_for_who_never_leaves() -> None:
@@ -218,15 +218,15 @@ async def test_stop_does_not_wait_for_who_never_leaves() -> None:
 
 
 async def test_the_received_field_names_peer_and_way() -> None:
-    mailroom = RecordingMailroom()
-    async with running(mailroom) as server, connected(server) as client:
+    intake = RecordingIntake()
+    async with running(intake) as server, connected(server) as client:
         await client.command("EHLO odd(name;\\")
         await client.command("MAIL FROM:<ann@remote.example>")
         await client.command("RCPT TO:<alice@postroom.test>")
         await client.command("DATA")
         await client.send(b"Hi\r\n.\r\n")
         await client.reply()
-    envelope = mailroom.mails[0][0]
+    envelope = intake.mails[0][0]
     assert envelope.received_header("mx.postroom.test", "Sat, 14 Nov 2026 10:05:00 +0000") == (
         b"Received: from odd?name?? ([127.0.0.1])\r\n"
         b"\tby mx.postroom.test with ESMTP id " + envelope.id.encode() + b";\r\n"

@@ -3,13 +3,13 @@
 import ssl
 from dataclasses import replace
 
-from tests.smtp.doubles import RecordingMailroom
+from tests.smtp.doubles import RecordingIntake
 from tests.smtp.live import POLICY, connected, running, until_gone
 
 
 async def test_a_mail_over_tls_is_marked(server_tls: ssl.SSLContext, client_tls: ssl.SSLContext) -> None:
-    mailroom = RecordingMailroom()
-    async with running(mailroom, tls=server_tls) as server, connected(server) as client:
+    intake = RecordingIntake()
+    async with running(intake, tls=server_tls) as server, connected(server) as client:
         assert "250-STARTTLS" in await client.command("EHLO client.example")
         assert (await client.command("STARTTLS")).startswith("220")
         await client.writer.start_tls(client_tls, server_hostname="localhost")
@@ -18,7 +18,7 @@ async def test_a_mail_over_tls_is_marked(server_tls: ssl.SSLContext, client_tls:
         await client.send(b"x" * 3_000_000 + b"\r\n.\r\n")
         assert (await client.reply()).startswith("250")
         assert (await client.command("QUIT")).startswith("221")
-    [(envelope, content)] = mailroom.mails
+    [(envelope, content)] = intake.mails
     assert envelope.tls
     assert envelope.protocol == "ESMTPS"
     assert content == b"x" * 3_000_000 + b"\r\n"
@@ -43,20 +43,20 @@ async def test_plaintext_behind_starttls_is_refused(server_tls: ssl.SSLContext) 
 
 
 async def test_a_client_that_goes_on_in_the_clear_is_dropped(server_tls: ssl.SSLContext) -> None:
-    mailroom = RecordingMailroom()
-    async with running(mailroom, tls=server_tls) as server:
+    intake = RecordingIntake()
+    async with running(intake, tls=server_tls) as server:
         async with connected(server) as client:
             await client.command("EHLO client.example")
             await client.command("STARTTLS")
             await client.send(b"MAIL FROM:<ann@remote.example>\r\nRCPT TO:<alice@postroom.test>\r\n")
             assert b"250" not in await client.reader.read()
         await until_gone(server)
-    assert mailroom.mails == []
+    assert intake.mails == []
 
 
 async def test_a_handshake_that_never_comes_is_cut_off(server_tls: ssl.SSLContext) -> None:
-    policy = replace(POLICY, tls_handshake_seconds=0.2)
-    async with running(tls=server_tls, policy=policy) as server, connected(server) as client:
+    limits = replace(POLICY, tls_handshake_seconds=0.2)
+    async with running(tls=server_tls, limits=limits) as server, connected(server) as client:
         await client.command("EHLO client.example")
         await client.command("STARTTLS")
         assert await client.rest() == ""
@@ -72,8 +72,8 @@ async def test_stop_does_not_wait_for_a_handshake(server_tls: ssl.SSLContext) ->
 
 
 async def test_a_timeout_over_tls_is_told(server_tls: ssl.SSLContext, client_tls: ssl.SSLContext) -> None:
-    policy = replace(POLICY, command_timeout_seconds=0.3)
-    async with running(tls=server_tls, policy=policy) as server, connected(server) as client:
+    limits = replace(POLICY, command_timeout_seconds=0.3)
+    async with running(tls=server_tls, limits=limits) as server, connected(server) as client:
         await client.command("EHLO client.example")
         await client.command("STARTTLS")
         await client.writer.start_tls(client_tls, server_hostname="localhost")

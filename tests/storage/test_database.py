@@ -196,6 +196,34 @@ async def test_a_cancelled_caller_leaves_the_writer_working(notes: Database) -> 
     assert await notes.write(add, "next") == "next"
 
 
+async def test_a_bell_of_a_transaction_rings_after_its_commit_and_never_without_one(
+    notes: Database, database_url: str
+) -> None:
+    def add_and_ring(tx: Tx, name: str) -> None:
+        add(tx, name)
+        tx.ring(f"bell-{name}")
+
+    def add_and_fail(tx: Tx, name: str) -> None:
+        add_and_ring(tx, name)
+        raise ValueError(name)
+
+    if database_url:  # there who has just connected hears every bell once
+        there = await open_postgres(database_url, START)
+        await until_it_hears(notes, there)
+        await there.close()
+    ears = {name: notes.listen(f"bell-{name}") for name in ("a", "b", "c")}
+    together = (
+        notes.write(add_and_ring, "a"),
+        notes.write(add_and_fail, "b"),
+        notes.write(add_and_ring, "c"),
+    )
+    await asyncio.gather(*together, return_exceptions=True)
+    assert await notes.read(names) == ["a", "c"]
+    assert await ears["a"].wait(10)
+    assert await ears["c"].wait(10)
+    assert not await ears["b"].wait(0)
+
+
 async def test_a_ring_wakes_every_ear_and_one_that_came_before_the_wait_is_not_lost(
     db: Database, database_url: str
 ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from postroom.storage.group_commit import ENOUGH, SPARSE_BATCH, Batches
-from postroom.storage.writing import Write
+from postroom.storage.write_jobs import WriteJob
 
 LONG = 3600.0
 
@@ -15,12 +15,12 @@ LONG = 3600.0
 class Pauses:
     """Each pause brings the next jobs."""
 
-    def __init__(self, jobs: "queue.SimpleQueue[Write | None]") -> None:
+    def __init__(self, jobs: "queue.SimpleQueue[WriteJob | None]") -> None:
         self._jobs = jobs
-        self._brought: list[Iterable[Write | None]] = []
+        self._brought: list[Iterable[WriteJob | None]] = []
         self.count = 0
 
-    def bring(self, *each: Iterable[Write | None]) -> None:
+    def bring(self, *each: Iterable[WriteJob | None]) -> None:
         self._brought = list(each)
 
     def __call__(self, _seconds: float) -> None:
@@ -41,16 +41,18 @@ class Desk:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self.jobs: queue.SimpleQueue[Write | None] = queue.SimpleQueue()
+        self.jobs: queue.SimpleQueue[WriteJob | None] = queue.SimpleQueue()
         self.pauses = Pauses(self.jobs)
         self.batches = Batches(self.jobs, self.pauses)
         self.hand_in(*[self.job(0) for _ in range(SPARSE_BATCH + 1)])
         self.batches.next()
 
-    def job(self, patience_seconds: float) -> Write:
-        return Write(lambda tx, items: items, None, self._loop, self._loop.create_future(), patience_seconds)
+    def job(self, patience_seconds: float) -> WriteJob:
+        return WriteJob(
+            lambda tx, items: items, None, self._loop, self._loop.create_future(), print, patience_seconds
+        )
 
-    def hand_in(self, *jobs: Write | None) -> None:
+    def hand_in(self, *jobs: WriteJob | None) -> None:
         for job in jobs:
             self.jobs.put(job)
 

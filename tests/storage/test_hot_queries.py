@@ -26,7 +26,7 @@ from postroom.outward import deliver_mail
 from postroom.outward.courier import DeliveryError, Receipt, WebhookAnswer
 from postroom.queue import deliveries, duties
 from postroom.resources import Resources
-from postroom.smtp.reception import Residents
+from postroom.smtp.intake import DatabaseDirectory
 from postroom.storage.database import Tx
 from postroom.web.door import Door
 from postroom.web.streams.stream import Streams
@@ -39,6 +39,8 @@ ROWS = 3_000
 MOST_STEPS = 9_000
 MOST_ROWS = 1_500
 COUNTED = "limit :most"  # totals count so far and no farther
+DOCUMENT = b'{"bodyText":"","bodyHtml":"","replyText":""}'
+PAYLOAD = b'{"message":{"body_text":"","reply_text":""}}'
 OTHERS = ("message.sent", "message.failed")  # kinds of the many; what is asked for is rare
 
 
@@ -49,7 +51,7 @@ def insert(tx: Tx, table: str, values: dict[str, str], **params: object) -> None
 
 def crowd(tx: Tx, account_id: str, inbox_id: str, now: int, is_postgres: bool) -> None:
     """Rows of the account and the inbox in every table, none of which is asked for."""
-    given = {"account": account_id, "inbox": inbox_id, "now": now, "content": b"{}"}
+    given = {"account": account_id, "inbox": inbox_id, "now": now, "content": DOCUMENT}
     delivery = {
         "id": "'whd_' || :inbox || n",
         "account_id": ":account",
@@ -85,6 +87,8 @@ def crowd(tx: Tx, account_id: str, inbox_id: str, now: int, is_postgres: bool) -
     )
     thread = {
         "id": "'thr_' || n",
+        "account_id": ":account",
+        "pod_id": "'pod_' || substr(:account, 5)",
         "inbox_id": ":inbox",
         "subject": "'Hello'",
         "is_read": "1",
@@ -92,7 +96,7 @@ def crowd(tx: Tx, account_id: str, inbox_id: str, now: int, is_postgres: bool) -
         "last_message_at": ":now - n",
         "created_at": ":now - n",
     }
-    insert(tx, "threads", thread, inbox=inbox_id, now=now)
+    insert(tx, "threads", thread, account=account_id, inbox=inbox_id, now=now)
     message = {
         "id": "'msg_' || n",
         "inbox_id": ":inbox",
@@ -106,18 +110,21 @@ def crowd(tx: Tx, account_id: str, inbox_id: str, now: int, is_postgres: bool) -
         "created_at": ":now - n",
     }
     insert(tx, "messages", message, **without(given, "account"))
-    insert(tx, "raw_mails", {"message_id": "'msg_' || n", "content": ":content"}, content=b"x")
+    raw_mail = {"message_id": "'msg_' || n", "size_bytes": "1", "content": ":content"}
+    insert(tx, "raw_mails", raw_mail, content=b"x")
     event = {
         "id": "'evt_' || n",
         "account_id": ":account",
         "position": "n",
+        "pod_id": "'pod_' || substr(:account, 5)",
         "inbox_id": ":inbox",
+        "text_files": "''",
         "kind": f"case when n % 2 = 0 then '{OTHERS[0]}' else '{OTHERS[1]}' end",
         "payload": ":content",
         "message_id": "'msg_' || n",
         "created_at": ":now - n",
     }
-    insert(tx, "events", event, **given)
+    insert(tx, "events", event, **given | {"content": PAYLOAD})
     tx.run("update accounts set event_position = :count where id = :id", count=ROWS, id=account_id)
     for table, name in (("correspondents", "inbox_id"), ("suppressions", "account_id")):
         more = {"type": "'manual'", "created_at": ":now - n"} if table == "suppressions" else {}
@@ -136,6 +143,8 @@ def crowd(tx: Tx, account_id: str, inbox_id: str, now: int, is_postgres: bool) -
     inbox = {
         "id": "'inb_' || n",
         "account_id": ":account",
+        "pod_id": "'pod_' || substr(:account, 5)",
+        "domain": "'postroom.localhost'",
         "address": "'name' || n || '@postroom.localhost'",
         "created_at": ":now - n",
     }
@@ -272,9 +281,9 @@ async def test_mail_in_walks_no_table(
     server: Server, watched: Resources, work: Work, database_url: str
 ) -> None:
     hello = (await server.api.get("/v1/inboxes?limit=100")).json()["data"][0]["id"]
-    residents = Residents(watched, b"secret")
+    directory = DatabaseDirectory(watched, b"secret")
     for address in ("hello@postroom.localhost", "nobody@postroom.localhost", "x@elsewhere.example"):
-        verdict = residents.check_recipient(address)
+        verdict = directory.check_recipient(address)
         assert isinstance(verdict, Awaitable)
         await verdict
     for number in range(2):

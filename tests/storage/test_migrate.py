@@ -1,4 +1,4 @@
-"""Migrations: from every earlier version to this one, under a lock, and never on a newer database."""
+"""Migrations: each applied once, under a lock, and never on a database of another age."""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,11 +9,19 @@ import pytest
 import postroom
 from postroom.assembly import open_database
 from postroom.storage.database import StorageError, Tx
+from postroom.storage.engines.postgres import PostgresSession
 from postroom.storage.engines.sqlite import SqliteSession, connect
-from postroom.storage.migrate import all_migrations, current_version, migrate
+from postroom.storage.migrate import (
+    FIRST,
+    Migration,
+    all_migrations,
+    apply_missing,
+    current_version,
+    migrate,
+)
+from postroom.storage.write_jobs import WriteSession
 from tests.conftest import new_postgres_database, settings
 from tests.doubles import START
-from tests.storage.earlier_version import open_session
 
 LATEST = all_migrations("sqlite")[-1].number
 
@@ -27,34 +35,50 @@ def postgres_url() -> Iterator[str]:
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_migrations_are_numbered_without_gaps(engine: str) -> None:
-    assert [migration.number for migration in all_migrations(engine)] == list(range(1, LATEST + 1))
+    assert [migration.number for migration in all_migrations(engine)] == list(range(FIRST, LATEST + 1))
 
 
-def add_rows_of_version_1(tx: Tx) -> None:
-    tx.run("insert into accounts (id, name, plan, created_at) values ('acc_1', 'default', 'free', 1)")
-    tx.run(
-        "insert into inboxes (id, account_id, address, created_at)"
-        " values ('inb_1', 'acc_1', 'a@b.example', 2)"
-    )
+def open_session(database_url: str, folder: Path) -> WriteSession:
+    return PostgresSession(database_url) if database_url else SqliteSession(folder / "postroom.db")
 
 
-@pytest.mark.parametrize("version", range(1, LATEST + 1))
-async def test_rows_of_every_earlier_version_survive_the_way_to_this_one(
-    version: int, database_url: str, tmp_path: Path
+async def test_a_later_migration_is_applied_once_and_keeps_the_rows(
+    database_url: str, tmp_path: Path
 ) -> None:
     session = open_session(database_url, tmp_path)
-    migrate(session, START, up_to=version)
+    migrate(session, START)
     session.begin()
-    assert current_version(session.tx) == version
-    add_rows_of_version_1(session.tx)
+    session.tx.run("insert into accounts (id, name, plan, created_at) values ('acc_1', 'default', 'free', 1)")
+    later = Migration(
+        LATEST + 1,
+        f"{LATEST + 1:04}_colour.sql",
+        "-- What it is painted in.\nalter table accounts add column colour text;\n\n"
+        "update accounts set colour = 'green';\n",
+    )
+    for _ in range(2):
+        apply_missing(session.tx, [*all_migrations(session.engine), later], START)
+    assert current_version(session.tx) == LATEST + 1
+    assert [row["colour"] for row in session.tx.all("select colour from accounts")] == ["green"]
     session.commit()
     session.close()
 
-    db = await open_database(settings(tmp_path, DATABASE_URL=database_url), START)
-    assert await db.read(current_version) == LATEST
-    rows = await db.read(lambda tx: tx.all("select address, display_name from inboxes"))
-    assert [(row["address"], row["display_name"]) for row in rows] == [("a@b.example", None)]
-    await db.close()
+
+async def test_a_database_from_before_the_first_release_is_refused_and_left_alone(
+    database_url: str, tmp_path: Path
+) -> None:
+    session = open_session(database_url, tmp_path)
+    session.begin()
+    session.tx.run("create table schema_versions (number integer primary key, applied_at bigint not null)")
+    session.tx.run("insert into schema_versions (number, applied_at) values (21, 0)")
+    session.commit()
+    with pytest.raises(StorageError, match=r"made before Postroom 1\.0\.0 \(schema 21\).*postroom import"):
+        await open_database(settings(tmp_path, DATABASE_URL=database_url), START)
+    session.begin()
+    assert current_version(session.tx) == 21
+    with pytest.raises(Exception, match="accounts"):
+        session.tx.one("select * from accounts")
+    session.rollback()
+    session.close()
 
 
 async def test_opening_twice_changes_nothing(database_url: str, tmp_path: Path) -> None:
@@ -62,7 +86,7 @@ async def test_opening_twice_changes_nothing(database_url: str, tmp_path: Path) 
         db = await open_database(settings(tmp_path, DATABASE_URL=database_url), START)
         rows = await db.read(lambda tx: tx.all("select number from schema_versions order by number"))
         await db.close()
-    assert [row["number"] for row in rows] == list(range(1, LATEST + 1))
+    assert [row["number"] for row in rows] == list(range(FIRST, LATEST + 1))
 
 
 async def test_nodes_that_start_together_wait_for_each_other(postgres_url: str, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from postroom.errors import Unavailable
-from postroom.storage import aside, group_commit
+from postroom.storage import group_commit, lock_waiters
 from postroom.storage.database import Database, Tx
 from postroom.storage.engines import postgres
 from postroom.storage.engines.postgres import open_postgres
@@ -49,7 +49,7 @@ async def counters(postgres_url: str) -> AsyncIterator[Database]:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, nobody is told that it takes too long."""
-    monkeypatch.setattr(aside, "ASIDE_SECONDS", 120.0)
+    monkeypatch.setattr(lock_waiters, "LOCK_WAIT_SECONDS", 120.0)
 
 
 @contextmanager
@@ -128,7 +128,7 @@ async def test_a_node_that_stands_still_in_mid_transaction_loses_the_rows_it_hol
 async def test_who_waits_too_long_for_a_row_is_told_so(
     counters: Database, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(aside, "ASIDE_SECONDS", 0.3)
+    monkeypatch.setattr(lock_waiters, "LOCK_WAIT_SECONDS", 0.3)
     with held_row(postgres_url, "07") as other:
         with pytest.raises(Unavailable, match="Somebody else changes this"):
             await counters.write(count, "07")

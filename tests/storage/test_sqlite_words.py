@@ -1,7 +1,6 @@
 """The texts beside SQLite's index of words: short ones share rows, and each can be taken out by itself."""
 
 import sqlite3
-import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -53,7 +52,7 @@ def entry(text: str) -> IndexEntry:
 
 @pytest.fixture
 def shelf(tmp_path: Path) -> Iterator[Shelf]:
-    schema = Path(database.__file__).parent / "schema" / "sqlite" / "0011_finding.sql"
+    schema = Path(database.__file__).parent / "schema" / "sqlite" / "0100_schema.sql"
     with closing(sqlite.connect(tmp_path / "words.db")) as connection:
         connection.executescript(schema.read_text())
         yield Shelf(connection)
@@ -100,17 +99,6 @@ def test_a_long_text_has_a_row_of_its_own(shelf: Shelf) -> None:
     assert shelf.count("search_texts") == 1
     assert shelf.find("pear") == []
     assert shelf.find_among("short", [1, 2, 3]) == [2]
-
-
-def test_what_an_earlier_version_kept_is_found_and_taken_out(shelf: Shelf) -> None:
-    text = index_entry.to_fts5(entry("apple pie"))
-    shelf.tx.run("insert into search_words (rowid, words) values (5, :text)", text=text)
-    shelf.tx.run("insert into search_texts (doc, text) values (5, :text)", text=zlib.compress(text.encode()))
-
-    assert shelf.find_among('"apple pie"', [5]) == [5]
-    shelf.put({5: "cherry", 6: "apple"})
-    assert shelf.find("apple") == [6]
-    assert shelf.find("cherry") == [5]
 
 
 @pytest.mark.parametrize("text", ["", "apple", "apple pie Äpfel 東京", "x" * 5000])

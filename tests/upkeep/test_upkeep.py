@@ -123,6 +123,9 @@ class CountingTx:
         self.statements += 1
         return self._tx.all(sql, **params)
 
+    def ring(self, *bells: str) -> None:
+        self._tx.ring(*bells)
+
     def tuples(self, sql: str, **params: object) -> list[tuple[Any, ...]]:
         self.statements += 1
         return self._tx.tuples(sql, **params)

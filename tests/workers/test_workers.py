@@ -15,9 +15,9 @@ import pytest
 from postroom.config import ConfigError, Endpoint
 from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import MAX_HOPS, TooManyHops
-from postroom.smtp.reception import Residents
+from postroom.smtp.intake import DatabaseDirectory
 from postroom.smtp.tls import own_files
-from postroom.workers.foreman import Foreman, Patience, listen
+from postroom.workers.supervisor import SupervisorTimeouts, WorkerSupervisor, listen
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.end_to_end.process import workers_of
@@ -26,7 +26,7 @@ from tests.outbound import send
 
 PATIENCE_SECONDS = 120
 CONNECTIONS_PER_ADDRESS = 50
-SHORT = Patience(look=0.1, silence=80, starting=1_000, first_pause=0.01)
+SHORT = SupervisorTimeouts(look=0.1, silence=80, starting=1_000, first_pause=0.01)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -59,17 +59,19 @@ async def one_engine(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
 
 
 @asynccontextmanager
-async def own_foreman(server: Server, workers: int = 1) -> AsyncIterator[Foreman]:
-    """Beside a server that works without workers: with little patience."""
-    residents = Residents(server.resources, b"secret")
+async def own_supervisor(server: Server, workers: int = 1) -> AsyncIterator[WorkerSupervisor]:
+    """Beside a server that works without workers: with short timeouts."""
+    directory = DatabaseDirectory(server.resources, b"secret")
     files = own_files(server.resources.config.data_dir / "tls", "postroom.localhost")
-    foreman = Foreman(server.resources, residents, listen(Endpoint("127.0.0.1", 0), workers), files, SHORT)
-    foreman.start()
+    supervisor = WorkerSupervisor(
+        server.resources, directory, listen(Endpoint("127.0.0.1", 0), workers), files, SHORT
+    )
+    supervisor.start()
     try:
-        await until(lambda: server.resources.workforce.running == workers)
-        yield foreman
+        await until(lambda: server.resources.workers.running == workers)
+        yield supervisor
     finally:
-        await foreman.stop()
+        await supervisor.stop()
 
 
 async def test_mail_over_tls_is_read_by_a_worker(one_engine: Server) -> None:
@@ -100,7 +102,7 @@ async def test_who_was_not_found_is_asked_for_again_and_who_is_gone_is_forgotten
 
 async def test_a_worker_that_dies_is_replaced_and_shown(one_engine: Server) -> None:
     await one_engine.new_inbox("hello")
-    await until(lambda: one_engine.resources.workforce.running == 2)
+    await until(lambda: one_engine.resources.workers.running == 2)
     assert (await one_engine.api.get("/ready")).json()["workers"] == {
         "expected": 2,
         "running": 2,
@@ -109,10 +111,10 @@ async def test_a_worker_that_dies_is_replaced_and_shown(one_engine: Server) -> N
     workers = workers_of(os.getpid())
     for worker in workers:
         os.kill(worker, signal.SIGKILL)
-    await until(lambda: one_engine.resources.workforce.restarts == 2)
+    await until(lambda: one_engine.resources.workers.restarts == 2)
     await one_engine.deliver(letter("After that"), "hello")
     assert (await one_engine.next_event())["message"]["body_text"] == "After that\n"
-    await until(lambda: one_engine.resources.workforce.running == 2)
+    await until(lambda: one_engine.resources.workers.running == 2)
     assert not set(workers) & set(workers_of(os.getpid()))
     ready = (await one_engine.api.get("/ready")).json()
     assert ready["workers"] == {"expected": 2, "running": 2, "restarts": 2}
@@ -123,21 +125,21 @@ async def test_a_worker_that_dies_is_replaced_and_shown(one_engine: Server) -> N
 
 async def test_a_server_without_a_worker_is_not_ready(tmp_path: Path, clock: FakeClock) -> None:
     async with running_server(settings(tmp_path), clock) as server:
-        server.resources.workforce.expected = 1
+        server.resources.workers.expected = 1
         answer = await server.api.get("/ready")
         assert (answer.status_code, answer.json()["error"]) == (503, "unavailable")
 
 
 async def test_a_worker_that_hangs_is_ended_and_replaced(tmp_path: Path, clock: FakeClock) -> None:
-    async with running_server(settings(tmp_path), clock) as server, own_foreman(server) as foreman:
+    async with running_server(settings(tmp_path), clock) as server, own_supervisor(server) as supervisor:
         await server.new_inbox("hello")
         [worker] = workers_of(os.getpid())
         os.kill(worker, signal.SIGSTOP)
         await until(lambda: worker not in workers_of(os.getpid()))
-        await until(lambda: server.resources.workforce.running == 1)
-        assert server.resources.workforce.restarts == 1
+        await until(lambda: server.resources.workers.running == 1)
+        assert server.resources.workers.restarts == 1
         sent = await in_thread(
-            foreman.port,
+            supervisor.port,
             lambda smtp: smtp.sendmail("a@example.com", ["hello@postroom.localhost"], letter()),
         )
         assert sent == {}
@@ -146,22 +148,22 @@ async def test_a_worker_that_hangs_is_ended_and_replaced(tmp_path: Path, clock: 
 async def test_the_cap_per_address_holds_over_all_workers_and_counts_only_who_is_there(
     tmp_path: Path, clock: FakeClock
 ) -> None:
-    async with running_server(settings(tmp_path), clock) as server, own_foreman(server, 2) as foreman:
-        guests = [await connect(foreman.port) for _ in range(CONNECTIONS_PER_ADDRESS)]
-        assert {line[:3] for _, _, line in guests} == {b"220"}
-        _, writer, line = await connect(foreman.port)
+    async with running_server(settings(tmp_path), clock) as server, own_supervisor(server, 2) as supervisor:
+        clients = [await connect(supervisor.port) for _ in range(CONNECTIONS_PER_ADDRESS)]
+        assert {line[:3] for _, _, line in clients} == {b"220"}
+        _, writer, line = await connect(supervisor.port)
         assert line.startswith(b"421")
         writer.close()
-        os.kill(workers_of(os.getpid())[0], signal.SIGKILL)  # takes its guests with it
-        await until(lambda: server.resources.workforce.restarts == 1)
-        await until(lambda: server.resources.workforce.running == 2)
-        for _, writer, _ in guests[:5]:
+        os.kill(workers_of(os.getpid())[0], signal.SIGKILL)  # takes its clients with it
+        await until(lambda: server.resources.workers.restarts == 1)
+        await until(lambda: server.resources.workers.running == 2)
+        for _, writer, _ in clients[:5]:
             writer.close()
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not line.startswith(b"220"):
-                _, writer, line = await connect(foreman.port)
+                _, writer, line = await connect(supervisor.port)
                 writer.close()
-        for _, writer, _ in guests:
+        for _, writer, _ in clients:
             writer.close()
 
 
@@ -181,14 +183,14 @@ async def test_mail_that_stays_inside_is_read_by_a_worker(server: Server) -> Non
 
 async def test_a_mail_in_circles_is_refused_by_a_worker(tmp_path: Path, clock: FakeClock) -> None:
     looping = b"Received: from a by b; now\r\n" * (MAX_HOPS + 1) + letter()
-    async with running_server(settings(tmp_path), clock) as server, own_foreman(server) as foreman:
+    async with running_server(settings(tmp_path), clock) as server, own_supervisor(server) as supervisor:
         inbox_id = await server.new_inbox("hello")
         arrival = Arrival((Destination(inbox_id),), looping, b"", "", "", "a@example.com")
         with pytest.raises(TooManyHops):
-            await foreman.read(arrival)
+            await supervisor.read(arrival)
         with pytest.raises(smtplib.SMTPDataError, match=r"5\.4\.6"):
             await in_thread(
-                foreman.port,
+                supervisor.port,
                 lambda smtp: smtp.sendmail("a@example.com", ["hello@postroom.localhost"], looping),
             )
 

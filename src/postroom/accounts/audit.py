@@ -6,6 +6,7 @@ import msgspec
 
 from postroom import ids
 from postroom.accounts.actors import THE_OPERATOR, Actor
+from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import DAY, MINUTE
 from postroom.storage.database import Row, Tx
@@ -62,6 +63,22 @@ def record(
 ) -> None:
     """In the transaction of the change. `within` says where it happened: an account, a pod or an inbox."""
     _insert(tx, actor, action, target, within, now, address, _encode(before), _encode(after), None)
+
+
+def record_by(
+    tx: Tx,
+    caller: Caller,
+    action: str,
+    target: str,
+    now: int,
+    *,
+    within: Reach | None = None,
+    before: object = None,
+    after: object = None,
+) -> None:
+    """A decision of the caller, who reaches at least where it happened."""
+    where = within or caller.reach
+    record(tx, caller.actor, action, target, where, now, address=caller.address, before=before, after=after)
 
 
 def record_command(tx: Tx, action: str, target: str, account_id: str, now: int) -> None:

@@ -76,6 +76,8 @@ class Caller(Struct, frozen=True):
     session_name: str = ""
     shared_budget_id: str | None = None
     expires_at: int | None = None
+    address: str = ""  # the network's, from which it was asked; known where something is changed
+    is_operator: bool = False  # signed in by a link made on the server's machine, or a command there
 
     @property
     def budget_id(self) -> str:

@@ -112,7 +112,9 @@ def find(tx: Tx, token: str, now: int) -> tuple[Session, Caller] | None:
     caller = keys.find_caller_by_id(tx, session.key_id, now)
     if caller is None:
         return None
-    return session, replace(caller, session_id=session.id, session_name=session.name)
+    return session, replace(
+        caller, session_id=session.id, session_name=session.name, is_operator=session.is_operator
+    )
 
 
 def mark_used(tx: Tx, session_id: str, now: int) -> None:

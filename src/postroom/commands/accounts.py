@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.commands import tables
-from postroom.commands.opened import read, require_account, with_database, write
+from postroom.commands import output
+from postroom.commands.database import read, require_account, with_database, write
 from postroom.config import PLANS, Plan
 from postroom_client.cli import app
 from postroom_client.cli.command import group
@@ -59,7 +59,7 @@ def create_account(
 
     account = write(create)
     shown = {"id": account.id, "name": account.name, "plan": account.plan, "key": token}
-    tables.print_record(shown, as_json, note="The key is shown only now: keep it.")
+    output.print_record(shown, as_json, note="The key is shown only now: keep it.")
 
 
 @accounts_app.command("list")
@@ -82,7 +82,7 @@ def list_accounts(as_json: Json = None) -> None:
         }
         for account in read(accounts.list_all)
     ]
-    tables.print_table(rows, as_json, empty="No account yet: postroom accounts create --name NAME")
+    output.print_table(rows, as_json, empty="No account yet: postroom accounts create --name NAME")
 
 
 @accounts_app.command("rename")
@@ -128,7 +128,7 @@ def change_plan(
     limit = "none" if found.storage_limit_bytes is None else str(found.storage_limit_bytes)
     shown = {"id": found.id, "name": found.name, "plan": found.plan}
     shown |= {"storedBytes": str(found.stored_bytes), "storageLimitBytes": limit}
-    tables.print_record(shown, as_json, note="")
+    output.print_record(shown, as_json, note="")
 
 
 @accounts_app.command("delete")

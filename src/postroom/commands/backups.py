@@ -13,7 +13,7 @@ from postroom_client.cli import app
 if TYPE_CHECKING:
     from postroom.moving.archive import Manifest
     from postroom.resources import Resources
-    from postroom.storage.copies import DatabaseCopy
+    from postroom.storage.database_copy import DatabaseCopy
 
 Archive = Annotated[Path, typer.Argument(help="The backup, one file.")]
 
@@ -60,7 +60,7 @@ async def _back_up(resources: "Resources", path: Path) -> "Manifest":
 def restore(file: Archive) -> None:
     """Put a backup into an empty data folder, or an empty PostgreSQL database; the server must not run."""
     from postroom.moving import archive
-    from postroom.storage.folder import FolderLock, make_folder
+    from postroom.storage.data_folder import FolderLock, make_folder
 
     config = load(os.environ)
     manifest = archive.verify(file)
@@ -78,13 +78,17 @@ def _restore(config: Config, file: Path, manifest: "Manifest") -> None:
     from postroom.assembly import open_blobs
     from postroom.moving import archive
     from postroom.storage.database import StorageError
-    from postroom.storage.migrate import all_migrations
+    from postroom.storage.migrate import FIRST, all_migrations
 
     database = copy_of(config)
     try:
         if manifest.engine != database.engine:
             raise StorageError(
                 f"The backup is of {manifest.engine}, and the settings name {database.engine}."
+            )
+        if manifest.schema < FIRST:
+            raise StorageError(
+                "The backup was made before Postroom 1.0.0. Restore it with the version that made it."
             )
         if manifest.schema > all_migrations(database.engine)[-1].number:
             raise StorageError("The backup was made by a newer Postroom. Restore it with that version.")
@@ -120,7 +124,7 @@ async def _delete_gone(resources: "Resources", blobs: list[str]) -> None:
 
 
 def copy_of(config: Config) -> "DatabaseCopy":
-    from postroom.storage.copies import SQLITE_FILE, PostgresCopy, SqliteCopy
+    from postroom.storage.database_copy import SQLITE_FILE, PostgresCopy, SqliteCopy
 
     if config.database_url:
         return PostgresCopy(config.database_url)

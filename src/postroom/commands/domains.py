@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from postroom.commands.opened import with_database
+from postroom.commands.database import with_database
 from postroom.config import Config
 from postroom_client.cli.accounts import domains as domain_commands
 from postroom_client.cli.command import command

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.commands import tables
-from postroom.commands.opened import read, require_account, write
+from postroom.commands import output
+from postroom.commands.database import read, require_account, write
 from postroom_client.cli.accounts import keys as key_commands
 from postroom_client.cli.command import Limit, Offset, command
 from postroom_client.cli.desk import Desk
@@ -44,7 +44,7 @@ def create_key(
 
     key = write(create)
     shown = {"id": key.id, "name": key.name, "key": token}
-    tables.print_record(shown, desk.is_json, note="The key is shown only now: keep it.")
+    output.print_record(shown, desk.is_json, note="The key is shown only now: keep it.")
 
 
 @command(key_commands.app, "list")
@@ -73,7 +73,7 @@ def list_keys(
         }
         for key in read(lambda tx: keys.list_of_account(tx, require_account(tx, account).id))
     ]
-    tables.print_table(rows, desk.is_json, empty="No key: postroom keys create --account ACCOUNT --name NAME")
+    output.print_table(rows, desk.is_json, empty="No key: postroom keys create --account ACCOUNT --name NAME")
 
 
 @command(key_commands.app, "revoke")

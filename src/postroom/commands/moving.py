@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from postroom.commands.accounts import AccountArgument, accounts_app
-from postroom.commands.opened import require_account, with_database
+from postroom.commands.database import require_account, with_database
 from postroom.config import Config
 from postroom_client.cli import app
 from postroom_client.cli.command import group

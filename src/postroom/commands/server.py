@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from postroom.commands.opened import run_in_loop
+from postroom.commands.database import run_in_loop
 from postroom.config import Config, load, unknown_settings
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ async def _serve(config: Config) -> None:
         loop.add_signal_handler(number, lambda: (hurry if stopping.is_set() else stopping).set())
     async with serving(config) as postroom:
         if not sys.stdin.isatty():  # else the signal says that the terminal was closed
-            loop.add_signal_handler(signal.SIGHUP, postroom.renew_certificate)
+            loop.add_signal_handler(signal.SIGHUP, postroom.reload_certificate)
         print(welcome(postroom), flush=True)
         await _note_key(postroom)
         gc.freeze()  # all that is here now stays: no collection needs to look at it again

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from postroom.net.dns import DnsTemporary, Resolver
-from postroom.net.guard import is_public
+from postroom.net.public_addresses import is_public
 from postroom.outward.courier import DeliveryError
 
 MAX_ADDRESSES = 5

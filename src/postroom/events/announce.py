@@ -23,17 +23,20 @@ COUNTED = {
 
 
 def announce(tx: Tx, news: News, base_url: str) -> list[str]:
-    """Gives the bells to ring after the commit."""
+    """Also rings the bells of who listens, after the commit; gives their names."""
     return announce_all(tx, [news], base_url)[0]
 
 
 def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]:
-    """Gives for each the bells to ring after the commit."""
+    """Also rings the bells of who listens, after the commit; gives for each their names."""
     usage.count_all(tx, [_to_use(news) for news in told if news.kind in COUNTED])
     recorded = events.record_all(tx, told, base_url)
     for news in told:
         meters.note_event(news.kind)
     queued = webhooks.enqueue_all(tx, recorded)
+    tx.ring(*dict.fromkeys(events.bell(event.account_id) for event in recorded))
+    if queued:
+        tx.ring(deliveries.WEBHOOK_BELL)
     return [
         [events.bell(event.account_id), deliveries.WEBHOOK_BELL]
         if event.id in queued

@@ -342,12 +342,10 @@ def _with_texts(tx: Tx, rows: Sequence[Row]) -> list[Event]:
 
 
 def _payload(row: Row, files: Sequence[Attachment]) -> bytes:
-    stored, numbers = bytes(row["payload"]), row["text_files"]
-    if numbers is None:
-        return stored
+    stored = bytes(row["payload"])
     if row["document"] is None:
         return payload.without_message(stored)
-    return payload.complete(stored, documents.texts(row), _texts_of(files, numbers))
+    return payload.complete(stored, documents.texts(row), _texts_of(files, row["text_files"]))
 
 
 def _texts_of(files: Sequence[Attachment], numbers: str) -> list[bytes]:
@@ -356,43 +354,3 @@ def _texts_of(files: Sequence[Attachment], numbers: str) -> list[bytes]:
 
 def _join(numbers: Sequence[int]) -> str:
     return " ".join(map(str, numbers))
-
-
-def forget_texts(tx: Tx, message_ids: Sequence[str]) -> None:
-    """To be called when messages are removed: events that were stored whole keep none of their words."""
-    is_wanted, wanted = one_of("message_id", message_ids)
-    rows = tx.all(f"select id, payload from events where {is_wanted} and text_files is null", **wanted)
-    for row in rows:
-        _set_stub(tx, row["id"], *payload.split(bytes(row["payload"])))
-
-
-def convert_after(tx: Tx, event_id: str, limit: int) -> str | None:
-    """Events of earlier versions become stubs where their bytes stay the same. Gives the last one seen."""
-    rows = tx.all(
-        f"select {_COLUMNS} from {_TABLES} where events.id > :id order by events.id limit :limit",
-        id=event_id,
-        limit=limit,
-    )
-    whole = [row for row in rows if row["text_files"] is None and row["document"] is not None]
-    files = attachments.list_of_messages(tx, sorted({row["message_id"] for row in whole}))
-    for row in whole:
-        _convert(tx, row, files.get(row["message_id"], ()))
-    return rows[-1]["id"] if rows else None
-
-
-def _convert(tx: Tx, row: Row, files: Sequence[Attachment]) -> None:
-    before = bytes(row["payload"])
-    stub, numbers = payload.split(before)
-    if not set(numbers) <= set(payload.files_with_text(files)):
-        return
-    if payload.complete(stub, documents.texts(row), _texts_of(files, _join(numbers))) == before:
-        _set_stub(tx, row["id"], stub, numbers)
-
-
-def _set_stub(tx: Tx, event_id: str, stub: bytes, numbers: Sequence[int]) -> None:
-    tx.run(
-        "update events set payload = :stub, text_files = :text_files where id = :id",
-        stub=stub,
-        text_files=_join(numbers),
-        id=event_id,
-    )

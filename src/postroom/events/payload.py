@@ -143,17 +143,6 @@ def files_with_text(files: Sequence[Attachment]) -> list[int]:
     return [number for number, file in enumerate(files) if file.parsed_text is not None]
 
 
-def split(whole: bytes) -> tuple[bytes, list[int]]:
-    """The stub of an event that was stored whole, and the numbers of the files whose texts it had."""
-    said = msgspec.json.decode(whole)
-    message = said["message"]
-    message["body_text"] = message["reply_text"] = ""
-    numbers = [number for number, file in enumerate(message["attachments"]) if "parsedText" in file]
-    for number in numbers:
-        message["attachments"][number]["parsedText"] = ""
-    return msgspec.json.encode(said), numbers
-
-
 def _to_message(document: Document, files: Sequence[Attachment], base_url: str) -> EventMessage:
     """`to` is the inbox for mail that came in, and whom it was addressed to for mail that went out."""
     return EventMessage(

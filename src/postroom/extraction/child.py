@@ -11,15 +11,15 @@ import msgspec
 
 from postroom.extraction import ocr
 from postroom.extraction.extract import extract
-from postroom.extraction.frames import MAX_JOB_BYTES, ReadingJob
+from postroom.extraction.job import MAX_JOB_BYTES, ReadingJob
 from postroom.mail.extraction import Extraction
-from postroom.processes.confinement import (
+from postroom.processes.child_limits import (
     allow_processor_seconds,
     confine,
     die_with_parent,
     peak_memory_bytes,
 )
-from postroom.processes.frames import LENGTH, framed
+from postroom.processes.message_framing import LENGTH, encode_frame
 
 
 def main(memory_bytes: int, cpu_seconds: int, parent_pid: int) -> None:
@@ -30,7 +30,7 @@ def main(memory_bytes: int, cpu_seconds: int, parent_pid: int) -> None:
     confine(memory_bytes)
     while (job := _next_job(sys.stdin.buffer)) is not None:
         allow_processor_seconds(cpu_seconds)
-        answers.write(framed(_answer(job)))
+        answers.write(encode_frame(_answer(job)))
         answers.flush()
         if peak_memory_bytes() > memory_bytes // 2:
             return

@@ -5,7 +5,7 @@ import shutil
 import struct
 import subprocess
 
-from postroom.processes.confinement import die_with_parent
+from postroom.processes.child_limits import die_with_parent
 
 MAX_PIXELS = 40_000_000
 # Smaller pictures are rules, icons and tracking pixels.

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from postroom.extraction.frames import MAX_ANSWER_BYTES, job_frame
+from postroom.extraction.job import MAX_ANSWER_BYTES, job_frame
 from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, METHODS, REASONS, Extraction
 from postroom.processes import environment
-from postroom.processes.frames import LENGTH
+from postroom.processes.message_framing import LENGTH
 
 TOO_LARGE = Extraction("skipped_too_large", None)
 TIMED_OUT = Extraction("timed_out", None)

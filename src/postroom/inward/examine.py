@@ -23,7 +23,7 @@ from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document, Verdicts
 from postroom.mailbox.messages import Message
 from postroom.mailbox.search import indexing
-from postroom.net import guard
+from postroom.net import public_addresses
 from postroom.processes import pools
 from postroom.queue import leases
 from postroom.queue.leases import WorkTable
@@ -155,7 +155,7 @@ def look_for_signals(
 
 def has_to_be_judged(mail: ParsedMail, peer_ip: str) -> bool:
     """SPF says something of public addresses only; a signature can be verified wherever it came from."""
-    return mail.has_dkim_signature or (peer_ip != "" and guard.is_public(peer_ip))
+    return mail.has_dkim_signature or (peer_ip != "" and public_addresses.is_public(peer_ip))
 
 
 def unjudged(mail: ParsedMail, peer_ip: str) -> Verdicts:
@@ -171,7 +171,7 @@ async def judge(
     from postroom.mail.proof import authenticity
 
     # SPF has nothing to say of a private peer: it is not asked.
-    is_public = guard.is_public(examination.peer_ip)
+    is_public = public_addresses.is_public(examination.peer_ip)
     found = await pools.DNS.run(
         authenticity.check,
         raw,

@@ -380,18 +380,3 @@ def _total(tx: Tx, inbox_id: str, direction: str | None, with_blocked: bool) -> 
     if with_blocked:
         counts[INBOUND] += row["blocked_count"]
     return int(sum(counts.values()) if direction is None else counts[direction])
-
-
-def convert_after(tx: Tx, message_id: str, limit: int) -> str | None:
-    """Documents of earlier versions lose their second copy of the reply text. Gives the last one seen."""
-    rows = tx.all(
-        f"select id, {documents.COLUMNS} from messages where id > :id order by id limit :limit",
-        id=message_id,
-        limit=limit,
-    )
-    for row in rows:
-        if row["reply_at"] is None:
-            columns = documents.without_reply(bytes(row["document"]))
-            if columns[1] is not None:
-                _set_columns(tx, row["id"], columns)
-    return rows[-1]["id"] if rows else None

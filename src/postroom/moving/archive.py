@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO
 
 from postroom.storage.blobs import Blobs
-from postroom.storage.copies import DatabaseCopy
 from postroom.storage.database import StorageError
+from postroom.storage.database_copy import DatabaseCopy
 
 FORMAT = 1
 MANIFEST = "manifest.json"

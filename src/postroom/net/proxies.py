@@ -26,62 +26,62 @@ _FORWARDED_FOR = re.compile(r'(?:^|;)[ \t]*for=("?)([^";,]*)\1[ \t]*(?=;|$)', re
 _WITH_PORT = re.compile(r"\[([0-9a-fA-F:.]+)\](?::[0-9]{1,5})?|([0-9.]+)(?::[0-9]{1,5})?|([0-9a-fA-F:.]+)")
 
 
-class NotAnnounced(Exception):
+class NoProxyHeader(Exception):
     """These bytes do not begin with a header of the PROXY protocol."""
 
 
 @dataclass(frozen=True, slots=True)
-class Announcement:
+class ProxyHeader:
     """`address` is None where the proxy speaks for itself, as its probes do."""
 
     address: str | None
     length: int  # bytes of the header
 
 
-def parse_announcement(data: bytes) -> Announcement | None:
-    """None while more bytes are needed. Raises NotAnnounced."""
+def parse_header(data: bytes) -> ProxyHeader | None:
+    """None while more bytes are needed. Raises NoProxyHeader."""
     if data.startswith(V2_START):
         return _parse_v2(data)
     if data.startswith(V1_START):
         return _parse_v1(data)
     if V2_START.startswith(data) or V1_START.startswith(data):
         return None
-    raise NotAnnounced
+    raise NoProxyHeader
 
 
-def _parse_v1(data: bytes) -> Announcement | None:
+def _parse_v1(data: bytes) -> ProxyHeader | None:
     end = data.find(b"\r\n", 0, V1_LONGEST_BYTES) + 2
     if end < 2:
         if len(data) >= V1_LONGEST_BYTES:
-            raise NotAnnounced
+            raise NoProxyHeader
         return None
     line = data[:end]
     if _V1_UNKNOWN.fullmatch(line):
-        return Announcement(None, end)
+        return ProxyHeader(None, end)
     found = _V1_TCP.fullmatch(line)
     address = None if found is None else _address(found[2].decode())
     if found is None or address is None or address.version != int(found[1][3:]):
-        raise NotAnnounced
-    return Announcement(_plain(address), end)
+        raise NoProxyHeader
+    return ProxyHeader(_plain(address), end)
 
 
-def _parse_v2(data: bytes) -> Announcement | None:
+def _parse_v2(data: bytes) -> ProxyHeader | None:
     if len(data) < V2_FIXED_BYTES:
         return None
     command, family, size = struct.unpack_from("!BBH", data, len(V2_START))
     end = V2_FIXED_BYTES + size
     if command not in (V2_LOCAL, V2_PROXY) or end > V2_LONGEST_BYTES:
-        raise NotAnnounced
+        raise NoProxyHeader
     if len(data) < end:
         return None
     inside = data[V2_FIXED_BYTES:end]
     if command == V2_PROXY and family == V2_TCP4 and size >= 12:
-        return Announcement(str(IPv4Address(inside[:4])), end)
+        return ProxyHeader(str(IPv4Address(inside[:4])), end)
     if command == V2_PROXY and family == V2_TCP6 and size >= 36:
-        return Announcement(_plain(IPv6Address(inside[:16])), end)
+        return ProxyHeader(_plain(IPv6Address(inside[:16])), end)
     if command == V2_PROXY and family in (V2_TCP4, V2_TCP6):
-        raise NotAnnounced
-    return Announcement(None, end)
+        raise NoProxyHeader
+    return ProxyHeader(None, end)
 
 
 class Proxies:

@@ -8,7 +8,7 @@ from ipaddress import IPv6Address
 from typing import TYPE_CHECKING
 
 from postroom.net.dns import DnsTemporary, Resolver
-from postroom.net.guard import ForbiddenAddress, check_host_literal, is_public, parse_loose_ipv4
+from postroom.net.public_addresses import ForbiddenAddress, check_host_literal, is_public, parse_loose_ipv4
 
 if TYPE_CHECKING:
     import httpx2  # loaded with the first webhook

@@ -1,11 +1,12 @@
 """What a mail is on its way out: the order of a client, the letter written from it, what is stored of it."""
 
+import re
 from collections.abc import Iterable
 
 from msgspec import UNSET, Struct, UnsetType
 
 from postroom.accounts.keys import Caller
-from postroom.clock import DAY
+from postroom.clock import DAY, from_iso
 from postroom.errors import BadRequest, PayloadTooLarge
 from postroom.mail.address import Address
 from postroom.mail.writing.compose import Draft, DraftAttachment
@@ -18,6 +19,7 @@ from postroom.mailbox.threads import Thread
 RECIPIENTS_LIMIT = 50
 SEND_AHEAD = 30 * DAY
 FILES_LIMIT_BYTES = 25 * 1024 * 1024
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
 class DraftVersion(Struct, frozen=True):
@@ -133,6 +135,18 @@ class Ready(Struct, frozen=True):
 def require_files_fit(sizes: Iterable[int]) -> None:
     if sum(sizes) > FILES_LIMIT_BYTES:
         raise PayloadTooLarge("Attachments can have 25 MB in total.")
+
+
+def parse_moment(value: str) -> int:
+    """RFC 3339 with a zone; whether it lies ahead is another question."""
+    try:
+        if not _MOMENT.fullmatch(value):
+            raise ValueError(value)
+        return from_iso(value.upper())
+    except (ValueError, OverflowError):
+        raise BadRequest(
+            "sendAt must be a moment with its zone, such as 2026-11-15T09:00:00Z.", field="sendAt"
+        ) from None
 
 
 def require_ahead(send_at: int, now: int) -> None:

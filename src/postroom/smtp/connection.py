@@ -1,4 +1,4 @@
-"""One TCP connection: carries out what its session wants, and asks the directory and the mailroom."""
+"""One TCP connection: carries out what its session wants, and asks the directory and the intake."""
 
 import asyncio
 import errno
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from postroom import ids, log
+from postroom.smtp.connection_limits import ConnectionLimits
 from postroom.smtp.dialogue import replies
 from postroom.smtp.dialogue.effects import (
     AcceptMail,
@@ -18,19 +19,19 @@ from postroom.smtp.dialogue.effects import (
     Effect,
     HangUp,
     MailContent,
+    MailNotStored,
     MailOutcome,
-    NotStored,
+    MailStored,
     Question,
     Send,
     StartTls,
-    TakenOver,
 )
 from postroom.smtp.dialogue.protocol import SmtpDialogue
 from postroom.smtp.envelope import Envelope
-from postroom.smtp.policy import (
-    Directory,
-    MailLoops,
-    Mailroom,
+from postroom.smtp.limits import (
+    MailIntake,
+    MailLoop,
+    RecipientDirectory,
     RecipientVerdict,
     Refused,
     SessionLimits,
@@ -38,33 +39,32 @@ from postroom.smtp.policy import (
     is_transfer_too_slow,
 )
 from postroom.smtp.spool import Spool, SpooledContent
-from postroom.smtp.visitors import Guestbook
 
 _FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @dataclass(frozen=True, slots=True)
-class Premises:
+class ConnectionContext:
     """What every connection of one server shares; `tasks` are the questions under way."""
 
-    directory: Directory
-    mailroom: Mailroom
-    policy: SessionLimits
+    directory: RecipientDirectory
+    intake: MailIntake
+    limits: SessionLimits
     spool_folder: Path
     tls: ssl.SSLContext | None
-    visitors: Guestbook
+    connections: ConnectionLimits
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
 
 class SmtpConnection(asyncio.Protocol):
     """The asyncio side of a session."""
 
-    def __init__(self, surroundings: Premises, announced: str | None = None) -> None:
-        self._announced = announced
-        self._around = surroundings
-        self._policy = surroundings.policy
+    def __init__(self, context: ConnectionContext, proxied_address: str | None = None) -> None:
+        self._proxied_address = proxied_address
+        self._context = context
+        self._limits = context.limits
         self._loop = asyncio.get_running_loop()
-        self._session = SmtpDialogue(self._policy, offers_tls=surroundings.tls is not None)
+        self._session = SmtpDialogue(self._limits, offers_tls=context.tls is not None)
         self._transport: asyncio.Transport | None = None
         self._peer = ""
         self._is_under_tls = False
@@ -73,7 +73,7 @@ class SmtpConnection(asyncio.Protocol):
         self._is_output_full = False
         self._has_ended_input = False
         self._closing_since: float | None = None
-        self._deadline = self._loop.time() + self._policy.command_timeout_seconds
+        self._deadline = self._loop.time() + self._limits.command_timeout_seconds
         self._heard_at = self._loop.time()
         self._unsent: list[bytes] = []
         self._spool: Spool | None = None
@@ -85,12 +85,12 @@ class SmtpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
-        self._peer = self._announced or (peer[0] if isinstance(peer, tuple) else "unknown")
-        admission = self._around.visitors.admit(self, self._peer)
+        self._peer = self._proxied_address or (peer[0] if isinstance(peer, tuple) else "unknown")
+        admission = self._context.connections.admit(self, self._peer)
         if isinstance(admission, Awaitable):
-            self._start(self._hear_admission(admission))
+            self._start(self._await_admission(admission))
         else:
-            self._enter(admission)
+            self._start_session(admission)
 
     def data_received(self, data: bytes) -> None:
         self._heard_at = self._loop.time()
@@ -104,7 +104,7 @@ class SmtpConnection(asyncio.Protocol):
             self._pause_reading()
         elif self._session.is_in_data:
             self._mail_bytes += len(data)
-            self._deadline = self._loop.time() + self._policy.data_timeout_seconds
+            self._deadline = self._loop.time() + self._limits.data_timeout_seconds
         self._carry_out(self._session.feed(data))
 
     def eof_received(self) -> bool:
@@ -117,7 +117,7 @@ class SmtpConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
-        self._around.visitors.leave(self)
+        self._context.connections.release(self)
         # While a hand-over runs, the mail belongs to it and is finished without the client.
         if not self._session.is_asking:
             self._drop_spool()
@@ -147,7 +147,7 @@ class SmtpConnection(asyncio.Protocol):
 
     def check_time(self, now: float) -> None:
         if self._closing_since is not None:
-            if now > self._closing_since + self._policy.linger_seconds:
+            if now > self._closing_since + self._limits.linger_seconds:
                 self.abort()
         elif self._session.is_in_data:
             if now > self._deadline or self._is_mail_too_slow(now):
@@ -156,23 +156,23 @@ class SmtpConnection(asyncio.Protocol):
             self.hang_up(replies.COMMAND_TIMEOUT)
 
     def _is_mail_too_slow(self, now: float) -> bool:
-        return is_transfer_too_slow(self._policy, now - self._mail_began_at, self._mail_bytes)
+        return is_transfer_too_slow(self._limits, now - self._mail_began_at, self._mail_bytes)
 
     # What the session wants
 
-    async def _hear_admission(self, admission: Awaitable[bytes | None]) -> None:
+    async def _await_admission(self, admission: Awaitable[bytes | None]) -> None:
         try:
-            self._enter(await admission)
+            self._start_session(await admission)
         except Exception:
             log.get().exception("a connection was not admitted")
             self.abort()
 
-    def _enter(self, refusal: bytes | None) -> None:
+    def _start_session(self, refusal: bytes | None) -> None:
         transport = self._open_transport()
         if transport is None:
             return
         if refusal is None:
-            self._loop.call_later(self._policy.greeting_delay_seconds, self._greet)
+            self._loop.call_later(self._limits.greeting_delay_seconds, self._greet)
             return
         self._closing_since = self._loop.time()
         transport.write(refusal)
@@ -193,7 +193,7 @@ class SmtpConnection(asyncio.Protocol):
         """Without a task, which costs more than the look into the directory, where that answers at once."""
         verdict = self._check_recipient(question.address)
         if isinstance(verdict, Awaitable):
-            self._start(self._answer(self._hear_verdict(verdict)))
+            self._start(self._answer(self._await_verdict(verdict)))
             return
         following = self._perform(self._session.recipient_answer(verdict))
         if following is not None:
@@ -230,7 +230,7 @@ class SmtpConnection(asyncio.Protocol):
         output, self._unsent = self._unsent, []
         transport = self._open_transport()
         if output and transport is not None:
-            self._deadline = self._loop.time() + self._policy.command_timeout_seconds
+            self._deadline = self._loop.time() + self._limits.command_timeout_seconds
             transport.write(b"".join(output))
 
     def _close(self, close: HangUp) -> None:
@@ -255,7 +255,7 @@ class SmtpConnection(asyncio.Protocol):
         return self._transport if is_open else None
 
     def _begin_mail(self) -> None:
-        self._spool = Spool(self._around.spool_folder, self._policy.spool_over_bytes)
+        self._spool = Spool(self._context.spool_folder, self._limits.spool_over_bytes)
         self._mail_bytes = 0
         self._mail_began_at = self._loop.time()
 
@@ -277,8 +277,8 @@ class SmtpConnection(asyncio.Protocol):
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
-        self._around.tasks.add(task)
-        task.add_done_callback(self._around.tasks.discard)
+        self._context.tasks.add(task)
+        task.add_done_callback(self._context.tasks.discard)
 
     async def _answer(self, answer: Awaitable[list[Effect]]) -> None:
         """Answers until the session waits for the client again."""
@@ -294,7 +294,7 @@ class SmtpConnection(asyncio.Protocol):
     async def _resolve(self, question: Question) -> list[Effect]:
         match question:
             case AskRecipient(address):
-                return await self._hear_verdict(self._check_recipient(address))
+                return await self._await_verdict(self._check_recipient(address))
             case AcceptMail():
                 return self._session.mail_answer(await self._hand_over(question))
             case StartTls():
@@ -302,12 +302,12 @@ class SmtpConnection(asyncio.Protocol):
 
     def _check_recipient(self, address: str) -> RecipientVerdict | Awaitable[RecipientVerdict]:
         try:
-            return self._around.directory.check_recipient(address)
+            return self._context.directory.check_recipient(address)
         except Exception:
             log.get().exception("the directory failed")
             return Refused.TRY_LATER
 
-    async def _hear_verdict(self, verdict: RecipientVerdict | Awaitable[RecipientVerdict]) -> list[Effect]:
+    async def _await_verdict(self, verdict: RecipientVerdict | Awaitable[RecipientVerdict]) -> list[Effect]:
         try:
             heard = await verdict if isinstance(verdict, Awaitable) else verdict
         except Exception:
@@ -319,19 +319,19 @@ class SmtpConnection(asyncio.Protocol):
         """Goes on to its end when the client is gone: it may hold a 250 as lost, never a mail."""
         spool, self._spool = self._spool, None
         if spool is None:
-            return NotStored.STORAGE_FULL
+            return MailNotStored.STORAGE_FULL
         try:
             envelope = self._envelope(mail, spool.finish())
-            await self._around.mailroom.accept(envelope)
-            return TakenOver(envelope.id)
-        except MailLoops:
-            return NotStored.LOOPS
+            await self._context.intake.accept(envelope)
+            return MailStored(envelope.id)
+        except MailLoop:
+            return MailNotStored.LOOPS
         except Exception as error:
             if not _is_storage_full(error):
                 log.get().exception("a mail was not taken over")
-                return NotStored.TRY_LATER
+                return MailNotStored.TRY_LATER
             log.get().seldom("no room for mail", reason=str(error.__cause__ or error)[:200])
-            return NotStored.STORAGE_FULL
+            return MailNotStored.STORAGE_FULL
         finally:
             spool.discard()
 
@@ -349,8 +349,8 @@ class SmtpConnection(asyncio.Protocol):
         )
 
     async def _start_tls(self) -> list[Effect]:
-        context, transport = self._around.tls, self._open_transport()
-        if context is None or transport is None:
+        tls, transport = self._context.tls, self._open_transport()
+        if tls is None or transport is None:
             return []
         self._is_under_tls = True
         # The last packet of a handshake may bring the first command, before we hear that TLS is on.
@@ -359,10 +359,10 @@ class SmtpConnection(asyncio.Protocol):
             upgraded = await self._loop.start_tls(
                 transport,
                 self,
-                context,
+                tls,
                 server_side=True,
-                ssl_handshake_timeout=self._policy.tls_handshake_seconds,
-                ssl_shutdown_timeout=self._policy.linger_seconds,
+                ssl_handshake_timeout=self._limits.tls_handshake_seconds,
+                ssl_shutdown_timeout=self._limits.linger_seconds,
             )
         except OSError:
             upgraded = None

@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 
 from postroom import log
-from postroom.net.doorstep import Doorstep
 from postroom.net.proxies import Proxies
-from postroom.smtp.connection import Premises, SmtpConnection
+from postroom.net.proxy_protocol import ProxyProtocol
+from postroom.smtp.connection import ConnectionContext, SmtpConnection
+from postroom.smtp.connection_limits import ConnectionLimits, LimitedConnection, LocalConnectionLimits
 from postroom.smtp.dialogue import replies
-from postroom.smtp.policy import Directory, Mailroom, SessionLimits
-from postroom.smtp.visitors import Guestbook, Visitor, Visitors
+from postroom.smtp.limits import MailIntake, RecipientDirectory, SessionLimits
 
 _BACKLOG = 512
 _LONGEST_WATCH_SECONDS = 1.0
@@ -22,7 +22,7 @@ _SHORTEST_WATCH_SECONDS = 0.01
 
 
 class Server:
-    """Receives mail for whom `directory` knows, and gives it to `mailroom`.
+    """Receives mail for whom `directory` knows, and gives it to `intake`.
 
     With a `tls` context the server offers STARTTLS. Mail above a limit is spooled in `spool_folder`.
     Who comes through one of `proxies` is who that says it brings.
@@ -30,19 +30,19 @@ class Server:
 
     def __init__(
         self,
-        directory: Directory,
-        mailroom: Mailroom,
-        policy: SessionLimits,
+        directory: RecipientDirectory,
+        intake: MailIntake,
+        limits: SessionLimits,
         spool_folder: Path,
         tls: ssl.SSLContext | None = None,
-        visitors: Guestbook | None = None,
+        connections: ConnectionLimits | None = None,
         proxies: Proxies | None = None,
     ) -> None:
-        self._policy = policy
-        self._visitors = visitors or Visitors(policy)
-        self._surroundings = Premises(directory, mailroom, policy, spool_folder, tls, self._visitors)
+        self._limits = limits
+        self._connections = connections or LocalConnectionLimits(limits)
+        self._context = ConnectionContext(directory, intake, limits, spool_folder, tls, self._connections)
         # The server speaks first, so a proxy that says nothing would look like a client that listens.
-        self._doorstep = Doorstep(proxies or Proxies(), must_announce=True)
+        self._proxy_protocol = ProxyProtocol(proxies or Proxies(), requires_header=True)
         self._listeners: list[asyncio.Server] = []
         self._watch: asyncio.Task[None] | None = None
 
@@ -69,10 +69,10 @@ class Server:
 
     def count(self) -> int:
         """How many clients are here."""
-        return len(self._visitors.present())
+        return len(self._connections.open_connections())
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._surroundings.spool_folder.mkdir(parents=True, exist_ok=True)
+        self._context.spool_folder.mkdir(parents=True, exist_ok=True)
         self._watch = loop.create_task(self._watch_clock())
 
     async def stop(self) -> None:
@@ -81,50 +81,50 @@ class Server:
             return
         for listener in self._listeners:
             listener.close()
-        self._doorstep.close()
-        self._visitors.close()
-        for visitor in self._visitors.present():
-            visitor.hang_up(replies.SHUTTING_DOWN)
-        while self._surroundings.tasks:
-            await asyncio.wait(set(self._surroundings.tasks))
-        await self._see_everybody_out()
+        self._proxy_protocol.close()
+        self._connections.close()
+        for connection in self._connections.open_connections():
+            connection.hang_up(replies.SHUTTING_DOWN)
+        while self._context.tasks:
+            await asyncio.wait(set(self._context.tasks))
+        await self._wait_until_closed()
         self._watch.cancel()
         with suppress(asyncio.CancelledError):
             await self._watch
 
     def _connection(self) -> asyncio.Protocol:
-        return self._doorstep.protocol(partial(SmtpConnection, self._surroundings))
+        return self._proxy_protocol.protocol(partial(SmtpConnection, self._context))
 
-    async def _see_everybody_out(self) -> None:
+    async def _wait_until_closed(self) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._visitors.all_left.wait(), self._policy.linger_seconds)
-        for visitor in self._visitors.present():
-            visitor.abort()
+            await asyncio.wait_for(self._connections.all_closed.wait(), self._limits.linger_seconds)
+        for connection in self._connections.open_connections():
+            connection.abort()
 
     async def _watch_clock(self) -> None:
         """One look at all deadlines now and then costs less than a timer for each command."""
         loop = asyncio.get_running_loop()
         while True:
-            await asyncio.sleep(_watch_seconds(self._policy))
+            await asyncio.sleep(_watch_seconds(self._limits))
             now = loop.time()
-            for visitor in self._visitors.present():
-                self._check_time(visitor, now)
+            for connection in self._connections.open_connections():
+                self._check_time(connection, now)
 
-    def _check_time(self, visitor: Visitor, now: float) -> None:
-        """A visitor that cannot be looked at must not stop the clock of the others."""
+    def _check_time(self, connection: LimitedConnection, now: float) -> None:
+        """A connection that cannot be looked at must not stop the clock of the others."""
         try:
-            visitor.check_time(now)
+            connection.check_time(now)
         except Exception:
             log.get().exception("a connection was cut off")
-            visitor.abort()
+            connection.abort()
 
 
-def _watch_seconds(policy: SessionLimits) -> float:
+def _watch_seconds(limits: SessionLimits) -> float:
     shortest = min(
-        policy.command_timeout_seconds,
-        policy.data_timeout_seconds,
-        policy.mail_timeout_seconds,
-        policy.data_grace_seconds,
-        policy.linger_seconds,
+        limits.command_timeout_seconds,
+        limits.data_timeout_seconds,
+        limits.mail_timeout_seconds,
+        limits.data_grace_seconds,
+        limits.linger_seconds,
     )
     return min(_LONGEST_WATCH_SECONDS, max(shortest / 4, _SHORTEST_WATCH_SECONDS))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from postroom.storage.folder import make_folder
+from postroom.storage.data_folder import make_folder
 
 # What has no room for this much has none for a large mail either.
 PROBE_BYTES = 256 * 1024

@@ -54,6 +54,10 @@ class Tx(Protocol):
         """One statement for many rows, which says `values :rows`. Gives what the statement returns."""
         ...
 
+    def ring(self, *bells: str) -> None:
+        """Rings these bells once the transaction is committed, and never if it is not."""
+        ...
+
     @property
     def words(self) -> WordIndex: ...
 

@@ -1,7 +1,7 @@
 """A thread that runs write functions; those that wait together share one transaction and one fsync.
 
 Each call can be undone by itself, so one that fails never undoes another. A call that needs a row which
-somebody else holds is set aside, and the others go on.
+somebody else holds waits in a thread of its own, and the others go on.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ from typing import Any
 from postroom import log
 from postroom.errors import Unavailable
 from postroom.processes import meters, pools
-from postroom.storage.aside import Aside
 from postroom.storage.database import Tx
-from postroom.storage.writing import OwnSession, Write, WriteSession, fail_all, run_call, settle
+from postroom.storage.lock_waiters import LockWaiters
+from postroom.storage.write_jobs import ThreadSession, WriteJob, WriteSession, fail_all, run_call, settle
 
 BATCH_LIMIT = 128
 GATHER_SECONDS = 0.002
@@ -29,7 +29,7 @@ PART_WAYS_SECONDS = 0.02  # two that wait for each other's rows would meet again
 # Of items that failed together for a row that is taken, halves find those that need it: so long, so often.
 HALF_MILLISECONDS = 5
 HALVES = 7
-# While a row is known to be held, whatever else is taken is so too: who comes for it waits aside at once.
+# While a row is known to be locked, others are likely to be: who needs one goes to the lock waiters at once.
 HELD_MILLISECONDS = 2
 
 
@@ -40,13 +40,14 @@ class _BatchLost(Exception):
 @dataclass(slots=True)
 class _Transaction:
     session: WriteSession
-    aside: list[list[Write]] = field(default_factory=list)  # calls that need a row which somebody else holds
+    # Calls that need a row which another transaction holds.
+    blocked: list[list[WriteJob]] = field(default_factory=list)
     halves_left: int = HALVES
-    hurries: bool = False  # a row was waited for in vain: no other is waited for as long
+    waits_briefly: bool = False  # a row was waited for in vain: no other is waited for as long
 
-    def hurry(self) -> None:
-        if not self.hurries:
-            self.hurries = True
+    def wait_briefly(self) -> None:
+        if not self.waits_briefly:
+            self.waits_briefly = True
             self.session.wait_at_most(HALF_MILLISECONDS)
 
 
@@ -58,13 +59,13 @@ class Batches:
     """
 
     def __init__(
-        self, jobs: "queue.SimpleQueue[Write | None]", pause: Callable[[float], None] = time.sleep
+        self, jobs: "queue.SimpleQueue[WriteJob | None]", pause: Callable[[float], None] = time.sleep
     ) -> None:
         self._jobs = jobs
         self._pause = pause
         self._is_company_likely = False
 
-    def next(self) -> list[Write]:
+    def next(self) -> list[WriteJob]:
         """Waits for one job and takes those behind it. Empty when the writer must stop."""
         first = self._jobs.get()
         if first is None:
@@ -78,7 +79,7 @@ class Batches:
         self._is_company_likely = len(batch) > SPARSE_BATCH
         return batch
 
-    def _take_waiting(self, batch: list[Write]) -> bool:
+    def _take_waiting(self, batch: list[WriteJob]) -> bool:
         """Adds the jobs that are there; whether the batch may take more."""
         while len(batch) < BATCH_LIMIT:
             try:
@@ -92,7 +93,7 @@ class Batches:
         return False
 
 
-def _have_time(batch: Sequence[Write]) -> bool:
+def _have_time(batch: Sequence[WriteJob]) -> bool:
     now = time.monotonic()
     return all(now < job.handed_in_at + job.patience_seconds for job in batch)
 
@@ -102,12 +103,12 @@ class Writer:
         self,
         connect: Callable[[], WriteSession],
         name: str,
-        jobs: "queue.SimpleQueue[Write | None]",
-        aside: Aside,
+        jobs: "queue.SimpleQueue[WriteJob | None]",
+        lock_waiters: LockWaiters,
     ) -> None:
-        self._own = OwnSession(connect)
+        self._own = ThreadSession(connect)
         self._batches = Batches(jobs)
-        self._aside = aside
+        self._lock_waiters = lock_waiters
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
 
@@ -118,18 +119,18 @@ class Writer:
         while batch := self._batches.next():
             meters.BATCHES.note(len(batch))
             meters.WAITS.note(time.monotonic() - batch[0].handed_in_at)
-            aside: list[list[Write]] = []
+            blocked: list[list[WriteJob]] = []
             try:
-                aside = self._run_batch(batch)
+                blocked = self._run_batch(batch)
             except Exception as error:
                 log.get().exception("a writer failed")
                 fail_all(batch, error)
-            settle(_without(batch, aside))
-            self._aside.take(aside)
+            settle(_without(batch, blocked))
+            self._lock_waiters.take(blocked)
         self._own.close()
 
-    def _run_batch(self, batch: list[Write]) -> list[list[Write]]:
-        """Gives the calls that are set aside."""
+    def _run_batch(self, batch: list[WriteJob]) -> list[list[WriteJob]]:
+        """Gives the calls that wait for a lock."""
         try:
             transaction = _Transaction(self._own.open())
         except Exception as error:
@@ -138,15 +139,15 @@ class Writer:
         if len(batch) == 1:
             return self._run_alone(batch[0])
         try:
-            transaction.hurries = self._begin(transaction.session)
+            transaction.waits_briefly = self._begin(transaction.session)
             _run_calls(transaction, _calls(batch))
         except Exception:
             self._own.abandon()
             return [call for job in batch for call in self._run_alone(job)]
-        self._commit(transaction.session, _without(batch, transaction.aside))
-        return transaction.aside
+        self._commit(transaction.session, _without(batch, transaction.blocked))
+        return transaction.blocked
 
-    def _run_alone(self, job: Write, runs_left: int = RUNS) -> list[list[Write]]:
+    def _run_alone(self, job: WriteJob, runs_left: int = RUNS) -> list[list[WriteJob]]:
         job.result, job.error = None, None
         try:
             session = self._own.open()
@@ -164,18 +165,18 @@ class Writer:
     def _begin(self, session: WriteSession) -> bool:
         """Whether it hardly waits for rows."""
         session.begin()
-        is_any_held = self._aside.is_any_row_held()
+        is_any_held = self._lock_waiters.is_any_row_locked()
         if is_any_held:
             session.wait_at_most(HELD_MILLISECONDS)
         return is_any_held
 
     def _go_on(
-        self, job: Write, session: WriteSession, error: Exception, runs_left: int
-    ) -> list[list[Write]]:
+        self, job: WriteJob, session: WriteSession, error: Exception, runs_left: int
+    ) -> list[list[WriteJob]]:
         """After a run that failed: nothing of it was committed."""
         if self._own.abandon() and runs_left == RUNS:
             return self._run_alone(job, runs_left=1)  # a session may have broken while nobody used it
-        if session.is_taken(error):
+        if session.is_lock_timeout(error):
             return [[job]]
         if runs_left > 1 and session.must_run_again(error):
             time.sleep(random.uniform(0, PART_WAYS_SECONDS))  # noqa: S311 (no secret)
@@ -183,7 +184,7 @@ class Writer:
         job.error = error
         return []
 
-    def _commit(self, session: WriteSession, jobs: Sequence[Write]) -> None:
+    def _commit(self, session: WriteSession, jobs: Sequence[WriteJob]) -> None:
         """A commit that fails may still have happened, so its functions do not run again."""
         try:
             session.commit()
@@ -195,10 +196,13 @@ class Writer:
 class WriteQueue:
     """Jobs for one or more writers, handed in from an event loop."""
 
-    def __init__(self, connect: Callable[[], WriteSession], writers: int) -> None:
-        self._jobs: queue.SimpleQueue[Write | None] = queue.SimpleQueue()
-        self._aside = Aside(connect, self._jobs)
-        self._writers = [Writer(connect, f"writer-{n}", self._jobs, self._aside) for n in range(writers)]
+    def __init__(self, connect: Callable[[], WriteSession], writers: int, ring: Callable[..., None]) -> None:
+        self._ring = ring
+        self._jobs: queue.SimpleQueue[WriteJob | None] = queue.SimpleQueue()
+        self._lock_waiters = LockWaiters(connect, self._jobs)
+        self._writers = [
+            Writer(connect, f"writer-{n}", self._jobs, self._lock_waiters) for n in range(writers)
+        ]
         self._closed = False
 
     async def run(self, function: Callable[[Tx], Any]) -> Any:
@@ -210,7 +214,7 @@ class WriteQueue:
         if self._closed:
             raise Unavailable("The server is stopping. Try again.", retry_after=5)
         loop = asyncio.get_running_loop()
-        job = Write(function, item, loop, loop.create_future(), patience_seconds)
+        job = WriteJob(function, item, loop, loop.create_future(), self._ring, patience_seconds)
         if len(self._writers) == 1:
             # After the callers of this turn of the loop, so that the first does not go off alone.
             loop.call_soon(self._jobs.put, job)
@@ -226,11 +230,11 @@ class WriteQueue:
             self._jobs.put(None)
         for writer in self._writers:
             await pools.ONCE.run(writer.join)
-        await pools.ONCE.run(self._aside.close)
-        _refuse_all(self._jobs)  # what came back from aside when the writers had ended
+        await pools.ONCE.run(self._lock_waiters.close)
+        _refuse_all(self._jobs)  # what the lock waiters sent back when the writers had ended
 
 
-def _refuse_all(jobs: "queue.SimpleQueue[Write | None]") -> None:
+def _refuse_all(jobs: "queue.SimpleQueue[WriteJob | None]") -> None:
     while not jobs.empty():
         job = jobs.get()
         if job is not None:
@@ -238,22 +242,22 @@ def _refuse_all(jobs: "queue.SimpleQueue[Write | None]") -> None:
             settle([job])
 
 
-def _without(batch: Sequence[Write], aside: Sequence[list[Write]]) -> Sequence[Write]:
-    if not aside:
+def _without(batch: Sequence[WriteJob], blocked: Sequence[list[WriteJob]]) -> Sequence[WriteJob]:
+    if not blocked:
         return batch
-    left_out = {job for call in aside for job in call}
+    left_out = {job for call in blocked for job in call}
     return [job for job in batch if job not in left_out]
 
 
-def _calls(batch: list[Write]) -> list[list[Write]]:
+def _calls(batch: list[WriteJob]) -> list[list[WriteJob]]:
     """The jobs that are one call of their function, in the order in which each call was first asked for."""
-    calls: dict[object, list[Write]] = {}
+    calls: dict[object, list[WriteJob]] = {}
     for job in batch:
         calls.setdefault(job.function, []).append(job)
     return list(calls.values())
 
 
-def _run_calls(transaction: _Transaction, calls: list[list[Write]]) -> None:
+def _run_calls(transaction: _Transaction, calls: list[list[WriteJob]]) -> None:
     """A call that is alone needs a savepoint only once it has failed."""
     if len(calls) > 1:
         for call in calls:
@@ -267,11 +271,11 @@ def _run_calls(transaction: _Transaction, calls: list[list[Write]]) -> None:
             raise _BatchLost from error
         session.rollback()
         session.begin()
-        transaction.hurries = False
+        transaction.waits_briefly = False
         _fail(transaction, calls[0], error)
 
 
-def _run_in_savepoint(transaction: _Transaction, call: list[Write]) -> None:
+def _run_in_savepoint(transaction: _Transaction, call: list[WriteJob]) -> None:
     session = transaction.session
     session.savepoint()
     try:
@@ -285,18 +289,18 @@ def _run_in_savepoint(transaction: _Transaction, call: list[Write]) -> None:
         session.release()
 
 
-def _fail(transaction: _Transaction, call: list[Write], error: Exception) -> None:
+def _fail(transaction: _Transaction, call: list[WriteJob], error: Exception) -> None:
     """Of items that failed together, most are good: halves find the bad ones with few calls."""
-    is_taken = transaction.session.is_taken(error)
-    if is_taken:
-        transaction.hurry()
-    if is_taken and (len(call) == 1 or not transaction.halves_left):
-        transaction.aside.append(call)
+    is_lock_timeout = transaction.session.is_lock_timeout(error)
+    if is_lock_timeout:
+        transaction.wait_briefly()
+    if is_lock_timeout and (len(call) == 1 or not transaction.halves_left):
+        transaction.blocked.append(call)
         return
     if len(call) == 1:
         call[0].error = error
         return
-    if is_taken:
+    if is_lock_timeout:
         transaction.halves_left -= 1
     middle = len(call) // 2
     _run_in_savepoint(transaction, call[:middle])

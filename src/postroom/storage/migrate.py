@@ -10,7 +10,9 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from postroom.storage.database import StorageError, Tx
-from postroom.storage.writing import WriteSession
+from postroom.storage.write_jobs import WriteSession
+
+FIRST = 100  # lower numbers are of versions before 1.0.0, whose tables were others
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +45,19 @@ def migrate(session: WriteSession, now: int, up_to: int | None = None) -> None:
     """The session's begin(), or a lock its owner took before, keeps a second starting node waiting."""
     session.begin()
     try:
-        _apply_missing(session.tx, all_migrations(session.engine), now, up_to)
+        apply_missing(session.tx, all_migrations(session.engine), now, up_to)
         session.commit()
     except BaseException:
         session.rollback()
         raise
 
 
-def _apply_missing(tx: Tx, migrations: Sequence[Migration], now: int, up_to: int | None) -> None:
+def apply_missing(tx: Tx, migrations: Sequence[Migration], now: int, up_to: int | None = None) -> None:
     tx.run(
         "create table if not exists schema_versions (number integer primary key, applied_at bigint not null)"
     )
     current = current_version(tx)
-    if current > migrations[-1].number:
-        raise StorageError(
-            f"This database was written by a newer Postroom (schema {current}; this one knows "
-            f"{migrations[-1].number}). Start that version; nothing was changed."
-        )
+    require_known(current, migrations[-1].number)
     for migration in migrations:
         if current < migration.number <= (up_to or migration.number):
             for statement in migration.statements():
@@ -69,6 +67,21 @@ def _apply_missing(tx: Tx, migrations: Sequence[Migration], now: int, up_to: int
                 number=migration.number,
                 now=now,
             )
+
+
+def require_known(current: int, latest: int) -> None:
+    """Of a database without any tables `current` is 0."""
+    if 0 < current < FIRST:
+        raise StorageError(
+            f"This database was made before Postroom 1.0.0 (schema {current}) and cannot be upgraded. Export "
+            "its mail with the version that made it (postroom accounts export), start this version on an "
+            "empty database, and import the mail there (postroom import); nothing was changed."
+        )
+    if current > latest:
+        raise StorageError(
+            f"This database was written by a newer Postroom (schema {current}; this one knows {latest}). "
+            "Start that version; nothing was changed."
+        )
 
 
 def current_version(tx: Tx) -> int:

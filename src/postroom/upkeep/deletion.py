@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from postroom.accounts.reach import Reach
-from postroom.events import events
 from postroom.mailbox import inboxes, messages, raw_mails, related, threads, usage
 from postroom.mailbox.messages import BLOCKED, INBOUND, OUTBOUND
 from postroom.mailbox.search import indexing
@@ -91,7 +90,7 @@ def _count(tx: Tx, message_ids: Sequence[str]) -> tuple[Counter[str], int]:
         **wanted,
     )
     counted = [row["direction"] for row in rows if row["direction"] != BLOCKED or row["unjudged"] is None]
-    return Counter(counted), sum(row["size_bytes"] or 0 for row in rows)
+    return Counter(counted), sum(row["size_bytes"] for row in rows)
 
 
 def erase_all(tx: Tx, message_ids: Sequence[str]) -> list[str]:
@@ -105,7 +104,6 @@ def erase_all(tx: Tx, message_ids: Sequence[str]) -> list[str]:
     )
     for table in OF_A_MESSAGE:
         tx.run(f"delete from {table} where {is_wanted}", **wanted)
-    events.forget_texts(tx, message_ids)
     indexing.enqueue_all(tx, message_ids)
     delete_all(tx, "messages", "id", message_ids)
     blobs = [row["blob"] for row in rows]

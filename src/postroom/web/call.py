@@ -5,25 +5,25 @@ from contextvars import ContextVar
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.requests import Request
 
 from postroom.accounts import audit, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
-from postroom.errors import Forbidden, NotFound
+from postroom.errors import NotFound
+from postroom.fields import Boundary
 from postroom.mailbox import drafts, inboxes, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources, Tx
 from postroom.web.boundaries import required
-from postroom.web.interface.bodies.body import Boundary
-from postroom.web.routing import ACCOUNT, POD
 
 # Set for what is carried out inside for a request to /mcp.
 CLIENT_ADDRESS: ContextVar[str] = ContextVar("client_address", default="")
 
-__all__ = ["CLIENT_ADDRESS", "Call", "Tx", "client_address", "require_owned", "require_scope"]
+__all__ = ["CLIENT_ADDRESS", "Call", "Tx", "client_address", "require_owned"]
 
 
 T = TypeVar("T")
@@ -47,6 +47,11 @@ class Call(Struct, frozen=True):
     @property
     def reach(self) -> Reach:
         return self.caller.reach
+
+    @property
+    def decider(self) -> Caller:
+        """The caller with the address from which he asked, which the audit log names."""
+        return replace(self.caller, address=self.address)
 
     def now(self) -> int:
         return self.resources.now()
@@ -77,7 +82,7 @@ class Call(Struct, frozen=True):
         before: object = None,
         after: object = None,
     ) -> None:
-        """Puts a decision of the caller into the audit log, in the transaction that carries it out."""
+        """A decision of the caller, in the transaction that carries it out."""
         where = within or self.reach
         audit.record(
             tx,
@@ -101,14 +106,6 @@ class Call(Struct, frozen=True):
 
 def client_address(request: Request) -> str:
     return "" if request.client is None else request.client.host
-
-
-def require_scope(caller: Caller, scope: str) -> None:
-    """Some things are for keys of the whole account, some for those of a pod as well."""
-    if scope == ACCOUNT and not caller.reach.is_account:
-        raise Forbidden("This is for keys of the whole account.")
-    if scope == POD and caller.inbox_id is not None:
-        raise Forbidden("This key is for one inbox. Use a key of its pod or of the account for this.")
 
 
 async def require_owned(call: Call, values: dict[str, str], query: object = None) -> None:

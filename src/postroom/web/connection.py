@@ -13,7 +13,7 @@ from postroom import ids, log
 from postroom.errors import ApiError, BadRequest, HeadersTooLarge, Unavailable
 from postroom.net.proxies import Proxies
 from postroom.web.requests.request_body import IS_WHOLE
-from postroom.web.streams.frames import StreamProtocol
+from postroom.web.streams.websocket import StreamProtocol
 
 HEAD_LIMIT_BYTES = 64 * 1024
 PATIENCE_SECONDS = 20.0
@@ -32,19 +32,19 @@ class BoundedConnection(HttpToolsProtocol):
         *args: Any,
         most_connections: int = MOST_CONNECTIONS,
         proxies: Proxies | None = None,
-        announced: str | None = None,
+        proxied_address: str | None = None,
         **named: Any,
     ) -> None:
         super().__init__(*args, **named)
         self._most_connections = most_connections
         self._proxies = proxies or Proxies()
-        self._announced = announced
+        self._proxied_address = proxied_address
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         is_full = len(self.connections) >= self._most_connections and not self._free_idlest()
         super().connection_made(cast(asyncio.Transport, transport))
-        if self._announced is not None:
-            self.client = self._announced, UNKNOWN_PORT
+        if self._proxied_address is not None:
+            self.client = self._proxied_address, UNKNOWN_PORT
         self._heard_at = self.loop.time()
         self._head_bytes = 0
         self._unsent_bytes = 0

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Raw
 from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
@@ -13,7 +14,6 @@ from starlette.types import Receive, Scope, Send
 
 from postroom import ids, log
 from postroom.accounts import audit
-from postroom.accounts.permissions import require_any
 from postroom.accounts.rules import policy
 from postroom.errors import ApiError, Forbidden, InternalError, RecipientNotAllowed
 from postroom.mailbox import inboxes
@@ -21,8 +21,9 @@ from postroom.mailbox.inboxes import Outdated
 from postroom.outward.courier import WebhookCourier
 from postroom.processes import pools
 from postroom.resources import Resources
+from postroom.web import operations
 from postroom.web.api.mailbox.messages import get_attachment_by_link
-from postroom.web.call import CLIENT_ADDRESS, Call, Tx, client_address, require_owned, require_scope
+from postroom.web.call import CLIENT_ADDRESS, Call, Tx, client_address, require_owned
 from postroom.web.dashboard.forms import HOME
 from postroom.web.dashboard.live import PATH as LIVE_PATH
 from postroom.web.dashboard.live import Live
@@ -34,7 +35,7 @@ from postroom.web.metrics import Metrics
 from postroom.web.public import Site
 from postroom.web.readiness import Readiness
 from postroom.web.requests import cors
-from postroom.web.requests.authentication import Acquaintances, Asker, bearer_token, identify
+from postroom.web.requests.authentication import CallerAndInbox, CallerCache, bearer_token, identify
 from postroom.web.requests.key_use import KeyUse
 from postroom.web.requests.request_body import is_small, read_query
 from postroom.web.requests.request_limit import RequestLimit
@@ -81,7 +82,7 @@ class Door:
         self._site = Site(resources, ROUTES, self._metrics, Readiness(resources))
         self._mcp = McpDoor(self, resources.config)
         self.key_use = KeyUse(resources)
-        self._acquaintances = Acquaintances()
+        self._caller_cache = CallerCache()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -135,7 +136,7 @@ class Door:
         route, values = found
         visit.route = route.name
         if call is None:
-            return to_response(route, await route.handler(self._site, **values))
+            return to_response(route, await route.operation(self._site, **values))
         try:
             return await self._carry_out(route, call, values)
         except (ApiError, Outdated) as error:
@@ -180,25 +181,25 @@ class Door:
         visit.call = Call(self._resources, caller, visit.request, self._webhook_courier, inbox, is_remembered)
         return visit.call
 
-    def _recall(self, request: Request, token: str, found: Found | ApiError | None) -> Asker | None:
+    def _recall(self, request: Request, token: str, found: Found | ApiError | None) -> CallerAndInbox | None:
         """Only where the transaction of the request proves it, and its body is nothing to a stranger."""
         if found is None or isinstance(found, ApiError):
             return None
         route, values = found
         if not route.proves or NARROWING in request.scope or not is_small(request):
             return None
-        return self._acquaintances.find(token, values["inbox_id"])
+        return self._caller_cache.find(token, values["inbox_id"])
 
-    async def _identify(self, token: str, inbox_id: str | None) -> Asker:
+    async def _identify(self, token: str, inbox_id: str | None) -> CallerAndInbox:
         """Who asks for the first time need not be found again: only later is the version asked for."""
-        has_asked = self._acquaintances.find(token, inbox_id) is not None
+        has_asked = self._caller_cache.find(token, inbox_id) is not None
         version = self._resources.db.version() if has_asked else None
-        known = self._acquaintances.find_unchanged(token, inbox_id, version, self._resources.now())
+        known = self._caller_cache.find_unchanged(token, inbox_id, version, self._resources.now())
         if known is not None:
             return known
         caller, inbox = await identify(self._resources, token, inbox_id)
         if inbox is not None or inbox_id is None:
-            self._acquaintances.note(token, (caller, inbox), version)
+            self._caller_cache.note(token, (caller, inbox), version)
         return caller, inbox
 
     def _challenge(self, visit: Visit) -> str:
@@ -245,8 +246,7 @@ class Door:
             CLIENT_ADDRESS.reset(came_from)
 
     async def _carry_out(self, route: Route, call: Call, values: dict[str, str]) -> Response:
-        require_scope(call.caller, route.scope)
-        require_any(call.caller.permissions, route.permissions)
+        operations.require_permitted(call.caller, route)
         return to_response(route, await self._handle(route, call, values))
 
     async def _carry_out_anew(
@@ -255,7 +255,7 @@ class Door:
         """What failed for somebody remembered counts for who he is now; else it is tried as whom he is."""
         route, values = found
         token = bearer_token(visit.request)
-        self._acquaintances.forget(token, values["inbox_id"])
+        self._caller_cache.forget(token, values["inbox_id"])
         caller, inbox = await self._identify(token, values["inbox_id"])
         if isinstance(error, ApiError) and (caller, inbox) == (known.caller, known.inbox):
             raise error
@@ -272,7 +272,7 @@ class Door:
             if route.before_body is not None:
                 route.before_body(call.request)
             arguments["body"] = await read_once(route, call.request)
-        return await route.handler(call, **arguments)
+        return await operations.perform(route, call, arguments)
 
 
 def make_office(resources: Resources, webhook_courier: WebhookCourier) -> "Office":
@@ -335,7 +335,8 @@ def to_response(route: Route, answer: Any) -> Response:
         return answer
     if answer is None:
         return Response(status_code=route.status)
-    return Response(msgspec.json.encode(answer), route.status, media_type="application/json")
+    content = bytes(answer) if isinstance(answer, Raw) else msgspec.json.encode(answer)
+    return Response(content, route.status, media_type="application/json")
 
 
 def error_response(error: ApiError, challenge: str = "Bearer") -> Response:

@@ -12,9 +12,9 @@ from prometheus_client.utils import floatToGoString
 
 from postroom.clock import SECOND
 from postroom.processes import meters
+from postroom.processes.loop_supervisor import LoopSupervisor
 from postroom.processes.pools import Pool
-from postroom.processes.supervision import Supervision
-from postroom.resources import Workforce
+from postroom.resources import WorkerCounts
 
 # Read from whoever has them, when somebody asks.
 GAUGES = {
@@ -142,7 +142,7 @@ class Metrics:
         self._disk_free.set(disk_free_bytes)
         self._queue_oldest.set(queue_oldest_seconds)
 
-    def note_loops(self, loops: Supervision) -> None:
+    def note_loops(self, loops: LoopSupervisor) -> None:
         self._loops_down.clear()
         for name, count in loops.troubles().items():
             self._loops_down.labels(name).set(count)
@@ -165,10 +165,10 @@ class Metrics:
             self._pool_jobs.labels(pool.name).set(pool.jobs)
             self._pool_threads.labels(pool.name).set(pool.threads)
 
-    def note_workers(self, workforce: Workforce) -> None:
-        self._workers.labels("expected").set(workforce.expected)
-        self._workers.labels("running").set(workforce.running)
-        self._worker_restarts.set(workforce.restarts)
+    def note_workers(self, workers: WorkerCounts) -> None:
+        self._workers.labels("expected").set(workers.expected)
+        self._workers.labels("running").set(workers.running)
+        self._worker_restarts.set(workers.restarts)
 
     def render(self) -> bytes:
         return generate_latest(self._registry)

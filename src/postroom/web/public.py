@@ -12,7 +12,7 @@ from postroom.errors import NotFound, Unavailable
 from postroom.inward import examine
 from postroom.mailbox.search import indexing
 from postroom.processes import pools
-from postroom.queue import deliveries, outlook
+from postroom.queue import deliveries, statistics
 from postroom.resources import Resources, Tx
 from postroom.web.interface import openapi as description
 from postroom.web.interface.shapes import server_shapes
@@ -49,11 +49,11 @@ async def ready(site: Site) -> server_shapes.Readiness:
         raise Unavailable("The server is about to stop.", retry_after=5)
     await site.readiness.require()
     found = await site.resources.db.read(indexing.progress)
-    workforce = site.resources.workforce
-    if workforce.expected and not workforce.running:
+    workers = site.resources.workers
+    if workers.expected and not workers.running:
         raise Unavailable("No worker takes mail in. One is being started.", retry_after=5)
     return server_shapes.Readiness(
-        server_shapes.Workers(workforce.expected, workforce.running, workforce.restarts),
+        server_shapes.Workers(workers.expected, workers.running, workers.restarts),
         server_shapes.SearchProgress(found.waiting, found.earlier_percent),
     )
 
@@ -79,13 +79,13 @@ async def metrics(site: Site) -> Response:
     site.metrics.note_gauges(site.resources.gauges)
     site.metrics.note_pools(pools.ALL)
     site.metrics.note_loops(site.resources.loops)
-    site.metrics.note_workers(site.resources.workforce)
+    site.metrics.note_workers(site.resources.workers)
     return Response(site.metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 def read_depths(tx: Tx, now: int) -> dict[str, tuple[int, int]]:
-    examinations = examine.depth(tx, now, outlook.COUNTED_AT_MOST)
-    return {**outlook.depths(tx, now), "examination": examinations}
+    examinations = examine.depth(tx, now, statistics.COUNTED_AT_MOST)
+    return {**statistics.depths(tx, now), "examination": examinations}
 
 
 async def openapi(site: Site) -> Response:

@@ -2,11 +2,16 @@
 
 from postroom import errors
 from postroom.accounts.permissions import APPROVING, DRAFTING, MANAGING, NOTHING, READING, SENDING, WRITING
+from postroom.operations import audit_log, domains, holds, messages, policies, suppressions, threads, webhooks
 from postroom.web import public
-from postroom.web.api.accounts import audit, domains, keys, pauses, pods, policy
-from postroom.web.api.events import events, waiting, webhooks
-from postroom.web.api.mailbox import inboxes, messages, search, threads, usage
-from postroom.web.api.outward import approvals, drafts, send, suppressions
+from postroom.web.api.accounts import domains as domain_checks
+from postroom.web.api.accounts import keys, pods
+from postroom.web.api.events import events, waiting
+from postroom.web.api.events import webhooks as webhook_posts
+from postroom.web.api.mailbox import inboxes, search, usage
+from postroom.web.api.mailbox import messages as downloads
+from postroom.web.api.mailbox import threads as thread_deletion
+from postroom.web.api.outward import drafts, send
 from postroom.web.interface.bodies.send_body import require_idempotency_key
 from postroom.web.interface.bodies.uploads import read_with_files
 from postroom.web.routing import ACCOUNT, POD, PUBLIC, SCOPED, Route
@@ -51,7 +56,13 @@ ROUTES = (
     ),
     Route("DELETE", "/v1/inboxes/{inbox_id}", inboxes.delete_inbox, POD, MANAGING, 204),
     Route(
-        "POST", "/v1/inboxes/{inbox_id}/webhook/test", webhooks.test_inbox_webhook, POD, MANAGING, 200, TEST
+        "POST",
+        "/v1/inboxes/{inbox_id}/webhook/test",
+        webhook_posts.test_inbox_webhook,
+        POD,
+        MANAGING,
+        200,
+        TEST,
     ),
     Route(
         "POST",
@@ -89,15 +100,23 @@ ROUTES = (
     Route("GET", "/v1/usage", usage.get_usage, SCOPED, READING),
     Route("GET", "/v1/threads/{thread_id}", threads.get_thread, SCOPED, READING),
     Route("PATCH", "/v1/threads/{thread_id}", threads.change_thread, SCOPED, WRITING),
-    Route("DELETE", "/v1/threads/{thread_id}", threads.delete_thread, POD, MANAGING, 204),
+    Route("DELETE", "/v1/threads/{thread_id}", thread_deletion.delete_thread, POD, MANAGING, 204),
     Route("GET", "/v1/threads/{thread_id}/messages", threads.list_thread_messages, SCOPED, READING),
     Route("GET", "/v1/messages/{message_id}", messages.get_message, SCOPED, READING),
-    Route("DELETE", "/v1/messages/{message_id}", messages.delete_message, POD, MANAGING, 204),
-    Route("GET", "/v1/messages/{message_id}/raw", messages.get_raw_message, SCOPED, READING),
+    Route(
+        "DELETE",
+        "/v1/messages/{message_id}",
+        messages.delete_message,
+        POD,
+        MANAGING,
+        204,
+        after=downloads.remove_blobs,
+    ),
+    Route("GET", "/v1/messages/{message_id}/raw", downloads.get_raw_message, SCOPED, READING),
     Route(
         "GET",
         "/v1/attachments/{message_id}/{filename}",
-        messages.get_attachment,
+        downloads.get_attachment,
         SCOPED,
         READING,
         200,
@@ -141,38 +160,54 @@ ROUTES = (
         *("POST", "/v1/drafts/{draft_id}/send", drafts.send_draft, SCOPED, WRITING, 200, SEND_DRAFT),
         header="Idempotency-Key",
     ),
-    Route("POST", "/v1/messages/{message_id}/retry", send.retry_message, SCOPED, SENDING, 200, AGAIN),
-    Route("POST", "/v1/messages/{message_id}/cancel", send.cancel_message, SCOPED, WRITING, 200, CANCEL),
-    Route("PATCH", "/v1/messages/{message_id}", approvals.change_message, SCOPED, SENDING, 200, CANCEL),
-    Route(
-        "POST", "/v1/messages/{message_id}/approve", approvals.approve_message, POD, APPROVING, 200, APPROVE
-    ),
-    Route("POST", "/v1/messages/{message_id}/reject", approvals.reject_message, POD, APPROVING, 200, REJECT),
-    Route("GET", "/v1/approvals", approvals.list_approvals, SCOPED, READING),
-    Route("GET", "/v1/pause", pauses.get_pause, SCOPED, READING, 200, MISSING),
-    Route("PUT", "/v1/pause", pauses.put_pause, POD, MANAGING, 200, MISSING),
-    Route("DELETE", "/v1/pause", pauses.delete_pause, POD, MANAGING, 200, MISSING),
-    Route("GET", "/v1/inboxes/{inbox_id}/limits", approvals.get_inbox_limits, SCOPED, READING),
+    Route("POST", "/v1/messages/{message_id}/retry", messages.retry_message, SCOPED, SENDING, 200, AGAIN),
+    Route("POST", "/v1/messages/{message_id}/cancel", messages.cancel_message, SCOPED, WRITING, 200, CANCEL),
+    Route("PATCH", "/v1/messages/{message_id}", holds.change_message, SCOPED, SENDING, 200, CANCEL),
+    Route("POST", "/v1/messages/{message_id}/approve", holds.approve_message, POD, APPROVING, 200, APPROVE),
+    Route("POST", "/v1/messages/{message_id}/reject", holds.reject_message, POD, APPROVING, 200, REJECT),
+    Route("GET", "/v1/approvals", holds.list_approvals, SCOPED, READING),
+    Route("GET", "/v1/pause", holds.get_pause, SCOPED, READING, 200, MISSING),
+    Route("PUT", "/v1/pause", holds.put_pause, POD, MANAGING, 200, MISSING),
+    Route("DELETE", "/v1/pause", holds.delete_pause, POD, MANAGING, 200, MISSING),
+    Route("GET", "/v1/inboxes/{inbox_id}/limits", holds.get_inbox_limits, SCOPED, READING),
     Route("GET", "/v1/suppressions", suppressions.list_suppressions, ACCOUNT, READING),
     Route("POST", "/v1/suppressions", suppressions.add_suppression, ACCOUNT, MANAGING, 201),
     Route("DELETE", "/v1/suppressions/{address}", suppressions.delete_suppression, ACCOUNT, MANAGING, 204),
     Route("GET", "/v1/domains", domains.list_domains, POD, READING),
-    Route("POST", "/v1/domains", domains.create_domain, POD, MANAGING, 201, DOMAIN),
+    Route(
+        "POST",
+        "/v1/domains",
+        domains.create_domain,
+        POD,
+        MANAGING,
+        201,
+        DOMAIN,
+        prepare=domain_checks.make_dkim_key,
+    ),
     Route("GET", "/v1/domains/{domain_id}", domains.get_domain, POD, READING),
     Route("DELETE", "/v1/domains/{domain_id}", domains.delete_domain, POD, MANAGING, 204, TAKEN),
-    Route("POST", "/v1/domains/{domain_id}/verify", domains.verify_domain, POD, MANAGING, 200, TAKEN),
+    Route("POST", "/v1/domains/{domain_id}/verify", domain_checks.verify_domain, POD, MANAGING, 200, TAKEN),
     Route(
         "GET", "/v1/inboxes/{inbox_id}/wait", waiting.wait_for_message, SCOPED, READING, 200, (), also=(204,)
     ),
     Route("GET", "/v1/webhook", webhooks.get_webhook, ACCOUNT, READING, 200, MISSING),
-    Route("PUT", "/v1/webhook", webhooks.put_webhook, ACCOUNT, MANAGING, 200, (errors.InvalidWebhookUrl,)),
+    Route(
+        "PUT",
+        "/v1/webhook",
+        webhooks.put_webhook,
+        ACCOUNT,
+        MANAGING,
+        200,
+        (errors.InvalidWebhookUrl,),
+        prepare=webhook_posts.require_allowed_url,
+    ),
     Route("DELETE", "/v1/webhook", webhooks.delete_webhook, ACCOUNT, MANAGING, 204, MISSING),
-    Route("POST", "/v1/webhook/test", webhooks.test_webhook, ACCOUNT, MANAGING, 200, TEST),
+    Route("POST", "/v1/webhook/test", webhook_posts.test_webhook, ACCOUNT, MANAGING, 200, TEST),
     Route(
         "POST", "/v1/webhook/rotate-secret", webhooks.rotate_webhook_secret, ACCOUNT, MANAGING, 200, MISSING
     ),
     Route("GET", "/v1/webhook/deliveries", webhooks.list_webhook_deliveries, ACCOUNT, READING),
-    Route("POST", "/v1/webhook/deliveries/retry", webhooks.retry_failed_deliveries, ACCOUNT, MANAGING),
+    Route("POST", "/v1/webhook/deliveries/retry", webhook_posts.retry_failed_deliveries, ACCOUNT, MANAGING),
     Route(
         "POST",
         "/v1/webhook/deliveries/{delivery_id}/retry",
@@ -181,13 +216,13 @@ ROUTES = (
         MANAGING,
     ),
     Route("POST", "/v1/messages/{message_id}/release", messages.release_message, POD, MANAGING, 200, CANCEL),
-    Route("GET", "/v1/policy", policy.get_policy, SCOPED, READING, 200, MISSING),
-    Route("PUT", "/v1/policy", policy.put_policy, POD, MANAGING, 200, MISSING),
-    Route("PUT", "/v1/policy/mode", policy.put_policy_mode, POD, MANAGING, 200, MISSING),
-    Route("POST", "/v1/policy/rules", policy.add_policy_rule, POD, MANAGING, 201, MISSING),
-    Route("DELETE", "/v1/policy/rules/{rule_id}", policy.delete_policy_rule, POD, MANAGING, 204),
-    Route("GET", "/v1/policy/audit", policy.list_policy_audit, SCOPED, READING, 200, MISSING),
-    Route("GET", "/v1/audit", audit.list_audit, POD, MANAGING),
+    Route("GET", "/v1/policy", policies.get_policy, SCOPED, READING, 200, MISSING),
+    Route("PUT", "/v1/policy", policies.put_policy, POD, MANAGING, 200, MISSING),
+    Route("PUT", "/v1/policy/mode", policies.put_policy_mode, POD, MANAGING, 200, MISSING),
+    Route("POST", "/v1/policy/rules", policies.add_policy_rule, POD, MANAGING, 201, MISSING),
+    Route("DELETE", "/v1/policy/rules/{rule_id}", policies.delete_policy_rule, POD, MANAGING, 204),
+    Route("GET", "/v1/policy/audit", policies.list_policy_audit, SCOPED, READING, 200, MISSING),
+    Route("GET", "/v1/audit", audit_log.list_audit, POD, MANAGING),
     Route("GET", "/health", public.health, PUBLIC, NOTHING),
     Route("GET", "/ready", public.ready, PUBLIC, NOTHING, 200, (errors.Unavailable,)),
     Route("GET", "/.well-known/oauth-protected-resource", public.describe_mcp, PUBLIC, NOTHING),
@@ -198,3 +233,5 @@ ROUTES = (
     Route("GET", "/docs", public.docs, PUBLIC, NOTHING),
     Route("GET", "/docs/{file}", public.docs_file, PUBLIC, NOTHING),
 )
+
+ROUTE_OF = {route.operation: route for route in ROUTES}

@@ -1,5 +1,6 @@
 """What a route is, and how a request finds its own."""
 
+import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_type_hints
@@ -8,6 +9,7 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from postroom.errors import ApiError, MethodNotAllowed, NotFound
+from postroom.fields import Boundary
 from postroom.web.requests.request_body import read_json
 
 ACCOUNT, POD, SCOPED, PUBLIC = "account", "pod", "scoped", "public"  # which keys a route takes
@@ -15,11 +17,16 @@ ACCOUNT, POD, SCOPED, PUBLIC = "account", "pod", "scoped", "public"  # which key
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The types of body, query and answer are those of the handler's signature."""
+    """A row of the table: an operation, and where and for whom it is reached.
+
+    An operation is a verb of a room, `(tx, caller, body, now)` and what else it names, which is run in one
+    transaction; or, for what is no single transaction (downloads, long waits, uploads), a coroutine that is
+    given the call. The types of body, query and answer are those of its signature.
+    """
 
     method: str
     path: str
-    handler: Callable[..., Awaitable[Any]]
+    operation: Callable[..., Any]
     scope: str
     permissions: tuple[str, ...]  # any of these
     status: int = 200
@@ -29,6 +36,10 @@ class Route:
     also: tuple[int, ...] = ()  # other statuses without a body
     before_body: Callable[[Request], object] | None = None
     proves: bool = False  # asks in its own transaction whether caller and inbox are what they were
+    prepare: Callable[..., Awaitable[dict[str, Any]]] | None = None  # before the transaction; more arguments
+    after: Callable[..., Awaitable[None]] | None = None  # with what the verb returned, after the commit
+    is_verb: bool = field(init=False)
+    wanted: tuple[str, ...] = field(init=False)  # the names of the operation's arguments
     body: type[Struct] | None = field(init=False)
     query: type[Struct] | None = field(init=False)
     answer: Any = field(init=False)
@@ -38,15 +49,22 @@ class Route:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", f"{self.method} {self.path}")
-        hints = get_type_hints(self.handler, include_extras=True)
-        answer = hints["return"]
+        object.__setattr__(self, "is_verb", not inspect.iscoroutinefunction(self.operation))
+        object.__setattr__(self, "wanted", tuple(inspect.signature(self.operation).parameters)[1:])
+        hints = get_type_hints(self.operation, include_extras=True)
+        answer = type(None) if self.after is not None else hints["return"]
         object.__setattr__(self, "body", hints.get("body"))
-        object.__setattr__(self, "query", hints.get("query"))
+        object.__setattr__(self, "query", hints.get("query") or self._boundary())
         object.__setattr__(self, "answer", getattr(answer, "__metadata__", (answer,))[0])
         segments = tuple(self.path.split("/")[1:])
         object.__setattr__(self, "segments", segments)
         named = ((place, segment[1:-1]) for place, segment in enumerate(segments) if segment[:1] == "{")
         object.__setattr__(self, "named", tuple(named))
+
+    def _boundary(self) -> type[Struct] | None:
+        """Where a path names no inbox and no pod, a query may narrow what an operation acts within."""
+        names_one = "{inbox_id}" in self.path or "{pod_id}" in self.path
+        return Boundary if "within" in self.wanted and not names_one else None
 
     @property
     def path_names(self) -> list[str]:

@@ -11,11 +11,11 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from postroom import log
-from postroom.net.doorstep import Doorstep
 from postroom.net.proxies import Proxies
-from postroom.net.tls_doorstep import TlsDoorstep
+from postroom.net.proxy_protocol import ProxyProtocol
+from postroom.net.tls_proxy_protocol import TlsProxyProtocol
 from postroom.web.connection import MOST_CONNECTIONS, BoundedConnection
-from postroom.web.streams.frames import MESSAGE_BYTES, PING_SECONDS, PONG_SECONDS, StreamProtocol
+from postroom.web.streams.websocket import MESSAGE_BYTES, PING_SECONDS, PONG_SECONDS, StreamProtocol
 
 STOP_SECONDS = 8
 CUT_SECONDS = 1
@@ -35,9 +35,9 @@ class HttpServer:
     ) -> None:
         self._listener = listener
         proxies = proxies or Proxies()
-        self._doorstep = Doorstep(Proxies() if tls else proxies, must_announce=False)
+        self._proxy_protocol = ProxyProtocol(Proxies() if tls else proxies, requires_header=False)
         self._proxies, self._tls = proxies, tls
-        self._tls_doorstep: TlsDoorstep | None = None
+        self._tls_proxy_protocol: TlsProxyProtocol | None = None
         self._new_connection = partial(connection, most_connections=most_connections, proxies=proxies)
         self._server = uvicorn.Server(
             uvicorn.Config(
@@ -58,13 +58,15 @@ class HttpServer:
         )
 
     def _connection(self, **named: Any) -> asyncio.Protocol:
-        return self._doorstep.protocol(lambda announced: self._new_connection(announced=announced, **named))
+        return self._proxy_protocol.protocol(
+            lambda proxied_address: self._new_connection(proxied_address=proxied_address, **named)
+        )
 
-    def _announced_connection(self, announced: str | None) -> asyncio.Protocol:
+    def _proxied_connection(self, proxied_address: str | None) -> asyncio.Protocol:
         """As uvicorn makes its own."""
         server = self._server
         return self._new_connection(
-            announced=announced,
+            proxied_address=proxied_address,
             config=server.config,
             server_state=server.server_state,
             app_state=server.lifespan.state,
@@ -76,8 +78,8 @@ class HttpServer:
         self._server.lifespan = self._server.config.lifespan_class(self._server.config)
         if self._tls is not None and self._proxies:
             await self._server.startup(sockets=[])
-            self._tls_doorstep = TlsDoorstep(
-                self._listener, self._proxies, self._tls, self._announced_connection
+            self._tls_proxy_protocol = TlsProxyProtocol(
+                self._listener, self._proxies, self._tls, self._proxied_connection
             )
         else:
             await self._server.startup(sockets=[self._listener])
@@ -100,10 +102,10 @@ class HttpServer:
         self._main_loop.cancel()
         for server in self._server.servers:
             server.close()
-        if self._tls_doorstep is not None:
-            await self._tls_doorstep.close()
+        if self._tls_proxy_protocol is not None:
+            await self._tls_proxy_protocol.close()
         self._listener.close()
-        self._doorstep.close()
+        self._proxy_protocol.close()
         state = self._server.server_state
         for connection in list(state.connections):
             connection.shutdown()

@@ -1,1 +1,1 @@
-"""Mail in, read in processes of its own: the worker, its foreman, and the line between them."""
+"""Mail in, read in processes of its own: the worker, its supervisor, and the channel between them."""

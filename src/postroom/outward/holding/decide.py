@@ -38,6 +38,10 @@ class Ruling(Struct, frozen=True):
     note: str | None = None
     address: str = ""
 
+    @classmethod
+    def of(cls, caller: Caller, base_url: str, now: int, note: str | None = None) -> "Ruling":
+        return cls(caller.actor, base_url, now, note, caller.address)
+
     def followed_by_the_server(self) -> "Ruling":
         """For what comes of it by itself."""
         return Ruling(THE_SERVER, self.base_url, self.now)
@@ -194,6 +198,7 @@ def let_go(tx: Tx, message: Message, hold: Hold, ruling: Ruling) -> list[str]:
     holds.put(tx, replace(hold, state=state, let_go_at=now, due_at=None, is_paused=False))
     deliveries.let_go(tx, message.id, now)
     bells = [deliveries.BELL]
+    tx.ring(deliveries.BELL)
     for delivery in deliveries.list_of_message(tx, message.id):
         reason = why_not(tx, hold, delivery.target)
         if reason and deliveries.finish(tx, delivery, deliveries.FAILED, None, reason, now):
@@ -284,6 +289,7 @@ def end_pause(tx: Tx, reach: Reach, now: int) -> None:
     """The loop lets go what nothing else holds."""
     if pauses.remove(tx, pauses.scope_of(reach)):
         holds.wake_paused(tx, reach, now)
+        tx.ring(deliveries.HOLDS_BELL)
 
 
 def lock(tx: Tx, message: Message) -> tuple[Message, Hold | None]:

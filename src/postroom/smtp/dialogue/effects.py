@@ -58,13 +58,13 @@ Question = AskRecipient | AcceptMail | StartTls
 Effect = Send | BeginMail | MailContent | DropMail | HangUp | Question
 
 
-class TakenOver(Struct, frozen=True):
+class MailStored(Struct, frozen=True):
     """The mail is durable under this id."""
 
     id: str
 
 
-class NotStored(Enum):
+class MailNotStored(Enum):
     """Why a complete mail was not taken."""
 
     TRY_LATER = auto()
@@ -72,4 +72,4 @@ class NotStored(Enum):
     LOOPS = auto()
 
 
-MailOutcome = TakenOver | NotStored
+MailOutcome = MailStored | MailNotStored

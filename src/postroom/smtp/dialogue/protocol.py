@@ -14,15 +14,15 @@ from postroom.smtp.dialogue.effects import (
     Effect,
     HangUp,
     MailContent,
+    MailNotStored,
     MailOutcome,
-    NotStored,
+    MailStored,
     Send,
     StartTls,
-    TakenOver,
 )
 from postroom.smtp.dialogue.replies import Refusal
 from postroom.smtp.envelope import Recipient
-from postroom.smtp.policy import Accepted, RecipientVerdict, Refused, SessionLimits
+from postroom.smtp.limits import Accepted, RecipientVerdict, Refused, SessionLimits
 
 _REFUSED_RECIPIENT = {
     Refused.UNKNOWN: replies.UNKNOWN_RECIPIENT,
@@ -31,9 +31,9 @@ _REFUSED_RECIPIENT = {
     Refused.FULL: replies.MAILBOX_FULL,
 }
 _NOT_STORED = {
-    NotStored.TRY_LATER: replies.TRY_LATER,
-    NotStored.STORAGE_FULL: replies.STORAGE_FULL,
-    NotStored.LOOPS: replies.MAIL_LOOPS,
+    MailNotStored.TRY_LATER: replies.TRY_LATER,
+    MailNotStored.STORAGE_FULL: replies.STORAGE_FULL,
+    MailNotStored.LOOPS: replies.MAIL_LOOPS,
 }
 # The client has to read the answer before it can know what to send next (RFC 2920 section 3.1, RFC 3207).
 _LAST_IN_GROUP = {"EHLO", "HELO", "DATA", "STARTTLS"}
@@ -68,8 +68,8 @@ class Mail:
 class SmtpDialogue:
     """One client. A question is always the last effect of a list; input that comes meanwhile is kept."""
 
-    def __init__(self, policy: SessionLimits, offers_tls: bool) -> None:
-        self._policy = policy
+    def __init__(self, limits: SessionLimits, offers_tls: bool) -> None:
+        self._limits = limits
         self._offers_tls = offers_tls
         self._is_encrypted = False
         self._phase = Phase.BEFORE_GREETING
@@ -98,7 +98,7 @@ class SmtpDialogue:
     def greet(self) -> list[Effect]:
         if self._phase is Phase.BEFORE_GREETING:
             self._phase = Phase.COMMAND
-            self._send(replies.greeting(self._policy.hostname))
+            self._send(replies.greeting(self._limits.hostname))
         return self._take_effects()
 
     def feed(self, data: bytes) -> list[Effect]:
@@ -126,7 +126,7 @@ class SmtpDialogue:
     def mail_answer(self, outcome: MailOutcome) -> list[Effect]:
         self._phase = Phase.COMMAND
         self._mail = None
-        if isinstance(outcome, TakenOver):
+        if isinstance(outcome, MailStored):
             self._errors = self._commands_without_mail = 0
             self._send(replies.stored(outcome.id))
         else:
@@ -174,7 +174,7 @@ class SmtpDialogue:
             return False
         line = self._input[:end]
         del self._input[:end]
-        if self._skips_line or len(line) > self._policy.max_line_bytes:
+        if self._skips_line or len(line) > self._limits.max_line_bytes:
             self._skips_line = False
             self._refuse(replies.LINE_TOO_LONG)
         elif not line.endswith(b"\r\n"):
@@ -185,7 +185,7 @@ class SmtpDialogue:
         return True
 
     def _shorten_endless_line(self) -> None:
-        if len(self._input) >= self._policy.max_line_bytes:
+        if len(self._input) >= self._limits.max_line_bytes:
             self._skips_line = True
             self._input.clear()
 
@@ -209,7 +209,7 @@ class SmtpDialogue:
         if verb in ("RCPT", "QUIT"):
             return True
         self._commands_without_mail += 1
-        if self._commands_without_mail <= self._policy.max_commands_without_mail:
+        if self._commands_without_mail <= self._limits.max_commands_without_mail:
             return True
         self._close(replies.TOO_MANY_COMMANDS)
         return False
@@ -218,14 +218,14 @@ class SmtpDialogue:
 
     def _ehlo(self, name: str) -> None:
         self._greeted_by(name, is_extended=True)
-        keywords = ["PIPELINING", f"SIZE {self._policy.max_message_bytes}", "8BITMIME", "ENHANCEDSTATUSCODES"]
+        keywords = ["PIPELINING", f"SIZE {self._limits.max_message_bytes}", "8BITMIME", "ENHANCEDSTATUSCODES"]
         if self._offers_tls and not self._is_encrypted:
             keywords.append("STARTTLS")
-        self._send(replies.extended_hello(self._policy.hostname, [*keywords, "SMTPUTF8"]))
+        self._send(replies.extended_hello(self._limits.hostname, [*keywords, "SMTPUTF8"]))
 
     def _helo(self, name: str) -> None:
         self._greeted_by(name, is_extended=False)
-        self._send(replies.hello(self._policy.hostname))
+        self._send(replies.hello(self._limits.hostname))
 
     def _greeted_by(self, name: str, is_extended: bool) -> None:
         commands.require_host_name(name)
@@ -237,7 +237,7 @@ class SmtpDialogue:
         commands.require(self._helo_name != "", replies.HELLO_FIRST)
         commands.require(self._mail is None, replies.MAIL_TWICE)
         argument = commands.read_path(text, "FROM")
-        commands.require_mail_parameters(argument.parameters, self._policy.max_message_bytes)
+        commands.require_mail_parameters(argument.parameters, self._limits.max_message_bytes)
         smtputf8 = "SMTPUTF8" in argument.parameters
         commands.require(smtputf8 or argument.path.isascii(), replies.UTF8_NEEDED)
         self._mail = Mail(addresses.read_sender(argument.path), smtputf8)
@@ -245,7 +245,7 @@ class SmtpDialogue:
 
     def _rcpt(self, text: str) -> None:
         mail = self._current_mail()
-        if mail.accepted_commands >= self._policy.max_recipients:
+        if mail.accepted_commands >= self._limits.max_recipients:
             self._refuse_recipient_over_limit(mail)
             return
         argument = commands.read_path(text, "TO")
@@ -256,7 +256,7 @@ class SmtpDialogue:
 
     def _refuse_recipient_over_limit(self, mail: Mail) -> None:
         mail.commands_over_limit += 1
-        if mail.commands_over_limit > self._policy.max_refused_recipients:
+        if mail.commands_over_limit > self._limits.max_refused_recipients:
             raise Refusal(replies.TOO_MANY_RECIPIENTS)
         self._send(replies.TOO_MANY_RECIPIENTS)
 
@@ -310,7 +310,7 @@ class SmtpDialogue:
         """Gives back what follows the mail."""
         mail = self._current_mail()
         content, rest = mail.body.feed(data)
-        if mail.body.size_bytes > self._policy.max_message_bytes:
+        if mail.body.size_bytes > self._limits.max_message_bytes:
             self._drop_large(mail)
         elif content:
             self._effects.append(MailContent(content))
@@ -350,7 +350,7 @@ class SmtpDialogue:
     def _refuse(self, reply: bytes) -> None:
         self._send(reply)
         self._errors += 1
-        if self._errors >= self._policy.max_errors:
+        if self._errors >= self._limits.max_errors:
             self._close(replies.TOO_MANY_ERRORS)
 
     def _ask(self, question: AskRecipient | AcceptMail) -> None:

@@ -1,6 +1,6 @@
 """PostgreSQL: plain SQL over psycopg. A writer with group commit, and readers.
 
-Each line to it belongs to one thread, which replaces it when it breaks.
+Each connection to it belongs to one thread, which replaces it when it breaks.
 """
 
 import contextlib
@@ -18,7 +18,12 @@ from postroom.processes import pools
 from postroom.storage.bells import BellEar, Bells
 from postroom.storage.database import SKIP_TAKEN, Item, Overdue, Row, StorageError, Tx, Values, in_parts
 from postroom.storage.engines.postgres_bells import BellRelay
-from postroom.storage.engines.postgres_lines import HUNG_SECONDS, PostgresLine, PostgresLines, Rows
+from postroom.storage.engines.postgres_connections import (
+    HUNG_SECONDS,
+    PostgresConnection,
+    PostgresConnections,
+    Rows,
+)
 from postroom.storage.engines.postgres_words import PostgresWords
 from postroom.storage.group_commit import WriteQueue
 from postroom.storage.migrate import migrate
@@ -61,10 +66,14 @@ def to_psycopg(sql: str) -> str:
 
 
 class PostgresTx:
-    __slots__ = ("_line",)
+    __slots__ = ("_connection", "rung")
 
-    def __init__(self, line: PostgresLine) -> None:
-        self._line = line
+    def __init__(self, connection: PostgresConnection) -> None:
+        self._connection = connection
+        self.rung: list[str] = []
+
+    def ring(self, *bells: str) -> None:
+        self.rung += bells
 
     def one(self, sql: str, **params: object) -> Row | None:
         return self._execute(to_psycopg(sql), params).fetchone()
@@ -91,9 +100,9 @@ class PostgresTx:
 
     def _execute(self, statement: str, params: dict[str, object] | list[object]) -> Rows:
         try:
-            return self._line.execute(statement, params, binary=True)
+            return self._connection.execute(statement, params, binary=True)
         except psycopg.Error as error:
-            if self._line.closed:
+            if self._connection.closed:
                 raise Unavailable("The database does not answer. Try again.", retry_after=5) from error
             if not isinstance(error, psycopg.DataError):
                 raise
@@ -106,10 +115,10 @@ class PostgresTx:
 class PostgresSession:
     engine = "postgres"
 
-    def __init__(self, url: str, lines: PostgresLines | None = None, **limits: str) -> None:
-        self._lines = lines or PostgresLines(url)
-        self._line = self._lines.open(**limits)
-        self.tx: Tx = PostgresTx(self._line)
+    def __init__(self, url: str, connections: PostgresConnections | None = None, **limits: str) -> None:
+        self._connections = connections or PostgresConnections(url)
+        self._connection = self._connections.open(**limits)
+        self.tx = PostgresTx(self._connection)
 
     def begin(self) -> None:
         self._frame("begin")
@@ -133,20 +142,20 @@ class PostgresSession:
     def must_run_again(self, error: Exception) -> bool:
         return isinstance(error, RUN_AGAIN)
 
-    def is_taken(self, error: Exception) -> bool:
+    def is_lock_timeout(self, error: Exception) -> bool:
         return isinstance(error, TAKEN)
 
     def wait_at_most(self, milliseconds: int) -> None:
         self.tx.one("select set_config('lock_timeout', :value, true)", value=f"{milliseconds}ms")
 
     def close(self) -> None:
-        self._lines.close(self._line)
+        self._connections.close(self._connection)
 
     def _frame(self, statement: LiteralString) -> None:
         try:
-            self._line.execute(statement)
+            self._connection.execute(statement)
         except psycopg.Error as error:
-            self._line.close()
+            self._connection.close()
             raise Unavailable("The database does not answer. Try again.", retry_after=5) from error
 
 
@@ -158,28 +167,30 @@ async def unless_busy(work: Awaitable[Any]) -> Any:
 
 
 class Readers:
-    """Threads that read, each on its own line."""
+    """Threads that read, each on its own connection."""
 
-    def __init__(self, lines: PostgresLines, threads: int, name: str, patience: float, **limits: str) -> None:
-        self._lines = lines
+    def __init__(
+        self, connections: PostgresConnections, threads: int, name: str, patience: float, **limits: str
+    ) -> None:
+        self._connections = connections
         self._limits = limits
         self._patience = patience
         self._own = threading.local()
-        self._opened: set[PostgresLine] = set()
+        self._opened: set[PostgresConnection] = set()
         self._threads = pools.Pool(name, threads)
 
     async def run(self, function: Callable[[Tx], Any]) -> Any:
         return await unless_busy(self._threads.run(self._read, function))
 
     def _read(self, function: Callable[[Tx], Any]) -> Any:
-        """A line that broke while it was idle is worth one new try: reading twice harms nobody."""
-        line = self._line()
+        """A connection that broke while it was idle is worth one new try: reading twice harms nobody."""
+        connection = self._connection()
         try:
-            return function(PostgresTx(line))
+            return function(PostgresTx(connection))
         except Unavailable:
-            if not line.closed:
+            if not connection.closed:
                 raise
-            return function(PostgresTx(self._line()))
+            return function(PostgresTx(self._connection()))
 
     async def run_in_snapshot(self, function: Callable[[Tx], Any]) -> Any:
         return await self.run(lambda tx: _in_snapshot(tx, function))
@@ -187,24 +198,24 @@ class Readers:
     async def run_until(self, function: Callable[[Tx], Any], ends: float) -> Any:
         return await self.run(lambda tx: _in_snapshot(tx, lambda tx: _until(tx, function, ends)))
 
-    def _line(self) -> PostgresLine:
-        line: PostgresLine | None = getattr(self._own, "line", None)
-        if line is None or line.closed:
-            if line is not None:
-                self._close(line)
-            line = self._own.line = self._lines.open(**self._limits)
-            line.patience = self._patience
-            self._opened.add(line)
-        return line
+    def _connection(self) -> PostgresConnection:
+        connection: PostgresConnection | None = getattr(self._own, "connection", None)
+        if connection is None or connection.closed:
+            if connection is not None:
+                self._close(connection)
+            connection = self._own.connection = self._connections.open(**self._limits)
+            connection.patience = self._patience
+            self._opened.add(connection)
+        return connection
 
-    def _close(self, line: PostgresLine) -> None:
-        self._opened.discard(line)
-        self._lines.close(line)
+    def _close(self, connection: PostgresConnection) -> None:
+        self._opened.discard(connection)
+        self._connections.close(connection)
 
     def close(self) -> None:
         self._threads.close()
-        for line in [*self._opened]:
-            self._close(line)
+        for connection in [*self._opened]:
+            self._close(connection)
 
 
 def _in_snapshot(tx: Tx, function: Callable[[Tx], Any]) -> Any:
@@ -231,15 +242,15 @@ def _until(tx: Tx, function: Callable[[Tx], Any], ends: float) -> Any:
 class PostgresDatabase:
     def __init__(self, url: str) -> None:
         self._bells = Bells()
-        self._lines = PostgresLines(url)
-        self._lines.watch()
-        self._relay = BellRelay(self._lines, self._bells)
-        self._readers = Readers(self._lines, READERS, "reader", HUNG_SECONDS, **LIMITS_OF_READERS)
+        self._connections = PostgresConnections(url)
+        self._connections.watch()
+        self._relay = BellRelay(self._connections, self._bells)
+        self._readers = Readers(self._connections, READERS, "reader", HUNG_SECONDS, **LIMITS_OF_READERS)
         self._long_readers = Readers(
-            self._lines, LONG_READERS, "long-reader", LONG_PATIENCE_SECONDS, **LIMITS_OF_LONG_READERS
+            self._connections, LONG_READERS, "long-reader", LONG_PATIENCE_SECONDS, **LIMITS_OF_LONG_READERS
         )
         self._writes = WriteQueue(
-            lambda: PostgresSession(url, self._lines, **LIMITS_OF_WRITERS), writers=WRITERS
+            lambda: PostgresSession(url, self._connections, **LIMITS_OF_WRITERS), WRITERS, self.ring
         )
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -282,7 +293,7 @@ class PostgresDatabase:
         await pools.ONCE.run(self._readers.close)
         await pools.ONCE.run(self._long_readers.close)
         await self._relay.close()
-        await self._lines.stop()
+        await self._connections.stop()
 
 
 async def open_postgres(url: str, now: int) -> PostgresDatabase:

@@ -1,4 +1,4 @@
-"""Bells between nodes, over LISTEN/NOTIFY: one line that sends and one that hears, each of its own."""
+"""Bells between nodes, over LISTEN/NOTIFY: one connection that sends and one that listens."""
 
 import asyncio
 import functools
@@ -12,12 +12,12 @@ from postroom import log
 from postroom.errors import Unavailable
 from postroom.processes import pools
 from postroom.storage.bells import Bells
-from postroom.storage.engines.postgres_lines import PostgresLine, PostgresLines
+from postroom.storage.engines.postgres_connections import PostgresConnection, PostgresConnections
 
 BELL_CHANNEL = "postroom_bells"
 RECONNECT_SECONDS = 0.25
 HEAR_SECONDS = 0.5
-STILL_THERE_SECONDS = 2.0  # a line that is only listened on is asked so often whether it still is one
+STILL_THERE_SECONDS = 2.0  # so often a listening connection is asked whether it still works
 # PostgreSQL takes payloads below 8,000 bytes.
 PAYLOAD_BYTES = 7_900
 # As one text: an array of so many would be quoted on one side and read on the other.
@@ -29,8 +29,8 @@ MOST_WAITING = 100_000
 class BellRelay:
     """Carries rings between processes. Those that wait together go together, in as few parts as hold them."""
 
-    def __init__(self, lines: PostgresLines, bells: Bells) -> None:
-        self._lines = lines
+    def __init__(self, connections: PostgresConnections, bells: Bells) -> None:
+        self._connections = connections
         self._bells = bells
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[str, None] = {}  # names in their order, each once
@@ -68,46 +68,46 @@ class BellRelay:
             taken, self._waiting = self._waiting, {}
         return taken
 
-    def _repeat(self, work: Callable[[PostgresLine], None]) -> None:
+    def _repeat(self, work: Callable[[PostgresConnection], None]) -> None:
         while not self._stopping.is_set():
             try:
-                line = self._lines.open()
+                connection = self._connections.open()
                 try:
-                    work(line)
+                    work(connection)
                 finally:
-                    self._lines.close(line)
+                    self._connections.close(connection)
             except (psycopg.OperationalError, Unavailable):
                 self._stopping.wait(RECONNECT_SECONDS)
             except Exception:
                 log.get().exception("a carrier of bells failed")
                 self._stopping.wait(RECONNECT_SECONDS)
 
-    def _send(self, line: PostgresLine) -> None:
-        self._own_backend = line.connection.info.backend_pid
+    def _send(self, connection: PostgresConnection) -> None:
+        self._own_backend = connection.raw.info.backend_pid
         while not self._stopping.is_set():
             self._something_waits.wait()
             self._something_waits.clear()
             if not (names := self._take_all()):
                 continue
             try:
-                line.execute(NOTIFY, [BELL_CHANNEL, "\n".join(in_payloads(" ".join(names)))])
+                connection.execute(NOTIFY, [BELL_CHANNEL, "\n".join(in_payloads(" ".join(names)))])
             except psycopg.OperationalError:
                 self._own_backend = None
-                self.send(*names)  # the next line carries them
+                self.send(*names)  # the next connection carries them
                 raise
 
-    def _hear(self, line: PostgresLine) -> None:
-        line.execute(f"listen {BELL_CHANNEL}")
+    def _hear(self, connection: PostgresConnection) -> None:
+        connection.execute(f"listen {BELL_CHANNEL}")
         self._in_loop(self._bells.ring_all)  # what rang while nobody listened
         asked_at = time.monotonic()
         while not self._stopping.is_set():
             # At least one, and what came with it: else it stays to the last moment.
-            notices = list(line.connection.notifies(timeout=HEAR_SECONDS, stop_after=1))
+            notices = list(connection.raw.notifies(timeout=HEAR_SECONDS, stop_after=1))
             others = [notice.payload for notice in notices if notice.pid != self._own_backend]
             if others:
                 self._in_loop(functools.partial(self._bells.ring, *" ".join(others).split()))
             if time.monotonic() - asked_at > STILL_THERE_SECONDS:
-                line.execute("select 1")
+                connection.execute("select 1")
                 asked_at = time.monotonic()
 
     def _in_loop(self, call: Callable[[], None]) -> None:

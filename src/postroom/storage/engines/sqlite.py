@@ -83,10 +83,14 @@ def _names(cursor: sqlite3.Cursor) -> list[str]:
 
 
 class SqliteTx:
-    __slots__ = ("_connection",)
+    __slots__ = ("_connection", "rung")
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self.rung: list[str] = []
+
+    def ring(self, *bells: str) -> None:
+        self.rung += bells
 
     def one(self, sql: str, **params: object) -> Row | None:
         cursor = execute(self._connection, sql, params)
@@ -118,7 +122,7 @@ class SqliteSession:
 
     def __init__(self, path: Path) -> None:
         self._connection = connect(path)
-        self.tx: Tx = SqliteTx(self._connection)
+        self.tx = SqliteTx(self._connection)
 
     def begin(self) -> None:
         execute(self._connection, "begin immediate", {})
@@ -143,7 +147,7 @@ class SqliteSession:
     def must_run_again(self, error: Exception) -> bool:
         return False
 
-    def is_taken(self, error: Exception) -> bool:
+    def is_lock_timeout(self, error: Exception) -> bool:
         return False  # there is one writer
 
     def wait_at_most(self, milliseconds: int) -> None: ...
@@ -226,10 +230,10 @@ class SqliteDatabase:
     def __init__(self, path: Path) -> None:
         self._reader = connect(path)
         self._read_tx = SqliteTx(self._reader)
-        self._writes = WriteQueue(lambda: SqliteSession(path), writers=1)
+        self._bells = Bells()
+        self._writes = WriteQueue(lambda: SqliteSession(path), writers=1, ring=self.ring)
         self._long_readers = LongReaders(path)
         self._checkpointer = Checkpointer(path)
-        self._bells = Bells()
 
     async def read(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         self._reader.execute("begin")

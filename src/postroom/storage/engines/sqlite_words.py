@@ -135,8 +135,6 @@ def shortened(realm: str, text: str) -> str:
 
 
 def restored(text: str) -> str:
-    """The very text that the index was given; what an earlier version kept is that already."""
-    if not text.startswith("\0"):
-        return text
+    """The very text that the index was given."""
     _, realm, short = text.split("\0", 2)
     return short.replace(NEXT, f" {realm}{index_entry.ANYWHERE}")

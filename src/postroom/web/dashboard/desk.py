@@ -1,14 +1,14 @@
 """One request of a signed-in person, as a page sees it."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from postroom.accounts import accounts, pods
-from postroom.accounts.permissions import MANAGE
+from postroom.accounts import pods
 from postroom.accounts.pods import Pod
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import pauses
@@ -17,9 +17,14 @@ from postroom.accounts.sessions import Session
 from postroom.events import events
 from postroom.mailbox import holds, inboxes
 from postroom.mailbox.inboxes import Inbox
+from postroom.operations import operator
+from postroom.web import operations
 from postroom.web.call import Call, Tx
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
 from postroom.web.dashboard.forms import own_page
+from postroom.web.routes import ROUTE_OF
+
+T = TypeVar("T")
 
 NOTICE = "postroom_notice"
 NOTICE_SECONDS = 20
@@ -73,6 +78,16 @@ class Desk:
             response.delete_cookie(NOTICE, path="/app")
         return response
 
+    async def run(self, verb: Callable[..., T], **arguments: Any) -> T:
+        """An operation of the interface, with its checks, for the person at the page."""
+        result: T = await operations.perform(ROUTE_OF[verb], self.call, arguments)
+        return result
+
+    async def perform(self, operation: Callable[..., Awaitable[T]], **arguments: Any) -> T:
+        """The same for an operation that is more than one transaction."""
+        result: T = await operations.perform(ROUTE_OF[operation], self.call, arguments)
+        return result
+
     def may(self, permission: str) -> bool:
         return permission in self.call.caller.permissions
 
@@ -102,16 +117,8 @@ def read_frame(tx: Tx, desk: Desk) -> Frame:
         held=holds.count_within(tx, reach, holds.HELD),
         pause=pauses.find(tx, pauses.scope_of(reach)),
         last_event_id=events.last_id(tx, reach.account_id),
-        is_operator=is_operator(tx, desk),
+        is_operator=operator.is_operator(tx, desk.call.caller),
     )
-
-
-def is_operator(tx: Tx, desk: Desk) -> bool:
-    """By a link made on the server's machine, or with a key that manages the whole first account."""
-    if desk.session.is_operator:
-        return True
-    is_managing = desk.call.reach.is_account and desk.may(MANAGE)
-    return is_managing and accounts.is_first(tx, desk.call.account_id)
 
 
 def address_of(request: Request) -> str:

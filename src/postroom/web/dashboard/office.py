@@ -9,18 +9,18 @@ from starlette.responses import RedirectResponse, Response
 from postroom import log
 from postroom.accounts import sessions
 from postroom.accounts.keys import Caller
-from postroom.accounts.permissions import require_any
 from postroom.accounts.sessions import USE_NOTED_AFTER, Session
 from postroom.errors import ApiError, InternalError, MethodNotAllowed
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources
-from postroom.web.call import Call, require_scope
+from postroom.web.call import Call
 from postroom.web.dashboard import sign_in
 from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.display import assets
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
 from postroom.web.dashboard.forms import COOKIE, HOME, own_page, require_own_page
 from postroom.web.dashboard.routes import PAGES
+from postroom.web.operations import require_permitted
 from postroom.web.requests.request_body import read_query
 from postroom.web.requests.request_limit import RequestLimit
 from postroom.web.routing import Route, Router
@@ -85,8 +85,7 @@ class Office:
         if isinstance(found, ApiError):
             raise found
         route, values = found
-        require_scope(caller, route.scope)
-        require_any(caller.permissions, route.permissions)
+        require_permitted(caller, route)
         call = Call(self._resources, caller, request, self._webhook_courier, None)
         return f"{route.method} {route.path}", await handle(
             route, Desk(call, session, self._renderer), values
@@ -110,7 +109,7 @@ async def handle(route: Route, desk: Desk, values: dict[str, str]) -> Response:
         require_own_page(request, desk.call.resources.config.base_url)
     if route.body is not None:
         arguments["body"] = await route.read(request, route.body)
-    response: Response = await route.handler(desk, **arguments)
+    response: Response = await route.operation(desk, **arguments)
     return response
 
 

@@ -11,8 +11,9 @@ from starlette.responses import Response
 from postroom import errors
 from postroom.errors import ApiError
 from postroom.events.payload import Payload
+from postroom.operations import messages
 from postroom.web.interface.schemas import BINARY, FORM, REF, components, is_struct, ref
-from postroom.web.interface.shapes import server_shapes, shapes
+from postroom.web.interface.shapes import server_shapes
 from postroom.web.requests.request_body import read_json
 from postroom.web.routing import PUBLIC, SCOPED, Route
 
@@ -102,9 +103,9 @@ def _error(kind: type[ApiError]) -> Json:
 
 def _operation(route: Route) -> Json:
     operation: Json = {
-        "operationId": route.handler.__name__,
+        "operationId": route.operation.__name__,
         "summary": _first_line(route),
-        "description": (route.handler.__doc__ or "").strip() + ".",
+        "description": (route.operation.__doc__ or "").strip() + ".",
         "tags": [_tag(route)],
         "security": [] if route.scope == PUBLIC else [{"apiKey": []}],
         "x-scope": route.scope,
@@ -119,7 +120,7 @@ def _operation(route: Route) -> Json:
 
 
 def _first_line(route: Route) -> str:
-    return (route.handler.__doc__ or "").strip().partition("\n")[0]
+    return (route.operation.__doc__ or "").strip().partition("\n")[0]
 
 
 def _tag(route: Route) -> str:
@@ -137,7 +138,10 @@ def _links(made: Route, routes: Sequence[Route]) -> Iterator[tuple[str, Json]]:
         if route.path_names and route.path.partition("/{" + route.path_names[-1])[0] == made.path:
             parameters = {route.path_names[-1]: "$response.body#/id"}
             parameters |= {name: f"$request.path.{name}" for name in route.path_names[:-1]}
-            yield route.handler.__name__, {"operationId": route.handler.__name__, "parameters": parameters}
+            yield (
+                route.operation.__name__,
+                {"operationId": route.operation.__name__, "parameters": parameters},
+            )
 
 
 def _request_content(route: Route, body: Any) -> Json:
@@ -246,7 +250,7 @@ def _error_codes(route: Route) -> dict[int, list[str]]:
 def _schemas(routes: Sequence[Route]) -> Json:
     bodies = {route.body for route in routes if route.body is not None}
     answers = {route.answer for route in routes if is_struct(route.answer)}
-    answers |= {server_shapes.Error, shapes.Message, Payload}
+    answers |= {server_shapes.Error, messages.Message, Payload}
     return components(bodies, answers, {route.body for route in routes if takes_files(route)})
 
 

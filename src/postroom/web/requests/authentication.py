@@ -12,7 +12,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.resources import Resources, Tx
 from postroom.web.requests.request_body import header
 
-MOST_ACQUAINTANCES = 10_000
+MAX_CACHED_CALLERS = 10_000
 
 
 def bearer_token(request: HTTPConnection) -> str:
@@ -22,21 +22,23 @@ def bearer_token(request: HTTPConnection) -> str:
     return token.strip()
 
 
-Asker = tuple[Caller, Inbox | None]  # and the inbox that is asked for
+CallerAndInbox = tuple[Caller, Inbox | None]  # and the inbox that is asked for
 
 
-class Acquaintances:
+class CallerCache:
     """Who asked lately for which inbox, and what version the database had then."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, tuple[Asker, int | None]] = {}
+        self._known: dict[bytes, tuple[CallerAndInbox, int | None]] = {}
 
-    def find(self, token: str, inbox_id: str | None) -> Asker | None:
+    def find(self, token: str, inbox_id: str | None) -> CallerAndInbox | None:
         """It may have changed since: who relies on it has to prove it."""
         known = self._known.get(_fingerprint(token, inbox_id))
         return None if known is None else known[0]
 
-    def find_unchanged(self, token: str, inbox_id: str | None, version: int | None, now: int) -> Asker | None:
+    def find_unchanged(
+        self, token: str, inbox_id: str | None, version: int | None, now: int
+    ) -> CallerAndInbox | None:
         """As it would be read now: nothing was written since, and the key has not expired."""
         known = None if version is None else self._known.get(_fingerprint(token, inbox_id))
         if known is None or known[1] != version:
@@ -45,9 +47,9 @@ class Acquaintances:
         expires_at = asker[0].expires_at
         return asker if expires_at is None or expires_at > now else None
 
-    def note(self, token: str, asker: Asker, version: int | None = None) -> None:
+    def note(self, token: str, asker: CallerAndInbox, version: int | None = None) -> None:
         _, inbox = asker
-        if len(self._known) >= MOST_ACQUAINTANCES:
+        if len(self._known) >= MAX_CACHED_CALLERS:
             del self._known[next(iter(self._known))]
         self._known[_fingerprint(token, None if inbox is None else inbox.id)] = asker, version
 

@@ -12,9 +12,9 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.events import events
 from postroom.events.events import Event, EventChoice, EventSlice
-from postroom.processes.supervision import ACCOUNT_MARK
+from postroom.processes.loop_supervisor import ACCOUNT_MARK
 from postroom.resources import Resources
-from postroom.web.streams.frames import BROKEN, TOO_SLOW, StreamProtocol, text_frame
+from postroom.web.streams.websocket import BROKEN, TOO_SLOW, StreamProtocol, text_frame
 
 PAGE = 50
 RETRY_SECONDS = 1.0

@@ -17,8 +17,8 @@ from postroom.events import events, kinds
 from postroom.mailbox import inboxes
 from postroom.resources import Resources, Tx
 from postroom.web.requests.authentication import authenticate, bearer_token
-from postroom.web.streams.frames import BROKEN, EXTENSION, FLOOD_REASON, TOO_MANY_MESSAGES
 from postroom.web.streams.hub import Hub, Stream, Subscription
+from postroom.web.streams.websocket import BROKEN, EXTENSION, FLOOD_REASON, TOO_MANY_MESSAGES
 
 PATH = "/v1/ws"
 CONNECTIONS_PER_ACCOUNT = 100

@@ -13,7 +13,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("webhook_url", "text", help="A webhook of the inbox's own, instead of the account's."),
     ),
     "list_inboxes": (
-        Parameter("limit", "integer", help="Page size; above 100 counts as 100.", default=50, minimum=1),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
@@ -48,7 +50,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "list_api_keys": (
         Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
-        Parameter("limit", "integer", help="Page size; above 100 counts as 100.", default=50, minimum=1),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
@@ -75,7 +79,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("expires_at", "moment", help="When the key ends; never by default."),
     ),
     "list_account_keys": (
-        Parameter("limit", "integer", help="Page size; above 100 counts as 100.", default=50, minimum=1),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
@@ -93,7 +99,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("name", "text", help="A name for people."),
     ),
     "list_pods": (
-        Parameter("limit", "integer", help="Page size; above 100 counts as 100.", default=50, minimum=1),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
@@ -116,7 +124,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "list_pod_keys": (
         Parameter("pod_id", "text", help="Id of the pod, pod_…, or its clientId.", is_required=True),
-        Parameter("limit", "integer", help="Page size; above 100 counts as 100.", default=50, minimum=1),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
@@ -129,7 +139,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
         Parameter("is_read", "flag", help="false gives the unread ones."),
         Parameter("label", "text", help="Only threads with this label."),
-        Parameter("limit", "integer", help="Page size; above 100 counts as 100.", default=50, minimum=1),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
@@ -140,7 +152,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "direction", "choice", help="Only these; both by default.", choices=("inbound", "outbound")
         ),
         Parameter("include_blocked", "flag", help="Also what a policy stopped."),
-        Parameter("limit", "integer", help="Page size; above 100 counts as 100.", default=50, minimum=1),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
@@ -150,7 +164,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
         Parameter("is_read", "flag", help="false gives the unread ones."),
         Parameter("label", "text", help="Only threads with this label."),
-        Parameter("limit", "integer", help="Page size; above 100 counts as 100.", default=50, minimum=1),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
@@ -164,7 +180,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
         Parameter("inbox_id", "text", help="Only of this inbox."),
         Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
-        Parameter("limit", "integer", help="Page size; above 100 counts as 100.", default=20, minimum=1),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=20, minimum=1
+        ),
         Parameter("cursor", "text", help="`next` of the page before."),
     ),
     "get_usage": (
@@ -191,7 +209,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "order", "choice", help="desc gives the newest first.", default="asc", choices=("asc", "desc")
         ),
-        Parameter("limit", "integer", help="Page size; above 100 counts as 100.", default=50, minimum=1),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
@@ -223,7 +243,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "list_events": (
         Parameter("after", "text", help="The last event that you have."),
-        Parameter("limit", "integer", help="Page size; above 100 counts as 100.", default=50, minimum=1),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
         Parameter(
             "wait", "number", help="Seconds to hold on for an event.", default=0, minimum=0, maximum=60
         ),
@@ -365,7 +387,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "list_drafts": (
         Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
-        Parameter("limit", "integer", help="Page size; above 100 counts as 100.", default=50, minimum=1),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
@@ -477,7 +501,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
         Parameter("inbox_id", "text", help="Of this inbox alone."),
         Parameter("pod_id", "text", help="Of this pod alone: its id or clientId."),
-        Parameter("limit", "integer", help="Page size; above 100 counts as 100.", default=50, minimum=1),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
@@ -496,7 +522,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "get_inbox_limits": (Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),),
     "list_suppressions": (
-        Parameter("limit", "integer", help="Page size; above 100 counts as 100.", default=50, minimum=1),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
@@ -506,7 +534,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "delete_suppression": (Parameter("address", "text", help="The address.", is_required=True),),
     "list_domains": (
-        Parameter("limit", "integer", help="Page size; above 100 counts as 100.", default=50, minimum=1),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
@@ -531,7 +561,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "state", "choice", help="Only these; all by default.", choices=("delivered", "failed", "pending")
         ),
-        Parameter("limit", "integer", help="Page size; above 100 counts as 100.", default=50, minimum=1),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
@@ -605,7 +637,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("direction", "choice", help="Mail in, or mail out.", choices=("inbound", "outbound")),
         Parameter("since", "moment", help="Such as 2026-11-14T10:05:00Z."),
         Parameter("until", "moment", help="Such as 2026-11-14T10:05:00Z."),
-        Parameter("limit", "integer", help="Page size; above 100 counts as 100.", default=50, minimum=1),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),
@@ -615,7 +649,9 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("until", "moment", help="Such as 2026-11-14T10:05:00Z."),
         Parameter("actor", "text", help="The id of a key, a session or a reviewer."),
         Parameter("action", "text", help="What was done, such as key.created."),
-        Parameter("limit", "integer", help="Page size; above 100 counts as 100.", default=50, minimum=1),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
         Parameter(
             "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
         ),

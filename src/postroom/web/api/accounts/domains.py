@@ -1,93 +1,33 @@
-"""Custom domains over REST."""
+"""What domains need beside a transaction: a new key for signing, and questions to DNS."""
 
 import asyncio
+from typing import Any
 
-from postroom.accounts import domains, pods
-from postroom.accounts.domains import DkimKey, DnsRecord, Domain
-from postroom.accounts.reach import Reach
-from postroom.errors import InvalidDomain
+from postroom.accounts.domains import DnsRecord
 from postroom.mail.proof import dkim
 from postroom.mail.proof.lookup import DnsTemporary
 from postroom.net.dns import Resolver
+from postroom.operations import domains
+from postroom.operations.domains import Domain, NewDomain
 from postroom.processes import pools
-from postroom.web.call import Call, Tx
-from postroom.web.interface.bodies.body import DOMAIN_NAME, NewDomain, PageQuery
-from postroom.web.interface.shapes import shapes
+from postroom.resources import Resources
+from postroom.web.call import Call
 
 
-async def create_domain(call: Call, body: NewDomain) -> shapes.Domain:
-    """Add a domain of your own; the answer lists the DNS records to set"""
-    name = body.domain.lower()
-    if not DOMAIN_NAME.fullmatch(name) or name == call.resources.config.domain:
-        raise InvalidDomain("domain must be a name such as mail.example.com, and not this service's own.")
-    private_key = await pools.KEYS.run(dkim.generate_key)
-
-    def work(tx: Tx) -> Domain:
-        pod_id = pods.choose(tx, call.reach, body.pod_id)
-        domain = domains.add(tx, call.account_id, name, private_key, call.now(), pod_id)
-        record(tx, call, "domain.added", domain)
-        return domain
-
-    domain = await call.resources.db.write(work)
-    return shapes.Domain.of(domain, records_of(call, domain, DkimKey(domains.SELECTOR, private_key)))
+async def make_dkim_key(resources: Resources, body: NewDomain) -> dict[str, Any]:
+    domains.read_name(body, resources.config)
+    return {"private_key": await pools.KEYS.run(dkim.generate_key)}
 
 
-def record(tx: Tx, call: Call, action: str, domain: Domain) -> None:
-    where = Reach(domain.account_id, domain.pod_id)
-    call.record(tx, action, domain.id, within=where, after={"domain": domain.name})
-
-
-async def list_domains(call: Call, query: PageQuery) -> shapes.DomainPage:
-    """List your domains, newest first"""
-
-    def work(tx: Tx) -> tuple[list[shapes.Domain], int]:
-        found, total = domains.list_within(tx, call.reach, query.limit, query.offset)
-        return [show(tx, call, domain) for domain in found], total
-
-    return shapes.DomainPage(*await call.read_page(query.offset, work))
-
-
-async def get_domain(call: Call, domain_id: str) -> shapes.Domain:
-    """Get a domain and its DNS records"""
-    return await call.resources.db.read(lambda tx: show(tx, call, domains.get(tx, call.reach, domain_id)))
-
-
-async def delete_domain(call: Call, domain_id: str) -> None:
-    """Delete a domain that no inbox uses"""
-
-    def work(tx: Tx) -> None:
-        record(tx, call, "domain.removed", domains.remove(tx, call.reach, domain_id))
-
-    await call.resources.db.write(work)
-
-
-async def verify_domain(call: Call, domain_id: str) -> shapes.Domain:
+async def verify_domain(call: Call, domain_id: str) -> Domain:
     """Look the records up in DNS; with MX and DKIM in place the domain is verified"""
-    domain = await call.resources.db.read(domains.get, call.reach, domain_id)
-    key = await call.resources.db.read(domains.find_key, call.account_id, domain.name)
-    assert key is not None
-    wanted = records_of(call, domain, key)
+    db, config = call.resources.db, call.resources.config
+    domain, wanted = await db.read(domains.find_wanted, call.caller, domain_id, config)
     found = await asyncio.gather(*(is_set(call.resources.resolver, record) for record in wanted))
     is_proved = all(there for record, there in zip(wanted, found, strict=True) if record.is_required)
     if is_proved and domain.verified_at is None:
-        domain = await call.resources.db.write(mark_verified, call, domain)
-    return shapes.Domain.of(domain, wanted, found)
-
-
-def mark_verified(tx: Tx, call: Call, domain: Domain) -> Domain:
-    verified = domains.mark_verified(tx, domain, call.now())
-    record(tx, call, "domain.verified", verified)
-    return verified
-
-
-def show(tx: Tx, call: Call, domain: Domain) -> shapes.Domain:
-    key = domains.find_key(tx, call.account_id, domain.name)
-    assert key is not None
-    return shapes.Domain.of(domain, records_of(call, domain, key))
-
-
-def records_of(call: Call, domain: Domain, key: DkimKey) -> list[DnsRecord]:
-    return domains.records(domain.name, call.resources.config.domain, key)
+        domain = await db.write(domains.mark_verified, call.decider, domain, call.now())
+    return Domain.of(domain, wanted, found)
 
 
 async def is_set(resolver: Resolver, record: DnsRecord) -> bool:

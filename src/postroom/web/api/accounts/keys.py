@@ -11,9 +11,10 @@ from postroom.accounts.reach import Reach
 from postroom.accounts.rules import approval as approvals
 from postroom.accounts.rules import limits
 from postroom.errors import BadRequest, Forbidden
+from postroom.fields import PageQuery, to_moment
 from postroom.mailbox import inboxes
 from postroom.web.call import Call, Tx
-from postroom.web.interface.bodies.body import KeyChange, NewKey, PageQuery, to_moment
+from postroom.web.interface.bodies.body import KeyChange, NewKey
 from postroom.web.interface.shapes import tenant_shapes
 from postroom.web.interface.shapes.tenant_shapes import ApiKey, ApiKeyPage
 

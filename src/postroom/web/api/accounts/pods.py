@@ -7,8 +7,9 @@ from msgspec import UNSET
 from postroom.accounts import accounts, pods
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import approval as approvals
+from postroom.fields import PageQuery
 from postroom.web.call import Call, Tx
-from postroom.web.interface.bodies.body import AccountChange, NewPod, PageQuery, PodChange
+from postroom.web.interface.bodies.body import AccountChange, NewPod, PodChange
 from postroom.web.interface.shapes import tenant_shapes
 from postroom.web.interface.shapes.tenant_shapes import Account, Pod
 

@@ -7,11 +7,12 @@ from postroom.accounts import pods
 from postroom.accounts.rules import approval as approvals
 from postroom.accounts.rules import limits
 from postroom.events import webhooks
+from postroom.fields import PageQuery
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.web.api.events.webhooks import require_allowed
 from postroom.web.call import Call, Tx
-from postroom.web.interface.bodies.body import InboxChange, NewInbox, PageQuery
+from postroom.web.interface.bodies.body import InboxChange, NewInbox
 from postroom.web.interface.shapes import shapes
 
 WithSecret = tuple[Inbox, str | UnsetType]  # an inbox, and the secret of its webhook if one was made

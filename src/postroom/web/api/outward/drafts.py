@@ -8,6 +8,7 @@ from msgspec import structs
 
 from postroom.accounts.reach import Reach
 from postroom.errors import ApiError, BadRequest, DraftChanged, NotFound
+from postroom.fields import PageQuery
 from postroom.mail.writing.compose import DraftAttachment
 from postroom.mailbox import drafts, inboxes, messages, raw_mails, threads
 from postroom.mailbox.drafts import KeptDraft, KeptFile
@@ -18,7 +19,6 @@ from postroom.resources import Resources
 from postroom.web.api.outward.send import accept_order, to_response
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies import draft_body
-from postroom.web.interface.bodies.body import PageQuery
 from postroom.web.interface.bodies.draft_body import DraftBody, DraftPage, NewFiles, ShownDraft
 from postroom.web.interface.bodies.send_body import read_order, require_idempotency_key
 from postroom.web.interface.bodies.uploads import SentFile

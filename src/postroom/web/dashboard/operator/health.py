@@ -9,16 +9,16 @@ from postroom.accounts.rules import pauses
 from postroom.accounts.rules.pauses import PausedScope
 from postroom.clock import DAY, SECOND
 from postroom.config import Config
-from postroom.errors import Forbidden
 from postroom.mailbox.search import indexing
 from postroom.mailbox.search.indexing import Progress
+from postroom.operations.operator import require_operator
 from postroom.processes import meters, pools
-from postroom.queue import deliveries, duties, outlook
+from postroom.queue import deliveries, duties, statistics
 from postroom.queue.duties import Duty
-from postroom.queue.outlook import Hour, Loop
+from postroom.queue.statistics import Hour, Loop
 from postroom.upkeep.upkeep import DUTY_HELD
 from postroom.web.call import Tx
-from postroom.web.dashboard.desk import Desk, is_operator
+from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.plots import bars
 
@@ -81,16 +81,11 @@ def list_counted() -> list[tuple[str, str, int]]:
     ]
 
 
-def require_operator(tx: Tx, desk: Desk) -> None:
-    if not is_operator(tx, desk):
-        raise Forbidden("This is for who runs the server: postroom login-link --operator opens it.")
-
-
 def read_overview(tx: Tx, desk: Desk, now: int) -> Overview:
-    require_operator(tx, desk)
+    require_operator(tx, desk.call.caller)
     return Overview(
-        hours=outlook.list_hours(tx, now),
-        loops=outlook.list_loops(tx, now),
+        hours=statistics.list_hours(tx, now),
+        loops=statistics.list_loops(tx, now),
         pauses=pauses.list_all(tx, PAUSES_SHOWN),
         oldest_seconds=(now - deliveries.oldest_due_at(tx, now)) / SECOND,
         search=indexing.progress(tx),
@@ -137,7 +132,7 @@ async def show_health(desk: Desk) -> Response:
         others=list_others(overview.duties, nodes),
         counted=list_counted(),
         disk=shutil.disk_usage(resources.config.data_dir),
-        workers=resources.workforce,
+        workers=resources.workers,
         troubles=resources.loops.troubles(),
         failures=resources.loops.failures,
         config=resources.config,

@@ -10,15 +10,13 @@ from postroom.accounts.reach import Reach
 from postroom.clock import DAY
 from postroom.errors import ApiError, BadRequest
 from postroom.mailbox import holds
-from postroom.outward.holding import decide
-from postroom.queue import deliveries, outlook
-from postroom.queue.outlook import DomainOutlook, Listed, Waiting
-from postroom.web.api.outward.approvals import ruling_of
+from postroom.operations import operator
+from postroom.queue import statistics
+from postroom.queue.statistics import DomainStatistics, ListedDelivery, WaitingLane
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.rendering import link
-from postroom.web.dashboard.operator.health import require_operator
 
 PATH = "/app/operator/queue"
 DAYS = {"1": DAY, "7": 7 * DAY}
@@ -50,16 +48,16 @@ async def show_queue(desk: Desk) -> Response:
     return await desk.show("queue.html", "operator", title="Queue", waiting=waiting, held=held)
 
 
-def read_queue(tx: Tx, desk: Desk) -> tuple[list[Waiting], int]:
+def read_queue(tx: Tx, desk: Desk) -> tuple[list[WaitingLane], int]:
     """And how many sends of all accounts wait for a person."""
     waiting = read_waiting(tx, desk)
     reaches = [Reach(account.id) for account in accounts.list_all(tx)[:ACCOUNTS_COUNTED]]
     return waiting, sum(holds.count_within(tx, reach, holds.HELD) for reach in reaches)
 
 
-def read_waiting(tx: Tx, desk: Desk) -> list[Waiting]:
-    require_operator(tx, desk)
-    return outlook.list_waiting(tx, desk.call.now())
+def read_waiting(tx: Tx, desk: Desk) -> list[WaitingLane]:
+    operator.require_operator(tx, desk.call.caller)
+    return statistics.list_waiting(tx, desk.call.now())
 
 
 async def export_queue(desk: Desk) -> Response:
@@ -69,38 +67,27 @@ async def export_queue(desk: Desk) -> Response:
 
 
 async def try_again(desk: Desk, body: LaneForm) -> Response:
-    def work(tx: Tx) -> int:
-        require_operator(tx, desk)
-        return outlook.hurry(tx, body.lane, desk.call.now())
-
-    count = await desk.call.resources.db.write(work)
-    desk.call.resources.db.ring(deliveries.BELL)
+    call = desk.call
+    count = await call.resources.db.write(operator.retry_lane, call.decider, body.lane, call.now())
     return go(PATH, f"{count} are tried again now.")
 
 
 async def try_some_again(desk: Desk, body: TickedForm) -> Response:
-    def work(tx: Tx) -> int:
-        require_operator(tx, desk)
-        return outlook.hurry_some(tx, ticked(body), desk.call.now())
-
-    count = await desk.call.resources.db.write(work)
-    desk.call.resources.db.ring(deliveries.BELL)
+    call = desk.call
+    count = await call.resources.db.write(operator.retry_deliveries, call.decider, ticked(body), call.now())
     return go(behind(body), f"{count} of those ticked are tried again now.")
 
 
 async def cancel_some(desk: Desk, body: TickedForm) -> Response:
-    def look(tx: Tx) -> list[tuple[str, str]]:
-        require_operator(tx, desk)
-        return outlook.list_messages_behind(tx, ticked(body))
-
-    count = await cancel_all(desk, await desk.call.resources.db.read(look))
-    return go(behind(body), f"{count} mails are cancelled.")
+    call = desk.call
+    found = await call.resources.db.read(operator.list_messages_of_deliveries, call.caller, ticked(body))
+    return go(behind(body), f"{await cancel_all(desk, found)} mails are cancelled.")
 
 
 def ticked(body: TickedForm) -> list[str]:
     if not body.ids:
         raise BadRequest("Tick what it is about first.", field="ids")
-    return list(dict.fromkeys(body.ids))[: outlook.LISTED]
+    return list(dict.fromkeys(body.ids))[: statistics.LISTED]
 
 
 def behind(body: TickedForm) -> str:
@@ -108,29 +95,23 @@ def behind(body: TickedForm) -> str:
 
 
 async def cancel_lane(desk: Desk, body: LaneForm) -> Response:
-    def look(tx: Tx) -> list[tuple[str, str]]:
-        require_operator(tx, desk)
-        return outlook.list_messages_of(tx, body.lane, CANCELLED_AT_ONCE)
-
-    count = await cancel_all(desk, await desk.call.resources.db.read(look))
-    return go(PATH, f"{count} mails are cancelled.")
+    db, caller = desk.call.resources.db, desk.call.caller
+    found = await db.read(operator.list_messages_of_lane, caller, body.lane, CANCELLED_AT_ONCE)
+    return go(PATH, f"{await cancel_all(desk, found)} mails are cancelled.")
 
 
 async def cancel_all(desk: Desk, found: list[tuple[str, str]]) -> int:
     """Whole mails: who else would get one does not get it either."""
-    db, count = desk.call.resources.db, 0
+    call, base_url, count = desk.call, desk.call.resources.config.base_url, 0
     for account_id, message_id in found:
         try:
-            bells = await db.write(cancel_one, desk, account_id, message_id)
+            await call.resources.db.write(
+                operator.cancel_message, call.decider, account_id, message_id, base_url, call.now()
+            )
         except ApiError:  # it has just been delivered, or somebody else cancelled it
             continue
-        db.ring(*bells)
         count += 1
     return count
-
-
-def cancel_one(tx: Tx, desk: Desk, account_id: str, message_id: str) -> list[str]:
-    return decide.cancel(tx, Reach(account_id), message_id, ruling_of(desk.call))
 
 
 async def show_deliverability(desk: Desk, query: SpanQuery) -> Response:
@@ -140,9 +121,9 @@ async def show_deliverability(desk: Desk, query: SpanQuery) -> Response:
     )
 
 
-def read_destinations(tx: Tx, desk: Desk, days: str) -> list[DomainOutlook]:
-    require_operator(tx, desk)
-    return outlook.list_destinations(tx, desk.call.now() - DAYS[days])
+def read_destinations(tx: Tx, desk: Desk, days: str) -> list[DomainStatistics]:
+    operator.require_operator(tx, desk.call.caller)
+    return statistics.list_destinations(tx, desk.call.now() - DAYS[days])
 
 
 async def export_deliverability(desk: Desk, query: SpanQuery) -> Response:
@@ -159,14 +140,15 @@ async def export_deliverability(desk: Desk, query: SpanQuery) -> Response:
     return sheets.to_file("deliverability.csv", head, rows)
 
 
-def p95(destination: DomainOutlook) -> float | str:
+def p95(destination: DomainStatistics) -> float | str:
     return "" if destination.p95_seconds is None else round(destination.p95_seconds, 3)
 
 
 async def show_behind(desk: Desk, query: BehindQuery) -> Response:
-    def work(tx: Tx) -> list[Listed]:
-        require_operator(tx, desk)
-        return outlook.list_behind(tx, query.lane, query.state, desk.call.now() - DAYS[query.days])
-
-    found = await desk.call.resources.db.read(work)
+    found = await desk.call.resources.db.read(read_behind, desk, query)
     return await desk.show("behind.html", "operator", title=query.lane, found=found, query=query)
+
+
+def read_behind(tx: Tx, desk: Desk, query: BehindQuery) -> list[ListedDelivery]:
+    operator.require_operator(tx, desk.call.caller)
+    return statistics.list_deliveries(tx, query.lane, query.state, desk.call.now() - DAYS[query.days])

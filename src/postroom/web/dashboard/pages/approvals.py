@@ -8,19 +8,20 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.errors import ApiError
+from postroom.fields import Offset
 from postroom.mail.meaning.links import link_details
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import correspondents, documents, message_json, messages, raw_mails
 from postroom.mailbox.message_json import Told
+from postroom.operations import holds
+from postroom.operations.holds import ApprovalQuery, Approve, Reject
 from postroom.outward import reviewers
 from postroom.processes import pools
 from postroom.queue import deliveries
-from postroom.web.api.outward import approvals as api
 from postroom.web.api.outward import drafts as api_drafts
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
-from postroom.web.interface.bodies.body import ApprovalQuery, Approve, Offset, Reject
 from postroom.web.interface.bodies.draft_body import DraftBody
 from postroom.web.interface.bodies.uploads import SentFile
 
@@ -58,7 +59,7 @@ class StateQuery(Struct, rename="camel", frozen=True):
 
 async def show_approvals(desk: Desk, query: StateQuery) -> Response:
     asked = ApprovalQuery(query.state, query.inbox_id or None, query.pod_id or None, CARDS, query.offset)
-    page = plain(await api.list_approvals(desk.call, asked))
+    page = plain(await desk.run(holds.list_approvals, query=asked))
     cards = await desk.call.resources.db.read(complete, desk, page["data"])
     return await desk.show(
         "approvals.html",
@@ -105,9 +106,9 @@ def decode(tx: Tx, desk: Desk, found: Sequence[Told]) -> list[dict[str, Any]]:
 async def decide(desk: Desk, message_id: str, body: Decision) -> Response:
     note = body.note.strip()[:1000] or None
     if body.decision == "approve":
-        await api.approve_message(desk.call, message_id, Approve(body.content_hash, note))
+        await desk.run(holds.approve_message, message_id=message_id, body=Approve(body.content_hash, note))
         return go(PATH, "Approved. It is on its way.")
-    await api.reject_message(desk.call, message_id, Reject(note))
+    await desk.run(holds.reject_message, message_id=message_id, body=Reject(note))
     return go(PATH, "Rejected. It will not leave.")
 
 
@@ -117,7 +118,7 @@ async def approve_several(desk: Desk, body: Decisions) -> Response:
     for pair in body.seen[:CARDS]:
         message_id, _, content_hash = pair.partition(" ")
         try:
-            await api.approve_message(desk.call, message_id, Approve(content_hash, None))
+            await desk.run(holds.approve_message, message_id=message_id, body=Approve(content_hash, None))
             done += 1
         except ApiError as error:
             refused.append(error.message)

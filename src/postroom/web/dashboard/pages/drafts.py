@@ -5,14 +5,14 @@ from typing import Any
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom.fields import PageQuery
 from postroom.mailbox import inboxes
-from postroom.web.api.outward import approvals as api_approvals
+from postroom.operations import holds, messages
+from postroom.operations.holds import ApprovalQuery, MessageChange
 from postroom.web.api.outward import drafts as api
-from postroom.web.api.outward import send as api_send
 from postroom.web.dashboard.desk import INBOXES_SHOWN, Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.pages.compose import send_named
-from postroom.web.interface.bodies.body import ApprovalQuery, MessageChange, PageQuery
 
 PATH = "/app/drafts"
 SHOWN = 50
@@ -32,7 +32,7 @@ async def show_drafts(desk: Desk) -> Response:
         page = plain(await api.list_drafts(desk.call, inbox.id, PageQuery(SHOWN, 0)))
         shown += [{**draft, "address": inbox.address} for draft in page["data"]]
     asked = ApprovalQuery("scheduled", None, None, SHOWN, 0)
-    scheduled = plain(await api_approvals.list_approvals(desk.call, asked))["data"]
+    scheduled = plain(await desk.run(holds.list_approvals, query=asked))["data"]
     waiting = [each for each in scheduled if each["message"]["status"] == "pending"]
     return await desk.show("drafts.html", "drafts", title="Drafts", drafts=shown, scheduled=waiting)
 
@@ -48,12 +48,11 @@ async def send_draft(desk: Desk, draft_id: str) -> Response:
 
 
 async def cancel_scheduled(desk: Desk, message_id: str) -> Response:
-    await api_send.cancel_message(desk.call, message_id)
+    await desk.run(messages.cancel_message, message_id=message_id)
     return go(PATH, "Cancelled. It will not leave.")
 
 
 async def reschedule(desk: Desk, message_id: str, body: NewMoment) -> Response:
-    await api_approvals.change_message(
-        desk.call, message_id, MessageChange(body.send_at_utc or f"{body.send_at}:00Z")
-    )
+    moment = MessageChange(body.send_at_utc or f"{body.send_at}:00Z")
+    await desk.run(holds.change_message, message_id=message_id, body=moment)
     return go(PATH, "It goes at another time.")

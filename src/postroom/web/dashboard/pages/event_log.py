@@ -12,7 +12,8 @@ from postroom.events import events, kinds, webhooks
 from postroom.events.events import Event, EventChoice
 from postroom.events.webhooks import Webhook
 from postroom.mailbox import messages
-from postroom.queue import deliveries, idempotency
+from postroom.operations.webhooks import replay_event
+from postroom.queue import idempotency
 from postroom.web.boundaries import narrowed
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
@@ -44,11 +45,7 @@ async def show_events(desk: Desk, query: EventFilter) -> Response:
 
 async def show_event(desk: Desk, event_id: str) -> Response:
     """One event with the whole of its payload."""
-
-    def work(tx: Tx) -> tuple[Event, list[Webhook]]:
-        return get_event(tx, desk, event_id), read_targets(tx, desk)
-
-    event, targets = await desk.call.resources.db.read(work)
+    event, targets = await desk.call.resources.db.read(read_event, desk, event_id)
     return await show_list(desk, EventFilter(message=event.message_id), [event], targets, None)
 
 
@@ -71,6 +68,10 @@ async def show_list(
 
 def read_events(tx: Tx, desk: Desk, query: EventFilter) -> tuple[list[Event], list[Webhook]]:
     return list_events(tx, desk, query), read_targets(tx, desk)
+
+
+def read_event(tx: Tx, desk: Desk, event_id: str) -> tuple[Event, list[Webhook]]:
+    return get_event(tx, desk, event_id), read_targets(tx, desk)
 
 
 def read_targets(tx: Tx, desk: Desk) -> list[Webhook]:
@@ -111,16 +112,7 @@ def list_of_request(tx: Tx, desk: Desk, key: str) -> list[Event]:
 
 async def replay(desk: Desk, event_id: str, body: ReplayForm) -> Response:
     """To the webhook that was chosen, whether or not it is enabled or wants this kind."""
-
-    def work(tx: Tx) -> str:
-        event = get_event(tx, desk, event_id)
-        webhook = webhooks.get(tx, body.owner)
-        if webhook.account_id != desk.call.account_id:
-            raise NotFound("No webhook is set.")
-        delivery_id = webhooks.replay(tx, event, webhook, desk.call.now())
-        desk.call.record(tx, "webhook.sent_again", delivery_id)
-        return webhook.url
-
-    url = await desk.call.resources.db.write(work)
-    desk.call.resources.db.ring(deliveries.WEBHOOK_BELL)
+    db, call = desk.call.resources.db, desk.call
+    event = await db.read(get_event, desk, event_id)
+    url = await db.write(replay_event, call.decider, event, body.owner, call.now())
     return go(own_path(body.back), f"It is posted to {url} again now.")

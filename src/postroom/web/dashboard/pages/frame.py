@@ -5,10 +5,10 @@ from typing import Literal
 from msgspec import Struct
 from starlette.responses import Response
 
-from postroom.web.api.accounts import pauses
+from postroom.fields import Boundary
+from postroom.operations import holds
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.forms import own_path
-from postroom.web.interface.bodies.body import Boundary
 
 
 class RailQuery(Struct, frozen=True):
@@ -28,7 +28,7 @@ async def show_rail(desk: Desk, query: RailQuery) -> Response:
 async def change_pause(desk: Desk, body: PauseForm) -> Response:
     """Everything within the person's reach."""
     if body.action == "pause":
-        await pauses.put_pause(desk.call, Boundary())
+        await desk.run(holds.put_pause, query=Boundary())
         return go(own_path(body.back), "Paused. Nothing leaves until you resume.")
-    await pauses.delete_pause(desk.call, Boundary())
+    await desk.run(holds.delete_pause, query=Boundary())
     return go(own_path(body.back), "Resumed. What nothing else holds goes now.")

@@ -9,18 +9,19 @@ from starlette.responses import Response
 
 from postroom.accounts.permissions import MANAGING, require_any
 from postroom.errors import BadRequest
+from postroom.fields import Offset
 from postroom.mail.address import parse_list
 from postroom.mailbox import holds, inboxes, labels, messages, threads
 from postroom.mailbox.documents import Verdicts
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND
 from postroom.mailbox.threads import Thread
-from postroom.web.api.mailbox import threads as api
+from postroom.operations.threads import Label, ThreadChange, change_thread
+from postroom.web.api.mailbox.threads import delete_thread
 from postroom.web.boundaries import required
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.forms import own_path
-from postroom.web.interface.bodies.body import Label, Offset, ThreadChange
 
 ROWS = 50
 WORDS = 160
@@ -160,12 +161,12 @@ async def label(desk: Desk, chosen: list[str], body: Marks) -> Response:
     if not body.label.strip():
         raise BadRequest("Write the label beside the button first.", field="label")
     for thread_id in chosen:
-        await api.change_thread(desk.call, thread_id, ThreadChange(add_labels=[body.label]))
+        await desk.run(change_thread, thread_id=thread_id, body=ThreadChange(add_labels=[body.label]))
     return go(own_path(body.back), f"{len(chosen)} have the label {body.label} now.")
 
 
 async def delete(desk: Desk, chosen: list[str], body: Marks) -> Response:
     require_any(desk.call.caller.permissions, MANAGING)
     for thread_id in chosen:
-        await api.delete_thread(desk.call, thread_id)
+        await desk.perform(delete_thread, thread_id=thread_id)
     return go(own_path(body.back), f"{len(chosen)} deleted for good.")

@@ -4,21 +4,20 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.errors import BadRequest
+from postroom.fields import Boundary
 from postroom.mail.address import parse_list
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import documents, messages, raw_mails
 from postroom.mailbox.messages import Message
+from postroom.operations import messages as message_operations
+from postroom.operations import policies, suppressions, threads
+from postroom.operations.threads import ThreadChange
 from postroom.processes import pools
-from postroom.web.api.accounts import policy as api_policy
 from postroom.web.api.mailbox import messages as api_messages
 from postroom.web.api.mailbox import threads as api_threads
-from postroom.web.api.outward import send as api_send
-from postroom.web.api.outward import suppressions as api_suppressions
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import mail_html
-from postroom.web.interface.bodies.body import Boundary, NewSuppression, ThreadChange
-from postroom.web.interface.bodies.tenant_body import NewRule
 
 
 class LabelForm(Struct, frozen=True):
@@ -31,19 +30,19 @@ class PictureQuery(Struct, frozen=True):
 
 
 async def retry(desk: Desk, message_id: str) -> Response:
-    await api_send.retry_message(desk.call, message_id)
+    await desk.run(message_operations.retry_message, message_id=message_id)
     return await back_to(desk, message_id, "It is tried again now.")
 
 
 async def cancel(desk: Desk, message_id: str) -> Response:
-    await api_send.cancel_message(desk.call, message_id)
+    await desk.run(message_operations.cancel_message, message_id=message_id)
     return await back_to(desk, message_id, "Cancelled. What had not left yet never will.")
 
 
 async def suppress_sender(desk: Desk, message_id: str) -> Response:
     message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
     address = require_sender(message)
-    await api_suppressions.add_suppression(desk.call, NewSuppression(address))
+    await desk.run(suppressions.add_suppression, body=suppressions.NewSuppression(address))
     return await back_to(desk, message_id, f"Nothing is sent to {address} any more.")
 
 
@@ -51,31 +50,30 @@ async def block_sender(desk: Desk, message_id: str) -> Response:
     """At the inbox that it came to. The mail that is there stays."""
     message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
     value = require_sender(message)
-    rule = NewRule(type="block", value=value, direction="inbound")
-    await api_policy.add_policy_rule(desk.call, Boundary(inbox_id=message.inbox_id), rule)
+    rule = policies.NewRule(type="block", value=value, direction="inbound")
+    await desk.run(policies.add_policy_rule, query=Boundary(inbox_id=message.inbox_id), body=rule)
     return await back_to(desk, message_id, f"Mail from {value} is kept out of this inbox from now on.")
 
 
 async def release(desk: Desk, message_id: str) -> Response:
-    await api_messages.release_message(desk.call, message_id)
+    await desk.run(message_operations.release_message, message_id=message_id)
     return await back_to(desk, message_id, "It is in, as if it came now.")
 
 
 async def delete(desk: Desk, message_id: str) -> Response:
-    await api_messages.delete_message(desk.call, message_id)
+    await desk.run(message_operations.delete_message, message_id=message_id)
     return go("/app/mail", "The message is deleted.")
 
 
 async def delete_thread(desk: Desk, thread_id: str) -> Response:
-    await api_threads.delete_thread(desk.call, thread_id)
+    await desk.perform(api_threads.delete_thread, thread_id=thread_id)
     return go("/app/mail", "The thread is deleted.")
 
 
 async def label(desk: Desk, thread_id: str, body: LabelForm) -> Response:
     added, removed = [body.add] if body.add else [], [body.remove] if body.remove else []
-    await api_threads.change_thread(
-        desk.call, thread_id, ThreadChange(add_labels=added, remove_labels=removed)
-    )
+    change = ThreadChange(add_labels=added, remove_labels=removed)
+    await desk.run(threads.change_thread, thread_id=thread_id, body=change)
     return go(f"/app/mail/{thread_id}")
 
 

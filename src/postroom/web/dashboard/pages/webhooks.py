@@ -11,6 +11,9 @@ from postroom.clock import HOUR
 from postroom.errors import NotFound, WebhookFailed
 from postroom.events import events, kinds, webhook_log, webhooks
 from postroom.events.events import Event
+from postroom.fields import Offset
+from postroom.operations import webhooks as operations
+from postroom.operations.webhooks import DeliveryQuery, NewWebhook, RetryFailed
 from postroom.queue.deliveries import Delivery
 from postroom.web.api.events import webhooks as api
 from postroom.web.call import Tx
@@ -18,8 +21,6 @@ from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import verifying
 from postroom.web.dashboard.display.plots import bars
 from postroom.web.dashboard.display.values import plain
-from postroom.web.interface.bodies.body import DeliveryQuery, NewWebhook, Offset, RetryFailed
-from postroom.web.interface.shapes import webhook_shapes
 
 PATH = "/app/webhooks"
 SHOWN = 50
@@ -51,11 +52,11 @@ class WebhookHealth(Struct, frozen=True):
 
 async def show_webhooks(desk: Desk, query: DeliveryLogQuery, secret: str = "", status: int = 200) -> Response:
     try:
-        webhook = plain(await api.get_webhook(desk.call))
+        webhook = plain(await desk.run(operations.get_webhook))
     except NotFound:
         webhook = None
     asked = DeliveryQuery(query.state or None, SHOWN, query.offset)
-    page = plain(await api.list_webhook_deliveries(desk.call, asked))
+    page = plain(await desk.run(operations.list_webhook_deliveries, query=asked))
     health = await desk.call.resources.db.read(read_health, desk, int(query.hours))
     return await desk.show(
         "webhooks.html",
@@ -92,27 +93,27 @@ def draw(hours: list[webhook_log.HourOfPosts]) -> str:
 
 
 async def set_webhook(desk: Desk, body: WebhookForm) -> Response:
-    made = await api.put_webhook(desk.call, NewWebhook(body.url, body.event_types or None))
+    made = await desk.run(operations.put_webhook, body=NewWebhook(body.url, body.event_types or None))
     if made.secret is not UNSET:
         return await show_webhooks(desk, DeliveryLogQuery(), secret=str(made.secret))
     return go(PATH, "The webhook is set.")
 
 
 async def remove_webhook(desk: Desk) -> Response:
-    await api.delete_webhook(desk.call)
+    await desk.run(operations.delete_webhook)
     return go(PATH, "The webhook is gone.")
 
 
 async def test_webhook(desk: Desk) -> Response:
     try:
-        done = await api.test_webhook(desk.call)
+        done = await desk.perform(api.test_webhook)
     except WebhookFailed as error:
         return go(PATH, error.message)
     return go(PATH, f"The endpoint answered {done.status} after {done.milliseconds} ms.")
 
 
 async def rotate_secret(desk: Desk) -> Response:
-    made = await api.rotate_webhook_secret(desk.call)
+    made = await desk.run(operations.rotate_webhook_secret)
     return await show_webhooks(desk, DeliveryLogQuery(), secret=made.secret)
 
 
@@ -126,19 +127,17 @@ async def show_delivery(desk: Desk, delivery_id: str) -> Response:
 
 
 def read_delivery(tx: Tx, desk: Desk, delivery_id: str) -> tuple[Any, Event | None]:
-    item = webhook_log.get(tx, desk.call.account_id, delivery_id)
-    shown = webhook_shapes.WebhookDelivery.of(item, webhook_log.list_attempts(tx, item.id))
-    return plain(shown), events.find(tx, item.event_id or "")
+    shown = operations.show_delivery(tx, desk.call.caller, delivery_id)
+    return plain(shown), events.find(tx, shown.event_id)
 
 
 async def send_again(desk: Desk, delivery_id: str) -> Response:
-    await api.retry_webhook_delivery(desk.call, delivery_id)
+    await desk.run(operations.retry_webhook_delivery, delivery_id=delivery_id)
     return go(PATH, "It is posted again now.")
 
 
 async def send_failed_again(desk: Desk, body: HoursForm) -> Response:
     since = desk.call.now() - int(body.hours) * HOUR
-    done = await api.retry_failed_deliveries(
-        desk.call, RetryFailed(datetime.fromtimestamp(since / 1000, UTC))
-    )
+    failed = RetryFailed(datetime.fromtimestamp(since / 1000, UTC))
+    done = await desk.perform(api.retry_failed_deliveries, body=failed)
     return go(PATH, f"{done.retried} are posted again now.")

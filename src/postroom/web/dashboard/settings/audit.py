@@ -7,12 +7,12 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from postroom.web.api.accounts import audit as api
+from postroom.fields import Offset
+from postroom.operations import audit_log
+from postroom.operations.audit_log import AuditQuery
 from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.values import plain
-from postroom.web.interface.bodies.body import Offset
-from postroom.web.interface.bodies.tenant_body import AuditQuery
 
 SHOWN = 50
 EXPORTED = 5000
@@ -37,7 +37,7 @@ def asked(query: AuditLogQuery, limit: int, offset: int) -> AuditQuery:
 
 
 async def show_audit(desk: Desk, query: AuditLogQuery) -> Response:
-    page = plain(await api.list_audit(desk.call, asked(query, SHOWN, query.offset)))
+    page = plain(await desk.run(audit_log.list_audit, query=asked(query, SHOWN, query.offset)))
     return await desk.show(
         "audit.html",
         "settings",
@@ -52,7 +52,7 @@ async def show_audit(desk: Desk, query: AuditLogQuery) -> Response:
 async def export(desk: Desk, query: AuditLogQuery) -> Response:
     entries: list[dict[str, Any]] = []
     while len(entries) < EXPORTED:
-        page = plain(await api.list_audit(desk.call, asked(query, PAGE, len(entries))))["data"]
+        page = plain(await desk.run(audit_log.list_audit, query=asked(query, PAGE, len(entries))))["data"]
         entries += page
         if len(page) < PAGE:
             break

@@ -10,13 +10,13 @@ from starlette.responses import Response
 
 from postroom.mail.proof.lookup import DnsTemporary
 from postroom.net.dns import Resolver
-from postroom.net.knock import Knock, knock
+from postroom.net.smtp_probe import ProbeResult, probe
+from postroom.operations import domains
 from postroom.web.api.accounts import domains as api
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.rendering import HEADERS
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.paging import OffsetQuery
-from postroom.web.interface.bodies import body as bodies
 
 PATH = "/app/settings/domains"
 LOOK_SECONDS = 8.0
@@ -36,11 +36,11 @@ class Reachability:
     host: str
     addresses: tuple[str, ...]
     names: dict[str, tuple[str, ...]]  # what an address calls itself
-    knocks: dict[str, Knock]  # who answers at its port 25
+    knocks: dict[str, ProbeResult]  # who answers at its port 25
 
 
 async def show_domains(desk: Desk, query: OffsetQuery) -> Response:
-    page = plain(await api.list_domains(desk.call, query.to_page()))
+    page = plain(await desk.run(domains.list_domains, query=query.to_page()))
     return await show(desk, page["data"], page["total"])
 
 
@@ -62,18 +62,18 @@ async def show(
 
 
 async def add_domain(desk: Desk, body: DomainForm) -> Response:
-    await api.create_domain(desk.call, bodies.NewDomain(body.domain))
+    await desk.run(domains.create_domain, body=domains.NewDomain(body.domain))
     return go(PATH, f"{body.domain} is added. Set its records, then check them.")
 
 
 async def delete_domain(desk: Desk, domain_id: str) -> Response:
-    await api.delete_domain(desk.call, domain_id)
+    await desk.run(domains.delete_domain, domain_id=domain_id)
     return go(PATH, "The domain is gone.")
 
 
 async def check_domain(desk: Desk, domain_id: str) -> Response:
-    checked = plain(await api.verify_domain(desk.call, domain_id))
-    page = plain(await api.list_domains(desk.call, OffsetQuery().to_page()))
+    checked = plain(await desk.perform(api.verify_domain, domain_id=domain_id))
+    page = plain(await desk.run(domains.list_domains, query=OffsetQuery().to_page()))
     shown = [checked if each["id"] == domain_id else each for each in page["data"]]
     resolver = desk.call.resources.resolver
     asked = {(record["type"], record["name"]) for record in checked["records"]}
@@ -100,12 +100,12 @@ async def look_at_us(desk: Desk) -> Reachability:
         async with asyncio.timeout(LOOK_SECONDS):
             addresses = (await resolver.addresses(host))[:FOUND_SHOWN]
             names = {address: await resolver.ptr(address) for address in addresses}
-    knocks = await asyncio.gather(*(knock(address, SMTP_PORT, host) for address in addresses))
+    knocks = await asyncio.gather(*(probe(address, SMTP_PORT, host) for address in addresses))
     return Reachability(host, addresses, names, dict(zip(addresses, knocks, strict=True)))
 
 
 async def download_zone(desk: Desk, domain_id: str) -> Response:
-    domain = plain(await api.get_domain(desk.call, domain_id))
+    domain = plain(await desk.run(domains.get_domain, domain_id=domain_id))
     lines = [f"{each['name']}. 3600 IN {each['type']} {quoted(each)}" for each in domain["records"]]
     headers = {**HEADERS, "Content-Disposition": f"attachment; filename={domain['domain']}.zone"}
     return Response("\n".join([*lines, ""]), media_type="text/plain; charset=utf-8", headers=headers)

@@ -3,15 +3,15 @@
 from msgspec import UNSET, Struct
 from starlette.responses import Response
 
+from postroom import fields
 from postroom.accounts.rules import approval, pauses
 from postroom.accounts.rules.limits import Budget
 from postroom.errors import BadRequest, WebhookFailed
 from postroom.mailbox import inboxes
+from postroom.operations import holds, webhooks
 from postroom.web.api.accounts import keys as api_keys
-from postroom.web.api.accounts import pauses as api_pauses
 from postroom.web.api.events import webhooks as api_webhooks
 from postroom.web.api.mailbox import inboxes as api
-from postroom.web.api.outward import approvals as api_approvals
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.paging import OffsetQuery
@@ -74,10 +74,10 @@ async def create_inbox(desk: Desk, body: NewInboxForm) -> Response:
 
 async def show_inbox(desk: Desk, inbox_id: str, secret: str = "") -> Response:
     inbox = plain(await api.get_inbox(desk.call, inbox_id))
-    meters = plain(await api_approvals.get_inbox_limits(desk.call, inbox_id))
+    meters = plain(await desk.run(holds.get_inbox_limits, inbox_id=inbox_id))
     is_account = desk.call.reach.is_account
     keys = (
-        plain(await api_keys.list_inbox_keys(desk.call, inbox_id, bodies.PageQuery())) if is_account else None
+        plain(await api_keys.list_inbox_keys(desk.call, inbox_id, fields.PageQuery())) if is_account else None
     )
     return await desk.show(
         "inbox.html",
@@ -117,25 +117,25 @@ async def set_webhook(desk: Desk, inbox_id: str, body: InboxWebhookForm) -> Resp
 
 
 async def rotate_secret(desk: Desk, inbox_id: str) -> Response:
-    made = await api_webhooks.rotate_inbox_secret(desk.call, inbox_id)
+    made = await desk.run(webhooks.rotate_inbox_secret, inbox_id=inbox_id)
     return await show_inbox(desk, inbox_id, made.webhook_secret)
 
 
 async def test_webhook(desk: Desk, inbox_id: str) -> Response:
     try:
-        done = await api_webhooks.test_inbox_webhook(desk.call, inbox_id)
+        done = await desk.perform(api_webhooks.test_inbox_webhook, inbox_id=inbox_id)
     except WebhookFailed as error:
         return go(f"{PATH}/{inbox_id}", error.message)
     return go(f"{PATH}/{inbox_id}", f"The endpoint answered {done.status} after {done.milliseconds} ms.")
 
 
 async def pause(desk: Desk, inbox_id: str) -> Response:
-    await api_pauses.put_pause(desk.call, bodies.Boundary(inbox_id))
+    await desk.run(holds.put_pause, query=fields.Boundary(inbox_id))
     return go(f"{PATH}/{inbox_id}", "Paused. Nothing leaves this inbox until you resume.")
 
 
 async def resume(desk: Desk, inbox_id: str) -> Response:
-    await api_pauses.delete_pause(desk.call, bodies.Boundary(inbox_id))
+    await desk.run(holds.delete_pause, query=fields.Boundary(inbox_id))
     return go(f"{PATH}/{inbox_id}", "Resumed. What nothing else holds goes now.")
 
 

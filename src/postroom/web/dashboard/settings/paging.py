@@ -2,16 +2,16 @@
 
 from msgspec import Struct
 
-from postroom.web.interface.bodies import body as bodies
+from postroom import fields
 
 SHOWN = 50
 
 
 class OffsetQuery(Struct, frozen=True):
-    offset: bodies.Offset = 0
+    offset: fields.Offset = 0
 
-    def to_page(self) -> bodies.PageQuery:
-        return bodies.PageQuery(SHOWN, self.offset)
+    def to_page(self) -> fields.PageQuery:
+        return fields.PageQuery(SHOWN, self.offset)
 
     def of(self, total: int) -> dict[str, int]:
         """What the links to the parts before and behind are made from."""

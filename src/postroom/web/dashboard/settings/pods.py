@@ -3,6 +3,7 @@
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom import fields
 from postroom.accounts.rules import approval
 from postroom.web.api.accounts import keys as api_keys
 from postroom.web.api.accounts import pods as api_pods
@@ -37,7 +38,7 @@ async def create_pod(desk: Desk, body: PodForm) -> Response:
 
 async def show_pod(desk: Desk, pod_id: str) -> Response:
     pod = plain(await api_pods.get_pod(desk.call, pod_id))
-    keys = plain(await api_keys.list_pod_keys(desk.call, pod["id"], bodies.PageQuery(SHOWN)))
+    keys = plain(await api_keys.list_pod_keys(desk.call, pod["id"], fields.PageQuery(SHOWN)))
     return await desk.show(
         "pod.html",
         "settings",

@@ -5,18 +5,18 @@ from typing import Literal
 from msgspec import Struct
 from starlette.responses import Response
 
+from postroom import fields
 from postroom.accounts.rules import approval
 from postroom.accounts.rules.approval import Approval, OverPerDay
 from postroom.accounts.rules.limits import Budget
 from postroom.errors import BadRequest
+from postroom.operations import policies
 from postroom.web.api.accounts import pods as api_pods
-from postroom.web.api.accounts import policy as api_policy
 from postroom.web.api.mailbox import inboxes as api_inboxes
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.display.values import plain
 from postroom.web.interface.bodies import body as bodies
-from postroom.web.interface.bodies import tenant_body
 
 PATH = "/app/settings"
 LONGEST_DAYS = 3650
@@ -115,24 +115,22 @@ def read_days(value: str) -> int | None:
     return days
 
 
-def boundary(query: PolicyQuery | ModeForm | RuleForm) -> bodies.Boundary:
-    return bodies.Boundary(query.inbox_id or None, query.pod_id or None)
+def boundary(query: PolicyQuery | ModeForm | RuleForm) -> fields.Boundary:
+    return fields.Boundary(query.inbox_id or None, query.pod_id or None)
 
 
 async def show_policy(desk: Desk, query: PolicyQuery) -> Response:
     """The level that was chosen, and what the levels above it say as well."""
-    found = plain(await api_policy.get_policy(desk.call, boundary(query)))
-    asked = tenant_body.PolicyAuditQuery(
-        inbox_id=query.inbox_id or None, pod_id=query.pod_id or None, limit=20
-    )
-    stopped = plain(await api_policy.list_policy_audit(desk.call, asked))["data"]
+    found = plain(await desk.run(policies.get_policy, query=boundary(query)))
+    asked = policies.PolicyAuditQuery(inbox_id=query.inbox_id or None, pod_id=query.pod_id or None, limit=20)
+    stopped = plain(await desk.run(policies.list_policy_audit, query=asked))["data"]
     return await desk.show(
         "policy.html",
         "settings",
         title="Policy",
         policy=found,
         above=[
-            (name, plain(await api_policy.get_policy(desk.call, at)))
+            (name, plain(await desk.run(policies.get_policy, query=at)))
             for name, at in await levels_above(desk, query)
         ],
         query=query,
@@ -140,32 +138,30 @@ async def show_policy(desk: Desk, query: PolicyQuery) -> Response:
     )
 
 
-async def levels_above(desk: Desk, query: PolicyQuery) -> list[tuple[str, bodies.Boundary]]:
+async def levels_above(desk: Desk, query: PolicyQuery) -> list[tuple[str, fields.Boundary]]:
     """All that the person reaches, and the pod that an inbox is in."""
     if not query.inbox_id and not query.pod_id:
         return []
     if not query.inbox_id or not desk.call.reach.is_account:
-        return [("at the level above", bodies.Boundary())]
+        return [("at the level above", fields.Boundary())]
     inbox = await api_inboxes.get_inbox(desk.call, query.inbox_id)
-    return [("for the account", bodies.Boundary()), ("for its pod", bodies.Boundary(None, inbox.pod_id))]
+    return [("for the account", fields.Boundary()), ("for its pod", fields.Boundary(None, inbox.pod_id))]
 
 
 async def set_mode(desk: Desk, body: ModeForm) -> Response:
-    await api_policy.put_policy_mode(
-        desk.call, boundary(body), tenant_body.ModeChange(body.mode, body.direction)
-    )
+    mode = policies.ModeChange(body.mode, body.direction)
+    await desk.run(policies.put_policy_mode, query=boundary(body), body=mode)
     return back_to_policy(body, "The mode is set.")
 
 
 async def add_rule(desk: Desk, body: RuleForm) -> Response:
-    await api_policy.add_policy_rule(
-        desk.call, boundary(body), tenant_body.NewRule(body.type, body.value, body.direction)
-    )
+    rule = policies.NewRule(body.type, body.value, body.direction)
+    await desk.run(policies.add_policy_rule, query=boundary(body), body=rule)
     return back_to_policy(body, "The rule holds from now on.")
 
 
 async def remove_rule(desk: Desk, rule_id: str, body: PolicyQuery) -> Response:
-    await api_policy.delete_policy_rule(desk.call, rule_id, boundary(body))
+    await desk.run(policies.delete_policy_rule, rule_id=rule_id, query=boundary(body))
     return back_to_policy(body, "The rule is gone.")
 
 

@@ -5,15 +5,14 @@ from starlette.responses import Response
 
 from postroom.clock import to_iso
 from postroom.errors import ApiError, BadRequest
+from postroom.operations import messages
+from postroom.operations import suppressions as operations
 from postroom.queue import suppressions
-from postroom.web.api.outward import send as api_send
-from postroom.web.api.outward import suppressions as api
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.paging import OffsetQuery
-from postroom.web.interface.bodies import body as bodies
 from postroom.web.interface.bodies.uploads import SentFile
 
 PATH = "/app/settings/suppressions"
@@ -36,7 +35,7 @@ class ListForm(Struct, frozen=True):
 
 
 async def show_suppressions(desk: Desk, query: OffsetQuery) -> Response:
-    page = plain(await api.list_suppressions(desk.call, query.to_page()))
+    page = plain(await desk.run(operations.list_suppressions, query=query.to_page()))
     return await desk.show(
         "suppressions.html",
         "settings",
@@ -47,20 +46,20 @@ async def show_suppressions(desk: Desk, query: OffsetQuery) -> Response:
 
 
 async def suppress(desk: Desk, body: AddressForm) -> Response:
-    await api.add_suppression(desk.call, bodies.NewSuppression(body.address))
+    await desk.run(operations.add_suppression, body=operations.NewSuppression(body.address))
     return go(PATH, f"Nothing is sent to {body.address} any more.")
 
 
 async def unsuppress(desk: Desk, body: AddressForm) -> Response:
-    await api.delete_suppression(desk.call, body.address)
+    await desk.run(operations.delete_suppression, address=body.address)
     return go(PATH, f"{body.address} may be written to again.")
 
 
 async def send_again(desk: Desk, body: AgainForm) -> Response:
     """Takes the address off, and tries the mail that failed once more."""
-    await api.delete_suppression(desk.call, body.address)
+    await desk.run(operations.delete_suppression, address=body.address)
     try:
-        await api_send.retry_message(desk.call, body.message)
+        await desk.run(messages.retry_message, message_id=body.message)
     except ApiError as error:
         return go(PATH, f"{body.address} may be written to again. The mail was not sent: {error.message}")
     return go(f"/app/messages/{body.message}", f"{body.address} may be written to again, and gets the mail.")
@@ -81,7 +80,7 @@ async def import_list(desk: Desk, body: ListForm) -> Response:
     cells = [cell for file in body.attachments for cell in sheets.first_cells(file.data, IMPORTED)]
     if cells and "@" not in cells[0]:
         cells = cells[1:]  # the head of the table
-    addresses = list(dict.fromkeys(api.read_address(cell) for cell in cells))
+    addresses = list(dict.fromkeys(operations.read_address(cell) for cell in cells))
     for start in range(0, len(addresses), AT_ONCE):
         await desk.call.resources.db.write(add_some, desk, addresses[start : start + AT_ONCE])
     return go(PATH, f"{len(addresses):,} addresses of the file are suppressed.")

@@ -8,9 +8,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from postroom.accounts.actors import Actor
 from postroom.clock import to_iso
 from postroom.errors import BadRequest
+from postroom.fields import Timestamp
 from postroom.mailbox.drafts import KeptDraft, KeptFile
-from postroom.outward.orders import RECIPIENTS_LIMIT
-from postroom.web.interface.bodies.body import parse_moment
+from postroom.outward.orders import RECIPIENTS_LIMIT, parse_moment
 from postroom.web.interface.bodies.send_body import (
     Addresses,
     Automated,
@@ -33,7 +33,6 @@ from postroom.web.interface.bodies.send_body import (
     require_subject,
 )
 from postroom.web.interface.bodies.uploads import LISTS, SentFile
-from postroom.web.interface.shapes.shapes import Timestamp
 from postroom.web.requests.request_body import explain
 
 

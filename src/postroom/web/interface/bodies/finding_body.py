@@ -7,7 +7,7 @@ from msgspec import Meta, Struct, field
 
 from postroom import clock
 from postroom.errors import BadRequest
-from postroom.web.interface.bodies.body import InboxFilter, Limit, PodFilter
+from postroom.fields import InboxFilter, Limit, PodFilter
 
 USAGE_DAYS, USAGE_MAX_DAYS = 30, 366
 DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"

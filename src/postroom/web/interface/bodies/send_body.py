@@ -11,10 +11,9 @@ from starlette.requests import Request
 from postroom.errors import BadRequest
 from postroom.mail.address import Address, parse_list, validate
 from postroom.mail.writing.compose import CONTROL, DraftAttachment
-from postroom.outward.orders import RECIPIENTS_LIMIT, Order, require_files_fit
+from postroom.outward.orders import RECIPIENTS_LIMIT, Order, parse_moment, require_files_fit
 from postroom.processes import pools
 from postroom.queue import idempotency
-from postroom.web.interface.bodies.body import parse_moment
 from postroom.web.interface.bodies.uploads import LISTS, SentFile
 from postroom.web.requests.request_body import header
 

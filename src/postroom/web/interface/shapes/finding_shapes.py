@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from postroom.web.interface.shapes.shapes import RawMessage
+from postroom.operations.messages import RawMessage
 
 
 class ShownResult(Struct, rename="camel", frozen=True):

@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 from msgspec import Meta, Raw, Struct, defstruct
 from msgspec.structs import fields
 
-from postroom.accounts import accounts, actors, audit, keys, permissions, pods
-from postroom.accounts.rules import approval, limits, policy
+from postroom.accounts import accounts, keys, permissions, pods
+from postroom.accounts.rules import approval, limits
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import Budget
 from postroom.clock import to_iso
 from postroom.config import Plan
-from postroom.web.interface.shapes.shapes import Timestamp
+from postroom.fields import Timestamp
 
 AnyJson = Annotated[Raw | None, Meta(description="Any JSON value.")]
 
@@ -159,94 +159,3 @@ class Account(Struct, rename="camel", frozen=True):
             storage_limit_bytes=account.storage_limit_bytes,
             created_at=to_iso(account.created_at),
         )
-
-
-class ShownRule(Struct, rename="camel", frozen=True):
-    id: str
-    type: str
-    value: str
-    created_at: Timestamp
-
-    @classmethod
-    def of(cls, rule: policy.PolicyRule) -> "ShownRule":
-        return cls(rule.id, rule.type, rule.value, to_iso(rule.created_at))
-
-
-class DirectionPolicy(Struct, frozen=True):
-    mode: str
-    rules: list[ShownRule]
-
-    @classmethod
-    def of(cls, found: policy.Policy) -> "DirectionPolicy":
-        return cls(found.mode, [ShownRule.of(rule) for rule in found.rules])
-
-
-class ShownPolicy(Struct, frozen=True):
-    inbound: DirectionPolicy
-    outbound: DirectionPolicy
-
-
-class PolicyStop(Struct, rename="camel", frozen=True):
-    """What a policy stopped, or what was let in after all."""
-
-    at: Timestamp
-    action: str
-    direction: str
-    address: str
-    rule: str | None
-    inbox_id: str
-    message_id: str | None
-
-    @classmethod
-    def of(cls, stop: policy.Stop) -> "PolicyStop":
-        return cls(
-            to_iso(stop.at),
-            stop.action,
-            stop.direction,
-            stop.address,
-            stop.rule,
-            stop.inbox_id,
-            stop.message_id,
-        )
-
-
-class PolicyStopPage(Struct, rename="camel", frozen=True):
-    data: list[PolicyStop]
-    total: int
-
-
-class AuditEntry(Struct, rename="camel", frozen=True):
-    """`count` is more than one for what was refused again within the same minute."""
-
-    id: str
-    at: Timestamp
-    actor: actors.Actor
-    address: str
-    action: str
-    target: str
-    before: AnyJson
-    after: AnyJson
-    count: int
-    pod_id: str | None
-    inbox_id: str | None
-
-    @classmethod
-    def of(cls, entry: audit.Entry) -> "AuditEntry":
-        return cls(
-            id=entry.id,
-            at=to_iso(entry.created_at),
-            actor=entry.actor,
-            address=entry.address,
-            action=entry.action,
-            target=entry.target,
-            before=None if entry.before is None else Raw(entry.before.encode()),
-            after=None if entry.after is None else Raw(entry.after.encode()),
-            count=entry.count,
-            pod_id=entry.pod_id,
-            inbox_id=entry.inbox_id,
-        )
-
-
-class AuditPage(Struct, rename="camel", frozen=True):
-    data: list[AuditEntry]
-    total: int

@@ -1,0 +1,26 @@
+"""What passes between the pool and a child, and how large it may be."""
+
+import msgspec
+
+from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS
+from postroom.processes.message_framing import encode_frame
+
+MAX_NAME_CHARS = 1_000
+MAX_JOB_BYTES = MAX_CONTENT_BYTES + 20 * MAX_NAME_CHARS
+# A character takes at most four bytes. A child that says more has been taken over.
+MAX_ANSWER_BYTES = MAX_TEXT_CHARS * 4 + 1_000
+
+
+class ReadingJob(msgspec.Struct, frozen=True, array_like=True):
+    content_type: str
+    filename: str
+    content: bytes
+
+
+def job_frame(content_type: str, filename: str, content: bytes) -> bytes:
+    return encode_frame(ReadingJob(_encodable(content_type), _encodable(filename), content))
+
+
+def _encodable(name: str) -> str:
+    """Names of attachments come from strangers and may hold lone surrogates. The end counts: `.pdf`."""
+    return name[-MAX_NAME_CHARS:].encode("utf-8", "replace").decode()

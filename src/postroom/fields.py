@@ -1,0 +1,55 @@
+"""Fields that requests and answers of many operations share, and how moments are read from them."""
+
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from postroom.clock import to_iso
+from postroom.errors import BadRequest
+
+OFFSET_LIMIT = 2**53
+
+Timestamp = Annotated[
+    str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-11-14T10:05:00.000Z"])
+]
+AnyJson = Annotated[Raw | None, Meta(description="Any JSON value.")]
+Moment = Annotated[datetime, Meta(tz=True, examples=["2026-11-14T10:05:00Z"])]
+# In a query a number would be read as a moment as well.
+AskedMoment = Annotated[
+    str, Meta(extra_json_schema={"format": "date-time"}, examples=["2026-11-14T10:05:00Z"])
+]
+PodId = Annotated[str, Meta(description="The id of a pod, or its clientId.")]
+InboxFilter = Annotated[str, Meta(description="Only of this inbox.")]
+PodFilter = Annotated[str, Meta(description="Only of this pod, by its id or client id.")]
+Limit = Annotated[int, Meta(ge=1, description="Size of the page; above 100 counts as 100.")]
+Offset = Annotated[int, Meta(ge=0, le=OFFSET_LIMIT, description="How many to skip.")]
+
+
+class PageQuery(Struct, frozen=True):
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class Boundary(Struct, rename="camel", frozen=True):
+    inbox_id: Annotated[str, Meta(description="Of this inbox alone.")] | None = None
+    pod_id: Annotated[str, Meta(description="Of this pod alone: its id or clientId.")] | None = None
+
+
+def iso(moment: int | None) -> str | None:
+    return None if moment is None else to_iso(moment)
+
+
+def to_moment(given: datetime | None) -> int | None:
+    """In milliseconds."""
+    return None if given is None else int(given.timestamp() * 1000)
+
+
+def read_asked(asked: str | None, field: str) -> int | None:
+    try:
+        return None if asked is None else to_moment(msgspec.convert(asked, Moment))
+    except msgspec.ValidationError:
+        raise BadRequest(
+            f"{field} must be a moment with its zone: 2026-11-14T10:05:00Z.", field=field
+        ) from None

@@ -1,0 +1,72 @@
+"""Operations on the audit log."""
+
+from typing import Annotated
+
+from msgspec import Meta, Raw, Struct
+
+from postroom.accounts import actors, audit
+from postroom.accounts.keys import Caller
+from postroom.clock import to_iso
+from postroom.fields import AnyJson, AskedMoment, Limit, Offset, Timestamp, read_asked
+from postroom.storage.database import Tx
+
+
+class AuditQuery(Struct, frozen=True):
+    since: AskedMoment | None = None
+    until: AskedMoment | None = None
+    actor: Annotated[str, Meta(description="The id of a key, a session or a reviewer.")] | None = None
+    action: Annotated[str, Meta(description="What was done, such as key.created.")] | None = None
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class AuditEntry(Struct, rename="camel", frozen=True):
+    """`count` is more than one for what was refused again within the same minute."""
+
+    id: str
+    at: Timestamp
+    actor: actors.Actor
+    address: str
+    action: str
+    target: str
+    before: AnyJson
+    after: AnyJson
+    count: int
+    pod_id: str | None
+    inbox_id: str | None
+
+    @classmethod
+    def of(cls, entry: audit.Entry) -> "AuditEntry":
+        return cls(
+            id=entry.id,
+            at=to_iso(entry.created_at),
+            actor=entry.actor,
+            address=entry.address,
+            action=entry.action,
+            target=entry.target,
+            before=None if entry.before is None else Raw(entry.before.encode()),
+            after=None if entry.after is None else Raw(entry.after.encode()),
+            count=entry.count,
+            pod_id=entry.pod_id,
+            inbox_id=entry.inbox_id,
+        )
+
+
+class AuditPage(Struct, rename="camel", frozen=True):
+    data: list[AuditEntry]
+    total: int
+
+
+def list_audit(tx: Tx, caller: Caller, query: AuditQuery) -> AuditPage:
+    """List what was decided, and what keys tried and may not, newest first"""
+    found, total = audit.list_within(
+        tx,
+        caller.reach,
+        read_asked(query.since, "since"),
+        read_asked(query.until, "until"),
+        query.actor,
+        query.action,
+        query.limit,
+        query.offset,
+    )
+    return AuditPage([AuditEntry.of(entry) for entry in found], total)

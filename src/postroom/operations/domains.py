@@ -1,0 +1,131 @@
+"""Operations on domains of one's own."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from postroom.accounts import audit, domains, pods
+from postroom.accounts.domains import DkimKey, DnsRecord
+from postroom.accounts.keys import Caller
+from postroom.accounts.reach import Reach
+from postroom.clock import to_iso
+from postroom.config import Config
+from postroom.errors import InvalidDomain
+from postroom.fields import PageQuery, PodId, Timestamp, iso
+from postroom.storage.database import Tx
+
+DOMAIN_NAME = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
+
+
+class NewDomain(Struct, rename="camel", frozen=True):
+    domain: Annotated[str, Meta(description="Its name.", examples=["mail.example.com"])]
+    pod_id: PodId | None = None
+
+
+class ShownRecord(Struct, rename="camel", frozen=True):
+    type: str
+    name: str
+    value: str
+    purpose: str
+    required: bool
+    found: bool | None
+
+
+class Domain(Struct, rename="camel", frozen=True):
+    id: str
+    domain: str
+    pod_id: str
+    status: Literal["pending", "verified"]
+    created_at: Timestamp
+    verified_at: Timestamp | None
+    records: list[ShownRecord]
+
+    @classmethod
+    def of(
+        cls, domain: domains.Domain, records: list[DnsRecord], found: Sequence[bool] | None = None
+    ) -> "Domain":
+        there: Sequence[bool | None] = found or [None] * len(records)
+        return cls(
+            id=domain.id,
+            domain=domain.name,
+            pod_id=domain.pod_id,
+            status="pending" if domain.verified_at is None else "verified",
+            created_at=to_iso(domain.created_at),
+            verified_at=iso(domain.verified_at),
+            records=[
+                ShownRecord(
+                    record.type, record.name, record.value, record.purpose, record.is_required, is_there
+                )
+                for record, is_there in zip(records, there, strict=True)
+            ],
+        )
+
+
+class DomainPage(Struct, rename="camel", frozen=True):
+    data: list[Domain]
+    total: int
+
+
+def create_domain(
+    tx: Tx, caller: Caller, body: NewDomain, private_key: bytes, config: Config, now: int
+) -> Domain:
+    """Add a domain of your own; the answer lists the DNS records to set"""
+    name = read_name(body, config)
+    pod_id = pods.choose(tx, caller.reach, body.pod_id)
+    domain = domains.add(tx, caller.account_id, name, private_key, now, pod_id)
+    record(tx, caller, "domain.added", domain, now)
+    key = DkimKey(domains.SELECTOR, private_key)
+    return Domain.of(domain, domains.records(domain.name, config.domain, key))
+
+
+def read_name(body: NewDomain, config: Config) -> str:
+    name = body.domain.lower()
+    if not DOMAIN_NAME.fullmatch(name) or name == config.domain:
+        raise InvalidDomain("domain must be a name such as mail.example.com, and not this service's own.")
+    return name
+
+
+def list_domains(tx: Tx, caller: Caller, query: PageQuery, config: Config) -> DomainPage:
+    """List your domains, newest first"""
+    found, total = domains.list_within(tx, caller.reach, query.limit, query.offset)
+    return DomainPage([show(tx, domain, config) for domain in found], total)
+
+
+def get_domain(tx: Tx, caller: Caller, domain_id: str, config: Config) -> Domain:
+    """Get a domain and its DNS records"""
+    return show(tx, domains.get(tx, caller.reach, domain_id), config)
+
+
+def delete_domain(tx: Tx, caller: Caller, domain_id: str, now: int) -> None:
+    """Delete a domain that no inbox uses"""
+    record(tx, caller, "domain.removed", domains.remove(tx, caller.reach, domain_id), now)
+
+
+def find_wanted(
+    tx: Tx, caller: Caller, domain_id: str, config: Config
+) -> tuple[domains.Domain, list[DnsRecord]]:
+    domain = domains.get(tx, caller.reach, domain_id)
+    return domain, wanted_records(tx, domain, config)
+
+
+def mark_verified(tx: Tx, caller: Caller, domain: domains.Domain, now: int) -> domains.Domain:
+    verified = domains.mark_verified(tx, domain, now)
+    record(tx, caller, "domain.verified", verified, now)
+    return verified
+
+
+def show(tx: Tx, domain: domains.Domain, config: Config) -> Domain:
+    return Domain.of(domain, wanted_records(tx, domain, config))
+
+
+def wanted_records(tx: Tx, domain: domains.Domain, config: Config) -> list[DnsRecord]:
+    key = domains.find_key(tx, domain.account_id, domain.name)
+    assert key is not None
+    return domains.records(domain.name, config.domain, key)
+
+
+def record(tx: Tx, caller: Caller, action: str, domain: domains.Domain, now: int) -> None:
+    where = Reach(domain.account_id, domain.pod_id)
+    audit.record_by(tx, caller, action, domain.id, now, within=where, after={"domain": domain.name})

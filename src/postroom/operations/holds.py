@@ -1,0 +1,173 @@
+"""Operations on what waits: approvals, another moment for a scheduled mail, pauses, and what may be sent."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Raw, Struct
+
+from postroom.accounts import audit
+from postroom.accounts.actors import Actor
+from postroom.accounts.keys import Caller
+from postroom.accounts.reach import Reach
+from postroom.accounts.rules import pauses
+from postroom.accounts.rules.limits import Use
+from postroom.accounts.rules.pauses import Pause
+from postroom.clock import to_iso
+from postroom.config import Config
+from postroom.fields import Limit, Offset, Timestamp
+from postroom.mailbox import holds, inboxes, message_json, messages
+from postroom.mailbox.holds import ShownHold
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.message_json import Links
+from postroom.operations.messages import RawMessage, show_message
+from postroom.outward.holding import decide
+from postroom.outward.holding.decide import Ruling
+from postroom.outward.orders import parse_moment, require_ahead
+from postroom.storage.database import Tx
+
+Note = Annotated[
+    str, Meta(max_length=1000, pattern=r"^[^\x00]*$", description="Why; kept, and shown in the event.")
+]
+
+
+class ApprovalQuery(Struct, rename="camel", frozen=True):
+    state: Annotated[
+        Literal["held", "scheduled", "approved", "released", "rejected", "expired", "cancelled"],
+        Meta(description="Those in this state."),
+    ] = "held"
+    inbox_id: Annotated[str, Meta(description="Of this inbox alone.")] | None = None
+    pod_id: Annotated[str, Meta(description="Of this pod alone: its id or clientId.")] | None = None
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class Approve(Struct, rename="camel", frozen=True):
+    content_hash: Annotated[str, Meta(description="Of the content that was seen, from `hold`.")]
+    note: Note | None = None
+
+
+class Reject(Struct, frozen=True):
+    note: Note | None = None
+
+
+class MessageChange(Struct, rename="camel", frozen=True):
+    send_at: Annotated[
+        str,
+        Meta(
+            description="The new moment, with its time zone.",
+            examples=["2026-11-14T10:05:00Z"],
+            extra_json_schema={"format": "date-time"},
+        ),
+    ]
+
+
+class HeldMessage(Struct, rename="camel", frozen=True):
+    message: RawMessage
+    hold: ShownHold
+
+
+class ApprovalPage(Struct, rename="camel", frozen=True):
+    data: list[HeldMessage]
+    total: int
+
+
+class Paused(Struct, rename="camel", frozen=True):
+    paused: bool
+    since: Timestamp | None
+    by: Actor | None
+
+    @classmethod
+    def of(cls, pause: Pause | None) -> "Paused":
+        if pause is None:
+            return cls(False, None, None)
+        return cls(True, to_iso(pause.since), pause.actor)
+
+
+class Meter(Struct, rename="camel", frozen=True):
+    limit: int
+    used: int
+    resets_at: Timestamp | None
+
+    @classmethod
+    def of(cls, use: Use) -> "Meter":
+        return cls(use.limit, use.used, None if use.resets_at is None else to_iso(use.resets_at))
+
+
+class InboxLimits(Struct, rename="camel", frozen=True):
+    per_minute: Meter
+    per_day: Meter
+    cold_per_day: Meter
+
+    @classmethod
+    def of(cls, uses: dict[str, Use]) -> "InboxLimits":
+        return cls(Meter.of(uses["per_minute"]), Meter.of(uses["per_day"]), Meter.of(uses["cold_per_day"]))
+
+
+def list_approvals(tx: Tx, caller: Caller, query: ApprovalQuery, links: Links) -> ApprovalPage:
+    """List the sends that wait for a decision, oldest first; or those in another state, newest first"""
+    reach = inboxes.narrow(tx, caller.reach, query.inbox_id, query.pod_id)
+    if reach is None:
+        return ApprovalPage([], 0)
+    found, total = holds.list_within(tx, reach, query.state, query.limit, query.offset)
+    return ApprovalPage(show(tx, found, links), total)
+
+
+def show(tx: Tx, found: list[holds.Hold], links: Links) -> list[HeldMessage]:
+    there = [(hold, messages.find(tx, hold.message_id)) for hold in found]
+    kept = [(hold, message) for hold, message in there if message is not None]
+    shown = message_json.to_json(tx, [message for _, message in kept], links)
+    return [
+        HeldMessage(Raw(document), holds.show(hold)) for (hold, _), document in zip(kept, shown, strict=True)
+    ]
+
+
+def approve_message(
+    tx: Tx, caller: Caller, message_id: str, body: Approve, config: Config, links: Links, now: int
+) -> RawMessage:
+    """Let a held message go; contentHash says which content was seen"""
+    ruling = Ruling.of(caller, config.base_url, now, body.note)
+    decide.approve(tx, caller.reach, caller, message_id, body.content_hash, ruling)
+    return show_message(tx, caller.reach, message_id, links)
+
+
+def reject_message(
+    tx: Tx, caller: Caller, message_id: str, body: Reject, config: Config, links: Links, now: int
+) -> RawMessage:
+    """Refuse a held message, for good"""
+    ruling = Ruling.of(caller, config.base_url, now, body.note)
+    decide.reject(tx, caller.reach, caller, message_id, ruling)
+    return show_message(tx, caller.reach, message_id, links)
+
+
+def change_message(
+    tx: Tx, caller: Caller, message_id: str, body: MessageChange, config: Config, links: Links, now: int
+) -> RawMessage:
+    """Give a scheduled message another moment"""
+    moment = parse_moment(body.send_at)
+    require_ahead(moment, now)
+    ruling = Ruling.of(caller, config.base_url, now)
+    decide.reschedule(tx, caller.reach, message_id, moment, ruling)
+    return show_message(tx, caller.reach, message_id, links)
+
+
+def get_inbox_limits(tx: Tx, inbox: Inbox, now: int) -> InboxLimits:
+    """How much an inbox may send, and has sent"""
+    return InboxLimits.of(inboxes.read_budget(tx, inbox, now))
+
+
+def get_pause(tx: Tx, within: Reach) -> Paused:
+    """Whether sending is paused"""
+    return Paused.of(pauses.find(tx, pauses.scope_of(within)))
+
+
+def put_pause(tx: Tx, caller: Caller, within: Reach, config: Config, now: int) -> Paused:
+    """Hold every send, new and waiting, until the pause ends"""
+    decide.begin_pause(tx, within, Ruling.of(caller, config.base_url, now))
+    audit.record_by(tx, caller, "pause.begun", pauses.scope_of(within), now, within=within)
+    return get_pause(tx, within)
+
+
+def delete_pause(tx: Tx, caller: Caller, within: Reach, now: int) -> Paused:
+    """End the pause; what nothing else holds goes"""
+    decide.end_pause(tx, within, now)
+    audit.record_by(tx, caller, "pause.ended", pauses.scope_of(within), now, within=within)
+    return Paused.of(None)

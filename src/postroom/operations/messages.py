@@ -1,0 +1,172 @@
+"""Operations on messages: read, deleted, let in after a policy stopped them, tried again, cancelled."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from postroom.accounts import audit
+from postroom.accounts.keys import Caller
+from postroom.accounts.reach import Reach
+from postroom.clock import to_iso
+from postroom.config import Config
+from postroom.errors import NothingToDo
+from postroom.fields import Limit, Offset, Timestamp
+from postroom.inward import admit, examine
+from postroom.mailbox import attachments, inboxes, message_json, messages
+from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.documents import Document
+from postroom.mailbox.holds import ShownHold
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.message_json import Links, ShownAttachment
+from postroom.outward.holding import decide
+from postroom.outward.holding.decide import Ruling
+from postroom.queue import deliveries, suppressions
+from postroom.storage.database import Tx
+from postroom.upkeep import deletion
+
+
+class MessageQuery(Struct, frozen=True):
+    direction: (
+        Annotated[Literal["inbound", "outbound"], Meta(description="Only these; both by default.")] | None
+    ) = None
+    include: Annotated[Literal["blocked"], Meta(description="Also what a policy stopped.")] | None = None
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class ShownRecipient(Struct, rename="camel", frozen=True):
+    """One recipient of a sent mail, and how far its delivery has come."""
+
+    address: str
+    state: Annotated[
+        str, Meta(description="pending, held, delivered, captured, failed, cancelled or bounced")
+    ]
+    attempts: int
+    last_code: int | None
+    last_reply: str
+    next_attempt_at: Timestamp | None
+
+    @classmethod
+    def of(cls, delivery: deliveries.Delivery) -> "ShownRecipient":
+        is_pending = delivery.state == deliveries.PENDING
+        return cls(
+            address=delivery.target,
+            state=delivery.state,
+            attempts=delivery.attempts,
+            last_code=delivery.last_code,
+            last_reply=delivery.last_reply,
+            next_attempt_at=to_iso(delivery.due_at) if is_pending else None,
+        )
+
+
+# A message's JSON is stored; this type only describes it, and is made from the stored one's fields.
+Message = msgspec.defstruct(
+    "Message",
+    [
+        *((item.name, item.type, item.default) for item in msgspec.structs.fields(Document)),
+        ("status", Literal["pending", "sent", "received", "failed"]),
+        ("blocked", bool),
+        ("attachments_read", bool),
+        ("attachments", list[ShownAttachment]),
+        ("recipients", list[ShownRecipient] | UnsetType, UNSET),
+        ("hold", ShownHold | UnsetType, UNSET),
+        ("captured", bool | UnsetType, UNSET),
+    ],
+    rename="camel",
+    kw_only=True,
+)
+RawMessage = Annotated[Raw, Message]
+RawMessages = list[RawMessage]
+Truncated = Annotated[bool, Meta(description="Only when a page is cut short: the next begins behind it.")]
+
+
+class MessagePage(Struct, rename="camel", frozen=True):
+    data: RawMessages
+    total: int
+    truncated: Truncated | UnsetType = UNSET
+
+
+RawMessagePage = Annotated[Raw, MessagePage]
+
+
+class AttachmentText(Struct, rename="camel", frozen=True):
+    filename: str
+    content_type: str
+    extraction_method: str
+    text: str
+
+    @classmethod
+    def of(cls, file: Attachment) -> "AttachmentText":
+        text = attachments.require_text(file)
+        return cls(file.filename, file.content_type, file.extraction_method or "", text)
+
+
+def list_inbox_messages(tx: Tx, inbox: Inbox, query: MessageQuery, links: Links) -> RawMessagePage:
+    """List the messages of an inbox across all threads, newest first"""
+    found, total = messages.list_of_inbox(
+        tx, inbox.id, query.direction, query.limit, query.offset, query.include is not None
+    )
+    shown, is_cut = message_json.to_page(tx, found, links)
+    ending = b'],"total":%d%s}' % (total, b',"truncated":true' if is_cut else b"")
+    return Raw(b"".join((b'{"data":[', *shown, ending)))
+
+
+def get_message(tx: Tx, caller: Caller, message_id: str, links: Links) -> RawMessage:
+    """Get a message"""
+    return show_message(tx, caller.reach, message_id, links)
+
+
+def show_message(tx: Tx, reach: Reach, message_id: str, links: Links) -> Raw:
+    message = messages.get(tx, reach, message_id)
+    shown = message_json.to_json(tx, [message], links)[0]
+    recipients = [ShownRecipient.of(item) for item in deliveries.list_of_message(tx, message.id)]
+    if not recipients:
+        return Raw(shown)
+    return Raw(b'%s,"recipients":%s}' % (shown[:-1], msgspec.json.encode(recipients)))
+
+
+def get_attachment_text(tx: Tx, caller: Caller, message_id: str, filename: str) -> AttachmentText:
+    """Get the text found in an attachment"""
+    message = messages.get(tx, caller.reach, message_id)
+    return AttachmentText.of(attachments.get(tx, message.id, filename))
+
+
+def delete_message(tx: Tx, caller: Caller, message_id: str, now: int) -> list[str]:
+    """Delete a message for good; what has not left does not leave any more"""
+    message = messages.get(tx, caller.reach, message_id)
+    where = inboxes.get(tx, caller.reach, message.inbox_id).reach
+    audit.record_by(tx, caller, "message.deleted", message.id, now, within=where)
+    return deletion.remove_message(tx, caller.reach, message.id, now)
+
+
+def release_message(
+    tx: Tx, caller: Caller, message_id: str, config: Config, links: Links, now: int
+) -> RawMessage:
+    """Let a message in that a policy stopped, as if it came now"""
+    inbox_id = messages.get(tx, caller.reach, message_id).inbox_id
+    inbox = inboxes.count(tx, inbox_id)  # of two at the same moment the second sees the first
+    message = messages.get(tx, caller.reach, message_id)
+    if not message.is_blocked or examine.is_waiting(tx, message.id):
+        raise NothingToDo("No policy has stopped this message.")
+    audit.record_by(tx, caller, "message.released", message.id, now, within=inbox.reach)
+    admit.release(tx, inbox, message, config.base_url, now)
+    return show_message(tx, caller.reach, message.id, links)
+
+
+def retry_message(tx: Tx, caller: Caller, message_id: str, links: Links, now: int) -> RawMessage:
+    """Try again now: what failed or waits is due at once"""
+    addresses = decide.retry(tx, caller.reach, message_id, now)
+    if not addresses:
+        raise NothingToDo("No recipient of this message failed or waits.")
+    suppressions.require_none(tx, [(caller.account_id, address) for address in addresses])
+    tx.ring(deliveries.BELL)
+    return show_message(tx, caller.reach, message_id, links)
+
+
+def cancel_message(
+    tx: Tx, caller: Caller, message_id: str, config: Config, links: Links, now: int
+) -> RawMessage:
+    """Give up on the recipients that have not accepted yet, for good"""
+    decide.cancel(tx, caller.reach, message_id, Ruling.of(caller, config.base_url, now))
+    return show_message(tx, caller.reach, message_id, links)

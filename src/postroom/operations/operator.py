@@ -1,0 +1,117 @@
+"""Operations of who runs the server: accounts of others, and the queue of all of them."""
+
+from postroom.accounts import accounts, audit, keys, sessions
+from postroom.accounts.accounts import Account
+from postroom.accounts.keys import Caller
+from postroom.accounts.permissions import MANAGE
+from postroom.accounts.reach import Reach
+from postroom.config import Plan
+from postroom.errors import BadRequest, Forbidden
+from postroom.mailbox import inboxes
+from postroom.outward.holding import decide
+from postroom.outward.holding.decide import Ruling
+from postroom.queue import deliveries, statistics
+from postroom.storage.database import Tx
+from postroom.upkeep import account_removal
+
+
+def is_operator(tx: Tx, caller: Caller) -> bool:
+    """By a link made on the server's machine, or with a key that manages the whole first account."""
+    if caller.is_operator:
+        return True
+    is_managing = caller.reach.is_account and MANAGE in caller.permissions
+    return is_managing and accounts.is_first(tx, caller.account_id)
+
+
+def require_operator(tx: Tx, caller: Caller) -> None:
+    if not is_operator(tx, caller):
+        raise Forbidden("This is for who runs the server: postroom login-link --operator opens it.")
+
+
+def record(tx: Tx, caller: Caller, action: str, account_id: str, now: int, target: str = "") -> None:
+    """In the log of the account that it is about, with the person who did it."""
+    audit.record_by(tx, caller, action, target or account_id, now, within=Reach(account_id))
+
+
+def create_account(tx: Tx, caller: Caller, name: str, plan: Plan, token: str, now: int) -> Account:
+    require_operator(tx, caller)
+    account = accounts.add(tx, name, plan, now)
+    key = keys.add(tx, account.id, None, "first key", token, now)
+    record(tx, caller, "account.created", account.id, now)
+    record(tx, caller, "key.created", account.id, now, key.id)
+    return account
+
+
+def change_account(
+    tx: Tx, caller: Caller, account_id: str, name: str, plan: Plan, storage_limit_bytes: int | None, now: int
+) -> Account:
+    require_operator(tx, caller)
+    account = accounts.get(tx, account_id)
+    if name != account.name:
+        account = accounts.rename(tx, account, name)
+        record(tx, caller, "account.renamed", account_id, now)
+    if (plan, storage_limit_bytes) != (account.plan, account.storage_limit_bytes):
+        account = accounts.set_storage_limit(tx, accounts.set_plan(tx, account, plan), storage_limit_bytes)
+        record(tx, caller, "account.plan_changed", account_id, now)
+    return account
+
+
+def delete_account(tx: Tx, caller: Caller, account_id: str, typed: str, now: int) -> str:
+    """Whoever types its name means it. It is closed at once; upkeep removes its mail."""
+    require_operator(tx, caller)
+    account = accounts.get(tx, account_id)
+    if typed.strip() != account.name:
+        raise BadRequest(f"Type {account.name} to delete it with all its mail.", field="typed")
+    account_removal.close(tx, account, now)
+    audit.record_by(tx, caller, "account.deleted", account.id, now, before={"name": account.name})
+    tx.ring(inboxes.GONE)
+    return account.name
+
+
+def add_login_link(tx: Tx, caller: Caller, account_id: str, token: str, now: int) -> None:
+    """Signs in to the account once."""
+    require_operator(tx, caller)
+    sessions.add_link(tx, accounts.get(tx, account_id).id, False, token, now)
+    record(tx, caller, "login_link.created", account_id, now)
+
+
+def pause_account(tx: Tx, caller: Caller, account_id: str, base_url: str, now: int) -> None:
+    require_operator(tx, caller)
+    reach = Reach(accounts.get(tx, account_id).id)
+    record(tx, caller, "pause.begun", account_id, now)
+    decide.begin_pause(tx, reach, Ruling.of(caller, base_url, now))
+
+
+def resume_account(tx: Tx, caller: Caller, account_id: str, now: int) -> None:
+    require_operator(tx, caller)
+    decide.end_pause(tx, Reach(accounts.get(tx, account_id).id), now)
+    record(tx, caller, "pause.ended", account_id, now)
+
+
+def retry_lane(tx: Tx, caller: Caller, lane: str, now: int) -> int:
+    require_operator(tx, caller)
+    tx.ring(deliveries.BELL)
+    return statistics.make_lane_due(tx, lane, now)
+
+
+def retry_deliveries(tx: Tx, caller: Caller, delivery_ids: list[str], now: int) -> int:
+    require_operator(tx, caller)
+    tx.ring(deliveries.BELL)
+    return statistics.make_due(tx, delivery_ids, now)
+
+
+def list_messages_of_lane(tx: Tx, caller: Caller, lane: str, limit: int) -> list[tuple[str, str]]:
+    """The account and the id of each."""
+    require_operator(tx, caller)
+    return statistics.list_messages_of(tx, lane, limit)
+
+
+def list_messages_of_deliveries(tx: Tx, caller: Caller, delivery_ids: list[str]) -> list[tuple[str, str]]:
+    """The account and the id of each."""
+    require_operator(tx, caller)
+    return statistics.list_messages_of_deliveries(tx, delivery_ids)
+
+
+def cancel_message(tx: Tx, caller: Caller, account_id: str, message_id: str, base_url: str, now: int) -> None:
+    require_operator(tx, caller)
+    decide.cancel(tx, Reach(account_id), message_id, Ruling.of(caller, base_url, now))

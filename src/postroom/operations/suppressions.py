@@ -1,0 +1,69 @@
+"""Operations on the addresses that get no mail any more."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from postroom.accounts import audit
+from postroom.accounts.keys import Caller
+from postroom.clock import to_iso
+from postroom.errors import BadRequest, NotFound
+from postroom.fields import PageQuery, Timestamp
+from postroom.mail.address import normalize, validate
+from postroom.mail.writing.compose import CONTROL
+from postroom.queue import suppressions
+from postroom.storage.database import Tx
+
+
+class NewSuppression(Struct, frozen=True):
+    address: Annotated[
+        str, Meta(description="The address that gets no mail any more.", examples=["someone@example.com"])
+    ]
+
+
+class Suppression(Struct, rename="camel", frozen=True):
+    """`messageId` is the sent mail that caused it, `reason` what its recipient's server or reader said."""
+
+    address: str
+    type: str
+    created_at: Timestamp
+    message_id: str | None = None
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, item: suppressions.Suppression) -> "Suppression":
+        return cls(item.address, item.type, to_iso(item.created_at), item.message_id, item.reason)
+
+
+class SuppressionPage(Struct, rename="camel", frozen=True):
+    data: list[Suppression]
+    total: int
+
+
+def list_suppressions(tx: Tx, caller: Caller, query: PageQuery) -> SuppressionPage:
+    """List the suppressed addresses, newest first"""
+    found, total = suppressions.list_of_account(tx, caller.account_id, query.limit, query.offset)
+    return SuppressionPage([Suppression.of(item) for item in found], total)
+
+
+def add_suppression(tx: Tx, caller: Caller, body: NewSuppression, now: int) -> Suppression:
+    """Never send to an address again"""
+    address = read_address(body.address)
+    added = suppressions.add(tx, caller.account_id, address, suppressions.MANUAL, now)
+    audit.record_by(tx, caller, "suppression.added", address, now)
+    return Suppression.of(added)
+
+
+def delete_suppression(tx: Tx, caller: Caller, address: str, now: int) -> None:
+    """Take an address off the suppression list"""
+    if CONTROL.search(address):
+        raise NotFound("This address is not suppressed.")
+    suppressions.remove(tx, caller.account_id, normalize(address))
+    audit.record_by(tx, caller, "suppression.removed", normalize(address), now)
+
+
+def read_address(value: str) -> str:
+    try:
+        return normalize(validate(value))
+    except ValueError as error:
+        raise BadRequest(f"address is not valid: {error}", field="address") from None

@@ -1,0 +1,187 @@
+"""Operations on threads: listing, reading, the read flag and labels, deletion."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, Self
+
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
+
+from postroom.accounts import audit
+from postroom.accounts.keys import Caller
+from postroom.accounts.reach import Reach
+from postroom.clock import to_iso
+from postroom.errors import BadRequest
+from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp
+from postroom.mailbox import inboxes, labels, message_json, messages, related, threads
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.message_json import Links
+from postroom.operations.messages import RawMessages, Truncated
+from postroom.storage.database import Tx
+from postroom.upkeep import deletion
+
+Label = Annotated[str, Meta(max_length=labels.MAX_CHARACTERS, description="Only threads with this label.")]
+NewLabels = Annotated[
+    list[Annotated[str, Meta(extra_json_schema={"pattern": labels.PATTERN})]], Meta(max_length=100)
+]
+IsRead = Annotated[bool, Meta(description="false gives the unread ones.")]
+
+
+class ThreadQuery(Struct, frozen=True):
+    is_read: IsRead | None = None
+    is_read_alias: bool | None = field(default=None, name="isRead")
+    label: Label | None = None
+    limit: Limit = 50
+    offset: Offset = 0
+
+    @property
+    def flag(self) -> bool | None:
+        return self.is_read_alias if self.is_read is None else self.is_read
+
+
+class ThreadsQuery(Struct, frozen=True):
+    inbox_id: InboxFilter | None = field(default=None, name="inboxId")
+    pod_id: PodFilter | None = field(default=None, name="podId")
+    is_read: IsRead | None = None
+    is_read_alias: bool | None = field(default=None, name="isRead")
+    label: Label | None = None
+    limit: Limit = 50
+    offset: Offset = 0
+
+    @property
+    def flag(self) -> bool | None:
+        return self.is_read_alias if self.is_read is None else self.is_read
+
+
+class ThreadChange(Struct, frozen=True):
+    is_read: Annotated[bool, Meta(description="false marks it unread.")] | UnsetType = UNSET
+    is_read_alias: bool | UnsetType = field(default=UNSET, name="isRead")
+    add_labels: NewLabels = field(default_factory=list, name="addLabels")
+    remove_labels: NewLabels = field(default_factory=list, name="removeLabels")
+
+    @property
+    def flag(self) -> bool | None:
+        """None leaves it as it is, where labels are changed."""
+        flag = self.is_read_alias if self.is_read is UNSET else self.is_read
+        if flag is not UNSET:
+            return flag
+        if not self.add_labels and not self.remove_labels:
+            raise BadRequest("is_read is missing: send true or false, or labels.", field="is_read")
+        return None
+
+
+class ThreadMessageQuery(Struct, frozen=True):
+    order: Annotated[Literal["asc", "desc"], Meta(description="desc gives the newest first.")] = "asc"
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class Thread(Struct, rename="camel", frozen=True):
+    id: str
+    inbox_id: str
+    subject: str
+    last_message_at: Timestamp
+    is_read: bool
+    message_count: int
+    created_at: Timestamp
+    labels: list[str]
+    related_thread_ids: list[str]
+
+    @classmethod
+    def of(cls, thread: threads.Thread, labels: Sequence[str], related: Sequence[str]) -> Self:
+        return cls(
+            id=thread.id,
+            inbox_id=thread.inbox_id,
+            subject=thread.subject,
+            last_message_at=to_iso(thread.last_message_at),
+            is_read=thread.is_read,
+            message_count=thread.message_count,
+            created_at=to_iso(thread.created_at),
+            labels=list(labels),
+            related_thread_ids=list(related),
+        )
+
+
+class ThreadPage(Struct, rename="camel", frozen=True):
+    data: list[Thread]
+    total: int
+
+
+class ChangedThread(Thread, rename="camel", frozen=True):
+    ok: bool = True
+
+
+class ThreadMessages(Struct, rename="camel", frozen=True):
+    thread_id: str
+    inbox_id: str
+    subject: str
+    is_read: bool
+    data: Annotated[Raw, RawMessages]
+    total: int
+    related_thread_ids: list[str]
+    truncated: Truncated | UnsetType = UNSET
+
+
+def list_threads(tx: Tx, inbox: Inbox, query: ThreadQuery) -> ThreadPage:
+    """List the threads of an inbox, newest first"""
+    return list_page(tx, inbox.reach, query)
+
+
+def list_all_threads(tx: Tx, caller: Caller, query: ThreadsQuery) -> ThreadPage:
+    """List threads across inboxes, newest first; the total stops counting behind the page"""
+    reach = inboxes.narrow(tx, caller.reach, query.inbox_id, query.pod_id)
+    return ThreadPage([], 0) if reach is None else list_page(tx, reach, query)
+
+
+def list_page(tx: Tx, reach: Reach, query: ThreadQuery | ThreadsQuery) -> ThreadPage:
+    label = None if query.label is None else labels.fold(query.label)
+    found, total = threads.list_within(tx, reach, query.flag, label, query.limit, query.offset)
+    return ThreadPage(show_all(tx, found), total)
+
+
+def show_all(tx: Tx, found: Sequence[threads.Thread]) -> list[Thread]:
+    thread_ids = [thread.id for thread in found]
+    labelled, others = labels.of_threads(tx, thread_ids), related.list_of_threads(tx, thread_ids)
+    return [Thread.of(thread, labelled.get(thread.id, ()), others.get(thread.id, ())) for thread in found]
+
+
+def get_thread(tx: Tx, caller: Caller, thread_id: str) -> Thread:
+    """Get a thread"""
+    return show_all(tx, [threads.get(tx, caller.reach, thread_id)])[0]
+
+
+def change_thread(tx: Tx, caller: Caller, thread_id: str, body: ThreadChange) -> ChangedThread:
+    """Set the read flag of a thread, add labels to it and remove some"""
+    thread = threads.get(tx, caller.reach, thread_id)
+    if (flag := body.flag) is not None:
+        thread = threads.mark_read(tx, thread, flag)
+    changed = labels.change(tx, thread, body.add_labels, body.remove_labels)
+    return ChangedThread.of(thread, changed, related.list_of_thread(tx, thread.id))
+
+
+def list_thread_messages(
+    tx: Tx, caller: Caller, thread_id: str, query: ThreadMessageQuery, links: Links
+) -> ThreadMessages:
+    """List the messages of a thread, oldest first unless told otherwise"""
+    thread = threads.get(tx, caller.reach, thread_id)
+    found = messages.list_of_thread(tx, thread.id, query.limit, query.offset, query.order)
+    shown, is_cut = message_json.to_page(tx, found, links)
+    return ThreadMessages(
+        thread_id=thread.id,
+        inbox_id=thread.inbox_id,
+        subject=thread.subject,
+        is_read=thread.is_read,
+        data=Raw(b"".join((b"[", *shown, b"]"))),
+        total=thread.message_count,
+        truncated=is_cut or UNSET,
+        related_thread_ids=related.list_of_thread(tx, thread.id),
+    )
+
+
+def delete_some_of_thread(tx: Tx, caller: Caller, thread_id: str, now: int) -> tuple[list[str], bool]:
+    """The blobs that nobody needs any more, and whether the thread is gone: a long one goes in parts."""
+    thread = threads.get(tx, caller.reach, thread_id)
+    blobs, is_gone = deletion.remove_some_of_thread(tx, caller.reach, thread.id, now)
+    if is_gone:
+        where = inboxes.get(tx, caller.reach, thread.inbox_id).reach
+        before = {"subject": thread.subject}
+        audit.record_by(tx, caller, "thread.deleted", thread.id, now, within=where, before=before)
+    return blobs, is_gone

@@ -1,0 +1,320 @@
+"""What an operator asks of the queue: what waits for whom, how delivery goes by domain, mails by the hour."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from postroom.accounts.rules.limits import LOOP_REPLIES_PER_HOUR
+from postroom.clock import HOUR, SECOND
+from postroom.queue.deliveries import MAIL, NOTICE, UNDER_WAY, WEBHOOK, went_over_tls
+from postroom.storage.database import Row, Tx, one_of
+
+LOOKED_AT = 5000  # rows at most: an overview never walks a table
+HOURS = 24
+LISTED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingLane:
+    lane: str
+    count: int
+    due: int  # of them, now
+    oldest_at: int
+    next_at: int
+    last_reply: str
+
+
+@dataclass(slots=True)
+class DomainStatistics:
+    """How the newest deliveries to a domain ended."""
+
+    lane: str
+    delivered: int = 0
+    failed: int = 0
+    bounced: int = 0
+    captured: int = 0
+    cancelled: int = 0
+    deferred: int = 0  # needed more than one attempt
+    complained: int = 0
+    encrypted: int = 0  # of those that a server outside took
+    open: int = 0
+    took: list[int] = field(default_factory=list)
+
+    @property
+    def p95_seconds(self) -> float | None:
+        """From acceptance to the end, of those that were delivered."""
+        return p95_seconds(self.took)
+
+    @property
+    def tls_percent(self) -> int | None:
+        """None where no server outside has taken a mail."""
+        handed_over = self.encrypted + self.open
+        return self.encrypted * 100 // handed_over if handed_over else None
+
+
+@dataclass(frozen=True, slots=True)
+class Hour:
+    received: int
+    sent: int
+    failed: int  # or bounced
+    event_seconds: float | None  # p95 from the arrival of a mail to its event
+    queue_seconds: float | None  # p95 from the acceptance of a mail to the end of its delivery
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A thread that has had as many replies within an hour as a thread with a machine may have."""
+
+    thread_id: str
+    inbox_id: str
+    account_id: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDelivery:
+    """One delivery behind a figure."""
+
+    id: str
+    account_id: str
+    message_id: str
+    target: str
+    state: str
+    attempts: int
+    last_reply: str
+    created_at: int
+
+
+COUNTED_AT_MOST = 10_000
+
+
+def p95_seconds(milliseconds: Sequence[int]) -> float | None:
+    """What 95 of 100 did not exceed."""
+    if not milliseconds:
+        return None
+    return sorted(milliseconds)[(len(milliseconds) * 95 - 1) // 100] / SECOND
+
+
+def depths(tx: Tx, now: int) -> dict[str, tuple[int, int]]:
+    """Of each kind how many deliveries wait, as far as they are counted, and since when the first is due."""
+    found = {}
+    for kind in (MAIL, WEBHOOK, NOTICE):
+        wanted = "from deliveries where state = 'pending' and kind = :kind"
+        counted = tx.one(
+            f"select count(*) as waiting from (select 1 {wanted} limit :most) as counted",
+            kind=kind,
+            most=COUNTED_AT_MOST,
+        )
+        oldest = tx.one(f"select min(due_at) as due_at {wanted}", kind=kind)
+        due_at = now if oldest is None or oldest["due_at"] is None else min(now, int(oldest["due_at"]))
+        found[kind] = (int(counted["waiting"]) if counted else 0, due_at)
+    return found
+
+
+def list_waiting(tx: Tx, now: int) -> list[WaitingLane]:
+    """Of what is due or will be, those that wait longest first."""
+    rows = tx.all(
+        "select lane, created_at, due_at, last_reply from deliveries where state = 'pending'"
+        " and kind = 'mail' order by due_at limit :limit",
+        limit=LOOKED_AT,
+    )
+    by_lane: dict[str, list[Row]] = {}
+    for row in rows:
+        by_lane.setdefault(row["lane"], []).append(row)
+    found = [_waiting(lane, of_lane, now) for lane, of_lane in by_lane.items()]
+    return sorted(found, key=lambda waiting: waiting.oldest_at)
+
+
+def _waiting(lane: str, rows: Sequence[Row], now: int) -> WaitingLane:
+    replies = [row["last_reply"] for row in rows if row["last_reply"]]
+    return WaitingLane(
+        lane=lane,
+        count=len(rows),
+        due=sum(row["due_at"] <= now for row in rows),
+        oldest_at=min(row["created_at"] for row in rows),
+        next_at=rows[0]["due_at"],
+        last_reply=replies[-1] if replies else "",
+    )
+
+
+def list_destinations(tx: Tx, since: int) -> list[DomainStatistics]:
+    """Busiest first, from the newest deliveries that ended."""
+    rows = tx.all(
+        "select lane, state, attempts, created_at, finished_at, (select answer from attempts where"
+        " delivery_id = deliveries.id and number = deliveries.attempts) as answer from deliveries"
+        " where kind = 'mail' and finished_at is not null and finished_at >= :since"
+        " order by finished_at desc limit :limit",
+        since=since,
+        limit=LOOKED_AT,
+    )
+    found: dict[str, DomainStatistics] = {}
+    for row in rows:
+        _count(found.setdefault(row["lane"], DomainStatistics(row["lane"])), row)
+    for lane in _complained_about(tx, since):
+        found.setdefault(lane, DomainStatistics(lane)).complained += 1
+    busiest = sorted(found.values(), key=lambda each: -(each.delivered + each.failed + each.bounced))
+    return busiest[:LISTED]
+
+
+def _count(destination: DomainStatistics, row: Row) -> None:
+    setattr(destination, row["state"], getattr(destination, row["state"]) + 1)
+    destination.deferred += row["attempts"] > 1
+    if row["state"] == "delivered":
+        destination.took.append(row["finished_at"] - row["created_at"])
+        match went_over_tls(row["answer"] or ""):
+            case True:
+                destination.encrypted += 1
+            case False:
+                destination.open += 1
+
+
+def _complained_about(tx: Tx, since: int) -> list[str]:
+    """The lanes of mails that somebody complained about."""
+    ids = [row["message_id"] for row in _newest_events(tx, since) if row["kind"] == "message.complained"]
+    if not ids:
+        return []
+    is_wanted, wanted = one_of("message_id", sorted(set(ids))[:LISTED])
+    rows = tx.all(f"select lane from deliveries where {is_wanted} and kind = 'mail'", **wanted)
+    return [row["lane"] for row in rows]
+
+
+def _newest_events(tx: Tx, since: int) -> Iterable[Row]:
+    return tx.all(
+        "select created_at, kind, message_id from events where created_at >= :since"
+        " order by created_at desc limit :limit",
+        since=since,
+        limit=LOOKED_AT * 4,
+    )
+
+
+def list_hours(tx: Tx, now: int) -> list[Hour]:
+    """The last day, oldest first, from the log of events and the queue."""
+    first = now // HOUR - HOURS + 1
+    places = {"message.received": 0, "message.sent": 1, "message.failed": 2, "message.bounced": 2}
+    counts = [[0, 0, 0] for _ in range(HOURS)]
+    for row in _newest_events(tx, first * HOUR):
+        hour = row["created_at"] // HOUR - first
+        if 0 <= hour < HOURS and row["kind"] in places:
+            counts[hour][places[row["kind"]]] += 1
+    told, ended = _by_hour(_event_delays(tx, first * HOUR), first), _by_hour(_waits(tx, first * HOUR), first)
+    return [
+        Hour(*(received, sent, failed), p95_seconds(told[hour]), p95_seconds(ended[hour]))
+        for hour, (received, sent, failed) in enumerate(counts)
+    ]
+
+
+def _by_hour(rows: Iterable[Row], first: int) -> list[list[int]]:
+    found: list[list[int]] = [[] for _ in range(HOURS)]
+    for row in rows:
+        if 0 <= (hour := row["at"] // HOUR - first) < HOURS:
+            found[hour].append(row["took"])
+    return found
+
+
+def _event_delays(tx: Tx, since: int) -> Iterable[Row]:
+    """From the arrival of each mail to its event; what is examined first is told later."""
+    return tx.all(
+        "select looked_at.created_at as at, looked_at.created_at - messages.created_at as took from"
+        " (select created_at, message_id, kind from events where created_at >= :since"
+        " order by created_at desc limit :limit) as looked_at"
+        " join messages on messages.id = looked_at.message_id where looked_at.kind = 'message.received'",
+        since=since,
+        limit=LOOKED_AT,
+    )
+
+
+def _waits(tx: Tx, since: int) -> Iterable[Row]:
+    return tx.all(
+        "select finished_at as at, finished_at - created_at as took from deliveries where kind = 'mail'"
+        " and finished_at is not null and finished_at >= :since order by finished_at desc limit :limit",
+        since=since,
+        limit=LOOKED_AT,
+    )
+
+
+def list_loops(tx: Tx, now: int) -> list[Loop]:
+    """From the newest sends of the last hour."""
+    rows = tx.all(
+        "select messages.thread_id, messages.inbox_id, looked_at.account_id, count(*) as replies from"
+        " (select message_id, account_id, kind from events where created_at > :since"
+        " order by created_at desc limit :limit) as looked_at"
+        " join messages on messages.id = looked_at.message_id where looked_at.kind = 'message.sent'"
+        " group by messages.thread_id, messages.inbox_id, looked_at.account_id"
+        " having count(*) >= :most order by count(*) desc limit 20",
+        since=now - HOUR,
+        limit=LOOKED_AT,
+        most=LOOP_REPLIES_PER_HOUR,
+    )
+    return [Loop(row["thread_id"], row["inbox_id"], row["account_id"], row["replies"]) for row in rows]
+
+
+def list_deliveries(tx: Tx, lane: str, state: str, since: int) -> list[ListedDelivery]:
+    """The deliveries of a domain that a figure counts, newest first; pending ones are those that wait."""
+    side = (
+        "state = 'pending' and due_at >= 0 order by due_at"
+        if state == "pending"
+        else "finished_at is not null and finished_at >= :since order by finished_at desc"
+    )
+    rows = tx.all(
+        "select id, account_id, message_id, target, state, attempts, last_reply, created_at, lane from"
+        f" (select * from deliveries where kind = 'mail' and {side} limit :most) as looked_at"
+        " where lane = :lane and state = :state limit :listed",
+        lane=lane,
+        state=state,
+        since=since,
+        most=LOOKED_AT,
+        listed=LISTED,
+    )
+    return [
+        ListedDelivery(
+            *(row["id"], row["account_id"], row["message_id"], row["target"], row["state"]),
+            *(row["attempts"], row["last_reply"], row["created_at"]),
+        )
+        for row in rows
+    ]
+
+
+def list_messages_of(tx: Tx, lane: str, limit: int) -> list[tuple[str, str]]:
+    """Account and message of what waits for a domain."""
+    rows = tx.all(
+        "select distinct account_id, message_id from (select account_id, message_id, lane from deliveries"
+        " where state = 'pending' and kind = 'mail' order by due_at limit :most) as looked_at"
+        " where lane = :lane limit :limit",
+        lane=lane,
+        most=LOOKED_AT,
+        limit=limit,
+    )
+    return [(row["account_id"], row["message_id"]) for row in rows]
+
+
+def list_messages_of_deliveries(tx: Tx, delivery_ids: Sequence[str]) -> list[tuple[str, str]]:
+    """Account and message of deliveries that still wait."""
+    is_wanted, wanted = one_of("id", delivery_ids)
+    rows = tx.all(
+        "select distinct account_id, message_id from deliveries"
+        f" where {is_wanted} and state = 'pending' and kind = 'mail'",
+        **wanted,
+    )
+    return [(row["account_id"], row["message_id"]) for row in rows]
+
+
+def make_due(tx: Tx, delivery_ids: Sequence[str], now: int) -> int:
+    """Those of them that wait are due now; an attempt that is under way keeps its claim."""
+    is_wanted, wanted = one_of("id", delivery_ids)
+    return tx.run(
+        f"update deliveries set due_at = :now where {is_wanted} and state = 'pending' and kind = 'mail'"
+        f" and due_at > :now and not ({UNDER_WAY})",
+        now=now,
+        **wanted,
+    )
+
+
+def make_lane_due(tx: Tx, lane: str, now: int) -> int:
+    """What waits for a domain is due now; an attempt that is under way keeps its claim."""
+    return tx.run(
+        "update deliveries set due_at = :now where id in (select id from deliveries where state = 'pending'"
+        f" and kind = 'mail' and lane = :lane and due_at > :now and not ({UNDER_WAY})"
+        " order by due_at limit :limit)",
+        now=now,
+        lane=lane,
+        limit=LOOKED_AT,
+    )

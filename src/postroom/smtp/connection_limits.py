@@ -1,0 +1,93 @@
+"""Who is connected now, and the caps on how many may be, in total and from one address."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable
+from typing import Protocol
+
+from postroom import log
+from postroom.smtp.dialogue import replies
+from postroom.smtp.limits import SessionLimits, network_of
+
+
+class LimitedConnection(Protocol):
+    """A connection as the server sees it. `idle_since` is None while a mail or an answer is under way."""
+
+    @property
+    def idle_since(self) -> float | None: ...
+    def hang_up(self, farewell: bytes) -> None: ...
+    def abort(self) -> None: ...
+    def check_time(self, now: float) -> None: ...
+
+
+class ConnectionLimits(Protocol):
+    """Knows who is there. `all_closed` is set while nobody is."""
+
+    all_closed: asyncio.Event
+
+    def admit(self, connection: LimitedConnection, address: str) -> bytes | Awaitable[bytes | None] | None:
+        """Counts the connection in, or gives the reply that turns it away."""
+        ...
+
+    def release(self, connection: LimitedConnection) -> None: ...
+    def close(self) -> None: ...
+    def open_connections(self) -> list[LimitedConnection]: ...
+
+
+class LocalConnectionLimits:
+    """`all_closed` is set while nobody is there."""
+
+    def __init__(self, limits: SessionLimits) -> None:
+        self._limits = limits
+        self._is_closed = False
+        self.all_closed = asyncio.Event()
+        self.all_closed.set()
+        self._networks: dict[LimitedConnection, str] = {}
+        self._per_network: Counter[str] = Counter()
+
+    def admit(self, connection: LimitedConnection, address: str) -> bytes | None:
+        """Counts the connection in, or gives the reply that turns it away."""
+        network = network_of(address)
+        if self._is_closed:
+            return replies.SHUTTING_DOWN
+        if len(self._networks) >= self._limits.max_connections and not self._close_idlest():
+            return replies.TOO_MANY_CONNECTIONS
+        if self._per_network[network] >= self._limits.max_connections_per_address:
+            return replies.TOO_MANY_FROM_ADDRESS
+        self._networks[connection] = network
+        self._per_network[network] += 1
+        self.all_closed.clear()
+        return None
+
+    def _close_idlest(self) -> bool:
+        """Cuts off who has said nothing for longest, so that nobody can fill the house by standing in it."""
+        idle = [
+            (since, connection)
+            for connection in self._networks
+            if (since := connection.idle_since) is not None
+        ]
+        log.get().seldom("SMTP is full", connections=len(self._networks), idle=len(idle))
+        if not idle:
+            return False
+        _, idlest = min(idle, key=lambda pair: pair[0])
+        self.release(idlest)
+        idlest.abort()
+        return True
+
+    def release(self, connection: LimitedConnection) -> None:
+        """Does nothing for a connection that was turned away or has left before."""
+        network = self._networks.pop(connection, None)
+        if network is None:
+            return
+        self._per_network[network] -= 1
+        if self._per_network[network] <= 0:
+            del self._per_network[network]
+        if not self._networks:
+            self.all_closed.set()
+
+    def close(self) -> None:
+        """From now on everybody new is turned away."""
+        self._is_closed = True
+
+    def open_connections(self) -> list[LimitedConnection]:
+        return list(self._networks)

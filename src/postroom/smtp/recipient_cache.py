@@ -1,0 +1,62 @@
+"""Recipients found lately: a sender with many mails for one inbox makes one look-up a second."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from postroom.mailbox import inboxes
+from postroom.resources import Resources
+from postroom.smtp.limits import Accepted, RecipientDirectory, RecipientVerdict
+
+LIFETIME_SECONDS = 1.0
+MAX_ADDRESSES = 10_000
+LISTEN_SECONDS = 60.0
+
+
+class CachedDirectory:
+    """Remembers whom it found, never whom it did not: a new inbox gets mail from its first moment."""
+
+    def __init__(self, directory: RecipientDirectory) -> None:
+        self._directory = directory
+        self._loop = asyncio.get_running_loop()
+        self._cache: dict[str, tuple[RecipientVerdict, float]] = {}
+        self._generation = 0
+
+    def check_recipient(self, address: str) -> RecipientVerdict | Awaitable[RecipientVerdict]:
+        verdict, until = self._cache.get(address, (None, 0.0))
+        if verdict is not None and self._loop.time() < until:
+            return verdict
+        answer = self._directory.check_recipient(address)
+        if isinstance(answer, Awaitable):
+            return self._hear(address, answer)
+        self._store(address, answer)
+        return answer
+
+    def forget(self) -> None:
+        """Everybody: an inbox was deleted. An answer under way is from before, and is not kept either."""
+        self._cache.clear()
+        self._generation += 1
+
+    async def _hear(self, address: str, answer: Awaitable[RecipientVerdict]) -> RecipientVerdict:
+        asked_in = self._generation
+        verdict = await answer
+        if asked_in == self._generation:
+            self._store(address, verdict)
+        return verdict
+
+    def _store(self, address: str, verdict: RecipientVerdict) -> None:
+        if not isinstance(verdict, Accepted):
+            return
+        if len(self._cache) >= MAX_ADDRESSES:
+            self._cache.clear()
+        self._cache[address] = verdict, self._loop.time() + LIFETIME_SECONDS
+
+
+async def watch_deleted_inboxes(resources: Resources, act: Callable[[], None]) -> None:
+    """Runs until cancelled."""
+    ear = resources.db.listen(inboxes.GONE)
+    try:
+        while True:
+            if await ear.wait(LISTEN_SECONDS):
+                act()
+    finally:
+        ear.close()

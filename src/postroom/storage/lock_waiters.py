@@ -1,0 +1,153 @@
+"""Where calls wait that need a row which somebody else holds: they keep nobody waiting but themselves."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from itertools import count
+
+from postroom import log
+from postroom.errors import Unavailable
+from postroom.storage.write_jobs import ThreadSession, WriteJob, WriteSession, fail_all, run_call, settle
+
+WAITERS = 4
+FIRST_TURN_MILLISECONDS = 100  # longer than whoever works holds a row
+TURN_MILLISECONDS = 250
+LOCKED_SECONDS = 0.5  # so long after a turn in vain a row counts as held: two turns
+LOCK_WAIT_SECONDS = 4.5
+LAST = float("inf")
+
+
+class LockWaiters:
+    """Threads that wait in short turns, each for one call. Who has waited least goes first.
+
+    Many that wait together wait by halves, until each waits for itself: none of them holds rows of the others
+    meanwhile. When one gets through, those who had no turn yet go back to the writer, to be run together.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], WriteSession],
+        jobs: "queue.SimpleQueue[WriteJob | None]",
+        waiters: int = WAITERS,
+    ) -> None:
+        self._connect = connect
+        self._jobs = jobs
+        self._waiters = waiters
+        self._threads: list[threading.Thread] = []
+        self._queue: queue.PriorityQueue[tuple[float, int, list[WriteJob]]] = queue.PriorityQueue()
+        self._numbers = count()
+        self._starting = threading.Lock()
+        self._locked_until = 0.0
+        self._stopping = False
+
+    def take(self, calls: Sequence[list[WriteJob]]) -> None:
+        for call in calls:
+            for job in call:
+                job.ends = job.ends or time.monotonic() + LOCK_WAIT_SECONDS
+            self._put(call, turns=0)
+        with self._starting:
+            if calls and len(self._threads) < self._waiters:
+                self._threads.append(threading.Thread(target=self._serve, name="waiter", daemon=True))
+                self._threads[-1].start()
+
+    def is_any_row_locked(self) -> bool:
+        """By somebody who may stand still: who waits here for it had a whole turn in vain."""
+        return time.monotonic() < self._locked_until
+
+    def close(self) -> None:
+        """After the last was handed in. Whoever waits has one turn more."""
+        self._stopping = True
+        for _ in self._threads:
+            self._put([], turns=LAST)
+        for thread in self._threads:
+            thread.join()
+
+    def _put(self, call: list[WriteJob], turns: float) -> None:
+        self._queue.put((turns, next(self._numbers), call))
+
+    def _serve(self) -> None:
+        session = ThreadSession(self._connect)
+        while True:
+            turns, _, call = self._queue.get()
+            if not call:
+                break
+            try:
+                self._take_turn(session, call, turns)
+            except Exception as error:
+                log.get().exception("a waiter failed")
+                _refuse(call, error)
+        session.close()
+
+    def _take_turn(self, own: ThreadSession, call: list[WriteJob], turns: float) -> None:
+        try:
+            session = own.open()
+        except Exception as error:
+            _refuse(call, error)
+            return
+        try:
+            session.begin()
+            session.wait_at_most(TURN_MILLISECONDS if turns else FIRST_TURN_MILLISECONDS)
+            run_call(session.tx, call)
+        except Exception as error:
+            is_lost = own.abandon()
+            if session.is_lock_timeout(error):
+                self._locked_until = time.monotonic() + LOCKED_SECONDS
+            if is_lost or session.is_lock_timeout(error) or session.must_run_again(error):
+                self._try_again(call, turns, error)
+            elif len(call) == 1:
+                _refuse(call, error)
+            else:
+                self._split(call, turns)
+            return
+        self._finish(own, session, call)
+
+    def _finish(self, own: ThreadSession, session: WriteSession, call: list[WriteJob]) -> None:
+        """A commit that fails may still have happened, so its functions do not run again."""
+        try:
+            session.commit()
+        except Exception as error:
+            own.abandon()
+            _refuse(call, error)
+            return
+        settle(call)
+        self._send_back()
+
+    def _try_again(self, call: list[WriteJob], turns: float, error: Exception) -> None:
+        now = time.monotonic()
+        late = [job for job in call if self._stopping or (job.ends is not None and job.ends < now)]
+        if late:
+            busy = Unavailable("Somebody else changes this at the moment. Try again.", retry_after=5)
+            busy.__cause__ = error
+            _refuse(late, busy)
+        if left := [job for job in call if job not in late]:
+            self._split(left, turns)
+
+    def _split(self, call: list[WriteJob], turns: float) -> None:
+        middle = len(call) // 2
+        for half in (call[:middle], call[middle:]):
+            if half:
+                self._put(half, turns + 1)
+
+    def _send_back(self) -> None:
+        """The row is free, or others are."""
+        if self._stopping:
+            return  # the writer has ended
+        kept = []
+        while True:
+            try:
+                entry = self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if entry[0] == 0:
+                for job in entry[2]:
+                    self._jobs.put(job)
+            else:
+                kept.append(entry)
+        for entry in kept:
+            self._queue.put(entry)
+
+
+def _refuse(call: Sequence[WriteJob], error: Exception) -> None:
+    fail_all(call, error)
+    settle(call)

@@ -1,1 +1,0 @@
--- PostgreSQL compresses texts in another way, and its index of words writes less; SQLite stays as it is.

@@ -1,7 +1,0 @@
--- The index keeps no text. To take an entry out it must be told the same text again, which is kept compressed.
-create virtual table search_words using fts5 (words, content = '', columnsize = 0, tokenize = 'ascii');
-
-create table search_texts (
-    doc integer primary key,
-    text blob not null
-);

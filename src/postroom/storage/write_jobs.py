@@ -1,0 +1,132 @@
+"""What is handed to a writer, the session it writes by, how a call is run and its callers are answered."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from postroom.processes import meters
+from postroom.storage.database import Tx
+
+
+class WritingTx(Tx, Protocol):
+    rung: list[str]  # the bells that were asked for since the call began
+
+
+class WriteSession(Protocol):
+    """A connection that a writer owns, with the statements that frame a transaction."""
+
+    @property
+    def engine(self) -> str:
+        """`sqlite` or `postgres`: the folder of what only that engine can say."""
+        ...
+
+    @property
+    def tx(self) -> "WritingTx": ...
+    def begin(self) -> None: ...
+    def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+    def savepoint(self) -> None: ...
+    def release(self) -> None: ...
+    def undo(self) -> None:
+        """Back to the savepoint. Raises when the whole transaction is gone."""
+        ...
+
+    def must_run_again(self, error: Exception) -> bool: ...
+    def is_lock_timeout(self, error: Exception) -> bool:
+        """Whether somebody else held a row for longer than this transaction waits."""
+        ...
+
+    def wait_at_most(self, milliseconds: int) -> None:
+        """For a row, until this transaction ends."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class WriteJob:
+    """An item for a function, which is called once with the items of all jobs that are for it."""
+
+    function: Callable[[Tx, list[Any]], list[Any]]
+    item: Any
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    ring: Callable[..., None]
+    patience_seconds: float = 0.0  # it may wait so long for others to share its commit
+    result: Any = None
+    error: Exception | None = None
+    kinds: Sequence[str] = ()  # of the events that its last call recorded; the first job of a call has them
+    bells: Sequence[str] = ()  # that its last call asked for; the first job of a call has them
+    handed_in_at: float = field(default_factory=time.monotonic)
+    ends: float | None = None  # when somebody who is set aside is told that it takes too long
+
+
+class ThreadSession:
+    """The session of one thread: kept while it works, replaced when it does not."""
+
+    def __init__(self, connect: Callable[[], WriteSession]) -> None:
+        self._connect = connect
+        self._session: WriteSession | None = None
+
+    def open(self) -> WriteSession:
+        if self._session is None:
+            self._session = self._connect()
+        return self._session
+
+    def abandon(self) -> bool:
+        """Rolls back. A session that cannot even do that is given up; whether it was."""
+        if self._session is None:
+            return False
+        try:
+            self._session.rollback()
+        except Exception:
+            self.close()
+            return True
+        return False
+
+    def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+
+def run_call(tx: WritingTx, call: Sequence[WriteJob]) -> None:
+    kinds = meters.begin_call()
+    tx.rung = []
+    results = call[0].function(tx, [job.item for job in call])
+    for job, result in zip(call, results, strict=True):
+        job.result, job.error, job.kinds, job.bells = result, None, (), ()
+    call[0].kinds, call[0].bells = kinds, tx.rung
+
+
+def fail_all(jobs: Sequence[WriteJob], error: Exception) -> None:
+    for job in jobs:
+        job.error = job.error or error
+
+
+def settle(jobs: Sequence[WriteJob]) -> None:
+    """After the commit, or its failure: answers those who wait, each in its own loop."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[WriteJob]] = {}
+    for job in jobs:
+        for kind in job.kinds if job.error is None else ():
+            meters.EVENTS.add(kind)
+        by_loop.setdefault(job.loop, []).append(job)
+    for loop, of_loop in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_deliver_results, of_loop)
+        except RuntimeError:
+            continue  # the loop has ended: nobody waits for these answers
+
+
+def _deliver_results(jobs: list[WriteJob]) -> None:
+    for job in jobs:
+        if job.bells and job.error is None:
+            job.ring(*dict.fromkeys(job.bells))
+        if job.future.done():
+            continue
+        if job.error is not None:
+            job.future.set_exception(job.error)
+        else:
+            job.future.set_result(job.result)

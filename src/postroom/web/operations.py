@@ -1,0 +1,90 @@
+"""Carries out an operation of the route table, for a request or for a page, in one transaction."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from postroom.accounts import pods
+from postroom.accounts.keys import Caller
+from postroom.accounts.permissions import require_any
+from postroom.accounts.reach import Reach
+from postroom.errors import Forbidden
+from postroom.mailbox import inboxes
+from postroom.mailbox.inboxes import Inbox
+from postroom.resources import Tx
+from postroom.web.boundaries import required
+from postroom.web.call import Call
+from postroom.web.routing import ACCOUNT, POD, Route
+
+Arguments = dict[str, Any]  # of an operation, by their names
+
+SHALLOW_OFFSET = 1000
+LONG_SECONDS = 10.0
+
+
+async def perform(route: Route, call: Call, arguments: Arguments) -> Any:
+    require_permitted(call.caller, route)
+    if not route.is_verb:
+        return await route.operation(call, **arguments)
+    if route.prepare is not None:
+        arguments |= await route.prepare(call.resources, arguments["body"])
+    result = await _run_in_transaction(route, call, arguments)
+    if route.after is None:
+        return result
+    await route.after(call.resources, result)
+    return None
+
+
+def require_permitted(caller: Caller, route: Route) -> None:
+    """Some things are for keys of the whole account, some for those of a pod as well."""
+    if route.scope == ACCOUNT and not caller.reach.is_account:
+        raise Forbidden("This is for keys of the whole account.")
+    if route.scope == POD and caller.inbox_id is not None:
+        raise Forbidden("This key is for one inbox. Use a key of its pod or of the account for this.")
+    require_any(caller.permissions, route.permissions)
+
+
+def _run_in_transaction(route: Route, call: Call, arguments: Arguments) -> Awaitable[Any]:
+    """Rows that are skipped are walked over: deep in a list that takes long, and is done aside."""
+    db = call.resources.db
+    work = partial(run_verb, route=route, call=call, arguments=arguments)
+    if route.method != "GET":
+        return db.write(work)
+    if getattr(arguments.get("query"), "offset", 0) > SHALLOW_OFFSET:
+        return db.read_long(work, LONG_SECONDS)
+    return db.read(work)
+
+
+def run_verb(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Any:
+    given = {
+        name: arguments[name] if name in arguments else _CONTEXT[name](tx, route, call, arguments)
+        for name in route.wanted
+    }
+    return route.operation(tx, **given)
+
+
+def _find_inbox(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Inbox:
+    """Who only reads takes the one that was read a moment ago, together with the key."""
+    inbox_id = arguments["inbox_id"]
+    return call.get_inbox(tx, inbox_id) if route.method == "GET" else inboxes.get(tx, call.reach, inbox_id)
+
+
+def _find_boundary(tx: Tx, route: Route, call: Call, arguments: Arguments) -> Reach:
+    """The inbox or the pod that the path names, or that the query narrows it to."""
+    if "inbox_id" in arguments:
+        return inboxes.get(tx, call.reach, arguments["inbox_id"]).reach
+    if "pod_id" in arguments:
+        return Reach(call.account_id, pods.get(tx, call.reach, arguments["pod_id"]).id)
+    query = arguments["query"]
+    return required(tx, call.reach, query.inbox_id, query.pod_id)
+
+
+# What a verb may ask for by the name of an argument, beside the values of the path, the query and the body.
+_CONTEXT: dict[str, Callable[[Tx, Route, Call, Arguments], Any]] = {
+    "caller": lambda tx, route, call, arguments: call.decider,
+    "now": lambda tx, route, call, arguments: call.now(),
+    "config": lambda tx, route, call, arguments: call.resources.config,
+    "links": lambda tx, route, call, arguments: call.links(),
+    "inbox": _find_inbox,
+    "within": _find_boundary,
+}

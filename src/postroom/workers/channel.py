@@ -1,0 +1,184 @@
+"""The channel between the server and a worker: a Unix socket, its messages, and who waits for an answer."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from postroom import log
+from postroom.inward.mails import Arrival, Destination, ReadMail
+from postroom.processes.message_framing import FrameDecoder, encode_frame
+
+MAX_FRAME_BYTES = 128 * 1024 * 1024
+
+
+class ChannelClosed(Exception):
+    """The other end is gone: whoever waited for its answer waits no more."""
+
+
+class WorkerSetup(Struct, frozen=True, tag=True, array_like=True):
+    """Said by the server first: where to work."""
+
+    data_dir: str
+    hostname: str
+    certificate: str
+    key: str
+    proxies: list[str]
+    log: str
+
+
+class WorkerReady(Struct, frozen=True, tag=True, array_like=True):
+    """Said by the worker when its door is open, and then every second."""
+
+
+class RecipientRequest(Struct, frozen=True, tag=True, array_like=True):
+    number: int
+    address: str
+
+
+class RecipientResponse(Struct, frozen=True, tag=True, array_like=True):
+    number: int
+    destination: Destination | None
+    refusal: str = ""
+
+
+class AdmitRequest(Struct, frozen=True, tag=True, array_like=True):
+    """Somebody has connected. The number stands for the connection until it has left."""
+
+    number: int
+    address: str
+
+
+class AdmitResponse(Struct, frozen=True, tag=True, array_like=True):
+    number: int
+    refusal: bytes | None
+
+
+class Disconnected(Struct, frozen=True, tag=True, array_like=True):
+    connection: int
+
+
+class StoreRequest(Struct, frozen=True, tag=True, array_like=True):
+    """A mail that was read, to be stored."""
+
+    number: int
+    read: ReadMail
+
+
+class StoreResponse(Struct, frozen=True, tag=True, array_like=True):
+    """After the commit; or why there was none."""
+
+    number: int
+    failure: str = ""
+    is_full: bool = False
+
+
+class ReadRequest(Struct, frozen=True, tag=True, array_like=True):
+    """A mail that stays inside, to be read."""
+
+    number: int
+    arrival: Arrival
+
+
+class ReadResponse(Struct, frozen=True, tag=True, array_like=True):
+    number: int
+    read: ReadMail | None
+    has_too_many_hops: bool = False
+
+
+class ForgetRecipients(Struct, frozen=True, tag=True, array_like=True):
+    """An inbox was deleted: recipients found before may be there no more."""
+
+
+class ReloadCertificate(Struct, frozen=True, tag=True, array_like=True):
+    """The files of the certificate may have changed."""
+
+
+class StopWorker(Struct, frozen=True, tag=True, array_like=True):
+    """Let the connections go, finish what is under way, and end."""
+
+
+FromServer = (
+    WorkerSetup
+    | RecipientResponse
+    | AdmitResponse
+    | StoreResponse
+    | ReadRequest
+    | ForgetRecipients
+    | ReloadCertificate
+    | StopWorker
+)
+FromWorker = WorkerReady | RecipientRequest | AdmitRequest | Disconnected | StoreRequest | ReadResponse
+Answer = RecipientResponse | AdmitResponse | StoreResponse | ReadResponse
+
+
+class Channel(asyncio.Protocol):
+    """One end. What is no answer goes to `receive`; `is_closed` is set when the other end is gone."""
+
+    def __init__(self, kinds: Any, receive: Callable[[Any], None]) -> None:
+        self._decoder = msgspec.msgpack.Decoder(kinds)
+        self._receive = receive
+        self._frames = FrameDecoder(MAX_FRAME_BYTES)
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.WriteTransport | None = None
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._last_number = 0
+        self.is_closed = asyncio.Event()
+
+    @property
+    def waiting(self) -> int:
+        """How many answers are owed to this end."""
+        return len(self._waiting)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.WriteTransport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Who speaks another language is not ours any more."""
+        try:
+            for frame in self._frames.feed(data):
+                self._dispatch(self._decoder.decode(frame))
+        except Exception:
+            log.get().exception("a channel was cut")
+            self.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.is_closed.set()
+        waiting, self._waiting = self._waiting, {}
+        for future in waiting.values():
+            if not future.done():
+                future.set_exception(ChannelClosed())
+
+    def send(self, message: FromServer | FromWorker) -> None:
+        if self._transport is not None and not self.is_closed.is_set():
+            self._transport.write(encode_frame(message))
+
+    def next_number(self) -> int:
+        self._last_number += 1
+        return self._last_number
+
+    async def ask(self, question: RecipientRequest | AdmitRequest | StoreRequest | ReadRequest) -> Any:
+        """The answer with the same number. Raises ChannelClosed."""
+        if self.is_closed.is_set():
+            raise ChannelClosed
+        future: asyncio.Future[Any] = self._loop.create_future()
+        self._waiting[question.number] = future
+        self.send(question)
+        try:
+            return await future
+        finally:
+            self._waiting.pop(question.number, None)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _dispatch(self, message: Any) -> None:
+        if not isinstance(message, Answer):
+            self._receive(message)
+            return
+        future = self._waiting.get(message.number)
+        if future is not None and not future.done():
+            future.set_result(message)

@@ -1,0 +1,96 @@
+"""Loops that must not end: logged, started again, and known to be in trouble meanwhile."""
+
+import asyncio
+import threading
+
+import pytest
+
+from postroom.clock import SECOND
+from postroom.errors import Unavailable
+from postroom.processes import pools
+from postroom.processes.loop_supervisor import LoopSupervisor
+from tests.doubles import FakeClock
+
+
+class Stumbling:
+    """A loop that fails a number of times before it works."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures_left = failures
+        self.works = asyncio.Event()
+
+    async def __call__(self) -> None:
+        if self.failures_left:
+            self.failures_left -= 1
+            raise ValueError("stumbled")
+        self.works.set()
+        await asyncio.Event().wait()
+
+
+async def run_until_it_works(supervision: LoopSupervisor, loop: Stumbling) -> None:
+    task = asyncio.create_task(supervision.supervise("mail", loop))
+    async with asyncio.timeout(30):
+        await loop.works.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_loop_that_fails_is_started_again_and_its_traceback_logged_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    supervision = LoopSupervisor(FakeClock())
+    await run_until_it_works(supervision, Stumbling(3))
+    logged = capsys.readouterr().err
+    assert logged.count("Traceback") == 1
+    assert "ValueError: stumbled" in logged
+    assert supervision.failures == {"mail": 3}
+
+
+async def test_a_loop_that_merely_ends_is_started_again(capsys: pytest.CaptureFixture[str]) -> None:
+    runs = asyncio.Semaphore(0)
+
+    async def end_at_once() -> None:
+        runs.release()
+
+    task = asyncio.create_task(LoopSupervisor(FakeClock()).supervise("mail", end_at_once))
+    async with asyncio.timeout(30):
+        await runs.acquire()
+        await runs.acquire()
+    task.cancel()
+    assert "the loop mail came to an end" in capsys.readouterr().err
+
+
+async def test_pauses_grow_up_to_a_limit() -> None:
+    supervision = LoopSupervisor(FakeClock())
+    pauses = [supervision.failed("mail", ValueError()) for _ in range(40)]
+    assert pauses == sorted(pauses)
+    assert pauses[0] < 1 < pauses[-1] == pauses[-2]
+
+
+async def test_what_waits_for_the_database_goes_on_soon_after_its_return() -> None:
+    clock = FakeClock()
+    supervision = LoopSupervisor(clock)
+    pauses = [supervision.failed("mail", Unavailable("away")) for _ in range(40)]
+    assert max(pauses) <= 0.5
+    clock.turn(60 * SECOND)
+    assert supervision.stuck() == []  # whether the database is there is asked elsewhere
+    assert supervision.troubles() == {"mail": 1}
+    supervision.failed("mail", ValueError())
+    assert [reason.partition(" ")[0] for reason in supervision.stuck()] == ["mail"]
+
+
+async def test_a_loop_of_one_account_is_shown_without_it() -> None:
+    supervision = LoopSupervisor(FakeClock())
+    supervision.failed("stream:acc_1", ValueError())
+    supervision.failed("stream:acc_2", ValueError())
+    assert supervision.troubles() == {"stream": 2}
+    supervision.forget("stream:acc_1")
+    assert supervision.troubles() == {"stream": 1}
+
+
+async def test_what_waits_in_one_pool_delays_nobody_in_another() -> None:
+    let_go = threading.Event()
+    blocked = [asyncio.create_task(pools.KEYS.run(let_go.wait)) for _ in range(5)]
+    assert await pools.FILES.run(lambda: "done") == "done"
+    let_go.set()
+    await asyncio.gather(*blocked)
