@@ -6,7 +6,7 @@ import typer
 
 from postroom_client.cli import output
 from postroom_client.cli.command import OfInbox, OfPod, command
-from postroom_client.cli.desk import Desk
+from postroom_client.cli.context import CommandContext
 
 if TYPE_CHECKING:
     from postroom_client.results import Account, ApiKey, ApprovalRules, Inbox, Pod
@@ -18,13 +18,15 @@ WORDS = "always, strangers, attachments, links, risk"
 OfKey = Annotated[str | None, typer.Option("--key-id", help="Of this key alone.")]
 
 
-def rules(desk: Desk, inbox_id: OfInbox = None, pod_id: OfPod = None, key_id: OfKey = None) -> None:
+def rules(
+    context: CommandContext, inbox_id: OfInbox = None, pod_id: OfPod = None, key_id: OfKey = None
+) -> None:
     """Show which sends wait: by the rules of the account, or of a pod, an inbox or a key."""
-    desk.show(_look_up(only_one(inbox_id, pod_id, key_id)), _show)
+    context.show(_look_up(only_one(inbox_id, pod_id, key_id)), _show)
 
 
 def require(
-    desk: Desk,
+    context: CommandContext,
     when: Annotated[
         list[str] | None, typer.Argument(metavar="[WHEN]...", help=f"{WORDS}.", show_default=False)
     ] = None,
@@ -48,12 +50,14 @@ def require(
     if not when and not counts and not reviewer:
         raise typer.BadParameter(f"say when: {WORDS}, or --over-per-day")
     asked = ApprovalRules([*(when or []), *counts], expires_hours, reviewer or [])
-    desk.show(_change(asked, only_one(inbox_id, pod_id, key_id)), _show)
+    context.show(_change(asked, only_one(inbox_id, pod_id, key_id)), _show)
 
 
-def free(desk: Desk, inbox_id: OfInbox = None, pod_id: OfPod = None, key_id: OfKey = None) -> None:
+def free(
+    context: CommandContext, inbox_id: OfInbox = None, pod_id: OfPod = None, key_id: OfKey = None
+) -> None:
     """Take the rules away. What waits already goes on waiting."""
-    desk.show(_change(None, only_one(inbox_id, pod_id, key_id)), _show)
+    context.show(_change(None, only_one(inbox_id, pod_id, key_id)), _show)
 
 
 def only_one(inbox_id: str | None, pod_id: str | None, key_id: str | None) -> tuple[str, str] | None:

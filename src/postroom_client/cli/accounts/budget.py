@@ -1,4 +1,4 @@
-"""postroom budget …: how much an inbox or a key may send, and how much of it is used."""
+"""postroom budget set, clear: how much an inbox or a key may send."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -6,14 +6,15 @@ import typer
 
 from postroom_client.cli import output
 from postroom_client.cli.accounts.approval_rules import OfKey, only_one
-from postroom_client.cli.command import InboxId, OfInbox, command, group
-from postroom_client.cli.desk import Desk
+from postroom_client.cli.command import OfInbox, command
+from postroom_client.cli.context import CommandContext
+from postroom_client.cli.groups import GROUPS
 
 if TYPE_CHECKING:
-    from postroom_client.results import ApiKey, Budget, Inbox, InboxLimits, Meter
+    from postroom_client.results import ApiKey, Budget, Inbox
     from postroom_client.transport.exchange import Call
 
-app = group("How much an inbox or a key may send: never more than the service allows.")
+app = GROUPS["budget"]
 
 Count = Annotated[int | None, typer.Option(min=0, help="Sends in any 60 seconds.")]
 CountOfDay = Annotated[int | None, typer.Option(min=0, help="Sends a day (UTC).")]
@@ -22,17 +23,9 @@ CountOfStrangers = Annotated[
 ]
 
 
-@command(app, "show")
-def show(desk: Desk, inbox_id: InboxId = None) -> None:
-    """Show what an inbox may send, and how much of it is used."""
-    from postroom_client.calls import calls
-
-    desk.show(calls.get_inbox_limits(desk.require_inbox_id(inbox_id)), _show_use)
-
-
 @command(app, "set")
 def set_up(
-    desk: Desk,
+    context: CommandContext,
     per_minute: Count = None,
     per_day: CountOfDay = None,
     cold_per_day: CountOfStrangers = None,
@@ -44,13 +37,13 @@ def set_up(
 
     if (per_minute, per_day, cold_per_day) == (None, None, None):
         raise typer.BadParameter("pass --per-minute, --per-day or --cold-per-day")
-    desk.show(_change(Budget(per_minute, per_day, cold_per_day), inbox_id, key_id), _show)
+    context.show(_change(Budget(per_minute, per_day, cold_per_day), inbox_id, key_id), _show)
 
 
 @command(app, "clear")
-def clear(desk: Desk, inbox_id: OfInbox = None, key_id: OfKey = None) -> None:
+def clear(context: CommandContext, inbox_id: OfInbox = None, key_id: OfKey = None) -> None:
     """Take a budget away; the limits of the service stay."""
-    desk.show(_change(None, inbox_id, key_id), _show)
+    context.show(_change(None, inbox_id, key_id), _show)
 
 
 def _change(budget: "Budget | None", inbox_id: str | None, key_id: str | None) -> "Call[Any]":
@@ -80,17 +73,3 @@ def _show(found: "Inbox | ApiKey") -> None:
 
 def _spell(count: int | None) -> str:
     return "as the service allows" if count is None else str(count)
-
-
-def _show_use(limits: "InboxLimits") -> None:
-    rows = [
-        _row("a minute", limits.per_minute),
-        _row("a day", limits.per_day),
-        _row("strangers a day", limits.cold_per_day),
-    ]
-    output.print_human(output.table(("SENDS", "LIMIT", "USED", "ROOM AGAIN"), rows))
-
-
-def _row(name: str, meter: "Meter") -> output.Row:
-    resets = "" if meter.resets_at is None else f"{meter.resets_at:%Y-%m-%d %H:%M:%S %Z}"
-    return name, str(meter.limit), str(meter.used), resets
