@@ -25,6 +25,7 @@ test: $(VENV)/.dev  ## Set up, start the real engines and run every test
 setup: $(VENV)/.dev  ## Set up the server and the development tools
 
 generate: $(VENV)/.dev  ## Make the clients and the reference anew from the description of the interface
+	@$(BIN)/python -m tests.reference_examples
 	@$(BIN)/python -m tools.generate
 
 check: $(VENV)/.dev  ## Format, lint and type check

@@ -4,7 +4,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.generate import description, python_calls, python_commands, python_methods, python_results
+from tools.generate import (
+    description,
+    python_calls,
+    python_commands,
+    python_methods,
+    python_results,
+    reference,
+)
 from tools.generate.description import Description
 
 ROOT = Path(__file__).parents[2]
@@ -14,7 +21,8 @@ FILES: dict[str, Callable[[Description], str]] = {
     f"{CLIENT}/errors.py": python_results.errors,
     f"{CLIENT}/calls/calls.py": python_calls.calls,
     f"{CLIENT}/calls/methods.py": python_methods.methods,
-    f"{CLIENT}/cli/plain/operations.py": python_commands.operations,
+    f"{CLIENT}/cli/options/operations.py": python_commands.operations,
+    "docs/reference.md": reference.reference,
 }
 
 

@@ -1,8 +1,8 @@
 """The table of plain commands about who may do what, and about the world outside."""
 
 from postroom_client.cli.accounts import shown
+from postroom_client.cli.options.parameters import Parameter
 from postroom_client.cli.outward import approvals
-from postroom_client.cli.plain.parameters import Parameter
 from postroom_client.cli.plain.rows import Plain
 
 OF_POD = Parameter("pod_id", "text", "Of this pod: its id or clientId.")
@@ -13,7 +13,7 @@ NEW_KEY = (
     Parameter("expires_at", "moment", "Until when."),
 )
 PAGE = (Parameter("limit", "integer", default=50), Parameter("offset", "integer", default=0))
-POD = Parameter("pod_id", "text", "Of this pod: its id or clientId.")
+POD = (("id", "id"), ("client id", "client_id"), ("name", "name"))
 
 RULES = (
     Plain(

@@ -1,0 +1,1 @@
+"""What operations take, and the options of commands that are made from it."""
