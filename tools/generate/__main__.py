@@ -21,7 +21,7 @@ FILES: dict[str, Callable[[Description], str]] = {
     f"{CLIENT}/errors.py": python_results.errors,
     f"{CLIENT}/calls/calls.py": python_calls.calls,
     f"{CLIENT}/calls/methods.py": python_methods.methods,
-    f"{CLIENT}/cli/options/operations.py": python_commands.operations,
+    f"{CLIENT}/calls/operations.py": python_commands.operations,
     "docs/reference.md": reference.reference,
 }
 

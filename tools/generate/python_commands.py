@@ -1,4 +1,4 @@
-"""Makes `postroom_client/cli/options/operations.py`: what each operation takes, as options are made of it."""
+"""Makes `postroom_client/calls/operations.py`: what each operation takes, as options are made of it."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from tools.generate.description import Description, Field, Operation
 from tools.generate.python_calls import is_files
 from tools.generate.python_source import literal, module
 
-IMPORTS = ("from postroom_client.cli.options.parameters import Parameter",)
+IMPORTS = ("from postroom_client.calls.parameters import Parameter",)
 KINDS = {
     "text": "text",
     "integer": "integer",

@@ -4,12 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from postroom_client.cli import output
+from postroom_client.calls.operations import OPERATIONS
+from postroom_client.calls.parameters import Parameter
+from postroom_client.cli import options, output
 from postroom_client.cli.command import register
 from postroom_client.cli.context import CommandContext
-from postroom_client.cli.options import options
-from postroom_client.cli.options.operations import OPERATIONS
-from postroom_client.cli.options.parameters import Parameter
 
 if TYPE_CHECKING:
     from postroom_client.results import Hold, Sent

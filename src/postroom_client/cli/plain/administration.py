@@ -1,7 +1,7 @@
 """The table of plain commands about who may do what, and about the world outside."""
 
+from postroom_client.calls.parameters import Parameter
 from postroom_client.cli.accounts import shown
-from postroom_client.cli.options.parameters import Parameter
 from postroom_client.cli.outward import approvals
 from postroom_client.cli.plain.rows import Plain
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from postroom_client.calls.parameters import Parameter
 from postroom_client.cli.command import InboxId, Limit, Offset
-from postroom_client.cli.options.parameters import Parameter
 
 READ_FROM = "- reads it from stdin, @FILE from a file."
 LONG_TEXTS = ("body", "body_html")

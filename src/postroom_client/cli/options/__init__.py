@@ -1,1 +1,0 @@
-"""What operations take, and the options of commands that are made from it."""
