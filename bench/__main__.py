@@ -1,6 +1,7 @@
 """The command: python -m bench [NAME ...] [--json] [--list]."""
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -16,6 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.list:
         _print_descriptions(chosen)
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that servers are stopped and folders removed
     neighbours = Neighbours()
     results = [result for measurement in chosen for result in _run(measurement)]
     others = neighbours.share()

@@ -1,7 +1,17 @@
 """Mails of made-up words, as unevenly used as those of a language."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from postroom import ids
+from postroom.mailbox import threads
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.messages import RECEIVED, NewMessage
+from postroom.mailbox.threads import Thread
+from tests.filled_inbox import document
 
 VOWELS, CONSONANTS = "aeiou", "bcdfghklmnprstvw"
 WORDS = 40_000
@@ -57,3 +67,24 @@ class Writer:
 
     def phrase(self) -> str:
         return " ".join(self._piece(2))
+
+
+def new_mails(
+    writer: Writer, owners: Sequence[Inbox], count: int, now: int
+) -> list[tuple[Thread, NewMessage]]:
+    """Each in a thread of its own, in any of the inboxes."""
+    return [_new_mail(writer, writer.random.choice(owners), now) for _ in range(count)]
+
+
+def _new_mail(writer: Writer, inbox: Inbox, now: int) -> tuple[Thread, NewMessage]:
+    thread, text = threads.new(inbox, "bench", is_read=True, now=now), writer.text()
+    written = replace(
+        document(inbox.id, inbox.address),
+        id=ids.new(ids.MESSAGE, now),
+        thread_id=thread.id,
+        from_addr=writer.sender(),
+        subject=writer.subject(),
+        body_text=text,
+        reply_text=text,
+    )
+    return thread, NewMessage(written, RECEIVED, "a@example.com", False, b"", None, now, size_bytes=0)

@@ -17,6 +17,7 @@ from tests.ports import free_port
 HOST = "127.0.0.1"
 CHECKOUT = Path(__file__).parent.parent  # where `python -m` finds this package
 POLL_SECONDS = 0.002
+SCRATCH = Path("/var/tmp")  # /tmp is often memory, where durability costs nothing and means nothing
 START_DEADLINE_SECONDS = 120.0
 REQUEST = b"GET %s HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n"
 
@@ -31,14 +32,14 @@ class Server:
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """In /var/tmp: /tmp is often memory, where durability costs nothing and means nothing."""
-    with tempfile.TemporaryDirectory(prefix="postroom-bench-", dir="/var/tmp") as name:
+    """Removed at the end, also when the measurement fails."""
+    with tempfile.TemporaryDirectory(prefix="postroom-bench-", dir=SCRATCH) as name:
         yield Path(name)
 
 
 @contextlib.contextmanager
 def running_postroom(folder: Path, **more: str) -> Iterator[Server]:
-    """Its log goes into a file beside the folder: a line a mail, as in production."""
+    """Its log goes into a file without a name: a line a mail, as in production."""
     port, smtp_port = free_port(), free_port()
     settings = {
         "POSTROOM_DATA_DIR": str(folder),
@@ -47,7 +48,7 @@ def running_postroom(folder: Path, **more: str) -> Iterator[Server]:
         **more,
     }
     with (
-        Path(f"{folder}.log").open("w") as log,
+        tempfile.TemporaryFile("w", dir=SCRATCH) as log,
         running("postroom", ["serve"], port, settings, log) as server,
     ):
         yield replace(server, smtp_port=smtp_port)

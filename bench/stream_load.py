@@ -1,15 +1,10 @@
-"""Many streams on bare sockets and a few mail senders, in a process of their own.
-
-It says `ready` when every stream is subscribed, starts to send when it is told to, and prints its report.
-"""
+"""Many streams on bare sockets and a few mail senders, in a process of their own."""
 
 import asyncio
-import contextlib
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from functools import partial
 from typing import cast
 
@@ -31,65 +26,29 @@ _SUBSCRIBED = b'{"type":"subscribed"'
 class StreamLoad(msgspec.Struct, frozen=True):
     http_port: int
     smtp_port: int
-    tokens: list[str]
-    streams_each: int
-    recipients: list[str]  # of every mail, one for each token
+    token: str
+    streams: int
+    recipient: str
     mails: int
-    mails_per_second: float | None = None  # as fast as they are taken
-    seeded: int = 0  # events of each account that come without a mail
-
-    @property
-    def deliveries(self) -> int:
-        return (self.mails + self.seeded) * len(self.tokens) * self.streams_each
+    mails_per_second: float
 
 
 class StreamReport(msgspec.Struct, frozen=True):
-    p50_ms: float  # from the end of DATA to the frame
+    """From the end of DATA to the frame."""
+
+    p50_ms: float
     p99_ms: float
-    deliveries_per_second: float  # from the first frame to the last
 
 
-class StreamClient:
-    """The load process, seen from the measurement."""
-
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
-        self._process = process
-
-    def report(self) -> StreamReport:
-        """Starts the mails and waits for the last frame."""
-        self.start()
-        return self.wait()
-
-    def start(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(b"go\n")
-        self._process.stdin.flush()
-
-    def wait(self) -> StreamReport:
-        out, _ = self._process.communicate(timeout=DEADLINE_SECONDS)
-        return msgspec.json.decode(out, type=StreamReport)
-
-
-@contextlib.contextmanager
-def open_streams(load: StreamLoad) -> Iterator[StreamClient]:
-    """All streams are subscribed inside the block."""
-    process = subprocess.Popen(
+def run_stream_load(load: StreamLoad) -> StreamReport:
+    done = subprocess.run(
         [sys.executable, "-m", "bench.stream_load"],
         cwd=CHECKOUT,
-        stdin=subprocess.PIPE,
+        input=msgspec.json.encode(load),
         stdout=subprocess.PIPE,
+        check=True,
     )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        process.stdin.write(msgspec.json.encode(load) + b"\n")
-        process.stdin.flush()
-        if process.stdout.readline() != b"ready\n":
-            raise RuntimeError("the streams could not be opened")
-        yield StreamClient(process)
-    finally:
-        process.kill()
-        process.communicate()
+    return msgspec.json.decode(done.stdout, type=StreamReport)
 
 
 class _Run:
@@ -98,8 +57,7 @@ class _Run:
         self.started_at = time.time_ns()  # the same mail twice would be taken for a repetition
         self.sent_at: dict[int, float] = {}
         self.seconds: list[float] = []
-        self.first_frame_at = 0.0
-        self.unsubscribed = len(load.tokens) * load.streams_each
+        self.unsubscribed = load.streams
         self.subscribed = asyncio.Event()
         self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -110,9 +68,8 @@ class _Run:
 
     def note_frames(self, numbers: list[bytes]) -> None:
         now = time.perf_counter()
-        self.first_frame_at = self.first_frame_at or now
-        self.seconds += [now - self.sent_at.get(int(number), now) for number in numbers]
-        if len(self.seconds) == self.load.deliveries:
+        self.seconds += [now - self.sent_at[int(number)] for number in numbers]
+        if len(self.seconds) == self.load.mails * self.load.streams:
             self.finished.set_result(None)
 
     def fail(self, reason: str) -> None:
@@ -124,9 +81,8 @@ class _Run:
 class _Stream(asyncio.Protocol):
     """Reads no more of a frame than the number of its mail."""
 
-    def __init__(self, run: _Run, token: str) -> None:
+    def __init__(self, run: _Run) -> None:
         self._run = run
-        self._token = token
         self._rest = b""
         self._is_subscribed = False
 
@@ -135,7 +91,7 @@ class _Stream(asyncio.Protocol):
         self._transport.write(
             f"GET /v1/ws HTTP/1.1\r\nHost: {HOST}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Version: 13\r\n"
-            f"Authorization: Bearer {self._token}\r\n\r\n".encode()
+            f"Authorization: Bearer {self._run.load.token}\r\n\r\n".encode()
         )
 
     def data_received(self, data: bytes) -> None:
@@ -179,16 +135,11 @@ class _Sender:
         await self._reply(b"250")
 
     async def send(self, number: int) -> None:
-        recipients = self._run.load.recipients
-        self._writer.write(
-            b"MAIL FROM:<alice@example.com>\r\n"
-            + b"".join(b"RCPT TO:<%s>\r\n" % recipient.encode() for recipient in recipients)
-            + b"DATA\r\n"
-        )
-        for _ in range(1 + len(recipients)):
-            await self._reply(b"250")
-        await self._reply(b"354")
-        head = f"From: <alice@example.com>\r\nTo: <{recipients[0]}>\r\nSubject: mail {number}\r\n"
+        recipient = self._run.load.recipient
+        self._writer.write(f"MAIL FROM:<alice@example.com>\r\nRCPT TO:<{recipient}>\r\nDATA\r\n".encode())
+        for code in (b"250", b"250", b"354"):
+            await self._reply(code)
+        head = f"From: <alice@example.com>\r\nTo: <{recipient}>\r\nSubject: mail {number}\r\n"
         self._run.sent_at[number] = time.perf_counter()
         self._writer.write(
             f"{head}Message-ID: <{number}.{self._run.started_at}@example.com>\r\n\r\n{BODY}.\r\n".encode()
@@ -204,7 +155,7 @@ class _Sender:
 
 
 async def _send_mails(run: _Run) -> None:
-    """On a timetable that does not wait for answers, or as fast as the sessions can."""
+    """On a timetable that does not wait for answers."""
     load = run.load
     free: asyncio.Queue[_Sender] = asyncio.Queue()
     for _ in range(SENDERS):
@@ -219,26 +170,21 @@ async def _send_mails(run: _Run) -> None:
     started = time.perf_counter()
     async with asyncio.TaskGroup() as tasks:
         for number in range(load.mails):
-            if load.mails_per_second is not None:
-                await asyncio.sleep(started + number / load.mails_per_second - time.perf_counter())
+            await asyncio.sleep(started + number / load.mails_per_second - time.perf_counter())
             tasks.create_task(send(await free.get(), number))
 
 
 async def _apply(load: StreamLoad) -> StreamReport:
     run = _Run(load)
     loop = asyncio.get_running_loop()
-    for token in load.tokens:
-        for _ in range(load.streams_each):
-            await loop.create_connection(partial(_Stream, run, token), HOST, load.http_port)
-    await run.subscribed.wait()
-    print("ready", flush=True)
-    await asyncio.to_thread(sys.stdin.buffer.readline)
+    for _ in range(load.streams):
+        await loop.create_connection(partial(_Stream, run), HOST, load.http_port)
     async with asyncio.timeout(DEADLINE_SECONDS):
+        await run.subscribed.wait()
         await _send_mails(run)
         await run.finished
-    elapsed = time.perf_counter() - run.first_frame_at
     times = sorted(run.seconds)
-    return StreamReport(_at(times, 0.50) * 1000, _at(times, 0.99) * 1000, len(times) / elapsed)
+    return StreamReport(_at(times, 0.50) * 1000, _at(times, 0.99) * 1000)
 
 
 def _at(ordered: list[float], share: float) -> float:
@@ -246,7 +192,7 @@ def _at(ordered: list[float], share: float) -> float:
 
 
 def main() -> None:
-    load = msgspec.json.decode(sys.stdin.buffer.readline(), type=StreamLoad)
+    load = msgspec.json.decode(sys.stdin.buffer.read(), type=StreamLoad)
     sys.stdout.buffer.write(msgspec.json.encode(uvloop.run(_apply(load))))
 
 

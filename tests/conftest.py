@@ -68,7 +68,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if folder := memory_folder.choose():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", folder)  # where pytest makes every `tmp_path`
     if not hasattr(config, "workerinput"):
-        config.stash[USER_FILES] = UserFiles(os.environ)
+        config.stash[USER_FILES] = UserFiles(os.environ, _homes.folder)
+        config.stash[USER_FILES].watch_this_process()
     _homes.move_into_a_new_one(os.environ)
     if POSTGRES_URL not in os.environ:
         shared = running_postgres(folder, settings=OF_TESTS, source="wheel")
@@ -134,8 +135,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         left_out = session.config.stash.get(LEFT_OUT, Counter())
         session.config.workeroutput["left_out"] = dict(left_out)
     user_files = session.config.stash.get(USER_FILES, None)
-    for path in user_files.changed() if user_files else []:
-        print(f"\nchanged a file of the user: {path}")
+    for path in user_files.written() if user_files else []:
+        print(f"\nwrote into a folder of the user: {path}")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

@@ -7,12 +7,12 @@ import tempfile
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
+from tests import write_watch
+
 FOLDERS = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR")
 SETTINGS = "POSTROOM_"
 OF_TESTS = "POSTROOM_TEST_"
 USUAL = (".config", ".local/share", ".local/state", ".cache")
-
-State = dict[str, tuple[int, int, int]]
 
 
 class Homes:
@@ -41,16 +41,27 @@ def is_of_the_user(name: str) -> bool:
 
 
 class UserFiles:
-    """What the command keeps for the user, at the moment this was made."""
+    """What this run writes into the folders where the command keeps a user's files.
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._places = places(environment)
-        self._before = state_of(self._places)
+    Other programs may write there meanwhile, so the files themselves are not compared: each Python process
+    that inherits the environment notes what it does itself.
+    """
 
-    def changed(self) -> list[str]:
-        after = state_of(self._places)
-        paths = self._before.keys() | after.keys()
-        return sorted(path for path in paths if self._before.get(path) != after.get(path))
+    def __init__(self, environment: MutableMapping[str, str], folder: Path) -> None:
+        self._report = folder / "written"
+        self._watched = [str(place) for place in places(environment)]
+        (folder / "hook").mkdir()
+        call = f"watch({self._watched!r}, {str(self._report)!r})"
+        source = f"{Path(write_watch.__file__).read_text()}\n\n{call}\n"
+        (folder / "hook" / "sitecustomize.py").write_text(source)
+        inherited = environment.get("PYTHONPATH")
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder / "hook"), inherited)))
+
+    def watch_this_process(self) -> None:
+        write_watch.watch(self._watched, str(self._report))
+
+    def written(self) -> list[str]:
+        return sorted(set(self._report.read_text().splitlines())) if self._report.exists() else []
 
 
 def places(environment: Mapping[str, str]) -> list[Path]:
@@ -59,14 +70,3 @@ def places(environment: Mapping[str, str]) -> list[Path]:
     bases = {Path(home) / below for home in homes for below in USUAL}
     bases |= {Path(environment[name]) for name in FOLDERS if environment.get(name)}
     return sorted(base / "postroom" for base in bases)
-
-
-def state_of(places: list[Path]) -> State:
-    """Number, size and time of every file there; one that is written anew gets others."""
-    files = [Path(folder) / name for place in places for folder, _, names in os.walk(place) for name in names]
-    return {str(path): identity(path) for path in files}
-
-
-def identity(path: Path) -> tuple[int, int, int]:
-    found = path.lstat()
-    return found.st_ino, found.st_size, found.st_mtime_ns

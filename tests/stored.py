@@ -1,11 +1,9 @@
 """Rows for tests of the rooms: accounts, inboxes, mails that came in, deliveries."""
 
-from msgspec.structs import replace
-
 from postroom import ids
 from postroom.accounts import accounts
 from postroom.inward.deposit import deposit
-from postroom.inward.mails import Arrival, Destination, ReadMail
+from postroom.inward.mails import AcceptedMail, Arrival, Destination
 from postroom.inward.receive import read_mail
 from postroom.mailbox import inboxes, messages
 from postroom.mailbox.inboxes import Inbox
@@ -25,9 +23,9 @@ def make_inbox(tx: Tx, name: str = "hello", account_id: str | None = None, now: 
     return inboxes.add(tx, owner, name, None, None, SERVICE, now)
 
 
-def incoming(inbox: Inbox, raw: bytes, now: int = START) -> ReadMail:
+def incoming(inbox: Inbox, raw: bytes, now: int = START) -> AcceptedMail:
     arrival = Arrival((Destination(inbox.id),), raw, b"", "", "", "alice@example.com")
-    return replace(read_mail(arrival), base_url="http://x", now=now)
+    return AcceptedMail(read_mail(arrival), "http://x", now)
 
 
 def put_mail(tx: Tx, /, inbox: Inbox, text: str = "Hello", now: int = START, **fields: str) -> Message:

@@ -1,23 +1,51 @@
 """Every measurement runs, with tiny sizes: what it measures depends on the machine and is not judged here."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from bench import catalogue, hostile_shapes, report
+from bench import catalogue, hostile_shapes, processes, report
 from bench.__main__ import main
-from bench.insert_load import InsertLoad
-from bench.measurements import group_commit, group_commit_postgres, memory, pauses, rest, start
-from bench.measurements.rest import RestLoad
+from bench.measurements import memory, pauses, search, sending, start, stream
+from bench.measurements.search import SearchLoad
+from bench.measurements.sending import SendLoad
 from bench.results import Peer, Result, at_least_times_peer, at_most
 from bench.rounds import alternate, compare
 from tests.warm_bench import warm_servers as warm_servers
 
-TINY_INSERTS = InsertLoad(callers=4, seconds=0.05, rounds=1)
 
-
-def test_start_is_measured_on_a_new_and_an_existing_folder() -> None:
+def test_start_is_measured_and_no_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "SCRATCH", tmp_path)
     assert [result.unit for result in start.measure(rounds=1)] == ["s", "s"]
+    assert list(tmp_path.iterdir()) == []
+
+
+ENDED = """
+import pathlib, sys
+from bench import __main__, catalogue, processes
+processes.SCRATCH = pathlib.Path(sys.argv[1])
+def measure():
+    with processes.scratch_folder():
+        print("measuring", flush=True)
+        sys.stdin.read()
+catalogue.get = lambda name, size: catalogue.Measurement(name, "It waits.", measure)
+__main__.main(["start"])
+"""
+
+
+def test_a_run_that_is_ended_leaves_no_file(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", ENDED, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"measuring\n"
+        assert len(list(tmp_path.iterdir())) == 1
+        process.terminate()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.usefixtures("warm_servers")
@@ -26,23 +54,34 @@ def test_memory_is_that_of_a_server_that_answered() -> None:
     assert result.value > 1
 
 
-def test_group_commit_is_compared_with_one_commit_a_call_on_sqlite() -> None:
-    (result,) = group_commit.measure(TINY_INSERTS)
-    assert result.peer is not None
-    assert result.value > 0 < result.peer.value
-
-
-def test_group_commit_is_compared_with_one_commit_a_call_on_postgresql(postgres_url: str) -> None:
-    (result,) = group_commit_postgres.measure_at(postgres_url, TINY_INSERTS)
-    assert result.peer is not None
-    assert result.value > 0 < result.peer.value
+@pytest.mark.usefixtures("warm_servers")
+def test_the_time_to_an_event_is_measured() -> None:
+    results = stream.measure(streams=2, seconds=0.1, mails_per_second=100)
+    assert [(result.name, result.unit) for result in results] == [
+        ("event p50 at 100/s", "ms"),
+        ("event p99 at 100/s", "ms"),
+    ]
+    assert 0 < results[0].value <= results[1].value
 
 
 @pytest.mark.usefixtures("warm_servers")
-def test_rest_gives_rate_and_times_of_both_servers() -> None:
-    results = rest.measure(RestLoad(connections=2, requests=40, rounds=1))
-    assert [result.unit for result in results] == ["requests/s", "ms", "ms"] * 2
-    assert all(result.peer is not None for result in results)
+def test_sends_are_compared_with_a_bare_endpoint() -> None:
+    first, *delivered = sending.measure(SendLoad(connections=2, sends=10, rounds=1, deliveries=10))
+    assert first.peer is not None
+    assert first.value > 0 < first.peer.value
+    assert [result.unit for result in delivered] == ["mails/s"] * (sending.SMTP_SINK is not None)
+
+
+def test_search_is_measured_on_both_databases() -> None:
+    results = search.measure(120, SearchLoad(mails=120, inboxes=3, questions=4))
+    assert [result.unit for result in results] == ["µs/mail", "bytes/mail", "ms", "ms", "ms"] * 2
+    assert {result.name.partition(":")[0] for result in results} == {"SQLite", "PostgreSQL"}
+    assert all(result.value > 0 for result in results)
+
+
+def test_another_size_is_for_those_that_have_one() -> None:
+    assert catalogue.get("search", 500).measure is not search.measure
+    assert catalogue.get("start", 500).measure is catalogue.get("start").measure
 
 
 def test_every_measurement_says_in_one_line_what_it_measures() -> None:

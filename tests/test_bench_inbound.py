@@ -1,4 +1,4 @@
-"""The measurements of inbound mail and of large inboxes run, with tiny sizes."""
+"""The measurements of inbound mail run, with tiny sizes."""
 
 import os
 import subprocess
@@ -7,10 +7,9 @@ import sys
 import pytest
 
 from bench import consumption, report
-from bench.measurements import inbound, inbound_postgres, large_inbox, message_list, nodes
+from bench.measurements import inbound, inbound_postgres, message_list, nodes
 from bench.measurements.inbound import InboundLoad
 from bench.measurements.inbound_postgres import PostgresLoad
-from bench.measurements.large_inbox import LargeInboxLoad
 from bench.measurements.message_list import ListLoad
 from bench.measurements.nodes import NodesLoad
 from bench.peers import postfix, stdlib_mail
@@ -48,13 +47,11 @@ def test_the_cost_of_a_mail_on_postgresql_is_measured(postgres_url: str) -> None
 
 
 def test_the_cost_of_a_mail_is_measured_for_every_number_of_nodes(postgres_url: str) -> None:
-    load = NodesLoad(connections=2, warm_up=2, mails=10, most_nodes=1, bells=300, freezes=1, silent_seconds=0)
+    load = NodesLoad(connections=2, warm_up=2, mails=10, most_nodes=1, freezes=1)
     with scratch_folder() as folder:
         results = {result.name: result.value for result in nodes.measure_at(postgres_url, folder, load)}
     assert results["1 node: processor time of a mail, database"] >= 0
     assert results["a frozen node: writes that need its row"] > 0
-    assert results["300 bells heard by another node"] > 0
-    assert results["a silent database: until it is used again"] > 0
 
 
 def test_the_use_of_a_process_counts_its_children() -> None:
@@ -67,11 +64,6 @@ def test_a_busy_machine_is_told_of() -> None:
     assert report.warnings(0.01) == []
     assert "50%" in report.warnings(0.5)[0]
     assert "optimisation" in report.python().lower()
-
-
-def test_a_large_inbox_is_compared_with_a_small_one() -> None:
-    results = large_inbox.measure(LargeInboxLoad(large=300, small=30, requests=5, rounds=1))
-    assert [result.peer is not None and result.value > 0 for result in results] == [True, True, True]
 
 
 def test_the_mails_of_a_run_have_their_size_and_differ() -> None:

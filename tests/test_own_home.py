@@ -3,7 +3,11 @@
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import pytest
 
 from postroom_client import profiles
 from postroom_client.profiles import Profile, Profiles
@@ -19,6 +23,16 @@ def test_that_writes_where_the_user_does() -> None:
     place = pathlib.Path({place!r})
     place.write_text("mine now")
     assert place.exists()
+"""
+
+INNOCENT = """
+import pathlib, time
+
+def test_that_waits() -> None:
+    pathlib.Path({waits!r}).touch()
+    while not pathlib.Path({may_end!r}).exists():
+        time.sleep(0.01)
+    assert pathlib.Path({may_end!r}).exists()
 """
 
 
@@ -65,17 +79,48 @@ def test_a_run_that_starts_servers_changes_nothing_of_its_user_s_and_one_that_do
     done = run_pytest(tmp_path / "home", STARTS_SERVERS, str(test_file))
     assert "2 passed" in done.stdout, done.stdout
     assert done.returncode != 0
-    assert f"changed a file of the user: {guilty}" in done.stdout
+    assert f"wrote into a folder of the user: {guilty}" in done.stdout
     guilty.unlink()
     assert every_file(tmp_path / "home") == before
 
 
-def test_new_replaced_and_removed_files_are_all_changes(tmp_path: Path) -> None:
-    place = make_home(tmp_path) / PROFILES
-    files = UserFiles({"HOME": str(tmp_path)})
-    assert files.changed() == []
-    (place.parent / "new").touch()
-    assert files.changed() == [str(place.parent / "new")]
-    (place.parent / "new").unlink()
-    place.unlink()
-    assert files.changed() == [str(place)]
+def test_what_another_program_writes_there_meanwhile_is_no_fault_of_the_run(tmp_path: Path) -> None:
+    home, waits, may_end = make_home(tmp_path / "home"), tmp_path / "waits", tmp_path / "may_end"
+    test_file = tmp_path / "test_innocent.py"
+    test_file.write_text(INNOCENT.format(waits=str(waits), may_end=str(may_end)))
+    with ThreadPoolExecutor() as pool:
+        run = pool.submit(run_pytest, home, str(test_file))
+        while not waits.exists() and not run.done():
+            time.sleep(0.01)
+        (home / PROFILES).write_text("{}")
+        (home / PROFILES).with_name("new").touch()
+        may_end.touch()
+        done = run.result()
+    assert "1 passed" in done.stdout, done.stdout
+    assert done.returncode == 0, done.stdout
+
+
+CHANGES = {
+    "a new file": "open(place / 'new', 'w').close()",
+    "a new file by its descriptor": "os.close(os.open(place / 'new', os.O_CREAT))",
+    "a file that is replaced": "os.rename(place.parent / 'other', place / 'profiles.json')",
+    "a file that is removed": "(place / 'profiles.json').unlink()",
+    "a new folder": "(place / 'new').mkdir()",
+    "a database": "sqlite3.connect(place / 'new.db').close()",
+    "a file by a relative path": "os.chdir(place); open('new', 'w').close()",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_change_is_noted_in_every_process(change: str, tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home")
+    (home / ".config/other").touch()
+    environment = {"HOME": str(home)}
+    (tmp_path / "run").mkdir()
+    files = UserFiles(environment, tmp_path / "run")
+    place = (home / PROFILES).parent
+    reading = "import os, pathlib, sqlite3, sys; place = pathlib.Path(sys.argv[1]); os.listdir(place);"
+    for work, count in (("open(place / 'profiles.json').close()", 0), (CHANGES[change], 1)):
+        command = [sys.executable, "-c", f"{reading} {work}", str(place)]
+        subprocess.run(command, env=environment, check=True, timeout=120)
+        assert len(files.written()) == count

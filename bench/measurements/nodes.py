@@ -19,10 +19,8 @@ from bench.results import Result, at_most
 from bench.seeding import seed
 from bench.smtp_load import SmtpLoad, run_smtp_load
 from postroom.clock import SystemClock
-from postroom.errors import Unavailable
 from postroom.storage.database import Tx
 from postroom.storage.engines.postgres import LIMITS_OF_WRITERS, PostgresDatabase, open_postgres
-from tests.lossy_proxy import lossy_proxy
 from tests.postgres_engine import running_postgres
 
 
@@ -32,9 +30,7 @@ class NodesLoad:
     warm_up: int
     mails: int
     most_nodes: int = 3
-    bells: int = 10_000
     freezes: int = 3
-    silent_seconds: float = 1.0
 
 
 LOAD = NodesLoad(connections=20, warm_up=200, mails=1_000)
@@ -52,7 +48,7 @@ def measure_at(url: str, folder: Path, load: NodesLoad) -> list[Result]:
     results = _on_sqlite(folder / "sqlite", load)
     for count in range(1, load.most_nodes + 1):
         results += _on_nodes(url, folder, count, load)
-    return results + uvloop.run(_hold_up(url, load)) + uvloop.run(_silence(url, folder, load))
+    return results + uvloop.run(_with_a_frozen_node(url, load))
 
 
 def _on_sqlite(folder: Path, load: NodesLoad) -> list[Result]:
@@ -127,17 +123,22 @@ def _take(nodes: list[Server], load: NodesLoad, count: int, run: str) -> float:
     return sum(rates)
 
 
-async def _hold_up(url: str, load: NodesLoad) -> list[Result]:
-    nodes = [await open_postgres(url, SystemClock().now()) for _ in range(2)]
-    try:
-        return [*await _with_a_frozen_node(url, nodes[0], load), await _ring(nodes, load)]
-    finally:
-        for node in nodes:
-            await node.close()
-
-
-async def _with_a_frozen_node(url: str, db: PostgresDatabase, load: NodesLoad) -> list[Result]:
+async def _with_a_frozen_node(url: str, load: NodesLoad) -> list[Result]:
     """As long as it holds the row; what needs the row keeps coming meanwhile."""
+    db = await open_postgres(url, SystemClock().now())
+    try:
+        others, held = await _time_writes(url, db, load)
+    finally:
+        await db.close()
+    p99 = sorted(others)[len(others) * 99 // 100]
+    return [
+        Result("a frozen node: writes of others, p99", p99 * 1000, "ms", at_most(100)),
+        Result("a frozen node: writes that need its row", max(held), "s", at_most(3)),
+    ]
+
+
+async def _time_writes(url: str, db: PostgresDatabase, load: NodesLoad) -> tuple[list[float], list[float]]:
+    """In seconds: of others, and of those that need the row."""
     await db.write(_make_counters)
     others: list[float] = []
     held: list[float] = []
@@ -148,11 +149,7 @@ async def _with_a_frozen_node(url: str, db: PostgresDatabase, load: NodesLoad) -
             while not first.done():
                 others.append(await _timed(db, "free"))
             held += await coming
-    p99 = sorted(others)[len(others) * 99 // 100]
-    return [
-        Result("a frozen node: writes of others, p99", p99 * 1000, "ms", at_most(100)),
-        Result("a frozen node: writes that need its row", max(held), "s", at_most(3)),
-    ]
+    return others, held
 
 
 @contextlib.contextmanager
@@ -188,55 +185,3 @@ async def _timed(db: PostgresDatabase, name: str) -> float:
     began = time.perf_counter()
     await db.write(_count, name)
     return time.perf_counter() - began
-
-
-async def _silence(url: str, folder: Path, load: NodesLoad) -> list[Result]:
-    """A database that swallows every byte, and speaks again."""
-    (folder / "far").mkdir()
-    with lossy_proxy(url, folder / "far") as (proxy, far_url):
-        db = await open_postgres(far_url, SystemClock().now())
-        await _timed(db, "free")
-        proxy.swallow()
-        answered = await _until_told(db)
-        await asyncio.sleep(load.silent_seconds)
-        proxy.carry()
-        began = time.perf_counter()
-        while not await _works(db):
-            await asyncio.sleep(0.01)
-        healed = time.perf_counter() - began
-        await db.close()
-    return [
-        Result("a silent database: until its callers are told", answered, "s", at_most(6)),
-        Result("a silent database: until it is used again", healed, "s", at_most(1)),
-    ]
-
-
-async def _until_told(db: PostgresDatabase) -> float:
-    began = time.perf_counter()
-    if await _works(db):
-        raise RuntimeError("the database was not silent")
-    return time.perf_counter() - began
-
-
-async def _works(db: PostgresDatabase) -> bool:
-    try:
-        await _timed(db, "free")
-    except Unavailable:
-        return False
-    return True
-
-
-async def _ring(nodes: list[PostgresDatabase], load: NodesLoad) -> Result:
-    here, there = nodes
-    names = [f"events:acc_{number:026}" for number in range(load.bells)]
-    ears = [there.listen(name) for name in names]
-    await asyncio.sleep(consumption.SETTLE_SECONDS)  # whoever has just connected hears every bell once
-    for ear in ears:
-        await ear.wait(0)
-    began = time.perf_counter()
-    here.ring(*names)
-    await ears[-1].wait(10)  # they are carried in the order of their names
-    heard = time.perf_counter() - began
-    if not all([await ear.wait(0) for ear in ears[:-1]]):
-        raise RuntimeError("a bell was not heard")
-    return Result(f"{load.bells} bells heard by another node", heard * 1000, "ms", at_most(50))

@@ -10,8 +10,6 @@ import uvicorn
 from fastapi import FastAPI
 from pydantic import BaseModel
 
-NAME = "FastAPI, one row"
-
 
 class SentFile(BaseModel):
     filename: str

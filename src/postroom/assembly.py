@@ -26,38 +26,39 @@ from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.proxies import Proxies
 from postroom.net.target import ForbiddenTarget, check_url
 from postroom.one_store import keep_store, require_one_store
+from postroom.outward import deliver_mail, deliver_webhook, reviewers
 from postroom.outward.courier import MailCourier
-from postroom.outward.deliver_mail import Outbound, deliver_mail
-from postroom.outward.deliver_webhook import deliver_webhook
+from postroom.outward.deliver import deliver_all
+from postroom.outward.deliver_mail import Outbound
 from postroom.outward.holding.watch_holds import watch_holds
-from postroom.outward.reviewers import deliver_notice, weigh_answer
 from postroom.outward.sign_mail import Signers
-from postroom.processes import descriptors, meters, pools
+from postroom.processes import descriptors, pools, process_metrics
 from postroom.processes.loop_supervisor import Loop, LoopSupervisor
 from postroom.queue import deliveries
+from postroom.queue.recording import JOURNAL_NAME, Recorder
 from postroom.queue.work import Queue, work_through
 from postroom.resources import Resources
-from postroom.smtp.intake import DatabaseDirectory, DatabaseIntake
+from postroom.smtp.intake import DatabaseIntake
 from postroom.smtp.limits import SessionLimits
 from postroom.smtp.recipient_cache import CachedDirectory, watch_deleted_inboxes
+from postroom.smtp.recipient_directory import DatabaseDirectory
 from postroom.smtp.server import Server as SmtpServer
 from postroom.smtp.tls import own_files
 from postroom.storage.blobs import Blobs, LocalBlobs
 from postroom.storage.data_folder import FolderLock, make_folder
 from postroom.storage.database import Database
-from postroom.upkeep.upkeep import keep_up
+from postroom.storage.journal import Journal
+from postroom.upkeep.upkeep import run_upkeep
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
+from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from postroom.workers.supervisor import WorkerSupervisor
 from postroom.workers.supervisor import listen as worker_sockets
 
 KEY_USE_SECONDS = 5.0
-PAUSE_WATCH_SECONDS = 0.5
+PAUSE_PROBE_SECONDS = 0.5
 EXAMINATIONS = Queue(examine.BELL, examine.claim_due, examine.renew, at_once=16)
-WEBHOOKS = Queue(deliveries.WEBHOOK_BELL, deliveries.claim_webhooks, deliveries.renew, at_once=100)
-MAIL = Queue(deliveries.BELL, deliveries.claim_mail, deliveries.renew, at_once=64)
-NOTICES = Queue(deliveries.NOTICE_BELL, deliveries.claim_notices, deliveries.renew, at_once=8)
 ANSWERS = Queue(review_answers.BELL, review_answers.claim_due, review_answers.renew, at_once=8)
 
 
@@ -68,24 +69,24 @@ class Postroom:
         self,
         resources: Resources,
         first: FirstAccount | None,
-        mail_door: "MailDoor",
+        mail_server: "MailServer",
         streams: Streams,
         certificate: Certificate,
     ) -> None:
         self.resources = resources
-        self._mail_door = mail_door
+        self._mail_server = mail_server
         self._streams = streams
         self._certificate = certificate
         self.first_token = None if first is None else first.token  # when this start made the first account
         self.first_link = None if first is None else first.link
-        self.smtp_port = mail_door.port
+        self.smtp_port = mail_server.port
 
     def reload_certificate(self) -> None:
         self._certificate.refresh()
-        self._mail_door.reload_certificate()
+        self._mail_server.reload_certificate()
 
     async def drain(self) -> None:
-        """Not ready for as long as load balancers need to notice; then the streams go."""
+        """Reports not ready for as long as load balancers need to notice; then closes the streams."""
         self.resources.draining.set()
         if self.resources.config.drain_seconds:
             await asyncio.sleep(self.resources.config.drain_seconds)
@@ -99,38 +100,39 @@ async def serving(
     resolver: Resolver | None = None,
     make_key: Callable[[], bytes] = dkim.generate_key,
 ) -> AsyncIterator[Postroom]:
-    """Everything is up inside the block, and has finished its work after it."""
+    """The server runs inside the block, and has finished its work after it."""
     async with contextlib.AsyncExitStack() as stack:
         log.use(config.log)
         caps = descriptors.caps(descriptors.raise_limit())
-        config, listener = take_possession(stack, config)
+        config, listener = lock_folder_and_listen(stack, config)
         certificate = await read_certificate(config)
         resources = await open_resources(stack, config, clock or SystemClock(), resolver or Resolver())
         first = await resources.db.write(make_first_account, config, resources.now())
 
         lookup = ThreadResolver(resources.resolver, asyncio.get_running_loop())
         run(stack, resources, "certificate", certificate.keep_fresh)
-        keep_house(stack, resources, lookup)
+        start_examination_and_upkeep(stack, resources, lookup)
         return_path_secret = await resources.db.read(secret_values.get, secret_values.RETURN_PATH)
-        mail_door = await take_mail_in(stack, resources, return_path_secret, caps.smtp, certificate)
-        send_mail_out(stack, resources, return_path_secret, mail_door.reader, make_key)
-        run(stack, resources, "answers", hear_reviewers(resources, lookup))
-        webhook_courier = post_webhooks(stack, resources)
-        streams = await answer_clients(stack, resources, webhook_courier, listener, caps.http, certificate)
+        mail_server = await start_mail_intake(stack, resources, return_path_secret, caps.smtp, certificate)
+        recorder = Recorder(resources, Journal(config.data_dir / JOURNAL_NAME))
+        start_deliveries(stack, resources, recorder, return_path_secret, mail_server.reader, make_key)
+        run(stack, resources, "answers", review_answers_loop(resources, lookup))
+        webhook_courier = start_webhooks(stack, resources, recorder)
+        streams = await start_http(stack, resources, webhook_courier, listener, caps.http, certificate)
 
         resources.gauges.update(
             postroom_streams=streams.count,
-            postroom_smtp_sessions=mail_door.sessions,
+            postroom_smtp_sessions=mail_server.sessions,
             postroom_certificate_expiry_timestamp_seconds=lambda: certificate.expires_at() / SECOND,
         )
-        run(stack, resources, "watch of pauses", watch_pauses)
+        run(stack, resources, "pauses", measure_pauses)
         await pools.ONCE.run(suspicion.load)  # while the workers start
-        await mail_door.wait_until_open()
-        yield Postroom(resources, first, mail_door, streams, certificate)
+        await mail_server.wait_until_ready()
+        yield Postroom(resources, first, mail_server, streams, certificate)
 
 
-def take_possession(stack: contextlib.AsyncExitStack, config: Config) -> tuple[Config, socket.socket]:
-    """The folder and the door are this process's alone before anything is read or written."""
+def lock_folder_and_listen(stack: contextlib.AsyncExitStack, config: Config) -> tuple[Config, socket.socket]:
+    """Before anything is read or written: no other process has the folder or the port."""
     lock = FolderLock(config.data_dir)
     stack.callback(lock.release)
     listener = listen("POSTROOM_HTTP", config.http)
@@ -153,19 +155,22 @@ async def open_resources(
     return resources
 
 
-def keep_house(stack: contextlib.AsyncExitStack, resources: Resources, lookup: ThreadResolver) -> None:
-    """What is done with mail that is here: examined, indexed, and in the end removed."""
+def start_examination_and_upkeep(
+    stack: contextlib.AsyncExitStack, resources: Resources, lookup: ThreadResolver
+) -> None:
+    """Work on stored mail: examination, search index, and removal when it has expired."""
     extractor = ExtractionPool()
     stack.push_async_callback(extractor.close)
     look_at = partial(examine.examine_message, resources, extractor, lookup)
     run(stack, resources, "examinations", partial(work_through, resources, EXAMINATIONS, look_at))
-    run(stack, resources, "upkeep", partial(keep_up, resources))
+    run(stack, resources, "upkeep", partial(run_upkeep, resources))
     run(stack, resources, "search index", partial(keep_indexed, resources))
 
 
-def send_mail_out(
+def start_deliveries(
     stack: contextlib.AsyncExitStack,
     resources: Resources,
+    recorder: Recorder,
     return_path_secret: bytes,
     reader: Reader,
     make_key: Callable[[], bytes],
@@ -174,41 +179,47 @@ def send_mail_out(
     stack.push_async_callback(courier.close)
     signers = Signers()
     stack.callback(signers.close)
-    outbound = Outbound(courier, signers, return_path_secret, reader)
-    run(stack, resources, "mail", partial(send_out, resources, outbound, make_key))
+    outbound = Outbound(courier, signers, return_path_secret, reader, recorder)
+    run(stack, resources, "mail", partial(deliver_queued_mail, resources, outbound, make_key))
     run(stack, resources, "holds", partial(watch_holds, resources))
-    tell_reviewers = partial(deliver_notice, resources, outbound)
-    run(stack, resources, "notices", partial(work_through, resources, NOTICES, tell_reviewers))
+    tell_reviewers = partial(reviewers.deliver_notice, resources, outbound)
+    run(
+        stack,
+        resources,
+        "notices",
+        partial(deliver_all, resources, recorder, deliveries.NOTICE, tell_reviewers),
+    )
 
 
-def hear_reviewers(resources: Resources, lookup: ThreadResolver) -> Loop:
-    return partial(work_through, resources, ANSWERS, partial(weigh_answer, resources, lookup))
+def review_answers_loop(resources: Resources, lookup: ThreadResolver) -> Loop:
+    return partial(work_through, resources, ANSWERS, partial(reviewers.weigh_answer, resources, lookup))
 
 
-def post_webhooks(stack: contextlib.AsyncExitStack, resources: Resources) -> HttpCourier:
+def start_webhooks(stack: contextlib.AsyncExitStack, resources: Resources, recorder: Recorder) -> HttpCourier:
     courier = HttpCourier(resources.resolver, allow_private=allows_private_targets(resources.config))
     stack.push_async_callback(courier.close)
-    deliver = partial(deliver_webhook, resources, courier)
-    run(stack, resources, "webhooks", partial(work_through, resources, WEBHOOKS, deliver))
+    post = partial(deliver_webhook.deliver_webhook, resources, courier, recorder)
+    run(stack, resources, "webhooks", partial(deliver_all, resources, recorder, deliveries.WEBHOOK, post))
     return courier
 
 
-async def answer_clients(
+async def start_http(
     stack: contextlib.AsyncExitStack,
     resources: Resources,
     webhook_courier: HttpCourier,
     listener: socket.socket,
-    most_connections: int,
+    max_connections: int,
     certificate: Certificate,
 ) -> Streams:
-    streams = Streams(resources)
+    streams = Streams(resources, Hubs(resources))
     door = Door(resources, webhook_courier, streams)
-    run(stack, resources, "watch of keys", streams.watch_keys)
+    run(stack, resources, "key watch", streams.watch_keys)
+    run(stack, resources, "session watch", door.live.watch_sessions)
     stack.push_async_callback(door.key_use.save)
-    run(stack, resources, "saving of key use", partial(save_key_use_now_and_then, door))
+    run(stack, resources, "key use", partial(save_key_use_regularly, door))
     proxies = Proxies(resources.config.trusted_proxies)
     tls = certificate.context if resources.config.tls_cert else None
-    http = HttpServer(door, listener, most_connections=most_connections, proxies=proxies, tls=tls)
+    http = HttpServer(door, listener, max_connections=max_connections, proxies=proxies, tls=tls)
     await http.start()
     stack.push_async_callback(http.stop)
     stack.push_async_callback(streams.close)
@@ -227,15 +238,17 @@ async def read_certificate(config: Config) -> Certificate:
         raise ConfigError("POSTROOM_TLS_CERT", f"the certificate cannot be read: {error}") from error
 
 
-async def open_database(config: Config, now: int) -> Database:
+async def open_database(config: Config, now: int, may_create: bool = True) -> Database:
+    """Brings the schema to this version. Raises StorageError if there is no database and none may be made."""
     if config.database_url:
         from postroom.storage.engines.postgres import open_postgres
 
-        return await open_postgres(config.database_url, now)
+        return await open_postgres(config.database_url, now, may_create)
     from postroom.storage.engines.sqlite import open_sqlite
 
-    make_folder(config.data_dir)
-    return open_sqlite(config.data_dir / "postroom.db", now)
+    if may_create:
+        make_folder(config.data_dir)
+    return open_sqlite(config.data_dir / "postroom.db", now, may_create)
 
 
 def open_blobs(config: Config) -> Blobs:
@@ -246,16 +259,16 @@ def open_blobs(config: Config) -> Blobs:
     return LocalBlobs(config.data_dir / "blobs")
 
 
-async def watch_pauses() -> None:
-    """How late this loop wakes is how long everybody on it had to wait."""
+async def measure_pauses() -> None:
+    """How late the event loop wakes up is how long everything on it had to wait."""
     loop = asyncio.get_running_loop()
     while True:
-        due_at = loop.time() + PAUSE_WATCH_SECONDS
-        await asyncio.sleep(PAUSE_WATCH_SECONDS)
-        meters.PAUSES.note(max(0.0, loop.time() - due_at))
+        due_at = loop.time() + PAUSE_PROBE_SECONDS
+        await asyncio.sleep(PAUSE_PROBE_SECONDS)
+        process_metrics.PAUSES.observe(max(0.0, loop.time() - due_at))
 
 
-async def save_key_use_now_and_then(door: Door) -> None:
+async def save_key_use_regularly(door: Door) -> None:
     while True:
         await asyncio.sleep(KEY_USE_SECONDS)
         await door.key_use.save()
@@ -267,7 +280,7 @@ def run(
     name: str,
     loop: Loop,
 ) -> None:
-    """A loop that works until everything stops."""
+    """Runs a loop under supervision until the server stops."""
     stack.push_async_callback(stop, asyncio.create_task(resources.loops.supervise(name, loop)))
 
 
@@ -301,30 +314,33 @@ def mail_courier(resources: Resources) -> MailCourier:
     )
 
 
-async def send_out(resources: Resources, outbound: Outbound, make_key: Callable[[], bytes]) -> None:
-    """Nothing leaves before there is a key to sign it with; making one takes a moment, once."""
+async def deliver_queued_mail(
+    resources: Resources, outbound: Outbound, make_key: Callable[[], bytes]
+) -> None:
+    """Makes the key that signs mail first, once: nothing leaves unsigned."""
     await make_service_key(resources.db, resources.config.domain, make_key)
-    await work_through(resources, MAIL, partial(deliver_mail, resources, outbound))
+    send = partial(deliver_mail.deliver_mail, resources, outbound)
+    await deliver_all(resources, outbound.recorder, deliveries.MAIL, send)
 
 
 @dataclass(frozen=True, slots=True)
-class MailDoor:
-    """Where mail comes in, and who reads it: workers, or this process."""
+class MailServer:
+    """The SMTP server and the reader of its mail: workers, or this process."""
 
     port: int
     reader: Reader
-    wait_until_open: Callable[[], Awaitable[object]]
+    wait_until_ready: Callable[[], Awaitable[object]]
     reload_certificate: Callable[[], None]
     sessions: Callable[[], int]
 
 
-async def take_mail_in(
+async def start_mail_intake(
     stack: contextlib.AsyncExitStack,
     resources: Resources,
     return_path_secret: bytes,
-    most_connections: int,
+    max_connections: int,
     certificate: Certificate,
-) -> MailDoor:
+) -> MailServer:
     config = resources.config
     recipients = DatabaseDirectory(resources, return_path_secret)
     if config.workers:
@@ -332,7 +348,7 @@ async def take_mail_in(
         supervisor = WorkerSupervisor(resources, recipients, sockets, certificate.files)
         supervisor.start()
         stack.push_async_callback(supervisor.stop)
-        return MailDoor(
+        return MailServer(
             supervisor.port,
             supervisor,
             supervisor.wait_until_ready,
@@ -340,8 +356,8 @@ async def take_mail_in(
             supervisor.count,
         )
     reader, directory = OwnReader(AT_ONCE_BYTES), CachedDirectory(recipients)
-    run(stack, resources, "memory of the door", partial(watch_deleted_inboxes, resources, directory.forget))
-    limits = SessionLimits(hostname=config.domain, max_connections=most_connections)
+    run(stack, resources, "recipient cache", partial(watch_deleted_inboxes, resources, directory.clear))
+    limits = SessionLimits(hostname=config.domain, max_connections=max_connections)
     spool = config.data_dir / "spool"
     proxies = Proxies(config.trusted_proxies)
     intake = DatabaseIntake(resources, reader)
@@ -349,7 +365,7 @@ async def take_mail_in(
     await pools.ONCE.run(warm_up)
     await start_smtp(smtp, config.smtp)
     stack.push_async_callback(smtp.stop)
-    return MailDoor(smtp.port, reader, partial(asyncio.sleep, 0), lambda: None, smtp.count)
+    return MailServer(smtp.port, reader, partial(asyncio.sleep, 0), lambda: None, smtp.count)
 
 
 async def start_smtp(smtp: SmtpServer, endpoint: Endpoint) -> None:

@@ -1,4 +1,4 @@
-"""What the first start makes: secrets of the server, an account with its key, the key that signs mail."""
+"""What the first start creates: secrets of the server, an account with its key, the key that signs mail."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ FIRST_ACCOUNT = "default"
 
 @dataclass(frozen=True, slots=True)
 class FirstAccount:
-    """What opens the first account: shown this once."""
+    """The credentials of the first account, shown only once."""
 
     token: str
-    link: str  # of the front office
+    link: str  # to sign in to the pages
 
 
 def make_first_account(tx: Tx, config: Config, now: int) -> FirstAccount | None:

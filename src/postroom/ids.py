@@ -31,6 +31,11 @@ def trace() -> str:
     return f"{_random.getrandbits(64):016x}"
 
 
+def moment_of(value: str) -> int:
+    """When an id was made, in milliseconds."""
+    return int(value[4:16], 16)
+
+
 def is_id(prefix: str, value: str) -> bool:
     shape = _SHAPE.fullmatch(value)
     return shape is not None and shape[1] == prefix

@@ -1,4 +1,4 @@
-"""All nodes of a database keep large mails in one store: a node that has another one does not join them."""
+"""All nodes of a database keep large mails in one blob store: a node with another store is refused."""
 
 import asyncio
 import hashlib
@@ -11,13 +11,13 @@ from postroom.resources import Resources
 from postroom.storage.blobs import UNFINISHED, Blobs
 from postroom.storage.database import StorageError
 
-DUTY = "store of large mails"  # held by a store, on behalf of the nodes that use it
+DUTY = "store of large mails"  # held by a blob store, for all nodes that use it
 HELD = 30 * SECOND
 RENEWAL_SECONDS = 10.0
 
 
 async def require_one_store(resources: Resources) -> None:
-    """With SQLite there is one node, and nothing to ask."""
+    """With SQLite there is one node, and nothing to check."""
     if resources.blobs.is_shared:
         await _require_writable(resources)
     if resources.config.database_url and not await _hold(resources):
@@ -36,7 +36,7 @@ async def keep_store(resources: Resources) -> None:
 
 
 def move(source: Blobs, target: Blobs, removes: bool) -> Iterator[str]:
-    """Gives each name when it is in the target, read back and found whole."""
+    """Yields each name once its copy in the target was read back and compared."""
     for name in source.names(older_than_seconds=0):
         if name.endswith(UNFINISHED):
             continue

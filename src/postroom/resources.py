@@ -1,4 +1,4 @@
-"""What every door is given: the settings, the storage, the time and the names of the network."""
+"""What every part of the server shares: settings, database, blobs, clock and DNS resolver."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ __all__ = ["Overdue", "Resources", "Tx"]
 
 @dataclass(slots=True)
 class WorkerCounts:
-    """The workers that take mail in: how many there should be and are, and how often one was replaced."""
+    """The workers that take mail in: how many are expected and running, and how often one was replaced."""
 
     expected: int = 0
     running: int = 0
@@ -30,13 +30,12 @@ class Resources:
     blobs: Blobs
     clock: Clock
     resolver: Resolver
-    stopping: asyncio.Event  # set when the server begins to stop: whoever only waits ends
-    draining: asyncio.Event = field(
-        default_factory=asyncio.Event
-    )  # before: still served, but no more sent here
+    stopping: asyncio.Event  # set when the server begins to stop: requests that only wait end
+    # Set before that: requests are still answered, but load balancers send no new ones.
+    draining: asyncio.Event = field(default_factory=asyncio.Event)
     loops: LoopSupervisor = field(default_factory=lambda: LoopSupervisor(SystemClock()))
     workers: WorkerCounts = field(default_factory=WorkerCounts)
-    gauges: dict[str, Callable[[], float]] = field(default_factory=dict)  # by the name that metrics have
+    gauges: dict[str, Callable[[], float]] = field(default_factory=dict)  # by the name of the metric
 
     def now(self) -> int:
         return self.clock.now()

@@ -452,7 +452,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     pod_id: str = ""
     approval: ApprovalRules | None = None
     limits: Budget | None = None
-    metadata: dict[str, str] = {}
+    metadata: dict[str, bool | float | int | str] = {}
     retention_days: int | None = None
     webhook_secret: str | None = None
 

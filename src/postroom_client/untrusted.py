@@ -1,4 +1,4 @@
-"""A fence around text from strangers, so that a model can tell it from the words of its own user."""
+"""Delimiters around text from strangers, so that a model can tell it from the words of its own user."""
 
 import re
 import secrets
@@ -27,8 +27,8 @@ class Delimiters:
 
     def wrap(self, text: str, warning: str = "") -> str:
         """The warning is ours, and stands before the delimiters."""
-        fenced = f"[untrusted {self._mark}]\n{visible(text)}\n[end {self._mark}]"
-        return f"{warning}\n{fenced}" if warning else fenced
+        wrapped = f"[untrusted {self._mark}]\n{visible(text)}\n[end {self._mark}]"
+        return f"{warning}\n{wrapped}" if warning else wrapped
 
 
 def warning(verdict: str | None, reasons: Iterable[str]) -> str:

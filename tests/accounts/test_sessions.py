@@ -2,7 +2,7 @@
 
 from postroom.accounts import keys, pods, sessions
 from postroom.accounts.reach import Reach
-from postroom.accounts.sessions import SESSIONS_LISTED, LoginLink, SignInOrigin
+from postroom.accounts.sessions import SESSIONS_LISTED, SignInOrigin, SignInProof
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.stored import make_inbox
@@ -20,8 +20,8 @@ async def test_a_pod_sees_its_sessions_behind_a_crowd_of_others(db: Database) ->
         return account_id, pod.id, own
 
     def add(tx: Tx, account_id: str, key_id: str, now: int) -> str:
-        link = LoginLink(account_id, key_id, is_operator=False)
-        return sessions.add(tx, link, "x", SignInOrigin("192.0.2.1", "y"), sessions.new_token(), now).id
+        proof = SignInProof(account_id, key_id, is_operator=False, by_key=True)
+        return sessions.add(tx, proof, "x", SignInOrigin("192.0.2.1", "y"), sessions.new_token(), now).id
 
     account_id, pod_id, own = await db.write(fill)
     listed = await db.read(sessions.list_within, Reach(account_id, pod_id), START)

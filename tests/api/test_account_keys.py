@@ -150,6 +150,43 @@ async def test_an_inbox_keeps_metadata_limits_and_rules(server: Server) -> None:
     )
     cleared = await server.api.patch(f"/v1/inboxes/{inbox_id}", json=dict.fromkeys(body))
     assert [cleared.json()[name] for name in body] == [{}, None, None, None]
-    for wrong in [{f"k{number}": "v" for number in range(21)}, {"k": "x" * 501}, {"k": 3}, {"k": "\0"}]:
+
+
+WRONG_METADATA: list[dict[str, object]] = [
+    {f"k{number}": "v" for number in range(257)},
+    {"k": "x" * 501},
+    {"k" * 501: "x"},
+    {"k": "\0"},
+    {"k\0": "x"},
+    {"k": ["v"]},
+    {"k": {"deep": 1}},
+    {f"k{number}": "ü" * 500 for number in range(256)},
+]
+
+
+async def test_metadata_of_an_inbox_is_merged_and_null_removes_a_key(server: Server) -> None:
+    inbox_id = await server.new_inbox("own")
+
+    async def change(metadata: object) -> Any:
+        answer = await server.api.patch(f"/v1/inboxes/{inbox_id}", json={"metadata": metadata})
+        assert answer.status_code == 200, answer.text
+        return answer.json()["metadata"]
+
+    kept = {"customer": "7", "seats": 3, "rate": 0.5, "trial": False}
+    assert await change(kept) == kept
+    assert await change({"seats": None, "unknown": None, "trial": True}) == {
+        "customer": "7",
+        "rate": 0.5,
+        "trial": True,
+    }
+    assert await change({}) == {"customer": "7", "rate": 0.5, "trial": True}
+    assert await change(None) == {}
+    many = {f"k{number}": number for number in range(256)}
+    assert await change(many) == many
+    full = await server.api.patch(f"/v1/inboxes/{inbox_id}", json={"metadata": {"one more": 1}})
+    assert (full.status_code, full.json()["field"]) == (400, "metadata")
+    for wrong in WRONG_METADATA:
         answer = await server.api.patch(f"/v1/inboxes/{inbox_id}", json={"metadata": wrong})
-        assert (answer.status_code, answer.json()["field"]) == (400, "metadata"), wrong
+        assert (answer.status_code, answer.json()["field"]) == (400, "metadata"), str(wrong)[:50]
+    shown = (await server.api.get(f"/v1/inboxes/{inbox_id}")).json()
+    assert shown["metadata"] == many

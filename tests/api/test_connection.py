@@ -174,7 +174,7 @@ async def test_requests_may_wait_in_line_but_not_without_end(line: Line) -> None
 
 
 class HastyConnection(BoundedConnection):
-    patience_seconds = 0.05
+    idle_seconds = 0.05
 
 
 async def large_answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -212,7 +212,7 @@ async def test_a_client_that_does_not_finish_its_head_is_hung_up_on(hasty_line: 
 class WatchedConnection(BoundedConnection):
     """Its patience ends when a test says so."""
 
-    patience_seconds = 3600.0
+    idle_seconds = 3600.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -252,10 +252,10 @@ async def test_one_timer_serves_many_requests_and_hangs_up_in_a_later_head() -> 
         assert await line.status() == 200
         assert WATCHED[-1]._timer is timer
         await line.say("GET / HT")
-        WATCHED[-1]._look_at_clock()  # too early
+        WATCHED[-1]._check_timer()  # too early
         assert not line.is_cut
         WATCHED[-1]._waits_until = 0.0
-        WATCHED[-1]._look_at_clock()
+        WATCHED[-1]._check_timer()
         assert await line.rest() == b""
 
 

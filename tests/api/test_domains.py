@@ -20,7 +20,7 @@ from postroom.mail.proof import dkim
 from postroom.net.dns import Resolver
 from postroom.web.dashboard.settings import domains as domain_pages
 from tests.api.test_front_office import signed_in
-from tests.conftest import Server
+from tests.conftest import Server, settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer
@@ -252,7 +252,8 @@ async def test_domains_show_prints_the_records_of_the_service_and_of_accounts(
     assert f"postroom._domainkey.{OURS}. TXT" in text
 
 
-async def test_domains_show_makes_the_key_before_the_first_start(tmp_path: Path) -> None:
+async def test_domains_show_makes_the_key_if_no_server_has_yet(tmp_path: Path) -> None:
+    settings(tmp_path)  # makes a database
     (first,) = json.loads(await asyncio.to_thread(show, tmp_path, "", "--json"))["data"]
     (second,) = json.loads(await asyncio.to_thread(show, tmp_path, "", "--json"))["data"]
     assert first == second

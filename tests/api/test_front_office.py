@@ -24,8 +24,10 @@ def browser(server: Server, **headers: str) -> httpx2.AsyncClient:
 
 @contextlib.asynccontextmanager
 async def signed_in(server: Server, key: str = "", **form: str) -> AsyncIterator[httpx2.AsyncClient]:
+    """With a key, or as a person with a link."""
+    proof = form if "link" in form else {"key": key or server.token, **form}
     async with browser(server) as client:
-        answer = await client.post("/app/sign-in", data={"key": key or server.token, **form})
+        answer = await client.post("/app/sign-in", data=proof)
         assert answer.status_code == 303, answer.text
         yield client
 
@@ -175,8 +177,13 @@ async def test_a_token_that_somebody_else_chose_is_never_taken_over(server: Serv
 
 @pytest.mark.parametrize(
     "headers",
-    [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}],
-    ids=["another origin", "no origin", "another site"],
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+    ids=["another origin", "no origin", "another site", "a sister site"],
 )
 @pytest.mark.sqlite_alone
 async def test_a_change_that_another_site_asks_for_is_refused(
@@ -227,11 +234,29 @@ async def test_whoever_guesses_has_to_wait_longer_each_time(server: Server) -> N
             for number in range(6)
         ]
         assert statuses == [401] * 5 + [429]
-        answer = await page.post("/app/sign-in", data={"key": server.token})
-        assert answer.status_code == 429  # also with the right one
+        answer = await page.post("/app/sign-in", data={"key": "pr_wrong"})
         assert answer.headers["retry-after"] == "2"
-        server.clock.turn(MINUTE)
         assert (await page.post("/app/sign-in", data={"key": server.token})).status_code == 303
+
+
+@pytest.mark.sqlite_alone
+async def test_who_tries_the_beginning_of_a_key_elsewhere_keeps_its_owner_from_nothing(
+    server: Server,
+) -> None:
+    elsewhere = httpx2.AsyncHTTPTransport(local_address="127.0.0.2")
+    headers = {"Origin": server.base_url, "Accept": "text/html"}
+    guess = {"key": f"{server.token[:7]}{'x' * 36}"}
+    async with httpx2.AsyncClient(
+        base_url=server.base_url, headers=headers, timeout=120, transport=elsewhere
+    ) as stranger:
+        statuses = [(await stranger.post("/app/sign-in", data=guess)).status_code for _ in range(6)]
+        assert statuses == [401] * 5 + [429]
+        answer = await stranger.post("/app/sign-in", data={"key": server.token})
+        assert answer.status_code == 429  # there also with the right one
+        async with browser(server) as page:
+            assert (await page.post("/app/sign-in", data={"key": server.token})).status_code == 303
+        server.clock.turn(MINUTE)
+        assert (await stranger.post("/app/sign-in", data={"key": server.token})).status_code == 303
 
 
 async def test_a_person_of_one_pod_sees_nobody_elses_session(server: Server) -> None:

@@ -208,7 +208,7 @@ async def test_a_deleted_inbox_is_gone_at_once_and_swept_away_soon(server: Serve
         "threads": 1,
         "raw_mails": 1,
         "attachments": 0,
-        "checks": 0,
+        "examinations": 0,
         "handovers": 1,
         "removed_inboxes": 0,
     }
@@ -240,7 +240,15 @@ async def refusal(server: Server, raw: bytes) -> int:
 
 
 async def rows_left(server: Server) -> dict[str, Any]:
-    tables = ("messages", "threads", "raw_mails", "attachments", "checks", "handovers", "removed_inboxes")
+    tables = (
+        "messages",
+        "threads",
+        "raw_mails",
+        "attachments",
+        "examinations",
+        "handovers",
+        "removed_inboxes",
+    )
 
     def count(tx: Tx) -> dict[str, Any]:
         rows = {table: tx.one(f"select count(*) as number from {table}") for table in tables}

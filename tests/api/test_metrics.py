@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from postroom import log
-from postroom.processes import meters
-from postroom.processes.meters import Spread
+from postroom.processes import process_metrics
+from postroom.processes.process_metrics import Histogram
 from tests.api.test_stream import mail
 from tests.conftest import Server
 
@@ -56,10 +56,10 @@ async def test_every_metric_that_is_documented_is_there_and_no_other_is(server: 
 
 
 def test_a_spread_counts_values_up_to_and_with_a_bound() -> None:
-    spread = Spread("s", (1, 2), "")
+    histogram = Histogram("s", (1, 2), "")
     for value in (0.5, 1, 1.5, 2, 3):
-        spread.note(value)
-    assert spread.read() == ([2, 2, 1], 8.0)
+        histogram.observe(value)
+    assert histogram.read() == ([2, 2, 1], 8.0)
 
 
 def test_a_log_in_json_has_one_object_a_line_whatever_is_in_it(capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,8 +83,8 @@ def test_a_log_in_json_has_one_object_a_line_whatever_is_in_it(capsys: pytest.Ca
     assert second.endswith("level=info event=plain size=3")
 
 
-def test_a_tally_is_exact_with_several_threads() -> None:
-    tally = meters.Tally("t", "l", "")
+def test_a_counter_is_exact_with_several_threads() -> None:
+    counter = process_metrics.LabelCounter("t", "l", "")
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda _: tally.add("a"), range(2000)))
-    assert tally.counts() == {"a": 2000}
+        list(threads.map(lambda _: counter.increment("a"), range(2000)))
+    assert counter.counts() == {"a": 2000}

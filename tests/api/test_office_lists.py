@@ -4,6 +4,8 @@ import asyncio
 import re
 from typing import Any
 
+import pytest
+
 from postroom.queue import suppressions
 from postroom.storage.database import Tx
 from postroom.web.dashboard.display.signs import marked, of_message
@@ -32,6 +34,22 @@ async def test_ticked_threads_are_labelled_and_deleted_together(server: Server) 
         assert (await page.post("/app/mail/marks", data={**label, "label": ""})).status_code == 400
         assert (await page.post("/app/mail/marks", data={**ticked, "action": "delete"})).status_code == 303
     assert (await server.api.get(f"/v1/inboxes/{inbox_id}/threads")).json()["total"] == 1
+
+
+@pytest.mark.sqlite_alone
+@pytest.mark.parametrize("action", ["delete", "label"])
+async def test_the_mark_of_one_row_neither_deletes_nor_labels_what_is_ticked(
+    server: Server, action: str
+) -> None:
+    """Its button sends the whole form, with what is ticked and chosen there."""
+    await server.new_inbox("bob")
+    thread_id = (await first_mail(server, "bob"))["threadId"]
+    before = (await server.api.get(f"/v1/threads/{thread_id}")).json()
+    form = {"ids": [thread_id], "toggle": thread_id, "action": action, "label": "urgent"}
+    async with signed_in(server) as page:
+        assert (await page.post("/app/mail/marks", data=form)).status_code == 303
+    after = (await server.api.get(f"/v1/threads/{thread_id}")).json()
+    assert after == {**before, "isRead": not before["isRead"]}
 
 
 async def test_whoever_may_only_send_deletes_nothing(server: Server) -> None:

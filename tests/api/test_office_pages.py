@@ -9,9 +9,10 @@ from postroom.mailbox import threads
 from postroom.storage.database import Database, Tx
 from postroom.storage.pages import PAGE_BYTES
 from postroom.web.dashboard.pages.thread import read_part
-from tests.api.test_front_office import signed_in
+from tests.api.test_front_office import new_link, signed_in
 from tests.conftest import Server
 from tests.doubles import START
+from tests.elements import elements_of
 from tests.outbound import message_of, send
 from tests.stored import make_inbox, put_mail
 
@@ -47,11 +48,11 @@ async def test_every_page_opens_on_an_empty_and_on_a_full_account(server: Server
             assert "<img src=x" not in answer.text, path
 
 
-async def test_a_person_approves_on_the_page_even_what_the_own_key_sent(server: Server) -> None:
+async def test_a_person_with_a_link_approves_on_the_page_what_any_key_sent(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     await server.api.patch("/v1/account", json={"approval": {"when": ["always"]}})
     first, second = [await send(server, inbox_id, f"{name}@there.example") for name in ("carol", "dan")]
-    async with signed_in(server, name="Ann") as page:
+    async with signed_in(server, name="Ann", link=await new_link(server)) as page:
         shown = (await page.get("/app/approvals")).text
         seen = re.search(r'name="contentHash" value="([0-9a-f]{64})"', shown)
         assert seen is not None
@@ -74,7 +75,7 @@ async def test_several_are_approved_with_the_hashes_that_were_shown(server: Serv
     inbox_id = await server.new_inbox("bob")
     await server.api.patch("/v1/account", json={"approval": {"when": ["always"]}})
     sent = [await send(server, inbox_id, f"p{number}@there.example") for number in range(3)]
-    async with signed_in(server) as page:
+    async with signed_in(server, link=await new_link(server)) as page:
         shown = (await page.get("/app/approvals")).text
         seen = re.findall(r'name="seen" form="several" value="(msg_\w+ [0-9a-f]{64})"', shown)
         assert sorted(pair.split()[0] for pair in seen) == sorted(sent)
@@ -152,3 +153,17 @@ async def test_a_thread_shows_its_newest_message_however_large_the_others_are(db
     newest, skipped = await db.read(read_part, thread, -1)
     assert newest[-1].id == stored[-1]
     assert skipped > 0
+
+
+async def test_the_path_of_a_refused_request_stays_text_in_the_audit(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    body = {"name": "agent", "permissions": ["read"]}
+    token = (await server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json=body)).json()["token"]
+    path = "/v1/webhook/deliveries/ hx-post=approval hx-trigger=load /retry"
+    async with server.client(token) as agent:
+        assert (await agent.post(path)).status_code == 403
+    async with signed_in(server) as page:
+        shown = (await page.get("/app/settings/audit")).text
+    buttons = [each for each in elements_of(shown) if each.name == "button"]
+    assert any("hx-trigger=load" in button.get("data-copy") for button in buttons)
+    assert not any(name.startswith("hx-") for button in buttons for name, _ in button.attributes)

@@ -1,5 +1,6 @@
 """What anybody may ask for: health, readiness, metrics, the description and its viewer."""
 
+import ast
 import asyncio
 import re
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from postroom import errors
+from postroom.errors import ApiError
 from postroom.processes import loop_supervisor
 from postroom.web.interface import openapi
 from postroom.web.routes import ROUTES
@@ -111,3 +114,20 @@ async def test_the_viewer_loads_only_what_this_server_has(server: Server) -> Non
         assert (await server.api.get(link)).status_code == 200
     assert (await server.api.get("/docs/../routes.py")).status_code == 404
     assert (await server.api.get("/docs/%2e%2e%2froutes.py")).status_code == 404
+
+
+def test_the_description_of_errors_has_all_that_an_error_can_carry() -> None:
+    kinds = {
+        name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, ApiError)
+    }
+    source = Path(errors.__file__).parent
+    raised = [
+        node
+        for path in source.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in kinds
+    ]
+    carried = {keyword.arg for call in raised for keyword in call.keywords} - {"retry_after", "allow", None}
+    described = openapi.document(ROUTES, "")["components"]["schemas"]["Error"]["properties"]
+    assert "feature" in carried
+    assert carried <= described.keys()

@@ -19,6 +19,7 @@ from postroom.outward.courier import DeliveryError, WebhookAnswer
 from postroom.storage.database import Tx
 from postroom.web.door import Door
 from postroom.web.requests.authentication import CallerCache
+from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from tests.conftest import Server
 from tests.watched_database import WatchedDatabase, Work
@@ -183,7 +184,7 @@ async def inside(server: Server, work: Work) -> AsyncIterator[tuple[httpx2.Async
     """The same server by a door of its own, whose every statement is watched."""
     db = WatchedDatabase(server.resources.db, work)
     watched = dataclasses.replace(server.resources, db=db)
-    door = httpx2.ASGITransport(Door(watched, NoCourier(), Streams(watched)))
+    door = httpx2.ASGITransport(Door(watched, NoCourier(), Streams(watched, Hubs(watched))))
     headers = {"Authorization": f"Bearer {server.token}"}
     async with httpx2.AsyncClient(transport=door, base_url="http://inside", headers=headers) as client:
         yield client, db

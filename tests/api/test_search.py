@@ -31,7 +31,7 @@ async def settled(server: Server) -> None:
 
 
 def is_settled(tx: Tx) -> bool:
-    examined = tx.one("select 1 as found from checks limit 1") is None
+    examined = tx.one("select 1 as found from examinations limit 1") is None
     return examined and indexing.progress(tx) == indexing.Progress(0, 100)
 
 

@@ -24,7 +24,7 @@ TOO_SLOW = 4013
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is cut off because the machine is busy; a test that waits for it says how long it takes."""
     monkeypatch.setattr(websocket, "STALL_SECONDS", 600.0)
-    monkeypatch.setattr(websocket, "LAST_WORDS_SECONDS", 600.0)
+    monkeypatch.setattr(websocket, "CLOSE_SECONDS", 600.0)
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ async def test_a_replay_to_a_slow_reader_waits_for_it_and_buffers_little(server:
 async def test_pings_whose_answers_nobody_reads_are_closed(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(websocket, "LAST_WORDS_SECONDS", 0.2)
+    monkeypatch.setattr(websocket, "CLOSE_SECONDS", 0.2)
     slow = await open_slow(server)
     flood = encode(PING, b"x" * 125) * 1000
 

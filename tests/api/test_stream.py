@@ -26,8 +26,8 @@ def mail(number: int, to: str = "hello") -> bytes:
     ).encode()
 
 
-def open_stream(server: Server, token: str | None = None) -> connect:
-    url = server.base_url.replace("http", "ws") + "/v1/ws"
+def open_stream(server: Server, token: str | None = None, query: str = "") -> connect:
+    url = f"{server.base_url.replace('http', 'ws')}/v1/ws{query}"
     headers = {"Authorization": f"Bearer {token or server.token}"}
     return connect(url, additional_headers=headers, max_size=None, proxy=None)
 
@@ -72,9 +72,14 @@ async def test_an_event_comes_as_the_stored_bytes_after_the_first_subscribe(serv
     async with open_stream(server) as opened_first, open_stream(server) as stream:
         await subscribe(opened_first)
         await server.deliver(mail(1), "hello")
-        await hear(opened_first)  # by now the hub has handed it out
+        first = await hear(opened_first)  # by now the hub has handed it out
         assert await hears_nothing(stream)
-        assert await subscribe(stream) == {"type": "subscribed", "inbox_ids": [], "event_types": []}
+        assert await subscribe(stream) == {
+            "type": "subscribed",
+            "inbox_ids": [],
+            "event_types": [],
+            "last_event_id": first["event_id"],
+        }
         await server.deliver(mail(2), "hello")
         text = await hear_bytes(stream)
     event = json.loads(text)
@@ -325,3 +330,52 @@ async def test_an_open_stream_keeps_nothing_of_the_connection_that_it_came_by(se
         for stream in (first, second):
             assert await hears_nothing(stream)
         assert of_http() <= before
+
+
+async def test_subscribed_names_the_newest_event_within_reach_of_the_key(server: Server) -> None:
+    inbox_id, other = await server.new_inbox("hello"), await server.new_inbox("other")
+    made = await server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={})
+    async with open_stream(server) as watcher:
+        assert (await subscribe(watcher))["last_event_id"] is None
+        await server.deliver(mail(1), "hello")
+        own = await hear(watcher)
+        await server.deliver(mail(2, "other"), "other")
+        foreign = await hear(watcher)
+        assert (own["inbox_id"], foreign["inbox_id"]) == (inbox_id, other)
+        async with open_stream(server) as stream, open_stream(server, made.json()["token"]) as narrow:
+            assert (await subscribe(stream))["last_event_id"] == foreign["event_id"]
+            assert (await subscribe(narrow))["last_event_id"] == own["event_id"]
+
+
+async def test_what_comes_while_subscribed_is_being_told_is_heard_behind_it(server: Server) -> None:
+    """The event that it names is the one to go on behind: all that follow come, each once."""
+    await server.new_inbox("hello")
+
+    async def join(after_mails: int) -> list[str]:
+        async with open_stream(server) as stream:
+            told = (await subscribe(stream))["last_event_id"]
+            await gone.wait()
+            page = await server.api.get("/v1/events", params={"after": told} if told else {})
+            wanted = [event["event_id"] for event in page.json()["data"]]
+            heard = [(await hear(stream))["event_id"] for _ in wanted]
+            assert heard == wanted, after_mails
+            assert await hears_nothing(stream)
+            return heard
+
+    gone = asyncio.Event()
+
+    async def deliver_many() -> None:
+        for number in range(30):
+            await server.deliver(mail(number), "hello")
+        async with asyncio.timeout(120):
+            while len((await server.api.get("/v1/events?limit=100")).json()["data"]) < 30:
+                await asyncio.sleep(0.05)
+        gone.set()
+
+    delivering = asyncio.create_task(deliver_many())
+    joined = []
+    for number in range(10):
+        joined.append(asyncio.create_task(join(number)))
+        await asyncio.sleep(0.02)
+    await delivering
+    assert await asyncio.gather(*joined)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from postroom_client import Client, profiles
+from postroom_client.cli import doctor_checks
 from postroom_client.cli.doctor_checks import judge, smtp_port
 from postroom_client.results import Inbox
 from postroom_client.settings import Settings

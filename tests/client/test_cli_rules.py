@@ -65,6 +65,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "pods list": (),
     "pods show": ("pod_1",),
     "pods rename": ("pod_1", "x"),
+    "pods identify": ("pod_1", "x"),
     "pods delete": ("pod_1", "--yes"),
     "keys create": ("--name", "x"),
     "keys list": (),

@@ -12,6 +12,16 @@ def test_pods_are_made_renamed_and_deleted(shell: Shell) -> None:
     assert shell.json("pods", "show", client_id)["id"] == made["id"]
     assert "Acme, Inc." in shell.human("pods", "rename", made["id"], "Acme, Inc.")
     assert client_id in shell.human("pods", "list")
+    inside = shell.json("inbox", "create", f"i{uuid.uuid4().hex[:12]}", "--pod-id", client_id)["id"]
+    assert [inbox["id"] for inbox in shell.json("inbox", "list", "--pod-id", client_id)["data"]] == [inside]
+    assert shell.json("usage", "--group-by", "inbox", "--pod-id", client_id)["data"] == []
+    assert shell.json("usage", "--group-by", "inbox", "--inbox-id", inside)["data"] == []
+    bound = ("--approval", "always", "--per-day", "3")
+    for key in (shell.json("keys", "create", *bound), shell.json("inbox", "keys", "create", inside, *bound)):
+        assert (key["approval"]["when"], key["limits"]["perDay"]) == (["always"], 3)
+    shell.json("inbox", "delete", inside, "--yes")
+    assert shell.json("pods", "identify", made["id"], f"{client_id}-b")["clientId"] == f"{client_id}-b"
+    assert shell.json("pods", "identify", made["id"], "")["clientId"] is None
     assert shell.run("pods", "delete", made["id"]).exit_code == 2
     assert shell.json("pods", "delete", made["id"], "--yes")["deleted"]
     assert "not_found" in shell.run("pods", "show", made["id"]).output

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from postroom_client import AsyncClient, Client, OutgoingFile, errors
-from postroom_client.results import Inbox
+from postroom_client.results import ApprovalRules, Budget, Inbox
 from tests.client.live import API_KEY, LiveServer
 from tests.conftest import Server
 
@@ -44,6 +44,37 @@ async def test_a_key_of_one_inbox_reaches_that_one_alone(server: Server) -> None
         async with AsyncClient(key.token, server.base_url) as revoked:
             with pytest.raises(errors.Unauthorized):
                 await revoked.me()
+
+
+async def test_boundaries_and_restrictions_are_passed_on(server: Server) -> None:
+    rules, budget = ApprovalRules(["always"]), Budget(per_day=3)
+    async with AsyncClient(server.token, server.base_url) as client:
+        pod = await client.create_pod(client_id="seven", approval=rules)
+        assert pod.approval == rules
+        outside = await client.create_inbox("outside")
+        inside = await client.create_inbox(
+            "inside", pod_id="seven", approval=rules, limits=budget, metadata={"seats": 3, "vip": True}
+        )
+        assert (inside.approval, inside.limits) == (rules, budget)
+        assert inside.metadata == {"seats": 3, "vip": True}
+        changed = await client.update_inbox(inside.id, metadata={"seats": None, "rate": 0.5})
+        assert changed.metadata == {"vip": True, "rate": 0.5}
+        assert [inbox.id for inbox in (await client.list_inboxes(pod_id="seven")).data] == [inside.id]
+        for key in (
+            await client.create_key(approval=rules, limits=budget),
+            await client.create_key(pod_id="seven", approval=rules, limits=budget),
+            await client.create_api_key(inside.id, approval=rules, limits=budget),
+        ):
+            assert (key.approval, key.limits) == (rules, budget)
+        await server.deliver(b"From: a@b.example\r\nSubject: s\r\n\r\nHi\r\n", "outside")
+        [event] = (await client.list_events(wait=60, inbox_id=outside.id)).data
+        assert (await client.list_events(pod_id="seven")).data == []
+        assert [each.event_id async for each in client.iter_events(inbox_id=outside.id)] == [event.event_id]
+        assert [each async for each in client.iter_events(pod_id="seven")] == []
+        assert (await client.get_usage(group_by="inbox", pod_id="seven")).data == []
+        used = (await client.get_usage(group_by="inbox", inbox_id=outside.id)).data
+        assert [group.group for group in used] == [outside.id]
+        assert (await client.update_pod("seven", client_id="eight")).client_id == "eight"
 
 
 async def test_mail_is_sent_read_and_answered(server: Server) -> None:

@@ -160,6 +160,7 @@ async def test_an_agent_does_its_whole_work_through_the_tools(
         assert (await agent.call("get_inbox", inbox_id=inbox.id))["address"] == inbox.address
         listed = await agent.call("list_inboxes", limit=100)
         assert inbox.id in {one["inbox_id"] for one in listed["inboxes"]}
+        assert (await agent.call("list_inboxes", pod_id="no-such-pod"))["inboxes"] == []
         name = f"made-{connect.__name__.replace('_', '-')}"
         made = await agent.call("create_inbox", mailbox_name=name, display_name="Made")
         assert made["display_name"] == "Made"
@@ -194,12 +195,9 @@ async def test_an_agent_does_its_whole_work_through_the_tools(
         assert API_KEY not in "".join(agent.said)
 
 
-@transports
-async def test_the_text_of_an_attachment_comes_inside_a_fence(
-    connect: Connect, live: LiveServer, inbox: Inbox
-) -> None:
+async def test_the_text_of_an_attachment_comes_inside_a_fence(live: LiveServer, inbox: Inbox) -> None:
     message = await received(live, inbox, mail_with_file(inbox.address))
-    async with connect(live) as agent:
+    async with http_agent(live) as agent:
         thread = await agent.call("read_thread", thread_id=message.thread_id)
         found = await agent.call("get_attachment_text", message_id=message.id, filename="prices.csv")
     assert "Attachment: prices.csv (text/csv, " in unfenced(thread["messages"][0]["content"])
@@ -207,9 +205,8 @@ async def test_the_text_of_an_attachment_comes_inside_a_fence(
     assert found["extraction_method"] == "csv"
 
 
-@transports
-async def test_a_wait_that_sees_no_mail_says_so(connect: Connect, live: LiveServer, inbox: Inbox) -> None:
-    async with connect(live) as agent:
+async def test_a_wait_that_sees_no_mail_says_so(live: LiveServer, inbox: Inbox) -> None:
+    async with http_agent(live) as agent:
         assert (await agent.call("wait_for_message", inbox_id=inbox.id, timeout_seconds=0))["message"] is None
 
 

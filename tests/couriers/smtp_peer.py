@@ -76,6 +76,7 @@ class SmtpPeer:
     connections: int = 0
     open_now: int = 0
     most_open: int = 0
+    held: int = 0  # how many mails were taken whole and had to wait for their answer
 
     async def __aenter__(self) -> Self:
         self._tasks: set[asyncio.Task[None]] = set()
@@ -199,6 +200,7 @@ class _Dialogue:
                 await self._answer("content")
             lines.append(line[1:] if line.startswith(b".") else line)
         if self._peer.hold is not None:
+            self._peer.held += 1
             await self._peer.hold.wait()
         await self._answer("dot", None if has_recipient else b"554 5.5.1 no recipient")
         if self._last.startswith(b"2") and has_recipient:

@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import psycopg
 import pytest
 
 from postroom.__main__ import main
 from postroom_client import profiles
 from postroom_client.profiles import Profile
+from tests.conftest import migrated_sqlite, new_postgres_database
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,11 @@ class Operator:
     folder: Path
     set_environment: Callable[[str, str], None]
     read_output: Callable[[], tuple[str, str]]
+
+    def make_database(self) -> None:
+        """As a first start does."""
+        self.folder.mkdir()
+        (self.folder / "postroom.db").write_bytes(migrated_sqlite())
 
     def run(self, *arguments: str, **settings: str) -> Done:
         """In this process, since starting one takes longer than most commands do."""
@@ -208,6 +215,8 @@ def test_an_account_made_beside_the_server_works_at_once(operator: Operator, run
 
 
 def test_a_key_is_made_listed_and_revoked_at_once(operator: Operator, running: Running) -> None:
+    unheeded = operator.run("keys", "create", "--account", "default", "--permission", "read")
+    assert (unheeded.returncode, unheeded.stdout) == (2, "")
     made = operator.read("keys", "create", "--account", "default", "--name", "ci")
     assert isinstance(made, dict)
     assert running.status(made["key"]) == 200
@@ -222,6 +231,7 @@ def test_a_key_is_made_listed_and_revoked_at_once(operator: Operator, running: R
 
 
 def test_people_get_a_table_and_the_secret_once(operator: Operator) -> None:
+    operator.make_database()
     empty = operator.run("accounts", "list", "--no-json")
     assert (empty.stdout, empty.returncode) == ("", 0)
     assert "postroom accounts create" in empty.stderr
@@ -240,8 +250,70 @@ def test_people_get_a_table_and_the_secret_once(operator: Operator) -> None:
 
 
 def test_migrate_brings_the_database_up_to_date(operator: Operator) -> None:
+    operator.make_database()
+    with closing(sqlite3.connect(operator.folder / "postroom.db")) as connection, connection:
+        newest = connection.execute("select max(number) from schema_versions").fetchone()[0]
     assert operator.run("migrate").stdout == "The database is up to date.\n"
-    assert (operator.folder / "postroom.db").exists()
+    with closing(sqlite3.connect(operator.folder / "postroom.db")) as connection:
+        assert connection.execute("select max(number) from schema_versions").fetchone()[0] == newest
+
+
+NEED_A_DATABASE = {
+    "accounts list": ["accounts", "list"],
+    "accounts create": ["accounts", "create", "--name", "shop"],
+    "accounts rename": ["accounts", "rename", "shop", "store"],
+    "accounts plan": ["accounts", "plan", "shop", "business"],
+    "accounts delete": ["accounts", "delete", "shop", "--yes"],
+    "accounts export": ["accounts", "export", "shop", "exported"],
+    "keys create": ["keys", "create", "--account", "shop", "--name", "x"],
+    "keys list": ["keys", "list", "--account", "shop"],
+    "keys revoke": ["keys", "revoke", "key_x", "--account", "shop"],
+    "domains show": ["domains", "show"],
+    "login-link": ["login-link"],
+    "migrate": ["migrate"],
+    "backup": ["backup", "all.backup"],
+    "import": ["import", "mbox", "/dev/null", "--inbox", "hello@postroom.localhost"],
+}
+
+
+@pytest.mark.parametrize("arguments", NEED_A_DATABASE.values(), ids=NEED_A_DATABASE.keys())
+@pytest.mark.parametrize("has_folder", [True, False])
+def test_a_command_where_no_server_was_says_so_and_makes_nothing(
+    operator: Operator,
+    arguments: list[str],
+    has_folder: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if has_folder:
+        operator.folder.mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    done = operator.run(*arguments)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"there is no database in {operator.folder}" in done.stderr
+    assert "postroom serve" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.fixture
+def empty_postgres_url() -> Iterator[str]:
+    with new_postgres_database("template0") as url:
+        yield url
+
+
+def test_a_command_on_an_empty_postgresql_database_says_so_and_makes_no_table(
+    empty_postgres_url: str, operator: Operator
+) -> None:
+    for arguments in (["accounts", "list"], ["migrate"]):
+        done = operator.run(*arguments, DATABASE_URL=empty_postgres_url)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "there are no tables of Postroom in this database" in done.stderr
+        assert "postroom serve" in done.stderr
+    with psycopg.connect(empty_postgres_url) as connection:
+        tables = connection.execute("select tablename from pg_tables where schemaname = 'public'")
+        assert tables.fetchall() == []
 
 
 WRONG_ARGUMENTS = {
@@ -261,13 +333,13 @@ WRONG_ARGUMENTS = {
 
 @pytest.mark.parametrize("arguments", WRONG_ARGUMENTS.values(), ids=WRONG_ARGUMENTS.keys())
 def test_a_wrong_argument_is_refused_without_a_traceback(operator: Operator, arguments: list[str]) -> None:
+    operator.make_database()
     done = operator.run(*arguments)
     assert done.returncode in (1, 2)
     assert done.stdout == ""
     assert done.stderr
     assert "Traceback" not in done.stderr
-    if operator.folder.exists():
-        assert operator.read("accounts", "list") == {"data": [], "total": 0}
+    assert operator.read("accounts", "list") == {"data": [], "total": 0}
 
 
 WRONG_SETTINGS = [
@@ -355,6 +427,7 @@ def test_a_file_that_is_no_database_is_refused_and_kept(operator: Operator) -> N
 
 
 def test_a_folder_of_a_newer_version_is_refused_and_not_changed(operator: Operator) -> None:
+    operator.make_database()
     assert operator.run("accounts", "create", "--name", "shop").returncode == 0
     database = operator.folder / "postroom.db"
     with closing(sqlite3.connect(database)) as connection, connection:
@@ -373,6 +446,7 @@ def test_a_folder_of_a_newer_version_is_refused_and_not_changed(operator: Operat
 
 
 def test_a_folder_from_before_the_first_release_is_refused_in_one_line(operator: Operator) -> None:
+    operator.make_database()
     assert operator.run("accounts", "create", "--name", "shop").returncode == 0
     with closing(sqlite3.connect(operator.folder / "postroom.db")) as connection, connection:
         connection.execute("update schema_versions set number = 21")
@@ -383,6 +457,7 @@ def test_a_folder_from_before_the_first_release_is_refused_in_one_line(operator:
 
 
 def test_an_account_is_renamed_gets_another_plan_and_is_deleted(operator: Operator) -> None:
+    operator.make_database()
     operator.run("accounts", "create", "--name", "first")
     made = operator.read("accounts", "create", "--name", "shop", "--storage", "10 GB")
     assert isinstance(made, dict)
@@ -402,6 +477,7 @@ def test_an_account_is_renamed_gets_another_plan_and_is_deleted(operator: Operat
 
 
 def test_a_backup_is_made_and_restored_by_command(operator: Operator, tmp_path: Path) -> None:
+    operator.make_database()
     operator.run("accounts", "create", "--name", "first")
     path = tmp_path / "all.backup"
     assert "all of it is there" in operator.run("backup", str(path)).stdout

@@ -55,7 +55,7 @@ async def test_a_crowd_at_the_web_door_keeps_nobody_out(
                 assert await asyncio.to_thread(health, running) == 200
             assert await asyncio.to_thread(hand_over, running) == 250
         log = log_path(tmp_path / "data").read_text()
-        assert "HTTP is full" in log
+        assert "HTTP connection limit reached" in log
         assert "Traceback" not in log
 
 
@@ -70,7 +70,7 @@ async def test_a_crowd_at_the_mail_door_keeps_nobody_out(
                 assert await asyncio.to_thread(hand_over, running) == 250
             assert await asyncio.to_thread(health, running) == 200
         log = log_path(tmp_path / "data").read_text()
-        assert "SMTP is full" in log
+        assert "SMTP connection limit reached" in log
         assert "Traceback" not in log
 
 

@@ -215,7 +215,7 @@ async def test_under_https_nobody_else_announces_and_half_a_header_is_no_handsha
     assert await asyncio.to_thread(talk_over_tls, port, [header], request, STRANGER) == b""
     assert await asyncio.to_thread(talk_over_tls, port, [b"PROXY TC"], request) == b""
     assert await asyncio.to_thread(talk, port, b"PROXY TC") == b""
-    monkeypatch.setattr(tls_proxy_protocol, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(tls_proxy_protocol, "HEADER_SECONDS", 0.05)
     for said in (b"", b"PROXY TC", header):
         assert await asyncio.to_thread(wait_for_the_end, port, said) == b""
     monkeypatch.undo()
@@ -251,7 +251,7 @@ async def test_a_server_stops_while_a_proxy_has_announced_nobody_yet(
 async def test_a_proxy_that_says_nothing_is_not_waited_for_for_ever(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proxy_protocol, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(proxy_protocol, "HEADER_SECONDS", 0.05)
     for port in (server.smtp_port, server.resources.config.http.port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         with contextlib.suppress(ConnectionError):

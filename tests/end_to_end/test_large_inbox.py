@@ -88,7 +88,6 @@ QUERIES: dict[str, tuple[str, Callable[[Tx, str], object]]] = {
         "messages_by_thread",
         lambda tx, inbox: messages.list_last(tx, [f"thr_{inbox}{100000000 + n}" for n in range(1, 51)]),
     ),
-    "hints of events": ("events_by_position", lambda tx, inbox: events.list_hints(tx, inbox, 10_000, 50)),
     "thread messages": (
         "messages_by_thread",
         lambda tx, inbox: messages.list_of_thread(tx, f"thr_{inbox}100000001", 50, 0),

@@ -135,7 +135,7 @@ def look(tx: Tx) -> Kept:
         counters=(inbox["inbound_count"], inbox["thread_count"]),
         threads=len(tx.all("select id from threads")),
         blobs={row["blob"] for row in tx.all("select blob from raw_mails where blob is not null")},
-        checks=len(tx.all("select message_id from checks")),
+        checks=len(tx.all("select message_id from examinations")),
     )
 
 
@@ -150,7 +150,7 @@ async def look_at(folder: Path, database_url: str) -> Kept:
 async def end_leases(folder: Path, database_url: str) -> None:
     """A check that a dead server held comes due when its lease ends: now, as if that time had passed."""
     db = await open_database(settings(folder, DATABASE_URL=database_url), START)
-    await db.write(lambda tx: tx.run("update checks set due_at = 0"))
+    await db.write(lambda tx: tx.run("update examinations set due_at = 0"))
     await db.close()
 
 

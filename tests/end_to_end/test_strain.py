@@ -80,7 +80,7 @@ async def test_large_mail_flows_while_no_name_is_resolved(
         await server.deliver(large, "hello")
         event = await server.next_event()
         assert event["message"]["subject"] == "Large"
-        waiting = await server.resources.db.read(lambda tx: tx.one("select count(*) as n from checks"))
+        waiting = await server.resources.db.read(lambda tx: tx.one("select count(*) as n from examinations"))
         assert waiting is not None
         assert waiting["n"] == 24
     silent.close()

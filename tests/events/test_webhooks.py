@@ -11,6 +11,7 @@ from postroom.events.events import EventChoice, NewEvent
 from postroom.events.webhooks import Webhook
 from postroom.mailbox.inboxes import Inbox
 from postroom.queue import deliveries
+from postroom.queue.claims import Claims
 from postroom.storage.database import Database
 from tests.doubles import START
 from tests.stored import find_delivery, make_inbox, put_mail
@@ -67,7 +68,7 @@ async def test_an_event_is_queued_only_for_an_enabled_webhook_that_wants_it(
 ) -> None:
     webhook = await put(db, inbox)
     await db.write(put_mail, inbox, "1")
-    (delivery,) = await db.write(deliveries.claim_webhooks, [], 10, START)
+    (delivery,) = await db.write(Claims(deliveries.WEBHOOK).claim, [], 10, START)
     assert (delivery.target, delivery.webhook_owner) == (URL, inbox.account_id)
     assert delivery.lane == f"{inbox.account_id} hook.example"
     (event,) = (await db.read(events.list_after, EventChoice(Reach(inbox.account_id)), 0, 10)).events
@@ -125,7 +126,7 @@ async def test_the_log_is_of_one_account_and_sends_again_by_hand(db: Database, i
     newer, older = (await db.read(webhook_log.list_of_account, inbox.account_id, None, 10, 0))[0]
     assert newer.created_at > older.created_at
     assert await db.read(webhook_log.list_of_account, "acc_other", None, 10, 0) == ([], 0)
-    (first, second) = await db.write(deliveries.claim_webhooks, [], 10, START + 1)
+    (first, second) = await db.write(Claims(deliveries.WEBHOOK).claim, [], 10, START + 1)
     await db.write(deliveries.note_answer, first, 500, "oops", 7)
     await db.write(deliveries.finish, first, deliveries.FAILED, 500, "oops", START)
     (attempt,) = await db.read(webhook_log.list_attempts, first.id)

@@ -186,6 +186,28 @@ def test_entities_of_a_book_are_not_expanded() -> None:
 
 
 @pytest.mark.parametrize(
+    ("more", "expected"),
+    [("", Extraction("office", "All of the text")), ("&e;", Extraction("failed", None))],
+)
+def test_a_document_type_is_allowed_and_what_it_names_is_not_read(more: str, expected: Extraction) -> None:
+    """OpenOffice writes one into the manifest. No entity is known."""
+    manifest = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE manifest:manifest PUBLIC'
+        ' "-//OpenOffice.org//DTD Manifest 1.0//EN" "Manifest.dtd">\n'
+        '<manifest:manifest xmlns:manifest="http://openoffice.org/2001/manifest">'
+        '<manifest:file-entry manifest:full-path="content.xml"/></manifest:manifest>'
+    )
+    page = (
+        '<!DOCTYPE office:document-content SYSTEM "file:///etc/hostname"><office:document-content'
+        ' xmlns:office="office" xmlns:text="text"><text:p>All of the text</text:p>'
+        f"{more}</office:document-content>"
+    )
+    kind = "application/vnd.oasis.opendocument.text"
+    content = files.zipped({"mimetype": kind, "content.xml": page, "META-INF/manifest.xml": manifest})
+    assert read(content) == expected
+
+
+@pytest.mark.parametrize(
     ("name", "chunk", "text"),
     [
         ("part.html", "<p>From a page", "From a page"),

@@ -212,6 +212,12 @@ def test_entities_are_not_expanded() -> None:
     assert read(bomb) == Extraction("failed", None)
 
 
+def test_default_attributes_are_not_filled_in() -> None:
+    """Each empty paragraph would get a copy of a long value."""
+    declared = f'<!DOCTYPE x [<!ATTLIST p long CDATA "{"x" * 1_000}">]>'
+    assert read(files.docx("<w:p/>" * 1_000, declared)) == Extraction("failed", None)
+
+
 def test_entities_from_files_are_not_read() -> None:
     entity = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/hostname">]>'
     assert read(files.docx(PARAGRAPH.format("&e;"), entity)) == Extraction("failed", None)

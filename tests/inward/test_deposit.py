@@ -8,7 +8,7 @@ from postroom.events import events
 from postroom.events.events import EventChoice
 from postroom.inward import examine, suspicion
 from postroom.inward.addressing import PARTICIPANTS_PER_MAIL, participants
-from postroom.inward.deposit import deposit, in_parts
+from postroom.inward.deposit import deposit, in_parts, to_each_inbox
 from postroom.inward.mails import Destination
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import correspondents, documents, messages, threads
@@ -49,8 +49,8 @@ async def test_a_mail_handed_over_twice_is_stored_and_told_once(db: Database, in
 async def test_a_mail_for_two_inboxes_is_in_both(db: Database, inbox: Inbox) -> None:
     other = await db.write(make_inbox, "other")
     mail = incoming(inbox, letter())
-    both = replace(mail.arrival, destinations=(Destination(inbox.id), Destination(other.id)))
-    (bells,) = await db.write(deposit, [replace(mail, arrival=both)])
+    both = replace(mail.read.origin, destinations=(Destination(inbox.id), Destination(other.id)))
+    (bells,) = await db.write(deposit, [replace(mail, read=replace(mail.read, origin=both))])
     assert bells == [events.bell(inbox.account_id), events.bell(other.account_id)]
     assert [await counts(db, each) for each in (inbox, other)] == [[1, 1, 1]] * 2
 
@@ -73,8 +73,8 @@ def test_a_mail_waits_for_the_one_it_answers(inbox_row: Inbox) -> None:
         incoming(inbox_row, letter("2", message_id="<2@x>")),
         incoming(inbox_row, letter("3", message_id="<3@x>", references="<2@x>")),
     ]
-    handed = [(number, mail, mail.arrival.destinations[0]) for number, mail in enumerate(mails)]
-    assert [[number for number, _, _ in part] for part in in_parts(handed)] == [[0, 1], [2]]
+    addressed = [each for number, mail in enumerate(mails) for each in to_each_inbox(mail, number)]
+    assert [[each.number for each in part] for part in in_parts(addressed)] == [[0, 1], [2]]
 
 
 @pytest.fixture
@@ -107,7 +107,8 @@ def test_the_participants_of_a_mail_are_bounded() -> None:
 
 
 async def test_a_mail_to_be_examined_is_told_when_that_is_done(db: Database, inbox: Inbox) -> None:
-    mail = replace(incoming(inbox, letter()), needs_examination=True)
+    plain = incoming(inbox, letter())
+    mail = replace(plain, read=replace(plain.read, needs_examination=True))
     assert await db.write(deposit, [mail]) == [[examine.BELL]]
     wanted = EventChoice(Reach(inbox.account_id))
     assert (await db.read(events.list_after, wanted, 0, 10)).events == []

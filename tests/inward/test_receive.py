@@ -9,11 +9,10 @@ from typing import Any
 import dkim
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-from msgspec.structs import replace
 
 from postroom.clock import DAY, MINUTE
 from postroom.inward.deposit import deposit
-from postroom.inward.mails import Arrival, Destination
+from postroom.inward.mails import AcceptedMail, Arrival, Destination
 from postroom.inward.receive import read_mail
 from postroom.mailbox import raw_mails
 from postroom.net.dns import Resolver
@@ -162,7 +161,7 @@ async def test_mails_that_come_together_are_stored_together_and_still_find_each_
     arrivals = [Arrival((Destination(inbox_id),), raw, b"", "", "", "alice@example.com") for raw in mails]
 
     def deposit_all(tx: Tx) -> list[list[str]]:
-        return deposit(tx, [replace(read_mail(each), base_url="http://x", now=1) for each in arrivals])
+        return deposit(tx, [AcceptedMail(read_mail(each), "http://x", 1) for each in arrivals])
 
     bells = await server.resources.db.write(deposit_all)
 

@@ -15,6 +15,8 @@ from tests.samples import samples
         ("alice@example.com.", "alice@example.com"),
         ("alice+news@example.com", "alice+news@example.com"),
         ("Example.com.", "example.com"),
+        (" @Example.com", "example.com"),
+        ("@bücher.example", "xn--bcher-kva.example"),
         ("*.Example.com", "*.example.com"),
         ("bücher.example", "xn--bcher-kva.example"),
         ("*.BÜCHER.example", "*.xn--bcher-kva.example"),
@@ -26,7 +28,10 @@ def test_a_rule_is_read_into_the_form_that_is_compared(written: str, read: str) 
     assert address_rules.read(written) == read
 
 
-@samples("wrong", ["", "*", "*.", "a b", "@", "a@", "-a.example", "a..b", "*.*.example", "a/b", "\0"])
+@samples(
+    "wrong",
+    ["", "*", "*.", "a b", "@", "a@", "@@a.b", "@a@b.c", "-a.example", "a..b", "*.*.example", "a/b", "\0"],
+)
 def test_what_is_no_rule_is_refused(wrong: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         address_rules.read(wrong)

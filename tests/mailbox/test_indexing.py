@@ -31,12 +31,12 @@ async def new_inbox(db: Database) -> Inbox:
     return await db.write(inboxes.add, account.id, "sales", None, None, DOMAIN, START)
 
 
-def store(tx: Tx, inbox: Inbox, subject: str, is_asked_for: bool = True) -> str:
-    thread = threads.new(inbox, subject, is_read=False, now=START)
+def store(tx: Tx, inbox: Inbox, subject: str, is_asked_for: bool = True, now: int = START) -> str:
+    thread = threads.new(inbox, subject, is_read=False, now=now)
     threads.add_all(tx, [thread])
     written = replace(
         document(inbox.id, inbox.address),
-        id=ids.new(ids.MESSAGE, START),
+        id=ids.new(ids.MESSAGE, now),
         thread_id=thread.id,
         subject=subject,
     )
@@ -47,7 +47,7 @@ def store(tx: Tx, inbox: Inbox, subject: str, is_asked_for: bool = True) -> str:
         has_attachments=False,
         raw=b"",
         blob=None,
-        created_at=START,
+        created_at=now,
         size_bytes=0,
     )
     messages.add_all(tx, [new])

@@ -117,6 +117,6 @@ async def test_what_is_kept_of_threads_goes_with_their_inbox(db: Database, inbox
     await put(db, inbox, in_reply_to="<never@x>")
     assert await count(db, "related_threads") == 2
     await db.write(lambda tx: inboxes.remove(tx, Reach(inbox.account_id), inbox.id, START))
-    while await db.write(inbox_removal.go_on, START, 100) is not None:
+    while await db.write(inbox_removal.remove_some, START, 100) is not None:
         pass
     assert await count(db, "named_ids") == await count(db, "related_threads") == 0

@@ -169,5 +169,8 @@ async def test_random_filters_find_what_a_slow_reading_finds(
             for message_id, mail in mails
             if joined(FILTERS[name](states[message_id]) == is_wanted for name, is_wanted in sought.items())
             and (not word or matches(parse(word), mail))
-        ][::-1]
-        assert await db.read(find, inbox, f"{word} {written}", 7) == wanted, f"{word} {written}"
+        ]
+        found = await db.read(find, inbox, f"{word} {written}", 7)
+        assert sorted(found) == sorted(wanted), f"{word} {written}"
+        moments = [states[message_id].created_at for message_id in found]
+        assert moments == sorted(moments, reverse=True), f"{word} {written}"

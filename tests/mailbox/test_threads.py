@@ -4,7 +4,7 @@ import pytest
 
 from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
-from postroom.mailbox import threads
+from postroom.mailbox import inboxes, labels, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.threads import Thread
 from postroom.storage.database import Database, Tx
@@ -96,3 +96,20 @@ async def test_participants_are_kept_once_a_thread(db: Database, inbox: Inbox) -
     await db.write(threads.add_participants, [(thread.id, "carol@x.example"), (thread.id, "dan@x.example")])
     for address, is_known in (("carol@x.example", True), ("dan@x.example", True), ("eve@x.example", False)):
         assert await db.read(threads.has_participant, thread.id, address) is is_known
+
+
+async def test_threads_of_a_deleted_inbox_are_listed_no_more_from_that_moment(
+    db: Database, inbox: Inbox
+) -> None:
+    gone = await thread_of(db, inbox, "<1@x>")
+    other = await db.write(make_inbox, "other", inbox.account_id)
+    kept = await thread_of(db, other, "<2@x>")
+    reach = Reach(inbox.account_id)
+    for thread in (gone, kept):
+        await db.write(labels.change, thread, ["Later"], [])
+    await db.write(inboxes.remove, reach, inbox.id, START)
+    for within in (reach, Reach(inbox.account_id, inbox.pod_id)):
+        for is_read in (None, False):
+            for label in (None, "later"):
+                found, total = await db.read(threads.list_within, within, is_read, label, 50, 0)
+                assert ([thread.id for thread in found], total) == ([kept.id], 1), (is_read, label)

@@ -1,4 +1,4 @@
-"""What a proxy says of who is there: read strictly, in bounds, and believed from those on the list alone."""
+"""The client that a proxy names: read strictly, within bounds, and only from trusted proxies."""
 
 import struct
 from ipaddress import ip_network
@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from postroom.net.proxies import (
-    MOST_HOPS,
+from postroom.net.proxies import MAX_HOPS, Proxies
+from postroom.net.proxy_protocol import (
     V1_LONGEST_BYTES,
     V2_LONGEST_BYTES,
     V2_START,
     NoProxyHeader,
-    Proxies,
     ProxyHeader,
     parse_header,
 )
@@ -111,7 +110,7 @@ def client(peer: str, *fields: tuple[str, str]) -> str:
         ("10.2.2.2, 10.1.1.1", "10.2.2.2"),
         ("", "10.0.0.1"),
         ("\xff\xfe", "10.0.0.1"),
-        (", ".join(["192.0.2.7", *["10.1.1.1"] * MOST_HOPS]), "10.1.1.1"),
+        (", ".join(["192.0.2.7", *["10.1.1.1"] * MAX_HOPS]), "10.1.1.1"),
     ],
 )
 def test_hops_are_believed_from_the_right_as_far_as_the_list_goes(said: str, believed: str) -> None:

@@ -153,15 +153,15 @@ async def test_an_answer_comes_once_however_often_it_is_tried(
     practice: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The process dies when it records what came of it; the next attempt says the same again."""
-    record, failures = deliver_mail.record_outcome, [RuntimeError("the disk is gone for a moment")]
+    record, failures = deliver_mail.record_tried, [RuntimeError("the disk is gone for a moment")]
 
-    def failing(*arguments: Any) -> list[str]:
+    def failing(*arguments: Any) -> list[list[str]]:
         bells = record(*arguments)
         if failures:
             raise failures.pop()
         return bells
 
-    monkeypatch.setattr(deliver_mail, "record_outcome", failing)
+    monkeypatch.setattr(deliver_mail, "record_tried", failing)
     bob = await practice.new_inbox("bob")
     message_id = await send(practice, bob, f"echo@{AT}")
     await until(lambda: not failures, "the first attempt is lost")

@@ -6,7 +6,14 @@ from msgspec.structs import replace
 
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
-from postroom.errors import FeatureRequiresPaidPlan, IdempotencyKeyReused, RecipientSuppressed
+from postroom.accounts.rules import limits
+from postroom.accounts.rules.limits import Budget
+from postroom.errors import (
+    ColdOutreachLimit,
+    FeatureRequiresPaidPlan,
+    IdempotencyKeyReused,
+    RecipientSuppressed,
+)
 from postroom.mail.address import Address
 from postroom.mailbox import messages, threads
 from postroom.mailbox.inboxes import Inbox
@@ -14,7 +21,7 @@ from postroom.outward.orders import Context, Submission
 from postroom.outward.send import to_letter
 from postroom.outward.submit import submit
 from postroom.queue import deliveries, suppressions
-from postroom.storage.database import Database
+from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.outward.test_together import submission
 from tests.stored import make_inbox, put_mail
@@ -105,3 +112,25 @@ async def test_who_wrote_to_the_inbox_is_no_stranger(db: Database, inbox: Inbox)
         ("alice@example.com", 0),
         ("stranger@x.example", 1),
     ]
+
+
+async def test_the_cold_budget_of_an_inbox_holds_however_old_the_inbox_is(db: Database, inbox: Inbox) -> None:
+    """The service's own limit ends after 30 days; a limit that somebody has set does not."""
+
+    def grow_old(tx: Tx, budget: Budget | None) -> None:
+        tx.run(
+            "update inboxes set created_at = :then, limits = :limits where id = :id",
+            then=START - limits.COLD_LIMIT_ENDS_AFTER - 1,
+            limits=limits.encode(budget),
+            id=inbox.id,
+        )
+
+    strangers = tuple(Address("", f"p{number}@x.example") for number in range(2))
+    await db.write(grow_old, Budget(cold_per_day=1))
+    with pytest.raises(ColdOutreachLimit):
+        await sent_id(db, sending(inbox, to=strangers))
+    await sent_id(db, sending(inbox, to=strangers[:1]))
+    with pytest.raises(ColdOutreachLimit):
+        await sent_id(db, sending(inbox, key="another", to=strangers[1:]))
+    await db.write(grow_old, None)
+    await sent_id(db, sending(inbox, key="another", to=strangers[1:]))

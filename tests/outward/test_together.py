@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import pytest
-from msgspec.structs import replace
 
 from postroom.accounts import accounts
 from postroom.accounts.keys import Caller
@@ -11,18 +10,19 @@ from postroom.accounts.reach import Reach
 from postroom.accounts.rules import limits
 from postroom.clock import DAY, MINUTE
 from postroom.errors import ColdOutreachLimit, RateLimitExceeded
-from postroom.inward.deposit import PART_MAX_SIZE, deposit, in_parts
-from postroom.inward.mails import Arrival, Destination, ReadMail
+from postroom.inward.deposit import PART_MAX_SIZE, deposit, in_parts, to_each_inbox
+from postroom.inward.mails import AcceptedMail, Arrival, Destination
 from postroom.inward.receive import read_mail
 from postroom.mail.address import Address
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
-from postroom.outward.courier import Receipt
-from postroom.outward.deliver_mail import AcceptedMail, look_up, record_accepted
+from postroom.outward.courier import Receipt, to_outcome
+from postroom.outward.deliver_mail import TriedMail, look_up, record_tried
 from postroom.outward.orders import Context, Order, Submission
 from postroom.outward.send import to_letter
 from postroom.outward.submit import submit
 from postroom.queue import deliveries
+from postroom.queue.claims import Claims
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.letters import letter
@@ -40,9 +40,9 @@ async def inbox(db: Database) -> Inbox:
     return await db.write(make_inbox)
 
 
-def incoming(inbox: Inbox, raw: bytes, copies: int = 1) -> ReadMail:
+def incoming(inbox: Inbox, raw: bytes, copies: int = 1) -> AcceptedMail:
     arrival = Arrival((Destination(inbox.id),) * copies, raw, b"", "", "", "alice@example.com")
-    return replace(read_mail(arrival), base_url="http://x", now=START)
+    return AcceptedMail(read_mail(arrival), "http://x", START)
 
 
 def submission(inbox: Inbox, key: str, now: int, to: str = "p@example.com") -> Submission:
@@ -74,10 +74,10 @@ async def test_whoever_was_copied_a_moment_before_is_no_new_participant(db: Data
 def test_the_rows_of_large_mails_are_not_in_memory_together() -> None:
     inbox = Inbox("inb_1", "acc_1", "hello@postroom.localhost", None, START, "pod_1")
     large = incoming(inbox, letter("x" * (PART_MAX_SIZE // 3)), copies=100)
-    handed = [(0, large, destination) for destination in large.arrival.destinations]
+    handed = to_each_inbox(large)
     assert [len(part) for part in in_parts(handed)] == [1] * 100
     small = incoming(inbox, letter("x"), copies=100)
-    handed = [(0, small, destination) for destination in small.arrival.destinations]
+    handed = to_each_inbox(small)
     assert [len(part) for part in in_parts(handed)] == [100]
 
 
@@ -137,14 +137,13 @@ async def test_mails_that_are_taken_together_are_each_recorded_once(db: Database
     """Also where one of them had an end already, and whatever the order in which they are told."""
     sends = [submission(inbox, f"key-{n}", START, f"p{n}@d{n}.example") for n in range(3)]
     await db.write(submit, sends)
-    claimed = await db.write(deliveries.claim_mail, [], 64, START)
+    claimed = await db.write(Claims(deliveries.MAIL).claim, [], 64, START)
     jobs = [await db.read(look_up, each, "postroom.localhost") for each in claimed]
-    accepted = [
-        AcceptedMail(job, Receipt(250, "ok"), "http://x", START, START + 5) for job in jobs if job is not None
-    ]
+    outcome = to_outcome(Receipt(250, "ok"), START, START + 5)
+    accepted = [TriedMail(job, outcome, "http://x") for job in jobs if job is not None]
     assert len(accepted) == 3
     assert await db.write(deliveries.mark_bounced, accepted[1].job.delivery, "no such mailbox", START)
-    bells = await db.write(record_accepted, accepted[::-1])
+    bells = await db.write(record_tried, accepted[::-1])
     assert [bool(rung) for rung in bells] == [True, False, True]
 
     def read(tx: Tx) -> tuple[list[str], list[str], list[int]]:

@@ -117,7 +117,7 @@ def claim(tx: Tx, message_id: str, now: int) -> Delivery:
     """As a node does that is about to hand it over."""
     tx.run("update holds set let_go_at = 1, due_at = null where message_id = :id", id=message_id)
     tx.run("update deliveries set state = 'pending', due_at = 0 where message_id = :id", id=message_id)
-    [delivery] = deliveries._claim(tx, [deliveries.list_of_message(tx, message_id)[0].id], now)
+    [delivery] = deliveries.claim(tx, [deliveries.list_of_message(tx, message_id)[0].id], now)
     return delivery
 
 

@@ -27,8 +27,8 @@ class Stumbling:
         await asyncio.Event().wait()
 
 
-async def run_until_it_works(supervision: LoopSupervisor, loop: Stumbling) -> None:
-    task = asyncio.create_task(supervision.supervise("mail", loop))
+async def run_until_it_works(supervisor: LoopSupervisor, loop: Stumbling) -> None:
+    task = asyncio.create_task(supervisor.supervise("mail", loop))
     async with asyncio.timeout(30):
         await loop.works.wait()
     task.cancel()
@@ -38,12 +38,12 @@ async def run_until_it_works(supervision: LoopSupervisor, loop: Stumbling) -> No
 async def test_a_loop_that_fails_is_started_again_and_its_traceback_logged_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    supervision = LoopSupervisor(FakeClock())
-    await run_until_it_works(supervision, Stumbling(3))
+    supervisor = LoopSupervisor(FakeClock())
+    await run_until_it_works(supervisor, Stumbling(3))
     logged = capsys.readouterr().err
     assert logged.count("Traceback") == 1
     assert "ValueError: stumbled" in logged
-    assert supervision.failures == {"mail": 3}
+    assert supervisor.failures == {"mail": 3}
 
 
 async def test_a_loop_that_merely_ends_is_started_again(capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,31 +61,31 @@ async def test_a_loop_that_merely_ends_is_started_again(capsys: pytest.CaptureFi
 
 
 async def test_pauses_grow_up_to_a_limit() -> None:
-    supervision = LoopSupervisor(FakeClock())
-    pauses = [supervision.failed("mail", ValueError()) for _ in range(40)]
+    supervisor = LoopSupervisor(FakeClock())
+    pauses = [supervisor.failed("mail", ValueError()) for _ in range(40)]
     assert pauses == sorted(pauses)
     assert pauses[0] < 1 < pauses[-1] == pauses[-2]
 
 
 async def test_what_waits_for_the_database_goes_on_soon_after_its_return() -> None:
     clock = FakeClock()
-    supervision = LoopSupervisor(clock)
-    pauses = [supervision.failed("mail", Unavailable("away")) for _ in range(40)]
+    supervisor = LoopSupervisor(clock)
+    pauses = [supervisor.failed("mail", Unavailable("away")) for _ in range(40)]
     assert max(pauses) <= 0.5
     clock.turn(60 * SECOND)
-    assert supervision.stuck() == []  # whether the database is there is asked elsewhere
-    assert supervision.troubles() == {"mail": 1}
-    supervision.failed("mail", ValueError())
-    assert [reason.partition(" ")[0] for reason in supervision.stuck()] == ["mail"]
+    assert supervisor.stuck() == []  # whether the database is there is asked elsewhere
+    assert supervisor.failing() == {"mail": 1}
+    supervisor.failed("mail", ValueError())
+    assert [reason.partition(" ")[0] for reason in supervisor.stuck()] == ["mail"]
 
 
 async def test_a_loop_of_one_account_is_shown_without_it() -> None:
-    supervision = LoopSupervisor(FakeClock())
-    supervision.failed("stream:acc_1", ValueError())
-    supervision.failed("stream:acc_2", ValueError())
-    assert supervision.troubles() == {"stream": 2}
-    supervision.forget("stream:acc_1")
-    assert supervision.troubles() == {"stream": 1}
+    supervisor = LoopSupervisor(FakeClock())
+    supervisor.failed("stream:acc_1", ValueError())
+    supervisor.failed("stream:acc_2", ValueError())
+    assert supervisor.failing() == {"stream": 2}
+    supervisor.forget("stream:acc_1")
+    assert supervisor.failing() == {"stream": 1}
 
 
 async def test_what_waits_in_one_pool_delays_nobody_in_another() -> None:

@@ -5,6 +5,7 @@ import asyncio
 import psycopg
 
 from postroom.queue import deliveries
+from postroom.queue.claims import Claims
 from postroom.queue.deliveries import NewDelivery
 from postroom.storage.engines.postgres import open_postgres
 from tests.doubles import START
@@ -29,10 +30,10 @@ async def test_a_claim_passes_over_what_another_node_holds(postgres_url: str) ->
     await db.write(deliveries.add_all, [new_delivery(number) for number in range(6)])
     with psycopg.connect(postgres_url) as other_node:
         other_node.execute("select 1 from deliveries where id < 'dlv_0003' for update")
-        claimed = await db.write(deliveries.claim_mail, [], 10, START)
+        claimed = await db.write(Claims(deliveries.MAIL).claim, [], 10, START)
         assert [delivery.id for delivery in claimed] == ["dlv_0003", "dlv_0004", "dlv_0005"]
         other_node.rollback()
-    claimed = await db.write(deliveries.claim_mail, [], 10, START)
+    claimed = await db.write(Claims(deliveries.MAIL).claim, [], 10, START)
     assert [delivery.id for delivery in claimed] == ["dlv_0000", "dlv_0001", "dlv_0002"]
     await db.close()
 
@@ -44,7 +45,7 @@ async def test_nodes_that_claim_side_by_side_get_each_delivery_once(postgres_url
 
     async def claim_all(number: int) -> None:
         while len(claimed) < 120:
-            got = await nodes[number].write(deliveries.claim_mail, [], 7, START)
+            got = await nodes[number].write(Claims(deliveries.MAIL).claim, [], 7, START)
             claimed.extend(delivery.id for delivery in got)
             await asyncio.sleep(0)
 

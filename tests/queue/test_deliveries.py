@@ -6,6 +6,7 @@ from postroom.clock import HOUR, MINUTE
 from postroom.mailbox import messages
 from postroom.mailbox.messages import Message
 from postroom.queue import deliveries
+from postroom.queue.claims import Claims
 from postroom.queue.deliveries import LANE_WIDTH, WEBHOOK
 from postroom.queue.leases import LEASE
 from postroom.storage.database import Database, Tx
@@ -21,12 +22,12 @@ async def message(db: Database) -> Message:
 async def test_what_is_due_is_claimed_once_until_its_lease_ends(db: Database, message: Message) -> None:
     due = await db.write(put_delivery, message)
     await db.write(put_delivery, message, "later@there.example", due_at=START + 1)
-    claimed = await db.write(deliveries.claim_mail, [], 10, START)
+    claimed = await db.write(Claims(deliveries.MAIL).claim, [], 10, START)
     assert [(each.id, each.attempts, each.due_at) for each in claimed] == [(due, 1, START + LEASE)]
-    assert await db.write(deliveries.claim_webhooks, [], 10, START + HOUR) == []
-    others = await db.write(deliveries.claim_mail, [], 10, START + LEASE - 1)
+    assert await db.write(Claims(deliveries.WEBHOOK).claim, [], 10, START + HOUR) == []
+    others = await db.write(Claims(deliveries.MAIL).claim, [], 10, START + LEASE - 1)
     assert [each.target for each in others] == ["later@there.example"]
-    again = await db.write(deliveries.claim_mail, [], 10, START + LEASE)
+    again = await db.write(Claims(deliveries.MAIL).claim, [], 10, START + LEASE)
     assert [(each.id, each.attempts) for each in again] == [(due, 2)]
 
 
@@ -37,18 +38,18 @@ async def test_a_full_lane_hides_nobody_and_the_limit_holds(db: Database, messag
         put_delivery(tx, message, "quick@other.example", lane="other", due_at=START)
 
     await db.write(fill)
-    claimed = await db.write(deliveries.claim_mail, [], LANE_WIDTH + 2, START)
+    claimed = await db.write(Claims(deliveries.MAIL).claim, [], LANE_WIDTH + 2, START)
     assert [each.lane for each in claimed] == ["slow"] * LANE_WIDTH + ["other"]
-    assert await db.write(deliveries.claim_mail, claimed, 10, START) == []
-    assert len(await db.write(deliveries.claim_mail, claimed[1:], 10, START)) == 1
-    assert len(await db.write(deliveries.claim_mail, [], 2, START)) == 2
+    assert await db.write(Claims(deliveries.MAIL).claim, claimed, 10, START) == []
+    assert len(await db.write(Claims(deliveries.MAIL).claim, claimed[1:], 10, START)) == 1
+    assert len(await db.write(Claims(deliveries.MAIL).claim, [], 2, START)) == 2
 
 
 async def test_a_lease_is_renewed_only_while_its_attempt_has_no_answer(
     db: Database, message: Message
 ) -> None:
     await db.write(put_delivery, message)
-    (running,) = await db.write(deliveries.claim_mail, [], 1, START)
+    (running,) = await db.write(Claims(deliveries.MAIL).claim, [], 1, START)
     await db.write(deliveries.renew, [running], START + 10)
     assert (await db.read(find_delivery, running.id)).due_at == START + 10 + LEASE
     await db.write(deliveries.note_answer, running, 451, "later", 3)
@@ -60,8 +61,8 @@ async def test_a_lease_is_renewed_only_while_its_attempt_has_no_answer(
 
 async def test_an_attempt_of_an_older_claim_renews_nothing(db: Database, message: Message) -> None:
     await db.write(put_delivery, message)
-    (first,) = await db.write(deliveries.claim_mail, [], 1, START)
-    (second,) = await db.write(deliveries.claim_mail, [], 1, START + LEASE)
+    (first,) = await db.write(Claims(deliveries.MAIL).claim, [], 1, START)
+    (second,) = await db.write(Claims(deliveries.MAIL).claim, [], 1, START + LEASE)
     await db.write(deliveries.renew, [first], START + HOUR)
     assert (await db.read(find_delivery, second.id)).due_at == START + 2 * LEASE
 
@@ -70,7 +71,7 @@ async def test_what_is_finished_or_cancelled_stays_so_but_an_acceptance_counts(
     db: Database, message: Message
 ) -> None:
     await db.write(put_delivery, message)
-    (running,) = await db.write(deliveries.claim_mail, [], 1, START)
+    (running,) = await db.write(Claims(deliveries.MAIL).claim, [], 1, START)
     assert await db.write(deliveries.cancel, message.id, START) == 1
     assert not await db.write(deliveries.finish, running, deliveries.FAILED, 550, "no", START)
     await db.write(deliveries.try_again_at, running, START, None, "again")
@@ -82,12 +83,12 @@ async def test_what_is_finished_or_cancelled_stays_so_but_an_acceptance_counts(
 
 async def test_a_bounce_is_known_once_and_never_of_what_failed(db: Database, message: Message) -> None:
     await db.write(put_delivery, message)
-    (sent,) = await db.write(deliveries.claim_mail, [], 1, START)
+    (sent,) = await db.write(Claims(deliveries.MAIL).claim, [], 1, START)
     await db.write(deliveries.finish, sent, deliveries.DONE, 250, "ok", START)
     assert await db.write(deliveries.mark_bounced, sent, "no such user", START)
     assert not await db.write(deliveries.mark_bounced, sent, "no such user", START)
     await db.write(put_delivery, message, "carol@there.example", position=1)
-    (failed,) = await db.write(deliveries.claim_mail, [], 1, START)
+    (failed,) = await db.write(Claims(deliveries.MAIL).claim, [], 1, START)
     await db.write(deliveries.finish, failed, deliveries.FAILED, 550, "no", START)
     assert not await db.write(deliveries.mark_bounced, failed, "late", START)
 
@@ -97,7 +98,7 @@ async def test_starting_again_takes_all_but_what_is_delivered_or_under_way(
 ) -> None:
     for number, name in enumerate(("done", "failed", "running")):
         await db.write(put_delivery, message, f"{name}@x.example", position=number)
-    done, failed, running = await db.write(deliveries.claim_mail, [], 3, START)
+    done, failed, running = await db.write(Claims(deliveries.MAIL).claim, [], 3, START)
     await db.write(deliveries.note_answer, done, 250, "ok", 1)
     await db.write(deliveries.finish, done, deliveries.DONE, 250, "ok", START)
     await db.write(deliveries.note_answer, failed, 550, "no", 1)
@@ -113,7 +114,7 @@ async def test_a_message_is_sent_when_all_have_it_and_failed_when_one_never_will
 ) -> None:
     for number in range(2):
         await db.write(put_delivery, message, f"{number}@x.example", position=number)
-    first, second = await db.write(deliveries.claim_mail, [], 2, START)
+    first, second = await db.write(Claims(deliveries.MAIL).claim, [], 2, START)
     assert await db.write(deliveries.settle, message.id) == messages.PENDING
     await db.write(deliveries.finish, first, deliveries.DONE, 250, "ok", START)
     assert await db.write(deliveries.settle, message.id) is None

@@ -3,8 +3,8 @@
 import asyncio
 from dataclasses import dataclass, field
 
+from postroom.smtp.backend import Accepted, RecipientVerdict, Refused, StorageFull
 from postroom.smtp.envelope import Envelope
-from postroom.smtp.limits import Accepted, RecipientVerdict, Refused, StorageFull
 
 DOMAIN = "postroom.test"
 NAMES = {"alice", "bob", "carol", "grüße"} | {f"user{number}" for number in range(2000)}

@@ -10,11 +10,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from postroom.smtp.limits import MailIntake, RecipientDirectory, SessionLimits
+from postroom.smtp.backend import MailIntake, RecipientDirectory
+from postroom.smtp.limits import SessionLimits
 from postroom.smtp.server import Server
 from tests.smtp.doubles import RecordingIntake, SmallDirectory
 
-POLICY = SessionLimits(hostname="mx.postroom.test", linger_seconds=0.5)
+LIMITS = SessionLimits(hostname="mx.postroom.test", linger_seconds=0.5)
 PATIENCE_SECONDS = 120
 
 
@@ -76,7 +77,7 @@ class Client:
 @asynccontextmanager
 async def running(
     intake: MailIntake | None = None,
-    limits: SessionLimits = POLICY,
+    limits: SessionLimits = LIMITS,
     tls: ssl.SSLContext | None = None,
     directory: RecipientDirectory | None = None,
     spool_folder: Path | None = None,

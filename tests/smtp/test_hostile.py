@@ -8,7 +8,7 @@ import pytest
 from postroom.smtp.limits import is_transfer_too_slow, network_of
 from postroom.smtp.server import Server
 from tests.smtp.doubles import RecordingIntake
-from tests.smtp.live import POLICY, Client, connect, connected, running, until_gone
+from tests.smtp.live import LIMITS, Client, connect, connected, running, until_gone
 
 MEGABYTE = 1024 * 1024
 
@@ -21,7 +21,7 @@ async def assert_still_serves(server: Server) -> None:
 
 
 async def test_talk_before_the_greeting_is_refused() -> None:
-    async with running(limits=replace(POLICY, greeting_delay_seconds=0.3)) as server:
+    async with running(limits=replace(LIMITS, greeting_delay_seconds=0.3)) as server:
         client = await connect(server)
         await client.send(b"EHLO client.example\r\n")
         assert (await client.rest()).startswith("554 5.5.0")
@@ -71,7 +71,7 @@ async def test_a_half_closed_client_without_goodbye_is_closed() -> None:
 
 async def test_ten_thousand_recipients_end_the_session() -> None:
     intake = RecordingIntake()
-    limits = replace(POLICY, max_recipients=100, max_refused_recipients=200)
+    limits = replace(LIMITS, max_recipients=100, max_refused_recipients=200)
     async with running(intake, limits) as server:
         async with connected(server) as client:
             await client.command("EHLO client.example")
@@ -99,7 +99,7 @@ async def test_a_flood_of_commands_ends_the_session() -> None:
             await client.command("EHLO client.example")
             await client.send(b"NOOP\r\n" * 20_000)
             lines = (await client.rest()).splitlines()
-        assert len(lines) == POLICY.max_commands_without_mail
+        assert len(lines) == LIMITS.max_commands_without_mail
         assert lines[-1].startswith("421 4.7.0")
         await assert_still_serves(server)
 
@@ -110,12 +110,12 @@ async def test_a_flood_of_garbage_ends_the_session() -> None:
             await client.command("EHLO client.example")
             await client.send(b"\0\xff\x80 garbage\r\n" * 5_000)
             lines = (await client.rest()).splitlines()
-        assert [line[:3] for line in lines] == ["500"] * POLICY.max_errors + ["421"]
+        assert [line[:3] for line in lines] == ["500"] * LIMITS.max_errors + ["421"]
         await assert_still_serves(server)
 
 
 async def test_a_client_that_never_reads_is_cut_off() -> None:
-    limits = replace(POLICY, max_errors=10**9, command_timeout_seconds=0.3, linger_seconds=0.3)
+    limits = replace(LIMITS, max_errors=10**9, command_timeout_seconds=0.3, linger_seconds=0.3)
     async with running(limits=limits) as server:
         client = await connect(server)
         client.writer.write(b"EHLO client.example\r\n")
@@ -140,7 +140,7 @@ async def test_one_byte_over_the_limit_is_refused_and_the_session_goes_on() -> N
 
 async def test_nul_and_lone_line_ends_do_not_get_past_the_limit() -> None:
     intake = RecordingIntake()
-    limits = replace(POLICY, max_message_bytes=MEGABYTE)
+    limits = replace(LIMITS, max_message_bytes=MEGABYTE)
     async with running(intake, limits=limits) as server, connected(server) as client:
         for content in (b"\0" * MEGABYTE, b"\n" * (MEGABYTE // 2 + 1), b"\r" * (MEGABYTE // 2 + 1)):
             await client.start_mail()
@@ -159,7 +159,7 @@ async def test_nul_is_not_stored() -> None:
 
 
 async def test_the_cap_per_address_turns_the_next_one_away() -> None:
-    async with running(limits=replace(POLICY, max_connections_per_address=2)) as server:
+    async with running(limits=replace(LIMITS, max_connections_per_address=2)) as server:
         async with connected(server), connected(server):
             client = await connect(server)
             assert (await client.rest()).startswith("421 4.7.0 Too many connections from your address")
@@ -169,7 +169,7 @@ async def test_the_cap_per_address_turns_the_next_one_away() -> None:
 
 
 async def test_at_the_cap_in_total_who_does_nothing_makes_room() -> None:
-    async with running(limits=replace(POLICY, max_connections=1)) as server:
+    async with running(limits=replace(LIMITS, max_connections=1)) as server:
         async with connected(server) as idle:
             await assert_still_serves(server)
             assert await idle.rest() == ""
@@ -178,13 +178,13 @@ async def test_at_the_cap_in_total_who_does_nothing_makes_room() -> None:
 
 
 async def test_silence_is_a_timeout() -> None:
-    limits = replace(POLICY, command_timeout_seconds=0.1)
+    limits = replace(LIMITS, command_timeout_seconds=0.1)
     async with running(limits=limits) as server, connected(server) as client:
         assert (await client.rest()).startswith("421 4.4.2")
 
 
 async def test_a_command_byte_by_byte_does_not_stretch_its_time() -> None:
-    limits = replace(POLICY, command_timeout_seconds=0.3)
+    limits = replace(LIMITS, command_timeout_seconds=0.3)
     async with running(limits=limits) as server, connected(server) as client:
         dripping = asyncio.create_task(drip(client, b"N"))
         assert (await client.rest()).startswith("421 4.4.2")
@@ -193,7 +193,7 @@ async def test_a_command_byte_by_byte_does_not_stretch_its_time() -> None:
 
 async def test_silence_inside_a_mail_is_a_timeout() -> None:
     intake = RecordingIntake()
-    limits = replace(POLICY, data_timeout_seconds=0.1)
+    limits = replace(LIMITS, data_timeout_seconds=0.1)
     async with running(intake, limits=limits) as server, connected(server) as client:
         await client.start_mail()
         await client.send(b"Hi\r\n")
@@ -203,7 +203,7 @@ async def test_silence_inside_a_mail_is_a_timeout() -> None:
 
 async def test_a_mail_that_only_drips_is_cut_off() -> None:
     intake = RecordingIntake()
-    limits = replace(POLICY, data_grace_seconds=0.2)
+    limits = replace(LIMITS, data_grace_seconds=0.2)
     async with running(intake, limits=limits) as server, connected(server) as client:
         await client.start_mail()
         dripping = asyncio.create_task(drip(client, b"x"))
@@ -222,10 +222,10 @@ async def drip(client: Client, byte: bytes) -> None:
 
 
 def test_a_mail_is_too_slow_after_the_grace_or_the_longest_time() -> None:
-    assert not is_transfer_too_slow(POLICY, seconds=29, received_bytes=0)
-    assert is_transfer_too_slow(POLICY, seconds=31, received_bytes=31 * 500 - 1)
-    assert not is_transfer_too_slow(POLICY, seconds=31, received_bytes=31 * 500)
-    assert is_transfer_too_slow(POLICY, seconds=1801, received_bytes=10**9)
+    assert not is_transfer_too_slow(LIMITS, seconds=29, received_bytes=0)
+    assert is_transfer_too_slow(LIMITS, seconds=31, received_bytes=31 * 500 - 1)
+    assert not is_transfer_too_slow(LIMITS, seconds=31, received_bytes=31 * 500)
+    assert is_transfer_too_slow(LIMITS, seconds=1801, received_bytes=10**9)
 
 
 @pytest.mark.parametrize(

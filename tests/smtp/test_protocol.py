@@ -5,6 +5,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from postroom.smtp.backend import Accepted
 from postroom.smtp.dialogue import replies
 from postroom.smtp.dialogue.effects import (
     AcceptMail,
@@ -16,10 +17,10 @@ from postroom.smtp.dialogue.effects import (
     StartTls,
 )
 from postroom.smtp.dialogue.protocol import SmtpDialogue
-from postroom.smtp.limits import Accepted, SessionLimits
+from postroom.smtp.limits import SessionLimits
 from tests.smtp.script import Player
 
-POLICY = SessionLimits(hostname="mx.postroom.test", max_message_bytes=200, max_line_bytes=100)
+LIMITS = SessionLimits(hostname="mx.postroom.test", max_message_bytes=200, max_line_bytes=100)
 LINES = st.sampled_from(
     [
         b"MAIL FROM:<ann@remote.example>\r\n",
@@ -39,13 +40,13 @@ TO_ALICE = [HELLO, b"MAIL FROM:<ann@remote.example>\r\n", b"RCPT TO:<alice@postr
 
 
 def player_after_hello() -> Player:
-    player = Player(POLICY)
+    player = Player(LIMITS)
     player.greet()
     player.send(HELLO)
     return player
 
 
-def session_with(*lines: bytes, limits: SessionLimits = POLICY) -> SmtpDialogue:
+def session_with(*lines: bytes, limits: SessionLimits = LIMITS) -> SmtpDialogue:
     """A session that has greeted and has been sent these lines, with every recipient accepted."""
     session = SmtpDialogue(limits, offers_tls=True)
     session.greet()
@@ -71,17 +72,17 @@ def test_a_group_of_commands_gets_the_same_answers_however_it_is_cut(group: byte
     )
 )
 def test_no_bytes_upset_a_session(chunks: list[bytes]) -> None:
-    player = Player(POLICY, offers_tls=True)
+    player = Player(LIMITS, offers_tls=True)
     player.greet()
     for chunk in chunks:
         for line in player.send(chunk):
             assert line[:2] in ("S:", "A:", "A>", "X:", "T:")
     for mail in player.mails:
-        assert len(mail.read()) <= POLICY.max_message_bytes
+        assert len(mail.read()) <= LIMITS.max_message_bytes
 
 
 def test_talk_before_the_greeting_ends_the_session() -> None:
-    session = SmtpDialogue(POLICY, offers_tls=False)
+    session = SmtpDialogue(LIMITS, offers_tls=False)
     assert session.feed(b"EHLO client.example\r\n") == [Send(replies.OUT_OF_STEP), HangUp()]
     assert session.greet() == []
     assert session.feed(b"NOOP\r\n") == []

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from postroom.smtp.envelope import Envelope
 from tests.smtp.doubles import RecordingIntake
-from tests.smtp.live import POLICY, connect, connected, running, until_gone
+from tests.smtp.live import LIMITS, connect, connected, running, until_gone
 
 
 async def test_a_mail_is_given_to_the_mailroom_with_all_that_is_known() -> None:
@@ -98,7 +98,7 @@ async def test_a_directory_that_fails_is_a_temporary_refusal() -> None:
 async def test_a_large_mail_leaves_memory_and_comes_back_whole() -> None:
     intake = SpoolWatcher()
     async with (
-        running(intake, replace(POLICY, spool_over_bytes=1000)) as server,
+        running(intake, replace(LIMITS, spool_over_bytes=1000)) as server,
         connected(server) as client,
     ):
         await client.start_mail()
@@ -166,7 +166,7 @@ class SpoolWatcher:
 async def test_a_spool_folder_that_cannot_be_written_is_a_temporary_refusal(tmp_path: Path) -> None:
     intake = RecordingIntake()
     folder = tmp_path / "spool"
-    limits = replace(POLICY, spool_over_bytes=1000)
+    limits = replace(LIMITS, spool_over_bytes=1000)
     async with running(intake, limits, spool_folder=folder) as server, connected(server) as client:
         os.rmdir(folder)
         await client.start_mail()

@@ -4,7 +4,7 @@ import ssl
 from dataclasses import replace
 
 from tests.smtp.doubles import RecordingIntake
-from tests.smtp.live import POLICY, connected, running, until_gone
+from tests.smtp.live import LIMITS, connected, running, until_gone
 
 
 async def test_a_mail_over_tls_is_marked(server_tls: ssl.SSLContext, client_tls: ssl.SSLContext) -> None:
@@ -55,7 +55,7 @@ async def test_a_client_that_goes_on_in_the_clear_is_dropped(server_tls: ssl.SSL
 
 
 async def test_a_handshake_that_never_comes_is_cut_off(server_tls: ssl.SSLContext) -> None:
-    limits = replace(POLICY, tls_handshake_seconds=0.2)
+    limits = replace(LIMITS, tls_handshake_seconds=0.2)
     async with running(tls=server_tls, limits=limits) as server, connected(server) as client:
         await client.command("EHLO client.example")
         await client.command("STARTTLS")
@@ -72,7 +72,7 @@ async def test_stop_does_not_wait_for_a_handshake(server_tls: ssl.SSLContext) ->
 
 
 async def test_a_timeout_over_tls_is_told(server_tls: ssl.SSLContext, client_tls: ssl.SSLContext) -> None:
-    limits = replace(POLICY, command_timeout_seconds=0.3)
+    limits = replace(LIMITS, command_timeout_seconds=0.3)
     async with running(tls=server_tls, limits=limits) as server, connected(server) as client:
         await client.command("EHLO client.example")
         await client.command("STARTTLS")

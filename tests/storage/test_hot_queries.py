@@ -18,24 +18,27 @@ from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
 from postroom.mail.search import days, index_entry
 from postroom.mail.search.index_entry import Searchable
 from postroom.mail.search.query import parse
-from postroom.mailbox import inboxes
+from postroom.mailbox import inboxes, usage
 from postroom.mailbox.documents import encode
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.search import indexing, search
 from postroom.outward import deliver_mail
-from postroom.outward.courier import DeliveryError, Receipt, WebhookAnswer
+from postroom.outward.courier import DeliveryError, Receipt, WebhookAnswer, to_outcome
+from postroom.outward.deliver_mail import TriedMail
 from postroom.queue import deliveries, duties
+from postroom.queue.claims import Claims
 from postroom.resources import Resources
-from postroom.smtp.intake import DatabaseDirectory
+from postroom.smtp.recipient_directory import DatabaseDirectory
 from postroom.storage.database import Tx
 from postroom.web.door import Door
+from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from tests.conftest import Server
 from tests.filled_inbox import NUMBERS, document
 from tests.watched_database import WatchedDatabase, Work
 
-ROWS = 3_000
-# A walk through the rows above takes SQLite some 15,000 steps at least, and PostgreSQL shows all of them.
+ROWS = 10_000
+# A walk through the rows above takes SQLite some 50,000 steps at least, and PostgreSQL shows all of them.
 MOST_STEPS = 9_000
 MOST_ROWS = 1_500
 COUNTED = "limit :most"  # totals count so far and no farther
@@ -49,7 +52,7 @@ def insert(tx: Tx, table: str, values: dict[str, str], **params: object) -> None
     tx.run(f"insert into {table} ({columns}) {NUMBERS} select {selected} from numbers", count=ROWS, **params)
 
 
-def crowd(tx: Tx, account_id: str, inbox_id: str, now: int, is_postgres: bool) -> None:
+def crowd(tx: Tx, account_id: str, inbox_id: str, now: int, is_analysed: bool) -> None:
     """Rows of the account and the inbox in every table, none of which is asked for."""
     given = {"account": account_id, "inbox": inbox_id, "now": now, "content": DOCUMENT}
     delivery = {
@@ -126,12 +129,21 @@ def crowd(tx: Tx, account_id: str, inbox_id: str, now: int, is_postgres: bool) -
     }
     insert(tx, "events", event, **given | {"content": PAYLOAD})
     tx.run("update accounts set event_position = :count where id = :id", count=ROWS, id=account_id)
-    for table, name in (("correspondents", "inbox_id"), ("suppressions", "account_id")):
-        more = {"type": "'manual'", "created_at": ":now - n"} if table == "suppressions" else {}
-        owner = inbox_id if name == "inbox_id" else account_id
-        given_now = {"now": now} if more else {}
-        values = {name: ":owner", "address": "'someone' || n || '@x.example'"} | more
-        insert(tx, table, values, owner=owner, **given_now)
+    correspondent = {
+        "inbox_id": ":inbox",
+        "address": "'someone' || n || '@x.example'",
+        "is_trusted": "1",
+        "name": "'someone' || n",
+    }
+    insert(tx, "correspondents", correspondent, inbox=inbox_id)
+    suppression = {
+        "account_id": ":account",
+        "address": "'someone' || n || '@x.example'",
+        "type": "'manual'",
+        "created_at": ":now - n",
+    }
+    insert(tx, "suppressions", suppression, account=account_id, now=now)
+    crowd_beside_threads(tx, account_id, inbox_id, now)
     insert(
         tx,
         "handovers",
@@ -161,7 +173,59 @@ def crowd(tx: Tx, account_id: str, inbox_id: str, now: int, is_postgres: bool) -
         },
         **without(given, "inbox"),
     )
-    tx.run("analyze")
+    if is_analysed:
+        tx.run("analyze")
+
+
+def crowd_beside_threads(tx: Tx, account_id: str, inbox_id: str, now: int) -> None:
+    named = {"inbox_id": ":inbox", "rfc_message_id": "'<named' || n || '@x>'", "thread_id": "'thr_' || n"}
+    insert(tx, "named_ids", named, inbox=inbox_id)
+    insert(tx, "related_threads", {"thread_id": "'thr_' || n", "related_id": "'thr_' || (n + 1)"})
+    label = {
+        "thread_id": "'thr_' || n",
+        "label": "'other'",
+        "shown": "'Other'",
+        "account_id": ":account",
+        "pod_id": "''",
+        "inbox_id": ":inbox",
+        "last_message_at": ":now - n",
+    }
+    insert(tx, "labels", label, account=account_id, inbox=inbox_id, now=now)
+    check = {
+        "message_id": "'msg_' || n",
+        "peer_ip": "''",
+        "helo": "''",
+        "mail_from": "''",
+        "due_at": ":now + 100000 + n",
+    }
+    insert(tx, "examinations", check, now=now)
+    day = {"inbox_id": ":inbox", "day": "n", "account_id": ":account", "pod_id": "''"}
+    counters = dict.fromkeys(usage.COUNTERS, "0")
+    insert(tx, "usage_days", day | counters, inbox=inbox_id, account=account_id)
+
+
+def put_backlog(tx: Tx, account_id: str, inbox_id: str, now: int) -> None:
+    """Deliveries of each kind that are due, in a lane of which as many are under way as may be."""
+    for kind in deliveries.BELLS:
+        waiting = {
+            "id": "'due_' || :kind || n",
+            "account_id": ":account",
+            "inbox_id": ":inbox",
+            "kind": ":kind",
+            "message_id": "'msg_' || n",
+            "target": "'x@slow.example'",
+            "lane": "'slow.example'",
+            "position": "0",
+            "is_cold": "0",
+            "state": "'pending'",
+            "attempts": "0",
+            "waits_used": "0",
+            "due_at": ":now - 100000 - n",
+            "last_reply": "''",
+            "created_at": ":now - n",
+        }
+        insert(tx, "deliveries", waiting, kind=kind, account=account_id, inbox=inbox_id, now=now)
+    tx.run("analyze deliveries")  # as both databases do by themselves when so many rows are new
 
 
 def without(values: dict[str, object], name: str) -> dict[str, object]:
@@ -174,17 +238,22 @@ async def work(server: Server, database_url: str) -> Work:
 
 
 @pytest.fixture
-async def watched(server: Server, work: Work, database_url: str) -> Resources:
+def is_analysed() -> bool:
+    return True
+
+
+@pytest.fixture
+async def watched(server: Server, work: Work, is_analysed: bool) -> Resources:
     account_id = (await server.api.get("/v1/me")).json()["accountId"]
     inbox_id = await server.new_inbox("hello")
-    await server.resources.db.write(crowd, account_id, inbox_id, server.clock.now(), bool(database_url))
+    await server.resources.db.write(crowd, account_id, inbox_id, server.clock.now(), is_analysed)
     return dataclasses.replace(server.resources, db=WatchedDatabase(server.resources.db, work))
 
 
 @pytest.fixture
 async def api(server: Server, watched: Resources) -> AsyncIterator[httpx2.AsyncClient]:
     """The same server by a door whose every statement is watched."""
-    door = Door(watched, RefusingCourier(), Streams(watched))
+    door = Door(watched, RefusingCourier(), Streams(watched, Hubs(watched)))
     headers = {"Authorization": f"Bearer {server.token}"}
     async with httpx2.AsyncClient(
         transport=httpx2.ASGITransport(door), base_url="http://inside", headers=headers
@@ -264,14 +333,14 @@ async def test_neither_sending_nor_the_queue_walks_a_table(
     key = {"Idempotency-Key": uuid.uuid4().hex}
     assert (await api.post(f"/v1/inboxes/{hello}/send", json=reply, headers=key)).status_code == 200
     later = server.clock.now() + 60_000
-    claimed = await watched.db.write(deliveries.claim_mail, [], 64, later)
+    claimed = await watched.db.write(Claims(deliveries.MAIL).claim, [], 64, later)
     await watched.db.write(deliveries.renew, claimed, later)
     for delivery in claimed:
         job = await watched.db.read(deliver_mail.look_up, delivery, "postroom.localhost")
         if job is not None:
-            outcome = Receipt(250, "ok")
-            await watched.db.write(deliver_mail.record_outcome, job, outcome, "http://x", later, later)
-    await watched.db.write(deliveries.claim_webhooks, [], 100, later)
+            outcome = to_outcome(Receipt(250, "ok"), later, later)
+            await watched.db.write(deliver_mail.record_tried, [TriedMail(job, outcome, "http://x")])
+    await watched.db.write(Claims(deliveries.WEBHOOK).claim, [], 100, later)
     assert (await api.post(f"/v1/messages/{message_id}/cancel")).status_code in (200, 409)
     await watched.db.read(deliveries.oldest_due_at, later)
     require_short(work, database_url)
@@ -288,15 +357,42 @@ async def test_mail_in_walks_no_table(
         await verdict
     for number in range(2):
         raw = (
-            f"From: bob{number}@x.example\r\nTo: hello@postroom.localhost\r\nMessage-ID: <n{number}@x>\r\n"
+            f"From: Bob {number} <bob{number}@x.example>\r\nMessage-ID: <n{number}@x>\r\n"
+            "To: hello@postroom.localhost\r\n"
             "In-Reply-To: <5@x>\r\nReferences: <none@x> <7@x>\r\nSubject: Re: Hello\r\n\r\nHello\r\n"
         ).encode()
         arrival = Arrival((Destination(hello),), raw, b"", "127.0.0.1", "x", "bob@x.example")
         await receive_mail(watched, OwnReader(AT_ONCE_BYTES), arrival)
     due = await watched.db.write(examine.claim_due, [], 8, server.clock.now())
     await watched.db.write(examine.renew, due, server.clock.now())
-    await watched.db.read(keys.find_valid, [f"key_{'0' * 32}"], server.clock.now())
+    await watched.db.read(keys.find_readers, [f"key_{'0' * 32}"], server.clock.now())
     assert await watched.db.write(duties.take, "a test", "me", server.clock.now() + 1, server.clock.now())
+    require_short(work, database_url)
+
+
+@pytest.mark.sqlite_alone
+@pytest.mark.parametrize("is_analysed", [False])
+async def test_sqlite_finds_its_way_before_it_has_looked_at_its_tables(
+    server: Server, api: httpx2.AsyncClient, watched: Resources, work: Work, database_url: str
+) -> None:
+    """It looks at them every ten minutes."""
+    await test_mail_in_walks_no_table(server, watched, work, database_url)
+    await test_neither_sending_nor_the_queue_walks_a_table(server, api, watched, work, database_url)
+
+
+@pytest.mark.parametrize("kind", deliveries.BELLS)
+async def test_a_backlog_in_a_full_lane_is_walked_through_once(
+    server: Server, watched: Resources, work: Work, database_url: str, kind: str
+) -> None:
+    account_id = (await server.api.get("/v1/me")).json()["accountId"]
+    hello = (await server.api.get("/v1/inboxes?limit=100")).json()["data"][0]["id"]
+    now, claims = server.clock.now(), Claims(kind)
+    await server.resources.db.write(put_backlog, account_id, hello, now)
+    running = await server.resources.db.write(claims.claim, [], 10, now)
+    assert [delivery.lane for delivery in running] == ["slow.example"] * deliveries.LANE_WIDTH
+    assert await watched.db.write(claims.claim, running, 10, now + 1) == []
+    more = await watched.db.write(claims.claim, running[1:], 10, now + 2)
+    assert [delivery.lane for delivery in more] == ["slow.example"]
     require_short(work, database_url)
 
 
@@ -333,7 +429,9 @@ def index_crowd(tx: Tx, reach: Reach, address: str, now: int) -> None:
         scopes = [indexing.inbox_scope(inbox.id), *days.words_of(moment)]
         mail = Searchable(subject="Words", sender="", recipients=[], text="")
         entries.append((ROWS - number, index_entry.of_mail(mail, indexing.realm_of(row["number"]), scopes)))
-    tx.words.put_all(entries)
+        if len(entries) == 500 or number == ROWS:  # else PostgreSQL would take us for dead
+            tx.words.put_all(entries)
+            entries = []
     tx.run(
         f"insert into search_documents (doc, message_id, version) {NUMBERS}"
         " select :count - n, 'msg_' || n, 2 from numbers",

@@ -130,7 +130,7 @@ async def test_who_waits_too_long_for_a_row_is_told_so(
 ) -> None:
     monkeypatch.setattr(lock_waiters, "LOCK_WAIT_SECONDS", 0.3)
     with held_row(postgres_url, "07") as other:
-        with pytest.raises(Unavailable, match="Somebody else changes this"):
+        with pytest.raises(Unavailable, match="Another request is changing this"):
             await counters.write(count, "07")
         other.rollback()
     assert (await counters.read(numbers))["07"] == 0

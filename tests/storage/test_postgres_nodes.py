@@ -3,7 +3,7 @@
 import asyncio
 import threading
 
-from postroom.storage.database import Database, Tx
+from postroom.storage.database import LOCK_ROWS, Database, Tx
 from postroom.storage.engines.postgres import PostgresDatabase, open_postgres
 from postroom.storage.engines.postgres_bells import PAYLOAD_BYTES, in_payloads
 from tests.doubles import START
@@ -86,3 +86,39 @@ def test_names_fill_notifications_and_none_is_torn() -> None:
     assert [name for part in parts for name in part.split()] == names
     assert all(PAYLOAD_BYTES - 20 < len(part) <= PAYLOAD_BYTES for part in parts[:-1])
     assert list(in_payloads("mail")) == ["mail"]
+
+
+async def test_a_locked_row_makes_another_node_wait_for_its_change_and_for_its_lock(
+    postgres_url: str,
+) -> None:
+    nodes: list[PostgresDatabase] = [await open_postgres(postgres_url, START) for _ in range(3)]
+    await nodes[0].write(make_counters)
+    is_locked, may_go_on = threading.Event(), threading.Event()
+
+    def lock(tx: Tx) -> int:
+        row = tx.one(f"select number from counters where name = 'a' {LOCK_ROWS}")
+        assert row is not None
+        return int(row["number"])
+
+    def lock_and_wait(tx: Tx) -> int:
+        before = lock(tx)
+        is_locked.set()
+        assert may_go_on.wait(60)
+        count(tx, "a")
+        return before
+
+    first = asyncio.create_task(nodes[0].write(lock_and_wait))
+    assert await asyncio.to_thread(is_locked.wait, 60)
+    change, second = (
+        asyncio.create_task(nodes[1].write(count, "a")),
+        asyncio.create_task(nodes[2].write(lock)),
+    )
+    await nodes[1].write(count, "b")  # another row is free
+    assert [task.done() for task in (change, second)] == [False, False]
+    may_go_on.set()
+    assert await first == 0
+    await change
+    assert await second in (1, 2)
+    assert await nodes[0].read(numbers) == [2, 1, 0]
+    for node in nodes:
+        await node.close()

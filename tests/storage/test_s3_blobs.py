@@ -18,11 +18,11 @@ from postroom.assembly import open_blobs, serving
 from postroom.config import ConfigError
 from postroom.errors import Unavailable
 from postroom.mail.parse import parse_mail
-from postroom.moving import archive
 from postroom.storage import s3_blobs
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import StorageError
 from postroom.storage.s3_blobs import S3Blobs
+from postroom.transfer import backup_file
 from postroom.upkeep import orphans
 from postroom_client import AsyncClient
 from tests.conftest import (
@@ -249,8 +249,8 @@ async def test_a_backup_of_database_and_store_comes_back_in_another_database_and
         (message,) = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
         raw = (await server.api.get(f"/v1/messages/{message['id']}/raw")).content
         await asyncio.to_thread(run_command, values, "backup", path)
-    manifest = archive.verify(tmp_path / "all")
-    assert sum(name.startswith(archive.BLOBS) for name in manifest.hashes) == 1
+    manifest = backup_file.verify(tmp_path / "all")
+    assert sum(name.startswith(backup_file.BLOBS) for name in manifest.hashes) == 1
     with contextlib.ExitStack() as stack:
         other = stack.enter_context(new_postgres_database("template1")) if database_url else ""
         values = {

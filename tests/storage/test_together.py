@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from postroom.processes import meters
+from postroom.processes import process_metrics
 from postroom.storage.database import ROWS_OF_A_STATEMENT, Database, Row, Tx
 
 KIND = "message.counted"
@@ -91,17 +91,17 @@ async def test_an_event_counts_once_it_is_committed_however_often_its_function_r
     def add_even(tx: Tx, numbers: list[int]) -> list[int]:
         for number in numbers:
             noted.append(number)
-            meters.note_event(KIND)
+            process_metrics.note_event(KIND)
         if any(number % 2 for number in numbers):
             raise Spoiled("odd")
         return numbers
 
-    before = meters.EVENTS.counts().get(KIND, 0)
+    before = process_metrics.EVENTS.counts().get(KIND, 0)
     await asyncio.gather(
         *(notes.write_together(add_even, number) for number in range(20)), return_exceptions=True
     )
     assert len(noted) > 20
-    assert meters.EVENTS.counts()[KIND] - before == 10
+    assert process_metrics.EVENTS.counts()[KIND] - before == 10
 
 
 async def test_any_number_of_rows_is_inserted_and_those_that_are_new_are_returned(notes: Database) -> None:

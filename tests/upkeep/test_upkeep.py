@@ -62,7 +62,9 @@ async def test_a_deleted_inbox_is_emptied_in_steps_and_forgotten(server: Server)
     )
     await server.api.delete(f"/v1/inboxes/{inbox_id}")
     steps = 0
-    while await server.resources.db.write(inbox_removal.go_on, server.clock.now(), MOST_ROWS) is not None:
+    while (
+        await server.resources.db.write(inbox_removal.remove_some, server.clock.now(), MOST_ROWS) is not None
+    ):
         steps += 1
     assert steps >= 6
     left = await server.resources.db.read(lambda tx: tx.one("select count(*) as n from messages"))
@@ -82,7 +84,7 @@ async def test_a_step_takes_as_many_statements_for_many_mails_as_for_one(server:
 
         def step(tx: Tx, rows: int = rows) -> None:
             counting = CountingTx(tx)
-            assert inbox_removal.go_on(counting, server.clock.now(), rows) == []
+            assert inbox_removal.remove_some(counting, server.clock.now(), rows) == []
             took.append(counting.statements)
 
         await server.resources.db.write(step)
@@ -104,7 +106,7 @@ async def test_large_mails_go_in_smaller_steps(server: Server) -> None:
     for _ in range(4):
         left = await server.resources.db.read(lambda tx: tx.all("select id from messages"))
         counts.append(len(left))
-        await server.resources.db.write(inbox_removal.go_on, server.clock.now(), MOST_ROWS)
+        await server.resources.db.write(inbox_removal.remove_some, server.clock.now(), MOST_ROWS)
     assert counts == [3, 2, 1, 0]
 
 
@@ -164,7 +166,7 @@ async def test_orphans_are_swept_page_by_page(
         blobs.put(b"nobody names me %d" % number)
     age(tmp_path / "apart")
     sweep = orphans.Sweep(replace(server.resources, blobs=blobs))
-    assert not await sweep.take_page()
+    assert not await sweep.sweep_page()
     assert len(list(blobs.names(0))) == 3
-    await sweep.go_on()
+    await sweep.sweep_pages()
     assert not list(blobs.names(0))

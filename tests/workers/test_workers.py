@@ -6,18 +6,21 @@ import signal
 import smtplib
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from postroom import log
 from postroom.config import ConfigError, Endpoint
 from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import MAX_HOPS, TooManyHops
-from postroom.smtp.intake import DatabaseDirectory
+from postroom.processes.child_processes import RestartPauses
+from postroom.smtp.backend import RecipientDirectory, RecipientVerdict
+from postroom.smtp.recipient_directory import DatabaseDirectory
 from postroom.smtp.tls import own_files
-from postroom.workers.supervisor import SupervisorTimeouts, WorkerSupervisor, listen
+from postroom.workers.supervisor import WorkerSupervisor, WorkerTimeouts, listen
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.end_to_end.process import workers_of
@@ -26,7 +29,7 @@ from tests.outbound import send
 
 PATIENCE_SECONDS = 120
 CONNECTIONS_PER_ADDRESS = 50
-SHORT = SupervisorTimeouts(look=0.1, silence=80, starting=1_000, first_pause=0.01)
+SHORT = WorkerTimeouts(look=0.1, silent_looks=80, starting_looks=1_000, restart=RestartPauses(first=0.01))
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -59,9 +62,11 @@ async def one_engine(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
 
 
 @asynccontextmanager
-async def own_supervisor(server: Server, workers: int = 1) -> AsyncIterator[WorkerSupervisor]:
+async def own_supervisor(
+    server: Server, workers: int = 1, directory: RecipientDirectory | None = None
+) -> AsyncIterator[WorkerSupervisor]:
     """Beside a server that works without workers: with short timeouts."""
-    directory = DatabaseDirectory(server.resources, b"secret")
+    directory = directory or DatabaseDirectory(server.resources, b"secret")
     files = own_files(server.resources.config.data_dir / "tls", "postroom.localhost")
     supervisor = WorkerSupervisor(
         server.resources, directory, listen(Endpoint("127.0.0.1", 0), workers), files, SHORT
@@ -193,6 +198,46 @@ async def test_a_mail_in_circles_is_refused_by_a_worker(tmp_path: Path, clock: F
                 supervisor.port,
                 lambda smtp: smtp.sendmail("a@example.com", ["hello@postroom.localhost"], looping),
             )
+
+
+class FailingDirectory:
+    """Raises at once for one name, and later for another."""
+
+    def check_recipient(self, address: str) -> Awaitable[RecipientVerdict]:
+        if address.startswith("now@"):
+            raise RuntimeError("the table is gone")
+        return self._fail_later()
+
+    async def _fail_later(self) -> RecipientVerdict:
+        await asyncio.sleep(0)
+        raise RuntimeError("the index is gone")
+
+
+@pytest.mark.parametrize(("name", "reason"), [("now", "the table is gone"), ("later", "the index is gone")])
+async def test_a_look_up_that_fails_is_logged_with_its_reason_and_once_only(
+    name: str,
+    reason: str,
+    tmp_path: Path,
+    clock: FakeClock,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    logger = log.Logger()  # one that has not written the line a moment ago, for another test
+    monkeypatch.setattr(log, "get", lambda: logger)
+
+    def talk(smtp: smtplib.SMTP) -> list[int]:
+        smtp.mail("alice@example.com")
+        return [smtp.rcpt(f"{name}@postroom.localhost")[0] for _ in range(3)]
+
+    async with (
+        running_server(settings(tmp_path), clock) as server,
+        own_supervisor(server, directory=FailingDirectory()) as supervisor,
+    ):
+        assert await in_thread(supervisor.port, talk) == [451] * 3
+    lines = [line for line in capsys.readouterr().err.splitlines() if "recipient look-up failed" in line]
+    assert len(lines) == 1
+    assert f'reason="{reason}"' in lines[0]
+    assert "RuntimeError" in lines[0]
 
 
 def test_a_port_that_another_server_has_is_refused() -> None:

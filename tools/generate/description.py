@@ -175,6 +175,8 @@ def _fields(schema: Json) -> tuple[Field, ...]:
     required = schema.get("required", ())
     found: dict[str, Field] = {}
     for name, each in schema.get("properties", {}).items():
+        if each.get("type") == "null":
+            continue  # it is there to be refused
         found.setdefault(
             snake(name), _field(name, each, is_required=name in required, default_word="x-default")
         )
@@ -249,6 +251,11 @@ def _ref_name(schema: Json) -> str:
 
 def snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name.replace("-", "_")).lower()
+
+
+def is_addresses(kind: Kind) -> bool:
+    """A text, or a list of texts."""
+    return kind.name == "union" and {part.name for part in kind.parts} == {"text", "list"}
 
 
 def shapes_in(kind: Kind) -> Iterator[str]:

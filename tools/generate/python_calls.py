@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tools.generate import names
-from tools.generate.description import Description, Field, Kind, Operation
+from tools.generate.description import Description, Field, Kind, Operation, is_addresses
 from tools.generate.python_results import answered_shapes
 from tools.generate.python_source import documented, literal, module, result_shape
 
@@ -124,7 +124,7 @@ def _body_argument(description: Description, operation: Operation, each: Field, 
         return Argument(name, kind, "", each.name, value, "body")
     if _clears(each):
         return Argument(name, _or_unset(kind), "UNSET", each.name, value, "clears")
-    if each.kind.name == "union" and each.default == "":
+    if is_addresses(each.kind) and each.default == "":
         return Argument(name, kind, "()", each.name, f"{value} or None", "body")
     if each.default is None or each.kind.name == "map":
         return Argument(name, _or_none(kind), "None", each.name, value, "body")
@@ -154,7 +154,7 @@ def asked_kind(kind: Kind, results: set[str]) -> str:
         case "map":
             made = f"Mapping[str, {asked_kind(kind.parts[0], results)}]"
         case "union":
-            made = "Addresses"
+            made = "Addresses" if is_addresses(kind) else _either(kind, results)
         case "choice":
             made = f"Literal[{', '.join(map(literal, kind.choices))}]"
         case "shape":
@@ -163,6 +163,10 @@ def asked_kind(kind: Kind, results: set[str]) -> str:
         case _:
             made = _ASKED[kind.name]
     return _or_none(made) if kind.is_nullable else made
+
+
+def _either(kind: Kind, results: set[str]) -> str:
+    return " | ".join(sorted({asked_kind(part, results) for part in kind.parts}))
 
 
 _ASKED = {
@@ -185,7 +189,7 @@ def _or_unset(kind: str) -> str:
 
 
 def _spelled(kind: Kind, name: str) -> str:
-    spell = {"moment": "moment", "day": "day", "union": "listed"}.get(kind.name)
+    spell = "listed" if is_addresses(kind) else {"moment": "moment", "day": "day"}.get(kind.name)
     if spell is not None:
         return f"{spell}({name})"
     return f"repeated({name})" if kind.name == "list" else name

@@ -8,7 +8,7 @@ from postroom.accounts import names
 from postroom.accounts.reach import default_pod
 from postroom.config import Plan
 from postroom.errors import NameTaken, NotFound, QuotaExceeded
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import LOCK_ROWS, Row, Tx
 
 # Of a row of `accounts`: whether it has a quota and has used it up.
 IS_FULL = "accounts.stored_bytes >= accounts.storage_limit_bytes"
@@ -150,8 +150,13 @@ def is_any(tx: Tx) -> bool:
     return tx.one("select 1 as found from accounts limit 1") is not None
 
 
+def lock(tx: Tx, account_id: str) -> None:
+    """Changes to one account wait for each other, so that what they count is exact."""
+    tx.one(f"select 1 as found from accounts where id = :id {LOCK_ROWS}", id=account_id)
+
+
 def change_inbox_count(tx: Tx, account_id: str, by: int) -> None:
-    """Also makes changes to one account's inboxes wait for each other, so that limits are exact."""
+    """Locks the account, so that limits are exact."""
     tx.run("update accounts set inbox_count = inbox_count + :by where id = :id", by=by, id=account_id)
 
 

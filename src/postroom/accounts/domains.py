@@ -7,7 +7,7 @@ from postroom.accounts import pods
 from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import DomainTaken, InvalidDomain, NotFound
 from postroom.mail.proof import dkim
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import LOCK_ROWS, Row, Tx
 
 SELECTOR = "postroom"
 SERVICE = "service"  # who owns the key of the service's own domain
@@ -74,7 +74,7 @@ def add(
     if find_owner(tx, name) is not None:
         raise DomainTaken(f"{name} has been verified by another account, or by this one.")
     pod = pod_id or default_pod(account_id)
-    pods.change_inbox_count(tx, pod, 0)  # keeps the pod from being deleted meanwhile
+    pods.lock(tx, pod)  # it must not be deleted meanwhile
     domain = Domain(ids.new(ids.DOMAIN, now), account_id, name, None, now, pod)
     added = tx.run(
         "insert into domains (id, account_id, pod_id, name, created_at)"
@@ -122,9 +122,13 @@ def list_all(tx: Tx) -> list[Domain]:
     return [Domain.from_row(row) for row in tx.all("select * from domains order by name, created_at, id")]
 
 
+def lock_name(tx: Tx, name: str) -> None:
+    """Every claim to the name: of two accounts at the same moment the second must see the first."""
+    tx.all(f"select id from domains where name = :name order by id {LOCK_ROWS}", name=name)
+
+
 def mark_verified(tx: Tx, domain: Domain, now: int) -> Domain:
-    # Holds every claim to the name: of two accounts at the same moment the second must see the first.
-    tx.run("update domains set name = name where name = :name", name=domain.name)
+    lock_name(tx, domain.name)
     if tx.one(
         "select 1 as found from domains where name = :name and verified_at is not null", name=domain.name
     ):

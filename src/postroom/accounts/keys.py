@@ -17,7 +17,6 @@ from postroom.errors import (
     ApiKeyLimitReached,
     BadRequest,
     Forbidden,
-    LastKey,
     NotFound,
     Unauthorized,
 )
@@ -72,7 +71,8 @@ class Caller(Struct, frozen=True):
     lineage: tuple[str, ...] = ()  # the keys it comes from, also those that are gone
     approval: str | None = None
     limits: str | None = None
-    session_id: str | None = None  # set: a person, signed in with the key
+    session_id: str | None = None  # set: somebody at the front office
+    is_person: bool = False  # who signed in with a link; a session opened with a key is that key
     session_name: str = ""
     shared_budget_id: str | None = None
     expires_at: int | None = None
@@ -86,8 +86,8 @@ class Caller(Struct, frozen=True):
 
     @property
     def is_bound(self) -> bool:
-        """Whether the key itself is held for approval or limited; a person signed in with it is not."""
-        return self.session_id is None and (self.approval is not None or self.limits is not None)
+        """Whether the key itself is held for approval or limited; a person is not."""
+        return not self.is_person and (self.approval is not None or self.limits is not None)
 
     @property
     def actor(self) -> Actor:
@@ -256,20 +256,6 @@ def put(tx: Tx, key: Key) -> None:
     tx.run(shared, limits=key.limits, account_id=key.account_id, id=key.id)
 
 
-def require_another_manager(tx: Tx, key: Key, now: int) -> None:
-    """The last key of an account that may manage stays: nobody could make another."""
-    if not key.reach.is_account or permissions.MANAGE not in key.permissions:
-        return
-    rows = tx.all(
-        "select id, permissions from keys where account_id = :account_id and pod_id is null"
-        " and inbox_id is null and (expires_at is null or expires_at > :now)",
-        account_id=key.account_id,
-        now=now,
-    )
-    if not any(row["id"] != key.id and permissions.MANAGE in row["permissions"].split() for row in rows):
-        raise LastKey("This is the last key of the account that may manage. Make another one first.")
-
-
 def find_caller(tx: Tx, token: str, now: int) -> Caller | None:
     token_hash, of_token = hash_token(token), "keys.token_hash = :token_hash"
     row = tx.one(f"select {OF_CALLER} from {WITH_ACCOUNT} where {of_token}", token_hash=token_hash)
@@ -305,14 +291,15 @@ def _to_caller(row: Row, now: int) -> Caller | None:
     )
 
 
-def find_valid(tx: Tx, key_ids: Sequence[str], now: int) -> set[str]:
-    """Those of the keys that have been neither revoked nor have expired."""
-    valid: set[str] = set()
+def find_readers(tx: Tx, key_ids: Sequence[str], now: int) -> set[str]:
+    """Those of the keys that have been neither revoked nor have expired, and may still read."""
+    readers: set[str] = set()
     for start in range(0, len(key_ids), 500):
         is_wanted, wanted = one_of("id", key_ids[start : start + 500])
-        rows = tx.all(f"select id, expires_at from keys where {is_wanted}", **wanted)
-        valid |= {row["id"] for row in rows if row["expires_at"] is None or row["expires_at"] > now}
-    return valid
+        rows = tx.all(f"select id, permissions, expires_at from keys where {is_wanted}", **wanted)
+        valid = (row for row in rows if row["expires_at"] is None or row["expires_at"] > now)
+        readers |= {row["id"] for row in valid if permissions.READ in row["permissions"].split()}
+    return readers
 
 
 def list_of_account(tx: Tx, account_id: str, limit: int = ALL_OF_THEM, offset: int = 0) -> list[Key]:

@@ -1,6 +1,9 @@
 """Names that people choose for accounts, keys and inboxes."""
 
 import re
+from typing import Annotated
+
+from msgspec import Meta
 
 from postroom.errors import BadRequest
 
@@ -8,6 +11,16 @@ MAX_CHARACTERS = 200
 # With those that turn the direction of what follows: a name could show as another.
 _CONTROLS = "\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069"
 PATTERN = f"^[^{_CONTROLS}]*$"
+
+Name = Annotated[
+    str,
+    Meta(
+        max_length=MAX_CHARACTERS,
+        description="A name for people.",
+        examples=["ci-runner"],
+        extra_json_schema={"pattern": PATTERN},
+    ),
+]
 GIVEN_PATTERN = f"^[^{_CONTROLS}]*[^{_CONTROLS}\\s][^{_CONTROLS}]*$"
 
 _clean = re.compile(f"[^{_CONTROLS}\\ud800-\\udfff]*")  # half a pair cannot come in JSON, but in an argument

@@ -7,7 +7,7 @@ from postroom import ids
 from postroom.accounts import names
 from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import BadRequest, ClientIdTaken, DefaultPod, NotFound, PodHasDomains, PodNotEmpty
-from postroom.storage.database import Row, Tx
+from postroom.storage.database import LOCK_ROWS, Row, Tx
 
 CLIENT_ID = r"^(?!pod_)[!-.0-~]{1,255}$"  # visible characters without a slash
 
@@ -42,8 +42,7 @@ def add(tx: Tx, account_id: str, client_id: str | None, name: str | None, now: i
     names.require_clean(name or "", "name")
     pod = Pod(ids.new(ids.POD, now), account_id, client_id, name, False, now)
     _count(tx, account_id, +1)
-    if client_id is not None and find(tx, Reach(account_id), client_id) is not None:
-        raise ClientIdTaken(f"A pod of this account has the clientId {client_id} already.")
+    _require_free(tx, account_id, client_id)
     tx.run(
         "insert into pods (id, account_id, client_id, name, is_default, created_at)"
         " values (:id, :account_id, :client_id, :name, 0, :now)",
@@ -57,7 +56,7 @@ def add(tx: Tx, account_id: str, client_id: str | None, name: str | None, now: i
 
 
 def _count(tx: Tx, account_id: str, by: int) -> None:
-    """Also makes changes to one account's pods wait for each other."""
+    """Locks the account: changes to its pods wait for each other."""
     tx.run("update accounts set pod_count = pod_count + :by where id = :id", by=by, id=account_id)
 
 
@@ -67,6 +66,11 @@ def require_client_id(client_id: str | None) -> None:
             "clientId must be 1 to 255 visible characters without a slash, and not begin with pod_.",
             field="clientId",
         )
+
+
+def _require_free(tx: Tx, account_id: str, client_id: str | None) -> None:
+    if client_id is not None and find(tx, Reach(account_id), client_id) is not None:
+        raise ClientIdTaken(f"A pod of this account has the clientId {client_id} already.")
 
 
 def get(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod:
@@ -119,6 +123,16 @@ def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Pod
     return [Pod.from_row(row) for row in rows], int(row["pod_count"]) if row else 0
 
 
+def set_client_id(tx: Tx, pod: Pod, client_id: str | None) -> Pod:
+    """What stays as it is, is no other pod's."""
+    require_client_id(client_id)
+    _count(tx, pod.account_id, 0)
+    if client_id != pod.client_id:
+        _require_free(tx, pod.account_id, client_id)
+    tx.run("update pods set client_id = :client_id where id = :id", client_id=client_id, id=pod.id)
+    return replace(pod, client_id=client_id)
+
+
 def rename(tx: Tx, pod: Pod, name: str | None) -> Pod:
     names.require_clean(name or "", "name")
     tx.run("update pods set name = :name where id = :id", name=name, id=pod.id)
@@ -136,7 +150,7 @@ def remove(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod:
     pod = get(tx, reach, id_or_client_id)
     if pod.is_default:
         raise DefaultPod("The default pod of an account cannot be deleted.")
-    change_inbox_count(tx, pod.id, 0)
+    lock(tx, pod.id)
     row = tx.one("select inbox_count from pods where id = :id", id=pod.id)
     if row is not None and row["inbox_count"]:
         raise PodNotEmpty("Inboxes are still in this pod. Delete them first.")
@@ -150,8 +164,14 @@ def remove(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod:
     return pod
 
 
+def lock(tx: Tx, pod_id: str) -> None:
+    """Changes to one pod's inboxes and domains wait for each other, and for its deletion."""
+    if tx.one(f"select 1 as found from pods where id = :id {LOCK_ROWS}", id=pod_id) is None:
+        raise NotFound("No such pod.")
+
+
 def change_inbox_count(tx: Tx, pod_id: str, by: int) -> None:
-    """Also makes changes to one pod's inboxes and domains wait for each other."""
+    """Locks the pod."""
     changed = tx.run("update pods set inbox_count = inbox_count + :by where id = :id", by=by, id=pod_id)
     if not changed:
         raise NotFound("No such pod.")

@@ -29,6 +29,7 @@ class Session:
     key_id: str
     name: str
     is_operator: bool
+    by_key: bool  # opened with the key itself: it is that key, not a person
     address: str
     user_agent: str
     created_at: int
@@ -43,6 +44,7 @@ class Session:
             row["key_id"],
             row["name"],
             bool(row["is_operator"]),
+            bool(row["by_key"]),
             row["address"],
             row["user_agent"],
             row["created_at"],
@@ -60,25 +62,29 @@ class SignInOrigin:
 
 
 @dataclass(frozen=True, slots=True)
-class LoginLink:
+class SignInProof:
+    """A link that works once, or a key."""
+
     account_id: str
     key_id: str
     is_operator: bool
+    by_key: bool
 
 
 def new_token() -> str:
     return secrets.token_urlsafe(32)
 
 
-def add(tx: Tx, link: LoginLink, name: str, visitor: SignInOrigin, token: str, now: int) -> Session:
+def add(tx: Tx, proof: SignInProof, name: str, visitor: SignInOrigin, token: str, now: int) -> Session:
     """For whoever proved to hold the key, or the link made for it."""
     names.require_clean(name, "name")
     session = Session(
         id=ids.new(ids.SESSION, now),
-        account_id=link.account_id,
-        key_id=link.key_id,
+        account_id=proof.account_id,
+        key_id=proof.key_id,
         name=name,
-        is_operator=link.is_operator,
+        is_operator=proof.is_operator,
+        by_key=proof.by_key,
         address=visitor.address,
         user_agent=visitor.user_agent[:SHOWN_AGENT_CHARACTERS],
         created_at=now,
@@ -86,15 +92,16 @@ def add(tx: Tx, link: LoginLink, name: str, visitor: SignInOrigin, token: str, n
         expires_at=now + LIFETIME,
     )
     tx.run(
-        "insert into sessions (id, token_hash, account_id, key_id, name, is_operator, address, user_agent,"
-        " created_at, last_used_at, expires_at) values (:id, :token_hash, :account_id, :key_id, :name,"
-        " :is_operator, :address, :user_agent, :now, :now, :expires_at)",
+        "insert into sessions (id, token_hash, account_id, key_id, name, is_operator, by_key, address,"
+        " user_agent, created_at, last_used_at, expires_at) values (:id, :token_hash, :account_id, :key_id,"
+        " :name, :is_operator, :by_key, :address, :user_agent, :now, :now, :expires_at)",
         id=session.id,
         token_hash=_hash(token),
         account_id=session.account_id,
         key_id=session.key_id,
         name=name,
         is_operator=int(session.is_operator),
+        by_key=int(session.by_key),
         address=session.address,
         user_agent=session.user_agent,
         now=now,
@@ -112,9 +119,14 @@ def find(tx: Tx, token: str, now: int) -> tuple[Session, Caller] | None:
     caller = keys.find_caller_by_id(tx, session.key_id, now)
     if caller is None:
         return None
-    return session, replace(
-        caller, session_id=session.id, session_name=session.name, is_operator=session.is_operator
+    who = replace(
+        caller,
+        session_id=session.id,
+        session_name=session.name,
+        is_person=not session.by_key,
+        is_operator=session.is_operator,
     )
+    return session, who
 
 
 def mark_used(tx: Tx, session_id: str, now: int) -> None:
@@ -187,7 +199,7 @@ def _find_full_key(tx: Tx, account_id: str, now: int) -> Key | None:
     return None
 
 
-def take_link(tx: Tx, token: str, now: int) -> LoginLink | None:
+def take_link(tx: Tx, token: str, now: int) -> SignInProof | None:
     """It works once: whoever takes it, nobody else does."""
     row = tx.one(
         "delete from login_links where token_hash = :token_hash"
@@ -196,7 +208,7 @@ def take_link(tx: Tx, token: str, now: int) -> LoginLink | None:
     )
     if row is None or row["expires_at"] <= now or keys.find_caller_by_id(tx, row["key_id"], now) is None:
         return None
-    return LoginLink(row["account_id"], row["key_id"], bool(row["is_operator"]))
+    return SignInProof(row["account_id"], row["key_id"], bool(row["is_operator"]), by_key=False)
 
 
 def _hash(token: str) -> str:

@@ -148,14 +148,14 @@ def delete_account(
 
 
 async def remove_account(db: "Database", account: "Account") -> None:
-    """Until nothing is left but mail. A command that is stopped here is finished by the server."""
+    """Until only mail is left. If the command is stopped here, the server finishes it."""
     from postroom.clock import SystemClock
     from postroom.mailbox import inboxes
     from postroom.upkeep import account_removal
 
     clock = SystemClock()
     await db.write(account_removal.close, account, clock.now())
-    while await db.write(account_removal.go_on, clock.now(), ROWS_AT_ONCE):
+    while await db.write(account_removal.remove_some, clock.now(), ROWS_AT_ONCE):
         pass
     db.ring(inboxes.GONE)
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.commands.moving import progress, with_resources
+from postroom.commands.transfer import progress, with_resources
 from postroom.config import Config, load
 from postroom_client.cli import app
 
 if TYPE_CHECKING:
-    from postroom.moving.archive import Manifest
     from postroom.resources import Resources
     from postroom.storage.database_copy import DatabaseCopy
+    from postroom.transfer.backup_file import Manifest
 
 Archive = Annotated[Path, typer.Argument(help="The backup, one file.")]
 
@@ -32,8 +32,8 @@ async def _back_up(resources: "Resources", path: Path) -> "Manifest":
 
     from postroom import __version__
     from postroom.clock import to_iso
-    from postroom.moving import archive
     from postroom.processes import pools
+    from postroom.transfer import backup_file
     from postroom.upkeep.orphans import find_used_blobs
 
     loop = asyncio.get_running_loop()
@@ -46,10 +46,10 @@ async def _back_up(resources: "Resources", path: Path) -> "Manifest":
     def work() -> "Manifest":
         database = copy_of(resources.config)
         tls = resources.config.data_dir / "tls"
-        source = archive.Source(database, resources.blobs, tls, is_named_now)
+        source = backup_file.Source(database, resources.blobs, tls, is_named_now)
         try:
             with progress("files", None) as tell:
-                return archive.write(source, path, __version__, created_at, tell)
+                return backup_file.write(source, path, __version__, created_at, tell)
         finally:
             database.close()
 
@@ -59,11 +59,11 @@ async def _back_up(resources: "Resources", path: Path) -> "Manifest":
 @app.command("restore")
 def restore(file: Archive) -> None:
     """Put a backup into an empty data folder, or an empty PostgreSQL database; the server must not run."""
-    from postroom.moving import archive
     from postroom.storage.data_folder import FolderLock, make_folder
+    from postroom.transfer import backup_file
 
     config = load(os.environ)
-    manifest = archive.verify(file)
+    manifest = backup_file.verify(file)
     make_folder(config.data_dir)
     lock = FolderLock(config.data_dir)
     try:
@@ -76,9 +76,9 @@ def restore(file: Archive) -> None:
 
 def _restore(config: Config, file: Path, manifest: "Manifest") -> None:
     from postroom.assembly import open_blobs
-    from postroom.moving import archive
     from postroom.storage.database import StorageError
     from postroom.storage.migrate import FIRST, all_migrations
+    from postroom.transfer import backup_file
 
     database = copy_of(config)
     try:
@@ -97,8 +97,8 @@ def _restore(config: Config, file: Path, manifest: "Manifest") -> None:
             _make_schema(config.database_url, manifest.schema)
             if database.schema_version() != manifest.schema:
                 raise StorageError("The database has tables of another version. Restore into an empty one.")
-        with progress("files", sum(name.startswith(archive.BLOBS) for name in manifest.hashes)) as tell:
-            archive.restore(file, database, open_blobs(config), config.data_dir / "tls", tell)
+        with progress("files", sum(name.startswith(backup_file.BLOBS) for name in manifest.hashes)) as tell:
+            backup_file.restore(file, database, open_blobs(config), config.data_dir / "tls", tell)
     finally:
         database.close()
 

@@ -1,4 +1,4 @@
-"""What the commands share: the database of the settings in the environment, opened for one piece of work."""
+"""Opens the database that the settings name, for one command. Only `postroom serve` makes a new one."""
 
 import asyncio
 import os
@@ -46,7 +46,7 @@ def with_database(work: "Callable[[Database, Config], Awaitable[T]]") -> T:
 
     async def main() -> T:
         config = load(os.environ)
-        db = await open_database(config, SystemClock().now())
+        db = await open_database(config, SystemClock().now(), may_create=False)
         try:
             return await work(db, config)
         finally:

@@ -34,6 +34,10 @@ def create_key(context: CommandContext, account: str | None, **values: Any) -> N
     if account is None:
         run(context, ROWS["keys create"], values)
         return
+    if any(given not in (None, []) for name, given in values.items() if name != "name"):
+        raise typer.BadParameter(
+            "with --account a key of the whole account is made: only --name goes with it"
+        )
     from postroom.accounts import audit, keys
 
     token = keys.new_token()

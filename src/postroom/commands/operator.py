@@ -1,11 +1,11 @@
-"""All commands: the operator's, added to the client's."""
+"""All commands of the server's machine: the operator's, added to the client's."""
 
 import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.commands import accounts, backups, blobs, domains, keys, moving, serving  # noqa: F401
+from postroom.commands import accounts, backups, blobs, domains, keys, serving, transfer  # noqa: F401
 from postroom.commands.database import require_account, with_database, write
 from postroom.config import Config, load
 from postroom_client.cli import app as app
@@ -32,7 +32,7 @@ def login_link(
 
 @app.command("migrate")
 def migrate() -> None:
-    """Bring the database to this version's schema (serve does it too)."""
+    """Bring the database of an earlier version to this version's schema (serve does it too)."""
 
     async def nothing_more(db: "Database", config: Config) -> None:
         print("The database is up to date.")

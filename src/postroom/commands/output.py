@@ -6,7 +6,7 @@ from typing import Any
 
 
 def is_for_programs(as_json: bool | None) -> bool:
-    """Unless somebody says otherwise: whoever reads from a pipe is one."""
+    """JSON if asked for, or if the output is not a terminal."""
     return not sys.stdout.isatty() if as_json is None else as_json
 
 

@@ -1,4 +1,4 @@
-"""The server as a process, from its start to its last answer."""
+"""The server process, from its start to its end."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from postroom.resources import Resources
     from postroom_client.profiles import SavedProfile
 
-# A busy event loop would keep the writer waiting Python's usual 5 ms at each of a mail's dozen statements.
+# With Python's usual 5 ms, a busy event loop would delay the writer at each of a mail's dozen statements.
 SWITCH_SECONDS = 0.0005
 
 
@@ -43,7 +43,7 @@ async def _serve(config: Config) -> None:
             loop.add_signal_handler(signal.SIGHUP, postroom.reload_certificate)
         print(welcome(postroom), flush=True)
         await _note_key(postroom)
-        gc.freeze()  # all that is here now stays: no collection needs to look at it again
+        gc.freeze()  # everything loaded so far stays: no collection needs to look at it again
         gc.enable()
         await stopping.wait()
         await _drain_unless_told_twice(postroom, hurry)
@@ -74,7 +74,7 @@ async def _note_key(postroom: "Postroom") -> None:
 
 
 async def _say_if_it_is_no_key(resources: "Resources", api_key: str) -> None:
-    """A remark: a database that goes away at this moment does not end a server that runs."""
+    """Only a warning: a database that goes away at this moment does not stop the server."""
     from postroom.accounts import keys
     from postroom.errors import Unavailable
 

@@ -1,4 +1,4 @@
-"""The network below a webhook: a target may not talk for ever before it answers, nor without a pause."""
+"""The network below a webhook: bounds on how much a target may send before and within its answer."""
 
 import asyncio
 import re

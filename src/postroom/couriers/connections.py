@@ -1,4 +1,4 @@
-"""SMTP sessions: opened with the TLS and the sign-in they need, and kept for a moment to be used again."""
+"""SMTP sessions: opened with TLS and sign-in as needed, and kept for a moment to be used again."""
 
 import asyncio
 import ssl
@@ -21,7 +21,7 @@ class Dialer:
     own_name: str
     timeouts: Timeouts
     trusted: Callable[[], ssl.SSLContext]  # verifies
-    opportunistic: ssl.SSLContext  # encrypts without asking for whom (RFC 7435)
+    opportunistic: ssl.SSLContext  # encrypts to any certificate (RFC 7435)
 
     async def open_mx(self, hop: Hop, port: int) -> SmtpSession:
         """With TLS when it works, else in the clear: for a stranger's server that is better than no mail."""
@@ -105,7 +105,7 @@ class RestingSessions:
         )
 
     def put(self, key: str, session: SmtpSession) -> None:
-        """Keep it if it is fit for another mail, else end it."""
+        """Keeps it if it can take another mail, else ends it."""
         if not session.is_reusable:
             session.abort()
         elif session.mails_tried >= self._mails_per_session:

@@ -1,4 +1,4 @@
-"""Caps on concurrent work, per destination and overall, so that a slow destination delays only itself."""
+"""Limits on concurrent deliveries, per destination and overall: a slow destination delays only itself."""
 
 import asyncio
 from collections.abc import AsyncIterator

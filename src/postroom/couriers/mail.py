@@ -1,4 +1,4 @@
-"""The door out for mail: one recipient's copy to the servers of its domain, or to the relay."""
+"""The SMTP courier: one recipient's copy to the servers of its domain, or to the relay."""
 
 import random
 import ssl
@@ -11,8 +11,8 @@ from postroom.couriers.lanes import Lanes
 from postroom.couriers.relay import Relay
 from postroom.couriers.routing import find_hops
 from postroom.couriers.session import SmtpSession, Timeouts
+from postroom.net.certificate import trusted_authorities
 from postroom.net.dns import Resolver
-from postroom.net.trust import machine_authorities
 from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt
 
 # Replies that ask for a sign-in or refuse ours: the operator must act, the recipient cannot.
@@ -51,7 +51,7 @@ class SmtpCourier:
         self._dialer = Dialer(
             own_name,
             timeouts or Timeouts(),
-            machine_authorities if trusted is None else lambda: trusted,
+            trusted_authorities if trusted is None else lambda: trusted,
             _opportunistic_context(),
         )
         per_key = limits.connections_to_relay if relay else limits.connections_per_domain

@@ -1,4 +1,4 @@
-"""The setting of the way out: straight to the recipients' servers, or through one relay."""
+"""Reads POSTROOM_OUTBOUND: straight to the recipients' servers, or through one relay."""
 
 from dataclasses import dataclass, field
 from ipaddress import ip_address

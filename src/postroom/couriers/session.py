@@ -64,7 +64,7 @@ class SmtpSession:
         )
         self._lines = ReplyLines()
         self._features: Mapping[str, str] = {}
-        self._is_at_rest = False  # between two mails, both sides of one mind
+        self._is_at_rest = False  # between two mails, and both sides agree on that
         self._needs_reset = False
 
     @property
@@ -79,7 +79,7 @@ class SmtpSession:
         return keyword in self._features
 
     async def greet(self, own_name: str) -> None:
-        """Hear the greeting and introduce ourselves."""
+        """Reads the greeting and sends EHLO."""
         self._require(await self._read("connecting", self._timeouts.greeting), "connecting")
         await self.introduce(own_name)
 
@@ -137,7 +137,7 @@ class SmtpSession:
         return reply
 
     async def quit(self) -> None:
-        """Say goodbye if that is possible at all; never fails."""
+        """Sends QUIT if possible; never fails."""
         try:
             if self.is_reusable:
                 self._wire.write(b"QUIT\r\n")
@@ -182,7 +182,7 @@ class SmtpSession:
         except DeliveryError:
             if self._are_accepted(replies):
                 raise
-            self._wire.abort()  # it refused and then lost its way: the refusal tells more than the fault
+            self._wire.abort()  # it refused and then failed: the refusal says more
         return replies
 
     def _are_accepted(self, replies: Sequence[Reply]) -> bool:

@@ -1,4 +1,4 @@
-"""The door out for events: one POST to a customer's endpoint, only ever to an address that was checked."""
+"""The webhook courier: one POST to a customer's endpoint, only ever to an address that was checked."""
 
 import asyncio
 import math
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from postroom.couriers.faults import describe
 from postroom.couriers.lanes import Lanes
+from postroom.net.certificate import trusted_authorities
 from postroom.net.dns import DnsTemporary, Resolver
 from postroom.net.target import ForbiddenTarget, HasNoAddress, Target, resolve_target
-from postroom.net.trust import machine_authorities
 from postroom.outward.courier import DeliveryError, WebhookAnswer
 from postroom.processes import pools
 
@@ -72,7 +72,7 @@ class HttpCourier:
 
         from postroom.couriers.bounded_network import BoundedNetwork
 
-        trusted = self._trusted or machine_authorities()
+        trusted = self._trusted or trusted_authorities()
         transport = httpx2.AsyncHTTPTransport(verify=trusted)
         transport._pool = httpcore2.AsyncConnectionPool(  # httpx2 has no argument for the network below it
             ssl_context=trusted,

@@ -6,7 +6,7 @@ from postroom.events import events, webhooks
 from postroom.events.payload import News
 from postroom.mailbox import usage
 from postroom.mailbox.usage import UsageGrowth
-from postroom.processes import meters
+from postroom.processes import process_metrics
 from postroom.queue import deliveries
 from postroom.storage.database import Tx
 
@@ -32,7 +32,7 @@ def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]
     usage.count_all(tx, [_to_use(news) for news in told if news.kind in COUNTED])
     recorded = events.record_all(tx, told, base_url)
     for news in told:
-        meters.note_event(news.kind)
+        process_metrics.note_event(news.kind)
     queued = webhooks.enqueue_all(tx, recorded)
     tx.ring(*dict.fromkeys(events.bell(event.account_id) for event in recorded))
     if queued:

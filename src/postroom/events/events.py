@@ -29,6 +29,7 @@ class Event(Struct, frozen=True):
     message_id: str
     created_at: int
     pod_id: str
+    thread_id: str = ""
 
 
 class NewEvent(Struct, frozen=True):
@@ -134,9 +135,11 @@ def position_of_message(tx: Tx, account_id: str, inbox_id: str, message_id: str)
 
 _COLUMNS = (
     "events.id, events.account_id, position, events.inbox_id, kind, payload, events.message_id,"
-    f" events.created_at, events.pod_id, text_files, {documents.COLUMNS}"
+    f" events.created_at, events.pod_id, text_files, messages.thread_id, {documents.COLUMNS}"
 )
 _TABLES = "events left join messages on messages.id = events.message_id"
+ID_ALONE = "events.id, position"
+BEHIND_ALL = 2**62
 # An event has the text and the reply text, which the document mostly has once.
 _SIZES = f"position, length(payload) + 2 * coalesce(length(document), 0) as {pages.SIZE}"
 
@@ -160,46 +163,10 @@ def last_position(tx: Tx, account_id: str) -> int:
     return 0 if row is None else int(row["event_position"])
 
 
-def last_id(tx: Tx, account_id: str) -> str:
-    """Of the newest event; empty when there is none."""
-    row = tx.one("select id from events where account_id = :id order by position desc limit 1", id=account_id)
-    return "" if row is None else str(row["id"])
-
-
-@dataclass(frozen=True, slots=True)
-class Hint:
-    """That something happened, and where; without what it was."""
-
-    event_id: str
-    position: int
-    pod_id: str
-    inbox_id: str
-    thread_id: str
-    kind: str
-
-
-def list_hints(tx: Tx, account_id: str, position: int, limit: int) -> list[Hint]:
-    """Oldest first; they cost little, however large the mails are."""
-    rows = tx.all(
-        "select events.id, events.position, events.pod_id, events.inbox_id, events.kind, messages.thread_id"
-        " from events left join messages on messages.id = events.message_id"
-        " where events.account_id = :account_id and events.position > :position"
-        " order by events.position limit :limit",
-        account_id=account_id,
-        position=position,
-        limit=limit,
-    )
-    return [
-        Hint(
-            row["id"],
-            row["position"],
-            row["pod_id"] or default_pod(account_id),
-            row["inbox_id"],
-            row["thread_id"] or "",
-            row["kind"],
-        )
-        for row in rows
-    ]
+def last_id(tx: Tx, reach: Reach, below: int = BEHIND_ALL) -> str | None:
+    """Of the newest event within reach, or of the newest before a position."""
+    rows = _read(tx, reach, NEWEST_FIRST, _choose(tx, EventChoice(reach), NEWEST_FIRST, below, 1), ID_ALONE)
+    return str(rows[0]["id"]) if rows else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,10 +195,7 @@ def list_before(tx: Tx, wanted: EventChoice, position: int | None, limit: int) -
 
 def _list(tx: Tx, wanted: EventChoice, order: LogOrder, position: int, limit: int) -> EventSlice:
     """First the sizes, so that what does not fit into a page is never read."""
-    if wanted.is_for_all:
-        positions = _positions_of(tx, {"account_id": wanted.reach.account_id}, order, position, limit)
-    else:
-        positions = _find_positions(tx, wanted, order, position, limit)
+    positions = _choose(tx, wanted, order, position, limit)
     sized = _read(tx, wanted.reach, order, positions, _SIZES)
     fitting = [row["position"] for row in sized[: pages.fitting([row[pages.SIZE] for row in sized])]]
     found = _with_texts(tx, _read(tx, wanted.reach, order, fitting, _COLUMNS))
@@ -251,8 +215,10 @@ def _read(tx: Tx, reach: Reach, order: LogOrder, positions: Sequence[int], colum
     return sorted(rows, key=lambda row: int(row["position"]), reverse=order is NEWEST_FIRST)
 
 
-def _find_positions(tx: Tx, wanted: EventChoice, order: LogOrder, position: int, limit: int) -> list[int]:
+def _choose(tx: Tx, wanted: EventChoice, order: LogOrder, position: int, limit: int) -> list[int]:
     """One look into an index for each place and kind: a filter over the log would walk through all of it."""
+    if wanted.is_for_all:
+        return _positions_of(tx, {"account_id": wanted.reach.account_id}, order, position, limit)
     found: list[int] = []
     for place in _places(tx, wanted):
         for kind in sorted(wanted.kinds) or _kinds_at(tx, place):
@@ -286,11 +252,11 @@ def _places(tx: Tx, wanted: EventChoice) -> list[dict[str, str]]:
 
 def _is_within(tx: Tx, inbox_id: str, reach: Reach) -> bool:
     """An inbox has one owner, whom any of its events names, also when it is gone."""
-    row = tx.one(
+    row = ids.is_id(ids.INBOX, inbox_id) and tx.one(
         "select account_id, pod_id from events where inbox_id = :id order by kind, position limit 1",
         id=inbox_id,
     )
-    if row is None:
+    if not row:
         return False
     return reach.covers(row["account_id"], row["pod_id"] or default_pod(row["account_id"]), inbox_id)
 
@@ -336,6 +302,7 @@ def _with_texts(tx: Tx, rows: Sequence[Row]) -> list[Event]:
             row["message_id"],
             row["created_at"],
             row["pod_id"] or default_pod(row["account_id"]),
+            row["thread_id"] or "",
         )
         for row in rows
     ]

@@ -6,7 +6,7 @@ from postroom import ids
 from postroom.clock import HOUR
 from postroom.errors import NotFound
 from postroom.queue.deliveries import Delivery
-from postroom.storage.database import Tx
+from postroom.storage.database import Row, Tx
 
 COUNTED_BEYOND_PAGE = 1000
 LOOKED_AT = 5000  # deliveries at most: an overview never walks a table
@@ -20,6 +20,20 @@ class Attempt:
     milliseconds: int | None
     code: int | None
     answer: str | None
+    host: str | None  # that took a mail over; None where no server outside did
+    has_tls: bool
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Attempt":
+        return cls(
+            row["number"],
+            row["started_at"],
+            row["milliseconds"],
+            row["code"],
+            row["answer"],
+            row["host"],
+            bool(row["has_tls"]),
+        )
 
 
 def get(tx: Tx, account_id: str, delivery_id: str) -> Delivery:
@@ -59,10 +73,7 @@ def list_of_account(
 
 def list_attempts(tx: Tx, delivery_id: str) -> list[Attempt]:
     rows = tx.all("select * from attempts where delivery_id = :id order by number", id=delivery_id)
-    return [
-        Attempt(row["number"], row["started_at"], row["milliseconds"], row["code"], row["answer"])
-        for row in rows
-    ]
+    return [Attempt.from_row(row) for row in rows]
 
 
 def send_again(tx: Tx, account_id: str, delivery_id: str, now: int) -> None:

@@ -4,14 +4,13 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 from dataclasses import dataclass
 
 import msgspec
 
 from postroom.extraction.job import MAX_ANSWER_BYTES, job_frame
 from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, METHODS, REASONS, Extraction
-from postroom.processes import environment
+from postroom.processes.child_processes import Child, ChildNotStarted, ChildSupervisor
 from postroom.processes.message_framing import LENGTH
 
 TOO_LARGE = Extraction("skipped_too_large", None)
@@ -30,7 +29,7 @@ class Limits:
 
 
 class ChildLost(Exception):
-    """The child ended, or said something no child of ours says."""
+    """The child ended, or sent something that is not an answer."""
 
     def __init__(self, is_out_of_time: bool = False) -> None:
         super().__init__("extraction child lost")
@@ -41,15 +40,13 @@ class ExtractionPool:
     def __init__(self, limits: Limits | None = None) -> None:
         self._limits = limits or Limits()
         self._slots = asyncio.Semaphore(self._limits.children)
-        self._idle: list[_Child] = []
-        self._children: set[_Child] = set()
-        self._ends: set[asyncio.Task[int]] = set()
-        self._is_closed = False
+        self._supervisor = ChildSupervisor("extraction")
+        self._idle: list[_Extractor] = []
 
     async def extract(
         self, content_type: str, filename: str, content: bytes, deadline_seconds: float
     ) -> Extraction:
-        """Text within the deadline, which also counts the wait for a child; never raises for the content."""
+        """Text within the deadline, which includes the wait for a child; never raises for the content."""
         if len(content) > MAX_CONTENT_BYTES:
             return TOO_LARGE
         frame = job_frame(content_type, filename, content)
@@ -60,102 +57,75 @@ class ExtractionPool:
             return TIMED_OUT
 
     async def close(self) -> None:
-        """End every child. Extractions under way fail."""
-        self._is_closed = True
-        for child in list(self._children):
-            self._end(child)
-        while self._ends:
-            await asyncio.wait(self._ends)
+        """Ends every child. Extractions under way fail."""
+        await self._supervisor.close()
 
     async def _answer(self, frame: bytes) -> Extraction:
-        child = self._idle_child()
-        if child is not None:
-            # A child that served before may end because of older jobs: only a fresh one has the last word.
+        extractor = self._idle_extractor()
+        if extractor is not None:
+            # A child that served before may end because of earlier jobs: only a fresh one decides.
             with contextlib.suppress(ChildLost):
-                return await self._asked(child, frame)
+                return await self._ask(extractor, frame)
         try:
-            return await self._asked(await self._started_child(), frame)
+            return await self._ask(await self._new_extractor(), frame)
+        except ChildNotStarted:
+            return FAILED
         except ChildLost as loss:
             return TIMED_OUT if loss.is_out_of_time else FAILED
 
-    def _idle_child(self) -> "_Child | None":
+    def _idle_extractor(self) -> "_Extractor | None":
         while self._idle:
-            child = self._idle.pop()
-            if child.process.returncode is None:
-                return child
-            self._end(child)
+            extractor = self._idle.pop()
+            if extractor.child.is_running:
+                return extractor
+            self._supervisor.kill(extractor.child)
         return None
 
-    async def _started_child(self) -> "_Child":
-        if self._is_closed:
-            raise ChildLost
-        child = await _Child.start(self._limits)
-        self._children.add(child)
-        if self._is_closed:
-            self._end(child)
-        return child
-
-    async def _asked(self, child: "_Child", frame: bytes) -> Extraction:
-        """The answer of a child, which is kept only when it gave one and may give more."""
-        is_reusable = False
-        try:
-            answer = await child.ask(frame)
-            is_reusable = child.jobs < self._limits.jobs_per_child and not self._is_closed
-            return answer
-        finally:
-            if is_reusable:
-                self._idle.append(child)
-            else:
-                self._end(child)
-
-    def _end(self, child: "_Child") -> None:
-        """Kill at once; the process is collected in the background."""
-        if child not in self._children:
-            return
-        self._children.discard(child)
-        child.kill()
-        end = asyncio.ensure_future(child.process.wait())
-        self._ends.add(end)
-        end.add_done_callback(self._ends.discard)
-
-
-@dataclass(slots=True, eq=False)
-class _Child:
-    process: asyncio.subprocess.Process
-    jobs: int = 0
-
-    @classmethod
-    async def start(cls, limits: Limits) -> "_Child":
-        numbers = (limits.memory_bytes, limits.cpu_seconds, os.getpid())
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "postroom.extraction.child", *map(str, numbers)),
+    async def _new_extractor(self) -> "_Extractor":
+        numbers = (self._limits.memory_bytes, self._limits.cpu_seconds, os.getpid())
+        child = await self._supervisor.start(
+            ["-m", "postroom.extraction.child", *map(str, numbers)],
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            env=environment.for_child(),
-            start_new_session=True,
         )
-        return cls(process)
+        return _Extractor(child)
+
+    async def _ask(self, extractor: "_Extractor", frame: bytes) -> Extraction:
+        """The child is kept only if it answered and may serve more jobs."""
+        is_reusable = False
+        try:
+            answer = await extractor.ask(frame)
+            is_reusable = extractor.jobs < self._limits.jobs_per_child and not self._supervisor.is_stopping
+            return answer
+        finally:
+            if is_reusable:
+                self._idle.append(extractor)
+            else:
+                self._supervisor.kill(extractor.child)
+
+
+@dataclass(slots=True, eq=False)
+class _Extractor:
+    """A child and how many jobs it was given."""
+
+    child: Child
+    jobs: int = 0
 
     async def ask(self, frame: bytes) -> Extraction:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
+        process = self.child.process
+        assert process.stdin is not None
+        assert process.stdout is not None
         self.jobs += 1
         try:
-            self.process.stdin.write(frame)
-            await self.process.stdin.drain()
-            (size,) = LENGTH.unpack(await self.process.stdout.readexactly(LENGTH.size))
+            process.stdin.write(frame)
+            await process.stdin.drain()
+            (size,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
             if size > MAX_ANSWER_BYTES:
                 raise ChildLost
-            return _checked(await self.process.stdout.readexactly(size))
+            return _checked(await process.stdout.readexactly(size))
         except (asyncio.IncompleteReadError, ConnectionError) as error:
-            raise ChildLost(await self.process.wait() == -signal.SIGXCPU) from error
-
-    def kill(self) -> None:
-        """Kill the whole group, so that a program the child started goes with it."""
-        if self.process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+            raise ChildLost(await process.wait() == -signal.SIGXCPU) from error
 
 
 def _checked(body: bytes) -> Extraction:

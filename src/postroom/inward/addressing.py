@@ -4,6 +4,12 @@ from postroom.mail.address import Address, mailbox_of, normalize
 from postroom.mail.parse import ParsedMail
 
 PARTICIPANTS_PER_MAIL = 200
+NOBODYS_NAME = "noreply"  # the server's own mail comes from it; a reserved name, which no tenant can take
+
+
+def is_nobodys(mailbox: str) -> bool:
+    """Of an address here that is no inbox: what comes there is taken and dropped, never bounced."""
+    return mailbox.rpartition("@")[0] == NOBODYS_NAME
 
 
 def delivery_role(address: str, mail: ParsedMail) -> str:

@@ -1,7 +1,6 @@
-"""Mail that a policy kept back: judged once its sender is known, and let in or left outside."""
+"""Mail to an inbox under policy: blocked until its sender is known, then let in or left blocked."""
 
 import msgspec
-from msgspec import Struct
 
 from postroom.accounts.rules import policy
 from postroom.accounts.rules.policy import INBOUND, PolicyRefusal
@@ -9,9 +8,10 @@ from postroom.clock import to_iso
 from postroom.events.announce import announce
 from postroom.events.kinds import MESSAGE_BLOCKED, MESSAGE_RECEIVED
 from postroom.events.payload import News
-from postroom.inward import suspicion
+from postroom.inward import into_thread, suspicion
+from postroom.inward.into_thread import Names
 from postroom.mail.parse import MAX_SENDERS
-from postroom.mailbox import attachments, correspondents, documents, inboxes, messages, related, threads
+from postroom.mailbox import attachments, correspondents, documents, inboxes, messages
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
@@ -19,16 +19,6 @@ from postroom.mailbox.search import indexing
 from postroom.storage.database import Tx
 
 FORGED = "fail"  # what DMARC says of mail that is not from whom it says
-
-
-class Names(Struct, frozen=True):
-    """What a mail answers and who takes part in it, kept until it is let in."""
-
-    in_reply_to: list[str]
-    references: list[str]
-    participants: list[str]
-    from_address: str
-    senders: list[str]
 
 
 def keep(tx: Tx, kept: list[tuple[str, Names]]) -> None:
@@ -53,7 +43,7 @@ def is_genuine(document: Document) -> bool:
 
 
 def decide(tx: Tx, inbox: Inbox, message: Message, document: Document, base_url: str, now: int) -> list[str]:
-    """Lets a mail in that was kept back, or leaves it outside. Gives the bells to ring."""
+    """Lets a blocked mail in, or leaves it blocked. Gives the bells to ring."""
     names = get_names(tx, message.id)
     refusal = find_refusal(tx, inbox, document, names.senders)
     if refusal is None:
@@ -79,30 +69,24 @@ def let_in(
     """Into its thread, counted and announced like any other mail."""
     inboxes.count(tx, inbox.id, inbound=1)
     tx.run("delete from blocked_mails where message_id = :id", id=document.id)
-    joined = threads.resolve(tx, inbox.id, names.in_reply_to, names.references)
-    is_new_participant = False
-    if joined is None:
-        thread = threads.new(inbox, document.subject, is_read=False, now=came_at)
-        threads.add_all(tx, [thread])
+    place = into_thread.find_place(tx, inbox, names, document.subject, came_at)
+    into_thread.store_new_threads(tx, [place])
+    if place.starts_thread:
         inboxes.count(tx, inbox.id, new_threads=1, unread=1)
-    else:
-        is_new_participant = not threads.has_participant(tx, joined.id, names.from_address)
-        thread = threads.add_message(tx, joined, is_read=False, now=came_at)
-    threads.add_participants(tx, [(thread.id, address) for address in names.participants])
     correspondents.add(tx, [(inbox.id, names.from_address, is_genuine(document))])
     suspicion.note_name(tx, names.from_address, document)
-    threaded = msgspec.structs.replace(document, thread_id=thread.id, new_participant=is_new_participant)
+    threaded = msgspec.structs.replace(
+        document, thread_id=place.thread.id, new_participant=place.is_new_participant
+    )
     messages.let_in(tx, threaded, came_at)
     indexing.enqueue_all(tx, [document.id])
-    named = related.names_of(names.in_reply_to, names.references)
-    related.note_all(tx, [related.Placed(inbox.id, thread.id, threaded.rfc_message_id, named)])
-    threads.note_verdict(tx, thread.id, threaded.verdict)
+    into_thread.note_stored(tx, [(place, threaded)])
     return tell(tx, inbox, MESSAGE_RECEIVED, threaded, base_url, now)
 
 
 def get_names(tx: Tx, message_id: str) -> Names:
     row = tx.one("select names from blocked_mails where message_id = :id", id=message_id)
-    assert row is not None, "a mail that was kept back has its names kept"
+    assert row is not None, "a blocked mail has its names kept"
     return msgspec.json.decode(row["names"], type=Names)
 
 

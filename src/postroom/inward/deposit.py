@@ -10,105 +10,101 @@ from postroom.clock import to_iso
 from postroom.events.announce import announce_all
 from postroom.events.kinds import MESSAGE_RECEIVED
 from postroom.events.payload import News
-from postroom.inward import admit, examine, review_answers, suspicion
-from postroom.inward.addressing import delivery_role, participants
-from postroom.inward.admit import Names
+from postroom.inward import admit, examine, into_thread, review_answers, suspicion
+from postroom.inward.addressing import delivery_role
 from postroom.inward.attribute import About
 from postroom.inward.bounces import apply_report
 from postroom.inward.examine import Examination
-from postroom.inward.mails import Copy, Destination, Handover, ReadMail
+from postroom.inward.into_thread import ThreadPlace
+from postroom.inward.mails import AcceptedMail, AddressedMail, Copy, ReadMail
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
 from postroom.inward.suspicion import Suspicion
 from postroom.mail.parse import ParsedMail
-from postroom.mailbox import (
-    attachments,
-    correspondents,
-    inboxes,
-    messages,
-    raw_mails,
-    related,
-    threads,
-    usage,
-)
+from postroom.mailbox import attachments, correspondents, inboxes, messages, raw_mails, usage
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND, RECEIVED, NewMessage
 from postroom.mailbox.search import indexing
-from postroom.mailbox.threads import Thread
 from postroom.storage.database import Tx
 
 BODY_MAX_CHARACTERS = 1_000_000
 PART_MAX_SIZE = 1024 * 1024
 
 
-def deposit(tx: Tx, mails: list[ReadMail]) -> list[list[str]]:
+def deposit(tx: Tx, mails: list[AcceptedMail]) -> list[list[str]]:
     """Gives for each mail the bells to ring after the commit."""
     bells: list[list[str]] = [[] for _ in mails]
-    taken = take_over(tx, set_answers_aside(tx, mails, bells))
-    kept_back = inboxes.find_guarded(tx, {destination.inbox_id for _, _, destination in taken})
-    owners = count_mails(tx, taken, kept_back)
-    for part in in_parts(taken):
-        copies = store(tx, part, owners, kept_back)
+    new = without_known(tx, set_answers_aside(tx, mails, bells))
+    under_policy = inboxes.find_under_policy(tx, {each.inbox_id for each in new})
+    owners = count_mails(tx, new, under_policy)
+    for part in in_parts(new):
+        copies = store(tx, part, owners, under_policy)
         for number, rung in tell(tx, copies):
             bells[number] += rung
     return bells
 
 
-def take_over(tx: Tx, handed: list[Handover]) -> list[Handover]:
-    """A mail for each of its inboxes, but not where the inbox has the same mail already.
+def without_known(tx: Tx, addressed: list[AddressedMail]) -> list[AddressedMail]:
+    """Not where the inbox has the same mail already.
 
     Without a Message-ID every handover is a mail of its own: devices repeat themselves, and mean it.
     """
-    hashed = [each for each in handed if each[1].content_hash]
-    are_new = messages.take_over(
-        tx, [(destination.inbox_id, read.content_hash, read.now) for _, read, destination in hashed]
+    hashed = [each for each in addressed if each.read.content_hash]
+    are_new = messages.note_handovers(
+        tx, [(each.inbox_id, each.read.content_hash, each.mail.now) for each in hashed]
     )
     known = {id(each) for each, is_new in zip(hashed, are_new, strict=True) if not is_new}
-    return [each for each in handed if id(each) not in known]
+    return [each for each in addressed if id(each) not in known]
 
 
-def set_answers_aside(tx: Tx, mails: list[ReadMail], bells: list[list[str]]) -> list[Handover]:
+def set_answers_aside(tx: Tx, mails: list[AcceptedMail], bells: list[list[str]]) -> list[AddressedMail]:
     """Answers of reviewers wait until it is known who wrote them. Gives what goes into inboxes.
 
     The same mail may go to an inbox as well, or answer for several mails: it is no second handover then.
     """
-    handed = [(number, read, to) for number, read in enumerate(mails) for to in read.arrival.destinations]
-    answers = [(number, read, reviewed) for number, read, to in handed if (reviewed := to.review) is not None]
-    review_answers.add_all(tx, [to_answer(read, reviewed) for _, read, reviewed in answers])
-    for number, _, _ in answers:
-        bells[number].append(review_answers.BELL)
-    return [each for each in handed if each[2].review is None]
+    addressed = [each for number, mail in enumerate(mails) for each in to_each_inbox(mail, number)]
+    answers = [to_answer(each.mail, reviewed) for each in addressed if (reviewed := each.destination.review)]
+    review_answers.add_all(tx, answers)
+    for each in addressed:
+        if each.destination.review is not None:
+            bells[each.number].append(review_answers.BELL)
+    return [each for each in addressed if each.destination.review is None and not each.destination.is_dropped]
 
 
-def to_answer(read: ReadMail, reviewed: Reviewed) -> ReviewAnswer:
-    arrival = read.arrival
+def to_each_inbox(mail: AcceptedMail, number: int = 0) -> list[AddressedMail]:
+    """To each of its destinations."""
+    return [AddressedMail(number, mail, destination) for destination in mail.read.origin.destinations]
+
+
+def to_answer(mail: AcceptedMail, reviewed: Reviewed) -> ReviewAnswer:
+    read, origin = mail.read, mail.read.origin
     first_line = next((line for line in read.reply_text.splitlines() if line.strip()), "")
     return ReviewAnswer(
-        id=review_answers.new_id(read.now),
+        id=review_answers.new_id(mail.now),
         message_id=reviewed.message_id,
         reviewer=reviewed.reviewer,
         from_address=read.mail.from_address,
         first_line=first_line[:1000],
         is_automated=read.automated,
-        peer_ip=arrival.peer_ip,
-        helo=arrival.helo,
-        mail_from=arrival.mail_from,
-        content=raw_mails.restore(read.kept, read.body_text, read.mail.body_html)[len(arrival.trace) :],
-        due_at=read.now,
+        peer_ip=origin.peer_ip,
+        helo=origin.helo,
+        mail_from=origin.mail_from,
+        content=raw_mails.restore(read.kept, read.body_text, read.mail.body_html)[len(origin.trace) :],
+        due_at=mail.now,
     )
 
 
-def count_mails(tx: Tx, taken: list[Handover], kept_back: frozenset[str]) -> dict[str, Inbox]:
+def count_mails(tx: Tx, addressed: list[AddressedMail], under_policy: frozenset[str]) -> dict[str, Inbox]:
     """Before anything else, and in the order of the ids: so nodes wait for each other in one order only.
 
-    A mail that names no other starts a thread for sure. What is kept back is counted when it is let in.
+    A mail that names no other starts a thread for sure. What is blocked is counted when it is let in.
     """
-    let_in = [each for each in taken if not each[2].is_kept_back(kept_back)]
-    counts = Counter(destination.inbox_id for _, _, destination in let_in)
-    started = Counter(destination.inbox_id for _, read, destination in let_in if not names_others(read.mail))
+    let_in = [each for each in addressed if not each.destination.is_blocked(under_policy)]
+    counts = Counter(each.inbox_id for each in let_in)
+    started = Counter(each.inbox_id for each in let_in if not names_others(each.read.mail))
     sizes: Counter[str] = Counter()
-    for _, read, destination in taken:
-        sizes[destination.inbox_id] += read.size_bytes
+    for each in addressed:
+        sizes[each.inbox_id] += each.read.size_bytes
     return {
         inbox_id: inboxes.count(
             tx,
@@ -118,7 +114,7 @@ def count_mails(tx: Tx, taken: list[Handover], kept_back: frozenset[str]) -> dic
             unread=started[inbox_id],
             stored_bytes=sizes[inbox_id],
         )
-        for inbox_id in sorted({destination.inbox_id for _, _, destination in taken})
+        for inbox_id in sorted({each.inbox_id for each in addressed})
     }
 
 
@@ -126,23 +122,23 @@ def names_others(mail: ParsedMail) -> bool:
     return bool(mail.in_reply_to or mail.references)
 
 
-def in_parts(taken: list[Handover]) -> Iterator[list[Handover]]:
+def in_parts(addressed: list[AddressedMail]) -> Iterator[list[AddressedMail]]:
     """Parts in which no mail answers another, so that each finds what it answers in the database.
 
     They are small as well, since all rows of a part are in memory together.
     """
-    part: list[Handover] = []
+    part: list[AddressedMail] = []
     known: set[str] = set()
     size = 0
-    for each in taken:
-        read = each[1]
-        is_answer = not (known.isdisjoint(read.mail.in_reply_to) and known.isdisjoint(read.mail.references))
-        if part and (is_answer or size + row_size(read) > PART_MAX_SIZE):
+    for each in addressed:
+        mail = each.read.mail
+        is_answer = not (known.isdisjoint(mail.in_reply_to) and known.isdisjoint(mail.references))
+        if part and (is_answer or size + row_size(each.read) > PART_MAX_SIZE):
             yield part
             part, known, size = [], set(), 0
         part.append(each)
-        known.add(read.mail.message_id)
-        size += row_size(read)
+        known.add(mail.message_id)
+        size += row_size(each.read)
     if part:
         yield part
 
@@ -152,29 +148,32 @@ def row_size(read: ReadMail) -> int:
     return len(read.kept.content) + len(read.body_text) + len(read.mail.body_html)
 
 
-def store(tx: Tx, part: list[Handover], owners: dict[str, Inbox], kept_back: frozenset[str]) -> list[Copy]:
+def store(
+    tx: Tx, part: list[AddressedMail], owners: dict[str, Inbox], under_policy: frozenset[str]
+) -> list[Copy]:
     copies = [
-        put_outside(*handed, owners[handed[2].inbox_id])
-        if handed[2].is_kept_back(kept_back)
-        else put_into_thread(tx, *handed, owners[handed[2].inbox_id])
-        for handed in part
+        to_copy(tx, each, owners[each.inbox_id], each.destination.is_blocked(under_policy)) for each in part
     ]
     count_late_starts(tx, copies)
     copies = look_at_senders(tx, copies)
-    started = [copy for copy in copies if copy.starts_thread]
-    threads.add_all(tx, [copy.thread for copy in started])
-    threads.add_participants(
-        tx, [(copy.thread.id, address) for copy in started for address in participants(copy.read.mail)]
-    )
+    into_thread.store_new_threads(tx, [copy.place for copy in copies if copy.place is not None])
     messages.add_all(tx, [to_new_message(copy) for copy in copies])
     attachments.add_all(tx, [(copy.document.id, file) for copy in copies for file in copy.read.attachments])
-    inside = [copy for copy in copies if not copy.is_kept_back]
-    related.note_all(tx, [to_placed(copy) for copy in inside])
-    for copy in inside:
-        threads.note_verdict(tx, copy.thread.id, copy.document.verdict)
-    admit.keep(tx, [(copy.document.id, to_names(copy.read.mail)) for copy in copies if copy.is_kept_back])
-    usage.count_all(tx, [copy.inbox.stores(copy.read.size_bytes, copy.read.now) for copy in copies])
+    into_thread.note_stored(tx, [(copy.place, copy.document) for copy in copies if copy.place is not None])
+    blocked = [copy for copy in copies if copy.is_blocked]
+    admit.keep(tx, [(copy.document.id, into_thread.names_of(copy.read.mail)) for copy in blocked])
+    usage.count_all(tx, [copy.inbox.stores(copy.read.size_bytes, copy.mail.now) for copy in copies])
     return copies
+
+
+def to_copy(tx: Tx, addressed: AddressedMail, inbox: Inbox, is_blocked: bool) -> Copy:
+    """In its thread, or in none until it is let in."""
+    if is_blocked:
+        return Copy(addressed, inbox, None, to_document(inbox, addressed.mail, None))
+    mail = addressed.read.mail
+    names = into_thread.names_of(mail)
+    place = into_thread.find_place(tx, inbox, names, mail.subject, addressed.mail.now)
+    return Copy(addressed, inbox, place, to_document(inbox, addressed.mail, place))
 
 
 def look_at_senders(tx: Tx, copies: list[Copy]) -> list[Copy]:
@@ -184,7 +183,7 @@ def look_at_senders(tx: Tx, copies: list[Copy]) -> list[Copy]:
         [
             (copy.inbox.id, copy.read.mail.from_address, not copy.read.needs_examination)
             for copy in copies
-            if not copy.is_kept_back
+            if not copy.is_blocked
         ],
     )
     return [
@@ -199,53 +198,19 @@ def with_sender(tx: Tx, copy: Copy, before: Suspicion) -> Copy:
     mail = copy.read.mail
     name = suspicion.name_of(mail.from_addr)
     known = correspondents.list_trusted(tx, copy.inbox.id, name, besides=mail.from_address)
-    dmarc = copy.read.verdicts.dmarc if copy.read.arrival.peer_ip else suspicion.INSIDE
+    dmarc = copy.read.verdicts.dmarc if copy.read.origin.peer_ip else suspicion.INSIDE
     found = suspicion.with_sender(before, mail, dmarc, known)
     correspondents.note_name(tx, copy.inbox.id, mail.from_address, name, dmarc == "pass")
     return structs.replace(copy, document=structs.replace(copy.document, **structs.asdict(found)))
 
 
-def put_outside(number: int, read: ReadMail, destination: Destination, inbox: Inbox) -> Copy:
-    """In no thread, until it is let in."""
-    nowhere = structs.replace(
-        threads.new(inbox, read.mail.subject, is_read=False, now=read.now), id="", message_count=0
-    )
-    document = to_document(inbox, nowhere, read, is_new_participant=False)
-    return Copy(number, read, destination.bounce_path, inbox, nowhere, False, document, is_kept_back=True)
-
-
-def to_names(mail: ParsedMail) -> Names:
-    return Names(
-        list(mail.in_reply_to),
-        list(mail.references),
-        participants(mail),
-        mail.from_address,
-        list(mail.senders),
-    )
-
-
-def put_into_thread(tx: Tx, number: int, read: ReadMail, destination: Destination, inbox: Inbox) -> Copy:
-    mail = read.mail
-    joined = threads.resolve(tx, inbox.id, mail.in_reply_to, mail.references)
-    if joined is None:
-        thread, is_new_participant = threads.new(inbox, mail.subject, is_read=False, now=read.now), False
-    else:
-        is_new_participant = not threads.has_participant(tx, joined.id, mail.from_address)
-        threads.add_participants(tx, [(joined.id, address) for address in participants(mail)])
-        thread = threads.add_message(tx, joined, is_read=False, now=read.now)
-    document = to_document(inbox, thread, read, is_new_participant)
-    return Copy(number, read, destination.bounce_path, inbox, thread, joined is None, document)
-
-
-def to_placed(copy: Copy) -> related.Placed:
-    mail = copy.read.mail
-    named = related.names_of(mail.in_reply_to, mail.references)
-    return related.Placed(copy.inbox.id, copy.thread.id, mail.message_id, named)
-
-
 def count_late_starts(tx: Tx, copies: list[Copy]) -> None:
     """Threads that mails start because what they name is not here."""
-    late = Counter(copy.inbox.id for copy in copies if copy.starts_thread and names_others(copy.read.mail))
+    late = Counter(
+        copy.inbox.id
+        for copy in copies
+        if copy.place is not None and copy.place.starts_thread and names_others(copy.read.mail)
+    )
     for inbox_id, count in late.items():
         inboxes.count(tx, inbox_id, new_threads=count, unread=count)
 
@@ -254,58 +219,58 @@ def tell(tx: Tx, copies: list[Copy]) -> Iterator[tuple[int, list[str]]]:
     """The events, or the examinations that will record them. Gives numbers of mails with bells to ring."""
     waiting = [copy for copy in copies if copy.needs_examination]
     examine.add_all(tx, [to_examination(copy) for copy in waiting])
-    yield from ((copy.number, [examine.BELL]) for copy in waiting)
+    yield from ((copy.addressed.number, [examine.BELL]) for copy in waiting)
     ready = [copy for copy in copies if not copy.needs_examination]
     indexing.enqueue_all(tx, [copy.document.id for copy in ready])
-    told = announce_all(tx, [to_news(copy) for copy in ready], copies[0].read.base_url)
-    yield from ((copy.number, rung) for copy, rung in zip(ready, told, strict=True))
-    yield from ((copy.number, follow_report(tx, copy)) for copy in copies)
+    told = announce_all(tx, [to_news(copy) for copy in ready], copies[0].mail.base_url)
+    yield from ((copy.addressed.number, rung) for copy, rung in zip(ready, told, strict=True))
+    yield from ((copy.addressed.number, follow_report(tx, copy)) for copy in copies)
 
 
 def follow_report(tx: Tx, copy: Copy) -> list[str]:
     """What a bounce or a complaint means for the mail that it is about."""
-    read, path = copy.read, copy.bounce_path
-    report, about = read.report, read.about
+    mail, path = copy.mail, copy.addressed.destination.bounce_path
+    report, about = mail.read.report, mail.about
     if path is not None:
-        report, about = read.returned, About(path.message_id, path.recipient_index)
+        report, about = mail.read.returned, About(path.message_id, path.recipient_index)
     if report is None:
         return []
-    return apply_report(tx, copy.inbox, report, about, read.base_url, read.now)
+    return apply_report(tx, copy.inbox, report, about, mail.base_url, mail.now)
 
 
 def to_new_message(copy: Copy) -> NewMessage:
-    read = copy.read
+    mail, read = copy.mail, copy.read
     return NewMessage(
         document=copy.document,
         status=RECEIVED,
         from_address=read.mail.from_address,
         has_attachments=bool(read.attachments),
-        raw=None if read.blob else read.kept.content,
+        raw=None if mail.blob else read.kept.content,
         text_at=read.kept.text_at,
         html_at=read.kept.html_at,
-        blob=read.blob,
-        created_at=read.now,
-        trace_bytes=len(read.arrival.trace),
-        is_blocked=copy.is_kept_back,
+        blob=mail.blob,
+        created_at=mail.now,
+        trace_bytes=len(read.origin.trace),
+        is_blocked=copy.is_blocked,
         size_bytes=read.size_bytes,
     )
 
 
 def to_examination(copy: Copy) -> Examination:
-    arrival = copy.read.arrival
-    return Examination(copy.document.id, arrival.peer_ip, arrival.helo, arrival.mail_from, copy.read.now)
+    origin = copy.read.origin
+    return Examination(copy.document.id, origin.peer_ip, origin.helo, origin.mail_from, copy.mail.now)
 
 
 def to_news(copy: Copy) -> News:
-    inbox, read = copy.inbox, copy.read
-    return News(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, copy.document, read.attachments, read.now)
+    inbox, files, now = copy.inbox, copy.read.attachments, copy.mail.now
+    return News(inbox.account_id, inbox.pod_id, MESSAGE_RECEIVED, copy.document, files, now)
 
 
-def to_document(inbox: Inbox, thread: Thread, read: ReadMail, is_new_participant: bool) -> Document:
-    mail = read.mail
+def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None) -> Document:
+    read, mail = accepted.read, accepted.read.mail
     return Document(
-        id=ids.new(ids.MESSAGE, read.now),
-        thread_id=thread.id,
+        id=ids.new(ids.MESSAGE, accepted.now),
+        thread_id="" if place is None else place.thread.id,
         inbox_id=inbox.id,
         direction=INBOUND,
         from_addr=mail.from_addr,
@@ -316,12 +281,12 @@ def to_document(inbox: Inbox, thread: Thread, read: ReadMail, is_new_participant
         subject=mail.subject,
         body_text=read.body_text,
         body_html=mail.body_html[:BODY_MAX_CHARACTERS],
-        created_at=to_iso(read.now),
+        created_at=to_iso(accepted.now),
         rfc_message_id=mail.message_id,
         reply_text=read.reply_text,
         auth=read.verdicts,
         automated=read.automated,
-        new_participant=is_new_participant,
+        new_participant=place is not None and place.is_new_participant,
         codes=read.codes,
         links=[link.url for link in read.link_details],
         link_details=read.link_details,

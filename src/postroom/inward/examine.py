@@ -33,7 +33,7 @@ from postroom.storage.database import Row, Tx
 DEADLINE_SECONDS = 10.0
 JUDGE_SECONDS = 8.0
 BELL = "examinations"
-EXAMINATIONS = WorkTable("checks", key="message_id")
+EXAMINATIONS = WorkTable("examinations", key="message_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Examination:
 
 def add_all(tx: Tx, new: Iterable[Examination]) -> None:
     tx.many(
-        "insert into checks (message_id, peer_ip, helo, mail_from, due_at) values :rows",
+        "insert into examinations (message_id, peer_ip, helo, mail_from, due_at) values :rows",
         [
             (
                 examination.message_id,
@@ -74,15 +74,15 @@ def renew(tx: Tx, running: Sequence[Examination], now: int) -> None:
 
 
 def is_waiting(tx: Tx, message_id: str) -> bool:
-    return tx.one("select 1 as found from checks where message_id = :id", id=message_id) is not None
+    return tx.one("select 1 as found from examinations where message_id = :id", id=message_id) is not None
 
 
 def depth(tx: Tx, now: int, most: int) -> tuple[int, int]:
     """How many wait, as far as they are counted, and since when the first is due."""
     counted = tx.one(
-        "select count(*) as waiting from (select 1 from checks limit :most) as counted", most=most
+        "select count(*) as waiting from (select 1 from examinations limit :most) as counted", most=most
     )
-    oldest = tx.one("select min(due_at) as due_at from checks")
+    oldest = tx.one("select min(due_at) as due_at from examinations")
     due_at = now if oldest is None or oldest["due_at"] is None else min(now, int(oldest["due_at"]))
     return int(counted["waiting"]) if counted else 0, due_at
 

@@ -1,8 +1,13 @@
-"""What a mail is on its way in: handed over by a door, read, and put into one inbox."""
+"""What a mail is on its way in: an Arrival at a door, a ReadMail, and for each inbox an AddressedMail.
+
+Once it is in its thread, it is a Copy.
+"""
 
 from msgspec import Struct
 
+from postroom.clock import to_mail_date
 from postroom.inward.attribute import About
+from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.review_answers import Reviewed
 from postroom.inward.suspicion import Suspicion
 from postroom.mail.bounces.report import Report
@@ -14,7 +19,6 @@ from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Appointment, Document, Verdicts
 from postroom.mailbox.inboxes import Inbox
-from postroom.mailbox.threads import Thread
 
 
 class Destination(Struct, frozen=True):
@@ -24,31 +28,54 @@ class Destination(Struct, frozen=True):
     bounce_path: BouncePath | None = None
     review: Reviewed | None = None  # the answer of a reviewer, which is put into no inbox
     is_notice: bool = False  # of the server itself, for which no policy is asked
+    is_dropped: bool = False  # nobody reads what comes there, and nobody is told
 
-    def is_kept_back(self, guarded: frozenset[str]) -> bool:
-        """Until a policy has judged who sent it."""
-        return self.inbox_id in guarded and not self.is_notice
+    def is_blocked(self, under_policy: frozenset[str]) -> bool:
+        """Until the policy has judged who sent it."""
+        return self.inbox_id in under_policy and not self.is_notice
 
 
-class Arrival(Struct, frozen=True):
-    """A mail as a door hands it over. `peer_ip` is "" for mail that never left this server."""
+NOBODY = Destination("", is_dropped=True)
+
+
+class Origin(Struct, frozen=True):
+    """Where a mail came from and to whom. `peer_ip` is "" for mail that never left this server."""
 
     destinations: tuple[Destination, ...]
-    raw: bytes
     trace: bytes  # our own Received field, put before the mail
     peer_ip: str
     helo: str
     mail_from: str
 
 
-class ReadMail(Struct, frozen=True):
-    """All that is known of a mail before it is put into an inbox.
+class Arrival(Struct, frozen=True):
+    """A mail as a door hands it over: its origin and its bytes."""
 
-    Its bytes are `kept`, and nowhere else, until those of a large one are in a blob. Text and HTML are cut
-    out of them where they stand there as they are.
+    destinations: tuple[Destination, ...]
+    raw: bytes
+    trace: bytes
+    peer_ip: str
+    helo: str
+    mail_from: str
+
+    @property
+    def origin(self) -> Origin:
+        return Origin(self.destinations, self.trace, self.peer_ip, self.helo, self.mail_from)
+
+
+def trace_inside(domain: str, words: str, now: int) -> bytes:
+    """The trace field of mail that this server hands to itself, with a date (RFC 5321 section 4.4)."""
+    return f"Received: by {domain} {words};\r\n\t{to_mail_date(now)}\r\n".encode()
+
+
+class ReadMail(Struct, frozen=True):
+    """All that a mail says by itself.
+
+    Its bytes are `kept`, and nowhere else. Text and HTML are cut out of them where they stand there as they
+    are; so the text is no second time in `mail`, and neither are the files.
     """
 
-    arrival: Arrival
+    origin: Origin
     mail: ParsedMail
     body_text: str
     reply: str | int  # what is new in the text, or how much of its beginning that is
@@ -66,31 +93,58 @@ class ReadMail(Struct, frozen=True):
     calendar: Appointment | None
     kept: raw_mails.Cut
     size_bytes: int  # as it came, with our trace
-    blob: str | None = None
-    about: About | None = None  # which sent mail the report proves to be about
-    base_url: str = ""
-    now: int = 0  # when it was taken over
 
     @property
     def reply_text(self) -> str:
         return self.body_text[: self.reply] if isinstance(self.reply, int) else self.reply
 
 
-class Copy(Struct, frozen=True):
-    """A mail in its thread in one inbox. `number` is the place of the mail among those stored with it."""
+class AcceptedMail(Struct, frozen=True):
+    """A mail that was read and is about to be stored; the bytes of a large one are in a blob."""
+
+    read: ReadMail
+    base_url: str
+    now: int  # when it was accepted
+    blob: str | None = None
+    about: About | None = None  # which sent mail the report proves to be about
+
+
+class AddressedMail(Struct, frozen=True):
+    """An accepted mail for one of its inboxes. `number` is its place among those stored with it."""
 
     number: int
-    read: ReadMail
-    bounce_path: BouncePath | None
+    mail: AcceptedMail
+    destination: Destination
+
+    @property
+    def read(self) -> ReadMail:
+        return self.mail.read
+
+    @property
+    def inbox_id(self) -> str:
+        return self.destination.inbox_id
+
+
+class Copy(Struct, frozen=True):
+    """A mail in one inbox, in its thread; in none while it is blocked and a policy has yet to judge it."""
+
+    addressed: AddressedMail
     inbox: Inbox
-    thread: Thread
-    starts_thread: bool
+    place: ThreadPlace | None
     document: Document
-    is_kept_back: bool = False  # until its sender has been judged by a policy
+
+    @property
+    def mail(self) -> AcceptedMail:
+        return self.addressed.mail
+
+    @property
+    def read(self) -> ReadMail:
+        return self.addressed.mail.read
+
+    @property
+    def is_blocked(self) -> bool:
+        return self.place is None
 
     @property
     def needs_examination(self) -> bool:
-        return self.is_kept_back or self.read.needs_examination
-
-
-Handover = tuple[int, ReadMail, Destination]  # a mail for one inbox, with its number
+        return self.is_blocked or self.read.needs_examination

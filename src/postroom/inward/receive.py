@@ -11,7 +11,7 @@ from postroom.inward.appointment import read_appointment
 from postroom.inward.attribute import find_subject
 from postroom.inward.deposit import BODY_MAX_CHARACTERS, deposit
 from postroom.inward.examine import has_to_be_judged, unjudged
-from postroom.inward.mails import Arrival, ReadMail
+from postroom.inward.mails import AcceptedMail, Arrival, ReadMail
 from postroom.mail import effort
 from postroom.mail.bounces.read import may_be_report, read_report, read_returned
 from postroom.mail.bounces.report import Report
@@ -65,34 +65,29 @@ def warm_up() -> None:
 
 async def receive_mail(resources: Resources, reader: Reader, arrival: Arrival) -> None:
     """Durable on return."""
-    await take_over(resources, await reader.read(arrival))
+    await store_mail(resources, await reader.read(arrival))
 
 
-async def take_over(resources: Resources, read: ReadMail) -> None:
+async def store_mail(resources: Resources, read: ReadMail) -> None:
     """Durable on return."""
-    placed = await place(resources, read)
-    bells = await resources.db.write_together(deposit, placed, PATIENCE_SECONDS)
+    accepted = await accept(resources, read)
+    bells = await resources.db.write_together(deposit, accepted, PATIENCE_SECONDS)
     if not bells:  # all its inboxes have it already: a mail that is stored rings
-        await raw_mails.remove_blob(resources, placed.blob)
+        await raw_mails.remove_blob(resources, accepted.blob)
     resources.db.ring(*bells)
 
 
-async def place(resources: Resources, read: ReadMail) -> ReadMail:
-    """Ready to be put into inboxes, now; the bytes of a large one are in a blob, durable."""
+async def accept(resources: Resources, read: ReadMail) -> AcceptedMail:
+    """Ready to be put into inboxes. The bytes of a large one are in a blob, durable, and no longer in memory.
+
+    Those of a reviewer's answer are needed to find out who wrote it.
+    """
+    about = await find_subject(resources, read.report)
     blob = await raw_mails.put_if_large(resources, read.kept.content)
-    return replace(
-        read,
-        kept=raw_mails.Cut(b"") if blob and not is_answer(read) else read.kept,
-        blob=blob,
-        about=await find_subject(resources, read.report),
-        base_url=resources.config.base_url,
-        now=resources.now(),
-    )
-
-
-def is_answer(read: ReadMail) -> bool:
-    """Of a reviewer: its bytes are needed to find out who wrote it."""
-    return any(destination.review is not None for destination in read.arrival.destinations)
+    is_answer = any(destination.review is not None for destination in read.origin.destinations)
+    if blob and not is_answer:
+        read = replace(read, kept=raw_mails.Cut(b""))
+    return AcceptedMail(read, resources.config.base_url, resources.now(), blob, about)
 
 
 def read_mail(arrival: Arrival) -> ReadMail:
@@ -110,7 +105,7 @@ def read_mail(arrival: Arrival) -> ReadMail:
     report = _report(arrival, mail)
     returned = read_returned(arrival.raw) if _is_returned(arrival) else None
     return ReadMail(
-        arrival=replace(arrival, raw=b""),
+        origin=arrival.origin,
         mail=replace(mail, body_text="", attachments=()),  # as they stand below, and no second time
         body_text=body_text,
         reply=_reply(body_text, mail.subject),

@@ -15,6 +15,8 @@ MAX_LABELS = 127
 def read(value: str) -> str:
     """A rule in the form that is compared; ValueError says what is wrong with it."""
     trimmed = value.strip()
+    if trimmed.count("@") == 1:
+        trimmed = trimmed.removeprefix("@")  # @example.com is often written for the whole domain
     if "@" in trimmed:
         return normalize(validate(trimmed.removesuffix(".")))
     below = BELOW if trimmed.startswith(BELOW) else ""

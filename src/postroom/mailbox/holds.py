@@ -10,6 +10,7 @@ from postroom.accounts import actors
 from postroom.accounts.actors import Actor
 from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
+from postroom.mailbox.inboxes import IS_THERE
 from postroom.storage.database import Row, Tx, one_of
 
 HELD, SCHEDULED, APPROVED, RELEASED = "held", "scheduled", "approved", "released"
@@ -20,7 +21,7 @@ COUNTED_BEYOND_PAGE = 1000
 
 COLUMNS = (
     "message_id, account_id, pod_id, inbox_id, key_id, state, reasons, content_hash, bcc, is_paused,"
-    " expires_at, send_at, let_go_at, due_at, created_at, decided_at, actor, note"
+    " expires_at, send_at, let_go_at, due_at, created_at, decided_at, actor, note, key_lineage"
 )
 
 
@@ -44,6 +45,7 @@ class Hold:
     decided_at: int | None = None
     actor: Actor | None = None
     note: str | None = None
+    key_lineage: tuple[str, ...] = ()  # the keys that the sender's comes from, also those that are gone
 
     @classmethod
     def from_row(cls, row: Row) -> "Hold":
@@ -66,6 +68,7 @@ class Hold:
             row["decided_at"],
             actors.decode(row["actor"]),
             row["note"],
+            tuple(row["key_lineage"].split()),
         )
 
     @property
@@ -140,6 +143,7 @@ def _to_row(hold: Hold) -> tuple[object, ...]:
         hold.decided_at,
         None if hold.actor is None else actors.encode(hold.actor),
         hold.note,
+        " ".join(hold.key_lineage),
     )
 
 
@@ -161,7 +165,7 @@ def list_within(tx: Tx, reach: Reach, state: str, limit: int, offset: int) -> tu
     owner, owner_id = reach.owner
     order = "created_at, message_id" if state in (HELD, SCHEDULED) else "created_at desc, message_id desc"
     rows = tx.all(
-        f"select {COLUMNS} from holds where {owner} = :owner_id and state = :state"
+        f"select {COLUMNS} from holds where {owner} = :owner_id and state = :state and {IS_THERE}"
         f" order by {order} limit :limit offset :offset",
         owner_id=owner_id,
         state=state,
@@ -175,7 +179,7 @@ def count_within(tx: Tx, reach: Reach, state: str, shown: int = 0) -> int:
     owner, owner_id = reach.owner
     row = tx.one(
         f"select count(*) as total from (select 1 from holds where {owner} = :owner_id and state = :state"
-        " limit :limit) as counted",
+        f" and {IS_THERE} limit :limit) as counted",
         owner_id=owner_id,
         state=state,
         limit=shown + COUNTED_BEYOND_PAGE,

@@ -1,7 +1,7 @@
 """Inboxes: an address that sends and receives."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -15,11 +15,13 @@ from postroom.accounts.rules import limits
 from postroom.errors import AddressTaken, BadRequest, InvalidMailboxName, NotFound
 from postroom.mailbox import usage
 from postroom.mailbox.usage import UsageGrowth
-from postroom.storage.database import Row, Tx, one_of
+from postroom.storage.database import LOCK_ROWS, Row, Tx, one_of
 
 MAILBOX_NAME = r"^(?!.*[.][.])[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$"
-METADATA_LIMIT = 20
+METADATA_LIMIT = 256
 METADATA_CHARACTERS = 500
+METADATA_BYTES = 64 * 1024  # of all together: each list of inboxes shows it
+MetadataValue = str | int | float | bool
 RESERVED_NAMES = {
     *("postmaster", "abuse", "hostmaster", "webmaster", "mailer-daemon", "noc", "security"),
     *("root", "admin", "noreply", "no-reply"),
@@ -29,6 +31,8 @@ _mailbox_name = re.compile(MAILBOX_NAME[1:-1])
 
 
 GONE = "inboxes-gone"  # a bell that rings when one was deleted
+# Of a row that names an inbox: what a deleted one left is nobody's from then on, also before it is removed.
+IS_THERE = "inbox_id not in (select inbox_id from removed_inboxes)"
 
 
 class Outdated(Exception):
@@ -215,23 +219,35 @@ def put(tx: Tx, inbox: Inbox) -> None:
     )
 
 
-def encode_metadata(metadata: dict[str, str] | None) -> str | None:
-    if not metadata:
+def change_metadata(stored: str | None, asked: Mapping[str, MetadataValue | None] | None) -> str | None:
+    """As it is stored: keys that are not asked for stay, None removes one; None for all clears everything."""
+    if asked is None:
         return None
-    if len(metadata) > METADATA_LIMIT or not all(map(_is_short, [*metadata, *metadata.values()])):
+    changed = {
+        name: value for name, value in {**decode_metadata(stored), **asked}.items() if value is not None
+    }
+    if len(changed) > METADATA_LIMIT or not all(map(_is_short, changed)) or not _are_short(changed.values()):
         raise BadRequest(
-            f"metadata has at most {METADATA_LIMIT} strings of at most {METADATA_CHARACTERS} characters.",
+            f"metadata has at most {METADATA_LIMIT} keys, and strings of at most {METADATA_CHARACTERS}"
+            " characters.",
             field="metadata",
         )
-    return msgspec.json.encode(metadata).decode()
+    encoded = msgspec.json.encode(changed)
+    if len(encoded) > METADATA_BYTES:
+        raise BadRequest(f"metadata has at most {METADATA_BYTES} bytes as JSON.", field="metadata")
+    return encoded.decode() if changed else None
+
+
+def _are_short(values: Iterable[MetadataValue | None]) -> bool:
+    return all(_is_short(value) for value in values if isinstance(value, str))
 
 
 def _is_short(text: str) -> bool:
     return len(text) <= METADATA_CHARACTERS and "\0" not in text  # PostgreSQL cannot keep a NUL
 
 
-def decode_metadata(stored: str | None) -> dict[str, str]:
-    return {} if stored is None else msgspec.json.decode(stored, type=dict[str, str])
+def decode_metadata(stored: str | None) -> dict[str, MetadataValue]:
+    return {} if stored is None else msgspec.json.decode(stored, type=dict[str, MetadataValue])
 
 
 def find_by_address(tx: Tx, mailbox: str) -> Inbox | None:
@@ -249,7 +265,7 @@ def are_within(tx: Tx, reach: Reach, inbox_ids: Iterable[str]) -> bool:
     return True
 
 
-def find_guarded(tx: Tx, inbox_ids: Iterable[str]) -> frozenset[str]:
+def find_under_policy(tx: Tx, inbox_ids: Iterable[str]) -> frozenset[str]:
     """Those whose mail is judged by a policy before it is let in."""
     asked = sorted(inbox_ids)
     found: set[str] = set()
@@ -273,13 +289,22 @@ def narrow(tx: Tx, reach: Reach, inbox_id: str | None, pod_id: str | None) -> Re
         reach = Reach(reach.account_id, pod.id, reach.inbox_id)
     if inbox_id is None and reach.inbox_id is None:
         return reach
-    inbox = find(tx, inbox_id or reach.inbox_id or "")
+    asked = inbox_id or reach.inbox_id or ""
+    inbox = find(tx, asked) if ids.is_id(ids.INBOX, asked) else None
     return Reach(inbox.account_id, inbox.pod_id, inbox.id) if inbox and is_within(inbox, reach) else None
 
 
 def find(tx: Tx, inbox_id: str) -> Inbox | None:
     row = tx.one("select * from inboxes where id = :id", id=inbox_id)
     return None if row is None else Inbox.from_row(row)
+
+
+def lock(tx: Tx, inbox_id: str) -> Inbox:
+    """Nothing is stored in it, and it is not deleted, until this transaction ends. Always the first lock."""
+    row = tx.one(f"select * from inboxes where id = :id {LOCK_ROWS}", id=inbox_id)
+    if row is None:
+        raise NotFound("No such inbox.")
+    return Inbox.from_row(row)
 
 
 def count(
@@ -293,7 +318,7 @@ def count(
     blocked: int = 0,
     stored_bytes: int = 0,
 ) -> Inbox:
-    """Counts what is about to be stored, and keeps the inbox from being deleted before it is."""
+    """Counts what is about to be stored, and locks the inbox."""
     row = tx.one(
         "update inboxes set inbound_count = inbound_count + :inbound,"
         " outbound_count = outbound_count + :outbound, thread_count = thread_count + :new_threads,"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from postroom.errors import BadRequest
+from postroom.mailbox import threads
 from postroom.mailbox.threads import Thread
 from postroom.storage.database import Tx, one_of
 
@@ -33,7 +34,7 @@ def change(tx: Tx, thread: Thread, added: Sequence[str], removed: Sequence[str])
     require_valid(removed, "removeLabels")
     wanted = {fold(label): label.strip() for label in added}
     unwanted = {fold(label) for label in removed}
-    tx.run("update threads set is_read = is_read where id = :id", id=thread.id)  # two changes take turns
+    threads.lock(tx, thread.id)
     for label in sorted(unwanted):
         tx.run("delete from labels where thread_id = :id and label = :label", id=thread.id, label=label)
     _add(tx, thread, {label: shown for label, shown in wanted.items() if label not in unwanted})

@@ -12,11 +12,11 @@ from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Piece
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import (
+    BLOCKED_MARK,
     CAPTURED,
     FAILED,
     FILES,
     HELD,
-    KEPT_BACK,
     PENDING,
     RECEIVED,
     SENT,
@@ -120,7 +120,7 @@ def _read_endings(tx: Tx, found: Sequence[Told], links: Links) -> dict[str, byte
 def _ending(message: Told, files: Sequence[ShownAttachment], hold: Hold | None) -> bytes:
     why = b"" if hold is None else b',"hold":%s' % msgspec.json.encode(holds.show(hold))
     why += b',"captured":true' if message.marks & CAPTURED else b""
-    blocked = b"true" if message.marks & KEPT_BACK else b"false"
+    blocked = b"true" if message.marks & BLOCKED_MARK else b"false"
     are_read = b"true" if _are_read(message, files) else b"false"
     return b',"status":"%s","blocked":%s%s,"attachmentsRead":%s,"attachments":%s}' % (
         *(message.status.encode(), blocked, why, are_read, msgspec.json.encode(files)),

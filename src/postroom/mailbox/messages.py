@@ -11,7 +11,7 @@ from postroom.errors import NotFound
 from postroom.mailbox import documents
 from postroom.mailbox.documents import Document
 from postroom.storage import pages
-from postroom.storage.database import SKIP_TAKEN, Row, Tx, one_of
+from postroom.storage.database import LOCK_ROWS, SKIP_LOCKED, Row, Tx, one_of
 
 INBOUND, OUTBOUND = "inbound", "outbound"
 BLOCKED = "blocked"  # in the place of the direction: it came in, and was not let in
@@ -26,10 +26,10 @@ COLUMNS = f"{COLUMNS_BESIDE_DOCUMENT}, {documents.COLUMNS}"
 # Not those that were not let in; an index has no others.
 LISTED = "direction <> 'blocked'"
 
-FILES, HELD, CAPTURED, KEPT_BACK = 1, 2, 4, 8  # the marks of a message; most have none
+FILES, HELD, CAPTURED, BLOCKED_MARK = 1, 2, 4, 8  # the marks of a message; most have none
 _MARKS = (
     f"{FILES} * has_attachments + {HELD} * has_hold + {CAPTURED} * is_captured"
-    f" + case direction when 'blocked' then {KEPT_BACK} else 0 end as marks"
+    f" + case direction when 'blocked' then {BLOCKED_MARK} else 0 end as marks"
 )
 
 
@@ -48,7 +48,7 @@ class Message(Struct, frozen=True):
     @property
     def marks(self) -> int:
         has_files, is_held = FILES * self.has_attachments, HELD * self.has_hold
-        return has_files + is_held + CAPTURED * self.is_captured + KEPT_BACK * self.is_blocked
+        return has_files + is_held + CAPTURED * self.is_captured + BLOCKED_MARK * self.is_blocked
 
     @property
     def document(self) -> bytes:
@@ -107,7 +107,7 @@ class NewMessage(Struct, frozen=True):
     is_blocked: bool = False
 
 
-def take_over(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
+def note_handovers(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
     """Remembers that an inbox was handed a content at a time; for each, whether it is the first time."""
     returned = tx.many(
         "insert into handovers (inbox_id, content_hash, received_at) values :rows on conflict do nothing"
@@ -271,12 +271,12 @@ def lock(tx: Tx, message_id: str) -> None:
 
     Without it two last recipients could finish side by side, and neither would see that all are done.
     """
-    tx.run("update messages set status = status where id = :id", id=message_id)
+    tx.one(f"select 1 as found from messages where id = :id {LOCK_ROWS}", id=message_id)
 
 
 def is_free(tx: Tx, message_id: str) -> bool:
     """Whether nobody else has it in hand; from now on nobody has, until this transaction ends."""
-    row = tx.one(f"select 1 as found from messages where id = :id {SKIP_TAKEN}", id=message_id)
+    row = tx.one(f"select 1 as found from messages where id = :id {SKIP_LOCKED}", id=message_id)
     return row is not None
 
 
@@ -361,7 +361,7 @@ def _large(tx: Tx, message_id: str) -> documents.Columns:
 def _with_blocked(of_list: str, columns: str) -> str:
     """Two lists, each read by its own index as far as the page reaches; what is not judged yet is in none."""
     newest = "order by created_at desc, id desc limit :most"
-    is_judged = "not exists (select 1 from checks where message_id = messages.id)"
+    is_judged = "not exists (select 1 from examinations where message_id = messages.id)"
     blocked = f"inbox_id = :inbox_id and direction = 'blocked' and {is_judged}"
     return (
         f"select * from (select * from (select {columns} from messages where {of_list} {newest}) as listed"

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
-from postroom.mailbox.inboxes import Inbox
-from postroom.storage.database import Row, Tx
+from postroom.mailbox.inboxes import IS_THERE, Inbox
+from postroom.storage.database import LOCK_ROWS, Row, Tx
 
 COUNTED_BEYOND_PAGE = 1000
 NEWEST_FIRST = "order by last_message_at desc, id desc"
@@ -92,11 +92,18 @@ def take_away(tx: Tx, thread_id: str, count: int) -> None:
     row = tx.one(
         "update threads set message_count = message_count - :count, last_message_at = coalesce("
         "(select max(created_at) from messages where thread_id = :id), last_message_at)"
-        " where id = :id returning inbox_id, is_read",
+        " where id = :id returning inbox_id, is_read, last_message_at",
         count=count,
         id=thread_id,
     )
-    if row is None or not is_empty(tx, thread_id):
+    if row is None:
+        return
+    if not is_empty(tx, thread_id):
+        tx.run(
+            "update labels set last_message_at = :last where thread_id = :id",
+            last=row["last_message_at"],
+            id=thread_id,
+        )
         return
     tx.run("delete from participants where thread_id = :id", id=thread_id)
     tx.run("delete from threads where id = :id", id=thread_id)
@@ -120,8 +127,17 @@ def add_message(tx: Tx, thread: Thread, is_read: bool, now: int) -> Thread:
         now=now,
         id=thread.id,
     )
-    tx.run("update labels set last_message_at = :now where thread_id = :id", now=now, id=thread.id)
+    tx.run(
+        "update labels set last_message_at = :now where thread_id = :id and last_message_at < :now",
+        now=now,
+        id=thread.id,
+    )
     return mark_read(tx, thread, is_read)
+
+
+def lock(tx: Tx, thread_id: str) -> None:
+    """Changes to one thread wait for each other."""
+    tx.one(f"select 1 as found from threads where id = :id {LOCK_ROWS}", id=thread_id)
 
 
 def mark_read(tx: Tx, thread: Thread, is_read: bool) -> Thread:
@@ -206,13 +222,16 @@ def _with_label(owner: str, is_read: bool | None) -> str:
     flag = "" if is_read is None else " and is_read = :is_read"
     return (
         "select threads.* from labels join threads on threads.id = labels.thread_id"
-        f" where {owner} = :owner_id and label = :label{flag}"
+        f" where {owner} = :owner_id and label = :label{flag} and threads.{IS_THERE}"
         " order by labels.last_message_at desc, labels.thread_id desc limit :shown"
     )
 
 
 def _with_flag(owner: str, flag: str = ":is_read") -> str:
-    return f"select * from threads where {owner} = :owner_id and is_read = {flag} {NEWEST_FIRST} limit :shown"
+    return (
+        f"select * from threads where {owner} = :owner_id and is_read = {flag} and {IS_THERE}"
+        f" {NEWEST_FIRST} limit :shown"
+    )
 
 
 def _with_either_flag(owner: str) -> str:

@@ -1,7 +1,8 @@
-"""The server's certificate, read again when its files change, without a restart."""
+"""Certificates: the server's own, read again when its files change, and the authorities to trust."""
 
 import asyncio
 import datetime
+import functools
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from postroom import log
 from postroom.clock import SECOND
 
-LOOK_SECONDS = 10.0
+CHECK_SECONDS = 10.0
 Stamp = tuple[tuple[int, int, int], ...]
 
 
@@ -20,10 +21,10 @@ class CertificateFiles:
 
 
 class Certificate:
-    """`context` stays the same, so that listeners can keep it; each handshake gets what is current."""
+    """`context` stays the same, so that listeners can keep it; each handshake uses the current files."""
 
     def __init__(self, files: CertificateFiles) -> None:
-        """Raises OSError or ssl.SSLError when the files are of no use."""
+        """Raises OSError or ssl.SSLError if the files cannot be used."""
         self.files = files
         self._seen: Stamp = _stamp(files)
         self.context = self._current = _load(files)
@@ -34,7 +35,7 @@ class Certificate:
         connection.context = self._current
 
     def refresh(self) -> bool:
-        """Whether another certificate was read. Files that do not fit together wait for the next look."""
+        """Whether a new certificate was read. Files that do not match each other yet are tried later."""
         try:
             stamp = _stamp(self.files)
             if stamp == self._seen:
@@ -48,7 +49,7 @@ class Certificate:
         return True
 
     def expires_at(self) -> int:
-        """Of what the file holds now. Raises OSError or ValueError."""
+        """Of the certificate in the file now. Raises OSError or ValueError."""
         from cryptography import x509  # takes a while, and only metrics ask
 
         found = x509.load_pem_x509_certificate(self.files.certificate.read_bytes())
@@ -57,8 +58,14 @@ class Certificate:
     async def keep_fresh(self) -> None:
         """Runs until cancelled."""
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(CHECK_SECONDS)
             self.refresh()
+
+
+@functools.cache
+def trusted_authorities() -> ssl.SSLContext:
+    """The certificate authorities of this machine, read only when a connection needs them."""
+    return ssl.create_default_context()
 
 
 def _load(files: CertificateFiles) -> ssl.SSLContext:

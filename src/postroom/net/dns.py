@@ -1,4 +1,4 @@
-"""The one DNS resolver of the server: one bounded cache, one query per question at a time, deadlines."""
+"""The DNS resolver of the server: a bounded cache, one query per question at a time, deadlines."""
 
 import asyncio
 import concurrent.futures
@@ -85,7 +85,7 @@ class _AnswerCache:
 class Resolver:
     """Looks names up for every part of the server, inside one event loop.
 
-    Each lookup returns () when there is no such record and raises DnsTemporary when nobody could say.
+    Each lookup returns () if there is no such record, and raises DnsTemporary if there was no answer.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class Resolver:
         return (await self._ask(name, "MX")).exists
 
     async def close(self) -> None:
-        """End the queries under way; who waits for one gets DnsTemporary."""
+        """Cancels the queries under way; whoever waits for one gets DnsTemporary."""
         tasks = list(self._in_flight.values())
         for task in tasks:
             task.cancel()
@@ -175,8 +175,8 @@ class Resolver:
             task = asyncio.create_task(self._query(key))
             self._in_flight[key] = task
             task.add_done_callback(lambda _: self._in_flight.pop(key))
-        # One who gives up must not take the answer from the others. wait(), unlike shield(), also tells
-        # the end of the query from the end of the one who waits.
+        # A caller that gives up must not cancel the query of the others. wait(), unlike shield(), also tells
+        # the end of the query from the cancellation of the caller.
         await asyncio.wait([task])
         return _failure("the resolver was closed") if task.cancelled() else task.result()
 

@@ -1,4 +1,4 @@
-"""Which addresses the server may connect to on a stranger's word, in every spelling of an address."""
+"""Which addresses belong to the public internet: the only ones that others may make the server call."""
 
 import functools
 import re
@@ -66,7 +66,7 @@ def is_public(ip: str) -> bool:
 def check_host_literal(host: str) -> str | None:
     """The address that a host of a URL or an MX record spells, None for a name.
 
-    Raises ForbiddenAddress for an address that is not public and for what some reader might take for one.
+    Raises ForbiddenAddress for an address that is not public, and for text that some parser may read as one.
     """
     if len(host) > _MAX_HOST_CHARACTERS or not host or any(character <= " " for character in host):
         raise ForbiddenAddress(host[:_MAX_HOST_CHARACTERS])

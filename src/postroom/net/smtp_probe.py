@@ -1,18 +1,18 @@
-"""Knocks at the door of a mail server as a stranger would: who answers, and whether he offers TLS."""
+"""Connects to a mail server as any other server would: its greeting, and whether TLS works."""
 
 import asyncio
 import contextlib
 import ssl
 from dataclasses import dataclass
 
-PATIENCE_SECONDS = 8.0  # to be let in, and then once more for the talk
+TIMEOUT_SECONDS = 8.0  # to connect, and again for the dialogue
 LINES = 50
 LINE_BYTES = 2048
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What came of it: the greeting, and whether TLS began; or why it failed."""
+    """The greeting and whether TLS started, or why the probe failed."""
 
     greeting: str = ""
     offers_tls: bool = False
@@ -21,19 +21,21 @@ class ProbeResult:
 
 
 class UnexpectedReply(Exception):
-    """The server said something else than what opens the next step."""
+    """The server did not send the reply that the next step needs."""
 
 
-async def probe(address: str, port: int, own_name: str, patience: float = PATIENCE_SECONDS) -> ProbeResult:
-    """Never raises; it is over after a few seconds."""
+async def probe(
+    address: str, port: int, own_name: str, timeout_seconds: float = TIMEOUT_SECONDS
+) -> ProbeResult:
+    """Never raises, and ends after a few seconds."""
     writer: asyncio.StreamWriter | None = None
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(timeout_seconds):
             reader, writer = await asyncio.open_connection(address, port, limit=LINE_BYTES)
-        async with asyncio.timeout(patience):
-            return await _talk(reader, writer, own_name)
+        async with asyncio.timeout(timeout_seconds):
+            return await _run_dialogue(reader, writer, own_name)
     except TimeoutError:
-        return ProbeResult(fault="nobody answered in time")
+        return ProbeResult(fault="no answer in time")
     except (OSError, ValueError, EOFError, UnexpectedReply) as error:  # ssl.SSLError is an OSError
         return ProbeResult(fault=str(error) or type(error).__name__)
     finally:
@@ -41,7 +43,9 @@ async def probe(address: str, port: int, own_name: str, patience: float = PATIEN
             writer.transport.abort()
 
 
-async def _talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, own_name: str) -> ProbeResult:
+async def _run_dialogue(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, own_name: str
+) -> ProbeResult:
     greeting = (await _answer(reader, "220"))[0]
     writer.write(f"EHLO {own_name}\r\n".encode("ascii"))
     offered = [line[4:].strip().upper() for line in await _answer(reader, "250")]
@@ -50,7 +54,7 @@ async def _talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, own_
 
 
 async def _starts_tls(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-    """For whom is not asked: strangers encrypt without a certificate that they know (RFC 7435)."""
+    """Any certificate will do: servers that do not know each other encrypt all the same (RFC 7435)."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

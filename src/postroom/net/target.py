@@ -1,4 +1,4 @@
-"""Where a webhook URL leads: what may be judged from its text, and the checked addresses behind its host."""
+"""Whether a webhook URL may be called: checks of its text, and of the addresses behind its host."""
 
 import asyncio
 import re
@@ -21,7 +21,7 @@ _NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
 
 
 class ForbiddenTarget(Exception):
-    """The URL may not be called; the text says why, for the one who set it."""
+    """The URL may not be called; the reason is for whoever set it."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -29,7 +29,7 @@ class ForbiddenTarget(Exception):
 
 
 class HasNoAddress(ForbiddenTarget):
-    """Nobody is there now; a name may get its address back."""
+    """The name has no address now; it may get one again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,15 @@ class Target:
 
 
 def check_url(url: str, allow_private: bool) -> None:
-    """Raises ForbiddenTarget for what can be judged without the DNS."""
+    """Raises ForbiddenTarget for what can be refused without the DNS."""
     parsed = _parse(url, allow_private)
     _literal(parsed, allow_private)
 
 
 async def resolve_target(resolver: Resolver, url: str, allow_private: bool) -> Target:
-    """Raises ForbiddenTarget, and DnsTemporary when nobody could say where the host is.
+    """Raises ForbiddenTarget, and DnsTemporary if the host could not be looked up.
 
-    One private address among several spoils the lot: a name like that is made to pass a check and then turn.
+    One private address among several forbids all: such a name is made to pass a check and then change.
     """
     parsed = _parse(url, allow_private)
     host, ip = _host(parsed), _literal(parsed, allow_private)
@@ -90,7 +90,7 @@ def _require_plain(url: "httpx2.URL", allow_private: bool) -> None:
     port = url.port if url.port is not None else _DEFAULT_PORTS[url.scheme]
     if not 1 <= port <= 65535:
         raise ForbiddenTarget("the port must be 1 to 65535")
-    # Below lie the services that might take a request for something else, such as mail.
+    # On ports below, a service such as SMTP may take the request for its own protocol.
     if not allow_private and port < _FIRST_FREE_PORT and port not in _DEFAULT_PORTS.values():
         raise ForbiddenTarget("the port must be 80, 443 or above 1023")
 

@@ -1,4 +1,4 @@
-"""The doorstep of a door with TLS: a trusted proxy says whom it brings before the handshake begins."""
+"""The PROXY protocol before TLS: the header comes in the clear, and the handshake follows it."""
 
 import asyncio
 import socket
@@ -6,14 +6,21 @@ import ssl
 from functools import partial
 
 from postroom import log
-from postroom.net.proxies import V2_LONGEST_BYTES, NoProxyHeader, Proxies, parse_header
-from postroom.net.proxy_protocol import PATIENCE_SECONDS, MakeProtocol
+from postroom.net.proxies import Proxies
+from postroom.net.proxy_protocol import (
+    HEADER_SECONDS,
+    NO_HEADER,
+    V2_LONGEST_BYTES,
+    MakeProtocol,
+    NoProxyHeader,
+    parse_header,
+)
 
-REST_SECONDS = 1.0  # when no connection can be taken, as without descriptors
+RETRY_SECONDS = 1.0  # after a connection could not be accepted, as without free descriptors
 
 
 class TlsProxyProtocol:
-    """Accepts by itself: once a transport has a connection, nobody can read the header alone."""
+    """Accepts connections itself: once a transport owns one, the header cannot be read by itself."""
 
     def __init__(
         self, listener: socket.socket, proxies: Proxies, tls: ssl.SSLContext, make: MakeProtocol
@@ -28,7 +35,7 @@ class TlsProxyProtocol:
         self._accepting = self._loop.create_task(self._accept_all())
 
     async def close(self) -> None:
-        """Whoever has not come in yet is turned away."""
+        """Connections whose handshake is not finished are closed."""
         tasks = [self._accepting, *self._pending]
         for task in tasks:
             task.cancel()
@@ -39,10 +46,10 @@ class TlsProxyProtocol:
             try:
                 connection, peer = await self._loop.sock_accept(self._listener)
             except ConnectionError:
-                continue  # gone before it was taken
+                continue  # closed before it was accepted
             except OSError as error:
-                log.get().seldom("a connection could not be taken", reason=str(error))
-                await asyncio.sleep(REST_SECONDS)
+                log.get().seldom("a connection could not be accepted", reason=str(error))
+                await asyncio.sleep(RETRY_SECONDS)
                 continue
             task = self._loop.create_task(self._admit(connection, str(peer[0])))
             self._pending.add(task)
@@ -51,16 +58,16 @@ class TlsProxyProtocol:
     async def _admit(self, connection: socket.socket, peer: str) -> None:
         try:
             connection.setblocking(False)
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(HEADER_SECONDS):
                 address = await read_header(connection) if self._proxies.trusts(peer) else None
             await self._loop.connect_accepted_socket(
                 partial(self._make, address),
                 connection,
                 ssl=self._tls,
-                ssl_handshake_timeout=PATIENCE_SECONDS,
+                ssl_handshake_timeout=HEADER_SECONDS,
             )
         except (NoProxyHeader, TimeoutError):
-            log.get().seldom("a proxy did not say whom it brings")
+            log.get().seldom(NO_HEADER)
             connection.close()
         except OSError:  # ssl.SSLError is one
             connection.close()
@@ -70,32 +77,32 @@ class TlsProxyProtocol:
 
 
 async def read_header(connection: socket.socket) -> str | None:
-    """The address that a proxy announces; None where it announces nobody. Raises NoProxyHeader, OSError.
+    """The address in the header; None if there is no header or no address. Raises NoProxyHeader, OSError.
 
-    No handshake begins as a header does, so what may be a header is taken at once, and nothing else is.
+    No TLS handshake starts like a header, so bytes that may be a header are consumed at once, and no others.
     """
-    taken = b""
+    consumed = b""
     while True:
-        seen = await peek(connection)
+        arrived = await peek(connection)
         try:
-            header = parse_header(taken + seen)
+            header = parse_header(consumed + arrived)
         except NoProxyHeader:
-            if taken:
+            if consumed:
                 raise
             return None
         if header is not None:
-            connection.recv(header.length - len(taken))
+            connection.recv(header.length - len(consumed))
             return header.address
-        taken += connection.recv(len(seen))
+        consumed += connection.recv(len(arrived))
 
 
 async def peek(connection: socket.socket) -> bytes:
-    """What has come, which stays there to be read."""
+    """The bytes that have arrived, without consuming them."""
     await wait_readable(connection)
-    seen = connection.recv(V2_LONGEST_BYTES, socket.MSG_PEEK)
-    if not seen:
+    arrived = connection.recv(V2_LONGEST_BYTES, socket.MSG_PEEK)
+    if not arrived:
         raise ConnectionResetError
-    return seen
+    return arrived
 
 
 async def wait_readable(connection: socket.socket) -> None:

@@ -145,7 +145,7 @@ def release_message(
 ) -> RawMessage:
     """Let a message in that a policy stopped, as if it came now"""
     inbox_id = messages.get(tx, caller.reach, message_id).inbox_id
-    inbox = inboxes.count(tx, inbox_id)  # of two at the same moment the second sees the first
+    inbox = inboxes.lock(tx, inbox_id)  # of two at the same moment the second sees the first
     message = messages.get(tx, caller.reach, message_id)
     if not message.is_blocked or examine.is_waiting(tx, message.id):
         raise NothingToDo("No policy has stopped this message.")

@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from postroom.inward.mails import ReadMail
+from postroom.inward.mails import AcceptedMail
+from postroom.queue.outcomes import Outcome
+
+REPLY_MAX_CHARACTERS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,6 @@ class DeliveryError(Exception):
         permanent: bool,
         code: int | None = None,
         enhanced: str = "",
-        retry_after_seconds: int | None = None,
         unknown_outcome: bool = False,
     ) -> None:
         super().__init__(reason)
@@ -41,7 +43,6 @@ class DeliveryError(Exception):
         self.permanent = permanent
         self.code = code
         self.enhanced = enhanced
-        self.retry_after_seconds = retry_after_seconds
         self.unknown_outcome = unknown_outcome
 
 
@@ -58,7 +59,30 @@ class Receipt:
     host: str = ""
     has_tls: bool = False  # on the way to that server
     captured: bytes | None = field(default=None, repr=False)
-    answers: tuple[ReadMail, ...] = field(default=(), repr=False)
+    answers: tuple[AcceptedMail, ...] = field(default=(), repr=False)
+
+
+def to_outcome(answer: Receipt | DeliveryError, started_at: int, ended_at: int) -> Outcome:
+    """What an attempt to hand a mail over came to."""
+    if isinstance(answer, DeliveryError):
+        return Outcome(
+            code=answer.code,
+            text=answer.reason[:REPLY_MAX_CHARACTERS],
+            milliseconds=ended_at - started_at,
+            ended_at=ended_at,
+            is_permanent=answer.permanent,
+            enhanced=answer.enhanced,
+        )
+    return Outcome(
+        code=answer.code,
+        text=answer.text[:REPLY_MAX_CHARACTERS],
+        milliseconds=ended_at - started_at,
+        ended_at=ended_at,
+        is_success=True,
+        host=answer.host,
+        has_tls=answer.has_tls,
+        captured=answer.captured,
+    )
 
 
 class MailCourier(Protocol):

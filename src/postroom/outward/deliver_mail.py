@@ -1,52 +1,51 @@
 """A claimed delivery of mail: hand it to a courier, then record the outcome with all that follows from it."""
 
 from dataclasses import dataclass
-from email.utils import formatdate
 
 from msgspec import Struct
 
 from postroom import log
-from postroom.accounts import accounts, domains
+from postroom.accounts import domains
 from postroom.accounts.domains import DkimKey
 from postroom.accounts.rules.pauses import IS_PAUSED
-from postroom.clock import DAY, SECOND
+from postroom.clock import DAY
 from postroom.events import kinds
-from postroom.events.announce import announce, announce_all
+from postroom.events.announce import announce_all
 from postroom.events.payload import Fate, News
-from postroom.inward import review_answers
+from postroom.inward import destinations
 from postroom.inward.deposit import deposit
-from postroom.inward.mails import Arrival, Destination
+from postroom.inward.mails import AcceptedMail, Arrival, trace_inside
 from postroom.inward.receive import Reader, TooManyHops, receive_mail
 from postroom.mail import simulator
-from postroom.mail.address import mailbox_of
 from postroom.mail.bounces import reasons
-from postroom.mail.writing import return_path, review_path
+from postroom.mail.writing import return_path
 from postroom.mail.writing.content_hash import content_hash
 from postroom.mailbox import attachments, documents, holds, inboxes, messages, raw_mails
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import SENT, Message
-from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, Receipt
+from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, Receipt, to_outcome
 from postroom.outward.holding import decide
 from postroom.outward.sign_mail import Signers, Unsigned
 from postroom.outward.simulate import simulate
-from postroom.processes import meters, pools
-from postroom.queue import deliveries, retries, suppressions
-from postroom.queue.deliveries import CAPTURED, DONE, Delivery
+from postroom.processes import pools, process_metrics
+from postroom.queue import deliveries, outcomes, suppressions
+from postroom.queue.deliveries import CAPTURED, FAILED, PENDING, Delivery
+from postroom.queue.outcomes import Outcome, TriedDelivery
+from postroom.queue.recording import Recorder
 from postroom.resources import Resources
 from postroom.storage.database import Tx
-
-REPLY_MAX_CHARACTERS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Outbound:
-    """What it takes to send mail: the way out, who signs, the secret that signs return paths, and who reads
-    a mail that stays inside."""
+    """What it takes to send mail: the way out, who signs, the secret that signs return paths, who reads a
+    mail that stays inside, and who writes down what came of it."""
 
     courier: MailCourier
     signers: Signers
     return_path_secret: bytes
     reader: Reader
+    recorder: Recorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +85,24 @@ class MailJob:
         return domain_of(self.outgoing.sender)
 
 
-class AcceptedMail(Struct, frozen=True):
-    """A mail to one recipient, which a server has taken."""
+class TriedMail(Struct, frozen=True):
+    """A mail that was tried. `answers` come back from the simulator, with the outcome or not at all."""
 
     job: MailJob
-    receipt: Receipt
+    outcome: Outcome
     base_url: str
-    started_at: int
-    now: int
+    answers: tuple[AcceptedMail, ...] = ()
+
+    @property
+    def delivery(self) -> TriedDelivery:
+        return TriedDelivery(self.job.delivery, self.outcome)
+
+
+class Recorded(Struct, frozen=True):
+    """What came of writing an outcome down; `news` when the message is sent, or never will be to somebody."""
+
+    is_new: bool
+    news: News | None = None
 
 
 async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
@@ -107,39 +116,46 @@ async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Deliv
         resources.db.ring(*await resources.db.write(hold_until_pause_ends, job, base_url, now))
         return
     started_at = resources.now()
-    outcome = await try_to_hand_over(resources, outbound, job)
-    resources.db.ring(*await record(resources, job, outcome, started_at))
+    answer = await try_to_hand_over(resources, outbound, job)
+    outcome = to_outcome(answer, started_at, resources.now())
+    answers = answer.answers if isinstance(answer, Receipt) else ()
+    tried = TriedMail(job, outcome, resources.config.base_url, answers)
+    has_left = not (job.is_local or job.is_simulated)
+    await outbound.recorder.record(tried.delivery, lambda: write(resources, tried), has_left)
     note(job, outcome)
 
 
-async def record(
-    resources: Resources, job: MailJob, outcome: Receipt | DeliveryError, started_at: int
-) -> list[str]:
-    """Most mails go to one recipient, and are taken: those that wait together are recorded together."""
-    base_url, now = resources.config.base_url, resources.now()
-    if isinstance(outcome, Receipt) and is_simple(job, outcome):
-        accepted = AcceptedMail(job, outcome, base_url, started_at, now)
-        return await resources.db.write_together(record_accepted, accepted)
-    return await resources.db.write(record_outcome, job, outcome, base_url, started_at, now)
+async def write(resources: Resources, tried: TriedMail) -> list[str]:
+    """Those that wait together are written together."""
+    if tried.answers:
+        return (await resources.db.write(record_tried, [tried]))[0]
+    return await resources.db.write_together(record_tried, tried)
 
 
-def is_simple(job: MailJob, receipt: Receipt) -> bool:
-    return job.outgoing.recipients == 1 and not receipt.answers and receipt.captured is None
+async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
+    """What an earlier run has left to be written."""
+    job = await resources.db.read(look_up, tried.delivery, resources.config.domain)
+    if job is None:
+        return []
+    return await write(resources, TriedMail(job, tried.outcome, resources.config.base_url))
 
 
-def note(job: MailJob, outcome: Receipt | DeliveryError) -> None:
+def note(job: MailJob, outcome: Outcome) -> None:
     """One line for each movement. The domain tells enough: whom an agent writes to is its own affair."""
-    failure = outcome if isinstance(outcome, DeliveryError) else None
-    meters.MAIL_ATTEMPTS.add(
-        meters.DONE if failure is None else meters.FAILED if failure.permanent else meters.AGAIN
+    process_metrics.MAIL_ATTEMPTS.increment(
+        process_metrics.DONE
+        if outcome.is_success
+        else process_metrics.FAILED
+        if outcome.is_permanent
+        else process_metrics.AGAIN
     )
     log.get().info(
-        "mail delivered" if failure is None else "mail not delivered",
+        "mail delivered" if outcome.is_success else "mail not delivered",
         message=job.message.id,
         domain=job.domain,
         attempt=job.delivery.attempts,
         code=outcome.code,
-        final=failure is None or failure.permanent,
+        final=outcome.is_success or outcome.is_permanent,
     )
 
 
@@ -204,7 +220,7 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJo
             sender = job.outgoing.sender
             return await simulate(resources, outbound.reader, job.message, job.delivery, sender, raw)
         if job.is_local:
-            return await deliver_inside(resources, outbound.reader, job, raw)
+            return await deliver_inside(resources, outbound, job, raw)
         return await outbound.courier.deliver(await address_and_sign(resources, outbound, job, raw))
     except DeliveryError as error:
         return error
@@ -248,137 +264,104 @@ async def address_and_sign(
     )
 
 
-async def deliver_inside(resources: Resources, reader: Reader, job: MailJob, raw: bytes) -> Receipt:
+async def deliver_inside(resources: Resources, outbound: Outbound, job: MailJob, raw: bytes) -> Receipt:
     """Through the same receive path as any mail; nothing crosses the network."""
-    destination = await resources.db.read(find_inside, job.delivery.target)
-    if destination is None:
+    secret, now = outbound.return_path_secret, resources.now()
+    found = await resources.db.read(destinations.find, job.delivery.target, secret, now)
+    if found is None:
         raise DeliveryError("5.1.1 No such inbox here.", permanent=True, code=550, enhanced="5.1.1")
-    if await resources.db.read(is_full, destination):
+    if found.is_full:
         raise DeliveryError(
             "4.2.2 The mailbox has no room left.", permanent=False, code=452, enhanced="4.2.2"
         )
-    date = formatdate(resources.now() / SECOND, usegmt=True).replace("GMT", "+0000")
-    trace = f"Received: by {resources.config.domain} id {job.delivery.id};\r\n\t{date}\r\n"
     arrival = Arrival(
-        destinations=(destination,),
+        destinations=(found.destination,),
         raw=raw,
-        trace=trace.encode(),
+        trace=trace_inside(resources.config.domain, f"id {job.delivery.id}", now),
         peer_ip="",
         helo="",
         mail_from=job.outgoing.sender,
     )
     try:
-        await receive_mail(resources, reader, arrival)
+        await receive_mail(resources, outbound.reader, arrival)
     except TooManyHops:
         reason = "5.4.6 Mail has passed too many servers."
         raise DeliveryError(reason, permanent=True, code=554, enhanced="5.4.6") from None
     return Receipt(250, "2.1.5 Stored in the inbox.")
 
 
-def is_full(tx: Tx, destination: Destination) -> bool:
-    """An answer of a reviewer takes no room, as it is put into no inbox."""
-    inbox = inboxes.find(tx, destination.inbox_id) if destination.review is None else None
-    return inbox is not None and accounts.is_full(tx, inbox.account_id)
+def record_tried(tx: Tx, tried: list[TriedMail]) -> list[list[str]]:
+    """Attempt, state, status, suppression and event of each, in one transaction. Gives the bells to ring."""
+    for each in tried:
+        if each.answers:
+            inboxes.lock(tx, each.job.message.inbox_id)  # first, as everywhere, since mail comes in below
+    in_order = sorted(tried, key=lambda each: each.job.message.id)  # as other nodes may do
+    recorded = {each.job.delivery.id: record_one(tx, each) for each in in_order}
+    news = {key: found.news for key, found in recorded.items() if found.news is not None}
+    to_tell = [each.job.delivery.id for each in tried if each.job.delivery.id in news]
+    told = announce_all(tx, [news[key] for key in to_tell], tried[0].base_url)
+    rung = dict(zip(to_tell, told, strict=True))
+    for each in tried:
+        if each.answers and recorded[each.job.delivery.id].is_new:
+            rung.setdefault(each.job.delivery.id, []).extend(put_answers(tx, each))
+    return [rung.get(each.job.delivery.id, []) for each in tried]
 
 
-def find_inside(tx: Tx, address: str) -> Destination | None:
-    local_part = address.rpartition("@")[0]
-    if review_path.is_review_path(local_part):
-        reviewed = review_answers.find_reviewed(tx, local_part)
-        return None if reviewed is None else Destination(reviewed.inbox_id, review=reviewed)
-    inbox = inboxes.find_by_address(tx, mailbox_of(address))
-    return None if inbox is None else Destination(inbox.id)
+def put_answers(tx: Tx, tried: TriedMail) -> list[str]:
+    return [bell for bells in deposit(tx, list(tried.answers)) for bell in bells]
 
 
-def record_accepted(tx: Tx, accepted: list[AcceptedMail]) -> list[list[str]]:
-    """What `record_outcome` does for each, with few statements for all of their events."""
-    is_sent = {
-        each.job.delivery.id: finish_only(tx, each.job, each.receipt, each.now - each.started_at, each.now)
-        for each in sorted(accepted, key=lambda each: each.job.message.id)  # as other nodes may do
-    }
-    sent = [each for each in accepted if is_sent[each.job.delivery.id]]
-    news = [to_news(tx, each.job, kinds.MESSAGE_SENT, None, each.now) for each in sent]
-    told = iter(announce_all(tx, news, accepted[0].base_url))
-    return [next(told) if is_sent[each.job.delivery.id] else [] for each in accepted]
+def record_one(tx: Tx, tried: TriedMail) -> Recorded:
+    if tried.outcome.is_success and tried.job.outgoing.recipients == 1:
+        return record_only(tx, tried)
+    messages.lock(tx, tried.job.message.id)
+    state = outcomes.record(tx, tried.delivery)
+    if state is None or state == PENDING:
+        return Recorded(is_new=state is not None)
+    if state == FAILED:
+        return Recorded(is_new=True, news=record_failure(tx, tried))
+    note_capture(tx, tried, state)
+    is_sent = deliveries.settle(tx, tried.job.message.id) == SENT
+    return Recorded(is_new=True, news=to_news(tx, tried, kinds.MESSAGE_SENT) if is_sent else None)
 
 
-def record_outcome(
-    tx: Tx, job: MailJob, outcome: Receipt | DeliveryError, base_url: str, started_at: int, now: int
-) -> list[str]:
-    """Attempt, state, status, suppression and event in one transaction. Gives the bells to ring."""
-    took = now - started_at
-    if not isinstance(outcome, DeliveryError):
-        return record_success(tx, job, outcome, took, base_url, now)
-    reply = outcome.reason[:REPLY_MAX_CHARACTERS]
-    messages.lock(tx, job.message.id)
-    deliveries.note_answer(tx, job.delivery, outcome.code, reply, took)
-    wait = None if outcome.permanent else retries.wait_after(job.delivery.kind, job.delivery.waits_used)
-    if wait is None:
-        return record_failure(tx, job, outcome, reply, base_url, now)
-    deliveries.try_again_at(tx, job.delivery, now + wait, outcome.code, reply)
-    return []
+def record_only(tx: Tx, tried: TriedMail) -> Recorded:
+    """Of the only recipient. The status is set first, which also holds the message."""
+    is_sent = messages.set_status(tx, tried.job.message.id, SENT)
+    state = outcomes.record(tx, tried.delivery)
+    if state is None:
+        deliveries.settle(tx, tried.job.message.id)  # it had its end before
+        return Recorded(is_new=False)
+    note_capture(tx, tried, state)
+    return Recorded(is_new=True, news=to_news(tx, tried, kinds.MESSAGE_SENT) if is_sent else None)
 
 
-def record_success(tx: Tx, job: MailJob, receipt: Receipt, took: int, base_url: str, now: int) -> list[str]:
-    if receipt.answers:
-        inboxes.count(tx, job.message.inbox_id)  # locked first, as everywhere, since mail comes in below
-    if receipt.captured is not None:
-        messages.mark_captured(tx, job.message.id)
-        raw_mails.keep_signature(tx, job.message.id, receipt.captured)
-    finish = finish_only if job.outgoing.recipients == 1 else finish_one_of_several
-    is_sent = finish(tx, job, receipt, took, now)
-    rung = tell(tx, job, kinds.MESSAGE_SENT, None, base_url, now) if is_sent else []
-    return rung + [bell for bells in deposit(tx, list(receipt.answers)) for bell in bells]
+def note_capture(tx: Tx, tried: TriedMail, state: str) -> None:
+    if state == CAPTURED:
+        messages.mark_captured(tx, tried.job.message.id)
+        raw_mails.keep_signature(tx, tried.job.message.id, tried.outcome.captured or b"")
 
 
-def finish_only(tx: Tx, job: MailJob, receipt: Receipt, took: int, now: int) -> bool:
-    """True when the message is sent by it. The status is set first, which also holds the message."""
-    is_sent = messages.set_status(tx, job.message.id, SENT)
-    if finish_delivery(tx, job.delivery, receipt, took, now):
-        return is_sent
-    deliveries.settle(tx, job.message.id)  # it was given up meanwhile
-    return False
-
-
-def finish_one_of_several(tx: Tx, job: MailJob, receipt: Receipt, took: int, now: int) -> bool:
-    """True when the message is sent by it, the last one."""
-    messages.lock(tx, job.message.id)
-    is_finished = finish_delivery(tx, job.delivery, receipt, took, now)
-    return deliveries.settle(tx, job.message.id) == SENT and is_finished
-
-
-def finish_delivery(tx: Tx, delivery: Delivery, receipt: Receipt, took: int, now: int) -> bool:
-    """False when it was finished otherwise meanwhile."""
-    reply = receipt.text[:REPLY_MAX_CHARACTERS]
-    way = deliveries.way_to(receipt.host, receipt.has_tls)
-    deliveries.note_answer(tx, delivery, receipt.code, way + reply, took)
-    state = DONE if receipt.captured is None else CAPTURED
-    return deliveries.finish(tx, delivery, state, receipt.code, reply, now)
-
-
-def record_failure(
-    tx: Tx, job: MailJob, error: DeliveryError, reply: str, base_url: str, now: int
-) -> list[str]:
-    delivery = job.delivery
-    if not deliveries.finish(tx, delivery, deliveries.FAILED, error.code, reply, now):
-        return []
-    if error.permanent and reasons.is_about_address(error.code, error.enhanced or None, error.reason):
+def record_failure(tx: Tx, tried: TriedMail) -> News:
+    delivery, outcome = tried.job.delivery, tried.outcome
+    is_about_address = reasons.is_about_address(outcome.code, outcome.enhanced or None, outcome.text)
+    if outcome.is_permanent and is_about_address:
         suppressions.add(
             tx,
-            *(delivery.account_id, delivery.target, suppressions.BOUNCE, now),
-            *(job.message.id, reply),
+            delivery.account_id,
+            delivery.target,
+            suppressions.BOUNCE,
+            outcome.ended_at,
+            tried.job.message.id,
+            outcome.text,
         )
-    deliveries.settle(tx, job.message.id)
-    return tell(tx, job, kinds.MESSAGE_FAILED, Fate(delivery.target, reply), base_url, now)
+    deliveries.settle(tx, tried.job.message.id)
+    return to_news(tx, tried, kinds.MESSAGE_FAILED, Fate(delivery.target, outcome.text))
 
 
-def tell(tx: Tx, job: MailJob, kind: str, fate: Fate | None, base_url: str, now: int) -> list[str]:
-    """Records the event. Gives the bells to ring."""
-    return announce(tx, to_news(tx, job, kind, fate, now), base_url)
-
-
-def to_news(tx: Tx, job: MailJob, kind: str, fate: Fate | None, now: int) -> News:
-    message = job.message
+def to_news(tx: Tx, tried: TriedMail, kind: str, fate: Fate | None = None) -> News:
+    job, message = tried.job, tried.job.message
     found = attachments.list_of_messages(tx, [message.id] if message.has_attachments else [])
     document, files = documents.decode(message.document), found.get(message.id, [])
-    return News(job.delivery.account_id, job.outgoing.pod_id, kind, document, files, now, fate)
+    account_id, pod_id = job.delivery.account_id, job.outgoing.pod_id
+    return News(account_id, pod_id, kind, document, files, tried.outcome.ended_at, fate)

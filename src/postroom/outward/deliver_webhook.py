@@ -1,7 +1,5 @@
 """A claimed webhook delivery: sign the stored bytes, post them, record the outcome."""
 
-from dataclasses import dataclass
-
 from postroom import log
 from postroom.clock import SECOND
 from postroom.events import events, webhooks
@@ -9,9 +7,11 @@ from postroom.events.events import Event
 from postroom.events.webhook_signature import sign, standard_headers
 from postroom.events.webhooks import Webhook
 from postroom.outward.courier import DeliveryError, WebhookAnswer, WebhookCourier
-from postroom.processes import meters
-from postroom.queue import deliveries, retries
+from postroom.processes import process_metrics
+from postroom.queue import deliveries, outcomes
 from postroom.queue.deliveries import DONE, FAILED, Delivery
+from postroom.queue.outcomes import Outcome, TriedDelivery
+from postroom.queue.recording import Recorder
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
@@ -19,29 +19,35 @@ GONE = 410
 UNAUTHORIZED = 401
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What an attempt came to: the endpoint's answer, or why there was none."""
-
-    code: int | None
-    text: str
-    milliseconds: int
-    is_success: bool = False
-    is_permanent: bool = False
-    retry_after_seconds: int | None = None
-
-
-async def deliver_webhook(resources: Resources, courier: WebhookCourier, delivery: Delivery) -> None:
+async def deliver_webhook(
+    resources: Resources, courier: WebhookCourier, recorder: Recorder, delivery: Delivery
+) -> None:
     event = await resources.db.read(events.find, delivery.event_id or "")
     webhook = await resources.db.read(webhooks.find, delivery.webhook_owner or "")
     if event is None or webhook is None or not (webhook.enabled or delivery.is_replay):
         await resources.db.write(give_up, delivery, resources.now())
         return
     outcome = await try_to_post(resources, courier, webhook, event)
-    await resources.db.write(record_outcome, delivery, webhook, outcome, resources.now())
-    meters.WEBHOOK_ATTEMPTS.add(
-        meters.DONE if outcome.is_success else meters.FAILED if outcome.is_permanent else meters.AGAIN
+    tried = TriedDelivery(delivery, outcome)
+    await recorder.record(tried, lambda: write(resources, tried, webhook))
+    process_metrics.WEBHOOK_ATTEMPTS.increment(
+        process_metrics.DONE
+        if outcome.is_success
+        else process_metrics.FAILED
+        if outcome.is_permanent
+        else process_metrics.AGAIN
     )
+
+
+async def write(resources: Resources, tried: TriedDelivery, webhook: Webhook | None) -> list[str]:
+    await resources.db.write(record_tried, tried, webhook)
+    return []
+
+
+async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
+    """What an earlier run has left to be written."""
+    webhook = await resources.db.read(webhooks.find, tried.delivery.webhook_owner or "")
+    return await write(resources, tried, webhook)
 
 
 def give_up(tx: Tx, delivery: Delivery, now: int) -> None:
@@ -57,7 +63,9 @@ async def try_to_post(
         return await post(resources, courier, webhook, event)
     except Exception:
         log.get().exception("an event could not be posted", event_id=event.id)
-        return Outcome(None, "An error on this server.", resources.now() - started_at)
+        ended_at = resources.now()
+        took = ended_at - started_at
+        return Outcome(code=None, text="An error on this server.", milliseconds=took, ended_at=ended_at)
 
 
 async def post(resources: Resources, courier: WebhookCourier, webhook: Webhook, event: Event) -> Outcome:
@@ -70,8 +78,14 @@ async def post(resources: Resources, courier: WebhookCourier, webhook: Webhook, 
                 webhook.url, event.payload, signed_headers(event, secret, resources.now())
             )
         except DeliveryError as error:
-            took = resources.now() - started_at
-            return Outcome(error.code, error.reason, took, is_permanent=error.permanent)
+            ended_at = resources.now()
+            return Outcome(
+                code=error.code,
+                text=error.reason,
+                milliseconds=ended_at - started_at,
+                ended_at=ended_at,
+                is_permanent=error.permanent,
+            )
         if answer.status != UNAUTHORIZED:
             break
     assert answer is not None
@@ -79,6 +93,7 @@ async def post(resources: Resources, courier: WebhookCourier, webhook: Webhook, 
         code=answer.status,
         text=answer.excerpt,
         milliseconds=answer.milliseconds,
+        ended_at=resources.now(),
         is_success=answer.is_success,
         is_permanent=answer.status == GONE,
         retry_after_seconds=answer.retry_after_seconds,
@@ -97,19 +112,15 @@ def signed_headers(event: Event, secret: str, now: int) -> dict[str, str]:
     }
 
 
-def record_outcome(tx: Tx, delivery: Delivery, webhook: Webhook, outcome: Outcome, now: int) -> None:
-    """What a person has posted again says nothing about the health of the endpoint."""
-    deliveries.note_answer(tx, delivery, outcome.code, outcome.text, outcome.milliseconds)
-    if outcome.is_success:
-        deliveries.finish(tx, delivery, DONE, outcome.code, outcome.text, now)
-        if not delivery.is_replay:
-            webhooks.note_success(tx, webhook)
+def record_tried(tx: Tx, tried: TriedDelivery, webhook: Webhook | None) -> None:
+    """What a person has posted again says nothing about the health of the endpoint.
+
+    `webhook` is from before the attempt; None when it is gone.
+    """
+    state = outcomes.record(tx, tried)
+    if state is None or webhook is None or tried.delivery.is_replay:
         return
-    if not delivery.is_replay:
-        webhooks.note_failure(tx, webhook, outcome.code == GONE, now)
-    wait = None if outcome.is_permanent else retries.wait_after(delivery.kind, delivery.waits_used)
-    if wait is None:
-        deliveries.finish(tx, delivery, FAILED, outcome.code, outcome.text, now)
-        return
-    asked = (outcome.retry_after_seconds or 0) * SECOND
-    deliveries.try_again_at(tx, delivery, now + max(wait, asked), outcome.code, outcome.text)
+    if state == DONE:
+        webhooks.note_success(tx, webhook)
+    else:
+        webhooks.note_failure(tx, webhook, tried.outcome.code == GONE, tried.outcome.ended_at)

@@ -64,6 +64,7 @@ class Context(Struct, frozen=True):
     last_inbound: Document | None = None
     rfc_ids: tuple[str, ...] = ()
     forwarded: Document | None = None
+    is_from_service: bool = False  # what came in last: nobody here reads an answer to its sender
 
 
 class Letter(Struct, frozen=True):

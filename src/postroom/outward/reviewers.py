@@ -10,9 +10,10 @@ from postroom.accounts.actors import Actor
 from postroom.accounts.domains import DkimKey
 from postroom.clock import to_iso
 from postroom.errors import ApiError, NotFound
-from postroom.inward import examine, review_answers
+from postroom.inward import destinations, examine, review_answers
+from postroom.inward.addressing import NOBODYS_NAME
 from postroom.inward.examine import Examination
-from postroom.inward.mails import Arrival, Destination
+from postroom.inward.mails import Arrival, Destination, trace_inside
 from postroom.inward.receive import receive_mail
 from postroom.inward.review_answers import REVIEW, ReviewAnswer
 from postroom.mail.address import mailbox_of, normalize
@@ -29,18 +30,18 @@ from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
-from postroom.outward.courier import DeliveryError, OutgoingMail
+from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, to_outcome
 from postroom.outward.deliver_mail import Outbound, domain_of
 from postroom.outward.holding import decide
 from postroom.outward.holding.decide import Ruling
 from postroom.outward.sign_mail import Unsigned
 from postroom.processes import pools
-from postroom.queue import deliveries, retries
+from postroom.queue import deliveries, outcomes
 from postroom.queue.deliveries import Delivery
+from postroom.queue.outcomes import TriedDelivery
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
-NOTICE_NAME = "noreply"  # a reserved name, which no tenant can take
 SHOWN_TEXT_CHARACTERS = 50_000
 NOTE_CHARACTERS = 1000
 ANSWER = re.compile(r"(?i)\s*(approve|reject)\b[\s.!:,-]*(.*)")
@@ -124,6 +125,7 @@ def other_words(document: Document) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NoticeJob:
+    delivery_id: str
     review: Review
     inbox: Inbox
     token: str
@@ -135,26 +137,30 @@ async def deliver_notice(resources: Resources, outbound: Outbound, delivery: Del
     """Passes limits, policy and pause: it is the server's own mail."""
     job = await resources.db.read(look_up_notice, delivery, resources.config.domain)
     if job is None or job.review.hold.state != holds.HELD:
-        await resources.db.write(_finish, delivery, deliveries.CANCELLED, None, "", resources.now())
+        await resources.db.write(_give_up, delivery, resources.now())
         return
     started_at = resources.now()
+    answer: Receipt | DeliveryError
     try:
-        await write_and_hand_over(resources, outbound, job, started_at)
+        answer = await write_and_hand_over(resources, outbound, job, started_at)
     except DeliveryError as error:
-        await resources.db.write(
-            _note_failure, delivery, error, resources.now() - started_at, resources.now()
-        )
-    else:
-        await resources.db.write(_finish, delivery, deliveries.DONE, 250, "2.0.0 Told.", resources.now())
+        answer = error
+    tried = TriedDelivery(delivery, to_outcome(answer, started_at, resources.now()))
+    await outbound.recorder.record(tried, lambda: write_tried(resources, tried), has_left=not job.is_local)
 
 
-async def write_and_hand_over(resources: Resources, outbound: Outbound, job: NoticeJob, now: int) -> None:
+async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
+    await resources.db.write(outcomes.record, tried)
+    return []
+
+
+async def write_and_hand_over(resources: Resources, outbound: Outbound, job: NoticeJob, now: int) -> Receipt:
     """Whatever goes wrong counts as an attempt, so that nothing is tried again for ever."""
     config = resources.config
     try:
         raw = await raw_mails.read(resources, job.review.message.id, with_trace=False)
         notice = await pools.READING.run(write_notice, job, raw, config.domain, config.base_url, now)
-        await hand_over(resources, outbound, job, notice)
+        return await hand_over(resources, outbound, job, notice)
     except DeliveryError:
         raise
     except Exception as error:
@@ -173,7 +179,7 @@ def look_up_notice(tx: Tx, delivery: Delivery, service_domain: str) -> NoticeJob
         return None
     is_local = domains.is_served(tx, domain_of(delivery.target), service_domain)
     key = None if is_local else domains.signing_key(tx, service_domain, service_domain)
-    return NoticeJob(review, inbox, token, is_local, key)
+    return NoticeJob(delivery.id, review, inbox, token, is_local, key)
 
 
 def write_notice(job: NoticeJob, raw: bytes, domain: str, base_url: str, now: int) -> bytes:
@@ -182,7 +188,7 @@ def write_notice(job: NoticeJob, raw: bytes, domain: str, base_url: str, now: in
     return compose.compose(
         Draft(
             from_name="Postroom",
-            from_address=f"{NOTICE_NAME}@{domain}",
+            from_address=f"{NOBODYS_NAME}@{domain}",
             to=(review.reviewer,),
             reply_to=f"{review_path.PREFIX}{job.token}@{domain}",
             subject=f"To approve: {subject}"[:200],
@@ -217,46 +223,38 @@ def quote(text: str) -> str:
     return "\n".join(f"| {line}" for line in text[:SHOWN_TEXT_CHARACTERS].splitlines())
 
 
-async def hand_over(resources: Resources, outbound: Outbound, job: NoticeJob, notice: bytes) -> None:
+async def hand_over(resources: Resources, outbound: Outbound, job: NoticeJob, notice: bytes) -> Receipt:
     if job.is_local:
-        await deliver_inside(resources, outbound, job, notice)
-        return
+        return await deliver_inside(resources, outbound, job, notice)
     if job.key is not None:
         domain, now = resources.config.domain, resources.now()
         unsigned = Unsigned(f"notice {job.token}", notice, domain, job.key, now)
         notice = await outbound.signers.sign(unsigned) + notice
     reviewer = job.review.reviewer
-    await outbound.courier.deliver(OutgoingMail("", reviewer, notice, domain_of(reviewer)))
+    return await outbound.courier.deliver(OutgoingMail("", reviewer, notice, domain_of(reviewer)))
 
 
-async def deliver_inside(resources: Resources, outbound: Outbound, job: NoticeJob, notice: bytes) -> None:
+async def deliver_inside(resources: Resources, outbound: Outbound, job: NoticeJob, notice: bytes) -> Receipt:
     """Never to the inbox that sent the mail: who reads that one could decide about its own sends."""
-    inbox = await resources.db.read(inboxes.find_by_address, mailbox_of(job.review.reviewer))
-    if inbox is None or inbox.id == job.inbox.id:
+    secret, now = outbound.return_path_secret, resources.now()
+    found = await resources.db.read(destinations.find, job.review.reviewer, secret, now)
+    if found is None or not found.is_inbox or found.destination.inbox_id == job.inbox.id:
         raise DeliveryError("5.1.1 No such reviewer here.", permanent=True, code=550)
     arrival = Arrival(
-        destinations=(Destination(inbox.id, is_notice=True),),
+        destinations=(Destination(found.destination.inbox_id, is_notice=True),),
         raw=notice,
-        trace=f"Received: by {resources.config.domain}\r\n".encode(),
+        trace=trace_inside(resources.config.domain, f"id {job.delivery_id}", now),
         peer_ip="",
         helo="",
         mail_from="",
     )
     await receive_mail(resources, outbound.reader, arrival)
+    return Receipt(250, "2.0.0 Told.")
 
 
-def _finish(tx: Tx, delivery: Delivery, state: str, code: int | None, reply: str, now: int) -> None:
-    deliveries.note_answer(tx, delivery, code, reply, 0)
-    deliveries.finish(tx, delivery, state, code, reply, now)
-
-
-def _note_failure(tx: Tx, delivery: Delivery, error: DeliveryError, took: int, now: int) -> None:
-    deliveries.note_answer(tx, delivery, error.code, error.reason, took)
-    wait = None if error.permanent else retries.wait_after(delivery.kind, delivery.waits_used)
-    if wait is None:
-        deliveries.finish(tx, delivery, deliveries.FAILED, error.code, error.reason, now)
-    else:
-        deliveries.try_again_at(tx, delivery, now + wait, error.code, error.reason)
+def _give_up(tx: Tx, delivery: Delivery, now: int) -> None:
+    deliveries.note_answer(tx, delivery, None, "", 0)
+    deliveries.finish(tx, delivery, deliveries.CANCELLED, None, "", now)
 
 
 # --- answers

@@ -3,12 +3,13 @@
 import secrets
 from collections.abc import Sequence
 
+from postroom.accounts import domains
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import from_iso
 from postroom.errors import ApiError
 from postroom.mail import effort, filenames
-from postroom.mail.address import Address, mailbox_of
+from postroom.mail.address import Address, mailbox_of, parse_list
 from postroom.mail.html import text
 from postroom.mail.writing import compose, forward, quote
 from postroom.mail.writing.compose import Draft, DraftAttachment
@@ -51,7 +52,7 @@ async def send_mail(
         letter = to_letter(order, around, now)
     else:
         remembered = inbox if is_remembered else None
-        found = await resources.db.read(look_up, caller, order, now, remembered)
+        found = await resources.db.read(look_up, caller, order, now, resources.config.domain, remembered)
         if isinstance(found, SendAnswer):
             return found
         around, order = found, await complete.from_mail(resources, order, found)
@@ -80,7 +81,7 @@ async def hand_in(resources: Resources, submission: Submission) -> SendAnswer:
 
 
 def look_up(
-    tx: Tx, caller: Caller, order: Order, now: int, remembered: Inbox | None = None
+    tx: Tx, caller: Caller, order: Order, now: int, service_domain: str, remembered: Inbox | None = None
 ) -> Context | SendAnswer:
     if remembered is not None:
         inboxes.require_unchanged(tx, [(caller, remembered)], now)
@@ -95,14 +96,24 @@ def look_up(
     if order.thread_id is None:
         return Context(inbox, forwarded=forwarded)
     thread = threads.get(tx, here, order.thread_id)
+    last_inbound = messages.find_last(tx, thread.id, INBOUND)
     return Context(
         inbox=inbox,
         thread=thread,
         previous=messages.find_last(tx, thread.id),
-        last_inbound=messages.find_last(tx, thread.id, INBOUND),
+        last_inbound=last_inbound,
         rfc_ids=tuple(filter(compose.is_message_id, messages.rfc_ids_of_thread(tx, thread.id))),
         forwarded=forwarded,
+        is_from_service=last_inbound is not None and is_of_service(tx, last_inbound, service_domain),
     )
+
+
+def is_of_service(tx: Tx, document: Document, service_domain: str) -> bool:
+    """From an address here that is no inbox: noreply, a notice, a report. A copy to it could only fail."""
+    sender = parse_list(document.from_addr)[:1]
+    mailbox = mailbox_of(sender[0].address) if sender else ""
+    is_here = domains.is_served(tx, mailbox.rpartition("@")[2], service_domain)
+    return is_here and inboxes.find_by_address(tx, mailbox) is None
 
 
 def find_forwarded(tx: Tx, here: Reach, message_id: str) -> Document:
@@ -214,9 +225,9 @@ def to_forwarded(document: Document) -> forward.Forwarded:
 
 
 def with_auto_cc(order: Order, around: Context) -> tuple[Address, ...]:
-    """A reply copies the sender of the message it answers, unless he is addressed already or none may be."""
+    """A reply copies whom it answers, unless he is addressed already, or the service itself is answered."""
     room = RECIPIENTS_LIMIT - len(order.to) - len(order.cc) - len(order.bcc)
-    if around.last_inbound is None or room < 1:
+    if around.last_inbound is None or around.is_from_service or room < 1:
         return order.cc
     known = {mailbox_of(address.address) for address in (*order.to, *order.cc)} | {around.inbox.address}
     senders = [

@@ -1,11 +1,10 @@
 """A mail for the simulator: what its character does with it, as a receipt or an error of delivery."""
 
 import asyncio
-from email.utils import formatdate
 
-from postroom.clock import DAY, SECOND
-from postroom.inward.mails import Arrival, Destination, ReadMail
-from postroom.inward.receive import Reader, place
+from postroom.clock import DAY
+from postroom.inward.mails import AcceptedMail, Arrival, Destination, trace_inside
+from postroom.inward.receive import Reader, accept
 from postroom.mail import simulator
 from postroom.mail.parse import parse_mail
 from postroom.mail.simulator import Answer, Sent
@@ -34,17 +33,15 @@ async def simulate(
     return Receipt(250, "2.0.0 Taken by the simulator.", answers=tuple(answers))
 
 
-async def read(resources: Resources, reader: Reader, arrival: Arrival) -> ReadMail:
-    return await place(resources, await reader.read(arrival))
+async def read(resources: Resources, reader: Reader, arrival: Arrival) -> AcceptedMail:
+    return await accept(resources, await reader.read(arrival))
 
 
 def to_arrival(resources: Resources, inbox_id: str, path: BouncePath, answer: Answer) -> Arrival:
-    date = formatdate(resources.now() / SECOND, usegmt=True).replace("GMT", "+0000")
-    trace = f"Received: by {resources.config.domain} from the simulator;\r\n\t{date}\r\n"
     return Arrival(
         destinations=(Destination(inbox_id, path if answer.is_to_return_path else None),),
         raw=answer.raw,
-        trace=trace.encode(),
+        trace=trace_inside(resources.config.domain, "from the simulator", resources.now()),
         peer_ip="",
         helo="",
         mail_from=answer.mail_from,

@@ -1,1 +1,1 @@
-"""What a process is made of: its threads, loops, files and counters, and its child processes."""
+"""What a process consists of: threads, loops, file descriptors, counters and child processes."""

@@ -1,4 +1,4 @@
-"""The bounds a child puts around itself before it touches anything from outside."""
+"""Resource limits that a child sets for itself before it reads anything from outside."""
 
 import ctypes
 import os
@@ -26,7 +26,7 @@ def _limit(kind: int, value: int) -> None:
 
 
 def allow_processor_seconds(seconds: int) -> None:
-    """Allow that much from now on: the limit counts from the start of the process, which serves many jobs."""
+    """That much more from now: the system counts from the start of the process, which serves many jobs."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     soft = int(used.ru_utime + used.ru_stime) + 1 + seconds
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
@@ -36,7 +36,7 @@ def allow_processor_seconds(seconds: int) -> None:
 
 
 def die_with_parent() -> None:
-    """Ask Linux for a kill when the parent ends, however it ends. Elsewhere, the end of input does it."""
+    """Linux kills us when the parent ends, however it ends. Elsewhere the end of input does."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 

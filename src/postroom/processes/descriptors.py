@@ -1,4 +1,4 @@
-"""File descriptors: every connection, file and database takes one, and a process has a limited number."""
+"""File descriptors: every connection and file takes one, and a process has a limited number."""
 
 import resource
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ PER_SMTP = 2  # a connection and the file its mail is spooled to
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """How many connections each door may hold at once."""
+    """How many connections each server may have open at once."""
 
     smtp: int
     http: int
 
 
 def raise_limit() -> int:
-    """The soft limit, raised as far as it may be, and as far as makes sense."""
+    """The soft limit, after raising it as far as is allowed and useful."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = ENOUGH if hard == resource.RLIM_INFINITY else min(hard, ENOUGH)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -29,7 +29,7 @@ def raise_limit() -> int:
 
 
 def caps(limit: int) -> Caps:
-    """Half of what the reserve leaves for each door; with few to give, half of all is kept back."""
+    """Half of what the reserve leaves for each server; of a small limit, half is reserved."""
     room = max(limit - RESERVE, limit // 2)
     return Caps(
         smtp=max(1, min(MOST_SMTP, room // 2 // PER_SMTP)),

@@ -1,4 +1,4 @@
-"""What passes between two processes: a length of four bytes, then a message in msgpack."""
+"""Messages between two processes: a length of four bytes, then msgpack."""
 
 import struct
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ LENGTH = struct.Struct(">I")
 
 
 class FrameTooLarge(Exception):
-    """The other end announces more than it may say."""
+    """The other end announces a message above the limit."""
 
 
 def encode_frame(message: object) -> bytes:
@@ -18,12 +18,12 @@ def encode_frame(message: object) -> bytes:
 
 
 class FrameDecoder:
-    """Bytes as they come in, messages out."""
+    """Takes bytes as they arrive, and yields whole messages."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._buffer = bytearray()
-        self._missing = LENGTH.size  # before it is worth looking again
+        self._missing = LENGTH.size  # bytes needed before another look makes sense
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         self._buffer += data

@@ -1,6 +1,6 @@
-"""Threads of the process for work that would hold up the event loop: one bounded pool a purpose.
+"""Threads for work that would block the event loop: one bounded pool for each purpose.
 
-What waits in one pool delays nobody in another: names that never resolve keep no file from being written.
+Work that waits in one pool does not delay another: slow DNS look-ups keep no file from being written.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ CORES = os.cpu_count() or 1
 
 
 class Pool:
-    """Its threads are started when they are first needed."""
+    """Threads are started when they are first needed."""
 
     def __init__(self, name: str, threads: int) -> None:
         self.name, self.threads = name, threads
@@ -37,10 +37,10 @@ class Pool:
         self._threads.shutdown(wait=True)
 
 
-DNS = Pool("dns", 32)  # judging senders: mostly waiting for answers
+DNS = Pool("dns", 32)  # checks of senders: mostly waiting for answers
 FILES = Pool("files", 8)  # blobs and spooled mail
 READING = Pool("reading", max(2, CORES))  # mail whose reading may take long
 COMPOSING = Pool("composing", max(2, CORES))  # large requests to mail
-KEYS = Pool("keys", 1)  # making a key of a domain takes a core for a moment
+KEYS = Pool("keys", 1)  # making the key of a domain takes a core for a moment
 ONCE = Pool("once", 4)  # what a process does once: migrations, certificates, the end of other threads
 ALL = (DNS, FILES, READING, COMPOSING, KEYS, ONCE)

@@ -1,6 +1,5 @@
 """Deliveries: the one queue of what has to leave, mail and webhooks, and every attempt made."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct, structs
@@ -8,13 +7,14 @@ from msgspec import Struct, structs
 from postroom.accounts.reach import Reach
 from postroom.mailbox import messages
 from postroom.queue.leases import LEASE
-from postroom.storage.database import SKIP_TAKEN, Row, Tx, one_of
+from postroom.storage.database import SKIP_LOCKED, Row, Tx, one_of
 
 MAIL, WEBHOOK, NOTICE = "mail", "webhook", "notice"
 BELL = "deliveries"
 WEBHOOK_BELL = "webhooks"
 HOLDS_BELL = "holds"
 NOTICE_BELL = "notices"
+BELLS = {MAIL: BELL, WEBHOOK: WEBHOOK_BELL, NOTICE: NOTICE_BELL}
 PENDING, DONE, FAILED, CANCELLED, BOUNCED = "pending", "delivered", "failed", "cancelled", "bounced"
 CAPTURED = "captured"  # kept here instead of sent
 HELD = "held"  # it waits for a person, a moment or the end of a pause
@@ -100,67 +100,31 @@ def add_all(tx: Tx, new: Sequence[NewDelivery]) -> None:
     tx.many(f"insert into deliveries ({columns}) values :rows", [structs.astuple(each) for each in new])
 
 
-def claim_mail(tx: Tx, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
-    return _claim_due(tx, MAIL, running, limit, now)
-
-
-def claim_notices(tx: Tx, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
-    return _claim_due(tx, NOTICE, running, limit, now)
-
-
-def claim_webhooks(tx: Tx, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
-    return _claim_due(tx, WEBHOOK, running, limit, now)
-
-
-def _claim_due(tx: Tx, kind: str, running: Sequence[Delivery], limit: int, now: int) -> list[Delivery]:
-    """Takes what is due for the length of a lease, a few of each lane, so that a dead place delays nobody."""
-    used = Counter(delivery.lane for delivery in running)
-    claimed: list[Delivery] = []
-    while room := limit - len(claimed):
-        due = _list_due(tx, kind, used, room, now)
-        claimed += _claim(tx, [row["id"] for row in due if _has_room(used, row["lane"])], now)
-        if len(due) < room or all(used[row["lane"]] < LANE_WIDTH for row in due):
-            break  # else what waits in a lane that is now full may have hidden others
-    return claimed
-
-
-def _has_room(used: Counter[str], lane: str) -> bool:
-    """Whether one more may go in the lane; if so, it is counted."""
-    has_room = used[lane] < LANE_WIDTH
-    used[lane] += has_room
-    return has_room
-
-
-def _list_due(tx: Tx, kind: str, used: Counter[str], limit: int, now: int) -> list[Row]:
-    """Id and lane, without the lanes that are full."""
-    in_full_lane, lanes = one_of("lane", [lane for lane in used if used[lane] >= LANE_WIDTH])
-    others = f" and not {in_full_lane}" if lanes else ""
-    return tx.all(
-        f"select id, lane from deliveries where state = 'pending' and kind = :kind and due_at <= :now{others}"
-        f" order by due_at limit :limit {SKIP_TAKEN}",
-        kind=kind,
-        now=now,
-        limit=limit,
-        **lanes,
-    )
-
-
-def _claim(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[Delivery]:
-    """Those that nobody else has claimed meanwhile, in the given order."""
-    if not delivery_ids:
+def claim(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[Delivery]:
+    """For the length of a lease: those that nobody else has claimed or is claiming, in the given order."""
+    free = _lock_free(tx, delivery_ids, now) if delivery_ids else []
+    if not free:
         return []
-    is_wanted, wanted = one_of("id", delivery_ids)
+    is_free, params = one_of("id", free)
     rows = tx.all(
-        "update deliveries set due_at = :lease_ends, attempts = attempts + 1"
-        f" where {is_wanted} and due_at <= :now and state = 'pending'"
-        " returning *",
+        f"update deliveries set due_at = :lease_ends, attempts = attempts + 1 where {is_free} returning *",
         lease_ends=now + LEASE,
-        now=now,
-        **wanted,
+        **params,
     )
     claimed = {row["id"]: Delivery.from_row(row) for row in rows}
     _note_attempts(tx, list(claimed.values()), now)
     return [claimed[delivery_id] for delivery_id in delivery_ids if delivery_id in claimed]
+
+
+def _lock_free(tx: Tx, delivery_ids: Sequence[str], now: int) -> list[str]:
+    """By a statement of its own: as part of the update PostgreSQL may run it again for each row."""
+    is_wanted, wanted = one_of("id", delivery_ids)
+    rows = tx.all(
+        f"select id from deliveries where {is_wanted} and due_at <= :now and state = 'pending' {SKIP_LOCKED}",
+        now=now,
+        **wanted,
+    )
+    return [row["id"] for row in rows]
 
 
 def _note_attempts(tx: Tx, claimed: Sequence[Delivery], now: int) -> None:
@@ -195,57 +159,60 @@ def renew(tx: Tx, running: Sequence[Delivery], now: int) -> None:
         )
 
 
-def note_answer(tx: Tx, delivery: Delivery, code: int | None, answer: str, milliseconds: int) -> None:
-    tx.run(
-        "update attempts set code = :code, answer = :answer, milliseconds = :milliseconds"
-        " where delivery_id = :id and number = :number",
+def note_answer(
+    tx: Tx,
+    delivery: Delivery,
+    code: int | None,
+    answer: str,
+    milliseconds: int,
+    host: str = "",
+    has_tls: bool = False,
+) -> bool:
+    """False when the attempt has its answer already. `host` took a mail over, by TLS or in the clear."""
+    changed = tx.run(
+        "update attempts set code = :code, answer = :answer, milliseconds = :milliseconds, host = :host,"
+        " has_tls = :has_tls where delivery_id = :id and number = :number and milliseconds is null",
         code=code,
         answer=answer,
         milliseconds=milliseconds,
+        host=host or None,
+        has_tls=int(has_tls) if host else None,
         id=delivery.id,
         number=delivery.attempts,
     )
-
-
-OVER_TLS, IN_THE_CLEAR = " over TLS", " in the clear"
-
-
-def way_to(host: str, has_tls: bool) -> str:
-    """Stands before the answer of a server that took a mail: names of servers have no spaces."""
-    return f"{host}{OVER_TLS if has_tls else IN_THE_CLEAR}: " if host else ""
-
-
-def went_over_tls(answer: str) -> bool | None:
-    """None of an answer that no server outside gave."""
-    way = answer.partition(": ")[0]
-    host, _, _ = way.partition(" ")
-    return {host + OVER_TLS: True, host + IN_THE_CLEAR: False}.get(way)
+    return changed == 1
 
 
 def finish(tx: Tx, delivery: Delivery, state: str, code: int | None, reply: str, now: int) -> bool:
-    """False when it was finished or cancelled meanwhile; but what was accepted cannot be called back."""
-    open_states = "('pending', 'held', 'cancelled')" if state in (DONE, CAPTURED) else "('pending', 'held')"
+    """False when it was finished, cancelled or tried again meanwhile; but an acceptance always counts."""
+    is_open = "state in ('pending', 'held') and attempts = :number"
+    if state in (DONE, CAPTURED):
+        is_open = "state in ('pending', 'held', 'cancelled')"
     changed = tx.run(
         "update deliveries set state = :state, last_code = :code, last_reply = :reply, finished_at = :now"
-        f" where id = :id and state in {open_states}",
+        f" where id = :id and {is_open}",
         state=state,
         code=code,
         reply=reply,
         now=now,
         id=delivery.id,
+        **({"number": delivery.attempts} if ":number" in is_open else {}),
     )
     return changed == 1
 
 
-def try_again_at(tx: Tx, delivery: Delivery, due_at: int, code: int | None, reply: str) -> None:
-    tx.run(
+def try_again_at(tx: Tx, delivery: Delivery, due_at: int, code: int | None, reply: str) -> bool:
+    """False when it has ended or was tried again meanwhile."""
+    changed = tx.run(
         "update deliveries set due_at = :due_at, waits_used = waits_used + 1, last_code = :code,"
-        " last_reply = :reply where id = :id and state = 'pending'",
+        " last_reply = :reply where id = :id and state = 'pending' and attempts = :number",
         due_at=due_at,
         code=code,
         reply=reply,
         id=delivery.id,
+        number=delivery.attempts,
     )
+    return changed == 1
 
 
 def list_of_message(tx: Tx, message_id: str, kind: str = MAIL) -> list[Delivery]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from postroom.clock import SECOND
-from postroom.storage.database import SKIP_TAKEN, Row, Tx
+from postroom.storage.database import SKIP_LOCKED, Row, Tx
 
 # Renewed while the work goes on; a node that died holds a claim no longer.
 LEASE = 15 * SECOND
@@ -22,7 +22,7 @@ class WorkTable:
 def claim_due(tx: Tx, table: WorkTable, limit: int, now: int) -> list[Row]:
     """Takes what is due for the length of a lease; of several nodes one gets each."""
     rows = tx.all(
-        f"select * from {table.name} where due_at <= :now order by due_at limit :limit {SKIP_TAKEN}",
+        f"select * from {table.name} where due_at <= :now order by due_at limit :limit {SKIP_LOCKED}",
         now=now,
         limit=limit,
     )

@@ -7,12 +7,29 @@ from postroom.queue.deliveries import MAIL, NOTICE, WEBHOOK
 
 # Waits after a failed attempt, as the contract lists them; when they are used up the delivery has failed.
 MAIL_WAITS = (
-    *(1 * MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, 1 * HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR),
-    *(8 * HOUR, 8 * HOUR, 8 * HOUR, 8 * HOUR),
+    1 * MINUTE,
+    5 * MINUTE,
+    15 * MINUTE,
+    30 * MINUTE,
+    1 * HOUR,
+    2 * HOUR,
+    4 * HOUR,
+    8 * HOUR,
+    8 * HOUR,
+    8 * HOUR,
+    8 * HOUR,
+    8 * HOUR,
 )
 WEBHOOK_WAITS = (
-    *(5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE),
-    *(2 * HOUR, 6 * HOUR, 12 * HOUR, 24 * HOUR),
+    5 * SECOND,
+    30 * SECOND,
+    2 * MINUTE,
+    10 * MINUTE,
+    30 * MINUTE,
+    2 * HOUR,
+    6 * HOUR,
+    12 * HOUR,
+    24 * HOUR,
 )
 WAITS = {MAIL: MAIL_WAITS, WEBHOOK: WEBHOOK_WAITS, NOTICE: MAIL_WAITS}
 SPREAD = 0.2  # waits differ by this part, so that what failed together does not come back together

@@ -1,11 +1,11 @@
-"""What an operator asks of the queue: what waits for whom, how delivery goes by domain, mails by the hour."""
+"""Statistics of the queue for the operator: what waits, deliveries by domain, mails by the hour."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from postroom.accounts.rules.limits import LOOP_REPLIES_PER_HOUR
 from postroom.clock import HOUR, SECOND
-from postroom.queue.deliveries import MAIL, NOTICE, UNDER_WAY, WEBHOOK, went_over_tls
+from postroom.queue.deliveries import MAIL, NOTICE, UNDER_WAY, WEBHOOK
 from postroom.storage.database import Row, Tx, one_of
 
 LOOKED_AT = 5000  # rows at most: an overview never walks a table
@@ -139,8 +139,8 @@ def _waiting(lane: str, rows: Sequence[Row], now: int) -> WaitingLane:
 def list_destinations(tx: Tx, since: int) -> list[DomainStatistics]:
     """Busiest first, from the newest deliveries that ended."""
     rows = tx.all(
-        "select lane, state, attempts, created_at, finished_at, (select answer from attempts where"
-        " delivery_id = deliveries.id and number = deliveries.attempts) as answer from deliveries"
+        "select lane, state, attempts, created_at, finished_at, (select has_tls from attempts where"
+        " delivery_id = deliveries.id and number = deliveries.attempts) as has_tls from deliveries"
         " where kind = 'mail' and finished_at is not null and finished_at >= :since"
         " order by finished_at desc limit :limit",
         since=since,
@@ -160,11 +160,8 @@ def _count(destination: DomainStatistics, row: Row) -> None:
     destination.deferred += row["attempts"] > 1
     if row["state"] == "delivered":
         destination.took.append(row["finished_at"] - row["created_at"])
-        match went_over_tls(row["answer"] or ""):
-            case True:
-                destination.encrypted += 1
-            case False:
-                destination.open += 1
+        destination.encrypted += row["has_tls"] == 1
+        destination.open += row["has_tls"] == 0
 
 
 def _complained_about(tx: Tx, since: int) -> list[str]:
@@ -197,7 +194,7 @@ def list_hours(tx: Tx, now: int) -> list[Hour]:
             counts[hour][places[row["kind"]]] += 1
     told, ended = _by_hour(_event_delays(tx, first * HOUR), first), _by_hour(_waits(tx, first * HOUR), first)
     return [
-        Hour(*(received, sent, failed), p95_seconds(told[hour]), p95_seconds(ended[hour]))
+        Hour(received, sent, failed, p95_seconds(told[hour]), p95_seconds(ended[hour]))
         for hour, (received, sent, failed) in enumerate(counts)
     ]
 
@@ -266,8 +263,14 @@ def list_deliveries(tx: Tx, lane: str, state: str, since: int) -> list[ListedDel
     )
     return [
         ListedDelivery(
-            *(row["id"], row["account_id"], row["message_id"], row["target"], row["state"]),
-            *(row["attempts"], row["last_reply"], row["created_at"]),
+            id=row["id"],
+            account_id=row["account_id"],
+            message_id=row["message_id"],
+            target=row["target"],
+            state=row["state"],
+            attempts=row["attempts"],
+            last_reply=row["last_reply"],
+            created_at=row["created_at"],
         )
         for row in rows
     ]

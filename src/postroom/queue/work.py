@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from postroom import log
+from postroom.errors import Unavailable
 from postroom.queue.leases import RENEWAL_SECONDS
 from postroom.resources import Resources
 from postroom.storage.database import Ear, Tx
@@ -15,6 +16,9 @@ T = TypeVar("T")
 IDLE_SECONDS = 1.0  # how long a loop waits for its bell before it looks at the table anyway
 # How long a little room may stay free: a claim is a commit, and takes many as well as one.
 ROOM_SECONDS = 0.05
+# After the database was away for long: claims have run out meanwhile, and their holders, on any node, get so
+# much time to say what came of them before somebody else takes them.
+RECOVERY_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,7 @@ class Queue(Generic[T]):
     claim: Callable[[Tx, Sequence[T], int, int], Sequence[T]]  # what runs, how many more, now
     renew: Callable[[Tx, Sequence[T], int], None]
     at_once: int
+    finish_seconds: float = 0.0  # how long a stop waits for what is under way
 
 
 class Slots(Generic[T]):
@@ -49,6 +54,11 @@ class Slots(Generic[T]):
         self._running[task] = item
         task.add_done_callback(self._empty)
 
+    async def finish(self, seconds: float) -> None:
+        """Waits for what runs, at most so long."""
+        if self._running and seconds:
+            await asyncio.wait([*self._running], timeout=seconds)
+
     async def stop(self) -> None:
         await stop_all([*self._running])
 
@@ -66,18 +76,51 @@ class Slots(Generic[T]):
         self._ear.hear()
 
 
+class Outage:
+    """Since when the database is away, and until when nobody claims after it was away for long."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+        self._rests_until = 0.0
+
+    @property
+    def is_long(self) -> bool:
+        return self._since is not None and _time() - self._since > RENEWAL_SECONDS
+
+    @property
+    def is_resting(self) -> bool:
+        return _time() < self._rests_until
+
+    def began(self) -> None:
+        self._since = _time() if self._since is None else self._since
+
+    def ended(self) -> None:
+        if self.is_long:
+            self._rests_until = _time() + RECOVERY_SECONDS
+        self._since = None
+
+
+def _time() -> float:
+    return asyncio.get_running_loop().time()
+
+
 async def work_through(resources: Resources, queue: Queue[T], handle: Callable[[T], Awaitable[None]]) -> None:
     """Runs until cancelled. A claim that is lost, with the process or by an error, comes due again."""
     ear = resources.db.listen(queue.bell)
     slots: Slots[T] = Slots(queue.at_once, ear)
-    renewal = asyncio.create_task(_renew_leases(resources, queue, slots))
+    outage = Outage()
+    renewal = asyncio.create_task(_renew_leases(resources, queue, slots, outage))
     try:
         while True:
-            for item in await _claim(resources, queue, slots) if slots.free else []:
-                slots.fill(item, _handle(handle, item))
+            if outage.is_long:
+                await _renew(resources, queue, slots, outage)
+            elif slots.free and not outage.is_resting:
+                for item in await _claim(resources, queue, slots, outage):
+                    slots.fill(item, _handle(handle, item))
             await ear.wait(IDLE_SECONDS)
     finally:
         ear.close()
+        await slots.finish(queue.finish_seconds)
         await stop_all([renewal])
         await slots.stop()
 
@@ -88,33 +131,41 @@ async def stop_all(tasks: Sequence[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _claim(resources: Resources, queue: Queue[T], slots: Slots[T]) -> Sequence[T]:
+async def _claim(resources: Resources, queue: Queue[T], slots: Slots[T], outage: Outage) -> Sequence[T]:
     name = f"claims of {queue.bell}"
     try:
         claimed = await resources.db.write(queue.claim, slots.items, slots.free, resources.now())
     except Exception as error:
-        resources.loops.failed(name, error)
+        _note_failure(resources, name, error, outage)
         return []
     resources.loops.works(name)
+    outage.ended()
     return claimed
 
 
-async def _renew_leases(resources: Resources, queue: Queue[T], slots: Slots[T]) -> None:
+async def _renew_leases(resources: Resources, queue: Queue[T], slots: Slots[T], outage: Outage) -> None:
     while True:
         await asyncio.sleep(RENEWAL_SECONDS)
         if slots.items:
-            await _renew(resources, queue, slots)
+            await _renew(resources, queue, slots, outage)
 
 
-async def _renew(resources: Resources, queue: Queue[T], slots: Slots[T]) -> None:
+async def _renew(resources: Resources, queue: Queue[T], slots: Slots[T], outage: Outage) -> None:
     """A lease lost means work done twice, never work lost."""
     name = f"leases of {queue.bell}"
     try:
         await resources.db.write(queue.renew, slots.items, resources.now())
     except Exception as error:
-        resources.loops.failed(name, error)
+        _note_failure(resources, name, error, outage)
     else:
         resources.loops.works(name)
+        outage.ended()
+
+
+def _note_failure(resources: Resources, name: str, error: Exception, outage: Outage) -> None:
+    resources.loops.failed(name, error)
+    if isinstance(error, Unavailable):
+        outage.began()
 
 
 async def _handle(handle: Callable[[T], Awaitable[None]], item: T) -> None:

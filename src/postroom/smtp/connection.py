@@ -1,4 +1,4 @@
-"""One TCP connection: carries out what its session wants, and asks the directory and the intake."""
+"""One TCP connection: performs the effects of its session, and asks the directory and the intake."""
 
 import asyncio
 import errno
@@ -9,6 +9,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from postroom import ids, log
+from postroom.smtp.backend import (
+    MailIntake,
+    MailLoop,
+    RecipientDirectory,
+    RecipientVerdict,
+    StorageFull,
+    look_up_failed,
+)
 from postroom.smtp.connection_limits import ConnectionLimits
 from postroom.smtp.dialogue import replies
 from postroom.smtp.dialogue.effects import (
@@ -28,16 +36,7 @@ from postroom.smtp.dialogue.effects import (
 )
 from postroom.smtp.dialogue.protocol import SmtpDialogue
 from postroom.smtp.envelope import Envelope
-from postroom.smtp.limits import (
-    MailIntake,
-    MailLoop,
-    RecipientDirectory,
-    RecipientVerdict,
-    Refused,
-    SessionLimits,
-    StorageFull,
-    is_transfer_too_slow,
-)
+from postroom.smtp.limits import SessionLimits, is_transfer_too_slow
 from postroom.smtp.spool import Spool, SpooledContent
 
 _FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -80,7 +79,7 @@ class SmtpConnection(asyncio.Protocol):
         self._mail_began_at = 0.0
         self._mail_bytes = 0
 
-    # What the transport tells
+    # Called by the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -108,7 +107,7 @@ class SmtpConnection(asyncio.Protocol):
         self._carry_out(self._session.feed(data))
 
     def eof_received(self) -> bool:
-        """Who pipelines and closes its half still gets the answers; TLS has no half."""
+        """A client that pipelines and closes its half still gets the answers; TLS has no half-close."""
         self._has_ended_input = True
         stays_open = not self._is_under_tls and self._session.is_asking
         if not stays_open and self._closing_since is None:
@@ -130,7 +129,7 @@ class SmtpConnection(asyncio.Protocol):
         self._is_output_full = False
         self._resume_reading()
 
-    # What the server tells
+    # Called by the server
 
     def hang_up(self, farewell: bytes) -> None:
         if self._closing_since is None:
@@ -158,7 +157,7 @@ class SmtpConnection(asyncio.Protocol):
     def _is_mail_too_slow(self, now: float) -> bool:
         return is_transfer_too_slow(self._limits, now - self._mail_began_at, self._mail_bytes)
 
-    # What the session wants
+    # Effects of the session
 
     async def _await_admission(self, admission: Awaitable[bytes | None]) -> None:
         try:
@@ -190,7 +189,7 @@ class SmtpConnection(asyncio.Protocol):
             self._start(self._answer(self._resolve(question)))
 
     def _answer_recipient(self, question: AskRecipient) -> None:
-        """Without a task, which costs more than the look into the directory, where that answers at once."""
+        """Without a task if the directory answers at once: the task would cost more than the look-up."""
         verdict = self._check_recipient(question.address)
         if isinstance(verdict, Awaitable):
             self._start(self._answer(self._await_verdict(verdict)))
@@ -200,7 +199,7 @@ class SmtpConnection(asyncio.Protocol):
             self._start(self._answer(self._resolve(following)))
 
     def _perform(self, effects: list[Effect]) -> Question | None:
-        """Does everything but the question, which is always last and is given back."""
+        """Performs every effect but the question, which is always last and is returned."""
         close: HangUp | None = None
         question: Question | None = None
         # A match statement takes seven times as long, and this loop runs for every reply.
@@ -217,7 +216,9 @@ class SmtpConnection(asyncio.Protocol):
                 close = effect
             else:
                 question = effect
-        if not isinstance(question, AskRecipient):  # else what was said goes with the answer that is due
+        if not isinstance(
+            question, AskRecipient
+        ):  # else what was written goes out with the answer that is due
             self._flush()
         if close is not None:
             self._close(close)
@@ -250,7 +251,7 @@ class SmtpConnection(asyncio.Protocol):
         self._resume_reading()
 
     def _open_transport(self) -> asyncio.Transport | None:
-        """Between the loss of a connection and the news of it, uvloop raises at every touch."""
+        """None once the connection is lost, even before uvloop reports it: a write would raise then."""
         is_open = self._transport is not None and not self._transport.is_closing()
         return self._transport if is_open else None
 
@@ -265,7 +266,7 @@ class SmtpConnection(asyncio.Protocol):
         try:
             self._spool.write(data)
         except OSError:
-            log.get().exception("a mail cannot be spooled")
+            log.get().exception("a mail could not be spooled")
             self._drop_spool()
 
     def _drop_spool(self) -> None:
@@ -273,7 +274,7 @@ class SmtpConnection(asyncio.Protocol):
             self._spool.discard()
             self._spool = None
 
-    # Questions
+    # Questions of the session
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
@@ -303,20 +304,18 @@ class SmtpConnection(asyncio.Protocol):
     def _check_recipient(self, address: str) -> RecipientVerdict | Awaitable[RecipientVerdict]:
         try:
             return self._context.directory.check_recipient(address)
-        except Exception:
-            log.get().exception("the directory failed")
-            return Refused.TRY_LATER
+        except Exception as error:
+            return look_up_failed(error)
 
     async def _await_verdict(self, verdict: RecipientVerdict | Awaitable[RecipientVerdict]) -> list[Effect]:
         try:
-            heard = await verdict if isinstance(verdict, Awaitable) else verdict
-        except Exception:
-            log.get().exception("the directory failed")
-            heard = Refused.TRY_LATER
-        return self._session.recipient_answer(heard)
+            answer = await verdict if isinstance(verdict, Awaitable) else verdict
+        except Exception as error:
+            answer = look_up_failed(error)
+        return self._session.recipient_answer(answer)
 
     async def _hand_over(self, mail: AcceptMail) -> MailOutcome:
-        """Goes on to its end when the client is gone: it may hold a 250 as lost, never a mail."""
+        """Finishes even when the client is gone: it may miss a 250, but no mail is lost."""
         spool, self._spool = self._spool, None
         if spool is None:
             return MailNotStored.STORAGE_FULL
@@ -328,9 +327,9 @@ class SmtpConnection(asyncio.Protocol):
             return MailNotStored.LOOPS
         except Exception as error:
             if not _is_storage_full(error):
-                log.get().exception("a mail was not taken over")
+                log.get().exception("a mail was not stored")
                 return MailNotStored.TRY_LATER
-            log.get().seldom("no room for mail", reason=str(error.__cause__ or error)[:200])
+            log.get().seldom("no space left for mail", reason=str(error.__cause__ or error)[:200])
             return MailNotStored.STORAGE_FULL
         finally:
             spool.discard()

@@ -1,4 +1,4 @@
-"""Who is connected now, and the caps on how many may be, in total and from one address."""
+"""The open connections, and the limits on how many there may be, in total and from one address."""
 
 import asyncio
 from collections import Counter
@@ -21,12 +21,12 @@ class LimitedConnection(Protocol):
 
 
 class ConnectionLimits(Protocol):
-    """Knows who is there. `all_closed` is set while nobody is."""
+    """`all_closed` is set while no connection is open."""
 
     all_closed: asyncio.Event
 
     def admit(self, connection: LimitedConnection, address: str) -> bytes | Awaitable[bytes | None] | None:
-        """Counts the connection in, or gives the reply that turns it away."""
+        """Counts the connection, or gives the reply that refuses it."""
         ...
 
     def release(self, connection: LimitedConnection) -> None: ...
@@ -35,7 +35,7 @@ class ConnectionLimits(Protocol):
 
 
 class LocalConnectionLimits:
-    """`all_closed` is set while nobody is there."""
+    """Counts the connections of one process."""
 
     def __init__(self, limits: SessionLimits) -> None:
         self._limits = limits
@@ -46,7 +46,7 @@ class LocalConnectionLimits:
         self._per_network: Counter[str] = Counter()
 
     def admit(self, connection: LimitedConnection, address: str) -> bytes | None:
-        """Counts the connection in, or gives the reply that turns it away."""
+        """Counts the connection, or gives the reply that refuses it."""
         network = network_of(address)
         if self._is_closed:
             return replies.SHUTTING_DOWN
@@ -60,13 +60,9 @@ class LocalConnectionLimits:
         return None
 
     def _close_idlest(self) -> bool:
-        """Cuts off who has said nothing for longest, so that nobody can fill the house by standing in it."""
-        idle = [
-            (since, connection)
-            for connection in self._networks
-            if (since := connection.idle_since) is not None
-        ]
-        log.get().seldom("SMTP is full", connections=len(self._networks), idle=len(idle))
+        """Closes the connection that has been idle longest: idle clients must not keep others out."""
+        idle = [(since, each) for each in self._networks if (since := each.idle_since) is not None]
+        log.get().seldom("SMTP connection limit reached", connections=len(self._networks), idle=len(idle))
         if not idle:
             return False
         _, idlest = min(idle, key=lambda pair: pair[0])
@@ -75,7 +71,7 @@ class LocalConnectionLimits:
         return True
 
     def release(self, connection: LimitedConnection) -> None:
-        """Does nothing for a connection that was turned away or has left before."""
+        """Does nothing for a connection that was refused or released before."""
         network = self._networks.pop(connection, None)
         if network is None:
             return
@@ -86,7 +82,7 @@ class LocalConnectionLimits:
             self.all_closed.set()
 
     def close(self) -> None:
-        """From now on everybody new is turned away."""
+        """From now on every new connection is refused."""
         self._is_closed = True
 
     def open_connections(self) -> list[LimitedConnection]:

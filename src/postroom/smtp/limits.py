@@ -1,12 +1,7 @@
-"""What the SMTP server allows, and what it asks of the rest: who may receive, and where a mail goes."""
+"""The limits of an SMTP session: sizes, counts and times."""
 
 import ipaddress
-from collections.abc import Awaitable, Hashable
 from dataclasses import dataclass
-from enum import Enum, auto
-from typing import Protocol
-
-from postroom.smtp.envelope import Envelope
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,68 +32,22 @@ class SessionLimits:
     # The longest time for one mail from 354 to the final dot.
     mail_timeout_seconds: float = 1800
     min_data_bytes_per_second: int = 500
-    # The minimum rate is not asked of the first seconds of a mail.
+    # The minimum rate does not apply to the first seconds of a mail.
     data_grace_seconds: float = 30
     tls_handshake_seconds: float = 30
-    # How long a closed connection may take to read our last words.
+    # How long a closed connection may take to read our last reply.
     linger_seconds: float = 3
 
 
-class StorageFull(Exception):
-    """Raised by an intake that has no room left: the client hears 452 4.3.1 and tries again later."""
-
-
-class MailLoop(Exception):
-    """Raised by an intake for a mail that goes in circles: the client hears 554 5.4.6 and gives up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """The recipient exists. Equal destinations in one mail are one recipient."""
-
-    destination: Hashable
-
-
-class Refused(Enum):
-    """Why a recipient is not accepted."""
-
-    UNKNOWN = auto()
-    NOT_LOCAL = auto()
-    TRY_LATER = auto()
-    FULL = auto()
-
-
-RecipientVerdict = Accepted | Refused
-
-
-class RecipientDirectory(Protocol):
-    """Knows who can receive mail here."""
-
-    def check_recipient(self, address: str) -> RecipientVerdict | Awaitable[RecipientVerdict]:
-        """`address` is `local@domain`, or `postmaster` alone; an exception means TRY_LATER."""
-        ...
-
-
-class MailIntake(Protocol):
-    """Takes a mail over for good."""
-
-    async def accept(self, envelope: Envelope) -> None:
-        """Return only when the mail is durable; the content is gone after the return.
-
-        StorageFull is answered with 452 4.3.1, MailLoop with 554 5.4.6, any other exception with 451 4.3.0.
-        """
-        ...
-
-
 def is_transfer_too_slow(limits: SessionLimits, seconds: float, received_bytes: int) -> bool:
-    """Whether a mail that has been arriving for `seconds` has earned no more patience."""
+    """Whether a mail that has been arriving for `seconds` should be given up."""
     if seconds > limits.mail_timeout_seconds:
         return True
     return seconds > limits.data_grace_seconds and received_bytes < seconds * limits.min_data_bytes_per_second
 
 
 def network_of(address: str) -> str:
-    """The unit that the cap per address counts: one IPv4 address, or the /64 that one IPv6 customer has."""
+    """What the limit per address counts: one IPv4 address, or the /64 that one IPv6 customer has."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

@@ -1,11 +1,11 @@
-"""Recipients found lately: a sender with many mails for one inbox makes one look-up a second."""
+"""Recipients found in the last second: a sender with many mails for one inbox causes one look-up a second."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 
 from postroom.mailbox import inboxes
 from postroom.resources import Resources
-from postroom.smtp.limits import Accepted, RecipientDirectory, RecipientVerdict
+from postroom.smtp.backend import Accepted, RecipientDirectory, RecipientVerdict
 
 LIFETIME_SECONDS = 1.0
 MAX_ADDRESSES = 10_000
@@ -13,7 +13,7 @@ LISTEN_SECONDS = 60.0
 
 
 class CachedDirectory:
-    """Remembers whom it found, never whom it did not: a new inbox gets mail from its first moment."""
+    """Keeps only recipients that exist: a new inbox gets mail from its first moment."""
 
     def __init__(self, directory: RecipientDirectory) -> None:
         self._directory = directory
@@ -22,28 +22,28 @@ class CachedDirectory:
         self._generation = 0
 
     def check_recipient(self, address: str) -> RecipientVerdict | Awaitable[RecipientVerdict]:
-        verdict, until = self._cache.get(address, (None, 0.0))
-        if verdict is not None and self._loop.time() < until:
+        verdict, expires_at = self._cache.get(address, (None, 0.0))
+        if verdict is not None and self._loop.time() < expires_at:
             return verdict
         answer = self._directory.check_recipient(address)
         if isinstance(answer, Awaitable):
-            return self._hear(address, answer)
-        self._store(address, answer)
+            return self._wait_for(address, answer)
+        self._add(address, answer)
         return answer
 
-    def forget(self) -> None:
-        """Everybody: an inbox was deleted. An answer under way is from before, and is not kept either."""
+    def clear(self) -> None:
+        """After an inbox was deleted. A look-up that began before is not kept either."""
         self._cache.clear()
         self._generation += 1
 
-    async def _hear(self, address: str, answer: Awaitable[RecipientVerdict]) -> RecipientVerdict:
-        asked_in = self._generation
+    async def _wait_for(self, address: str, answer: Awaitable[RecipientVerdict]) -> RecipientVerdict:
+        generation = self._generation
         verdict = await answer
-        if asked_in == self._generation:
-            self._store(address, verdict)
+        if generation == self._generation:
+            self._add(address, verdict)
         return verdict
 
-    def _store(self, address: str, verdict: RecipientVerdict) -> None:
+    def _add(self, address: str, verdict: RecipientVerdict) -> None:
         if not isinstance(verdict, Accepted):
             return
         if len(self._cache) >= MAX_ADDRESSES:
@@ -52,7 +52,7 @@ class CachedDirectory:
 
 
 async def watch_deleted_inboxes(resources: Resources, act: Callable[[], None]) -> None:
-    """Runs until cancelled."""
+    """Calls `act` whenever an inbox is deleted, until cancelled."""
     ear = resources.db.listen(inboxes.GONE)
     try:
         while True:

@@ -11,10 +11,11 @@ from pathlib import Path
 from postroom import log
 from postroom.net.proxies import Proxies
 from postroom.net.proxy_protocol import ProxyProtocol
+from postroom.smtp.backend import MailIntake, RecipientDirectory
 from postroom.smtp.connection import ConnectionContext, SmtpConnection
 from postroom.smtp.connection_limits import ConnectionLimits, LimitedConnection, LocalConnectionLimits
 from postroom.smtp.dialogue import replies
-from postroom.smtp.limits import MailIntake, RecipientDirectory, SessionLimits
+from postroom.smtp.limits import SessionLimits
 
 _BACKLOG = 512
 _LONGEST_WATCH_SECONDS = 1.0
@@ -22,10 +23,10 @@ _SHORTEST_WATCH_SECONDS = 0.01
 
 
 class Server:
-    """Receives mail for whom `directory` knows, and gives it to `intake`.
+    """Receives mail for the recipients in `directory`, and gives it to `intake`.
 
     With a `tls` context the server offers STARTTLS. Mail above a limit is spooled in `spool_folder`.
-    Who comes through one of `proxies` is who that says it brings.
+    A connection from one of `proxies` has the address that its PROXY header names.
     """
 
     def __init__(
@@ -41,14 +42,14 @@ class Server:
         self._limits = limits
         self._connections = connections or LocalConnectionLimits(limits)
         self._context = ConnectionContext(directory, intake, limits, spool_folder, tls, self._connections)
-        # The server speaks first, so a proxy that says nothing would look like a client that listens.
+        # The server speaks first: without a header, a proxy looks like a client that waits for the greeting.
         self._proxy_protocol = ProxyProtocol(proxies or Proxies(), requires_header=True)
         self._listeners: list[asyncio.Server] = []
         self._watch: asyncio.Task[None] | None = None
 
     @property
     def port(self) -> int:
-        """The port in use, also when the system chose it."""
+        """The port in use, also if the system chose it."""
         assert self._listeners, "the server is not started"
         port: int = self._listeners[0].sockets[0].getsockname()[1]
         return port
@@ -60,7 +61,7 @@ class Server:
         self._begin(loop)
 
     async def start_on(self, sockets: Sequence[socket.socket]) -> None:
-        """On sockets that somebody else has bound."""
+        """On sockets that are bound already."""
         loop = asyncio.get_running_loop()
         self._listeners = [
             await loop.create_server(self._connection, sock=each, backlog=_BACKLOG) for each in sockets
@@ -68,7 +69,7 @@ class Server:
         self._begin(loop)
 
     def count(self) -> int:
-        """How many clients are here."""
+        """How many clients are connected."""
         return len(self._connections.open_connections())
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -76,7 +77,7 @@ class Server:
         self._watch = loop.create_task(self._watch_clock())
 
     async def stop(self) -> None:
-        """Ends every session with 421; a mail that is being taken over gets its answer first."""
+        """Ends every session with 421; a mail that is being stored gets its answer first."""
         if self._watch is None:
             return
         for listener in self._listeners:
@@ -102,7 +103,7 @@ class Server:
             connection.abort()
 
     async def _watch_clock(self) -> None:
-        """One look at all deadlines now and then costs less than a timer for each command."""
+        """Checks all deadlines together: that costs less than a timer for each command."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(_watch_seconds(self._limits))
@@ -111,11 +112,11 @@ class Server:
                 self._check_time(connection, now)
 
     def _check_time(self, connection: LimitedConnection, now: float) -> None:
-        """A connection that cannot be looked at must not stop the clock of the others."""
+        """An error in one connection must not end the checks of the others."""
         try:
             connection.check_time(now)
         except Exception:
-            log.get().exception("a connection was cut off")
+            log.get().exception("a connection failed and was closed")
             connection.abort()
 
 

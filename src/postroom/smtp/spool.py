@@ -1,4 +1,4 @@
-"""Where a mail waits while it arrives: in memory when small, in an unnamed temporary file when large."""
+"""The content of a mail while it arrives: in memory if small, in an unnamed temporary file if large."""
 
 import io
 import mmap

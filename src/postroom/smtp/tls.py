@@ -1,4 +1,4 @@
-"""The certificate for STARTTLS where none is set: that in the data folder, else one signed by itself."""
+"""The certificate for STARTTLS if none is set: the self-signed one in the data folder, made if missing."""
 
 import datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ def own_files(folder: Path, hostname: str) -> CertificateFiles:
 
 
 def make_certificate(certificate: Path, key: Path, hostname: str) -> None:
-    """Other mail servers encrypt to any certificate (RFC 7435), so one that nobody vouches for is of use."""
+    """Other mail servers encrypt to any certificate (RFC 7435), so a self-signed one is useful."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec

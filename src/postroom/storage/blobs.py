@@ -12,7 +12,7 @@ from typing import BinaryIO, Protocol
 
 from postroom.storage.data_folder import make_folder
 
-# What has no room for this much has none for a large mail either.
+# A disk without space for this much has none for a large mail either.
 PROBE_BYTES = 256 * 1024
 STREAM_BYTES = 1024 * 1024
 UNFINISHED = ".part"

@@ -1,4 +1,4 @@
-"""The data folder: made private, and held by one server at a time."""
+"""The data folder: readable by its owner only, and locked by one server at a time."""
 
 import fcntl
 import os
@@ -9,11 +9,11 @@ from pathlib import Path
 from postroom.storage.database import StorageError
 
 LOCK_NAME = "postroom.lock"
-PAUSES, PAUSE_SECONDS = 200, 0.01  # for one that is gone
+PAUSES, PAUSE_SECONDS = 200, 0.01  # while the holder's process is gone
 
 
 class FolderLock:
-    """Kept for the life of the process; the kernel lets go of it even after kill -9."""
+    """Held for the life of the process; the kernel releases it even after kill -9."""
 
     def __init__(self, folder: Path, pause: Callable[[float], None] = time.sleep) -> None:
         make_folder(folder)
@@ -44,7 +44,7 @@ class FolderLock:
 
 
 def _runs(holder: str) -> bool:
-    """A child that a killed server was just starting has the lock for a moment longer than the server."""
+    """A child that a killed server was just starting keeps the lock for a moment after the server."""
     if not holder.isdecimal():
         return False
     try:

@@ -1,4 +1,4 @@
-"""The seam: what a domain function sees of a database (Tx), and what the doors see of it (Database)."""
+"""What a domain function sees of a database (Tx), and what the servers see of it (Database)."""
 
 import functools
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -21,10 +21,10 @@ class Row(Protocol):
 
 
 class WordIndex(Protocol):
-    """Which documents hold which words: the one thing that each engine does in its own way."""
+    """Which documents contain which words: the one thing that each engine does in its own way."""
 
     def put_all(self, entries: Sequence[tuple[int, IndexEntry]]) -> None:
-        """Takes the place of what these documents had before."""
+        """Replaces what these documents had before."""
         ...
 
     def remove_all(self, docs: Sequence[int]) -> None: ...
@@ -62,9 +62,11 @@ class Tx(Protocol):
     def words(self) -> WordIndex: ...
 
 
-# At the end of a select whose rows are claimed next: nodes pass over each other's instead of waiting.
-# To SQLite, which has one writer, it says nothing; the seam of PostgreSQL puts its own words in its place.
-SKIP_TAKEN = "/* skip taken */"
+# At the end of a select. SQLite, which has one writer, reads comments; PostgreSQL gets its own words instead.
+SKIP_LOCKED = (
+    "/* skip locked */"  # the rows are claimed next: nodes pass over each other's instead of waiting
+)
+LOCK_ROWS = "/* lock rows */"  # other transactions that change or lock these rows wait until this one ends
 
 # A pair is looked for by joining `(values :rows) as asked`, whose columns both databases call column1 and
 # column2: to SQLite `(a, b) in (values …)` is a walk through the whole table. `cross join` keeps the order.
@@ -77,7 +79,7 @@ def one_of(column: str, values: Sequence[object]) -> tuple[str, dict[str, object
 
 
 class Ear(Protocol):
-    """Hears every ring of its bell since it began to listen or last heard one."""
+    """Gets every ring of its bell since it began to listen, or since the last one it got."""
 
     async def wait(self, timeout: float) -> bool: ...
     def hear(self) -> None: ...
@@ -96,14 +98,11 @@ class Database(Protocol):
     def look_up(
         self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T | Awaitable[T]:
-        """A read whose statements may each see their own moment, by SQLite answered at once."""
+        """A read whose statements may each see another state; SQLite answers at once."""
         ...
 
     def version(self) -> int | None:
-        """Of all that is stored: as long as it is the same, nothing has been written, by whomever.
-
-        None where that cannot be told at once.
-        """
+        """Changes with every write, by any process. None if that cannot be told at once."""
         ...
 
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -126,7 +125,7 @@ class Database(Protocol):
 
 
 def in_parts(sql: str, rows: Sequence[Values], mark: str) -> Iterator[tuple[str, list[object]]]:
-    """Statements of a bounded size, so that a database has few different ones to keep, with their values."""
+    """Statements of a bounded size with their values, so that a database prepares few different ones."""
     for start in range(0, len(rows), ROWS_OF_A_STATEMENT):
         part = rows[start : start + ROWS_OF_A_STATEMENT]
         yield _with_rows(sql, len(part), len(part[0]), mark), [value for row in part for value in row]

@@ -1,6 +1,6 @@
-"""A whole database as files, of one moment, while others go on writing; and back again.
+"""A consistent copy of a whole database as files, made while others write; and back again.
 
-Each engine in its own way: a copy of the file, or every table by COPY in one snapshot.
+SQLite: a copy of its file. PostgreSQL: every table by COPY, in one snapshot.
 """
 
 import os
@@ -22,25 +22,25 @@ BLOB_TABLES = ("raw_mails", "draft_files")
 
 
 class DatabaseCopy(Protocol):
-    """What is taken out of a database, and put into an empty one."""
+    """Copies one database into files, or files into an empty database."""
 
     engine: str
 
     def take(self, folder: Path) -> list[Path]:
-        """Files that hold all of it, of one moment."""
+        """Files with all of it, from one snapshot."""
         ...
 
     def blobs(self) -> Iterator[str]:
-        """The blobs that were named at that moment. After `take`."""
+        """The blobs that the snapshot refers to. After `take`."""
         ...
 
     def schema_version(self) -> int:
-        """At that moment. After `take`."""
+        """Of the snapshot. After `take`."""
         ...
 
     def require_empty(self) -> None: ...
     def put(self, files: Sequence[Path]) -> None:
-        """Nobody sees it before `finish`."""
+        """Invisible to others before `finish`."""
         ...
 
     def finish(self) -> None: ...
@@ -56,7 +56,7 @@ class SqliteCopy:
         self._copy: sqlite3.Connection | None = None
 
     def take(self, folder: Path) -> list[Path]:
-        """In one step: several would begin anew whenever the server writes in between. It does not wait."""
+        """In one step: with several, SQLite would start again whenever the server writes in between."""
         path = folder / SQLITE_FILE
         path.touch(mode=0o600, exist_ok=False)
         self._copy = connect(path)

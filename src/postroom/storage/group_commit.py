@@ -1,7 +1,7 @@
 """A thread that runs write functions; those that wait together share one transaction and one fsync.
 
-Each call can be undone by itself, so one that fails never undoes another. A call that needs a row which
-somebody else holds waits in a thread of its own, and the others go on.
+Each call can be rolled back by itself, so one that fails never undoes another. A call that needs a locked row
+goes to the lock waiters, and the others go on.
 """
 
 import asyncio
@@ -15,18 +15,18 @@ from typing import Any
 
 from postroom import log
 from postroom.errors import Unavailable
-from postroom.processes import meters, pools
+from postroom.processes import pools, process_metrics
 from postroom.storage.database import Tx
 from postroom.storage.lock_waiters import LockWaiters
 from postroom.storage.write_jobs import ThreadSession, WriteJob, WriteSession, fail_all, run_call, settle
 
 BATCH_LIMIT = 128
 GATHER_SECONDS = 0.002
-ENOUGH = 6  # share a commit: to wait for more would leave the readers of mail idle
-SPARSE_BATCH = 2  # after one so small, nobody else is likely to come soon
+ENOUGH = 6  # jobs for a commit: waiting for more would leave the readers of mail idle
+SPARSE_BATCH = 2  # after a batch this small, more jobs are unlikely to come soon
 RUNS = 50
-PART_WAYS_SECONDS = 0.02  # two that wait for each other's rows would meet again if both began at once
-# Of items that failed together for a row that is taken, halves find those that need it: so long, so often.
+RETRY_SPREAD_SECONDS = 0.02  # two that deadlocked would do so again if both restarted at once
+# Of items that failed together at a locked row, halves find those that need it: how long and how often.
 HALF_MILLISECONDS = 5
 HALVES = 7
 # While a row is known to be locked, others are likely to be: who needs one goes to the lock waiters at once.
@@ -40,10 +40,10 @@ class _BatchLost(Exception):
 @dataclass(slots=True)
 class _Transaction:
     session: WriteSession
-    # Calls that need a row which another transaction holds.
+    # Calls that need a row which another transaction has locked.
     blocked: list[list[WriteJob]] = field(default_factory=list)
     halves_left: int = HALVES
-    waits_briefly: bool = False  # a row was waited for in vain: no other is waited for as long
+    waits_briefly: bool = False  # a lock timed out: none of the others is waited for as long
 
     def wait_briefly(self) -> None:
         if not self.waits_briefly:
@@ -54,8 +54,8 @@ class _Transaction:
 class Batches:
     """The jobs of a queue, those that are there together in one batch.
 
-    A commit writes the last page of every tree anew, whether for one job or for ten. So jobs that have time
-    wait for others, as long as each short pause brings some.
+    A commit rewrites the last page of every tree, whether for one job or for ten. So jobs that have time wait
+    for others, as long as each short pause brings some.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Batches:
     ) -> None:
         self._jobs = jobs
         self._pause = pause
-        self._is_company_likely = False
+        self._are_more_likely = False
 
     def next(self) -> list[WriteJob]:
         """Waits for one job and takes those behind it. Empty when the writer must stop."""
@@ -72,15 +72,15 @@ class Batches:
             return []
         batch = [first]
         may_be_more = self._take_waiting(batch)
-        while may_be_more and self._is_company_likely and len(batch) < ENOUGH and _have_time(batch):
+        while may_be_more and self._are_more_likely and len(batch) < ENOUGH and _have_time(batch):
             before = len(batch)
             self._pause(GATHER_SECONDS)
             may_be_more = self._take_waiting(batch) and len(batch) > before
-        self._is_company_likely = len(batch) > SPARSE_BATCH
+        self._are_more_likely = len(batch) > SPARSE_BATCH
         return batch
 
     def _take_waiting(self, batch: list[WriteJob]) -> bool:
-        """Adds the jobs that are there; whether the batch may take more."""
+        """Adds the jobs that are there. True if the batch may take more."""
         while len(batch) < BATCH_LIMIT:
             try:
                 job = self._jobs.get_nowait()
@@ -117,8 +117,8 @@ class Writer:
 
     def _serve(self) -> None:
         while batch := self._batches.next():
-            meters.BATCHES.note(len(batch))
-            meters.WAITS.note(time.monotonic() - batch[0].handed_in_at)
+            process_metrics.BATCHES.observe(len(batch))
+            process_metrics.WAITS.observe(time.monotonic() - batch[0].handed_in_at)
             blocked: list[list[WriteJob]] = []
             try:
                 blocked = self._run_batch(batch)
@@ -163,7 +163,7 @@ class Writer:
         return []
 
     def _begin(self, session: WriteSession) -> bool:
-        """Whether it hardly waits for rows."""
+        """True if this transaction waits for locks only briefly."""
         session.begin()
         is_any_held = self._lock_waiters.is_any_row_locked()
         if is_any_held:
@@ -175,17 +175,17 @@ class Writer:
     ) -> list[list[WriteJob]]:
         """After a run that failed: nothing of it was committed."""
         if self._own.abandon() and runs_left == RUNS:
-            return self._run_alone(job, runs_left=1)  # a session may have broken while nobody used it
+            return self._run_alone(job, runs_left=1)  # a session may have broken while it was idle
         if session.is_lock_timeout(error):
             return [[job]]
         if runs_left > 1 and session.must_run_again(error):
-            time.sleep(random.uniform(0, PART_WAYS_SECONDS))  # noqa: S311 (no secret)
+            time.sleep(random.uniform(0, RETRY_SPREAD_SECONDS))  # noqa: S311 (no secret)
             return self._run_alone(job, runs_left - 1)
         job.error = error
         return []
 
     def _commit(self, session: WriteSession, jobs: Sequence[WriteJob]) -> None:
-        """A commit that fails may still have happened, so its functions do not run again."""
+        """A commit that fails may still have taken effect, so its functions do not run again."""
         try:
             session.commit()
         except Exception as error:
@@ -216,7 +216,7 @@ class WriteQueue:
         loop = asyncio.get_running_loop()
         job = WriteJob(function, item, loop, loop.create_future(), self._ring, patience_seconds)
         if len(self._writers) == 1:
-            # After the callers of this turn of the loop, so that the first does not go off alone.
+            # After the callers of this turn of the loop, so that the first does not get a commit alone.
             loop.call_soon(self._jobs.put, job)
         else:
             self._jobs.put(job)
@@ -290,7 +290,7 @@ def _run_in_savepoint(transaction: _Transaction, call: list[WriteJob]) -> None:
 
 
 def _fail(transaction: _Transaction, call: list[WriteJob], error: Exception) -> None:
-    """Of items that failed together, most are good: halves find the bad ones with few calls."""
+    """Of items that failed together, most are good: halving finds the bad ones with few calls."""
     is_lock_timeout = transaction.session.is_lock_timeout(error)
     if is_lock_timeout:
         transaction.wait_briefly()

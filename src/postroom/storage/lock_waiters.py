@@ -1,4 +1,4 @@
-"""Where calls wait that need a row which somebody else holds: they keep nobody waiting but themselves."""
+"""Threads for calls that wait for a locked row, so that no other call waits with them."""
 
 import queue
 import threading
@@ -11,18 +11,18 @@ from postroom.errors import Unavailable
 from postroom.storage.write_jobs import ThreadSession, WriteJob, WriteSession, fail_all, run_call, settle
 
 WAITERS = 4
-FIRST_TURN_MILLISECONDS = 100  # longer than whoever works holds a row
+FIRST_TURN_MILLISECONDS = 100  # longer than a transaction that makes progress holds a row
 TURN_MILLISECONDS = 250
-LOCKED_SECONDS = 0.5  # so long after a turn in vain a row counts as held: two turns
+LOCKED_SECONDS = 0.5  # after a turn that timed out, a row counts as locked for two turns
 LOCK_WAIT_SECONDS = 4.5
 LAST = float("inf")
 
 
 class LockWaiters:
-    """Threads that wait in short turns, each for one call. Who has waited least goes first.
+    """Threads that try blocked calls again, in short turns. The call with the fewest turns goes first.
 
-    Many that wait together wait by halves, until each waits for itself: none of them holds rows of the others
-    meanwhile. When one gets through, those who had no turn yet go back to the writer, to be run together.
+    A call of many jobs that fails is split in halves, until each job is tried alone: then none holds rows
+    that another needs. When one succeeds, those without a turn yet go back to the writer, to be run together.
     """
 
     def __init__(
@@ -48,15 +48,15 @@ class LockWaiters:
             self._put(call, turns=0)
         with self._starting:
             if calls and len(self._threads) < self._waiters:
-                self._threads.append(threading.Thread(target=self._serve, name="waiter", daemon=True))
+                self._threads.append(threading.Thread(target=self._serve, name="lock-waiter", daemon=True))
                 self._threads[-1].start()
 
     def is_any_row_locked(self) -> bool:
-        """By somebody who may stand still: who waits here for it had a whole turn in vain."""
+        """By a transaction that may be stuck: a waiter has just spent a whole turn on it."""
         return time.monotonic() < self._locked_until
 
     def close(self) -> None:
-        """After the last was handed in. Whoever waits has one turn more."""
+        """After the last call was handed in. Those that wait get one more turn."""
         self._stopping = True
         for _ in self._threads:
             self._put([], turns=LAST)
@@ -75,7 +75,7 @@ class LockWaiters:
             try:
                 self._take_turn(session, call, turns)
             except Exception as error:
-                log.get().exception("a waiter failed")
+                log.get().exception("a lock waiter failed")
                 _refuse(call, error)
         session.close()
 
@@ -103,7 +103,7 @@ class LockWaiters:
         self._finish(own, session, call)
 
     def _finish(self, own: ThreadSession, session: WriteSession, call: list[WriteJob]) -> None:
-        """A commit that fails may still have happened, so its functions do not run again."""
+        """A commit that fails may still have taken effect, so its functions do not run again."""
         try:
             session.commit()
         except Exception as error:
@@ -117,7 +117,7 @@ class LockWaiters:
         now = time.monotonic()
         late = [job for job in call if self._stopping or (job.ends is not None and job.ends < now)]
         if late:
-            busy = Unavailable("Somebody else changes this at the moment. Try again.", retry_after=5)
+            busy = Unavailable("Another request is changing this. Try again.", retry_after=5)
             busy.__cause__ = error
             _refuse(late, busy)
         if left := [job for job in call if job not in late]:
@@ -130,7 +130,7 @@ class LockWaiters:
                 self._put(half, turns + 1)
 
     def _send_back(self) -> None:
-        """The row is free, or others are."""
+        """A lock was released: the writer may run the calls that had no turn yet."""
         if self._stopping:
             return  # the writer has ended
         kept = []

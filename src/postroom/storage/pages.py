@@ -1,4 +1,4 @@
-"""Pages with a bound in bytes: large contents end a page early, and the next page begins with them."""
+"""Pages of a list, bounded in bytes: large contents end a page early, and the next page starts with them."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ SIZE = "content_bytes"
 
 
 def content(column: str, limit: int) -> str:
-    """For the list of columns: small contents come with their row, of large ones only the size."""
+    """For the columns of a select: small contents come with their row, of large ones only the size."""
     inline_bytes = PAGE_BYTES // max(limit, 1)
     return (
         f"case when length({column}) <= {inline_bytes:d} then {column} end as {column},"

@@ -1,4 +1,4 @@
-"""What is handed to a writer, the session it writes by, how a call is run and its callers are answered."""
+"""Jobs for a writer thread, the database session it uses, and how their results get back to the callers."""
 
 import asyncio
 import time
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from postroom.processes import meters
+from postroom.processes import process_metrics
 from postroom.storage.database import Tx
 
 
@@ -15,11 +15,11 @@ class WritingTx(Tx, Protocol):
 
 
 class WriteSession(Protocol):
-    """A connection that a writer owns, with the statements that frame a transaction."""
+    """A connection that a writer owns, with the statements that begin and end a transaction."""
 
     @property
     def engine(self) -> str:
-        """`sqlite` or `postgres`: the folder of what only that engine can say."""
+        """`sqlite` or `postgres`: the folder of SQL that only that engine understands."""
         ...
 
     @property
@@ -30,16 +30,16 @@ class WriteSession(Protocol):
     def savepoint(self) -> None: ...
     def release(self) -> None: ...
     def undo(self) -> None:
-        """Back to the savepoint. Raises when the whole transaction is gone."""
+        """Back to the savepoint. Raises if the whole transaction is lost."""
         ...
 
     def must_run_again(self, error: Exception) -> bool: ...
     def is_lock_timeout(self, error: Exception) -> bool:
-        """Whether somebody else held a row for longer than this transaction waits."""
+        """Whether another transaction held a lock for longer than this one waits."""
         ...
 
     def wait_at_most(self, milliseconds: int) -> None:
-        """For a row, until this transaction ends."""
+        """For a lock, until this transaction ends."""
         ...
 
     def close(self) -> None: ...
@@ -54,17 +54,17 @@ class WriteJob:
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
     ring: Callable[..., None]
-    patience_seconds: float = 0.0  # it may wait so long for others to share its commit
+    patience_seconds: float = 0.0  # how long it may wait for others to share its commit
     result: Any = None
     error: Exception | None = None
-    kinds: Sequence[str] = ()  # of the events that its last call recorded; the first job of a call has them
+    kinds: Sequence[str] = ()  # of events that its last call recorded; kept by the first job of a call
     bells: Sequence[str] = ()  # that its last call asked for; the first job of a call has them
     handed_in_at: float = field(default_factory=time.monotonic)
-    ends: float | None = None  # when somebody who is set aside is told that it takes too long
+    ends: float | None = None  # when a job that waits for a lock is refused
 
 
 class ThreadSession:
-    """The session of one thread: kept while it works, replaced when it does not."""
+    """The session of one thread, replaced when it breaks."""
 
     def __init__(self, connect: Callable[[], WriteSession]) -> None:
         self._connect = connect
@@ -76,7 +76,7 @@ class ThreadSession:
         return self._session
 
     def abandon(self) -> bool:
-        """Rolls back. A session that cannot even do that is given up; whether it was."""
+        """Rolls back. True if the session could not even do that, and was closed."""
         if self._session is None:
             return False
         try:
@@ -93,7 +93,7 @@ class ThreadSession:
 
 
 def run_call(tx: WritingTx, call: Sequence[WriteJob]) -> None:
-    kinds = meters.begin_call()
+    kinds = process_metrics.begin_call()
     tx.rung = []
     results = call[0].function(tx, [job.item for job in call])
     for job, result in zip(call, results, strict=True):
@@ -107,17 +107,17 @@ def fail_all(jobs: Sequence[WriteJob], error: Exception) -> None:
 
 
 def settle(jobs: Sequence[WriteJob]) -> None:
-    """After the commit, or its failure: answers those who wait, each in its own loop."""
+    """After the commit, or its failure: gives the results to the callers, each in its own loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[WriteJob]] = {}
     for job in jobs:
         for kind in job.kinds if job.error is None else ():
-            meters.EVENTS.add(kind)
+            process_metrics.EVENTS.increment(kind)
         by_loop.setdefault(job.loop, []).append(job)
     for loop, of_loop in by_loop.items():
         try:
             loop.call_soon_threadsafe(_deliver_results, of_loop)
         except RuntimeError:
-            continue  # the loop has ended: nobody waits for these answers
+            continue  # the loop has ended, and its callers with it
 
 
 def _deliver_results(jobs: list[WriteJob]) -> None:

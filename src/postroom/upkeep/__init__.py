@@ -1,1 +1,1 @@
-"""What is done to the house while it runs: what expired or was deleted goes, old rows get a new form."""
+"""What the server removes while it runs: expired rows, deleted accounts and inboxes, unused blobs."""

@@ -1,4 +1,4 @@
-"""Accounts deleted for good: closed at once, emptied in steps too small to be felt."""
+"""Deletes accounts: closed at once, then emptied in small transactions."""
 
 from postroom import log
 from postroom.accounts import accounts
@@ -19,14 +19,16 @@ OF_AN_ACCOUNT = (
     ("policy_audit", "id"),
     ("usage_days", "inbox_id"),
     ("search_realms", "pod_id"),
+    ("search_latecomers", "doc"),
+    ("search_newest", "account_id"),
     ("domains", "id"),
 )
 
 
 def close(tx: Tx, account: Account, now: int) -> None:
-    """From here on nobody can sign in, its name is free, and upkeep goes on where whoever asked stops.
+    """Nobody can sign in any more, and its name is free. Upkeep removes the rest.
 
-    The first account stays: whoever is the oldest has the operator's pages.
+    The first account stays: it has the operator's pages.
     """
     if accounts.is_first(tx, account.id):
         raise FirstAccountStays("The first account is the operator's own and cannot be deleted.")
@@ -41,8 +43,8 @@ def close(tx: Tx, account: Account, now: int) -> None:
     log.get().info("an account is deleted", account=account.id)
 
 
-def go_on(tx: Tx, now: int, rows: int) -> bool:
-    """Removes some rows of an account that was closed. False when there is none."""
+def remove_some(tx: Tx, now: int, rows: int) -> bool:
+    """Removes some rows of a closed account. False when no closed account is left."""
     row = tx.one("select id from accounts where removed_at is not null order by removed_at, id limit 1")
     if row is None:
         return False
@@ -64,7 +66,7 @@ def _remove_inboxes(tx: Tx, account_id: str, now: int, rows: int) -> bool:
 
 
 def _remove_deliveries(tx: Tx, account_id: str, rows: int) -> bool:
-    """Those of webhooks; a mail's own go with the mail."""
+    """Deliveries of webhooks; those of a mail are removed with the mail."""
     found = tx.all(
         "select id from deliveries where account_id = :id and kind = 'webhook' limit :rows",
         id=account_id,

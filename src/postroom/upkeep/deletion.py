@@ -1,4 +1,4 @@
-"""Messages and threads deleted for good, with what still had to be done for them; the counters stay right."""
+"""Deletes messages and threads with their deliveries, holds and files, and corrects the counters."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,11 @@ from postroom.mailbox.search import indexing
 from postroom.storage.database import Tx, one_of
 
 STEP_ROWS = 200
-OF_A_MESSAGE = ("raw_mails", "attachments", "checks", "deliveries", "holds", "blocked_mails")
+OF_A_MESSAGE = ("raw_mails", "attachments", "examinations", "deliveries", "holds", "blocked_mails")
 
 
 def remove_message(tx: Tx, reach: Reach, message_id: str, now: int) -> list[str]:
-    """What had not left stays. Gives the blobs to remove after the commit."""
+    """Mail that was not sent yet is not sent any more. Gives the blobs to remove after the commit."""
     message = messages.get(tx, reach, message_id)
     return _remove_all(tx, message.inbox_id, message.thread_id, [message.id], now)
 
@@ -25,7 +25,7 @@ def remove_some_of_thread(tx: Tx, reach: Reach, thread_id: str, now: int) -> tup
     A long thread goes in several steps, so that no write takes long.
     """
     thread = threads.get(tx, reach, thread_id)
-    inboxes.count(tx, thread.inbox_id)  # nothing joins it from here on
+    inboxes.lock(tx, thread.inbox_id)  # nothing joins it from here on
     rows = tx.all(
         "select id from messages where thread_id = :id order by created_at, id limit :rows",
         id=thread.id,
@@ -36,7 +36,7 @@ def remove_some_of_thread(tx: Tx, reach: Reach, thread_id: str, now: int) -> tup
 
 
 def remove_some(tx: Tx, inbox_id: str, by_thread: Mapping[str, Sequence[str]], now: int) -> list[str]:
-    """Messages of several threads of one inbox; "" is the thread of those that are in none. Gives blobs."""
+    """Messages of several threads of one inbox ("" for those in no thread). Gives the blobs to remove."""
     return [
         blob
         for thread_id, message_ids in by_thread.items()
@@ -45,7 +45,7 @@ def remove_some(tx: Tx, inbox_id: str, by_thread: Mapping[str, Sequence[str]], n
 
 
 def remove_of_blob(tx: Tx, blob: str, now: int) -> None:
-    """Whatever has its bytes in a blob that is gone."""
+    """Messages and draft files whose bytes were in a blob that is gone."""
     rows = tx.all(
         "select id, inbox_id, thread_id from messages join raw_mails on raw_mails.message_id = messages.id"
         " where raw_mails.blob = :blob",
@@ -57,10 +57,10 @@ def remove_of_blob(tx: Tx, blob: str, now: int) -> None:
 
 
 def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str], now: int) -> list[str]:
-    """The inbox first, as whoever stores mail takes it. Webhooks still go: their events stay."""
-    inboxes.count(tx, inbox_id)
+    """Locks the inbox first, in the order that everything that stores mail keeps to. Events stay."""
+    inboxes.lock(tx, inbox_id)
     gone, size_bytes = _count(tx, message_ids)
-    _let_webhooks_go(tx, message_ids)
+    _detach_webhooks(tx, message_ids)
     blobs = erase_all(tx, message_ids)
     inbox = inboxes.count(
         tx,
@@ -79,14 +79,14 @@ def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str
 
 
 def _count(tx: Tx, message_ids: Sequence[str]) -> tuple[Counter[str], int]:
-    """By direction, and their bytes; what was stopped and is not judged yet was never counted."""
+    """Messages by direction, and their bytes. Mail that waits for its examination was never counted."""
     if not message_ids:
         return Counter(), 0
     is_wanted, wanted = one_of("messages.id", message_ids)
     rows = tx.all(
-        "select direction, size_bytes, checks.message_id as unjudged"
+        "select direction, size_bytes, examinations.message_id as unjudged"
         " from messages join raw_mails on raw_mails.message_id = messages.id"
-        f" left join checks on checks.message_id = messages.id where {is_wanted}",
+        f" left join examinations on examinations.message_id = messages.id where {is_wanted}",
         **wanted,
     )
     counted = [row["direction"] for row in rows if row["direction"] != BLOCKED or row["unjudged"] is None]
@@ -94,7 +94,7 @@ def _count(tx: Tx, message_ids: Sequence[str]) -> tuple[Counter[str], int]:
 
 
 def erase_all(tx: Tx, message_ids: Sequence[str]) -> list[str]:
-    """All rows of messages, without counting, by a statement a table. Gives blobs that nobody else needs."""
+    """All rows of messages, one statement for each table. Gives the blobs that nothing else uses."""
     if not message_ids:
         return []
     is_wanted, wanted = one_of("message_id", message_ids)
@@ -118,8 +118,8 @@ def delete_all(tx: Tx, table: str, column: str, values: Sequence[str]) -> int:
     return tx.run(f"delete from {table} where {is_wanted}", **wanted)
 
 
-def _let_webhooks_go(tx: Tx, message_ids: Sequence[str]) -> None:
-    """Without the message: what they tell of it is in their events."""
+def _detach_webhooks(tx: Tx, message_ids: Sequence[str]) -> None:
+    """Webhooks are still delivered: what they send is in their events."""
     if message_ids:
         is_wanted, wanted = one_of("message_id", message_ids)
         tx.run(f"update deliveries set message_id = '' where kind = 'webhook' and {is_wanted}", **wanted)

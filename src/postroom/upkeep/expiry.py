@@ -1,4 +1,4 @@
-"""What expires when: the tables whose rows live for a time, and the removal of those that are past it."""
+"""Removes expired rows: which tables, and after how long."""
 
 from postroom.accounts import audit
 from postroom.clock import DAY
@@ -23,7 +23,7 @@ EXPIRING = (
 
 
 def expire_rows(tx: Tx, now: int, rows: int) -> int:
-    """How many rows went: 0 when nothing is left to do."""
+    """Gives the number of rows removed: 0 when nothing is left to do."""
     removed = 0
     for table, key, moment, lifetime in EXPIRING:
         removed += tx.run(
@@ -36,7 +36,7 @@ def expire_rows(tx: Tx, now: int, rows: int) -> int:
 
 
 def expire_deliveries(tx: Tx, now: int, rows: int) -> int:
-    """The log of webhooks lasts as long as its events; mail keeps its deliveries while it is there."""
+    """Deliveries of webhooks are kept as long as their events, those of a mail as long as the mail."""
     found = tx.all(
         "select id from deliveries where kind = 'webhook' and finished_at < :limit limit :rows",
         limit=now - EVENT_LIFETIME,

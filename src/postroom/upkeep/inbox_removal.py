@@ -1,4 +1,4 @@
-"""Inboxes deleted for good: the mail, drafts and threads that they left, removed in small steps."""
+"""Removes what deleted inboxes left behind (mail, drafts, threads) in small transactions."""
 
 from itertools import accumulate
 
@@ -13,8 +13,8 @@ OF_A_SCOPE = ("policies", "policy_rules", "pauses")
 OF_AN_INBOX = (("handovers", "content_hash"), ("correspondents", "address"))
 
 
-def go_on(tx: Tx, now: int, rows: int) -> list[str] | None:
-    """Removes some of what one deleted inbox left; gives the blobs that nobody needs any more.
+def remove_some(tx: Tx, now: int, rows: int) -> list[str] | None:
+    """Removes some rows of one deleted inbox. Gives the blobs that nothing uses any more.
 
     None when there is no deleted inbox left.
     """
@@ -35,7 +35,7 @@ def go_on(tx: Tx, now: int, rows: int) -> list[str] | None:
 
 
 def _some_messages(tx: Tx, inbox_id: str, rows: int) -> list[str]:
-    """At most so many, and of large ones fewer: bytes that are freed cost time too."""
+    """Fewer of large ones: freeing bytes takes time, too."""
     found = tx.all(
         "select messages.id, raw_mails.size_bytes from messages left join raw_mails"
         " on raw_mails.message_id = messages.id where messages.inbox_id = :inbox_id limit :rows",

@@ -1,4 +1,4 @@
-"""Blobs that no mail and no draft names, since the process that wrote them died in between."""
+"""Removes blobs that no mail and no draft uses: the process that wrote them died before it stored the row."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -14,25 +14,25 @@ SWEPT_IN_A_ROUND = 10_000
 
 
 async def sweep_orphans(resources: Resources) -> None:
-    """From the first blob to the last, whatever it takes."""
+    """All blobs, however long it takes."""
     sweep = Sweep(resources)
-    while not await sweep.take_page():
+    while not await sweep.sweep_page():
         pass
 
 
 class Sweep:
-    """Page by page, over many rounds."""
+    """Goes through all blobs page by page, over many rounds of upkeep."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self._names: Iterator[str] | None = None
 
-    async def go_on(self) -> None:
+    async def sweep_pages(self) -> None:
         for _ in range(SWEPT_IN_A_ROUND // SWEPT_AT_ONCE):
-            if await self.take_page():
+            if await self.sweep_page():
                 return
 
-    async def take_page(self) -> bool:
+    async def sweep_page(self) -> bool:
         """True at the end; the next page is the first again."""
         names = await pools.FILES.run(self._next_names)
         if not names:

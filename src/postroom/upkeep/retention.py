@@ -1,4 +1,4 @@
-"""Mail that is older than its inbox, or its account, wants to keep it: deleted in short steps."""
+"""Deletes mail past the retention of its inbox or account, in small transactions."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -10,26 +10,26 @@ from postroom.upkeep import deletion
 
 
 @dataclass(frozen=True, slots=True)
-class KeepingTerm:
+class RetentionRule:
     """How long an inbox keeps mail."""
 
     inbox_id: str
     days: int
 
 
-def list_terms(tx: Tx, after: str, limit: int) -> list[KeepingTerm]:
-    """By id, behind one. What an inbox says counts more than what its account says."""
+def list_rules(tx: Tx, after: str, limit: int) -> list[RetentionRule]:
+    """By id, after the given one. The setting of an inbox overrides that of its account."""
     rows = tx.all(
         "select id, retention_days as days from inboxes where retention_days is not null and id > :after"
         " order by id limit :limit",
         after=after,
         limit=limit,
     )
-    own = [KeepingTerm(row["id"], row["days"]) for row in rows]
-    return sorted([*own, *_list_terms_of_accounts(tx, after, limit)], key=lambda term: term.inbox_id)[:limit]
+    own = [RetentionRule(row["id"], row["days"]) for row in rows]
+    return sorted([*own, *_list_rules_of_accounts(tx, after, limit)], key=lambda rule: rule.inbox_id)[:limit]
 
 
-def _list_terms_of_accounts(tx: Tx, after: str, limit: int) -> list[KeepingTerm]:
+def _list_rules_of_accounts(tx: Tx, after: str, limit: int) -> list[RetentionRule]:
     accounts = tx.all("select id, retention_days as days from accounts where retention_days is not null")
     found = []
     for account in accounts:
@@ -40,22 +40,22 @@ def _list_terms_of_accounts(tx: Tx, after: str, limit: int) -> list[KeepingTerm]
             after=after,
             limit=limit,
         )
-        found += [KeepingTerm(row["id"], account["days"]) for row in rows]
+        found += [RetentionRule(row["id"], account["days"]) for row in rows]
     return found
 
 
-def expire(tx: Tx, now: int, rows: int, term: KeepingTerm) -> list[str] | None:
-    """Deletes some of what is too old. Gives blobs to remove after the commit; None when nothing is left.
+def expire(tx: Tx, now: int, rows: int, rule: RetentionRule) -> list[str] | None:
+    """Deletes some messages. Gives the blobs to remove after the commit; None when nothing is left.
 
-    What has not left yet stays until it has.
+    Mail that waits to be sent stays until it is sent.
     """
     threads: dict[str, list[str]] = defaultdict(list)
     for wanted in (f"direction <> '{BLOCKED}'", f"direction = '{BLOCKED}'"):  # each has its index
         found = tx.all(
             "select id, thread_id from messages where inbox_id = :inbox_id and created_at < :limit"
             f" and {wanted} and status <> :pending order by created_at limit :rows",
-            inbox_id=term.inbox_id,
-            limit=now - term.days * DAY,
+            inbox_id=rule.inbox_id,
+            limit=now - rule.days * DAY,
             pending=PENDING,
             rows=rows,
         )
@@ -63,4 +63,4 @@ def expire(tx: Tx, now: int, rows: int, term: KeepingTerm) -> list[str] | None:
             threads[row["thread_id"]].append(row["id"])
     if not threads:
         return None
-    return deletion.remove_some(tx, term.inbox_id, threads, now)
+    return deletion.remove_some(tx, rule.inbox_id, threads, now)

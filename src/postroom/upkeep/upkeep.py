@@ -1,4 +1,4 @@
-"""The loop of upkeep: what has expired and what was deleted goes, in steps too small to be felt."""
+"""The loop that removes what has expired or was deleted, in transactions too short to be noticed."""
 
 import asyncio
 import contextlib
@@ -21,14 +21,14 @@ ROUND_SECONDS = 60.0
 DUTY = "upkeep"
 DUTY_HELD = 180 * SECOND
 LEAVE_SECONDS = 2.0
-TERMS_AT_ONCE, TERMS_IN_A_ROUND = 100, 2_000
+INBOXES_AT_ONCE, INBOXES_IN_A_ROUND = 100, 2_000
 
 # Whoever writes waits for a step under way, so a step that took long is followed by a smaller one.
 STEP_SECONDS = 0.010
 FEWEST_ROWS, MOST_ROWS = 10, 500
 
 
-async def keep_up(resources: Resources) -> None:
+async def run_upkeep(resources: Resources) -> None:
     """Runs until cancelled. One node keeps up the database and a common store; each sweeps its own folder."""
     steps, sweep, me = Steps(resources), orphans.Sweep(resources), ids.trace()
     try:
@@ -39,7 +39,7 @@ async def keep_up(resources: Resources) -> None:
             if is_mine:
                 await steps.one_round()
             if is_mine or not resources.blobs.is_shared:
-                await sweep.go_on()
+                await sweep.sweep_pages()
             await asyncio.sleep(ROUND_SECONDS)
     finally:
         with contextlib.suppress(Exception):  # else another node waits until it is free
@@ -49,7 +49,7 @@ async def keep_up(resources: Resources) -> None:
 
 
 def where(resources: Resources) -> str:
-    """Of several nodes on one machine each listens at a place of its own."""
+    """Host and port: several nodes may run on one machine."""
     return f"{socket.gethostname()} at {resources.config.http}"
 
 
@@ -63,32 +63,32 @@ class Steps:
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self._rows = FEWEST_ROWS
-        self._kept_to = ""
+        self._last_inbox_id = ""
 
     async def one_round(self) -> None:
         now = self._resources.now()
         for expire in (expiry.expire_rows, expiry.expire_deliveries):
             while await self._step(expire, now):
                 pass
-        while await self._step(account_removal.go_on, now):
+        while await self._step(account_removal.remove_some, now):
             self._resources.db.ring(inboxes.GONE)
-        while (blobs := await self._step(inbox_removal.go_on, now)) is not None:
+        while (blobs := await self._step(inbox_removal.remove_some, now)) is not None:
             await orphans.remove_blobs(self._resources, blobs)
         await self._apply_retention(now)
 
     async def _apply_retention(self, now: int) -> None:
-        """Goes on with the inboxes where the last round stopped, and begins anew behind the last."""
-        for _ in range(TERMS_IN_A_ROUND // TERMS_AT_ONCE):
-            terms = await self._resources.db.read(retention.list_terms, self._kept_to, TERMS_AT_ONCE)
-            for term in terms:
-                while (blobs := await self._step(partial(retention.expire, term=term), now)) is not None:
+        """Continues after the last inbox of the round before, and starts again at the end."""
+        for _ in range(INBOXES_IN_A_ROUND // INBOXES_AT_ONCE):
+            rules = await self._resources.db.read(retention.list_rules, self._last_inbox_id, INBOXES_AT_ONCE)
+            for rule in rules:
+                while (blobs := await self._step(partial(retention.expire, rule=rule), now)) is not None:
                     await orphans.remove_blobs(self._resources, blobs)
-            self._kept_to = terms[-1].inbox_id if terms else ""
-            if not terms:
+            self._last_inbox_id = rules[-1].inbox_id if rules else ""
+            if not rules:
                 return
 
     async def _step(self, work: Callable[[Tx, int, int], T], now: int) -> T:
-        """Those who wait go first: one turn of the loop lets them hand in what they write."""
+        """Other writers go first: one turn of the loop lets them queue what they write."""
         await asyncio.sleep(0)
         loop = asyncio.get_running_loop()
         started = loop.time()

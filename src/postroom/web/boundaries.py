@@ -1,33 +1,38 @@
 """Boundaries that a request names by inboxId or podId: they only ever narrow what the key reaches."""
 
-from postroom.accounts import pods
+from collections.abc import Iterable
+
+from msgspec import Struct
+
 from postroom.accounts.reach import Reach
-from postroom.errors import NotFound
+from postroom.errors import BadRequest, NotFound
 from postroom.mailbox import inboxes
 from postroom.resources import Tx
 
-
-def narrowed(tx: Tx, reach: Reach, inbox_id: str | None, pod_id: str | None) -> Reach | None:
-    """None when there is no such inbox or pod within reach: nothing is found there."""
-    if inbox_id is not None:
-        try:
-            reach = inboxes.get(tx, reach, inbox_id).reach
-        except NotFound:
-            return None
-    if pod_id is None:
-        return reach
-    pod = pods.find(tx, reach, pod_id)
-    if pod is None:
-        return None
-    if reach.inbox_id is not None:
-        inbox = inboxes.find(tx, reach.inbox_id)
-        return reach if inbox is not None and inbox.pod_id == pod.id else None
-    return Reach(reach.account_id, pod.id, None)
+NAMES = ("podId", "inboxId", "inbox_ids", "pod_ids")  # of boundaries, in a query
 
 
 def required(tx: Tx, reach: Reach, inbox_id: str | None, pod_id: str | None) -> Reach:
     """For what acts on a boundary: an unknown one is never ignored."""
-    found = narrowed(tx, reach, inbox_id, pod_id)
+    found = inboxes.narrow(tx, reach, inbox_id, pod_id)
     if found is None:
         raise NotFound("No such inbox or pod.")
     return found
+
+
+def taken_by(query: type[Struct] | None) -> frozenset[str]:
+    """The boundaries that a query of this type takes."""
+    return frozenset(NAMES).intersection(() if query is None else query.__struct_encode_fields__)
+
+
+def require_taken(named: Iterable[str], query: type[Struct] | None) -> None:
+    """A boundary that would not count, or of which one of two would, is refused: ignored, it opens all."""
+    found: set[str] = set()
+    for name in named:
+        if name not in NAMES:
+            continue
+        if name not in taken_by(query):
+            raise BadRequest(f"{name} is no filter here. It would not narrow anything.", field=name)
+        if name in found:
+            raise BadRequest(f"{name} stands here more than once.", field=name)
+        found.add(name)

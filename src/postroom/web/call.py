@@ -8,17 +8,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 from starlette.requests import Request
 
-from postroom.accounts import audit, pods
+from postroom.accounts import audit, domains, keys, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
 from postroom.fields import Boundary
-from postroom.mailbox import drafts, inboxes, threads
+from postroom.mailbox import drafts, inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources, Tx
 from postroom.web.boundaries import required
+from postroom.web.requests.authentication import client_address
 
 # Set for what is carried out inside for a request to /mcp.
 CLIENT_ADDRESS: ContextVar[str] = ContextVar("client_address", default="")
@@ -104,19 +105,22 @@ class Call(Struct, frozen=True):
         return Links(self.resources.config.base_url, self.now())
 
 
-def client_address(request: Request) -> str:
-    return "" if request.client is None else request.client.host
+# How that which a path names is found by whoever reaches it; else NotFound.
+FIND_OWNED: dict[str, Callable[[Tx, Reach, str], object]] = {
+    "draft_id": drafts.get,
+    "pod_id": pods.get,
+    "thread_id": threads.get,
+    "message_id": messages.get,
+    "domain_id": domains.get,
+    "key_id": lambda tx, reach, key_id: keys.get(tx, reach.account_id, key_id),
+}
 
 
 async def require_owned(call: Call, values: dict[str, str], query: object = None) -> None:
-    """The inbox, pod or thread that a path or a scope names belongs to the caller."""
+    """What a path or a scope names belongs to the caller."""
     if isinstance(query, Boundary):
         await call.resources.db.read(required, call.reach, query.inbox_id, query.pod_id)
     if "inbox_id" in values and (call.inbox is None or not inboxes.is_within(call.inbox, call.reach)):
         raise NotFound("No such inbox.")
-    if "draft_id" in values:
-        await call.resources.db.read(drafts.get, call.reach, values["draft_id"])
-    if "pod_id" in values:
-        await call.resources.db.read(pods.get, call.reach, values["pod_id"])
-    if "thread_id" in values:
-        await call.resources.db.read(threads.get, call.reach, values["thread_id"])
+    for name in values.keys() & FIND_OWNED:
+        await call.resources.db.read(FIND_OWNED[name], call.reach, values[name])

@@ -16,36 +16,36 @@ from postroom.web.requests.request_body import IS_WHOLE
 from postroom.web.streams.websocket import StreamProtocol
 
 HEAD_LIMIT_BYTES = 64 * 1024
-PATIENCE_SECONDS = 20.0
+IDLE_SECONDS = 20.0
 WAITING_REQUESTS = 64
-MOST_CONNECTIONS = 20_000
+MAX_CONNECTIONS = 20_000
 UNKNOWN_PORT = 0
 
 
 class BoundedConnection(HttpToolsProtocol):
     """A subclass, because uvicorn offers no other seam for this."""
 
-    patience_seconds = PATIENCE_SECONDS
+    idle_seconds = IDLE_SECONDS
 
     def __init__(
         self,
         *args: Any,
-        most_connections: int = MOST_CONNECTIONS,
+        max_connections: int = MAX_CONNECTIONS,
         proxies: Proxies | None = None,
         proxied_address: str | None = None,
         **named: Any,
     ) -> None:
         super().__init__(*args, **named)
-        self._most_connections = most_connections
+        self._max_connections = max_connections
         self._proxies = proxies or Proxies()
         self._proxied_address = proxied_address
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        is_full = len(self.connections) >= self._most_connections and not self._free_idlest()
+        is_full = len(self.connections) >= self._max_connections and not self._close_idlest()
         super().connection_made(cast(asyncio.Transport, transport))
         if self._proxied_address is not None:
             self.client = self._proxied_address, UNKNOWN_PORT
-        self._heard_at = self.loop.time()
+        self._received_at = self.loop.time()
         self._head_bytes = 0
         self._unsent_bytes = 0
         self._running: RequestResponseCycle | None = None
@@ -59,13 +59,13 @@ class BoundedConnection(HttpToolsProtocol):
     @property
     def idle_since(self) -> float | None:
         """None while a request is under way."""
-        return self._heard_at if self.cycle is None or self.cycle.response_complete else None
+        return self._received_at if self.cycle is None or self.cycle.response_complete else None
 
-    def _free_idlest(self) -> bool:
-        """Cuts off who has asked nothing for longest: who only holds a connection keeps nobody else out."""
+    def _close_idlest(self) -> bool:
+        """Closes the connection that has been idle longest: idle clients must not keep others out."""
         known = [other for other in self.connections if isinstance(other, BoundedConnection)]
         idle = [(since, other) for other in known if (since := other.idle_since) is not None]
-        log.get().seldom("HTTP is full", connections=len(self.connections), idle=len(idle))
+        log.get().seldom("HTTP connection limit reached", connections=len(self.connections), idle=len(idle))
         if not idle:
             return False
         _, idlest = min(idle, key=lambda pair: pair[0])
@@ -77,12 +77,12 @@ class BoundedConnection(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
         if self._running is not None:
-            self._running.disconnected = True  # uvicorn tells only the last request in line
+            self._running.disconnected = True  # uvicorn tells only the last request of a pipeline
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()
-        self._heard_at = self.loop.time()
+        self._received_at = self.loop.time()
         self._head_bytes += len(data)
         try:
             self.parser.feed_data(data)
@@ -139,26 +139,26 @@ class BoundedConnection(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def _start_timer(self) -> None:
-        """uvicorn alone waits for ever for a first byte, the rest of a head, or an answer to be taken.
+        """uvicorn itself would wait for ever for a first byte, the rest of a head, or a client that reads.
 
-        One that runs already serves again, so that a request costs no timer.
+        A timer that runs already is used again, so that a request costs none.
         """
-        self._waits_until = self.loop.time() + self.patience_seconds
+        self._waits_until = self.loop.time() + self.idle_seconds
         if self._timer is None:
-            self._timer = self.loop.call_later(self.patience_seconds, self._look_at_clock)
+            self._timer = self.loop.call_later(self.idle_seconds, self._check_timer)
 
-    def _look_at_clock(self) -> None:
+    def _check_timer(self) -> None:
         self._timer = None
         if self._waits_until is None:
             return
         left = self._waits_until - self.loop.time()
         if left > 0:
-            self._timer = self.loop.call_later(left, self._look_at_clock)
+            self._timer = self.loop.call_later(left, self._check_timer)
         else:
             self._hang_up()
 
     def _hang_up(self) -> None:
-        """Unless the client is still busy taking its answer."""
+        """Unless the client is still reading its answer."""
         unsent_bytes = self.transport.get_write_buffer_size()
         if unsent_bytes in (0, self._unsent_bytes):
             self.transport.abort()
@@ -179,7 +179,7 @@ class BoundedConnection(HttpToolsProtocol):
         if self._should_upgrade():
             self.ws_protocol_class = partial(StreamProtocol, came_from=self.scope["client"])  # type: ignore[assignment]
             self.handle_websocket_upgrade()
-            self._let_go()
+            self._release()
         elif self.parser.get_method() == b"CONNECT":
             self._refuse(BadRequest("This is not a proxy."))
         else:
@@ -187,8 +187,8 @@ class BoundedConnection(HttpToolsProtocol):
             self.parser = httptools.HttpRequestParser(self)
             self.data_received(head + rest)
 
-    def _let_go(self) -> None:
-        """The connection has another protocol now: nothing keeps this one."""
+    def _release(self) -> None:
+        """The connection has another protocol now: drops all references to this one."""
         if self._timer is not None:
             self._timer.cancel()
         self.parser = None  # type: ignore[assignment]
@@ -201,7 +201,7 @@ class BoundedConnection(HttpToolsProtocol):
         )
 
     def _refuse(self, error: ApiError) -> None:
-        """Requests that came whole before the fault still get their answers, and then the connection ends."""
+        """Requests that were complete before the error are still answered; then the connection closes."""
         if self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body:
             self.cycle.keep_alive = False
             return

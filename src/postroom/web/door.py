@@ -37,7 +37,7 @@ from postroom.web.readiness import Readiness
 from postroom.web.requests import cors
 from postroom.web.requests.authentication import CallerAndInbox, CallerCache, bearer_token, identify
 from postroom.web.requests.key_use import KeyUse
-from postroom.web.requests.request_body import is_small, read_query
+from postroom.web.requests.request_body import is_small, read_query, require_boundaries_taken
 from postroom.web.requests.request_limit import RequestLimit
 from postroom.web.review import PREFIX as REVIEW_PREFIX
 from postroom.web.review import answer_review
@@ -71,7 +71,7 @@ class Visit:
 class Door:
     def __init__(self, resources: Resources, webhook_courier: WebhookCourier, streams: Streams) -> None:
         self._streams = streams
-        self.live = Live(resources)
+        self.live = Live(resources, streams.hubs)
         self._office: Office | None = None
         self._opening = asyncio.Lock()
         self._resources = resources
@@ -136,6 +136,7 @@ class Door:
         route, values = found
         visit.route = route.name
         if call is None:
+            require_boundaries_taken(request, route.query)
             return to_response(route, await route.operation(self._site, **values))
         try:
             return await self._carry_out(route, call, values)
@@ -224,6 +225,7 @@ class Door:
             raise found
         route, values = found
         visit.route = route.name
+        require_boundaries_taken(visit.request, route.query)
         query = visit.request.query_params
         return await get_attachment_by_link(
             self._resources,
@@ -263,10 +265,15 @@ class Door:
         return await self._carry_out(route, visit.call, values)
 
     async def _handle(self, route: Route, call: Call, values: dict[str, str]) -> Any:
-        """Ownership comes before the body: a stranger learns nothing of what is not his."""
+        """Ownership comes before query and body: a stranger learns nothing of what is not his."""
         arguments: dict[str, Any] = dict(values)
-        if route.query is not None:
-            arguments["query"] = read_query(call.request, route.query)
+        try:
+            require_boundaries_taken(call.request, route.query)
+            if route.query is not None:
+                arguments["query"] = read_query(call.request, route.query)
+        except ApiError:
+            await require_owned(call, values)
+            raise
         if route.body is not None:
             await require_owned(call, values, arguments.get("query"))
             if route.before_body is not None:

@@ -1,8 +1,7 @@
 """Counters for Prometheus. No label names an account, an inbox or an address."""
 
 import contextlib
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram, PlatformCollector, ProcessCollector
@@ -11,7 +10,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.utils import floatToGoString
 
 from postroom.clock import SECOND
-from postroom.processes import meters
+from postroom.processes import process_metrics
 from postroom.processes.loop_supervisor import LoopSupervisor
 from postroom.processes.pools import Pool
 from postroom.resources import WorkerCounts
@@ -24,41 +23,33 @@ GAUGES = {
 }
 
 
-class MeterCollector:
-    """Shows what the process counts in `meters`."""
+class OwnCollector:
+    """Shows what the process counts in `process_metrics`."""
 
     def collect(self) -> Iterator[Metric]:
-        for tally in meters.TALLIES:
-            counter = CounterMetricFamily(tally.name, tally.help, labels=(tally.label,))
-            for word, count in sorted(tally.counts().items()):
-                counter.add_metric((word,), count)
-            yield counter
-        for spread in meters.SPREADS:
-            counts, total = spread.read()
-            bounds = [*map(floatToGoString, spread.bounds), "+Inf"]
-            buckets = list(zip(bounds, accumulate(counts), strict=True))
-            histogram = HistogramMetricFamily(spread.name, spread.help)
-            histogram.add_metric((), buckets, total)
-            yield histogram
+        for counter in process_metrics.COUNTERS:
+            counted = CounterMetricFamily(counter.name, counter.help, labels=(counter.label,))
+            for value, count in sorted(counter.counts().items()):
+                counted.add_metric((value,), count)
+            yield counted
+        for histogram in process_metrics.HISTOGRAMS:
+            observed = HistogramMetricFamily(histogram.name, histogram.help)
+            _add_histogram(observed, (), histogram)
+            yield observed
 
 
 class RequestCollector:
-    """Counted in the event loop alone: the library's own meters take a lock for each number."""
-
-    bounds = Histogram.DEFAULT_BUCKETS
+    """Counted by ourselves: the library's counters take several times as long for each request."""
 
     def __init__(self) -> None:
         self._answered: dict[tuple[str, int], int] = {}
-        self._within: dict[str, list[int]] = {}  # by route, how many took at most each of the bounds
-        self._seconds: dict[str, float] = {}
+        self._seconds: dict[str, process_metrics.Histogram] = {}  # by route
 
     def count(self, route: str, status: int, seconds: float) -> None:
         self._answered[route, status] = self._answered.get((route, status), 0) + 1
-        within = self._within.get(route)
-        if within is None:
-            within = self._within[route] = [0] * len(self.bounds)
-        within[bisect_left(self.bounds, seconds)] += 1
-        self._seconds[route] = self._seconds.get(route, 0.0) + seconds
+        if route not in self._seconds:
+            self._seconds[route] = process_metrics.Histogram(route, Histogram.DEFAULT_BUCKETS[:-1], "")
+        self._seconds[route].observe(seconds)
 
     def collect(self) -> Iterator[Metric]:
         answered = CounterMetricFamily(
@@ -70,10 +61,17 @@ class RequestCollector:
         took = HistogramMetricFamily(
             "postroom_http_request_seconds", "Time to answer a request.", labels=("route",)
         )
-        for route, within in self._within.items():
-            buckets = zip(map(floatToGoString, self.bounds), accumulate(within), strict=True)
-            took.add_metric((route,), list(buckets), self._seconds[route])
+        for route, histogram in self._seconds.items():
+            _add_histogram(took, (route,), histogram)
         yield took
+
+
+def _add_histogram(
+    family: HistogramMetricFamily, labels: Sequence[str], histogram: process_metrics.Histogram
+) -> None:
+    counts, total = histogram.read()
+    bounds = [*map(floatToGoString, histogram.bounds), "+Inf"]
+    family.add_metric(labels, list(zip(bounds, accumulate(counts), strict=True)), total)
 
 
 class Metrics:
@@ -133,7 +131,7 @@ class Metrics:
             "postroom_pool_threads", "Threads that a pool may have.", ("pool",), registry=self._registry
         )
         self._gauges = {name: Gauge(name, help, registry=self._registry) for name, help in GAUGES.items()}
-        self._registry.register(MeterCollector())
+        self._registry.register(OwnCollector())
 
     def count_request(self, route: str, status: int, seconds: float) -> None:
         self._requests.count(route, status, seconds)
@@ -144,7 +142,7 @@ class Metrics:
 
     def note_loops(self, loops: LoopSupervisor) -> None:
         self._loops_down.clear()
-        for name, count in loops.troubles().items():
+        for name, count in loops.failing().items():
             self._loops_down.labels(name).set(count)
         for name, count in loops.failures.items():
             self._loop_failures.labels(name).set(count)

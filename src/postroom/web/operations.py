@@ -50,8 +50,8 @@ def _run_in_transaction(route: Route, call: Call, arguments: Arguments) -> Await
     work = partial(run_verb, route=route, call=call, arguments=arguments)
     if route.method != "GET":
         return db.write(work)
-    if getattr(arguments.get("query"), "offset", 0) > SHALLOW_OFFSET:
-        return db.read_long(work, LONG_SECONDS)
+    if route.seconds or getattr(arguments.get("query"), "offset", 0) > SHALLOW_OFFSET:
+        return db.read_long(work, route.seconds or LONG_SECONDS)
     return db.read(work)
 
 

@@ -2,14 +2,26 @@
 
 from postroom import errors
 from postroom.accounts.permissions import APPROVING, DRAFTING, MANAGING, NOTHING, READING, SENDING, WRITING
-from postroom.operations import audit_log, domains, holds, messages, policies, suppressions, threads, webhooks
+from postroom.operations import (
+    audit_log,
+    domains,
+    holds,
+    inboxes,
+    keys,
+    messages,
+    pods,
+    policies,
+    suppressions,
+    threads,
+    usage,
+    webhooks,
+)
 from postroom.web import public
 from postroom.web.api.accounts import domains as domain_checks
-from postroom.web.api.accounts import keys, pods
 from postroom.web.api.events import events, waiting
 from postroom.web.api.events import webhooks as webhook_posts
-from postroom.web.api.mailbox import inboxes, search, usage
 from postroom.web.api.mailbox import messages as downloads
+from postroom.web.api.mailbox import search
 from postroom.web.api.mailbox import threads as thread_deletion
 from postroom.web.api.outward import drafts, send
 from postroom.web.interface.bodies.send_body import require_idempotency_key
@@ -30,7 +42,7 @@ SEND = (
     *(errors.RecipientNotAllowed, errors.RecipientSuppressed, errors.ColdOutreachLimit, errors.LoopDetected),
 )
 NEW_DRAFT = (errors.DraftLimitReached,)
-SEND_DRAFT = (*SEND, errors.BadRequest, errors.DraftChanged, errors.PayloadTooLarge)
+SEND_DRAFT = (*SEND, errors.DraftChanged, errors.PayloadTooLarge)
 TEST = (errors.NoWebhookUrl, errors.WebhookFailed)
 MISSING = (errors.NotFound,)
 AGAIN = (errors.NothingToDo, errors.RecipientNotAllowed, errors.RecipientSuppressed)
@@ -42,7 +54,16 @@ TAKEN = (errors.DomainTaken,)
 
 ROUTES = (
     Route("GET", "/v1/me", keys.who_am_i, SCOPED, NOTHING),
-    Route("POST", "/v1/inboxes", inboxes.create_inbox, POD, MANAGING, 201, NEW_INBOX),
+    Route(
+        "POST",
+        "/v1/inboxes",
+        inboxes.create_inbox,
+        POD,
+        MANAGING,
+        201,
+        NEW_INBOX,
+        prepare=webhook_posts.require_allowed_own_url,
+    ),
     Route("GET", "/v1/inboxes", inboxes.list_inboxes, SCOPED, READING),
     Route("GET", "/v1/inboxes/{inbox_id}", inboxes.get_inbox, SCOPED, READING),
     Route(
@@ -53,6 +74,7 @@ ROUTES = (
         MANAGING,
         200,
         (errors.InvalidWebhookUrl,),
+        prepare=webhook_posts.require_allowed_own_url,
     ),
     Route("DELETE", "/v1/inboxes/{inbox_id}", inboxes.delete_inbox, POD, MANAGING, 204),
     Route(
@@ -88,7 +110,7 @@ ROUTES = (
     Route("POST", "/v1/pods", pods.create_pod, ACCOUNT, MANAGING, 201, (errors.ClientIdTaken,)),
     Route("GET", "/v1/pods", pods.list_pods, POD, READING),
     Route("GET", "/v1/pods/{pod_id}", pods.get_pod, POD, READING),
-    Route("PATCH", "/v1/pods/{pod_id}", pods.change_pod, ACCOUNT, MANAGING),
+    Route("PATCH", "/v1/pods/{pod_id}", pods.change_pod, ACCOUNT, MANAGING, 200, (errors.ClientIdTaken,)),
     Route("DELETE", "/v1/pods/{pod_id}", pods.delete_pod, ACCOUNT, MANAGING, 204, OLD_POD),
     Route("POST", "/v1/pods/{pod_id}/api-keys", keys.create_pod_key, ACCOUNT, MANAGING, 201, NEW_KEY),
     Route("GET", "/v1/pods/{pod_id}/api-keys", keys.list_pod_keys, ACCOUNT, READING),
@@ -97,7 +119,7 @@ ROUTES = (
     Route("GET", "/v1/inboxes/{inbox_id}/messages", messages.list_inbox_messages, SCOPED, READING),
     Route("GET", "/v1/threads", threads.list_all_threads, SCOPED, READING),
     Route("GET", "/v1/search", search.search_messages, SCOPED, READING),
-    Route("GET", "/v1/usage", usage.get_usage, SCOPED, READING),
+    Route("GET", "/v1/usage", usage.get_usage, SCOPED, READING, seconds=10.0),
     Route("GET", "/v1/threads/{thread_id}", threads.get_thread, SCOPED, READING),
     Route("PATCH", "/v1/threads/{thread_id}", threads.change_thread, SCOPED, WRITING),
     Route("DELETE", "/v1/threads/{thread_id}", thread_deletion.delete_thread, POD, MANAGING, 204),

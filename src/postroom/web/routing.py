@@ -38,6 +38,7 @@ class Route:
     proves: bool = False  # asks in its own transaction whether caller and inbox are what they were
     prepare: Callable[..., Awaitable[dict[str, Any]]] | None = None  # before the transaction; more arguments
     after: Callable[..., Awaitable[None]] | None = None  # with what the verb returned, after the commit
+    seconds: float = 0.0  # set: a read that may take so long, and is done beside all others
     is_verb: bool = field(init=False)
     wanted: tuple[str, ...] = field(init=False)  # the names of the operation's arguments
     body: type[Struct] | None = field(init=False)

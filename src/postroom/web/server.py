@@ -1,4 +1,4 @@
-"""Serves the web door over HTTP, inside our own event loop."""
+"""The HTTP server: uvicorn inside our own event loop, with our own bounds."""
 
 import asyncio
 import contextlib
@@ -14,12 +14,12 @@ from postroom import log
 from postroom.net.proxies import Proxies
 from postroom.net.proxy_protocol import ProxyProtocol
 from postroom.net.tls_proxy_protocol import TlsProxyProtocol
-from postroom.web.connection import MOST_CONNECTIONS, BoundedConnection
+from postroom.web.connection import MAX_CONNECTIONS, BoundedConnection
 from postroom.web.streams.websocket import MESSAGE_BYTES, PING_SECONDS, PONG_SECONDS, StreamProtocol
 
 STOP_SECONDS = 8
-CUT_SECONDS = 1
-LOOK_SECONDS = 0.01
+ABORT_SECONDS = 1
+POLL_SECONDS = 0.01
 RESTART_SECONDS = 1.0
 
 
@@ -29,7 +29,7 @@ class HttpServer:
         app: ASGIApp,
         listener: socket.socket,
         connection: type[BoundedConnection] = BoundedConnection,
-        most_connections: int = MOST_CONNECTIONS,
+        max_connections: int = MAX_CONNECTIONS,
         proxies: Proxies | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
@@ -38,7 +38,7 @@ class HttpServer:
         self._proxy_protocol = ProxyProtocol(Proxies() if tls else proxies, requires_header=False)
         self._proxies, self._tls = proxies, tls
         self._tls_proxy_protocol: TlsProxyProtocol | None = None
-        self._new_connection = partial(connection, most_connections=most_connections, proxies=proxies)
+        self._new_connection = partial(connection, max_connections=max_connections, proxies=proxies)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
@@ -63,7 +63,7 @@ class HttpServer:
         )
 
     def _proxied_connection(self, proxied_address: str | None) -> asyncio.Protocol:
-        """As uvicorn makes its own."""
+        """With the arguments that uvicorn gives its own connections."""
         server = self._server
         return self._new_connection(
             proxied_address=proxied_address,
@@ -73,7 +73,7 @@ class HttpServer:
         )
 
     async def start(self) -> None:
-        """uvicorn's own serve() would take over the process's signals, so its three steps are run here."""
+        """uvicorn's serve() would take over the process's signals, so its three steps are run here."""
         self._server.config.load()
         self._server.lifespan = self._server.config.lifespan_class(self._server.config)
         if self._tls is not None and self._proxies:
@@ -91,13 +91,13 @@ class HttpServer:
             try:
                 await self._server.main_loop()
             except Exception:
-                log.get().exception("the loop of the web server failed")
+                log.get().exception("the main loop of the HTTP server failed")
                 await asyncio.sleep(RESTART_SECONDS)
 
     async def stop(self) -> None:
-        """Answers what has come in; who has not sent or taken all of it in time is cut off.
+        """Requests that have come in are answered; clients that are too slow are disconnected.
 
-        uvicorn's own shutdown() rests a tenth of a second at each step, however little there is to end.
+        uvicorn's own shutdown() waits a tenth of a second at each step, even if there is nothing to end.
         """
         self._main_loop.cancel()
         for server in self._server.servers:
@@ -112,7 +112,7 @@ class HttpServer:
         await self._until_idle(STOP_SECONDS)
         for connection in list(state.connections):
             connection.transport.abort()
-        await self._until_idle(CUT_SECONDS)
+        await self._until_idle(ABORT_SECONDS)
         for task in list(state.tasks):
             task.cancel()
 
@@ -120,5 +120,5 @@ class HttpServer:
         state = self._server.server_state
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while state.connections or state.tasks:  # noqa: ASYNC110 (sets of uvicorn's)
-                    await asyncio.sleep(LOOK_SECONDS)
+                while state.connections or state.tasks:  # noqa: ASYNC110 (uvicorn's sets)
+                    await asyncio.sleep(POLL_SECONDS)

@@ -1,1 +1,1 @@
-"""Mail in, read in processes of its own: the worker, its supervisor, and the channel between them."""
+"""Processes that take mail in and read it: the worker, its supervisor, and the channel between them."""

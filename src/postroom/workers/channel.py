@@ -15,11 +15,11 @@ MAX_FRAME_BYTES = 128 * 1024 * 1024
 
 
 class ChannelClosed(Exception):
-    """The other end is gone: whoever waited for its answer waits no more."""
+    """The other end is gone; raised for everybody who waits for its answer."""
 
 
 class WorkerSetup(Struct, frozen=True, tag=True, array_like=True):
-    """Said by the server first: where to work."""
+    """The first message of the server: the worker's settings."""
 
     data_dir: str
     hostname: str
@@ -30,7 +30,7 @@ class WorkerSetup(Struct, frozen=True, tag=True, array_like=True):
 
 
 class WorkerReady(Struct, frozen=True, tag=True, array_like=True):
-    """Said by the worker when its door is open, and then every second."""
+    """Sent by the worker once it accepts connections, and then every second."""
 
 
 class RecipientRequest(Struct, frozen=True, tag=True, array_like=True):
@@ -45,7 +45,7 @@ class RecipientResponse(Struct, frozen=True, tag=True, array_like=True):
 
 
 class AdmitRequest(Struct, frozen=True, tag=True, array_like=True):
-    """Somebody has connected. The number stands for the connection until it has left."""
+    """A client has connected. The number stands for the connection until `Disconnected`."""
 
     number: int
     address: str
@@ -61,14 +61,14 @@ class Disconnected(Struct, frozen=True, tag=True, array_like=True):
 
 
 class StoreRequest(Struct, frozen=True, tag=True, array_like=True):
-    """A mail that was read, to be stored."""
+    """A mail that the worker has read, to be stored."""
 
     number: int
     read: ReadMail
 
 
 class StoreResponse(Struct, frozen=True, tag=True, array_like=True):
-    """After the commit; or why there was none."""
+    """After the commit, or with the reason why there was none."""
 
     number: int
     failure: str = ""
@@ -76,7 +76,7 @@ class StoreResponse(Struct, frozen=True, tag=True, array_like=True):
 
 
 class ReadRequest(Struct, frozen=True, tag=True, array_like=True):
-    """A mail that stays inside, to be read."""
+    """A mail between inboxes of this server, to be read by a worker."""
 
     number: int
     arrival: Arrival
@@ -89,15 +89,15 @@ class ReadResponse(Struct, frozen=True, tag=True, array_like=True):
 
 
 class ForgetRecipients(Struct, frozen=True, tag=True, array_like=True):
-    """An inbox was deleted: recipients found before may be there no more."""
+    """An inbox was deleted: clear the cache of recipients."""
 
 
 class ReloadCertificate(Struct, frozen=True, tag=True, array_like=True):
-    """The files of the certificate may have changed."""
+    """The files of the certificate may have changed: read them again."""
 
 
 class StopWorker(Struct, frozen=True, tag=True, array_like=True):
-    """Let the connections go, finish what is under way, and end."""
+    """Close the connections, finish what is under way, and exit."""
 
 
 FromServer = (
@@ -115,7 +115,7 @@ Answer = RecipientResponse | AdmitResponse | StoreResponse | ReadResponse
 
 
 class Channel(asyncio.Protocol):
-    """One end. What is no answer goes to `receive`; `is_closed` is set when the other end is gone."""
+    """One end. Messages that are no answer go to `receive`; `is_closed` is set when the other end is gone."""
 
     def __init__(self, kinds: Any, receive: Callable[[Any], None]) -> None:
         self._decoder = msgspec.msgpack.Decoder(kinds)
@@ -129,19 +129,19 @@ class Channel(asyncio.Protocol):
 
     @property
     def waiting(self) -> int:
-        """How many answers are owed to this end."""
+        """How many answers this end waits for."""
         return len(self._waiting)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.WriteTransport, transport)
 
     def data_received(self, data: bytes) -> None:
-        """Who speaks another language is not ours any more."""
+        """Bytes that are no message close the channel."""
         try:
             for frame in self._frames.feed(data):
                 self._dispatch(self._decoder.decode(frame))
         except Exception:
-            log.get().exception("a channel was cut")
+            log.get().exception("a worker's channel was closed")
             self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -3,21 +3,21 @@
 import asyncio
 import contextlib
 import os
-import signal
 import socket
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from postroom import log
 from postroom.config import Config, ConfigError, Endpoint
 from postroom.inward.mails import Arrival, ReadMail
 from postroom.inward.receive import TooManyHops
 from postroom.net.certificate import CertificateFiles
-from postroom.processes import descriptors, environment
+from postroom.processes import descriptors
+from postroom.processes.child_processes import Child, ChildNotStarted, ChildSupervisor, RestartPauses
 from postroom.resources import Resources
+from postroom.smtp.backend import RecipientDirectory
 from postroom.smtp.connection_limits import LocalConnectionLimits
-from postroom.smtp.limits import RecipientDirectory, SessionLimits
+from postroom.smtp.limits import SessionLimits
 from postroom.smtp.recipient_cache import watch_deleted_inboxes
 from postroom.workers.channel import ForgetRecipients, ReadRequest, ReloadCertificate, StopWorker, WorkerSetup
 from postroom.workers.worker_handle import WorkerHandle
@@ -26,26 +26,24 @@ BACKLOG = 512
 
 
 @dataclass(frozen=True, slots=True)
-class SupervisorTimeouts:
-    """Seconds. A worker that lived long enough has no bad past."""
+class WorkerTimeouts:
+    """In seconds, or in looks where it says so: a pause of our own process counts as one look."""
 
     look: float = 1.0
-    silence: int = 20  # looks
-    starting: int = 120  # looks
-    first_pause: float = 0.1
-    longest_pause: float = 30.0
-    good_life: float = 60.0
+    silent_looks: int = 20
+    starting_looks: int = 120
     start: float = 10.0
     stop: float = 60.0
-    reader: float = 30.0  # until there is a worker to read
+    read: float = 30.0  # until a worker is ready to read a mail
+    restart: RestartPauses = field(default_factory=RestartPauses)
 
 
 class NoWorkerAvailable(Exception):
-    """There is no worker that could read a mail, or it died over it."""
+    """No worker is ready to read a mail."""
 
 
 class WorkerSupervisor:
-    """A worker for each list of sockets, which stay open here: who connects while one starts waits for it."""
+    """A worker for each list of sockets. The sockets stay open here: while a worker starts, clients wait."""
 
     def __init__(
         self,
@@ -53,21 +51,22 @@ class WorkerSupervisor:
         directory: RecipientDirectory,
         listeners: Sequence[Sequence[socket.socket]],
         certificate: CertificateFiles,
-        timeouts: SupervisorTimeouts | None = None,
+        timeouts: WorkerTimeouts | None = None,
     ) -> None:
         self._resources = resources
         self._directory = directory
-        most = descriptors.MOST_SMTP * len(listeners)  # each worker has its own cap below this
-        self._connections = LocalConnectionLimits(
-            SessionLimits(resources.config.domain, max_connections=most)
-        )
+        most = descriptors.MOST_SMTP * len(listeners)  # each worker has its own limit below this
+        limits = SessionLimits(resources.config.domain, max_connections=most)
+        self._connections = LocalConnectionLimits(limits)
         self._listeners = listeners
         self._certificate = certificate
-        self._timeouts = timeouts or SupervisorTimeouts()
+        self._timeouts = timeouts or WorkerTimeouts()
+        self._children = [ChildSupervisor("worker", self._timeouts.restart) for _ in listeners]
         self._handles: set[WorkerHandle] = set()
-        self._is_somebody_ready = asyncio.Event()
+        self._is_any_ready = asyncio.Event()
         self._is_stopping = False
-        self._tasks: list[asyncio.Task[None]] = []
+        self._workers: list[asyncio.Task[None]] = []
+        self._deletions: asyncio.Task[None] | None = None
         resources.workers.expected = len(listeners)
 
     @property
@@ -77,37 +76,40 @@ class WorkerSupervisor:
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
-        self._tasks = [loop.create_task(self._keep_alive(sockets)) for sockets in self._listeners]
-        self._tasks.append(loop.create_task(watch_deleted_inboxes(self._resources, self._forget_recipients)))
+        slots = zip(self._children, self._listeners, strict=True)
+        self._workers = [loop.create_task(self._keep_running(*slot)) for slot in slots]
+        self._deletions = loop.create_task(watch_deleted_inboxes(self._resources, self._forget_recipients))
 
     async def wait_until_ready(self) -> None:
-        """Not for ever: with a worker that cannot start there is still all else to serve."""
+        """Not for ever: if no worker can start, the rest of the server still works."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._timeouts.start):
-                await self._is_somebody_ready.wait()
+                await self._is_any_ready.wait()
 
     async def stop(self) -> None:
-        """Sessions end with 421; a mail that is being taken over gets its answer first."""
+        """Sessions end with 421; a mail that is being stored gets its answer first."""
         self._is_stopping = True
         for sockets in self._listeners:
             for each in sockets:
                 each.close()
+        for children in self._children:
+            children.stop_starting()
         for handle in self._handles:
             handle.channel.send(StopWorker())
-        *keepers, news = self._tasks
-        news.cancel()
-        await asyncio.wait(keepers, timeout=self._timeouts.stop)
-        for keeper in keepers:
-            keeper.cancel()
-        await asyncio.wait(self._tasks)
+        assert self._deletions is not None, "the supervisor was not started"
+        self._deletions.cancel()
+        await asyncio.wait(self._workers, timeout=self._timeouts.stop)
+        for children in self._children:
+            await children.close()
+        await asyncio.wait([*self._workers, self._deletions])
 
     async def read(self, arrival: Arrival) -> ReadMail:
-        """By the worker that has least to do."""
+        """By the worker with the shortest queue."""
         try:
-            async with asyncio.timeout(self._timeouts.reader):
-                await self._is_somebody_ready.wait()
+            async with asyncio.timeout(self._timeouts.read):
+                await self._is_any_ready.wait()
         except TimeoutError as error:
-            raise NoWorkerAvailable("No worker is there to read a mail.") from error
+            raise NoWorkerAvailable("No worker is ready to read a mail.") from error
         ready = [handle for handle in self._handles if handle.is_ready]
         channel = min(ready, key=lambda handle: handle.channel.waiting).channel
         answer = await channel.ask(ReadRequest(channel.next_number(), arrival))
@@ -118,7 +120,7 @@ class WorkerSupervisor:
         return read
 
     def count(self) -> int:
-        """How many clients are at the workers."""
+        """How many clients are connected to the workers."""
         return len(self._connections.open_connections())
 
     def reload_certificate(self) -> None:
@@ -129,66 +131,59 @@ class WorkerSupervisor:
         for handle in self._handles:
             handle.channel.send(ForgetRecipients())
 
-    async def _keep_alive(self, sockets: Sequence[socket.socket]) -> None:
-        """The more often it dies, the longer the pause: a fault that stays must not eat the machine."""
-        loop = asyncio.get_running_loop()
-        pause = self._timeouts.first_pause
+    async def _keep_running(self, children: ChildSupervisor, sockets: Sequence[socket.socket]) -> None:
         while not self._is_stopping:
-            started_at = loop.time()
             try:
-                await self._run_worker(sockets)
+                await self._run_worker(children, sockets)
+            except ChildNotStarted:
+                continue  # logged, and the next start waits longer
             except Exception:
-                log.get().exception("a worker could not be started")
-            if self._is_stopping:
-                return
-            if loop.time() - started_at >= self._timeouts.good_life:
-                pause = self._timeouts.first_pause
-            self._resources.workers.restarts += 1
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, self._timeouts.longest_pause)
+                log.get().exception("a worker failed")
+            if not self._is_stopping:
+                self._resources.workers.restarts += 1
 
-    async def _run_worker(self, sockets: Sequence[socket.socket]) -> None:
+    async def _run_worker(self, children: ChildSupervisor, sockets: Sequence[socket.socket]) -> None:
         """From the start of a worker to its end."""
         handle = WorkerHandle(self._resources, self._directory, self._connections, self._count_ready)
-        ours, theirs = socket.socketpair()
-        with theirs:
-            process = await start_process(theirs, sockets)
+        child, channel = await start_worker(children, sockets)
         self._handles.add(handle)
         try:
-            await asyncio.get_running_loop().create_unix_connection(lambda: handle.channel, sock=ours)
+            await asyncio.get_running_loop().create_unix_connection(lambda: handle.channel, sock=channel)
             handle.channel.send(to_setup(self._resources.config, self._certificate))
-            await self._watch(handle, process)
+            await self._watch(handle, child)
         finally:
             self._drop(handle)
-            await end(process)
+            await children.replace(child)
         if not self._is_stopping:
-            log.get().error("a worker ended", pid=process.pid, code=process.returncode)
+            log.get().error("a worker ended", pid=child.process.pid, code=child.process.returncode)
 
-    async def _watch(self, handle: WorkerHandle, process: asyncio.subprocess.Process) -> None:
-        """Until it ends, or has said nothing for too long. A pause of our own process counts as one look."""
-        over = asyncio.ensure_future(process.wait())
-        lost = asyncio.ensure_future(handle.channel.is_closed.wait())
+    async def _watch(self, handle: WorkerHandle, child: Child) -> None:
+        """Until the worker ends, closes its channel, or has sent nothing for too long."""
+        ended = asyncio.ensure_future(child.process.wait())
+        closed = asyncio.ensure_future(handle.channel.is_closed.wait())
         try:
-            while not over.done() and not lost.done():
-                await asyncio.wait((over, lost), timeout=self._timeouts.look, return_when="FIRST_COMPLETED")
-                handle.silent_looks += 1
-                if handle.silent_looks > self._allowed_silence(handle):
-                    log.get().error("a worker hangs and is ended", pid=process.pid)
+            while not ended.done() and not closed.done():
+                await asyncio.wait(
+                    (ended, closed), timeout=self._timeouts.look, return_when=asyncio.FIRST_COMPLETED
+                )
+                handle.missed_looks += 1
+                if handle.missed_looks > self._allowed_looks(handle):
+                    log.get().error("a worker hangs and is killed", pid=child.process.pid)
                     return
         finally:
-            over.cancel()
-            lost.cancel()
+            ended.cancel()
+            closed.cancel()
 
-    def _allowed_silence(self, handle: WorkerHandle) -> int:
-        return self._timeouts.silence if handle.is_ready else self._timeouts.starting
+    def _allowed_looks(self, handle: WorkerHandle) -> int:
+        return self._timeouts.silent_looks if handle.is_ready else self._timeouts.starting_looks
 
     def _count_ready(self) -> None:
         running = sum(1 for each in self._handles if each.is_ready)
         self._resources.workers.running = running
         if running:
-            self._is_somebody_ready.set()
+            self._is_any_ready.set()
         else:
-            self._is_somebody_ready.clear()
+            self._is_any_ready.clear()
 
     def _drop(self, handle: WorkerHandle) -> None:
         self._handles.discard(handle)
@@ -207,28 +202,26 @@ def to_setup(config: Config, certificate: CertificateFiles) -> WorkerSetup:
     )
 
 
-async def start_process(
-    channel: socket.socket, sockets: Sequence[socket.socket]
-) -> asyncio.subprocess.Process:
-    passed = (channel.fileno(), *(each.fileno() for each in sockets))
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "postroom.workers.worker", *map(str, (os.getpid(), *passed))),
-        stdin=asyncio.subprocess.DEVNULL,
-        env=environment.for_child(),
-        pass_fds=passed,
-        start_new_session=True,
-    )
-
-
-async def end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGKILL)
-    await process.wait()
+async def start_worker(
+    children: ChildSupervisor, sockets: Sequence[socket.socket]
+) -> tuple[Child, socket.socket]:
+    """The worker, and our end of its channel. Raises ChildNotStarted."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        descriptors_passed = [theirs.fileno(), *(each.fileno() for each in sockets)]
+        numbers = map(str, (os.getpid(), *descriptors_passed))
+        try:
+            child = await children.start(
+                ["-m", "postroom.workers.worker", *numbers], pass_fds=descriptors_passed
+            )
+        except BaseException:
+            ours.close()
+            raise
+    return child, ours
 
 
 def listen(endpoint: Endpoint, workers: int) -> list[list[socket.socket]]:
-    """Sockets for each worker: one that all share would give nearly every connection to one of them."""
+    """Sockets for each worker: with one shared socket, nearly every connection would go to one worker."""
     try:
         require_free(endpoint)
         port = endpoint.port
@@ -242,13 +235,13 @@ def listen(endpoint: Endpoint, workers: int) -> list[list[socket.socket]]:
 
 
 def require_free(endpoint: Endpoint) -> None:
-    """Sockets that may share a port would join another server's without a word."""
+    """Sockets with SO_REUSEPORT would silently join those of another server."""
     family, address = addresses(endpoint.host, endpoint.port)[0]
     socket.create_server(address, family=family).close()
 
 
 def bind(host: str, port: int) -> list[socket.socket]:
-    """One for each address of the host; a port that the system chose is the same for all."""
+    """One for each address of the host, all on the same port, also when the system chose it."""
     bound: list[socket.socket] = []
     for family, address in addresses(host, port):
         chosen = port or (bound[0].getsockname()[1] if bound else 0)

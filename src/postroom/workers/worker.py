@@ -1,4 +1,4 @@
-"""The worker: takes SMTP, reads mail, and hands it over the channel to the server, which stores it.
+"""The worker process: speaks SMTP, reads mail, and has the server store it, over a channel.
 
 Run as `python -m postroom.workers.worker PARENT_PID CHANNEL_FD LISTENER_FD…`.
 """
@@ -25,9 +25,10 @@ from postroom.net.proxies import Proxies
 from postroom.processes import descriptors, pools
 from postroom.processes.child_limits import die_with_parent
 from postroom.smtp import intake
+from postroom.smtp.backend import Accepted, MailLoop, RecipientVerdict, Refused, StorageFull
 from postroom.smtp.connection_limits import LimitedConnection, LocalConnectionLimits
 from postroom.smtp.envelope import Envelope
-from postroom.smtp.limits import Accepted, MailLoop, RecipientVerdict, Refused, SessionLimits, StorageFull
+from postroom.smtp.limits import SessionLimits
 from postroom.smtp.recipient_cache import CachedDirectory
 from postroom.smtp.server import Server
 from postroom.workers.channel import (
@@ -52,11 +53,11 @@ REST_SECONDS = 0.05
 
 
 class StoreFailed(Exception):
-    """The server could not store a mail; the text is its reason."""
+    """The server could not store a mail; the message says why."""
 
 
 class RemoteDirectory:
-    """Asks the server."""
+    """Asks the server for each recipient."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
@@ -67,7 +68,7 @@ class RemoteDirectory:
 
 
 class RemoteIntake:
-    """Reads here, and has the server store it."""
+    """Reads a mail in this process, and has the server store it."""
 
     def __init__(self, channel: Channel, reader: OwnReader, hostname: str) -> None:
         self._channel = channel
@@ -84,11 +85,11 @@ class RemoteIntake:
         stored = await self._channel.ask(StoreRequest(self._channel.next_number(), read))
         if stored.failure:
             raise StorageFull(stored.failure) if stored.is_full else StoreFailed(stored.failure)
-        intake.note(envelope)
+        intake.log_received(envelope)
 
 
 class SharedConnectionLimits:
-    """Who is here, admitted by the server, which knows who is at the other workers."""
+    """Limits of this worker, and those that the server holds over all workers."""
 
     def __init__(self, limits: SessionLimits, channel: Channel) -> None:
         self._channel = channel
@@ -134,7 +135,7 @@ class Worker:
         server = self._server(await self._setup)
         warm_up()
         await server.start_on(self._listeners)
-        gc.freeze()  # all that is here now stays: no collection needs to look at it again
+        gc.freeze()  # everything loaded so far stays: no collection needs to look at it again
         self._start(self._report_ready())
         self._start(self._prepare_the_rest())
         await self._stopping.wait()
@@ -160,7 +161,7 @@ class Worker:
         if isinstance(message, ReadRequest):
             self._start(self._read(message))
         elif isinstance(message, ForgetRecipients):
-            self._directory.forget()
+            self._directory.clear()
         elif isinstance(message, ReloadCertificate):
             if self._certificate is not None:
                 self._certificate.refresh()
@@ -181,7 +182,7 @@ class Worker:
             await asyncio.sleep(READY_SECONDS)
 
     async def _prepare_the_rest(self) -> None:
-        """Beside the loop, with rests, when the start is over: no mail has to wait for more than a piece."""
+        """Loads the rest in a thread, piece by piece after the start: no mail waits long for it."""
         await asyncio.sleep(START_SECONDS)
         pieces, has_more = suspicion.prepare(), True
         while has_more:
@@ -189,7 +190,7 @@ class Worker:
             await asyncio.sleep(REST_SECONDS)
 
     async def _exit_with_channel(self) -> None:
-        """Without the server there is nobody to store a mail. Its senders try again."""
+        """Without the server no mail can be stored. Senders try again."""
         await self._channel.is_closed.wait()
         os._exit(1)
 
@@ -205,7 +206,7 @@ async def serve(channel_fd: int, listener_fds: Sequence[int]) -> None:
 
 
 def main(parent_pid: int, channel_fd: int, *listener_fds: int) -> None:
-    """A signal to stop goes to the whole group; the server says when it is our turn."""
+    """Ctrl-C reaches the whole group; the server says when a worker has to stop."""
     die_with_parent()
     if os.getppid() != parent_pid:
         return

@@ -1,4 +1,4 @@
-"""The server's end of a channel: finds recipients, admits connections and stores mails for one worker."""
+"""The server's end of a worker's channel: finds recipients, admits connections and stores mail for it."""
 
 import asyncio
 import traceback
@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, cast
 
 from postroom.inward.mails import Destination
-from postroom.inward.receive import take_over
+from postroom.inward.receive import store_mail
 from postroom.resources import Resources
+from postroom.smtp.backend import RecipientDirectory, RecipientVerdict, Refused, look_up_failed
 from postroom.smtp.connection_limits import LimitedConnection, LocalConnectionLimits
 from postroom.smtp.intake import is_out_of_space
-from postroom.smtp.limits import RecipientDirectory, RecipientVerdict, Refused
 from postroom.workers.channel import (
     AdmitRequest,
     AdmitResponse,
@@ -26,7 +26,7 @@ from postroom.workers.channel import (
 
 
 class RemoteConnection:
-    """Somebody at a worker, which hangs up, looks at the time and cuts off the idlest by itself."""
+    """A connection at a worker, which by itself hangs up, checks timeouts and closes the idlest."""
 
     idle_since = None
 
@@ -36,7 +36,7 @@ class RemoteConnection:
 
 
 class WorkerHandle:
-    """`is_ready` once the worker has opened its door; `silent_looks` counts looks since it was last heard."""
+    """`is_ready` once the worker accepts connections; `missed_looks` counts looks since its last message."""
 
     def __init__(
         self,
@@ -53,21 +53,21 @@ class WorkerHandle:
         self._tasks: set[asyncio.Task[None]] = set()
         self.channel = Channel(FromWorker, self._receive)
         self.is_ready = False
-        self.silent_looks = 0
+        self.missed_looks = 0
 
     def close(self) -> None:
-        """The worker is gone, and all who were there. A mail that was handed over is stored all the same."""
+        """The worker is gone, and its connections with it. Mail that it handed over is still stored."""
         self.channel.close()
         for connection in self._admitted.values():
             self._connections.release(connection)
         self._admitted.clear()
 
     def _receive(self, message: FromWorker) -> None:
-        self.silent_looks = 0
+        self.missed_looks = 0
         if isinstance(message, StoreRequest):
             self._start(self._store(message))
         elif isinstance(message, RecipientRequest):
-            self._find(message)
+            self._find_recipient(message)
         elif isinstance(message, AdmitRequest):
             self._admit(message)
         elif isinstance(message, Disconnected):
@@ -76,41 +76,42 @@ class WorkerHandle:
             self.is_ready = True
             self._on_ready()
 
-    async def _store(self, handed: StoreRequest) -> None:
+    async def _store(self, request: StoreRequest) -> None:
         try:
-            await take_over(self._resources, handed.read)
-            self.channel.send(StoreResponse(handed.number))
+            await store_mail(self._resources, request.read)
+            self.channel.send(StoreResponse(request.number))
         except Exception as error:
-            self.channel.send(StoreResponse(handed.number, traceback.format_exc(), is_out_of_space(error)))
+            self.channel.send(StoreResponse(request.number, traceback.format_exc(), is_out_of_space(error)))
 
-    def _find(self, asked: RecipientRequest) -> None:
+    def _find_recipient(self, request: RecipientRequest) -> None:
         try:
-            verdict = self._directory.check_recipient(asked.address)
-        except Exception:
-            verdict = Refused.TRY_LATER
+            verdict = self._directory.check_recipient(request.address)
+        except Exception as error:
+            verdict = look_up_failed(error)
         if isinstance(verdict, Awaitable):
-            self._start(self._await_verdict(asked, verdict))
+            self._start(self._await_verdict(request, verdict))
         else:
-            self._respond(asked, verdict)
+            self._respond(request, verdict)
 
-    async def _await_verdict(self, asked: RecipientRequest, verdict: Awaitable[RecipientVerdict]) -> None:
+    async def _await_verdict(self, request: RecipientRequest, awaited: Awaitable[RecipientVerdict]) -> None:
         try:
-            self._respond(asked, await verdict)
-        except Exception:
-            self._respond(asked, Refused.TRY_LATER)
+            verdict = await awaited
+        except Exception as error:
+            verdict = look_up_failed(error)
+        self._respond(request, verdict)
 
-    def _respond(self, asked: RecipientRequest, verdict: RecipientVerdict) -> None:
+    def _respond(self, request: RecipientRequest, verdict: RecipientVerdict) -> None:
         if isinstance(verdict, Refused):
-            self.channel.send(RecipientResponse(asked.number, None, verdict.name))
+            self.channel.send(RecipientResponse(request.number, None, verdict.name))
         else:
-            self.channel.send(RecipientResponse(asked.number, cast(Destination, verdict.destination)))
+            self.channel.send(RecipientResponse(request.number, cast(Destination, verdict.destination)))
 
-    def _admit(self, came: AdmitRequest) -> None:
+    def _admit(self, request: AdmitRequest) -> None:
         connection = RemoteConnection()
-        refusal = self._connections.admit(connection, came.address)
+        refusal = self._connections.admit(connection, request.address)
         if refusal is None:
-            self._admitted[came.number] = connection
-        self.channel.send(AdmitResponse(came.number, refusal))
+            self._admitted[request.number] = connection
+        self.channel.send(AdmitResponse(request.number, refusal))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

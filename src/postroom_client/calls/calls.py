@@ -75,6 +75,10 @@ def create_inbox(
     domain: str | None = None,
     pod_id: str | None = None,
     webhook_url: str | None = None,
+    approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+    limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+    metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
+    retention_days: int | UnsetType | None = UNSET,
 ) -> Call[Inbox]:
     """Create an inbox."""
     return Call(
@@ -87,18 +91,19 @@ def create_inbox(
             domain=domain,
             podId=pod_id,
             webhookUrl=webhook_url,
-        ),
+        )
+        | changes(approval=approval, limits=limits, metadata=metadata, retentionDays=retention_days),
         is_repeatable=False,
     )
 
 
-def list_inboxes(*, limit: int = 50, offset: int = 0) -> Call[Page[Inbox]]:
+def list_inboxes(*, pod_id: str | None = None, limit: int = 50, offset: int = 0) -> Call[Page[Inbox]]:
     """List inboxes, newest first."""
     return Call(
         "GET",
         "/v1/inboxes",
         decoded(Page[Inbox]),
-        query=present({"limit": unless(limit, 50), "offset": unless(offset, 0)}),
+        query=present({"podId": pod_id, "limit": unless(limit, 50), "offset": unless(offset, 0)}),
     )
 
 
@@ -114,7 +119,7 @@ def update_inbox(
     webhook_url: str | UnsetType | None = UNSET,
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
-    metadata: Mapping[str, str] | UnsetType | None = UNSET,
+    metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
     retention_days: int | UnsetType | None = UNSET,
 ) -> Call[Inbox]:
     """Change an inbox; None clears a field."""
@@ -161,13 +166,16 @@ def create_api_key(
     *,
     permissions: Sequence[str] | None = None,
     expires_at: datetime | str | None = None,
+    approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+    limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
 ) -> Call[ApiKey]:
     """Create a key that reaches this inbox alone."""
     return Call(
         "POST",
         path("v1", "inboxes", inbox_id, "api-keys"),
         decoded(ApiKey),
-        json=given(name=unless(name, ""), permissions=repeated(permissions), expiresAt=moment(expires_at)),
+        json=given(name=unless(name, ""), permissions=repeated(permissions), expiresAt=moment(expires_at))
+        | changes(approval=approval, limits=limits),
         is_repeatable=False,
     )
 
@@ -208,14 +216,20 @@ def update_account(
 
 
 def create_account_key(
-    name: str = "", *, permissions: Sequence[str] | None = None, expires_at: datetime | str | None = None
+    name: str = "",
+    *,
+    permissions: Sequence[str] | None = None,
+    expires_at: datetime | str | None = None,
+    approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+    limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
 ) -> Call[ApiKey]:
     """Create a key of the account."""
     return Call(
         "POST",
         "/v1/api-keys",
         decoded(ApiKey),
-        json=given(name=unless(name, ""), permissions=repeated(permissions), expiresAt=moment(expires_at)),
+        json=given(name=unless(name, ""), permissions=repeated(permissions), expiresAt=moment(expires_at))
+        | changes(approval=approval, limits=limits),
         is_repeatable=False,
     )
 
@@ -261,10 +275,19 @@ def delete_key(key_id: str) -> Call[None]:
     return Call("DELETE", path("v1", "api-keys", key_id), nothing)
 
 
-def create_pod(*, client_id: str | None = None, name: str | None = None) -> Call[Pod]:
+def create_pod(
+    *,
+    client_id: str | None = None,
+    name: str | None = None,
+    approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+) -> Call[Pod]:
     """Create a pod."""
     return Call(
-        "POST", "/v1/pods", decoded(Pod), json=given(clientId=client_id, name=name), is_repeatable=False
+        "POST",
+        "/v1/pods",
+        decoded(Pod),
+        json=given(clientId=client_id, name=name) | changes(approval=approval),
+        is_repeatable=False,
     )
 
 
@@ -286,11 +309,17 @@ def get_pod(pod_id: str) -> Call[Pod]:
 def update_pod(
     pod_id: str,
     *,
+    client_id: str | UnsetType | None = UNSET,
     name: str | UnsetType | None = UNSET,
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
 ) -> Call[Pod]:
     """Change a pod; None clears a field."""
-    return Call("PATCH", path("v1", "pods", pod_id), decoded(Pod), json=changes(name=name, approval=approval))
+    return Call(
+        "PATCH",
+        path("v1", "pods", pod_id),
+        decoded(Pod),
+        json=changes(clientId=client_id, name=name, approval=approval),
+    )
 
 
 def delete_pod(pod_id: str) -> Call[None]:
@@ -304,13 +333,16 @@ def create_pod_key(
     *,
     permissions: Sequence[str] | None = None,
     expires_at: datetime | str | None = None,
+    approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+    limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
 ) -> Call[ApiKey]:
     """Create a key that reaches this pod alone."""
     return Call(
         "POST",
         path("v1", "pods", pod_id, "api-keys"),
         decoded(ApiKey),
-        json=given(name=unless(name, ""), permissions=repeated(permissions), expiresAt=moment(expires_at)),
+        json=given(name=unless(name, ""), permissions=repeated(permissions), expiresAt=moment(expires_at))
+        | changes(approval=approval, limits=limits),
         is_repeatable=False,
     )
 
@@ -419,13 +451,23 @@ def get_usage(
     first: date | str | None = None,
     last: date | str | None = None,
     group_by: Literal["day", "inbox", "pod"] = "day",
+    inbox_id: str | None = None,
+    pod_id: str | None = None,
 ) -> Call[Usage]:
     """What was received, sent and kept, by day, inbox or pod."""
     return Call(
         "GET",
         "/v1/usage",
         decoded(Usage),
-        query=present({"from": day(first), "to": day(last), "group_by": unless(group_by, "day")}),
+        query=present(
+            {
+                "from": day(first),
+                "to": day(last),
+                "group_by": unless(group_by, "day"),
+                "inboxId": inbox_id,
+                "podId": pod_id,
+            }
+        ),
     )
 
 
@@ -517,6 +559,8 @@ def list_events(
     limit: int = 50,
     wait: float = 0,
     order: Literal["asc", "desc"] = "asc",
+    inbox_id: str | None = None,
+    pod_id: str | None = None,
     inbox_ids: Sequence[str] = (),
     event_types: Sequence[str] = (),
 ) -> Call[EventPage]:
@@ -531,6 +575,8 @@ def list_events(
                 "limit": unless(limit, 50),
                 "wait": unless(wait, 0),
                 "order": unless(order, "asc"),
+                "inboxId": inbox_id,
+                "podId": pod_id,
                 "inbox_ids": commas(inbox_ids),
                 "event_types": commas(event_types),
             }

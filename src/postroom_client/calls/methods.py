@@ -67,21 +67,37 @@ class BlockingMethods(Protocol):
         domain: str | None = None,
         pod_id: str | None = None,
         webhook_url: str | None = None,
+        approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+        metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
+        retention_days: int | UnsetType | None = UNSET,
     ) -> Inbox:
         """Create an inbox."""
         return self.run(
             calls.create_inbox(
-                mailbox_name, display_name=display_name, domain=domain, pod_id=pod_id, webhook_url=webhook_url
+                mailbox_name,
+                display_name=display_name,
+                domain=domain,
+                pod_id=pod_id,
+                webhook_url=webhook_url,
+                approval=approval,
+                limits=limits,
+                metadata=metadata,
+                retention_days=retention_days,
             )
         )
 
-    def list_inboxes(self, *, limit: int = 50, offset: int = 0) -> Page[Inbox]:
+    def list_inboxes(self, *, pod_id: str | None = None, limit: int = 50, offset: int = 0) -> Page[Inbox]:
         """List inboxes, newest first."""
-        return self.run(calls.list_inboxes(limit=limit, offset=offset))
+        return self.run(calls.list_inboxes(pod_id=pod_id, limit=limit, offset=offset))
 
-    def iter_inboxes(self, *, limit: int = 100, offset: int = 0) -> Iterator[Inbox]:
+    def iter_inboxes(
+        self, *, pod_id: str | None = None, limit: int = 100, offset: int = 0
+    ) -> Iterator[Inbox]:
         """List inboxes, newest first; each page is asked for when it is wanted."""
-        return paging.each(self.run, calls.list_inboxes, (), {"limit": limit, "offset": offset})
+        return paging.each(
+            self.run, calls.list_inboxes, (), {"pod_id": pod_id, "limit": limit, "offset": offset}
+        )
 
     def get_inbox(self, inbox_id: str) -> Inbox:
         """Get an inbox."""
@@ -95,7 +111,7 @@ class BlockingMethods(Protocol):
         webhook_url: str | UnsetType | None = UNSET,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
-        metadata: Mapping[str, str] | UnsetType | None = UNSET,
+        metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
         retention_days: int | UnsetType | None = UNSET,
     ) -> Inbox:
         """Change an inbox; None clears a field."""
@@ -130,9 +146,20 @@ class BlockingMethods(Protocol):
         *,
         permissions: Sequence[str] | None = None,
         expires_at: datetime | str | None = None,
+        approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> ApiKey:
         """Create a key that reaches this inbox alone."""
-        return self.run(calls.create_api_key(inbox_id, name, permissions=permissions, expires_at=expires_at))
+        return self.run(
+            calls.create_api_key(
+                inbox_id,
+                name,
+                permissions=permissions,
+                expires_at=expires_at,
+                approval=approval,
+                limits=limits,
+            )
+        )
 
     def list_api_keys(self, inbox_id: str, *, limit: int = 50, offset: int = 0) -> Page[ApiKey]:
         """List the keys of an inbox, oldest first."""
@@ -166,9 +193,15 @@ class BlockingMethods(Protocol):
         *,
         permissions: Sequence[str] | None = None,
         expires_at: datetime | str | None = None,
+        approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> ApiKey:
         """Create a key of the account."""
-        return self.run(calls.create_account_key(name, permissions=permissions, expires_at=expires_at))
+        return self.run(
+            calls.create_account_key(
+                name, permissions=permissions, expires_at=expires_at, approval=approval, limits=limits
+            )
+        )
 
     def list_account_keys(self, *, limit: int = 50, offset: int = 0) -> Page[ApiKey]:
         """List the keys of the account, oldest first."""
@@ -210,9 +243,15 @@ class BlockingMethods(Protocol):
         """Revoke any key of the account, at once."""
         return self.run(calls.delete_key(key_id))
 
-    def create_pod(self, *, client_id: str | None = None, name: str | None = None) -> Pod:
+    def create_pod(
+        self,
+        *,
+        client_id: str | None = None,
+        name: str | None = None,
+        approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+    ) -> Pod:
         """Create a pod."""
-        return self.run(calls.create_pod(client_id=client_id, name=name))
+        return self.run(calls.create_pod(client_id=client_id, name=name, approval=approval))
 
     def list_pods(self, *, limit: int = 50, offset: int = 0) -> Page[Pod]:
         """List pods, newest first."""
@@ -230,11 +269,12 @@ class BlockingMethods(Protocol):
         self,
         pod_id: str,
         *,
+        client_id: str | UnsetType | None = UNSET,
         name: str | UnsetType | None = UNSET,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Pod:
         """Change a pod; None clears a field."""
-        return self.run(calls.update_pod(pod_id, name=name, approval=approval))
+        return self.run(calls.update_pod(pod_id, client_id=client_id, name=name, approval=approval))
 
     def delete_pod(self, pod_id: str) -> None:
         """Delete a pod in which nothing lies; its keys go with it."""
@@ -247,9 +287,15 @@ class BlockingMethods(Protocol):
         *,
         permissions: Sequence[str] | None = None,
         expires_at: datetime | str | None = None,
+        approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> ApiKey:
         """Create a key that reaches this pod alone."""
-        return self.run(calls.create_pod_key(pod_id, name, permissions=permissions, expires_at=expires_at))
+        return self.run(
+            calls.create_pod_key(
+                pod_id, name, permissions=permissions, expires_at=expires_at, approval=approval, limits=limits
+            )
+        )
 
     def list_pod_keys(self, pod_id: str, *, limit: int = 50, offset: int = 0) -> Page[ApiKey]:
         """List the keys of a pod, oldest first."""
@@ -410,9 +456,13 @@ class BlockingMethods(Protocol):
         first: date | str | None = None,
         last: date | str | None = None,
         group_by: Literal["day", "inbox", "pod"] = "day",
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
     ) -> Usage:
         """What was received, sent and kept, by day, inbox or pod."""
-        return self.run(calls.get_usage(first=first, last=last, group_by=group_by))
+        return self.run(
+            calls.get_usage(first=first, last=last, group_by=group_by, inbox_id=inbox_id, pod_id=pod_id)
+        )
 
     def get_thread(self, thread_id: str) -> Thread:
         """Get a thread."""
@@ -487,13 +537,22 @@ class BlockingMethods(Protocol):
         limit: int = 50,
         wait: float = 0,
         order: Literal["asc", "desc"] = "asc",
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
         inbox_ids: Sequence[str] = (),
         event_types: Sequence[str] = (),
     ) -> EventPage:
         """Read the log of events, oldest first; with `wait`, hold on until there is one."""
         return self.run(
             calls.list_events(
-                after=after, limit=limit, wait=wait, order=order, inbox_ids=inbox_ids, event_types=event_types
+                after=after,
+                limit=limit,
+                wait=wait,
+                order=order,
+                inbox_id=inbox_id,
+                pod_id=pod_id,
+                inbox_ids=inbox_ids,
+                event_types=event_types,
             )
         )
 
@@ -504,6 +563,8 @@ class BlockingMethods(Protocol):
         limit: int = 100,
         wait: float = 0,
         order: Literal["asc", "desc"] = "asc",
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
         inbox_ids: Sequence[str] = (),
         event_types: Sequence[str] = (),
     ) -> Iterator[Event]:
@@ -519,6 +580,8 @@ class BlockingMethods(Protocol):
                 "limit": limit,
                 "wait": wait,
                 "order": order,
+                "inbox_id": inbox_id,
+                "pod_id": pod_id,
                 "inbox_ids": inbox_ids,
                 "event_types": event_types,
             },
@@ -1043,10 +1106,19 @@ class BlockingMethods(Protocol):
         pod_id: str | None = None,
         permissions: Sequence[str] | None = None,
         expires_at: datetime | str | None = None,
+        approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> ApiKey:
         """Create a key of the account, or of a pod; its token is shown only now."""
         return self.run(
-            shortcuts.create_key(name, pod_id=pod_id, permissions=permissions, expires_at=expires_at)
+            shortcuts.create_key(
+                name,
+                pod_id=pod_id,
+                permissions=permissions,
+                expires_at=expires_at,
+                approval=approval,
+                limits=limits,
+            )
         )
 
     def list_keys(self, *, pod_id: str | None = None, limit: int = 50, offset: int = 0) -> Page[ApiKey]:
@@ -1109,21 +1181,39 @@ class AwaitedMethods(Protocol):
         domain: str | None = None,
         pod_id: str | None = None,
         webhook_url: str | None = None,
+        approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+        metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
+        retention_days: int | UnsetType | None = UNSET,
     ) -> Inbox:
         """Create an inbox."""
         return await self.run(
             calls.create_inbox(
-                mailbox_name, display_name=display_name, domain=domain, pod_id=pod_id, webhook_url=webhook_url
+                mailbox_name,
+                display_name=display_name,
+                domain=domain,
+                pod_id=pod_id,
+                webhook_url=webhook_url,
+                approval=approval,
+                limits=limits,
+                metadata=metadata,
+                retention_days=retention_days,
             )
         )
 
-    async def list_inboxes(self, *, limit: int = 50, offset: int = 0) -> Page[Inbox]:
+    async def list_inboxes(
+        self, *, pod_id: str | None = None, limit: int = 50, offset: int = 0
+    ) -> Page[Inbox]:
         """List inboxes, newest first."""
-        return await self.run(calls.list_inboxes(limit=limit, offset=offset))
+        return await self.run(calls.list_inboxes(pod_id=pod_id, limit=limit, offset=offset))
 
-    def iter_inboxes(self, *, limit: int = 100, offset: int = 0) -> AsyncIterator[Inbox]:
+    def iter_inboxes(
+        self, *, pod_id: str | None = None, limit: int = 100, offset: int = 0
+    ) -> AsyncIterator[Inbox]:
         """List inboxes, newest first; each page is asked for when it is wanted."""
-        return paging.async_each(self.run, calls.list_inboxes, (), {"limit": limit, "offset": offset})
+        return paging.async_each(
+            self.run, calls.list_inboxes, (), {"pod_id": pod_id, "limit": limit, "offset": offset}
+        )
 
     async def get_inbox(self, inbox_id: str) -> Inbox:
         """Get an inbox."""
@@ -1137,7 +1227,7 @@ class AwaitedMethods(Protocol):
         webhook_url: str | UnsetType | None = UNSET,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
-        metadata: Mapping[str, str] | UnsetType | None = UNSET,
+        metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
         retention_days: int | UnsetType | None = UNSET,
     ) -> Inbox:
         """Change an inbox; None clears a field."""
@@ -1172,10 +1262,19 @@ class AwaitedMethods(Protocol):
         *,
         permissions: Sequence[str] | None = None,
         expires_at: datetime | str | None = None,
+        approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> ApiKey:
         """Create a key that reaches this inbox alone."""
         return await self.run(
-            calls.create_api_key(inbox_id, name, permissions=permissions, expires_at=expires_at)
+            calls.create_api_key(
+                inbox_id,
+                name,
+                permissions=permissions,
+                expires_at=expires_at,
+                approval=approval,
+                limits=limits,
+            )
         )
 
     async def list_api_keys(self, inbox_id: str, *, limit: int = 50, offset: int = 0) -> Page[ApiKey]:
@@ -1214,9 +1313,15 @@ class AwaitedMethods(Protocol):
         *,
         permissions: Sequence[str] | None = None,
         expires_at: datetime | str | None = None,
+        approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> ApiKey:
         """Create a key of the account."""
-        return await self.run(calls.create_account_key(name, permissions=permissions, expires_at=expires_at))
+        return await self.run(
+            calls.create_account_key(
+                name, permissions=permissions, expires_at=expires_at, approval=approval, limits=limits
+            )
+        )
 
     async def list_account_keys(self, *, limit: int = 50, offset: int = 0) -> Page[ApiKey]:
         """List the keys of the account, oldest first."""
@@ -1258,9 +1363,15 @@ class AwaitedMethods(Protocol):
         """Revoke any key of the account, at once."""
         return await self.run(calls.delete_key(key_id))
 
-    async def create_pod(self, *, client_id: str | None = None, name: str | None = None) -> Pod:
+    async def create_pod(
+        self,
+        *,
+        client_id: str | None = None,
+        name: str | None = None,
+        approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+    ) -> Pod:
         """Create a pod."""
-        return await self.run(calls.create_pod(client_id=client_id, name=name))
+        return await self.run(calls.create_pod(client_id=client_id, name=name, approval=approval))
 
     async def list_pods(self, *, limit: int = 50, offset: int = 0) -> Page[Pod]:
         """List pods, newest first."""
@@ -1278,11 +1389,12 @@ class AwaitedMethods(Protocol):
         self,
         pod_id: str,
         *,
+        client_id: str | UnsetType | None = UNSET,
         name: str | UnsetType | None = UNSET,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Pod:
         """Change a pod; None clears a field."""
-        return await self.run(calls.update_pod(pod_id, name=name, approval=approval))
+        return await self.run(calls.update_pod(pod_id, client_id=client_id, name=name, approval=approval))
 
     async def delete_pod(self, pod_id: str) -> None:
         """Delete a pod in which nothing lies; its keys go with it."""
@@ -1295,10 +1407,14 @@ class AwaitedMethods(Protocol):
         *,
         permissions: Sequence[str] | None = None,
         expires_at: datetime | str | None = None,
+        approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> ApiKey:
         """Create a key that reaches this pod alone."""
         return await self.run(
-            calls.create_pod_key(pod_id, name, permissions=permissions, expires_at=expires_at)
+            calls.create_pod_key(
+                pod_id, name, permissions=permissions, expires_at=expires_at, approval=approval, limits=limits
+            )
         )
 
     async def list_pod_keys(self, pod_id: str, *, limit: int = 50, offset: int = 0) -> Page[ApiKey]:
@@ -1462,9 +1578,13 @@ class AwaitedMethods(Protocol):
         first: date | str | None = None,
         last: date | str | None = None,
         group_by: Literal["day", "inbox", "pod"] = "day",
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
     ) -> Usage:
         """What was received, sent and kept, by day, inbox or pod."""
-        return await self.run(calls.get_usage(first=first, last=last, group_by=group_by))
+        return await self.run(
+            calls.get_usage(first=first, last=last, group_by=group_by, inbox_id=inbox_id, pod_id=pod_id)
+        )
 
     async def get_thread(self, thread_id: str) -> Thread:
         """Get a thread."""
@@ -1539,13 +1659,22 @@ class AwaitedMethods(Protocol):
         limit: int = 50,
         wait: float = 0,
         order: Literal["asc", "desc"] = "asc",
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
         inbox_ids: Sequence[str] = (),
         event_types: Sequence[str] = (),
     ) -> EventPage:
         """Read the log of events, oldest first; with `wait`, hold on until there is one."""
         return await self.run(
             calls.list_events(
-                after=after, limit=limit, wait=wait, order=order, inbox_ids=inbox_ids, event_types=event_types
+                after=after,
+                limit=limit,
+                wait=wait,
+                order=order,
+                inbox_id=inbox_id,
+                pod_id=pod_id,
+                inbox_ids=inbox_ids,
+                event_types=event_types,
             )
         )
 
@@ -1556,6 +1685,8 @@ class AwaitedMethods(Protocol):
         limit: int = 100,
         wait: float = 0,
         order: Literal["asc", "desc"] = "asc",
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
         inbox_ids: Sequence[str] = (),
         event_types: Sequence[str] = (),
     ) -> AsyncIterator[Event]:
@@ -1571,6 +1702,8 @@ class AwaitedMethods(Protocol):
                 "limit": limit,
                 "wait": wait,
                 "order": order,
+                "inbox_id": inbox_id,
+                "pod_id": pod_id,
                 "inbox_ids": inbox_ids,
                 "event_types": event_types,
             },
@@ -2099,10 +2232,19 @@ class AwaitedMethods(Protocol):
         pod_id: str | None = None,
         permissions: Sequence[str] | None = None,
         expires_at: datetime | str | None = None,
+        approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> ApiKey:
         """Create a key of the account, or of a pod; its token is shown only now."""
         return await self.run(
-            shortcuts.create_key(name, pod_id=pod_id, permissions=permissions, expires_at=expires_at)
+            shortcuts.create_key(
+                name,
+                pod_id=pod_id,
+                permissions=permissions,
+                expires_at=expires_at,
+                approval=approval,
+                limits=limits,
+            )
         )
 
     async def list_keys(self, *, pod_id: str | None = None, limit: int = 50, offset: int = 0) -> Page[ApiKey]:

@@ -11,8 +11,32 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("domain", "text", help="A verified domain of the account."),
         Parameter("pod_id", "text", help="The id of a pod, or its clientId."),
         Parameter("webhook_url", "text", help="A webhook of the inbox's own, instead of the account's."),
+        Parameter(
+            "metadata",
+            "pairs",
+            help="Kept and shown, never sent. Keys that are not named stay, null removes one.",
+            clears=True,
+        ),
+        Parameter(
+            "retention_days",
+            "integer",
+            help="Days that mail is kept; older mail is deleted.",
+            minimum=1,
+            maximum=3650,
+            clears=True,
+        ),
+        Parameter(
+            "when",
+            "texts",
+            help="When a send waits: always, strangers, attachments, links, risk, or overPerDay.",
+            part_of="approval",
+        ),
+        Parameter("per_minute", "integer", minimum=0, part_of="limits"),
+        Parameter("per_day", "integer", minimum=0, part_of="limits"),
+        Parameter("cold_per_day", "integer", minimum=0, part_of="limits"),
     ),
     "list_inboxes": (
+        Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
         Parameter(
             "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
         ),
@@ -27,7 +51,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "webhook_url", "text", help="A webhook of the inbox's own, instead of the account's.", clears=True
         ),
-        Parameter("metadata", "pairs", help="Texts of your own by name, at most 20.", clears=True),
+        Parameter(
+            "metadata",
+            "pairs",
+            help="Kept and shown, never sent. Keys that are not named stay, null removes one.",
+            clears=True,
+        ),
         Parameter(
             "retention_days",
             "integer",
@@ -47,6 +76,15 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("name", "text", help="A name for people."),
         Parameter("permissions", "texts", help="What the key may do; all that its maker may by default."),
         Parameter("expires_at", "moment", help="When the key ends; never by default."),
+        Parameter(
+            "when",
+            "texts",
+            help="When a send waits: always, strangers, attachments, links, risk, or overPerDay.",
+            part_of="approval",
+        ),
+        Parameter("per_minute", "integer", minimum=0, part_of="limits"),
+        Parameter("per_day", "integer", minimum=0, part_of="limits"),
+        Parameter("cold_per_day", "integer", minimum=0, part_of="limits"),
     ),
     "list_api_keys": (
         Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
@@ -77,6 +115,15 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("name", "text", help="A name for people."),
         Parameter("permissions", "texts", help="What the key may do; all that its maker may by default."),
         Parameter("expires_at", "moment", help="When the key ends; never by default."),
+        Parameter(
+            "when",
+            "texts",
+            help="When a send waits: always, strangers, attachments, links, risk, or overPerDay.",
+            part_of="approval",
+        ),
+        Parameter("per_minute", "integer", minimum=0, part_of="limits"),
+        Parameter("per_day", "integer", minimum=0, part_of="limits"),
+        Parameter("cold_per_day", "integer", minimum=0, part_of="limits"),
     ),
     "list_account_keys": (
         Parameter(
@@ -97,6 +144,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "create_pod": (
         Parameter("client_id", "text", help="An id of your own, unique."),
         Parameter("name", "text", help="A name for people."),
+        Parameter(
+            "when",
+            "texts",
+            help="When a send waits: always, strangers, attachments, links, risk, or overPerDay.",
+            part_of="approval",
+        ),
     ),
     "list_pods": (
         Parameter(
@@ -111,6 +164,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "update_pod": (
         Parameter("pod_id", "text", help="Id of the pod, pod_…, or its clientId.", is_required=True),
+        Parameter("client_id", "text", help="An id of your own, unique.", clears=True),
         Parameter("name", "text", help="A name for people.", clears=True),
     ),
     "delete_pod": (
@@ -121,6 +175,15 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("name", "text", help="A name for people."),
         Parameter("permissions", "texts", help="What the key may do; all that its maker may by default."),
         Parameter("expires_at", "moment", help="When the key ends; never by default."),
+        Parameter(
+            "when",
+            "texts",
+            help="When a send waits: always, strangers, attachments, links, risk, or overPerDay.",
+            part_of="approval",
+        ),
+        Parameter("per_minute", "integer", minimum=0, part_of="limits"),
+        Parameter("per_day", "integer", minimum=0, part_of="limits"),
+        Parameter("cold_per_day", "integer", minimum=0, part_of="limits"),
     ),
     "list_pod_keys": (
         Parameter("pod_id", "text", help="Id of the pod, pod_…, or its clientId.", is_required=True),
@@ -195,6 +258,8 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             default="day",
             choices=("day", "inbox", "pod"),
         ),
+        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
     ),
     "get_thread": (Parameter("thread_id", "text", help="Id of the thread, thr_…", is_required=True),),
     "update_thread": (
@@ -256,6 +321,8 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             default="asc",
             choices=("asc", "desc"),
         ),
+        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
         Parameter("inbox_ids", "texts", help="Only of these inboxes, separated by commas."),
         Parameter("event_types", "texts", help="Only of these kinds, separated by commas."),
     ),

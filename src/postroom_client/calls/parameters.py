@@ -18,7 +18,8 @@ Kind = Literal[
 
 
 class Parameter(NamedTuple):
-    """`clears`: it may be set to nothing, which an empty text does."""
+    """`clears`: it may be set to nothing, which an empty text does. `part_of` names the argument that this
+    is one field of."""
 
     name: str
     kind: Kind
@@ -29,3 +30,4 @@ class Parameter(NamedTuple):
     minimum: float | None = None
     maximum: float | None = None
     clears: bool = False
+    part_of: str = ""

@@ -1,10 +1,14 @@
 """Operations under names that say what one mostly wants of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
+from typing import Any
+
+from msgspec import UNSET, UnsetType
 
 from postroom_client.calls import calls
-from postroom_client.results import ApiKey, Page, Thread
+from postroom_client.results import ApiKey, ApprovalRules, Budget, Page, Thread
 from postroom_client.transport.exchange import Call
 
 
@@ -24,11 +28,12 @@ def create_key(
     pod_id: str | None = None,
     permissions: Sequence[str] | None = None,
     expires_at: datetime | str | None = None,
+    approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+    limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
 ) -> Call[ApiKey]:
     """Create a key of the account, or of a pod; its token is shown only now."""
-    if pod_id is None:
-        return calls.create_account_key(name, permissions=permissions, expires_at=expires_at)
-    return calls.create_pod_key(pod_id, name, permissions=permissions, expires_at=expires_at)
+    describe = calls.create_account_key if pod_id is None else partial(calls.create_pod_key, pod_id)
+    return describe(name, permissions=permissions, expires_at=expires_at, approval=approval, limits=limits)
 
 
 def list_keys(*, pod_id: str | None = None, limit: int = 50, offset: int = 0) -> Call[Page[ApiKey]]:

@@ -59,6 +59,8 @@ def _made(name: str, kind: Any, default: Any) -> inspect.Parameter:
 def flag_of(parameter: Parameter, names: Mapping[str, str]) -> str:
     """A list is given one by one, and what is so by default is given to have it not so."""
     name = names.get(parameter.name, "")
+    if parameter.name == "when":
+        name = parameter.part_of
     if not name:
         name = parameter.name.removesuffix("s") if parameter.kind in ("texts", "pairs") else parameter.name
         name = f"no_{name}" if parameter.kind == "flag" and parameter.default is True else name
@@ -105,8 +107,20 @@ def _help(parameter: Parameter, names: Mapping[str, str]) -> str:
 
 def given(parameters: Iterable[Parameter], values: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a call: what was not given is left out, and counts as the interface says."""
-    found = {each.name: _read(each, values[each.name]) for each in parameters if _is_given(each, values)}
-    return {name: None if value == "" else value for name, value in found.items()}
+    found: dict[str, Any] = {}
+    for each in parameters:
+        if _is_given(each, values):
+            value = _read(each, values[each.name])
+            if each.part_of:
+                found.setdefault(each.part_of, {})[_camel(each.name)] = value
+            else:
+                found[each.name] = None if value == "" else value
+    return found
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(word.title() for word in others)
 
 
 def _is_given(parameter: Parameter, values: Mapping[str, Any]) -> bool:

@@ -33,9 +33,16 @@ class Tools:
         me = await self._asker.ask(ctx, calls.me())
         return results.identity(me, self._asker.default_inbox_id(ctx))
 
-    async def list_inboxes(self, ctx: Ctx, limit: Limit = 50, offset: Offset = 0) -> InboxPage:
-        """List the inboxes of the account, newest first. Needs a key of the account."""
-        page = await self._asker.ask(ctx, calls.list_inboxes(limit=limit, offset=offset))
+    async def list_inboxes(
+        self,
+        ctx: Ctx,
+        pod_id: Annotated[str, Field(description="Only of this pod: its id or clientId.")] = "",
+        limit: Limit = 50,
+        offset: Offset = 0,
+    ) -> InboxPage:
+        """List the inboxes of the account, or of one pod, newest first. Needs a key of the account."""
+        call = calls.list_inboxes(pod_id=pod_id or None, limit=limit, offset=offset)
+        page = await self._asker.ask(ctx, call)
         return InboxPage([results.inbox(inbox) for inbox in page.data], page.total)
 
     async def get_inbox(self, ctx: Ctx, inbox_id: InboxId = "") -> InboxSummary:

@@ -85,6 +85,11 @@ def _require_reviewers(addresses: list[str]) -> list[str]:
         raise BadRequest(f"A reviewer is no address: {error}", field="approval") from None
 
 
+def check_and_encode(approval: Approval | None) -> str | None:
+    """What somebody asks for, as it is stored."""
+    return encode(None if approval is None else require_valid(approval))
+
+
 def encode(approval: Approval | None) -> str | None:
     return None if approval is None else msgspec.json.encode(approval).decode()
 

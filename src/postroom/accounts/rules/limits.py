@@ -68,6 +68,11 @@ def require_valid(budget: Budget) -> Budget:
     return budget
 
 
+def check_and_encode(budget: Budget | None) -> str | None:
+    """What somebody asks for, as it is stored."""
+    return encode(None if budget is None else require_valid(budget))
+
+
 def encode(budget: Budget | None) -> str | None:
     return None if budget is None else msgspec.json.encode(budget).decode()
 

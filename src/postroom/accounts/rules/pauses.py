@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from postroom.accounts import actors
 from postroom.accounts.actors import Actor
 from postroom.accounts.reach import Reach
-from postroom.storage.database import Tx
+from postroom.storage.database import LOCK_ROWS, Tx
 
 # Of a row of `inboxes`: whether anything above it is paused.
 IS_PAUSED = "exists (select 1 from pauses where scope_id in (inboxes.id, inboxes.pod_id, inboxes.account_id))"
@@ -67,9 +67,10 @@ def remove(tx: Tx, scope_id: str) -> bool:
 
 def is_inbox_paused(tx: Tx, inbox_id: str) -> bool:
     """If so, no other transaction ends the pause before this one is done: its end wakes what it held."""
-    touched = tx.run(
-        "update pauses set since = since where scope_id in (select id from inboxes where id = :id union all"
-        " select pod_id from inboxes where id = :id union all select account_id from inboxes where id = :id)",
+    locked = tx.all(
+        "select scope_id from pauses where scope_id in (select id from inboxes where id = :id union all"
+        " select pod_id from inboxes where id = :id union all select account_id from inboxes where id = :id)"
+        f" order by scope_id {LOCK_ROWS}",
         id=inbox_id,
     )
-    return touched > 0
+    return bool(locked)

@@ -98,9 +98,10 @@ class Archive:
                 yield chunk
 
     def events(self, name: str) -> Iterator[XmlEvent]:
-        """The XML of a member, names without namespace. A document type, hence any entity, is refused."""
+        """The XML of a member, names without namespace. Declarations, hence entities, are refused."""
         target = _Recorder()
-        parser = DefusedXMLParser(target=target, forbid_dtd=True)
+        parser = DefusedXMLParser(target=target)
+        parser.parser.StartDoctypeDeclHandler = _refuse_declarations
         quiet_bytes = 0
         for chunk in self.chunks(name):
             parser.feed(chunk)
@@ -133,6 +134,14 @@ class _Recorder:
     def taken(self) -> list[XmlEvent]:
         events, self.events = self.events, []
         return events
+
+
+def _refuse_declarations(
+    name: str, _system_id: str | None, _public_id: str | None, has_declarations: bool
+) -> None:
+    """A DOCTYPE alone is harmless: what it names outside is never read. OpenOffice writes one."""
+    if has_declarations:
+        raise UnreadableArchive(f"declarations of {name[:100]}")
 
 
 def _local(name: str) -> str:

@@ -1,9 +1,17 @@
 """A batch of the search index: entries that are made together, and stored in parts, or one by one."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from postroom.mail.search.index_entry import IndexEntry
+
+
+class AccountMoment(NamedTuple):
+    """When a message came, and to whom."""
+
+    account_id: str
+    at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +23,7 @@ class Batch:
     new_pods: dict[str, str]  # pods of mail that could not be read yet, with their accounts
     cursor: str | None = None
     passed: int = 0  # of the earlier mail, with what needed no new entry
+    arrivals: dict[str, AccountMoment] = field(default_factory=dict)  # of all that have an entry
 
     @property
     def is_of_earlier_mail(self) -> bool:
@@ -27,14 +36,15 @@ class Batch:
             return
         for start in range(0, len(self.turns), size):
             turns = self.turns[start : start + size]
-            yield Batch(turns, {message_id: self.entries[message_id] for message_id, _ in turns}, {})
+            entries = {message_id: self.entries[message_id] for message_id, _ in turns}
+            yield Batch(turns, entries, {}, arrivals=self.arrivals)
 
     def one_by_one(self) -> Iterator["Batch"]:
         turns = dict(self.turns)
         for message_id, entry in sorted(self.entries.items(), reverse=self.is_of_earlier_mail):
             own_turns = [(message_id, turns[message_id])] if message_id in turns else []
             cursor = message_id if self.is_of_earlier_mail else None
-            yield Batch(own_turns, {message_id: entry}, {}, cursor, 1)
+            yield Batch(own_turns, {message_id: entry}, {}, cursor, 1, self.arrivals)
 
     def without_words(self) -> "Batch":
         emptied = {

@@ -18,7 +18,8 @@ from postroom.mailbox import attachments, documents, messages
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import OUTBOUND, Message
-from postroom.mailbox.search.batch import Batch
+from postroom.mailbox.search import latecomers
+from postroom.mailbox.search.batch import AccountMoment, Batch
 from postroom.mailbox.search.pace import Pace
 from postroom.resources import Resources
 from postroom.storage.database import Database, Row, Tx, one_of
@@ -144,8 +145,9 @@ def prepare(tx: Tx) -> Batch | None:
     rows = tx.all("select message_id, turn from search_queue order by message_id limit :limit", limit=BATCH)
     if rows:
         turns = {row["message_id"]: int(row["turn"]) for row in rows}
-        entries, new_pods = _make_entries(tx, list(turns))
-        return Batch([(each, turns[each]) for each in entries], entries, new_pods)
+        entries, new_pods, arrivals = _make_entries(tx, list(turns))
+        own_turns = [(each, turns[each]) for each in entries]
+        return Batch(own_turns, entries, new_pods, arrivals=arrivals)
     earlier = tx.all(
         "select id from messages where id < :cursor order by id desc limit :limit",
         cursor=state["cursor"],
@@ -158,16 +160,19 @@ def _prepare_earlier(tx: Tx, message_ids: Sequence[str]) -> Batch:
     """Newest first. What came while this goes on is in the index already."""
     known = _find_documents(tx, message_ids)
     wanted = [message_id for message_id in message_ids if not _is_current(known, message_id)]
-    entries, new_pods = _make_entries(tx, wanted)
+    entries, new_pods, arrivals = _make_entries(tx, wanted)
     cursor = min(message_ids, default="") if len(entries) == len(wanted) else min(entries, default="")
     passed = sum(message_id >= cursor for message_id in message_ids)
-    return Batch([], entries, new_pods, cursor, passed)
+    return Batch([], entries, new_pods, cursor, passed, arrivals)
 
 
-def _make_entries(tx: Tx, message_ids: Sequence[str]) -> tuple[dict[str, IndexEntry | None], dict[str, str]]:
+def _make_entries(
+    tx: Tx, message_ids: Sequence[str]
+) -> tuple[dict[str, IndexEntry | None], dict[str, str], dict[str, AccountMoment]]:
     """As many as are of a bearable size together, at least one."""
     entries: dict[str, IndexEntry | None] = {}
     new_pods: dict[str, str] = {}
+    arrivals: dict[str, AccountMoment] = {}
     size = 0
     for message_id, row in _rows(tx, message_ids):
         if size > BATCH_CHARACTERS:
@@ -180,7 +185,8 @@ def _make_entries(tx: Tx, message_ids: Sequence[str]) -> tuple[dict[str, IndexEn
             mail = _read(tx, Message.from_row(row))
             size += len(mail.text) + sum(map(len, mail.file_texts))
             entries[message_id] = index_entry.of_mail(mail, realm_of(row["number"]), _scopes(row))
-    return entries, new_pods
+            arrivals[message_id] = AccountMoment(row["account_id"], row["created_at"])
+    return entries, new_pods, arrivals
 
 
 def _rows(tx: Tx, message_ids: Sequence[str]) -> Iterator[tuple[str, Row | None]]:
@@ -267,9 +273,11 @@ def store(tx: Tx, batch: Batch, holder: str, now: int) -> bool:
         if entry is not None and not (batch.is_of_earlier_mail and _is_current(known, message_id))
     }
     _remove(tx, [known[message_id][0] for message_id in gone])
-    docs = _number(tx, state, batch, sorted(made), known)
+    in_order = sorted(made, key=lambda message_id: (batch.arrivals[message_id].at, message_id))
+    docs = _number(tx, state, batch, in_order, known)
     tx.words.put_all([(docs[message_id], entry) for message_id, entry in made.items()])
     _note_documents(tx, docs)
+    latecomers.note(tx, batch, docs, known)
     _note_done(tx, batch)
     return True
 
@@ -292,6 +300,7 @@ def _remove(tx: Tx, docs: Sequence[int]) -> None:
         tx.words.remove_all(docs)
         is_wanted, wanted = one_of("doc", docs)
         tx.run(f"delete from search_documents where {is_wanted}", **wanted)
+        latecomers.forget(tx, docs)
 
 
 def _number(

@@ -1,7 +1,7 @@
 """Search: a question within reach to the messages that answer it, newest first, in pages."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from postroom import ids
 from postroom.accounts.reach import Reach
@@ -13,7 +13,8 @@ from postroom.mail.search.query import InvalidQuery, Query, Term
 from postroom.mailbox import attachments, documents, inboxes, message_json, messages
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import Message
-from postroom.mailbox.search import filters, indexing
+from postroom.mailbox.search import filters, indexing, latecomers
+from postroom.mailbox.search.latecomers import Latecomer
 from postroom.storage.database import Overdue, Row, Tx, one_of
 
 PAGE_MAX_BYTES = 4 * 1024 * 1024
@@ -23,6 +24,10 @@ REALMS_TOGETHER = 16
 HIGHEST_DOC = 2**62
 ROWS_TOGETHER = 256
 LOOKED_AT_EACH = 512
+BEHIND_ALL = Latecomer(2**62, 0)
+IN_ORDER = (
+    " and not exists (select 1 from search_latecomers where search_latecomers.doc = search_documents.doc)"
+)
 # What `matched` calls the parts of a mail, and where a piece is shown from if it matches: the first of these.
 SHOWN_PARTS = {
     "text": "text",
@@ -96,42 +101,100 @@ def _realms(tx: Tx, reach: Reach) -> list[str]:
     return [indexing.realm_of(row["number"]) for row in rows]
 
 
+@dataclass(frozen=True, slots=True)
+class PageStart:
+    """Behind which a page begins: of entries in their order, and of those that were made too late."""
+
+    below: int = HIGHEST_DOC
+    condition: str = ""  # of the messages of entries in their order, where their numbers do not say it
+    params: dict[str, object] = field(default_factory=dict)
+    late: Latecomer = BEHIND_ALL
+
+
 def find(
     tx: Tx, question: Question, cursor: str | None, limit: int, links: Links, is_over: Callable[[], bool]
 ) -> ResultPage:
     """A page ends early when it is large enough, or when the time is over and something was found."""
-    rows = _find_rows(tx, question, _position(tx, cursor), limit, is_over)
+    rows = _find_rows(tx, question, _place_of(tx, cursor), limit, is_over)
     shown = _show(tx, question, [row["message_id"] for row in rows[:limit]], links, is_over)
     has_more = len(shown) < len(rows)
     return ResultPage(shown, rows[len(shown) - 1]["message_id"] if has_more else None)
 
 
-def _position(tx: Tx, cursor: str | None) -> int:
-    """Right behind a message that was shown, or behind the one before it if it is gone."""
+def _place_of(tx: Tx, cursor: str | None) -> PageStart:
+    """Right behind a message that was shown, or where it was if it is gone."""
     if cursor is None:
-        return HIGHEST_DOC
+        return PageStart()
     if not ids.is_id(ids.MESSAGE, cursor):
         raise BadRequest("cursor is the next of the page before.", field="cursor")
     row = tx.one(
-        "select doc, message_id from search_documents where message_id <= :id"
-        " order by message_id desc limit 1",
+        "select doc, created_at from search_documents join messages on messages.id = message_id"
+        " where message_id = :id",
         id=cursor,
     )
     if row is None:
-        return -HIGHEST_DOC
-    return int(row["doc"]) if row["message_id"] == cursor else int(row["doc"]) + 1
+        late = Latecomer(ids.moment_of(cursor) + 1, -HIGHEST_DOC)
+        return PageStart(condition=" and messages.id < :shown", params={"shown": cursor}, late=late)
+    late_one = latecomers.find(tx, row["doc"])
+    if late_one is None:
+        return PageStart(below=row["doc"], late=Latecomer(row["created_at"] + 1, -HIGHEST_DOC))
+    came_before: dict[str, object] = {"shown": late_one.arrived_at}
+    return PageStart(condition=" and messages.created_at < :shown", params=came_before, late=late_one)
 
 
-def _find_rows(tx: Tx, question: Question, below: int, limit: int, is_over: Callable[[], bool]) -> list[Row]:
+def _find_rows(
+    tx: Tx, question: Question, place: PageStart, limit: int, is_over: Callable[[], bool]
+) -> list[Row]:
     """One more than the limit, if there is one. Many may match the words and few the filters."""
     found: list[Row] = []
-    for docs in _find_parts(tx, question, below, limit):
-        found += _passing(tx, question, docs)
+    is_all = True
+    for docs in _find_parts(tx, question, place.below, limit):
+        found += _passing(tx, question, docs, place)
         if len(found) > limit or (found and is_over()):
+            is_all = False
             break
         if is_over():
             raise Overdue
-    return found[: limit + 1]
+    above = -1 if is_all else found[: limit + 1][-1]["created_at"]
+    return _merged(found[: limit + 1], _find_late(tx, question, place, above, limit))[: limit + 1]
+
+
+def _find_late(tx: Tx, question: Question, place: PageStart, above: int, limit: int) -> list[Row]:
+    """Entries that were made too late, by when their mail came, as far as the page reaches."""
+    late = latecomers.list_between(tx, question.reach.account_id, above, place.late)
+    having = set(_having_words(tx, question, [each.doc for each in late])) if late else set()
+    docs = [each.doc for each in late if each.doc in having]
+    found: list[Row] = []
+    for start in range(0, len(docs), ROWS_TOGETHER):
+        part = docs[start : start + ROWS_TOGETHER]
+        rows = {row["doc"]: row for row in _passing(tx, question, part)}
+        found += [rows[doc] for doc in part if doc in rows]
+        if len(found) > limit:
+            break
+    return found
+
+
+def _having_words(tx: Tx, question: Question, docs: Sequence[int]) -> list[int]:
+    """A handful is looked at each; of more, the index tells which have the words."""
+    if len(docs) <= LOOKED_AT_EACH:
+        return _find_among(tx, question, docs)
+    found: list[int] = []
+    for part in _walk(tx, question, max(docs) + 1, LARGEST_CHUNK):
+        found += part
+        if part and part[-1] < min(docs):
+            break
+    return found
+
+
+def _merged(in_order: list[Row], late: list[Row]) -> list[Row]:
+    """Newest first. Of two that came in the same moment, that which stands in order is first."""
+    merged: list[Row] = []
+    waiting = late[::-1]
+    for row in in_order:
+        while waiting and waiting[-1]["created_at"] > row["created_at"]:
+            merged.append(waiting.pop())
+        merged.append(row)
+    return merged + waiting[::-1]
 
 
 def _find_parts(tx: Tx, question: Question, below: int, limit: int) -> Iterator[list[int]]:
@@ -186,16 +249,22 @@ def _in_realms(question: Question, find_in: Callable[[Sequence[str]], list[int]]
     return docs if len(groups) == 1 else sorted(docs, reverse=True)
 
 
-def _passing(tx: Tx, question: Question, docs: Sequence[int]) -> list[Row]:
-    """Rows of `doc` and `message_id`: within reach, still there, and as the filters want them."""
+def _passing(tx: Tx, question: Question, docs: Sequence[int], place: PageStart | None = None) -> list[Row]:
+    """Rows of `doc`, `message_id` and `created_at`: within reach, still there, and as the filters want them.
+
+    With a place, those that stand in order behind it; without, all of the given ones.
+    """
     passing: list[Row] = []
     condition, params = filters.conditions(question.query.filters)
+    if place is not None:
+        condition, params = f"{condition}{place.condition}{IN_ORDER}", params | place.params
     for start in range(0, len(docs), ROWS_TOGETHER):
-        is_wanted, wanted = one_of("doc", docs[start : start + ROWS_TOGETHER])
+        is_wanted, wanted = one_of("search_documents.doc", docs[start : start + ROWS_TOGETHER])
         passing += tx.all(
-            "select doc, message_id, inboxes.account_id, inboxes.pod_id, messages.inbox_id"
-            " from search_documents join messages on messages.id = message_id"
-            f" join inboxes on inboxes.id = messages.inbox_id where {is_wanted}{condition} order by doc desc",
+            "select search_documents.doc, message_id, messages.created_at, inboxes.account_id,"
+            " inboxes.pod_id, messages.inbox_id from search_documents"
+            " join messages on messages.id = message_id join inboxes on inboxes.id = messages.inbox_id"
+            f" where {is_wanted}{condition} order by search_documents.doc desc",
             **wanted,
             **params,
         )

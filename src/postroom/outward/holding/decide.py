@@ -52,6 +52,7 @@ def approve(
 ) -> list[str]:
     message, hold = lock(tx, messages.get(tx, reach, message_id))
     require_other(caller, hold)
+    require_not_maker(caller, hold)
     return approve_as(tx, message, hold, content_hash, ruling)
 
 
@@ -89,11 +90,23 @@ def reject_as(tx: Tx, message: Message, hold: Hold | None, ruling: Ruling) -> li
 
 
 def require_other(caller: Caller, hold: Hold | None) -> None:
-    """Neither the key that sent it nor one that comes from it decides; a session is a person, not its key."""
-    if hold is None or caller.session_id is not None:
+    """Neither the key that sent it nor one that comes from it decides, nor a session opened with either."""
+    if hold is None or caller.is_person:
         return
     if hold.key_id in (caller.key_id, *caller.lineage):
-        raise Forbidden("The key that sent a message, and keys made with it, cannot decide about it.")
+        raise Forbidden(
+            "The key that sent a message, keys made with it and sessions opened with them cannot decide"
+            " about it. A person who signs in with a link can."
+        )
+
+
+def require_not_maker(caller: Caller, hold: Hold | None) -> None:
+    """At the front office a key would also approve what one that it made has sent."""
+    is_key_in_person = caller.session_id is not None and not caller.is_person
+    if hold is not None and is_key_in_person and caller.key_id in hold.key_lineage:
+        raise Forbidden(
+            "A key made with the key of this session sent the message. Sign in with a link to approve it."
+        )
 
 
 def cancel(tx: Tx, reach: Reach, message_id: str, ruling: Ruling) -> list[str]:

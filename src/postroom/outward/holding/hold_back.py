@@ -91,6 +91,7 @@ def to_hold(ready: Ready, above: InboxRules, reasons: list[str], send_at: int | 
         let_go_at=None,
         due_at=expires_at if is_held else send_at,
         created_at=submission.now,
+        key_lineage=submission.caller.lineage,
     )
 
 
@@ -139,12 +140,12 @@ def to_notices(tx: Tx, ready: Ready, hold: Hold) -> list[NewDelivery]:
 
 
 def is_read_by_sender(tx: Tx, ready: Ready, reviewer: str) -> bool:
-    """Whoever reads a notice can decide: a key must not get that of its own send. A session is a person."""
+    """Whoever reads a notice can decide: a key must not get that of its own send."""
     caller = ready.submission.caller
     inbox = inboxes.find_by_address(tx, mailbox_of(reviewer))
     if inbox is None:
         return False
-    is_within_reach = inboxes.is_within(inbox, caller.reach) and caller.session_id is None
+    is_within_reach = inboxes.is_within(inbox, caller.reach) and not caller.is_person
     return inbox.id == ready.inbox_id or is_within_reach
 
 

@@ -1,4 +1,4 @@
-"""What a session wants done: the only words between the protocol and the outside."""
+"""The effects that a session asks for: all that passes from the protocol to the connection."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -22,12 +22,12 @@ class MailContent(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class DropMail:
-    """The mail is too large: forget what came, nothing more follows."""
+    """The mail is too large: discard what came; no more content follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class HangUp:
-    """`is_expected` when the client asked for it, so that nothing of its is still on the way."""
+    """`is_expected` if the client asked for it, so that no more input is on its way."""
 
     is_expected: bool = False
 
@@ -65,7 +65,7 @@ class MailStored(Struct, frozen=True):
 
 
 class MailNotStored(Enum):
-    """Why a complete mail was not taken."""
+    """Why a complete mail was not stored."""
 
     TRY_LATER = auto()
     STORAGE_FULL = auto()

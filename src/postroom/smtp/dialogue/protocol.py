@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from postroom.smtp.backend import Accepted, RecipientVerdict, Refused
 from postroom.smtp.dialogue import addresses, commands, replies
 from postroom.smtp.dialogue.body import Body
 from postroom.smtp.dialogue.effects import (
@@ -22,7 +23,7 @@ from postroom.smtp.dialogue.effects import (
 )
 from postroom.smtp.dialogue.replies import Refusal
 from postroom.smtp.envelope import Recipient
-from postroom.smtp.limits import Accepted, RecipientVerdict, Refused, SessionLimits
+from postroom.smtp.limits import SessionLimits
 
 _REFUSED_RECIPIENT = {
     Refused.UNKNOWN: replies.UNKNOWN_RECIPIENT,
@@ -50,7 +51,7 @@ class Phase(Enum):
 
 @dataclass(slots=True)
 class Mail:
-    """The mail that is being handed over, from MAIL to the final dot."""
+    """The mail transaction, from MAIL to the final dot."""
 
     mail_from: str
     smtputf8: bool
@@ -93,7 +94,7 @@ class SmtpDialogue:
     def is_in_data(self) -> bool:
         return self._phase is Phase.DATA
 
-    # What happens to a session
+    # Input of a session
 
     def greet(self) -> list[Effect]:
         if self._phase is Phase.BEFORE_GREETING:
@@ -178,7 +179,7 @@ class SmtpDialogue:
             self._skips_line = False
             self._refuse(replies.LINE_TOO_LONG)
         elif not line.endswith(b"\r\n"):
-            # Who ends lines with LF alone may mean its mail to end there too: do not guess, part.
+            # A client that ends lines with LF alone may end its mail so too: do not guess, hang up.
             self._close(replies.BARE_LINE_FEED)
         else:
             self._run_command(line[:-2])
@@ -342,7 +343,7 @@ class SmtpDialogue:
             )
         )
 
-    # Effects and memory
+    # Effects and state
 
     def _send(self, reply: bytes) -> None:
         self._effects.append(Send(reply))

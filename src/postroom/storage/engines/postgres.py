@@ -16,7 +16,17 @@ import psycopg
 from postroom.errors import BadRequest, Unavailable
 from postroom.processes import pools
 from postroom.storage.bells import BellEar, Bells
-from postroom.storage.database import SKIP_TAKEN, Item, Overdue, Row, StorageError, Tx, Values, in_parts
+from postroom.storage.database import (
+    LOCK_ROWS,
+    SKIP_LOCKED,
+    Item,
+    Overdue,
+    Row,
+    StorageError,
+    Tx,
+    Values,
+    in_parts,
+)
 from postroom.storage.engines.postgres_bells import BellRelay
 from postroom.storage.engines.postgres_connections import (
     HUNG_SECONDS,
@@ -37,19 +47,19 @@ READERS = 8
 LONG_READERS = 2
 LONG_PATIENCE_SECONDS = 60.0  # their limit is another for each read
 MIGRATION_LOCK = 0x706F7374  # any number that all nodes of one database share
-# A batch holds rows of many accounts, so it hardly waits: what needs a row of another node is set aside.
-# A node that stands still in mid-transaction loses it, and with it the rows.
+# A batch locks rows of many accounts, so it hardly waits for one that another node has locked.
+# A node that is stuck in a transaction loses it, and with it the locks.
 LIMITS_OF_WRITERS = {
     "lock_timeout": "30ms",
     "statement_timeout": "4s",
     "idle_in_transaction_session_timeout": "1500ms",
 }
 LIMITS_OF_READERS = {"statement_timeout": "4s", "idle_in_transaction_session_timeout": "10s"}
-# All that they ask has an index: a plan that was made while a table was small would walk it for a day.
+# Every read has an index: a plan made while a table was small would scan it for a day.
 LIMITS_OF_LONG_READERS = {
     "idle_in_transaction_session_timeout": "10s",
     "enable_seqscan": "off",
-    "jit": "off",  # what has to walk a table all the same would be compiled first, for 0.4 s
+    "jit": "off",  # a scan that is needed all the same would be compiled first, for 0.4 s
 }
 RUN_AGAIN = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 TAKEN = psycopg.errors.LockNotAvailable
@@ -61,7 +71,8 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 @functools.lru_cache(maxsize=2048)
 def to_psycopg(sql: str) -> str:
     """`:name` becomes `%(name)s`; SQL comes from this package's source alone, never from a request."""
-    own = sql.replace(SKIP_TAKEN, "for update skip locked")
+    own = sql.replace(SKIP_LOCKED, "for update skip locked")
+    own = own.replace(LOCK_ROWS, "for no key update")  # as an update takes it: foreign keys do not wait
     return _PARAMETER.sub(r"%(\1)s", own.replace("%", "%%"))
 
 
@@ -296,12 +307,12 @@ class PostgresDatabase:
         await self._connections.stop()
 
 
-async def open_postgres(url: str, now: int) -> PostgresDatabase:
-    await pools.ONCE.run(_migrate, url, now)
+async def open_postgres(url: str, now: int, may_create: bool = True) -> PostgresDatabase:
+    await pools.ONCE.run(_migrate, url, now, may_create)
     return PostgresDatabase(url)
 
 
-def _migrate(url: str, now: int) -> None:
+def _migrate(url: str, now: int, may_create: bool) -> None:
     try:
         session = PostgresSession(url)
     except (Unavailable, psycopg.Error) as error:
@@ -310,6 +321,8 @@ def _migrate(url: str, now: int) -> None:
         ) from error
     try:
         _require_unicode(session.tx)
+        if not may_create:
+            _require_tables(session.tx)
         session.tx.run("select pg_advisory_lock(:lock)", lock=MIGRATION_LOCK)  # closing lets go of it
         migrate(session, now)
     except psycopg.Error as error:
@@ -327,6 +340,15 @@ def _require_unicode(tx: Tx) -> None:
         raise StorageError(
             f"POSTROOM_DATABASE_URL: the database has the encoding {found}, and mail needs UTF8."
             " Make one with: create database postroom encoding 'UTF8' template template0"
+        )
+
+
+def _require_tables(tx: Tx) -> None:
+    row = tx.one("select to_regclass('schema_versions') is not null as is_there")
+    if row is None or not row["is_there"]:
+        raise StorageError(
+            "POSTROOM_DATABASE_URL: there are no tables of Postroom in this database. Set it to the database"
+            " of the server, or make the tables with: postroom serve"
         )
 
 

@@ -61,7 +61,7 @@ class BellRelay:
 
     def _drop_all(self) -> None:
         """The rows are the truth: a ring that is lost costs a second."""
-        log.get().error("bells were dropped: the database takes none", bells=len(self._take_all()))
+        log.get().error("bells were dropped: the database does not answer", bells=len(self._take_all()))
 
     def _take_all(self) -> dict[str, None]:
         with self._lock:
@@ -79,7 +79,7 @@ class BellRelay:
             except (psycopg.OperationalError, Unavailable):
                 self._stopping.wait(RECONNECT_SECONDS)
             except Exception:
-                log.get().exception("a carrier of bells failed")
+                log.get().exception("a connection for bells failed")
                 self._stopping.wait(RECONNECT_SECONDS)
 
     def _send(self, connection: PostgresConnection) -> None:

@@ -168,7 +168,8 @@ create table sessions (
     user_agent text not null,
     created_at bigint not null,
     last_used_at bigint not null,
-    expires_at bigint not null
+    expires_at bigint not null,
+    by_key integer not null -- opened with a key, which it then is wherever the sender of a mail is asked for
 );
 
 create index sessions_of_account on sessions (account_id, created_at);
@@ -699,7 +700,8 @@ create table holds (
     created_at bigint not null,
     decided_at bigint,
     actor text,
-    note text
+    note text,
+    key_lineage text not null -- the keys that the sender's key comes from
 );
 
 create index holds_by_account on holds (account_id, state, created_at, message_id);
@@ -714,3 +716,21 @@ create index holds_by_due on holds (due_at) where due_at is not null;
 create index holds_paused on holds (account_id, pod_id, inbox_id) where is_paused = 1;
 
 create index holds_scheduled on holds (inbox_id, message_id) where state = 'scheduled' and let_go_at is null;
+
+-- Search gives the newest first by when a mail came. Entries are numbered as they are made; for those that were made
+-- later than the entry of a newer mail of their account, or whose mail was let in since, this tells when it came.
+
+create table search_latecomers (
+    doc bigint primary key,
+    account_id text not null,
+    arrived_at bigint not null
+);
+
+create index search_latecomers_by_arrival on search_latecomers (account_id, arrived_at, doc);
+
+-- When the newest mail came that is in the index, for each account.
+create table search_newest (
+    account_id text primary key,
+    newest_at bigint not null
+);
+

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from hashlib import blake2s
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
@@ -21,7 +22,7 @@ from postroom.operations import operator
 from postroom.web import operations
 from postroom.web.call import Call, Tx
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
-from postroom.web.dashboard.forms import own_page
+from postroom.web.dashboard.forms import COOKIE, own_page
 from postroom.web.routes import ROUTE_OF
 
 T = TypeVar("T")
@@ -72,6 +73,7 @@ class Desk:
             here=here,
             address=address_of(request),
             notice=notice,
+            nonce=nonce_of(request.cookies[COOKIE]),
             **values,
         )
         if notice:
@@ -116,9 +118,14 @@ def read_frame(tx: Tx, desk: Desk) -> Frame:
         unread=inboxes.count_unread(tx, [inbox.id for inbox in shown]),
         held=holds.count_within(tx, reach, holds.HELD),
         pause=pauses.find(tx, pauses.scope_of(reach)),
-        last_event_id=events.last_id(tx, reach.account_id),
+        last_event_id=events.last_id(tx, reach) or "",
         is_operator=operator.is_operator(tx, desk.call.caller),
     )
+
+
+def nonce_of(token: str) -> str:
+    """What our own htmx attributes carry; the same for all of a session, since parts of a page come anew."""
+    return blake2s(token.encode(), person=b"hx-nonce", digest_size=12).hexdigest()
 
 
 def address_of(request: Request) -> str:

@@ -2,22 +2,22 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
 from urllib.parse import parse_qs
 
 import msgspec
 from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope, Send
 
-from postroom import ids, log
+from postroom import ids
 from postroom.accounts import sessions
 from postroom.accounts.reach import Reach
 from postroom.accounts.sessions import Session
 from postroom.errors import ApiError, Forbidden, NotFound, Unauthorized
 from postroom.events import events
-from postroom.events.events import Hint
+from postroom.events.events import Event
 from postroom.resources import Resources, Tx
 from postroom.web.dashboard.forms import COOKIE, is_own_origin
+from postroom.web.streams.hub import Hub, Hubs
 from postroom.web.streams.stream import (
     CONNECTIONS_PER_ACCOUNT,
     GOING_AWAY,
@@ -27,21 +27,24 @@ from postroom.web.streams.stream import (
 )
 
 PATH = "/app/live"
-HINTS_READ = 200
 NAMED = 50  # more places than this are not named one by one
+MANY = "many"
+MOST_MISSED = 1000  # events that a page is told one by one when it comes back
 REST_SECONDS = 0.15  # a page hears at most so often, however much happens
 # And the more pages are open, the less often each: what it hears it asks for, which costs a few milliseconds.
 REST_SECONDS_A_PAGE = 0.2
 LONGEST_REST_SECONDS = 15.0
-LOOK_SECONDS = 1.0
+SESSION_WATCH_SECONDS = 1.0
 
 
 class OpenPage:
-    """One open page."""
+    """One open page. It hears that something happened within its reach, not what."""
 
     def __init__(self, session: Session, reach: Reach) -> None:
         self.session = session
-        self._reach = reach
+        self.reach = reach
+        self.cursor = 0
+        self.replay: asyncio.Task[None] | None = None
         self._last = ""
         self._counts: dict[str, int] = {}
         self._places: set[str] = set()
@@ -49,15 +52,35 @@ class OpenPage:
         self.is_over = asyncio.Event()
         self.ended: tuple[int, str] | None = None
 
-    def tell(self, hints: Iterable[Hint]) -> None:
-        for hint in hints:
-            if self._reach.covers(self._reach.account_id, hint.pod_id, hint.inbox_id):
-                self._last = hint.event_id
-                self._counts[hint.kind] = self._counts.get(hint.kind, 0) + 1
-                self._places |= {hint.inbox_id, hint.thread_id} if len(self._places) < NAMED else {"many"}
-                self.news.set()
+    def wants(self, event: Event) -> bool:
+        return self.reach.covers(event.account_id, event.pod_id, event.inbox_id)
 
-    def end(self, code: int, reason: str) -> None:
+    def offer(self, event: Event, frame: bytes) -> bool:
+        if event.position > self.cursor:
+            self.cursor = event.position
+            if self.wants(event):
+                self._tell(event)
+        return True
+
+    async def catch_up(self, event: Event) -> bool:
+        self._tell(event)
+        return True
+
+    def _tell(self, event: Event) -> None:
+        self._last = event.id
+        self._counts[event.kind] = self._counts.get(event.kind, 0) + 1
+        if len(self._places) < NAMED:
+            self._places |= {event.inbox_id, event.thread_id}
+        else:
+            self._places.add(MANY)
+        self.news.set()
+
+    def tell_of_many(self) -> None:
+        """More happened than it can be told one by one."""
+        self._places.add(MANY)
+        self.news.set()
+
+    def close(self, code: int, reason: str) -> None:
         self.ended = (code, reason)
         self.leave()
 
@@ -79,71 +102,38 @@ class OpenPage:
         return msgspec.json.encode(news).decode()
 
 
-class Pulse:
-    """Reads an account's log once for all its pages that are open in this process."""
-
-    def __init__(self, resources: Resources, account_id: str) -> None:
-        self.pages: set[OpenPage] = set()
-        self._resources = resources
-        self._account_id = account_id
-        self._task = asyncio.create_task(self._run())
-
-    def stop(self) -> None:
-        self._task.cancel()
-
-    async def _run(self) -> None:
-        db = self._resources.db
-        ear = db.listen(events.bell(self._account_id))
-        try:
-            position = await db.read(events.last_position, self._account_id)
-            while True:
-                try:
-                    position = await self._look(position)
-                except Exception as error:
-                    log.get().error("cannot read events", account=self._account_id, reason=str(error))
-                await ear.wait(LOOK_SECONDS)
-                await asyncio.sleep(REST_SECONDS)
-        finally:
-            ear.close()
-
-    async def _look(self, position: int) -> int:
-        db, now = self._resources.db, self._resources.now()
-        valid = await db.read(sessions.find_valid, sorted({page.session.id for page in self.pages}), now)
-        for page in self.pages:
-            if page.session.id not in valid:
-                page.end(REVOKED, "the session ended")
-        while hints := await db.read(events.list_hints, self._account_id, position, HINTS_READ):
-            position = hints[-1].position
-            for page in self.pages:
-                page.tell(hints)
-        return position
-
-
 class Live:
     """Every open page of this process."""
 
-    def __init__(self, resources: Resources) -> None:
+    def __init__(self, resources: Resources, hubs: Hubs) -> None:
         self._resources = resources
-        self._pulses: dict[str, Pulse] = {}
+        self._hubs = hubs
+        self._pages: set[OpenPage] = set()
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()  # websocket.connect
         try:
-            page, missed = await self._admit(scope)
+            page, known = await self._admit(scope)
         except ApiError as error:
             await refuse(send, error, f"req_{ids.trace()}")
             return
         await send({"type": "websocket.accept"})
-        pulse = self._join(page)
-        page.tell(missed)
+        account_id = page.session.account_id
+        if sum(each.session.account_id == account_id for each in self._pages) >= CONNECTIONS_PER_ACCOUNT:
+            page.close(TOO_MANY_CONNECTIONS, "too many open pages")
+        self._pages.add(page)
+        hub = self._hubs.add(account_id, page)
+        joining = asyncio.create_task(join(hub, page, known))
         try:
             await self._talk(page, receive, send)
         except asyncio.CancelledError:  # the server stops; nobody waits for this task
             return
         finally:
-            self._leave(pulse, page)
+            joining.cancel()
+            self._pages.discard(page)
+            self._hubs.remove(hub, page)
 
-    async def _admit(self, scope: Scope) -> tuple[OpenPage, list[Hint]]:
+    async def _admit(self, scope: Scope) -> tuple[OpenPage, int | None]:
         request = HTTPConnection(scope)
         config = self._resources.config
         if not is_own_origin(request.headers.get("origin"), request.headers.get("host"), config.base_url):
@@ -152,21 +142,15 @@ class Live:
         token = request.cookies.get(COOKIE, "")
         return await self._resources.db.read(admit, token, after, self._resources.now())
 
-    def _join(self, page: OpenPage) -> Pulse:
-        account_id = page.session.account_id
-        pulse = self._pulses.get(account_id)
-        if pulse is None:
-            pulse = self._pulses[account_id] = Pulse(self._resources, account_id)
-        if len(pulse.pages) >= CONNECTIONS_PER_ACCOUNT:
-            page.end(TOO_MANY_CONNECTIONS, "too many open pages")
-        pulse.pages.add(page)
-        return pulse
-
-    def _leave(self, pulse: Pulse, page: OpenPage) -> None:
-        pulse.pages.discard(page)
-        if not pulse.pages and self._pulses.get(page.session.account_id) is pulse:
-            del self._pulses[page.session.account_id]
-            pulse.stop()
+    async def watch_sessions(self) -> None:
+        """Runs until cancelled: a page whose session has ended is closed within a second."""
+        while True:
+            await asyncio.sleep(SESSION_WATCH_SECONDS)
+            asked = sorted({page.session.id for page in self._pages})
+            valid = await self._resources.db.read(sessions.find_valid, asked, self._resources.now())
+            for page in self._pages:
+                if page.session.id not in valid and page.session.id in asked:
+                    page.close(REVOKED, "the session ended")
 
     async def _talk(self, page: OpenPage, receive: Receive, send: Send) -> None:
         listening = asyncio.create_task(until_gone(page, receive))
@@ -179,16 +163,26 @@ class Live:
                 if page.is_over.is_set():
                     return
                 await send({"type": "websocket.send", "text": page.take_news()})
-                await page.rest(rest_seconds(sum(len(pulse.pages) for pulse in self._pulses.values())))
+                await page.rest(rest_seconds(len(self._pages)))
         finally:
             listening.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await listening
 
     def close(self) -> None:
-        for pulse in self._pulses.values():
-            for page in pulse.pages:
-                page.end(GOING_AWAY, "the server is stopping")
+        for page in self._pages:
+            page.close(GOING_AWAY, "the server is stopping")
+
+
+async def join(hub: Hub, page: OpenPage, known: int | None) -> None:
+    """What came behind the event that the page knows is told first, if it is not too much."""
+    await hub.wait_until_ready()
+    if known is not None and hub.position - known <= MOST_MISSED:
+        hub.start_replay(page, known)
+        return
+    if known is None or hub.position > known:
+        page.tell_of_many()
+    hub.join(page, hub.position)
 
 
 def rest_seconds(pages: int) -> float:
@@ -203,15 +197,16 @@ async def until_gone(page: OpenPage, receive: Receive) -> None:
     page.leave()
 
 
-def admit(tx: Tx, token: str, after: str, now: int) -> tuple[OpenPage, list[Hint]]:
-    """The page, and what it missed since the event that it knows."""
+def admit(tx: Tx, token: str, after: str, now: int) -> tuple[OpenPage, int | None]:
+    """The page, and the position of the event that it knows; None where that is not in the log any more."""
     found = sessions.find(tx, token, now) if token else None
     if found is None:
         raise Unauthorized("Sign in first.")
     session, caller = found
+    page = OpenPage(session, caller.reach)
+    if not after:  # none had happened when the page was made
+        return page, 0
     try:
-        position = events.position_of(tx, caller.reach, after)
-    except NotFound:  # none had happened when the page was made, or it has been open for long
-        position = 0
-    missed = events.list_hints(tx, caller.account_id, position, HINTS_READ)
-    return OpenPage(session, caller.reach), missed
+        return page, events.position_of(tx, caller.reach, after)
+    except NotFound:
+        return page, None

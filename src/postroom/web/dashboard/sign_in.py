@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from postroom.accounts import keys, sessions
-from postroom.accounts.sessions import LoginLink, SignInOrigin
+from postroom.accounts.sessions import SignInOrigin, SignInProof
 from postroom.errors import ApiError, Forbidden, Unauthorized
 from postroom.resources import Resources, Tx
 from postroom.web.dashboard.attempts import FAILURE_SECONDS, Attempts
@@ -63,20 +63,20 @@ class SignInDesk:
             return self._show(SignIn(name=form.name, next=own_path(form.next)), error)
         except ApiError as error:
             return self._show(SignIn(name=form.name, next=own_path(form.next)), error)
-        self._attempts.forget(visitor.address)
+        self._attempts.forget(visitor.address, proof)
         return with_cookie(go(own_path(form.next)), token, self._resources.config.base_url)
 
 
 def begin(tx: Tx, form: SignIn, visitor: SignInOrigin, token: str, old_token: str, now: int) -> None:
     """A new session with a new token; one that the browser had before ends."""
-    link, name = prove(tx, form, now)
+    proof, name = prove(tx, form, now)
     old = sessions.find(tx, old_token, now) if old_token else None
     if old is not None:
         sessions.remove(tx, old[1].reach, old[0].id)
-    sessions.add(tx, link, form.name.strip() or name, visitor, token, now)
+    sessions.add(tx, proof, form.name.strip() or name, visitor, token, now)
 
 
-def prove(tx: Tx, form: SignIn, now: int) -> tuple[LoginLink, str]:
+def prove(tx: Tx, form: SignIn, now: int) -> tuple[SignInProof, str]:
     """What the session may do, and a name for it."""
     if form.link:
         link = sessions.take_link(tx, form.link, now)
@@ -90,7 +90,8 @@ def prove(tx: Tx, form: SignIn, now: int) -> tuple[LoginLink, str]:
         raise Unauthorized("This API key is not valid. It may have been revoked.")
     if caller.inbox_id is not None:
         raise Forbidden("A key of one inbox is for programs. Sign in with a key of the account or of a pod.")
-    return LoginLink(caller.account_id, caller.key_id, False), caller.key_name or "owner"
+    proof = SignInProof(caller.account_id, caller.key_id, is_operator=False, by_key=True)
+    return proof, caller.key_name or "owner"
 
 
 async def sign_out(desk: Desk) -> Response:

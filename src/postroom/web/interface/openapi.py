@@ -232,13 +232,12 @@ _BYTES = ("/v1/messages/{message_id}/raw", "/v1/attachments/{message_id}/{filena
 
 
 def _error_codes(route: Route) -> dict[int, list[str]]:
-    kinds: list[type[ApiError]] = list(route.errors)
+    kinds: list[type[ApiError]] = [*route.errors, errors.BadRequest]  # for a boundary that it does not take
     kinds += [errors.MethodNotAllowed] if route.scope == PUBLIC else []
     if route.scope != PUBLIC:
         kinds += [errors.Unauthorized, errors.RateLimitExceeded, errors.InternalError, errors.Unavailable]
         kinds += [errors.Forbidden] if route.scope != SCOPED or route.permissions else []
         kinds += [errors.NotFound] if route.path_names else []
-        kinds += [errors.BadRequest] if route.query or route.body else []
         kinds += [errors.RequestTimeout, errors.PayloadTooLarge] if route.body else []
         kinds += [errors.UnsupportedMediaType] if route.body else []
     codes: dict[int, list[str]] = {}

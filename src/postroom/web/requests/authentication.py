@@ -1,4 +1,4 @@
-"""Who is asking: bearer keys, and those who asked lately."""
+"""Bearer keys: who calls, and a cache of recent callers."""
 
 from hashlib import blake2b
 
@@ -22,39 +22,43 @@ def bearer_token(request: HTTPConnection) -> str:
     return token.strip()
 
 
-CallerAndInbox = tuple[Caller, Inbox | None]  # and the inbox that is asked for
+def client_address(request: HTTPConnection) -> str:
+    return "" if request.client is None else request.client.host
+
+
+CallerAndInbox = tuple[Caller, Inbox | None]  # with the inbox of the request, if it names one
 
 
 class CallerCache:
-    """Who asked lately for which inbox, and what version the database had then."""
+    """Recent callers with the inbox they asked for, and the version of the database at that time."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, tuple[CallerAndInbox, int | None]] = {}
+        self._cache: dict[bytes, tuple[CallerAndInbox, int | None]] = {}
 
     def find(self, token: str, inbox_id: str | None) -> CallerAndInbox | None:
-        """It may have changed since: who relies on it has to prove it."""
-        known = self._known.get(_fingerprint(token, inbox_id))
-        return None if known is None else known[0]
+        """It may have changed since: whoever relies on it has to check."""
+        entry = self._cache.get(_fingerprint(token, inbox_id))
+        return None if entry is None else entry[0]
 
     def find_unchanged(
         self, token: str, inbox_id: str | None, version: int | None, now: int
     ) -> CallerAndInbox | None:
         """As it would be read now: nothing was written since, and the key has not expired."""
-        known = None if version is None else self._known.get(_fingerprint(token, inbox_id))
-        if known is None or known[1] != version:
+        entry = None if version is None else self._cache.get(_fingerprint(token, inbox_id))
+        if entry is None or entry[1] != version:
             return None
-        asker, _ = known
-        expires_at = asker[0].expires_at
-        return asker if expires_at is None or expires_at > now else None
+        found, _ = entry
+        expires_at = found[0].expires_at
+        return found if expires_at is None or expires_at > now else None
 
-    def note(self, token: str, asker: CallerAndInbox, version: int | None = None) -> None:
-        _, inbox = asker
-        if len(self._known) >= MAX_CACHED_CALLERS:
-            del self._known[next(iter(self._known))]
-        self._known[_fingerprint(token, None if inbox is None else inbox.id)] = asker, version
+    def note(self, token: str, found: CallerAndInbox, version: int | None = None) -> None:
+        _, inbox = found
+        if len(self._cache) >= MAX_CACHED_CALLERS:
+            del self._cache[next(iter(self._cache))]
+        self._cache[_fingerprint(token, None if inbox is None else inbox.id)] = found, version
 
     def forget(self, token: str, inbox_id: str) -> None:
-        self._known.pop(_fingerprint(token, inbox_id), None)
+        self._cache.pop(_fingerprint(token, inbox_id), None)
 
 
 def _fingerprint(token: str, inbox_id: str | None) -> bytes:
@@ -68,7 +72,7 @@ async def authenticate(resources: Resources, token: str) -> Caller:
 
 
 async def identify(resources: Resources, token: str, inbox_id: str | None) -> tuple[Caller, Inbox | None]:
-    """Who asks, and the inbox he asks for, if it is one of his account."""
+    """The caller, and the inbox of the request if it belongs to the caller's account."""
     found = resources.db.look_up(_find, token, inbox_id, resources.now())
     caller, inbox = found if isinstance(found, tuple) else await found
     if caller is None:

@@ -19,6 +19,7 @@ from postroom.errors import (
     UnsupportedMediaType,
 )
 from postroom.processes import pools
+from postroom.web import boundaries
 
 BODY_LIMIT_BYTES = 1024 * 1024
 BODY_SECONDS = 60.0
@@ -44,6 +45,21 @@ def header(request: HTTPConnection, name: bytes) -> str:
         scope[HEADERS] = scope["headers"], known
     value: bytes = known.get(name, b"")
     return value.decode("latin-1")
+
+
+def require_boundaries_taken(request: HTTPConnection, kind: type[Struct] | None) -> None:
+    """For every route: a boundary in the query that its type does not take is refused, never ignored."""
+    raw: bytes = request.scope["query_string"]
+    if raw:
+        (_recall_boundaries if len(raw) <= SHORT_QUERY_BYTES else check_boundaries)(raw, kind)
+
+
+def check_boundaries(raw: bytes, kind: type[Struct] | None) -> None:
+    named = parse_qsl(raw.decode("latin-1"), keep_blank_values=True)
+    boundaries.require_taken((name for name, _ in named), kind)
+
+
+_recall_boundaries = functools.lru_cache(maxsize=1_000)(check_boundaries)
 
 
 def read_query(request: Request, kind: type[Struct]) -> Any:

@@ -1,98 +1,53 @@
-"""One hub an account: it reads new events once and hands each to every stream. A stream that falls behind
-reads the log by itself, and one that takes nothing is closed."""
+"""One hub an account: it reads new events once and hands each to everybody in this process who listens.
+
+Who falls behind reads the log at its own pace, until it has caught up.
+"""
 
 import asyncio
-from typing import Any
-
-import msgspec
-from msgspec import Struct
+from typing import Protocol
 
 from postroom import log
-from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.events import events
 from postroom.events.events import Event, EventChoice, EventSlice
 from postroom.processes.loop_supervisor import ACCOUNT_MARK
 from postroom.resources import Resources
-from postroom.web.streams.websocket import BROKEN, TOO_SLOW, StreamProtocol, text_frame
+from postroom.web.streams.websocket import BROKEN, text_frame
 
 PAGE = 50
 RETRY_SECONDS = 1.0
 WRITES_PER_TURN = 1000
 
 
-class Subscription(Struct, frozen=True):
-    """Empty sets want everything."""
+class Listener(Protocol):
+    """A stream of a client, or an open page. It is live when its hub hands it new events."""
 
-    inbox_ids: frozenset[str]
-    kinds: frozenset[str]
+    cursor: int  # the position of the last event that it knows
+    replay: asyncio.Task[None] | None
 
-    def wants(self, event: Event) -> bool:
-        return (not self.inbox_ids or event.inbox_id in self.inbox_ids) and (
-            not self.kinds or event.kind in self.kinds
-        )
-
-
-class Stream:
-    """One client. It is live when its hub hands it new events, else it reads the log to catch up."""
-
-    def __init__(self, caller: Caller, protocol: StreamProtocol) -> None:
-        self.caller = caller
-        self._reaches_all = caller.reach.is_account
-        self.subscriptions: list[Subscription] = []
-        self.cursor = 0
-        self.replay: asyncio.Task[None] | None = None
-        self._protocol = protocol
-
-    def is_flooding(self) -> bool:
-        return self._protocol.is_flooding()
-
-    def wants(self, event: Event) -> bool:
-        if not self._reaches_all and not self.caller.reach.covers(
-            event.account_id, event.pod_id, event.inbox_id
-        ):
-            return False
-        for subscription in self.subscriptions:  # noqa: SIM110 - any() costs more, and this runs for every frame
-            if subscription.wants(event):
-                return True
-        return False
-
+    @property
+    def reach(self) -> Reach: ...
+    def wants(self, event: Event) -> bool: ...
     def offer(self, event: Event, frame: bytes) -> bool:
-        """False when the client does not keep up. What it read from the log before is not sent again."""
-        if event.position <= self.cursor:
-            return True
-        if self.wants(event) and not self._protocol.write_frame(frame):
-            return False
-        self.cursor = event.position
-        return True
+        """False when it does not keep up. What it knows already is not told again."""
+        ...
 
-    async def write(self, frame: bytes) -> bool:
-        """Waits for the client. False when it took nothing for too long, and is let go."""
-        if not await self._protocol.wait_until_writable():
-            self.close(TOO_SLOW, "too slow: reconnect with last_event_id")
-            return False
-        self._protocol.write_frame(frame)
-        return True
+    async def catch_up(self, event: Event) -> bool:
+        """Told from the log, as fast as it takes it. False when it took nothing for too long."""
+        ...
 
-    async def say(self, message: dict[str, Any]) -> None:
-        await self.write(text_frame(msgspec.json.encode(message)))
-
-    async def say_error(self, message: str) -> None:
-        await self.say({"type": "error", "message": message})
-
-    def close(self, code: int, reason: str) -> None:
-        self._protocol.close_now(code, reason)
+    def close(self, code: int, reason: str) -> None: ...
 
 
 class Hub:
-    """All streams of one account in this process."""
+    """All listeners of one account in this process."""
 
     def __init__(self, resources: Resources, account_id: str) -> None:
+        self.account_id = account_id
         self.position = 0
-        self.streams: set[Stream] = set()
-        self.live: set[Stream] = set()
+        self.listeners: set[Listener] = set()
+        self.live: set[Listener] = set()
         self._resources = resources
-        self._account_id = account_id
         self._ready = asyncio.Event()
         self._reading = f"events of a stream{ACCOUNT_MARK}{account_id}"
         self._pumping = f"stream{ACCOUNT_MARK}{account_id}"
@@ -101,11 +56,11 @@ class Hub:
     async def wait_until_ready(self) -> None:
         await self._ready.wait()
 
-    def leave(self, stream: Stream) -> None:
-        self.streams.discard(stream)
-        self.live.discard(stream)
-        if stream.replay is not None:
-            stream.replay.cancel()
+    def leave(self, listener: Listener) -> None:
+        self.listeners.discard(listener)
+        self.live.discard(listener)
+        if listener.replay is not None:
+            listener.replay.cancel()
 
     def stop(self) -> None:
         self._pump.cancel()
@@ -113,7 +68,7 @@ class Hub:
             self._resources.loops.forget(name)
 
     async def _run(self) -> None:
-        ear = self._resources.db.listen(events.bell(self._account_id))
+        ear = self._resources.db.listen(events.bell(self.account_id))
         try:
             await self._find_position()
             while True:
@@ -127,14 +82,14 @@ class Hub:
     async def _find_position(self) -> None:
         while not self._ready.is_set():
             try:
-                self.position = await self._resources.db.read(events.last_position, self._account_id)
+                self.position = await self._resources.db.read(events.last_position, self.account_id)
                 self._ready.set()
             except Exception as error:
                 self._resources.loops.failed(self._reading, error)
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _read_page(self) -> EventSlice:
-        wanted = EventChoice(Reach(self._account_id))
+        wanted = EventChoice(Reach(self.account_id))
         try:
             page = await self._resources.db.read(events.list_after, wanted, self.position, PAGE)
         except Exception as error:
@@ -155,44 +110,74 @@ class Hub:
         await asyncio.sleep(0)
 
     def _hand_out(self, event: Event) -> None:
-        """Without a pause between position and streams: who joins in between misses and repeats nothing."""
+        """Without a pause between position and listeners: who joins in between misses and repeats nothing."""
         frame = text_frame(event.payload)
         self.position = event.position
-        for stream in [stream for stream in self.live if not stream.offer(event, frame)]:
-            self.start_replay(stream, stream.cursor)
+        for listener in [listener for listener in self.live if not listener.offer(event, frame)]:
+            self.start_replay(listener, listener.cursor)
 
-    def start_replay(self, stream: Stream, position: int) -> None:
-        """From now on the stream reads the log at its own pace, until it has caught up."""
-        self.live.discard(stream)
-        if stream.replay is not None:
-            stream.replay.cancel()
-        stream.cursor = position
-        stream.replay = asyncio.create_task(self._replay(stream))
+    def join(self, listener: Listener, position: int) -> None:
+        """It hears all that happens behind that position, which is the newest."""
+        listener.cursor = max(listener.cursor, position)
+        self.live.add(listener)
 
-    async def _replay(self, stream: Stream) -> None:
+    def start_replay(self, listener: Listener, position: int) -> None:
+        """From now on it reads the log at its own pace, until it has caught up."""
+        self.live.discard(listener)
+        if listener.replay is not None:
+            listener.replay.cancel()
+        listener.cursor = position
+        listener.replay = asyncio.create_task(self._replay(listener))
+
+    async def _replay(self, listener: Listener) -> None:
         """Without a pause between the last page and going live: nothing falls between the two."""
         try:
-            has_caught_up = await self._send_missed(stream)
+            has_caught_up = await self._tell_missed(listener)
         except Exception:
-            log.get().exception("cannot replay events", account=self._account_id)
-            stream.close(BROKEN, "something went wrong: reconnect with last_event_id")
+            log.get().exception("cannot replay events", account=self.account_id)
+            listener.close(BROKEN, "something went wrong: reconnect with last_event_id")
             return
         if has_caught_up:
-            stream.replay = None
-            self.live.add(stream)
+            listener.replay = None
+            self.live.add(listener)
 
-    async def _send_missed(self, stream: Stream) -> bool:
+    async def _tell_missed(self, listener: Listener) -> bool:
         """A cursor over the table: however much was missed, one page is in memory."""
-        wanted = EventChoice(stream.caller.reach)
-        while stream.cursor < self.position:
+        wanted = EventChoice(listener.reach)
+        while listener.cursor < self.position:
             announced = self.position
-            page = await self._resources.db.read(events.list_after, wanted, stream.cursor, PAGE)
+            page = await self._resources.db.read(events.list_after, wanted, listener.cursor, PAGE)
             for event in page.events:
-                if stream.wants(event) and not await stream.write(text_frame(event.payload)):
+                if listener.wants(event) and not await listener.catch_up(event):
                     return False
-                stream.cursor = event.position
+                listener.cursor = event.position
             if not page.has_more:
-                stream.cursor = max(stream.cursor, announced)  # up to there nothing more is for this key
+                listener.cursor = max(listener.cursor, announced)  # nothing more up to there is for it
             else:
                 await asyncio.sleep(0)  # a long log of which nothing is wanted holds up nobody
         return True
+
+
+class Hubs:
+    """One hub for each account to which anybody in this process listens."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._hubs: dict[str, Hub] = {}
+
+    def add(self, account_id: str, listener: Listener) -> Hub:
+        hub = self._hubs.get(account_id)
+        if hub is None:
+            hub = self._hubs[account_id] = Hub(self._resources, account_id)
+        hub.listeners.add(listener)
+        return hub
+
+    def remove(self, hub: Hub, listener: Listener) -> None:
+        hub.leave(listener)
+        if not hub.listeners and self._hubs.pop(hub.account_id, None) is not None:
+            hub.stop()
+
+    def close(self) -> None:
+        for hub in self._hubs.values():
+            hub.stop()
+        self._hubs.clear()

@@ -1,7 +1,7 @@
 """The event stream, /v1/ws: who may open one, and what a client says on it."""
 
 import asyncio
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs
 
 import msgspec
@@ -10,15 +10,27 @@ from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope, Send
 
 from postroom import ids, log
-from postroom.accounts import keys
+from postroom.accounts import audit, keys
 from postroom.accounts.keys import Caller
-from postroom.errors import ApiError, BadRequest, InternalError, NotFound
+from postroom.accounts.permissions import READING, require_any
+from postroom.accounts.reach import Reach
+from postroom.errors import ApiError, BadRequest, Forbidden, InternalError, NotFound
 from postroom.events import events, kinds
+from postroom.events.events import Event
 from postroom.mailbox import inboxes
 from postroom.resources import Resources, Tx
-from postroom.web.requests.authentication import authenticate, bearer_token
-from postroom.web.streams.hub import Hub, Stream, Subscription
-from postroom.web.streams.websocket import BROKEN, EXTENSION, FLOOD_REASON, TOO_MANY_MESSAGES
+from postroom.web.requests.authentication import authenticate, bearer_token, client_address
+from postroom.web.requests.request_body import check_boundaries
+from postroom.web.streams.hub import Hub, Hubs
+from postroom.web.streams.websocket import (
+    BROKEN,
+    EXTENSION,
+    FLOOD_REASON,
+    TOO_MANY_MESSAGES,
+    TOO_SLOW,
+    StreamProtocol,
+    text_frame,
+)
 
 PATH = "/v1/ws"
 CONNECTIONS_PER_ACCOUNT = 100
@@ -38,12 +50,83 @@ class ClientMessage(Struct, frozen=True):
     last_event_id: str | None = None
 
 
+class Subscription(Struct, frozen=True):
+    """Empty sets want everything."""
+
+    inbox_ids: frozenset[str]
+    kinds: frozenset[str]
+
+    def wants(self, event: Event) -> bool:
+        return (not self.inbox_ids or event.inbox_id in self.inbox_ids) and (
+            not self.kinds or event.kind in self.kinds
+        )
+
+
+class Stream:
+    """One client. It is live when its hub hands it new events, else it reads the log to catch up."""
+
+    def __init__(self, caller: Caller, protocol: StreamProtocol) -> None:
+        self.caller = caller
+        self._reaches_all = caller.reach.is_account
+        self.subscriptions: list[Subscription] = []
+        self.cursor = 0
+        self.replay: asyncio.Task[None] | None = None
+        self._protocol = protocol
+
+    @property
+    def reach(self) -> Reach:
+        return self.caller.reach
+
+    def is_flooding(self) -> bool:
+        return self._protocol.is_flooding()
+
+    def wants(self, event: Event) -> bool:
+        if not self._reaches_all and not self.caller.reach.covers(
+            event.account_id, event.pod_id, event.inbox_id
+        ):
+            return False
+        for subscription in self.subscriptions:  # noqa: SIM110 - any() costs more, and this runs for every frame
+            if subscription.wants(event):
+                return True
+        return False
+
+    def offer(self, event: Event, frame: bytes) -> bool:
+        """False when the client does not keep up. What it read from the log before is not sent again."""
+        if event.position <= self.cursor:
+            return True
+        if self.wants(event) and not self._protocol.write_frame(frame):
+            return False
+        self.cursor = event.position
+        return True
+
+    async def catch_up(self, event: Event) -> bool:
+        return await self.write(text_frame(event.payload))
+
+    async def write(self, frame: bytes) -> bool:
+        """Waits for the client. False when it took nothing for too long, and is let go."""
+        if not await self._protocol.wait_until_writable():
+            self.close(TOO_SLOW, "too slow: reconnect with last_event_id")
+            return False
+        self._protocol.write_frame(frame)
+        return True
+
+    async def say(self, message: dict[str, Any]) -> None:
+        await self.write(text_frame(msgspec.json.encode(message)))
+
+    async def say_error(self, message: str) -> None:
+        await self.say({"type": "error", "message": message})
+
+    def close(self, code: int, reason: str) -> None:
+        self._protocol.close_now(code, reason)
+
+
 class Streams:
     """Every open stream of this process."""
 
-    def __init__(self, resources: Resources) -> None:
+    def __init__(self, resources: Resources, hubs: Hubs) -> None:
         self._resources = resources
-        self._hubs: dict[str, Hub] = {}
+        self.hubs = hubs
+        self._open: dict[str, set[Stream]] = {}  # by account
         self._is_emptying = False
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,11 +150,12 @@ class Streams:
             stream.close(GOING_AWAY, "the server is stopping")
             return
         account_id = stream.caller.account_id
-        hub = self._hubs.get(account_id) or self._open_hub(account_id)
-        if len(hub.streams) >= CONNECTIONS_PER_ACCOUNT:
+        of_account = self._open.setdefault(account_id, set())
+        if len(of_account) >= CONNECTIONS_PER_ACCOUNT:
             stream.close(TOO_MANY_CONNECTIONS, "too many connections")
             return
-        hub.streams.add(stream)
+        of_account.add(stream)
+        hub = self.hubs.add(account_id, stream)
         try:
             await self._listen(hub, stream, receive)
         except Exception:
@@ -83,17 +167,27 @@ class Streams:
     async def _admit(self, scope: Scope) -> Caller:
         if scope["path"] != PATH:
             raise NotFound(f"No such path. The event stream is at {PATH}.")
+        request = HTTPConnection(scope)
         token = parse_qs(scope["query_string"].decode("latin-1")).get("token")
-        return await authenticate(self._resources, token[0] if token else bearer_token(HTTPConnection(scope)))
-
-    def _open_hub(self, account_id: str) -> Hub:
-        hub = self._hubs[account_id] = Hub(self._resources, account_id)
-        return hub
+        caller = await authenticate(self._resources, token[0] if token else bearer_token(request))
+        try:
+            require_any(caller.permissions, READING)
+        except Forbidden as error:
+            address = client_address(request)
+            await self._resources.db.write(note_refusal, caller, address, error, self._resources.now())
+            raise
+        check_boundaries(scope["query_string"], None)
+        return caller
 
     def _leave(self, hub: Hub, stream: Stream) -> None:
-        hub.leave(stream)
-        if not hub.streams and self._hubs.pop(stream.caller.account_id, None) is not None:
-            hub.stop()
+        self.hubs.remove(hub, stream)
+        of_account = self._open.get(hub.account_id, set())
+        of_account.discard(stream)
+        if not of_account:
+            self._open.pop(hub.account_id, None)
+
+    def _all(self) -> list[Stream]:
+        return [stream for of_account in self._open.values() for stream in of_account]
 
     async def _listen(self, hub: Hub, stream: Stream, receive: Receive) -> None:
         while (message := await receive())["type"] != "websocket.disconnect":
@@ -136,24 +230,32 @@ class Streams:
         subscription = Subscription(asked, frozenset(message.event_types))
         if subscription not in stream.subscriptions:
             stream.subscriptions.append(subscription)
+        position = hub.position
+        last = await self._resources.db.read(events.last_id, stream.caller.reach, position + 1)
         await stream.say(
-            {"type": "subscribed", "inbox_ids": shown_inboxes(stream), "event_types": shown_kinds(stream)}
+            {
+                "type": "subscribed",
+                "inbox_ids": shown_inboxes(stream),
+                "event_types": shown_kinds(stream),
+                "last_event_id": last,
+            }
         )
-        await self._join(hub, stream, message.last_event_id)
+        await self._join(hub, stream, message.last_event_id, position)
 
-    async def _join(self, hub: Hub, stream: Stream, last_event_id: str | None) -> None:
-        """At once, or after what came behind `last_event_id` was sent."""
+    async def _join(self, hub: Hub, stream: Stream, last_event_id: str | None, told: int) -> None:
+        """After what came behind `last_event_id` was sent; without one, right behind what it was told of."""
         if last_event_id is None:
-            if stream.replay is None:
-                stream.cursor = max(stream.cursor, hub.position)
-                hub.live.add(stream)
+            if stream.replay is None and hub.position > told and stream not in hub.live:
+                hub.start_replay(stream, max(stream.cursor, told))
+            elif stream.replay is None:
+                hub.join(stream, told)
             return
         caller = stream.caller
         try:
             position = await self._resources.db.read(events.position_of, caller.reach, last_event_id)
         except NotFound:
             await stream.say_error("last_event_id is unknown. New events will come.")
-            await self._join(hub, stream, None)
+            await self._join(hub, stream, None, told)
             return
         hub.start_replay(stream, position)
 
@@ -176,26 +278,25 @@ class Streams:
         await stream.say({"type": "unsubscribed", "inbox_ids": message.inbox_ids})
 
     async def watch_keys(self) -> None:
-        """Runs until cancelled: a revoked key closes its streams within a second."""
+        """Runs until cancelled: a key that ends, or may read no more, closes its streams within a second."""
         while True:
             await asyncio.sleep(KEY_WATCH_SECONDS)
-            streams = [stream for hub in self._hubs.values() for stream in hub.streams]
-            await self._close_revoked(streams)
+            await self._close_revoked(self._all())
 
     async def _close_revoked(self, streams: list[Stream]) -> None:
         asked = sorted({stream.caller.key_id for stream in streams})
-        valid = await self._resources.db.read(keys.find_valid, asked, self._resources.now())
+        readers = await self._resources.db.read(keys.find_readers, asked, self._resources.now())
         for stream in streams:
-            if stream.caller.key_id not in valid:
-                stream.close(REVOKED, "the key was revoked")
+            if stream.caller.key_id not in readers:
+                stream.close(REVOKED, "the key was revoked, or may read no more")
 
     def count(self) -> int:
-        return sum(len(hub.streams) for hub in self._hubs.values())
+        return sum(len(of_account) for of_account in self._open.values())
 
     async def empty(self) -> None:
         """A few at a time, so that their clients do not all knock at the next node at once."""
         self._is_emptying = True
-        streams = [stream for hub in self._hubs.values() for stream in hub.streams]
+        streams = self._all()
         turns = min(len(streams), round(EMPTYING_SECONDS / TURN_SECONDS))
         for turn in range(turns):
             for stream in streams[turn::turns]:
@@ -203,10 +304,15 @@ class Streams:
             await asyncio.sleep(TURN_SECONDS)
 
     async def close(self) -> None:
-        for hub in list(self._hubs.values()):
-            for stream in list(hub.streams):
-                stream.close(GOING_AWAY, "the server is stopping")
-            hub.stop()
+        for stream in self._all():
+            stream.close(GOING_AWAY, "the server is stopping")
+        self.hubs.close()
+
+
+def note_refusal(tx: Tx, caller: Caller, address: str, error: ApiError, now: int) -> None:
+    audit.record_refusal(
+        tx, caller.actor, f"GET {PATH}", caller.reach, now, address=address, after={"error": error.code}
+    )
 
 
 def are_reachable(tx: Tx, caller: Caller, inbox_ids: frozenset[str]) -> bool:

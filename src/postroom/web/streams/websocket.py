@@ -1,4 +1,4 @@
-"""WebSocket frames written straight to the transport: one encoding serves every client of an event."""
+"""The WebSocket protocol of streams: an event is encoded once for all clients, and clients are bounded."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ from websockets.protocol import State
 EXTENSION = "postroom.frames"
 BUFFER_LIMIT_BYTES = 1024 * 1024
 STALL_SECONDS = 3.0
-LAST_WORDS_SECONDS = 5.0
+CLOSE_SECONDS = 5.0
 FRAGMENTS_LIMIT = 1000
 PING_SECONDS, PONG_SECONDS = 30, 10
 MESSAGE_BYTES = 64 * 1024  # of a client
@@ -51,7 +51,7 @@ def _is_utf8(parts: Sequence[bytes | bytearray]) -> bool:
 
 
 class StreamProtocol(WebSocketsSansIOProtocol):
-    """uvicorn's protocol, offering itself to the application: its only seam below ASGI messages."""
+    """uvicorn's protocol, which gives itself to the application: ASGI has no message for a ready frame."""
 
     def __init__(self, *args: Any, came_from: tuple[str, int] | None = None, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -72,7 +72,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             self.scope["extensions"][EXTENSION] = {"frames": self}
 
     def send_receive_event_to_app(self) -> None:
-        """What uvicorn would log with a traceback is the client's fault, and so is a flood in one read."""
+        """Text that is not UTF-8 and floods close the connection; uvicorn would log a traceback."""
         if self.curr_msg_data_type == "text" and not _is_utf8(self.frames):
             self.frames = []
             if not self.close_sent:
@@ -84,7 +84,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         super().send_receive_event_to_app()
 
     def write_frame(self, frame: bytes) -> bool:
-        """False when too much waits for the client already: nothing was written."""
+        """False, and nothing written, if too much waits for the client already."""
         if self.close_sent or self.transport.is_closing():
             return True
         if self.transport.get_write_buffer_size() > BUFFER_LIMIT_BYTES:
@@ -93,7 +93,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         return True
 
     async def wait_until_writable(self) -> bool:
-        """False when for a while the client took nothing of what waits for it."""
+        """False if the client reads nothing for a while."""
         unsent_bytes = None
         while not self.writable.is_set():
             before, unsent_bytes = unsent_bytes, self.transport.get_write_buffer_size()
@@ -109,7 +109,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         return deque(maxlen=MESSAGES_PER_WINDOW)
 
     def is_flooding(self) -> bool:
-        """Whether what was just heard is too much: messages, pings and empty fragments count alike."""
+        """Whether the last message was one too many: messages, pings and empty fragments count alike."""
         now = self.loop.time()
         is_full = len(self._heard_at) == MESSAGES_PER_WINDOW
         is_early = is_full and now - self._heard_at[0] < WINDOW_SECONDS
@@ -130,7 +130,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             self._closes_flood()
 
     def handle_ping(self) -> None:
-        """Pongs count too: who only asks and never reads must not fill the memory."""
+        """Our pongs are bounded too: a client that pings and never reads must not fill the memory."""
         if self._closes_flood():
             return
         if not self.write_frame(b"".join(self.conn.data_to_send())):
@@ -150,7 +150,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self.close_now(BROKEN, "no answer to a ping")
 
     def data_received(self, data: bytes) -> None:
-        """In slices: a read may be full of the smallest frames, and the first tell that it is a flood."""
+        """In slices: a read may hold thousands of tiny frames, and the first show that it is a flood."""
         for start in range(0, len(data), SLICE_BYTES):
             if self.conn.parser_exc is not None or (self.close_sent and start):
                 return
@@ -159,7 +159,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
     def handle_close(self, event: Frame) -> None:
         if self.close_sent:
             super().handle_close(event)
-            self._cut_off_soon()
+            self._abort_soon()
         elif not self.transport.is_closing():
             self._hang_up()
 
@@ -167,13 +167,13 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self._hang_up()
 
     def close_now(self, code: int, reason: str) -> None:
-        """Says why, also to a client that reads nothing; such a one is cut off a little later."""
+        """Sends the reason, even to a client that reads nothing, which is disconnected a little later."""
         if self.close_sent or self.transport.is_closing() or self.conn.state is not State.OPEN:
             return
         self.conn.send_close(code, reason)
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
-        self._cut_off_soon()
+        self._abort_soon()
 
     def _hang_up(self) -> None:
         """The last bytes and the end of our side. Reading goes on for a while: a connection that is closed
@@ -184,13 +184,13 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         self.transport.write(b"".join(self.conn.data_to_send()))
         if self.transport.can_write_eof():
             self.transport.write_eof()
-        self._cut_off_soon()
+        self._abort_soon()
 
-    def _cut_off_soon(self) -> None:
-        """A transport closes when all is written: a client that reads nothing would put it off for ever."""
+    def _abort_soon(self) -> None:
+        """A transport closes after all is written: a client that reads nothing would delay that for ever."""
         self.close_sent = True
         if self.read_paused:
             self.read_paused = False
             self.transport.resume_reading()
         if self.close_timer is None:
-            self.close_timer = self.loop.call_later(LAST_WORDS_SECONDS, self.transport.abort)
+            self.close_timer = self.loop.call_later(CLOSE_SECONDS, self.transport.abort)

@@ -78,7 +78,7 @@ def _show_whole(context: CommandContext, message: "Message") -> None:
         output.print_human(output.record(_hold_lines(message.hold)), "")
     show_message(context, message)
     if own := _own_headers(context, message):
-        output.print_human("", output.record(delimiters))
+        output.print_human("", output.record(own))
     if message.body_html:
         output.print_human("", "As HTML:")
         output.print_text(message.body_html.strip())

@@ -1,17 +1,13 @@
 """The table of plain commands about who may do what, and about the world outside."""
 
+from postroom_client.calls.operations import OPERATIONS
 from postroom_client.calls.parameters import Parameter
 from postroom_client.cli.accounts import shown
 from postroom_client.cli.outward import approvals
 from postroom_client.cli.plain.rows import Plain
 
 OF_POD = Parameter("pod_id", "text", "Of this pod: its id or clientId.")
-NEW_KEY = (
-    OF_POD,
-    Parameter("name", "text", "What the key is for."),
-    Parameter("permissions", "texts", "read, draft, send, approve or manage; all by default."),
-    Parameter("expires_at", "moment", "Until when."),
-)
+NEW_KEY = (OF_POD, *OPERATIONS["create_account_key"])
 PAGE = (Parameter("limit", "integer", default=50), Parameter("offset", "integer", default=0))
 POD = (("id", "id"), ("client id", "client_id"), ("name", "name"))
 
@@ -97,7 +93,22 @@ TENANTS = (
         ),
     ),
     Plain("pods show", "get_pod", "Show a pod.", fields=POD),
-    Plain("pods rename", "update_pod", "Give a pod another name.", fields=POD, arguments=("pod_id", "name")),
+    Plain(
+        "pods rename",
+        "update_pod",
+        "Give a pod another name.",
+        fields=POD,
+        arguments=("pod_id", "name"),
+        options=(),
+    ),
+    Plain(
+        "pods identify",
+        "update_pod",
+        "Give a pod another clientId; an empty one clears it.",
+        fields=POD,
+        arguments=("pod_id", "client_id"),
+        options=(),
+    ),
     Plain(
         "pods delete",
         "delete_pod",

@@ -1,22 +1,26 @@
 """The log of events over REST."""
 
 import asyncio
+from dataclasses import replace
 
 from msgspec import UNSET, Raw
 
 from postroom.accounts.reach import Reach
 from postroom.events import events
 from postroom.events.events import EventChoice, EventSlice
+from postroom.mailbox import inboxes
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies.body import EventQuery
 from postroom.web.interface.shapes import shapes
+
+NOTHING = EventSlice([], has_more=False)
 
 
 async def list_events(call: Call, query: EventQuery) -> shapes.EventPage:
     """Read the log of events, oldest first; with `wait`, hold on until there is one"""
     wanted = query.wanted(call.reach)
     if query.order == "desc":
-        return show(await call.resources.db.read(newest_first, wanted, query), None)
+        return show(await call.resources.db.read(newest_first, call.reach, wanted, query), None)
     position = await call.resources.db.read(position_after, call.reach, query.after)
     return show(await wait_for_events(call, wanted, position, query), query.after)
 
@@ -28,23 +32,39 @@ def show(found: EventSlice, otherwise: str | None) -> shapes.EventPage:
     )
 
 
-def newest_first(tx: Tx, wanted: EventChoice, query: EventQuery) -> EventSlice:
-    position = None if query.after is None else events.position_of(tx, wanted.reach, query.after)
-    return events.list_before(tx, wanted, position, query.limit)
+def newest_first(tx: Tx, reach: Reach, wanted: EventChoice | None, query: EventQuery) -> EventSlice:
+    position = None if query.after is None else events.position_of(tx, reach, query.after)
+    chosen = narrow(tx, wanted, query.pod_id)
+    return NOTHING if chosen is None else events.list_before(tx, chosen, position, query.limit)
+
+
+def next_after(tx: Tx, wanted: EventChoice | None, position: int, query: EventQuery) -> EventSlice:
+    chosen = narrow(tx, wanted, query.pod_id)
+    return NOTHING if chosen is None else events.list_after(tx, chosen, position, query.limit)
+
+
+def narrow(tx: Tx, wanted: EventChoice | None, pod_id: str | None) -> EventChoice | None:
+    """None when nothing can be found, as in a pod that is not there."""
+    if wanted is None or pod_id is None:
+        return wanted
+    reach = inboxes.narrow(tx, wanted.reach, None, pod_id)
+    return None if reach is None else replace(wanted, reach=reach)
 
 
 def position_after(tx: Tx, reach: Reach, event_id: str | None) -> int:
     return 0 if event_id is None else events.position_of(tx, reach, event_id)
 
 
-async def wait_for_events(call: Call, wanted: EventChoice, position: int, query: EventQuery) -> EventSlice:
+async def wait_for_events(
+    call: Call, wanted: EventChoice | None, position: int, query: EventQuery
+) -> EventSlice:
     """Listens before it looks, so that no event falls between the two."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + query.wait
     ear = call.resources.db.listen(events.bell(call.account_id))
     try:
         while True:
-            found = await call.resources.db.read(events.list_after, wanted, position, query.limit)
+            found = await call.resources.db.read(next_after, wanted, position, query)
             left = ends - loop.time()
             if found.events or left <= 0 or await call.is_over():
                 return found

@@ -15,6 +15,7 @@ from postroom.mail.proof.lookup import DnsTemporary
 from postroom.mailbox import inboxes
 from postroom.net import target
 from postroom.operations import webhooks
+from postroom.operations.inboxes import InboxChange, NewInbox
 from postroom.operations.webhooks import NewWebhook, Retried, RetryFailed, WebhookTest
 from postroom.outward.deliver_webhook import post
 from postroom.resources import Resources
@@ -35,6 +36,13 @@ async def require_allowed(resources: Resources, url: str) -> None:
 
 async def require_allowed_url(resources: Resources, body: NewWebhook) -> dict[str, Any]:
     await require_allowed(resources, body.url)
+    return {}
+
+
+async def require_allowed_own_url(resources: Resources, body: NewInbox | InboxChange) -> dict[str, Any]:
+    """Of an inbox that gets a webhook of its own."""
+    if isinstance(body.webhook_url, str):
+        await require_allowed(resources, body.webhook_url)
     return {}
 
 

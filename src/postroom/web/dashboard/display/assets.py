@@ -18,7 +18,7 @@ KEPT = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-
 MADE_OF = {
     "office.css": ("tokens.css", "office.css"),
     "office.js": ("office.js",),
-    "htmx.js": ("htmx.min.js", "hx-ws.min.js"),
+    "htmx.js": ("htmx.min.js", "hx-nonce.js", "hx-ws.min.js"),
     "favicon.svg": ("favicon.svg",),
     "waiting.svg": ("waiting.svg",),
 }

@@ -12,7 +12,7 @@ from postroom.config import Config
 from postroom.mailbox.search import indexing
 from postroom.mailbox.search.indexing import Progress
 from postroom.operations.operator import require_operator
-from postroom.processes import meters, pools
+from postroom.processes import pools, process_metrics
 from postroom.queue import deliveries, duties, statistics
 from postroom.queue.duties import Duty
 from postroom.queue.statistics import Hour, Loop
@@ -75,9 +75,9 @@ def list_others(held: list[Duty], nodes: list[Node]) -> list[Duty]:
 
 def list_counted() -> list[tuple[str, str, int]]:
     return [
-        (tally.name.removeprefix("postroom_").replace("_", " "), word, number)
-        for tally in meters.TALLIES
-        for word, number in sorted(tally.counts().items())
+        (counter.name.removeprefix("postroom_").replace("_", " "), word, number)
+        for counter in process_metrics.COUNTERS
+        for word, number in sorted(counter.counts().items())
     ]
 
 
@@ -133,7 +133,7 @@ async def show_health(desk: Desk) -> Response:
         counted=list_counted(),
         disk=shutil.disk_usage(resources.config.data_dir),
         workers=resources.workers,
-        troubles=resources.loops.troubles(),
+        troubles=resources.loops.failing(),
         failures=resources.loops.failures,
         config=resources.config,
         certificate=await pools.FILES.run(read_certificate, resources.config),

@@ -11,10 +11,9 @@ from postroom.errors import NotFound
 from postroom.events import events, kinds, webhooks
 from postroom.events.events import Event, EventChoice
 from postroom.events.webhooks import Webhook
-from postroom.mailbox import messages
+from postroom.mailbox import inboxes, messages
 from postroom.operations.webhooks import replay_event
 from postroom.queue import idempotency
-from postroom.web.boundaries import narrowed
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.forms import own_path
@@ -92,7 +91,7 @@ def list_events(tx: Tx, desk: Desk, query: EventFilter) -> list[Event]:
         return list_of_request(tx, desk, query.request)
     if query.message:
         return events.list_of_message(tx, messages.get(tx, desk.call.reach, query.message).id, SHOWN)
-    reach: Reach | None = narrowed(tx, desk.call.reach, query.inbox_id or None, query.pod_id or None)
+    reach: Reach | None = inboxes.narrow(tx, desk.call.reach, query.inbox_id or None, query.pod_id or None)
     if reach is None:
         return []
     wanted = EventChoice(reach, frozenset(), frozenset({query.kind} & set(kinds.KINDS)))

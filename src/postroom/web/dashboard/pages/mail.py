@@ -7,7 +7,6 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from postroom.accounts.permissions import MANAGING, require_any
 from postroom.errors import BadRequest
 from postroom.fields import Offset
 from postroom.mail.address import parse_list
@@ -16,7 +15,7 @@ from postroom.mailbox.documents import Verdicts
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND
 from postroom.mailbox.threads import Thread
-from postroom.operations.threads import Label, ThreadChange, change_thread
+from postroom.operations.threads import Label, ThreadChange, change_thread, get_thread
 from postroom.web.api.mailbox.threads import delete_thread
 from postroom.web.boundaries import required
 from postroom.web.call import Tx
@@ -148,12 +147,11 @@ async def mark(desk: Desk, body: Marks) -> Response:
     if body.action == "delete" and not body.toggle:
         return await delete(desk, chosen, body)
 
-    def work(tx: Tx) -> None:
-        for thread_id in chosen:
-            thread = threads.get(tx, desk.call.reach, thread_id)
-            threads.mark_read(tx, thread, not thread.is_read if body.toggle else body.action == "read")
-
-    await desk.call.resources.db.write(work)
+    for thread_id in chosen:
+        is_read = body.action == "read"
+        if body.toggle:
+            is_read = not (await desk.run(get_thread, thread_id=thread_id)).is_read
+        await desk.run(change_thread, thread_id=thread_id, body=ThreadChange(is_read=is_read))
     return go(own_path(body.back))
 
 
@@ -166,7 +164,6 @@ async def label(desk: Desk, chosen: list[str], body: Marks) -> Response:
 
 
 async def delete(desk: Desk, chosen: list[str], body: Marks) -> Response:
-    require_any(desk.call.caller.permissions, MANAGING)
     for thread_id in chosen:
         await desk.perform(delete_thread, thread_id=thread_id)
     return go(own_path(body.back), f"{len(chosen)} deleted for good.")

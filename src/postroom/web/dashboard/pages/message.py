@@ -15,7 +15,6 @@ from postroom.operations.threads import ThreadChange
 from postroom.processes import pools
 from postroom.web.api.mailbox import messages as api_messages
 from postroom.web.api.mailbox import threads as api_threads
-from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import mail_html
 
@@ -90,10 +89,8 @@ async def back_to(desk: Desk, message_id: str, notice: str) -> Response:
 
 
 async def show_html(desk: Desk, message_id: str, query: PictureQuery) -> Response:
-    def work(tx: Tx) -> str:
-        return documents.decode(messages.get(tx, desk.call.reach, message_id).document).body_html
-
-    html = await desk.call.resources.db.read(work)
+    message: Message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
+    html = documents.decode(message.document).body_html
     raw = await raw_mails.read(desk.call.resources, message_id, with_trace=False) if "cid:" in html else b""
     page = await pools.READING.run(to_page, html, raw, query.pictures)
     return Response(page, media_type="text/html", headers=mail_html.headers(query.pictures))

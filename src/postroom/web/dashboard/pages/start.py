@@ -15,10 +15,10 @@ from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
-from postroom.web.api.mailbox import inboxes as api
+from postroom.operations.inboxes import NewInbox
+from postroom.operations.inboxes import create_inbox as create_new_inbox
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
-from postroom.web.interface.bodies.body import NewInbox
 
 AGENT_KEY = "agent"
 
@@ -89,7 +89,7 @@ def read_steps(tx: Tx, desk: Desk) -> FirstSteps:
 
 
 async def create_inbox(desk: Desk, body: InboxForm) -> Response:
-    made = await api.create_inbox(desk.call, NewInbox(body.mailbox_name, body.display_name or None))
+    made = await desk.run(create_new_inbox, body=NewInbox(body.mailbox_name, body.display_name or None))
     return go("/app/start", f"{made.address} takes mail now.")
 
 

@@ -13,13 +13,15 @@ from postroom.events import events, webhook_log
 from postroom.events.events import Event
 from postroom.events.webhook_log import Attempt
 from postroom.mailbox import labels, message_json, messages, raw_mails, related, threads
-from postroom.mailbox.messages import INBOUND, ListedMessage, Message
+from postroom.mailbox.messages import INBOUND, ListedMessage
 from postroom.mailbox.threads import Thread
+from postroom.operations.messages import get_message
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.display import signs
+from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.pages.mail import MailQuery, ThreadRow, name_of, read_rows
 
 MESSAGES = 50
@@ -144,12 +146,7 @@ async def read_raw(desk: Desk, message_id: str) -> str:
 
 async def show_message(desk: Desk, message_id: str) -> Response:
     """The thread of a message, at the message, where its id leads. What was kept out has no thread."""
-
-    def work(tx: Tx) -> tuple[Message, dict[str, Any]]:
-        message = messages.get(tx, desk.call.reach, message_id)
-        return message, msgspec.json.decode(message_json.to_json(tx, [message], desk.call.links())[0])
-
-    message, shown = await desk.call.resources.db.read(work)
-    if message.is_blocked:
+    shown = plain(await desk.run(get_message, message_id=message_id))
+    if shown["blocked"]:
         return await desk.show("blocked.html", "mail", title=shown["subject"], message=shown)
-    return await show_thread(desk, message.thread_id, ThreadPageQuery(message=message.id))
+    return await show_thread(desk, shown["threadId"], ThreadPageQuery(message=shown["id"]))

@@ -8,13 +8,12 @@ from postroom.accounts.rules import approval, pauses
 from postroom.accounts.rules.limits import Budget
 from postroom.errors import BadRequest, WebhookFailed
 from postroom.mailbox import inboxes
-from postroom.operations import holds, webhooks
-from postroom.web.api.accounts import keys as api_keys
+from postroom.operations import holds, keys, webhooks
+from postroom.operations import inboxes as operations
 from postroom.web.api.events import webhooks as api_webhooks
-from postroom.web.api.mailbox import inboxes as api
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
-from postroom.web.dashboard.settings.paging import OffsetQuery
+from postroom.web.dashboard.settings.paging import SHOWN, OffsetQuery
 from postroom.web.dashboard.settings.rules import (
     SENTENCES,
     ApprovalForm,
@@ -22,7 +21,6 @@ from postroom.web.dashboard.settings.rules import (
     read_budget,
     read_days,
 )
-from postroom.web.interface.bodies import body as bodies
 
 PATH = "/app/inboxes"
 
@@ -51,7 +49,9 @@ class TypedForm(Struct, frozen=True):
 
 
 async def show_inboxes(desk: Desk, query: OffsetQuery) -> Response:
-    page = plain(await api.list_inboxes(desk.call, query.to_page()))
+    page = plain(
+        await desk.run(operations.list_inboxes, query=operations.InboxQuery(None, SHOWN, query.offset))
+    )
     unread = await desk.call.resources.db.read(inboxes.count_unread, [each["id"] for each in page["data"]])
     return await desk.show(
         "inbox_list.html",
@@ -65,19 +65,20 @@ async def show_inboxes(desk: Desk, query: OffsetQuery) -> Response:
 
 
 async def create_inbox(desk: Desk, body: NewInboxForm) -> Response:
-    wanted = bodies.NewInbox(
+    wanted = operations.NewInbox(
         body.mailbox_name, body.display_name or None, body.domain or None, body.pod_id or None
     )
-    made = await api.create_inbox(desk.call, wanted)
+    made = await desk.run(operations.create_inbox, body=wanted)
     return go(f"{PATH}/{made.id}", f"{made.address} takes mail now.")
 
 
 async def show_inbox(desk: Desk, inbox_id: str, secret: str = "") -> Response:
-    inbox = plain(await api.get_inbox(desk.call, inbox_id))
+    inbox = plain(await desk.run(operations.get_inbox, inbox_id=inbox_id))
     meters = plain(await desk.run(holds.get_inbox_limits, inbox_id=inbox_id))
-    is_account = desk.call.reach.is_account
-    keys = (
-        plain(await api_keys.list_inbox_keys(desk.call, inbox_id, fields.PageQuery())) if is_account else None
+    own_keys = (
+        plain(await desk.run(keys.list_inbox_keys, inbox_id=inbox_id, query=fields.PageQuery()))
+        if desk.call.reach.is_account
+        else {"data": []}
     )
     return await desk.show(
         "inbox.html",
@@ -85,7 +86,7 @@ async def show_inbox(desk: Desk, inbox_id: str, secret: str = "") -> Response:
         title=inbox["address"],
         inbox=inbox,
         meters=meters,
-        keys=keys["data"] if keys else [],
+        keys=own_keys["data"],
         pause=await desk.call.resources.db.read(pauses.find, inbox_id),
         secret=secret,
         words=approval.WORDS,
@@ -95,22 +96,24 @@ async def show_inbox(desk: Desk, inbox_id: str, secret: str = "") -> Response:
 
 async def change_inbox(desk: Desk, inbox_id: str, body: InboxSettingsForm) -> Response:
     budget = read_budget(body.per_minute, body.per_day, body.cold_per_day)
-    change = bodies.InboxChange(
+    change = operations.InboxChange(
         display_name=body.display_name or None,
         retention_days=read_days(body.retention_days),
         limits=None if budget == Budget() else budget,
     )
-    await api.change_inbox(desk.call, inbox_id, change)
+    await desk.run(operations.change_inbox, inbox_id=inbox_id, body=change)
     return go(f"{PATH}/{inbox_id}", "Kept.")
 
 
 async def set_rules(desk: Desk, inbox_id: str, body: ApprovalForm) -> Response:
-    await api.change_inbox(desk.call, inbox_id, bodies.InboxChange(approval=read_approval(body)))
+    change = operations.InboxChange(approval=read_approval(body))
+    await desk.run(operations.change_inbox, inbox_id=inbox_id, body=change)
     return go(f"{PATH}/{inbox_id}", "The rules of this inbox hold from now on.")
 
 
 async def set_webhook(desk: Desk, inbox_id: str, body: InboxWebhookForm) -> Response:
-    changed = await api.change_inbox(desk.call, inbox_id, bodies.InboxChange(webhook_url=body.url or None))
+    change = operations.InboxChange(webhook_url=body.url or None)
+    changed = await desk.run(operations.change_inbox, inbox_id=inbox_id, body=change)
     if changed.webhook_secret is not UNSET:
         return await show_inbox(desk, inbox_id, str(changed.webhook_secret))
     return go(f"{PATH}/{inbox_id}", "The webhook is set." if body.url else "The account's webhook is used.")
@@ -141,8 +144,8 @@ async def resume(desk: Desk, inbox_id: str) -> Response:
 
 async def delete(desk: Desk, inbox_id: str, body: TypedForm) -> Response:
     """Whoever types its address means it."""
-    inbox = await api.get_inbox(desk.call, inbox_id)
+    inbox = await desk.run(operations.get_inbox, inbox_id=inbox_id)
     if body.typed.strip() != inbox.address:
         raise BadRequest(f"Type {inbox.address} to delete it with all its mail.", field="typed")
-    await api.delete_inbox(desk.call, inbox_id)
+    await desk.run(operations.delete_inbox, inbox_id=inbox_id)
     return go(PATH, f"{inbox.address} and all its mail are gone.")

@@ -11,7 +11,8 @@ from postroom.accounts.permissions import ALL
 from postroom.accounts.rules import approval
 from postroom.accounts.rules.limits import Budget
 from postroom.mailbox import inboxes
-from postroom.web.api.accounts import keys as api_keys
+from postroom.operations import keys as operations
+from postroom.operations.keys import ApiKey
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
@@ -24,8 +25,6 @@ from postroom.web.dashboard.settings.rules import (
     read_budget,
     read_number,
 )
-from postroom.web.interface.bodies import body as bodies
-from postroom.web.interface.shapes.tenant_shapes import ApiKey
 
 PATH = "/app/settings"
 
@@ -72,13 +71,13 @@ def read_keys(tx: Tx, desk: Desk, offset: int) -> tuple[list[Key], dict[str, str
 
 
 async def create_key(desk: Desk, body: KeyForm) -> Response:
-    wanted = bodies.NewKey(body.name, body.permissions or None, read_end(desk, body.days))
+    wanted = operations.NewKey(body.name, body.permissions or None, read_end(desk, body.days))
     if body.reach.startswith("pod_"):
-        made = plain(await api_keys.create_pod_key(desk.call, body.reach, wanted))
+        made = plain(await desk.run(operations.create_pod_key, pod_id=body.reach, body=wanted))
     elif body.reach:
-        made = plain(await api_keys.create_inbox_key(desk.call, body.reach, wanted))
+        made = plain(await desk.run(operations.create_inbox_key, inbox_id=body.reach, body=wanted))
     else:
-        made = plain(await api_keys.create_api_key(desk.call, wanted))
+        made = plain(await desk.run(operations.create_api_key, body=wanted))
     return await show_keys(desk, OffsetQuery(), token=made["token"])
 
 
@@ -89,7 +88,7 @@ def read_end(desk: Desk, days: str) -> datetime | None:
 
 
 async def show_key(desk: Desk, key_id: str) -> Response:
-    key = plain(await api_keys.get_api_key(desk.call, key_id))
+    key = plain(await desk.run(operations.get_api_key, key_id=key_id))
     named = [key["inboxId"]] if key["inboxId"] else []
     return await desk.show(
         "key.html",
@@ -107,22 +106,24 @@ async def change_key(desk: Desk, key_id: str, body: KeyChangeForm) -> Response:
     """What is not said stays: a key has a budget of its own only once somebody gives it one."""
     budget = read_budget(body.per_minute, body.per_day, body.cold_per_day)
     limits = None if budget == Budget() else budget
-    key = await api_keys.get_api_key(desk.call, key_id)
-    change = bodies.KeyChange(
+    key = await desk.run(operations.get_api_key, key_id=key_id)
+    change = operations.KeyChange(
         name=body.name,
         permissions=body.permissions,
         limits=UNSET if limits == key.limits else limits,
         expires_at=read_end(desk, body.days) or UNSET,
     )
-    await api_keys.change_api_key(desk.call, key_id, change)
+    await desk.run(operations.change_api_key, key_id=key_id, body=change)
     return go(f"{PATH}/keys/{key_id}", "Kept.")
 
 
 async def set_key_rules(desk: Desk, key_id: str, body: ApprovalForm) -> Response:
-    await api_keys.change_api_key(desk.call, key_id, bodies.KeyChange(approval=read_approval(body)))
+    await desk.run(
+        operations.change_api_key, key_id=key_id, body=operations.KeyChange(approval=read_approval(body))
+    )
     return go(f"{PATH}/keys/{key_id}", "The rules of this key hold from now on.")
 
 
 async def revoke_key(desk: Desk, key_id: str) -> Response:
-    await api_keys.delete_api_key(desk.call, key_id)
+    await desk.run(operations.delete_api_key, key_id=key_id)
     return go(f"{PATH}/keys", "The key is revoked. Its streams and sessions have ended.")

@@ -10,13 +10,10 @@ from postroom.accounts.rules import approval
 from postroom.accounts.rules.approval import Approval, OverPerDay
 from postroom.accounts.rules.limits import Budget
 from postroom.errors import BadRequest
-from postroom.operations import policies
-from postroom.web.api.accounts import pods as api_pods
-from postroom.web.api.mailbox import inboxes as api_inboxes
+from postroom.operations import inboxes, pods, policies
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.display.values import plain
-from postroom.web.interface.bodies import body as bodies
 
 PATH = "/app/settings"
 LONGEST_DAYS = 3650
@@ -86,7 +83,7 @@ def read_budget(per_minute: str, per_day: str, cold_per_day: str) -> Budget:
 
 
 async def show_rules(desk: Desk) -> Response:
-    account = plain(await api_pods.get_account(desk.call)) if desk.call.reach.is_account else None
+    account = plain(await desk.run(pods.get_account)) if desk.call.reach.is_account else None
     return await desk.show(
         "rules.html",
         "settings",
@@ -98,13 +95,13 @@ async def show_rules(desk: Desk) -> Response:
 
 
 async def set_rules(desk: Desk, body: ApprovalForm) -> Response:
-    await api_pods.change_account(desk.call, bodies.AccountChange(approval=read_approval(body)))
+    await desk.run(pods.change_account, body=pods.AccountChange(approval=read_approval(body)))
     return go(PATH, "The rules hold from now on.")
 
 
 async def set_retention(desk: Desk, body: RetentionForm) -> Response:
     days = read_days(body.retention_days)
-    await api_pods.change_account(desk.call, bodies.AccountChange(retention_days=days))
+    await desk.run(pods.change_account, body=pods.AccountChange(retention_days=days))
     return go(PATH, "Mail is kept for good." if days is None else f"Mail is kept for {days} days.")
 
 
@@ -144,7 +141,7 @@ async def levels_above(desk: Desk, query: PolicyQuery) -> list[tuple[str, fields
         return []
     if not query.inbox_id or not desk.call.reach.is_account:
         return [("at the level above", fields.Boundary())]
-    inbox = await api_inboxes.get_inbox(desk.call, query.inbox_id)
+    inbox = await desk.run(inboxes.get_inbox, inbox_id=query.inbox_id)
     return [("for the account", fields.Boundary()), ("for its pod", fields.Boundary(None, inbox.pod_id))]
 
 

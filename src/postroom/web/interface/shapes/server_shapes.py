@@ -44,6 +44,7 @@ class Error(Struct, frozen=True):
     error: str
     message: str
     field: str | UnsetType = UNSET  # that is wrong
+    feature: str | UnsetType = UNSET  # that the plan does not have
     request_id: str | UnsetType = UNSET  # of an error on our side
     inbox_id: str | UnsetType = msgspec.field(name="inboxId", default=UNSET)
     recipient: str | UnsetType = UNSET  # that is suppressed or not allowed

@@ -1,0 +1,129 @@
+"""`postroom import` and `postroom accounts export`: mail from files, and into files."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from postroom.commands.accounts import AccountArgument, accounts_app
+from postroom.commands.database import require_account, with_database
+from postroom.config import Config
+from postroom_client.cli import app
+from postroom_client.cli.command import group
+
+if TYPE_CHECKING:
+    from postroom.mailbox.inboxes import Inbox
+    from postroom.resources import Resources
+    from postroom.storage.database import Database, Tx
+    from postroom.transfer.mbox import FiledMail
+
+T = TypeVar("T")
+
+import_app = group("Bring mail in from files, with its threads and dates (on the server's machine).")
+app.add_typer(import_app, name="import")
+
+Into = Annotated[str, typer.Option("--inbox", help="Address or id of the inbox.")]
+Source = Annotated[Path, typer.Argument(exists=True, help="Where the mail is.")]
+
+
+@import_app.command("mbox")
+def import_mbox(path: Source, inbox: Into) -> None:
+    """Import the mails of an mbox file; what the inbox has already is left out."""
+    from postroom.transfer import mbox
+
+    _import(lambda now: mbox.list_mbox(path, now), inbox)
+
+
+@import_app.command("maildir")
+def import_maildir(path: Source, inbox: Into) -> None:
+    """Import the mails of a Maildir; what the inbox has already is left out."""
+    from postroom.transfer import mbox
+
+    _import(lambda now: mbox.list_maildir(path, now), inbox)
+
+
+@accounts_app.command("export")
+def export_account(
+    account: AccountArgument,
+    folder: Annotated[Path, typer.Argument(help="A new folder, made for you alone.")],
+) -> None:
+    """Write all mail of an account into a folder: mbox and JSON for each inbox, and every attachment."""
+    from postroom.transfer.export_mail import export_account
+
+    if folder.exists():
+        raise typer.BadParameter("is there already", param_hint="folder")
+
+    async def work(resources: "Resources") -> int:
+        found = await resources.db.read(require_account, account)
+        with progress("messages", None) as tell:
+            return await export_account(resources, found, folder, tell)
+
+    print(f"{with_resources(work)} messages are in {folder}.")
+
+
+def _import(list_mails: "Callable[[int], list[FiledMail]]", inbox: str) -> None:
+    from postroom.extraction.pool import ExtractionPool
+    from postroom.processes import pools
+    from postroom.transfer.import_mail import import_mail
+
+    async def work(resources: "Resources") -> tuple[int, int]:
+        found = await resources.db.read(_require_inbox, inbox)
+        mails = await pools.ONCE.run(list_mails, resources.now())
+        extractor, count = ExtractionPool(), 0
+        try:
+            with progress("messages", len(mails)) as tell:
+                for mail in mails:
+                    count += await import_mail(resources, extractor, found, mail)
+                    tell(1)
+        finally:
+            await extractor.close()
+        return count, len(mails) - count
+
+    imported, left_out = with_resources(work)
+    print(f"{imported} messages were imported; {left_out} were there already or cannot be mail.")
+
+
+def _require_inbox(tx: "Tx", address_or_id: str) -> "Inbox":
+    from postroom.errors import NotFound
+    from postroom.mail.address import mailbox_of
+    from postroom.mailbox import inboxes
+
+    found = inboxes.find(tx, address_or_id) or inboxes.find_by_address(tx, mailbox_of(address_or_id))
+    if found is None:
+        raise NotFound(f"No inbox is called '{address_or_id}'.")
+    return found
+
+
+def with_resources(work: "Callable[[Resources], Awaitable[T]]") -> T:
+    """The storage of the settings in the environment, beside a server that may be running."""
+
+    async def opened(db: "Database", config: Config) -> T:
+        from postroom.assembly import open_blobs
+        from postroom.clock import SystemClock
+        from postroom.net.dns import Resolver
+        from postroom.resources import Resources
+
+        resolver = Resolver()
+        try:
+            blobs = open_blobs(config)
+            return await work(Resources(config, db, blobs, SystemClock(), resolver, asyncio.Event()))
+        finally:
+            await resolver.close()
+
+    return with_database(opened)
+
+
+@contextmanager
+def progress(unit: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar for a person at a terminal, nothing for a program."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(unit, total=total)
+        yield lambda by: bar.advance(task, by)

@@ -1,0 +1,51 @@
+"""The one finder from an address to who receives there: an inbox, or what a signed address is about."""
+
+from msgspec import Struct
+
+from postroom.accounts import accounts
+from postroom.clock import DAY
+from postroom.inward import review_answers
+from postroom.inward.addressing import is_nobodys
+from postroom.inward.mails import NOBODY, Destination
+from postroom.mail.address import mailbox_of
+from postroom.mail.writing import return_path, review_path
+from postroom.mailbox import inboxes, messages
+from postroom.storage.database import Tx
+
+BOUNCE_MAX_AGE_DAYS = 10
+
+
+class LocalRecipient(Struct, frozen=True):
+    """Who receives mail at an address; `is_full` when its account has no room left for mail."""
+
+    destination: Destination
+    is_full: bool = False
+
+    @property
+    def is_inbox(self) -> bool:
+        """And neither what a signed address is about, nor nobody."""
+        return self.destination == Destination(self.destination.inbox_id) and self.destination != NOBODY
+
+
+def find(tx: Tx, address: str, return_path_secret: bytes, now: int) -> LocalRecipient | None:
+    """Of an address of a domain that is served here."""
+    local_part = address.rpartition("@")[0]
+    if return_path.is_return_path(local_part):
+        return _find_return_path(tx, local_part, return_path_secret, now)
+    if review_path.is_review_path(local_part):
+        reviewed = review_answers.find_reviewed(tx, local_part)
+        return None if reviewed is None else LocalRecipient(Destination(reviewed.inbox_id, review=reviewed))
+    mailbox = mailbox_of(address)
+    inbox = inboxes.find_by_address(tx, mailbox)
+    if inbox is None:
+        return LocalRecipient(NOBODY) if is_nobodys(mailbox) else None
+    return LocalRecipient(Destination(inbox.id), accounts.is_full(tx, inbox.account_id))
+
+
+def _find_return_path(tx: Tx, local_part: str, secret: bytes, now: int) -> LocalRecipient | None:
+    """Never an inbox that happens to have the name before the plus: the report is not for its owner."""
+    path = return_path.decode(secret, local_part, now // DAY, BOUNCE_MAX_AGE_DAYS)
+    message = None if path is None else messages.find(tx, path.message_id)
+    if message is None or inboxes.find(tx, message.inbox_id) is None:
+        return None
+    return LocalRecipient(Destination(message.inbox_id, path))

@@ -1,0 +1,82 @@
+"""The one way into a thread, which what a mail answers decides: when it comes, or when it is let in later."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from postroom.inward.addressing import participants
+from postroom.mail.parse import ParsedMail
+from postroom.mailbox import related, threads
+from postroom.mailbox.documents import Document
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.threads import Thread
+from postroom.storage.database import Tx
+
+
+class Names(Struct, frozen=True):
+    """What a mail answers and who takes part in it."""
+
+    in_reply_to: list[str]
+    references: list[str]
+    participants: list[str]
+    from_address: str
+    senders: list[str]
+
+
+class ThreadPlace(Struct, frozen=True):
+    """A thread of an inbox for one more mail. One that is new has to be stored."""
+
+    inbox: Inbox
+    names: Names
+    thread: Thread
+    starts_thread: bool
+    is_new_participant: bool
+
+
+def names_of(mail: ParsedMail) -> Names:
+    return Names(
+        list(mail.in_reply_to),
+        list(mail.references),
+        participants(mail),
+        mail.from_address,
+        list(mail.senders),
+    )
+
+
+def find_place(tx: Tx, inbox: Inbox, names: Names, subject: str, now: int) -> ThreadPlace:
+    """Counts the mail in the thread that it joins."""
+    joined = threads.resolve(tx, inbox.id, names.in_reply_to, names.references)
+    if joined is None:
+        thread = threads.new(inbox, subject, is_read=False, now=now)
+        return ThreadPlace(inbox, names, thread, starts_thread=True, is_new_participant=False)
+    is_new_participant = not threads.has_participant(tx, joined.id, names.from_address)
+    threads.add_participants(tx, [(joined.id, address) for address in names.participants])
+    thread = threads.add_message(tx, joined, is_read=False, now=now)
+    return ThreadPlace(inbox, names, thread, starts_thread=False, is_new_participant=is_new_participant)
+
+
+def store_new_threads(tx: Tx, places: Sequence[ThreadPlace]) -> None:
+    """Whoever calls counts them in their inboxes."""
+    started = [place for place in places if place.starts_thread]
+    threads.add_all(tx, [place.thread for place in started])
+    threads.add_participants(
+        tx, [(place.thread.id, address) for place in started for address in place.names.participants]
+    )
+
+
+def note_stored(tx: Tx, stored: Sequence[tuple[ThreadPlace, Document]]) -> None:
+    """What the mails, which are stored now, mean for their threads and for those that they name."""
+    related.note_all(
+        tx,
+        [
+            related.Placed(
+                place.inbox.id,
+                place.thread.id,
+                document.rfc_message_id,
+                related.names_of(place.names.in_reply_to, place.names.references),
+            )
+            for place, document in stored
+        ],
+    )
+    for place, document in stored:
+        threads.note_verdict(tx, place.thread.id, document.verdict)

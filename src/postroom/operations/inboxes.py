@@ -1,0 +1,191 @@
+"""Operations on inboxes."""
+
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.structs import replace
+
+from postroom.accounts import audit, names, pods
+from postroom.accounts.keys import Caller
+from postroom.accounts.rules import approval, limits
+from postroom.accounts.rules.approval import Approval
+from postroom.accounts.rules.limits import Budget
+from postroom.clock import to_iso
+from postroom.config import Config
+from postroom.events import webhooks
+from postroom.fields import Limit, Offset, OwnWebhook, PodFilter, PodId, RetentionDays, Timestamp
+from postroom.mailbox import inboxes
+from postroom.storage.database import Tx
+
+# Patterns are only described here: the nouns check them, and say in words what is wrong.
+DisplayName = Annotated[
+    str,
+    Meta(
+        max_length=names.MAX_CHARACTERS,
+        description="The name that From shows.",
+        extra_json_schema={"pattern": names.PATTERN},
+    ),
+]
+MailboxName = Annotated[
+    str,
+    Meta(
+        description="The part of the address before the @.",
+        examples=["invoices", "support-eu"],
+        extra_json_schema={"pattern": inboxes.MAILBOX_NAME},
+    ),
+]
+Metadata = Annotated[
+    dict[str, str | int | float | bool | None],
+    Meta(
+        description="Kept and shown, never sent. Keys that are not named stay, null removes one.",
+        extra_json_schema={"maxProperties": inboxes.METADATA_LIMIT},
+    ),
+]
+
+
+class NewInbox(Struct, rename="camel", frozen=True):
+    mailbox_name: MailboxName
+    display_name: DisplayName | None = None
+    domain: Annotated[str, Meta(description="A verified domain of the account.")] | None = None
+    pod_id: PodId | None = None
+    webhook_url: OwnWebhook | None = None
+    approval: Approval | UnsetType | None = UNSET
+    limits: Budget | UnsetType | None = UNSET
+    metadata: Metadata | UnsetType | None = UNSET
+    retention_days: RetentionDays | UnsetType | None = UNSET
+
+
+class InboxChange(Struct, rename="camel", frozen=True):
+    display_name: DisplayName | UnsetType | None = UNSET
+    webhook_url: OwnWebhook | UnsetType | None = UNSET
+    approval: Approval | UnsetType | None = UNSET
+    limits: Budget | UnsetType | None = UNSET
+    metadata: Metadata | UnsetType | None = UNSET
+    retention_days: RetentionDays | UnsetType | None = UNSET
+
+
+class InboxQuery(Struct, frozen=True):
+    pod_id: PodFilter | None = field(default=None, name="podId")
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class Inbox(Struct, rename="camel", frozen=True):
+    """`webhookSecret` is there once: in the answer that set the inbox's own webhook."""
+
+    id: str
+    address: str
+    display_name: str | None
+    created_at: Timestamp
+    webhook_url: str | None
+    pod_id: str
+    approval: Approval | None
+    limits: Budget | None
+    metadata: dict[str, str | int | float | bool]
+    retention_days: int | None
+    webhook_secret: str | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, inbox: inboxes.Inbox, webhook_secret: str | UnsetType = UNSET) -> "Inbox":
+        return cls(
+            id=inbox.id,
+            address=inbox.address,
+            display_name=inbox.display_name,
+            created_at=to_iso(inbox.created_at),
+            webhook_url=inbox.webhook_url,
+            pod_id=inbox.pod_id,
+            approval=approval.decode(inbox.approval),
+            limits=None if inbox.limits is None else limits.decode(inbox.limits),
+            metadata=inboxes.decode_metadata(inbox.metadata),
+            retention_days=inbox.retention_days,
+            webhook_secret=webhook_secret,
+        )
+
+
+class InboxPage(Struct, rename="camel", frozen=True):
+    data: list[Inbox]
+    total: int
+
+
+def create_inbox(tx: Tx, caller: Caller, body: NewInbox, config: Config, now: int) -> Inbox:
+    """Create an inbox"""
+    added = inboxes.add(
+        tx,
+        caller.account_id,
+        body.mailbox_name,
+        body.domain,
+        body.display_name,
+        config.domain,
+        now,
+        pods.choose(tx, caller.reach, body.pod_id),
+        caller.reach,
+    )
+    inbox = bind(added, body)
+    inboxes.put(tx, inbox)
+    secret: str | UnsetType = UNSET
+    if body.webhook_url is not None:
+        inbox, secret = change_webhook(tx, inbox, body.webhook_url, now)
+    audit.record_by(tx, caller, "inbox.created", inbox.id, now, within=inbox.reach, after=Inbox.of(inbox))
+    return Inbox.of(inbox, secret)
+
+
+def list_inboxes(tx: Tx, caller: Caller, query: InboxQuery) -> InboxPage:
+    """List inboxes, newest first"""
+    reach = inboxes.narrow(tx, caller.reach, None, query.pod_id)
+    if reach is None:
+        return InboxPage([], 0)
+    found, total = inboxes.list_within(tx, reach, query.limit, query.offset)
+    return InboxPage([Inbox.of(inbox) for inbox in found], total)
+
+
+def get_inbox(tx: Tx, caller: Caller, inbox_id: str) -> Inbox:
+    """Get an inbox"""
+    return Inbox.of(inboxes.get(tx, caller.reach, inbox_id))
+
+
+def change_inbox(tx: Tx, caller: Caller, inbox: inboxes.Inbox, body: InboxChange, now: int) -> Inbox:
+    """Change an inbox; null clears a field"""
+    before, changed = inbox, inbox
+    if body.display_name is not UNSET:
+        changed = replace(changed, display_name=body.display_name)
+    changed = bind(changed, body)
+    inboxes.put(tx, changed)
+    secret: str | UnsetType = UNSET
+    if body.webhook_url is not UNSET:
+        changed, secret = change_webhook(tx, changed, body.webhook_url, now)
+    was, shown = Inbox.of(before), Inbox.of(changed)
+    audit.record_by(
+        tx, caller, "inbox.changed", changed.id, now, within=changed.reach, before=was, after=shown
+    )
+    return Inbox.of(changed, secret)
+
+
+def bind(inbox: inboxes.Inbox, body: InboxChange | NewInbox) -> inboxes.Inbox:
+    if body.approval is not UNSET:
+        inbox = replace(inbox, approval=approval.check_and_encode(body.approval))
+    if body.limits is not UNSET:
+        inbox = replace(inbox, limits=limits.check_and_encode(body.limits))
+    if body.metadata is not UNSET:
+        inbox = replace(inbox, metadata=inboxes.change_metadata(inbox.metadata, body.metadata))
+    if body.retention_days is not UNSET:
+        inbox = replace(inbox, retention_days=body.retention_days)
+    return inbox
+
+
+def change_webhook(
+    tx: Tx, inbox: inboxes.Inbox, url: str | None, now: int
+) -> tuple[inboxes.Inbox, str | UnsetType]:
+    """And the secret of its webhook, if one was made."""
+    changed = inboxes.set_webhook_url(tx, inbox, url)
+    if url is None:
+        webhooks.remove(tx, inbox.id)
+        return changed, UNSET
+    webhook, is_new = webhooks.put(tx, inbox.id, inbox.account_id, url, None, None, now)
+    return changed, webhook.secret if is_new else UNSET
+
+
+def delete_inbox(tx: Tx, caller: Caller, inbox_id: str, now: int) -> None:
+    """Delete an inbox and all it holds"""
+    inbox = inboxes.remove(tx, caller.reach, inbox_id, now)
+    audit.record_by(tx, caller, "inbox.deleted", inbox.id, now, within=inbox.reach, before=Inbox.of(inbox))
+    tx.ring(inboxes.GONE)

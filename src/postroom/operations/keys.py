@@ -1,0 +1,264 @@
+"""Operations on API keys: of the account, of a pod, of an inbox; made, listed, changed and revoked."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
+from msgspec.structs import fields
+
+from postroom.accounts import accounts, audit, key_rules, keys, permissions
+from postroom.accounts.keys import Caller, Key
+from postroom.accounts.names import Name
+from postroom.accounts.reach import Reach
+from postroom.accounts.rules import approval, limits
+from postroom.accounts.rules.approval import Approval
+from postroom.accounts.rules.limits import Budget
+from postroom.clock import to_iso
+from postroom.config import Plan
+from postroom.errors import BadRequest
+from postroom.fields import Moment, PageQuery, Timestamp, iso, to_moment
+from postroom.storage.database import Tx
+
+Permission = Annotated[str, Meta(extra_json_schema={"enum": list(permissions.ALL)})]
+
+
+class NewKey(Struct, rename="camel", frozen=True):
+    name: Name = ""
+    permissions: (
+        Annotated[
+            list[Permission],
+            Meta(min_length=1, description="What the key may do; all that its maker may by default."),
+        ]
+        | None
+    ) = None
+    expires_at: Annotated[Moment, Meta(description="When the key ends; never by default.")] | None = None
+    approval: Approval | UnsetType | None = UNSET
+    limits: Budget | UnsetType | None = UNSET
+
+
+class KeyChange(Struct, rename="camel", frozen=True):
+    name: Name | UnsetType = UNSET
+    permissions: (
+        Annotated[list[Permission], Meta(min_length=1, description="Fewer than it has.")] | UnsetType
+    ) = UNSET
+    approval: Approval | UnsetType | None = UNSET
+    limits: Budget | UnsetType | None = UNSET
+    expires_at: Annotated[Moment, Meta(description="Sooner than it ends now.")] | UnsetType = UNSET
+
+
+class ApiKey(Struct, rename="camel", frozen=True):
+    id: str
+    name: str
+    pod_id: str | None
+    inbox_id: str | None
+    permissions: list[str]
+    expires_at: Timestamp | None
+    created_by: str | None
+    token_prefix: str
+    last4: str
+    created_at: Timestamp
+    last_used_at: Timestamp | None
+    approval: Approval | None
+    limits: Budget | None
+
+    @classmethod
+    def of(cls, key: keys.Key) -> "ApiKey":
+        return cls(
+            id=key.id,
+            name=key.name,
+            pod_id=key.pod_id,
+            inbox_id=key.inbox_id,
+            permissions=list(key.permissions),
+            expires_at=iso(key.expires_at),
+            created_by=key.created_by,
+            token_prefix=key.token_prefix,
+            last4=key.last4,
+            created_at=to_iso(key.created_at),
+            last_used_at=iso(key.last_used_at),
+            approval=approval.decode(key.approval),
+            limits=None if key.limits is None else limits.decode(key.limits),
+        )
+
+
+class ApiKeyPage(Struct, rename="camel", frozen=True):
+    data: list[ApiKey]
+    total: int
+
+
+# The only answer that shows the token.
+KeyWithToken = defstruct(
+    "CreatedApiKey",
+    [*((item.name, item.type) for item in fields(ApiKey)), ("token", str)],
+    rename="camel",
+    frozen=True,
+)
+
+
+CreatedApiKey = Annotated[Struct, KeyWithToken]
+
+
+def created_key(key: keys.Key, token: str) -> Struct:
+    shown = ApiKey.of(key)
+    return KeyWithToken(*(getattr(shown, name) for name in shown.__struct_fields__), token)
+
+
+class KeyScope(Struct, rename="camel", frozen=True):
+    pod_id: str | None
+    inbox_id: str | None
+
+
+class Me(Struct, rename="camel", frozen=True):
+    account_id: str
+    customer_id: str
+    account_name: str
+    plan: Plan
+    key_id: str
+    scope: Literal["account", "pod", "inbox"]
+    api_key_scope: KeyScope | Literal["account"]
+    pod_id: str | None
+    inbox_id: str | None
+    permissions: list[str]
+    mcp_scopes: list[str] | None
+
+    @classmethod
+    def of(cls, caller: keys.Caller) -> "Me":
+        reach = caller.reach
+        return cls(
+            account_id=caller.account_id,
+            customer_id=caller.account_id,
+            account_name=caller.account_name,
+            plan=caller.plan,
+            key_id=caller.key_id,
+            scope="inbox" if reach.inbox_id else "pod" if reach.pod_id else "account",
+            api_key_scope="account" if reach.is_account else KeyScope(reach.pod_id, reach.inbox_id),
+            pod_id=reach.pod_id,
+            inbox_id=reach.inbox_id,
+            permissions=[word for word in permissions.ALL if word in caller.permissions],
+            mcp_scopes=None,
+        )
+
+
+def who_am_i(tx: Tx, caller: Caller) -> Me:
+    """Who a key speaks for"""
+    return Me.of(caller)
+
+
+def create_api_key(tx: Tx, caller: Caller, body: NewKey, now: int) -> CreatedApiKey:
+    """Create a key of the account"""
+    return create(tx, caller, Reach(caller.account_id), body, now)
+
+
+def list_api_keys(tx: Tx, caller: Caller, query: PageQuery) -> ApiKeyPage:
+    """List the keys of the account, oldest first"""
+    return list_keys(tx, Reach(caller.account_id), query)
+
+
+def create_pod_key(tx: Tx, caller: Caller, within: Reach, body: NewKey, now: int) -> CreatedApiKey:
+    """Create a key that reaches this pod alone"""
+    return create(tx, caller, within, body, now)
+
+
+def list_pod_keys(tx: Tx, within: Reach, query: PageQuery) -> ApiKeyPage:
+    """List the keys of a pod, oldest first"""
+    return list_keys(tx, within, query)
+
+
+def delete_pod_key(tx: Tx, caller: Caller, within: Reach, key_id: str, now: int) -> None:
+    """Revoke a key of a pod, at once"""
+    revoke(tx, caller, keys.get_of(tx, within, key_id), now)
+
+
+def create_inbox_key(tx: Tx, caller: Caller, within: Reach, body: NewKey, now: int) -> CreatedApiKey:
+    """Create a key that reaches this inbox alone"""
+    return create(tx, caller, within, body, now)
+
+
+def list_inbox_keys(tx: Tx, within: Reach, query: PageQuery) -> ApiKeyPage:
+    """List the keys of an inbox, oldest first"""
+    return list_keys(tx, within, query)
+
+
+def delete_inbox_key(tx: Tx, caller: Caller, within: Reach, key_id: str, now: int) -> None:
+    """Revoke a key of an inbox, at once"""
+    revoke(tx, caller, keys.get_of(tx, within, key_id), now)
+
+
+def delete_api_key(tx: Tx, caller: Caller, key_id: str, now: int) -> None:
+    """Revoke any key of the account, at once"""
+    revoke(tx, caller, keys.get(tx, caller.account_id, key_id), now)
+
+
+def get_api_key(tx: Tx, caller: Caller, key_id: str) -> ApiKey:
+    """Get any key of the account"""
+    return ApiKey.of(keys.get(tx, caller.account_id, key_id))
+
+
+def change_api_key(tx: Tx, caller: Caller, key_id: str, body: KeyChange, now: int) -> ApiKey:
+    """Change any key of the account: its name, its approval, its limits; fewer permissions, a sooner end"""
+    accounts.lock(tx, caller.account_id)
+    key = keys.get(tx, caller.account_id, key_id)
+    if binds(body):
+        key_rules.require_may_bind(caller)
+    changed = apply(key, body, now)
+    if permissions.MANAGE not in changed.permissions or changed.expires_at != key.expires_at:
+        key_rules.require_another_manager(tx, key, now)
+    keys.put(tx, changed)
+    before, after = ApiKey.of(key), ApiKey.of(changed)
+    audit.record_by(tx, caller, "key.changed", key.id, now, within=key.reach, before=before, after=after)
+    return after
+
+
+def apply(key: Key, body: KeyChange, now: int) -> Key:
+    if body.name is not UNSET:
+        key = replace(key, name=body.name)
+    if body.permissions is not UNSET:
+        key = replace(key, permissions=fewer(key, body.permissions))
+    if body.expires_at is not UNSET:
+        key = replace(key, expires_at=sooner(key, to_moment(body.expires_at), now))
+    return key_rules.bind(key, body.approval, body.limits)
+
+
+def binds(body: KeyChange | NewKey) -> bool:
+    return body.approval is not UNSET or body.limits is not UNSET
+
+
+def fewer(key: Key, asked: Sequence[str]) -> tuple[str, ...]:
+    wanted = permissions.read(asked, key.inbox_id is not None)
+    if not set(wanted) <= set(key.permissions):
+        raise BadRequest("permissions can only become fewer. Make a new key for more.", field="permissions")
+    return wanted
+
+
+def sooner(key: Key, ends_at: int | None, now: int) -> int:
+    if ends_at is None or ends_at <= now:
+        raise BadRequest("expiresAt must lie in the future. To end a key now, revoke it.", field="expiresAt")
+    if key.expires_at is not None and ends_at > key.expires_at:
+        raise BadRequest("A key can only end sooner. Make a new one that lives longer.", field="expiresAt")
+    return ends_at
+
+
+def create(tx: Tx, caller: Caller, within: Reach, body: NewKey, now: int) -> Struct:
+    accounts.lock(tx, caller.account_id)  # two at once are counted one after the other
+    keys.require_room(tx, within)
+    token = keys.new_token()
+    ends_at = to_moment(body.expires_at)
+    key = keys.make(tx, caller, within, body.name, token, body.permissions, ends_at, now)
+    if binds(body):
+        key_rules.require_may_bind(caller)
+        key = key_rules.bind(key, body.approval, body.limits)
+        keys.put(tx, key)
+    audit.record_by(tx, caller, "key.created", key.id, now, within=within, after=ApiKey.of(key))
+    return created_key(key, token)
+
+
+def list_keys(tx: Tx, within: Reach, query: PageQuery) -> ApiKeyPage:
+    found, total = keys.list_of(tx, within, query.limit, query.offset)
+    return ApiKeyPage([ApiKey.of(key) for key in found], total)
+
+
+def revoke(tx: Tx, caller: Caller, key: Key, now: int) -> None:
+    accounts.lock(tx, caller.account_id)
+    key_rules.require_another_manager(tx, key, now)
+    keys.remove(tx, key.id)
+    audit.record_by(tx, caller, "key.revoked", key.id, now, within=key.reach, before=ApiKey.of(key))

@@ -1,0 +1,158 @@
+"""Operations on pods, and on the account itself."""
+
+from dataclasses import replace
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from postroom.accounts import accounts, audit, pods
+from postroom.accounts.keys import Caller
+from postroom.accounts.names import Name
+from postroom.accounts.reach import Reach
+from postroom.accounts.rules import approval
+from postroom.accounts.rules.approval import Approval
+from postroom.clock import to_iso
+from postroom.config import Plan
+from postroom.fields import PageQuery, RetentionDays, Timestamp
+from postroom.storage.database import Tx
+
+ClientId = Annotated[
+    str, Meta(description="An id of your own, unique.", extra_json_schema={"pattern": pods.CLIENT_ID})
+]
+# What would restrict is never ignored: a pod has no limits, and says so.
+NoLimits = Annotated[None, Meta(description="A pod has none; its inboxes and keys do.")]
+
+
+class AccountChange(Struct, rename="camel", frozen=True):
+    name: Name | UnsetType = UNSET
+    approval: Approval | UnsetType | None = UNSET
+    retention_days: RetentionDays | UnsetType | None = UNSET
+
+
+class NewPod(Struct, rename="camel", frozen=True):
+    client_id: ClientId | None = None
+    name: Name | None = None
+    approval: Approval | UnsetType | None = UNSET
+    limits: NoLimits | UnsetType = UNSET
+
+
+class PodChange(Struct, rename="camel", frozen=True):
+    client_id: ClientId | UnsetType | None = UNSET
+    name: Name | UnsetType | None = UNSET
+    approval: Approval | UnsetType | None = UNSET
+    limits: NoLimits | UnsetType = UNSET
+
+
+class Pod(Struct, rename="camel", frozen=True):
+    id: str
+    client_id: str | None
+    name: str | None
+    is_default: bool
+    created_at: Timestamp
+    approval: Approval | None
+
+    @classmethod
+    def of(cls, pod: pods.Pod) -> "Pod":
+        return cls(
+            id=pod.id,
+            client_id=pod.client_id,
+            name=pod.name,
+            is_default=pod.is_default,
+            created_at=to_iso(pod.created_at),
+            approval=approval.decode(pod.approval),
+        )
+
+
+class PodPage(Struct, rename="camel", frozen=True):
+    data: list[Pod]
+    total: int
+
+
+class Account(Struct, rename="camel", frozen=True):
+    id: str
+    name: str
+    plan: Plan
+    approval: Approval | None
+    retention_days: int | None
+    stored_bytes: int
+    storage_limit_bytes: int | None
+    created_at: Timestamp
+
+    @classmethod
+    def of(cls, account: accounts.Account) -> "Account":
+        return cls(
+            id=account.id,
+            name=account.name,
+            plan=account.plan,
+            approval=approval.decode(account.approval),
+            retention_days=account.retention_days,
+            stored_bytes=account.stored_bytes,
+            storage_limit_bytes=account.storage_limit_bytes,
+            created_at=to_iso(account.created_at),
+        )
+
+
+def create_pod(tx: Tx, caller: Caller, body: NewPod, now: int) -> Pod:
+    """Create a pod"""
+    pod = pods.add(tx, caller.account_id, body.client_id, body.name, now)
+    if body.approval is not UNSET:
+        pod = pods.set_approval(tx, pod, approval.check_and_encode(body.approval))
+    shown = Pod.of(pod)
+    audit.record_by(tx, caller, "pod.created", pod.id, now, within=reach_of(caller, pod), after=shown)
+    return shown
+
+
+def list_pods(tx: Tx, caller: Caller, query: PageQuery) -> PodPage:
+    """List pods, newest first"""
+    found, total = pods.list_within(tx, caller.reach, query.limit, query.offset)
+    return PodPage([Pod.of(pod) for pod in found], total)
+
+
+def get_pod(tx: Tx, caller: Caller, pod_id: str) -> Pod:
+    """Get a pod, by its id or your own"""
+    return Pod.of(pods.get(tx, caller.reach, pod_id))
+
+
+def change_pod(tx: Tx, caller: Caller, pod_id: str, body: PodChange, now: int) -> Pod:
+    """Change a pod; null clears a field"""
+    before = pod = pods.get(tx, caller.reach, pod_id)
+    if body.client_id is not UNSET:
+        pod = pods.set_client_id(tx, pod, body.client_id)
+    if body.name is not UNSET:
+        pod = pods.rename(tx, pod, body.name)
+    if body.approval is not UNSET:
+        pod = pods.set_approval(tx, pod, approval.check_and_encode(body.approval))
+    was, shown = Pod.of(before), Pod.of(pod)
+    within = reach_of(caller, pod)
+    audit.record_by(tx, caller, "pod.changed", pod.id, now, within=within, before=was, after=shown)
+    return shown
+
+
+def delete_pod(tx: Tx, caller: Caller, pod_id: str, now: int) -> None:
+    """Delete a pod in which nothing lies; its keys go with it"""
+    pod = pods.remove(tx, caller.reach, pod_id)
+    audit.record_by(tx, caller, "pod.deleted", pod.id, now, within=reach_of(caller, pod), before=Pod.of(pod))
+
+
+def reach_of(caller: Caller, pod: pods.Pod) -> Reach:
+    return Reach(caller.account_id, pod.id)
+
+
+def get_account(tx: Tx, caller: Caller) -> Account:
+    """Get the account"""
+    return Account.of(accounts.get(tx, caller.account_id))
+
+
+def change_account(tx: Tx, caller: Caller, body: AccountChange, now: int) -> Account:
+    """Change the account; null clears a field"""
+    before = account = accounts.get(tx, caller.account_id)
+    if body.name is not UNSET:
+        account = replace(account, name=body.name)
+    if body.approval is not UNSET:
+        account = replace(account, approval=approval.check_and_encode(body.approval))
+    if body.retention_days is not UNSET:
+        account = replace(account, retention_days=body.retention_days)
+    accounts.put(tx, account)
+    was, shown = Account.of(before), Account.of(account)
+    audit.record_by(tx, caller, "account.changed", account.id, now, before=was, after=shown)
+    return shown

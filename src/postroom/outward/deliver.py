@@ -1,0 +1,33 @@
+"""The loops that deliver: first what an earlier run knew is written down, then what is due is claimed."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from postroom.outward import deliver_mail, deliver_webhook, reviewers
+from postroom.queue import deliveries
+from postroom.queue.claims import Claims
+from postroom.queue.deliveries import MAIL, NOTICE, WEBHOOK, Delivery
+from postroom.queue.recording import Recorder
+from postroom.queue.work import Queue, work_through
+from postroom.resources import Resources
+
+AT_ONCE = {MAIL: 64, WEBHOOK: 100, NOTICE: 8}
+# A stop waits so long for what is under way: who has heard the final dot may still answer it.
+FINISH_SECONDS = 3.0
+
+
+async def deliver_all(
+    resources: Resources, recorder: Recorder, kind: str, deliver: Callable[[Delivery], Awaitable[None]]
+) -> None:
+    """Runs until cancelled. What was answered and not written would else be delivered again."""
+    await recorder.catch_up(
+        {
+            MAIL: partial(deliver_mail.write_tried, resources),
+            WEBHOOK: partial(deliver_webhook.write_tried, resources),
+            NOTICE: partial(reviewers.write_tried, resources),
+        }
+    )
+    bell, claim = deliveries.BELLS[kind], Claims(kind).claim
+    await work_through(
+        resources, Queue(bell, claim, deliveries.renew, AT_ONCE[kind], FINISH_SECONDS), deliver
+    )

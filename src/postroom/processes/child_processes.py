@@ -1,0 +1,147 @@
+"""Child processes: started in a group of their own, replaced after a growing pause, killed when we stop."""
+
+import asyncio
+import contextlib
+import math
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from postroom import log
+
+# All that a child gets of our environment: no key and no secret is among it.
+PASSED_VARIABLES = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TESSDATA_PREFIX")
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPauses:
+    """In seconds. The pause doubles with each failure, unless the last one was longer ago than `reset`."""
+
+    first: float = 0.1
+    longest: float = 30.0
+    reset: float = 60.0
+
+
+class ChildNotStarted(Exception):
+    """The system refused to start a child, or the server is stopping."""
+
+
+@dataclass(slots=True, eq=False)
+class Child:
+    process: asyncio.subprocess.Process
+
+    @property
+    def is_running(self) -> bool:
+        return self.process.returncode is None
+
+    def kill(self) -> None:
+        """The whole group, so that a program the child started goes with it."""
+        if self.is_running:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+
+
+class ChildSupervisor:
+    """Starts children of one kind, and ends every one of them."""
+
+    def __init__(self, kind: str, pauses: RestartPauses | None = None) -> None:
+        self._kind = kind
+        self._pauses = pauses or RestartPauses()
+        self._pause_seconds = 0.0
+        self._failed_at = -math.inf
+        self._children: set[Child] = set()
+        self._endings: set[asyncio.Task[int]] = set()
+        self._stopping = asyncio.Event()
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
+
+    async def start(
+        self,
+        arguments: Sequence[str],
+        *,
+        pass_fds: Sequence[int] = (),
+        stdin: int = asyncio.subprocess.DEVNULL,
+        stdout: int | None = None,
+        stderr: int | None = None,
+    ) -> Child:
+        """Runs Python with these arguments, after the pause that earlier failures call for.
+
+        Raises ChildNotStarted.
+        """
+        await self._pause()
+        if self.is_stopping:
+            raise ChildNotStarted("the server is stopping")
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-P",
+                *arguments,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                env=child_environment(),
+                pass_fds=pass_fds,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._note_failure()
+            log.get().seldom("a child process could not be started", kind=self._kind, reason=str(error))
+            raise ChildNotStarted(str(error)) from error
+        child = Child(process)
+        self._children.add(child)
+        if self.is_stopping:
+            self.kill(child)
+            await process.wait()
+            raise ChildNotStarted("the server is stopping")
+        return child
+
+    def kill(self, child: Child) -> None:
+        """At once; the process is reaped in the background."""
+        if child not in self._children:
+            return
+        self._children.discard(child)
+        child.kill()
+        ending = asyncio.ensure_future(child.process.wait())
+        self._endings.add(ending)
+        ending.add_done_callback(self._endings.discard)
+
+    async def replace(self, child: Child) -> None:
+        """Kills a child that failed, and waits for its end: the next one starts after a pause."""
+        self._note_failure()
+        self.kill(child)
+        await child.process.wait()
+
+    def stop_starting(self) -> None:
+        """Ends every pause. Children that run may finish."""
+        self._stopping.set()
+
+    async def close(self) -> None:
+        """Kills every child that runs."""
+        self.stop_starting()
+        for child in list(self._children):
+            self.kill(child)
+        while self._endings:
+            await asyncio.wait(self._endings)
+
+    async def _pause(self) -> None:
+        left = self._failed_at + self._pause_seconds - time.monotonic()
+        if left > 0:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._stopping.wait()
+
+    def _note_failure(self) -> None:
+        now = time.monotonic()
+        if now - self._failed_at >= self._pauses.reset:
+            self._pause_seconds = 0.0
+        doubled = 2 * self._pause_seconds or self._pauses.first
+        self._pause_seconds, self._failed_at = min(doubled, self._pauses.longest), now
+
+
+def child_environment() -> dict[str, str]:
+    return {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}

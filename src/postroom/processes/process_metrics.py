@@ -1,0 +1,90 @@
+"""Counters and histograms of this process, for `/metrics`: plain numbers, several times quicker than the
+library's, and without its import."""
+
+import bisect
+import threading
+from collections import Counter
+from collections.abc import Sequence
+
+
+class LabelCounter:
+    """A count for each value of one label, of which there are few."""
+
+    def __init__(self, name: str, label: str, help: str) -> None:
+        self.name, self.label, self.help = name, label, help
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def increment(self, value: str, by: int = 1) -> None:
+        with self._lock:
+            self._counts[value] += by
+
+    def counts(self) -> dict[str, int]:
+        with self._lock:
+            return dict(self._counts)
+
+
+class Histogram:
+    """How many values were at most each bound."""
+
+    def __init__(self, name: str, bounds: Sequence[float], help: str) -> None:
+        self.name, self.bounds, self.help = name, bounds, help
+        self._counts = [0] * (len(bounds) + 1)
+        self._sum = 0.0
+        self._lock = threading.Lock()
+
+    def observe(self, value: float) -> None:
+        place = bisect.bisect_left(self.bounds, value)
+        with self._lock:
+            self._counts[place] += 1
+            self._sum += value
+
+    def read(self) -> tuple[list[int], float]:
+        with self._lock:
+            return list(self._counts), self._sum
+
+
+_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+EVENTS = LabelCounter("postroom_events", "kind", "Events that were recorded.")
+MAIL_ATTEMPTS = LabelCounter(
+    "postroom_mail_attempts", "outcome", "Attempts to deliver a mail to one recipient."
+)
+WEBHOOK_ATTEMPTS = LabelCounter(
+    "postroom_webhook_attempts", "outcome", "Attempts to post an event to a webhook."
+)
+BATCHES = Histogram(
+    "postroom_write_batch_size", (1, 2, 5, 10, 20, 50, 100, 200, 500), "Writes that shared a commit."
+)
+WAITS = Histogram(
+    "postroom_write_wait_seconds", _SECONDS, "How long the first write of a batch waited to begin."
+)
+PAUSES = Histogram(
+    "postroom_loop_pause_seconds", _SECONDS, "How much later than asked the event loop woke up."
+)
+
+COUNTERS = (EVENTS, MAIL_ATTEMPTS, WEBHOOK_ATTEMPTS)
+HISTOGRAMS = (BATCHES, WAITS, PAUSES)
+DONE, AGAIN, FAILED = "done", "again", "failed"
+
+
+class _Call(threading.local):
+    """The call that a writer thread runs: its events count only after the commit."""
+
+    kinds: list[str] | None = None
+
+
+_call = _Call()
+
+
+def begin_call() -> Sequence[str]:
+    """The list that collects the kinds of this thread's events, until its next call begins."""
+    _call.kinds = []
+    return _call.kinds
+
+
+def note_event(kind: str) -> None:
+    if _call.kinds is None:
+        EVENTS.increment(kind)
+    else:
+        _call.kinds.append(kind)

@@ -1,0 +1,69 @@
+"""Outcomes: what an attempt came to, and what the queue makes of it: done, failed, or due again."""
+
+from msgspec import Struct
+
+from postroom.clock import SECOND
+from postroom.queue import deliveries, retries
+from postroom.queue.deliveries import CAPTURED, DONE, FAILED, PENDING, Delivery
+from postroom.storage.database import Tx
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What the other side answered, or why it did not.
+
+    `code` is an SMTP reply code or an HTTP status, None when nothing was said; `enhanced` the status of
+    RFC 3463. `host` took the mail over, "" where it never left this server. `captured` is the signature of a
+    mail that was kept instead of sent.
+    """
+
+    code: int | None
+    text: str
+    milliseconds: int
+    ended_at: int
+    is_success: bool = False
+    is_permanent: bool = False
+    enhanced: str = ""
+    host: str = ""
+    has_tls: bool = False
+    captured: bytes | None = None
+    retry_after_seconds: int | None = None
+
+
+class TriedDelivery(Struct, frozen=True):
+    """A claimed delivery that was tried."""
+
+    delivery: Delivery
+    outcome: Outcome
+
+
+def record(tx: Tx, tried: TriedDelivery) -> str | None:
+    """Gives the state that the delivery has by it: `pending` when it goes again.
+
+    None when it changes nothing: it was recorded before (a commit may have happened although it seemed to
+    fail), the delivery has ended meanwhile, or a later attempt of it is under way.
+    """
+    delivery, outcome = tried.delivery, tried.outcome
+    if not deliveries.note_answer(
+        tx,
+        delivery,
+        outcome.code,
+        outcome.text,
+        outcome.milliseconds,
+        host=outcome.host,
+        has_tls=outcome.has_tls,
+    ):
+        return None
+    if outcome.is_success:
+        return _finish(tx, tried, DONE if outcome.captured is None else CAPTURED)
+    wait = None if outcome.is_permanent else retries.wait_after(delivery.kind, delivery.waits_used)
+    if wait is None:
+        return _finish(tx, tried, FAILED)
+    due_at = outcome.ended_at + max(wait, (outcome.retry_after_seconds or 0) * SECOND)
+    is_put_off = deliveries.try_again_at(tx, delivery, due_at, outcome.code, outcome.text)
+    return PENDING if is_put_off else None
+
+
+def _finish(tx: Tx, tried: TriedDelivery, state: str) -> str | None:
+    delivery, outcome = tried.delivery, tried.outcome
+    is_finished = deliveries.finish(tx, delivery, state, outcome.code, outcome.text, outcome.ended_at)
+    return state if is_finished else None

@@ -1,0 +1,58 @@
+"""What the SMTP server asks of the rest of the program: who can receive mail, and where to store it."""
+
+import traceback
+from collections.abc import Awaitable, Hashable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Protocol
+
+from postroom import log
+from postroom.smtp.envelope import Envelope
+
+
+class StorageFull(Exception):
+    """Raised by an intake without disk space: the client gets 452 4.3.1 and tries again later."""
+
+
+class MailLoop(Exception):
+    """Raised by an intake for a mail that passed too many servers: the client gets 554 5.4.6."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The recipient exists. Equal destinations in one mail are one recipient."""
+
+    destination: Hashable
+
+
+class Refused(Enum):
+    """Why a recipient is not accepted."""
+
+    UNKNOWN = auto()
+    NOT_LOCAL = auto()
+    TRY_LATER = auto()
+    FULL = auto()
+
+
+RecipientVerdict = Accepted | Refused
+
+
+class RecipientDirectory(Protocol):
+    def check_recipient(self, address: str) -> RecipientVerdict | Awaitable[RecipientVerdict]:
+        """`address` is `local@domain`, or `postmaster` alone; an exception means TRY_LATER."""
+        ...
+
+
+class MailIntake(Protocol):
+    async def accept(self, envelope: Envelope) -> None:
+        """Returns only when the mail is durable; the content is gone after the return.
+
+        StorageFull is answered with 452 4.3.1, MailLoop with 554 5.4.6, any other exception with 451 4.3.0.
+        """
+        ...
+
+
+def look_up_failed(error: Exception) -> Refused:
+    """Inside an except block. The client may try again; the operator reads why, at most every 10 seconds."""
+    log.get().seldom("recipient look-up failed", reason=str(error), exception=traceback.format_exc())
+    return Refused.TRY_LATER

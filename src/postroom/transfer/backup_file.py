@@ -1,0 +1,195 @@
+"""A backup: a tar file with a snapshot of the database and every blob it refers to, each with its hash.
+
+Only its owner can read it. Its last member lists the hashes; a file without that is not a complete backup.
+"""
+
+import hashlib
+import io
+import json
+import os
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO
+
+from postroom.storage.blobs import Blobs
+from postroom.storage.database import StorageError
+from postroom.storage.database_copy import DatabaseCopy
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+DATABASE, BLOBS, TLS = "database/", "blobs/", "tls/"
+TLS_FILES = ("certificate.pem", "key.pem")
+CHUNK_BYTES = 1 << 20
+Tell = Callable[[int], None]
+
+
+@dataclass(slots=True)
+class Manifest:
+    """`gone` lists blobs of mail deleted while the backup was made: a restore deletes that mail, too."""
+
+    engine: str
+    schema: int
+    created_at: str
+    version: str
+    format: int = FORMAT
+    hashes: dict[str, str] = field(default_factory=dict)
+    gone: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a backup is made of. `is_named_now` asks the running server whether a blob is still in use."""
+
+    database: DatabaseCopy
+    blobs: Blobs
+    tls: Path
+    is_named_now: Callable[[str], bool]
+
+
+def write(source: Source, path: Path, version: str, created_at: str, tell: Tell) -> Manifest:
+    """The database first: the blobs it refers to were stored before. The file is renamed when complete."""
+    part = path.with_name(f"{path.name}.part")
+    with private_file(part) as file:
+        with tarfile.open(fileobj=file, mode="w") as tar, scratch_folder(path.parent) as scratch:
+            files = source.database.take(scratch)
+            manifest = Manifest(source.database.engine, source.database.schema_version(), created_at, version)
+            for each in files:
+                _add_file(tar, manifest, DATABASE + each.name, each)
+            for name in TLS_FILES:
+                if (source.tls / name).exists():
+                    _add_file(tar, manifest, TLS + name, source.tls / name)
+            _add_blobs(tar, manifest, source, tell)
+            _add(tar, MANIFEST, json.dumps(asdict(manifest)).encode())
+        file.flush()
+        os.fsync(file.fileno())
+    verify(part)
+    part.rename(path)
+    return manifest
+
+
+def _add_blobs(tar: tarfile.TarFile, manifest: Manifest, source: Source, tell: Tell) -> None:
+    for name in source.database.blobs():
+        if BLOBS + name in manifest.hashes:
+            continue
+        try:
+            content = source.blobs.get(name)
+        except FileNotFoundError:
+            if source.is_named_now(name):
+                raise StorageError(f"The file {name} is missing, and mail still names it.") from None
+            manifest.gone.append(name)
+            continue
+        manifest.hashes[BLOBS + name] = hashlib.sha256(content).hexdigest()
+        _add(tar, BLOBS + name, content)
+        tell(1)
+
+
+def _add_file(tar: tarfile.TarFile, manifest: Manifest, name: str, path: Path) -> None:
+    with path.open("rb") as file:
+        manifest.hashes[name] = hash_of(file)
+        file.seek(0)
+        tar.addfile(_entry(name, path.stat().st_size), file)
+
+
+def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+    tar.addfile(_entry(name, len(content)), io.BytesIO(content))
+
+
+def _entry(name: str, size: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = size, 0o600
+    return entry
+
+
+def verify(path: Path) -> Manifest:
+    """Every byte is read. Raises StorageError."""
+    try:
+        found = {name: hash_of(file) for name, file in members(path) if name != MANIFEST}
+        manifest = read_manifest(path)
+    except (tarfile.TarError, EOFError) as error:
+        raise StorageError(f"{path} is not a backup, or was cut off: {error}.") from error
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror}.") from error
+    names = found.keys() | manifest.hashes.keys()
+    wrong = sorted(name for name in names if found.get(name) != manifest.hashes.get(name))
+    if wrong:
+        raise StorageError(f"The backup {path} is damaged: {', '.join(wrong[:5])}.")
+    return manifest
+
+
+def read_manifest(path: Path) -> Manifest:
+    written = [file.read() for name, file in members(path) if name == MANIFEST]
+    try:
+        manifest = Manifest(**json.loads(written[-1]))
+    except (IndexError, ValueError, TypeError) as error:
+        raise StorageError(f"{path} is not a whole backup.") from error
+    if manifest.format > FORMAT:
+        raise StorageError(f"The backup {path} was written by a newer Postroom.")
+    return manifest
+
+
+def members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """Plain files with the names of a backup, nothing else; each must be read before the next."""
+    with tarfile.open(path, "r:") as tar:
+        for entry in tar:
+            file = tar.extractfile(entry) if entry.isreg() else None
+            if file is None or not _is_known(entry.name):
+                raise StorageError(f"The backup {path} holds '{entry.name[:100]}', which is none of it.")
+            yield entry.name, file
+
+
+def _is_known(name: str) -> bool:
+    folder, slash, rest = name.rpartition("/")
+    return name == MANIFEST or (folder + slash in (DATABASE, BLOBS, TLS) and rest not in ("", ".", ".."))
+
+
+def restore(path: Path, database: DatabaseCopy, blobs: Blobs, tls: Path, tell: Tell) -> None:
+    """Blobs first, then the database, which appears only when it is complete."""
+    with scratch_folder(tls.parent) as scratch:
+        files = []
+        for name, file in members(path):
+            if name.startswith(DATABASE):
+                files.append(_put_file(scratch / name.removeprefix(DATABASE), file))
+            elif name.startswith(TLS):
+                tls.mkdir(mode=0o700, exist_ok=True)
+                _put_file(tls / name.removeprefix(TLS), file)
+        for name, file in members(path):
+            if name.startswith(BLOBS):
+                blobs.put_as(name.removeprefix(BLOBS), file.read())
+                tell(1)
+        database.put(files)
+        database.finish()
+
+
+def _put_file(path: Path, file: IO[bytes]) -> Path:
+    with private_file(path) as target:
+        while chunk := file.read(CHUNK_BYTES):
+            target.write(chunk)
+        target.flush()
+        os.fsync(target.fileno())
+    return path
+
+
+def hash_of(file: IO[bytes]) -> str:
+    hashed = hashlib.sha256()
+    while chunk := file.read(CHUNK_BYTES):
+        hashed.update(chunk)
+    return hashed.hexdigest()
+
+
+@contextmanager
+def private_file(path: Path) -> Iterator[IO[bytes]]:
+    """Created so that only its owner can read it."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        yield file
+
+
+@contextmanager
+def scratch_folder(beside: Path) -> Iterator[Path]:
+    """On the same disk, readable by its owner alone, removed afterwards."""
+    with tempfile.TemporaryDirectory(prefix=".postroom-", dir=beside) as folder:
+        yield Path(folder)

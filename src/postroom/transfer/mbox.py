@@ -1,0 +1,114 @@
+"""Mail in files: mbox (quoting `From ` as mboxrd does) and Maildir, never held in memory as a whole."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+
+MAX_MAIL_BYTES = 35 * 1024 * 1024
+HEAD_BYTES = 64 * 1024
+EARLIEST = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp()) * 1000
+_QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
+_TO_QUOTE = re.compile(rb"^(>*From )", re.MULTILINE)
+_DATE = re.compile(rb"^date:[ \t]*([^\r\n]{1,100})", re.MULTILINE | re.IGNORECASE)
+_RETURN_PATH = re.compile(rb"^return-path:[ \t]*<([^>\r\n]{0,320})>", re.MULTILINE | re.IGNORECASE)
+_FROM_LINE = re.compile(rb"From (\S{1,320})[ \t]+([^\r\n]{1,60})")
+
+
+@dataclass(frozen=True, slots=True)
+class FiledMail:
+    """Where in a file a mail is, when it was written, and who handed it over."""
+
+    path: Path
+    start: int
+    length: int
+    at: int
+    mail_from: str
+
+
+def list_mbox(path: Path, now: int) -> list[FiledMail]:
+    """In the order of their dates, so that what was answered comes before its answers."""
+    return sorted(_walk_mbox(path, now), key=lambda mail: mail.at)
+
+
+def list_maildir(folder: Path, now: int) -> list[FiledMail]:
+    """With the folders inside it, whose names begin with a dot."""
+    found = []
+    for part in (folder, *sorted(each for each in folder.glob(".*") if each.is_dir())):
+        for path in sorted(path for name in ("cur", "new") for path in (part / name).glob("*")):
+            if path.is_file():
+                found.append(_described(path, 0, path.stat().st_size, b"", _head(path), now))
+    return sorted(found, key=lambda mail: mail.at)
+
+
+def read(mail: FiledMail) -> bytes:
+    """As it was on the wire: lines end with CR LF."""
+    with mail.path.open("rb") as file:
+        file.seek(mail.start)
+        raw = file.read(mail.length)
+    if mail.start:
+        raw = _QUOTED_FROM.sub(rb"\1", raw)
+    return re.sub(rb"\r?\n", b"\r\n", raw)
+
+
+def to_mbox(raw: bytes, sender: str, at: int) -> bytes:
+    """One mail of an mbox, with its first line and the empty one behind it."""
+    date = datetime.fromtimestamp(at / 1000, UTC).strftime("%a %b %d %H:%M:%S %Y")
+    body = _TO_QUOTE.sub(rb">\1", raw.replace(b"\r\n", b"\n"))
+    ends = b"\n" if body.endswith(b"\n") else b"\n\n"
+    return f"From {sender or 'MAILER-DAEMON'} {date}\n".encode("utf-8", "replace") + body + ends
+
+
+def _walk_mbox(path: Path, now: int) -> Iterator[FiledMail]:
+    """A mail begins behind a line `From …` at the start of the file or after an empty line."""
+    with path.open("rb") as file:
+        position, start, from_line, head, was_empty = 0, -1, b"", b"", True
+        for line in iter(lambda: file.readline(HEAD_BYTES), b""):
+            if was_empty and line.startswith(b"From "):
+                if start >= 0:
+                    yield _described(path, start, position - start, from_line, head, now)
+                start, from_line, head = position + len(line), line, b""
+            elif len(head) < HEAD_BYTES:
+                head += line
+            was_empty = line in (b"\n", b"\r\n")
+            position += len(line)
+        if start >= 0:
+            yield _described(path, start, position - start, from_line, head, now)
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(HEAD_BYTES)
+
+
+def _described(
+    path: Path, start: int, length: int, from_line: bytes, beginning: bytes, now: int
+) -> FiledMail:
+    head = re.split(rb"\r?\n\r?\n", beginning, maxsplit=1)[0]
+    line = _FROM_LINE.match(from_line)
+    returned = _RETURN_PATH.search(head)
+    sender = returned[1] if returned else line[1] if line else b""
+    written = _DATE.search(head)
+    at = _moment(written[1] if written else b"", now) or _moment(line[2] if line else b"", now) or now
+    return FiledMail(path, start, length, at, sender.decode("utf-8", "replace"))
+
+
+def _moment(text: bytes, now: int) -> int | None:
+    """Neither before there was mail nor after now."""
+    words = text.decode("latin-1").strip()
+    for read_date in (parsedate_to_datetime, _from_line_date):
+        try:
+            found = read_date(words)
+            zoned = found if found.tzinfo else found.replace(tzinfo=UTC)
+            moment = int(zoned.timestamp() * 1000)
+        except (ValueError, TypeError, OverflowError, IndexError):
+            continue
+        if moment >= EARLIEST:
+            return min(moment, now)
+    return None
+
+
+def _from_line_date(words: str) -> datetime:
+    return datetime.strptime(words, "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC)

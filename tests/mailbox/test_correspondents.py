@@ -1,0 +1,61 @@
+"""Correspondents: who has written, and who is trusted: nobody whose mail failed DMARC."""
+
+import pytest
+
+from postroom.inward import examine
+from postroom.inward.deposit import deposit
+from postroom.inward.examine import Examined
+from postroom.inward.mails import AcceptedMail, Arrival, Destination
+from postroom.inward.receive import read_mail
+from postroom.inward.suspicion import Suspicion
+from postroom.mailbox import correspondents, messages
+from postroom.mailbox.documents import Verdicts
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.messages import Message
+from postroom.storage.database import Database, Tx
+from tests.doubles import START
+from tests.letters import letter
+from tests.stored import make_inbox
+
+PUBLIC = "8.8.8.8"  # of which SPF has something to say; nobody is asked here
+
+
+@pytest.fixture
+async def inbox(db: Database) -> Inbox:
+    return await db.write(make_inbox)
+
+
+def put_unexamined(tx: Tx, inbox: Inbox) -> Message:
+    arrival = Arrival((Destination(inbox.id),), letter("Hello"), b"", PUBLIC, "x", "alice@example.com")
+    deposit(tx, [AcceptedMail(read_mail(arrival), "http://x", START)])
+    listed, _ = messages.list_of_inbox(tx, inbox.id, None, 1, 0)
+    found = messages.find(tx, listed.messages[0].id)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(("dmarc", "is_trusted"), [("fail", False), ("pass", True), ("none", True)])
+async def test_only_whose_mail_did_not_fail_dmarc_is_trusted(
+    db: Database, inbox: Inbox, dmarc: str, is_trusted: bool
+) -> None:
+    asked = [(inbox.id, "alice@example.com")]
+    message = await db.write(put_unexamined, inbox)
+    assert await db.read(correspondents.find, asked, only_trusted=True) == set()
+    found = Examined(Verdicts("none", "none", dmarc, "example.com"), [], Suspicion("clean", []))
+    await db.write(examine.finish, message, found, "http://x", START)
+    assert await db.read(correspondents.find, asked) == set(asked)
+    assert await db.read(correspondents.find, asked, only_trusted=True) == (
+        set(asked) if is_trusted else set()
+    )
+    assert bool(await db.read(correspondents.list_trusted, inbox.id, "")) == is_trusted
+
+
+async def test_namesakes_are_those_who_bear_the_name_and_no_others(db: Database, inbox: Inbox) -> None:
+    def know(tx: Tx) -> None:
+        for address, name in (("ann@x.example", "ann"), ("ann@y.example", "ann"), ("ben@x.example", "ben")):
+            correspondents.add(tx, [(inbox.id, address, True)])
+            correspondents.note_name(tx, inbox.id, address, name, is_proven=True)
+
+    await db.write(know)
+    namesakes = await db.read(correspondents.find_namesakes, inbox.id, "ann")
+    assert namesakes == ["ann@x.example", "ann@y.example"]

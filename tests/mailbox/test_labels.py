@@ -1,0 +1,62 @@
+"""Labels: in the order of their letters, on lists in the order of the last message."""
+
+import pytest
+
+from postroom.accounts.reach import Reach
+from postroom.mailbox import labels, threads
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.threads import Thread
+from postroom.storage.database import Database, Tx
+from tests.doubles import START
+from tests.mailbox.test_threads import thread_of
+from tests.stored import make_inbox
+
+
+@pytest.fixture
+async def inbox(db: Database) -> Inbox:
+    return await db.write(make_inbox)
+
+
+async def labelled(db: Database, inbox: Inbox) -> list[str]:
+    def listed(tx: Tx) -> list[Thread]:
+        return threads.list_within(tx, Reach(inbox.account_id), None, "urgent", 10, 0)[0]
+
+    return [thread.id for thread in await db.read(listed)]
+
+
+async def test_the_list_of_a_label_has_the_newest_first_also_after_a_mail_that_came_late(
+    db: Database, inbox: Inbox
+) -> None:
+    older = await thread_of(db, inbox, "<1@x>", START)
+    newer = await thread_of(db, inbox, "<2@x>", START + 10)
+    for thread in (older, newer):
+        await db.write(labels.change, thread, ["Urgent"], [])
+    assert await labelled(db, inbox) == [newer.id, older.id]
+    await thread_of(db, inbox, "<3@x>", START - 10, in_reply_to="<2@x>")
+    assert await labelled(db, inbox) == [newer.id, older.id]
+    await thread_of(db, inbox, "<4@x>", START + 20, in_reply_to="<1@x>")
+    assert await labelled(db, inbox) == [older.id, newer.id]
+
+
+async def test_a_deleted_message_gives_its_place_back(db: Database, inbox: Inbox) -> None:
+    older = await thread_of(db, inbox, "<1@x>", START)
+    newer = await thread_of(db, inbox, "<2@x>", START + 10)
+    await thread_of(db, inbox, "<3@x>", START + 20, in_reply_to="<1@x>")
+    for thread in (older, newer):
+        await db.write(labels.change, thread, ["Urgent"], [])
+
+    def delete_newest(tx: Tx) -> None:
+        tx.run("delete from messages where rfc_message_id = '<3@x>'")
+        threads.take_away(tx, older.id, 1)
+
+    await db.write(delete_newest)
+    assert await labelled(db, inbox) == [newer.id, older.id]
+
+
+async def test_labels_of_a_thread_are_in_the_order_of_their_letters_whatever_their_case(
+    db: Database, inbox: Inbox
+) -> None:
+    thread = await thread_of(db, inbox, "<1@x>")
+    found = await db.write(labels.change, thread, ["beta", "Zeta", "Alpha", "gamma"], [])
+    assert found == ["Alpha", "beta", "gamma", "Zeta"]
+    assert await db.read(labels.of_threads, [thread.id]) == {thread.id: found}

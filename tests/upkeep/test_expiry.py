@@ -1,0 +1,169 @@
+"""What expires, and when: rows past their lifetime go, younger ones stay."""
+
+import pytest
+
+from postroom.clock import DAY
+from postroom.storage.database import Database, Tx
+from postroom.upkeep import expiry
+from tests.doubles import START
+
+# What a row needs beside its key and its moment, and how long it is kept.
+ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
+    "events": (
+        {
+            "account_id": "acc",
+            "pod_id": "pod",
+            "inbox_id": "inb",
+            "message_id": "",
+            "kind": "k",
+            "text_files": "",
+            "payload": b"{}",
+        },
+        "id",
+        "created_at",
+        30 * DAY,
+    ),
+    "handovers": ({"inbox_id": "inb"}, "content_hash", "received_at", 5 * DAY),
+    "idempotency_keys": (
+        {"account_id": "acc", "request_hash": "", "answer": b""},
+        "idempotency_key",
+        "created_at",
+        DAY,
+    ),
+    "sessions": (
+        {
+            "account_id": "acc",
+            "key_id": "key",
+            "name": "n",
+            "is_operator": 0,
+            "address": "",
+            "user_agent": "",
+            "created_at": 0,
+            "last_used_at": 0,
+        },
+        "id",
+        "expires_at",
+        0,
+    ),
+    "login_links": (
+        {"account_id": "acc", "key_id": "key", "is_operator": 0, "created_at": 0},
+        "token_hash",
+        "expires_at",
+        0,
+    ),
+    "policy_audit": (
+        {
+            "account_id": "acc",
+            "pod_id": "pod",
+            "inbox_id": "inb",
+            "action": "a",
+            "direction": "inbound",
+            "address": "x",
+        },
+        "id",
+        "created_at",
+        365 * DAY,
+    ),
+    "audit": (
+        {
+            "account_id": "acc",
+            "actor_type": "key",
+            "actor_id": "key",
+            "actor_name": "n",
+            "address": "",
+            "action": "a",
+            "target": "t",
+            "count": 1,
+        },
+        "id",
+        "created_at",
+        365 * DAY,
+    ),
+}
+# Columns that are unique beside the key.
+NUMBERED = {"events": "position", "sessions": "token_hash"}
+
+
+def add(tx: Tx, table: str, key: str, number: int, at: int) -> None:
+    values, key_column, moment, _ = ROWS[table]
+    row = {**values, key_column: key, moment: at}
+    if table in NUMBERED:
+        row[NUMBERED[table]] = number if table == "events" else key
+    columns = ", ".join(f":{name}" for name in row)
+    tx.run(f"insert into {table} ({', '.join(row)}) values ({columns})", **row)
+
+
+def keys(tx: Tx, table: str) -> list[str]:
+    key = ROWS[table][1]
+    return sorted(row[key] for row in tx.all(f"select {key} from {table}"))
+
+
+@pytest.mark.parametrize("table", sorted(ROWS))
+async def test_a_row_goes_when_its_lifetime_is_over_and_not_before(db: Database, table: str) -> None:
+    lifetime = ROWS[table][3]
+    for number, (key, at) in enumerate((("young", START - lifetime), ("old", START - lifetime - 1))):
+        await db.write(add, table, key, number, at)
+    assert await db.write(expiry.expire_rows, START, 100) == 1
+    assert await db.read(keys, table) == ["young"]
+    assert await db.write(expiry.expire_rows, START, 100) == 0
+    assert await db.write(expiry.expire_rows, START + 1, 100) == 1
+    assert await db.read(keys, table) == []
+
+
+async def test_the_daily_limit_of_new_inboxes_is_counted_for_two_days(db: Database) -> None:
+    def fill(tx: Tx) -> None:
+        tx.run("insert into accounts (id, name, plan, created_at) values ('acc', 'n', 'free', 1)")
+        for inbox_id, at in (("young", START - 2 * DAY), ("old", START - 2 * DAY - 1)):
+            tx.run(
+                "insert into inbox_creations (inbox_id, account_id, created_at) values (:id, 'acc', :at)",
+                id=inbox_id,
+                at=at,
+            )
+
+    await db.write(fill)
+    assert await db.write(expiry.expire_rows, START, 100) == 1
+    left = await db.read(lambda tx: tx.all("select inbox_id from inbox_creations"))
+    assert [row["inbox_id"] for row in left] == ["young"]
+
+
+def test_every_table_that_expires_is_tried() -> None:
+    assert {table for table, *_ in expiry.EXPIRING} == {*ROWS, "inbox_creations"}
+
+
+async def test_a_step_removes_the_oldest_rows_first_and_no_more_than_it_may(db: Database) -> None:
+    for number in range(5):
+        await db.write(add, "handovers", f"hash {number}", number, number)
+    assert await db.write(expiry.expire_rows, START, 2) == 2
+    assert await db.read(keys, "handovers") == ["hash 2", "hash 3", "hash 4"]
+
+
+def add_delivery(tx: Tx, delivery_id: str, kind: str, finished_at: int | None) -> None:
+    tx.run(
+        "insert into deliveries (id, account_id, inbox_id, kind, message_id, target, lane, position, is_cold,"
+        " state, attempts, waits_used, due_at, last_reply, created_at, finished_at) values (:id, 'acc',"
+        " 'inb', :kind, 'msg', 't', 'l', 0, 0, 'delivered', 1, 0, 0, '', 0, :finished_at)",
+        id=delivery_id,
+        kind=kind,
+        finished_at=finished_at,
+    )
+    tx.run(
+        "insert into attempts (delivery_id, number, started_at) values (:id, 1, 0), (:id, 2, 0)",
+        id=delivery_id,
+    )
+
+
+async def test_webhooks_go_with_their_attempts_and_mail_keeps_its_deliveries(db: Database) -> None:
+    limit = START - expiry.EVENT_LIFETIME
+    for delivery_id, kind, finished_at in (
+        ("old webhook", "webhook", limit - 1),
+        ("young webhook", "webhook", limit),
+        ("waiting webhook", "webhook", None),
+        ("old mail", "mail", 0),
+    ):
+        await db.write(add_delivery, delivery_id, kind, finished_at)
+    assert await db.write(expiry.expire_deliveries, START, 100) == 1
+    assert await db.write(expiry.expire_deliveries, START, 100) == 0
+    left = await db.read(lambda tx: tx.all("select id from deliveries"))
+    tried = await db.read(lambda tx: tx.all("select delivery_id as id from attempts"))
+    expected = {"young webhook", "waiting webhook", "old mail"}
+    assert {row["id"] for row in left} == expected == {row["id"] for row in tried}
