@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start a thousand processes: without compiled files each would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test setup check bench docs screenshots wheels lock clean
+.PHONY: help run test setup generate check bench docs screenshots wheels lock clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -24,9 +24,13 @@ test: $(VENV)/.dev  ## Set up, start the real engines and run every test
 
 setup: $(VENV)/.dev  ## Set up the server and the development tools
 
+generate: $(VENV)/.dev  ## Make the clients and the reference anew from the description of the interface
+	@$(BIN)/python -m tests.reference_examples
+	@$(BIN)/python -m tools.generate
+
 check: $(VENV)/.dev  ## Format, lint and type check
-	$(BIN)/ruff format --check src tests bench examples
-	$(BIN)/ruff check src tests bench examples
+	$(BIN)/ruff format --check src tests tools bench examples
+	$(BIN)/ruff check src tests tools bench examples
 	$(BIN)/mypy
 
 bench: $(VENV)/.dev  ## Measure this checkout and its peers side by side

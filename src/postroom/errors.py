@@ -26,168 +26,252 @@ class ApiError(Exception):
 
 
 class BadRequest(ApiError):
+    """Malformed JSON, a missing or wrong field or query value, not HTTP."""
+
     status, code = 400, "bad_request"
 
 
 class InvalidMailboxName(ApiError):
+    """`mailboxName` is missing or against the rule."""
+
     status, code = 400, "invalid_mailbox_name"
 
 
 class NoWebhookUrl(ApiError):
+    """A test of a webhook that is not set."""
+
     status, code = 400, "no_webhook_url"
 
 
 class InvalidDomain(ApiError):
+    """Not a verified domain of the account, or not a name that can be added."""
+
     status, code = 400, "invalid_domain"
 
 
 class MissingIdempotencyKey(ApiError):
+    """A send without `Idempotency-Key`."""
+
     status, code = 400, "missing_idempotency_key"
 
 
 class Unauthorized(ApiError):
+    """The key is missing, wrong or revoked."""
+
     status, code = 401, "unauthorized"
 
 
 class Forbidden(ApiError):
+    """The key's reach or its permissions do not allow it."""
+
     status, code = 403, "forbidden"
 
 
 class FeatureRequiresPaidPlan(ApiError):
+    """On the free plan, `replyTo` outside the account."""
+
     status, code = 403, "feature_requires_paid_plan"
 
 
 class InvalidSignature(ApiError):
+    """An attachment's link has expired or was altered."""
+
     status, code = 403, "invalid_signature"
 
 
 class RecipientNotAllowed(ApiError):
+    """A policy does not let the inbox write to `recipient`."""
+
     status, code = 403, "recipient_not_allowed"
 
 
 class NotFound(ApiError):
+    """It does not exist, or belongs to somebody else; also unknown paths."""
+
     status, code = 404, "not_found"
 
 
 class MethodNotAllowed(ApiError):
+    """The path exists, the method does not; `Allow` lists those that do."""
+
     status, code = 405, "method_not_allowed"
 
 
 class RequestTimeout(ApiError):
+    """The body did not arrive in time (60 s; 600 s for a send)."""
+
     status, code = 408, "request_timeout"
 
 
 class AddressTaken(ApiError):
+    """The address is in use, or the name is reserved."""
+
     status, code = 409, "address_taken"
 
 
 class DomainTaken(ApiError):
+    """The domain is verified or added already, or inboxes still use it."""
+
     status, code = 409, "domain_taken"
 
 
 class ClientIdTaken(ApiError):
+    """Another pod of the account has this `clientId`."""
+
     status, code = 409, "client_id_taken"
 
 
 class NameTaken(ApiError):
+    """Another account has this name."""
+
     status, code = 409, "name_taken"
 
 
 class FirstAccountStays(ApiError):
+    """The first account cannot be deleted (a command's answer, as accounts are made and deleted there)."""
+
     status, code = 409, "first_account"
 
 
 class PodNotEmpty(ApiError):
+    """Inboxes are still in the pod."""
+
     status, code = 409, "pod_not_empty"
 
 
 class PodHasDomains(ApiError):
+    """Domains are still in the pod."""
+
     status, code = 409, "pod_has_domains"
 
 
 class DefaultPod(ApiError):
+    """The default pod of an account cannot be deleted."""
+
     status, code = 409, "default_pod"
 
 
 class LastKey(ApiError):
+    """The last key of the account that may `manage` stays."""
+
     status, code = 409, "last_key"
 
 
 class NothingToDo(ApiError):
+    """No recipient of the message failed or waits; or an attempt is under way."""
+
     status, code = 409, "nothing_to_do"
 
 
 class NotHeld(ApiError):
+    """The message does not wait for a decision."""
+
     status, code = 409, "not_held"
 
 
 class ContentChanged(ApiError):
+    """`contentHash` is not that of the message."""
+
     status, code = 409, "content_changed"
 
 
 class DraftChanged(ApiError):
+    """A draft was changed again and again while it was being sent."""
+
     status, code = 409, "draft_changed"
 
 
 class PayloadTooLarge(ApiError):
+    """Files above 25 MB in total, or a body above 1 MB elsewhere."""
+
     status, code = 413, "payload_too_large"
 
 
 class UnsupportedMediaType(ApiError):
+    """Neither JSON nor, where allowed, multipart."""
+
     status, code = 415, "unsupported_media_type"
 
 
 class InvalidWebhookUrl(ApiError):
+    """Not http or https, or it leads into a forbidden network."""
+
     status, code = 422, "invalid_webhook_url"
 
 
 class ApiKeyLimitReached(ApiError):
+    """An inbox or a pod has 20 keys, or the account 100 of its own."""
+
     status, code = 422, "api_key_limit_reached"
 
 
 class DraftLimitReached(ApiError):
+    """An inbox has 1,000 drafts."""
+
     status, code = 422, "draft_limit_reached"
 
 
 class NoText(ApiError):
+    """No text was found in the attachment; the message says why."""
+
     status, code = 422, "no_text"
 
 
 class IdempotencyKeyReused(ApiError):
+    """The same key with another request."""
+
     status, code = 422, "idempotency_key_reused"
 
 
 class RecipientSuppressed(ApiError):
+    """An address on the suppression list."""
+
     status, code = 422, "recipient_suppressed"
 
 
 class RateLimitExceeded(ApiError):
+    """1,000 requests a minute, 10 sends a minute or 200 a day per inbox, 100 new inboxes a day."""
+
     status, code = 429, "rate_limit_exceeded"
 
 
 class ColdOutreachLimit(ApiError):
+    """An inbox younger than 30 days, and more than 20 strangers a day."""
+
     status, code = 429, "cold_outreach_limit"
 
 
 class LoopDetected(ApiError):
+    """20 replies within an hour to a sender that answers automatically."""
+
     status, code = 429, "loop_detected"
 
 
 class HeadersTooLarge(ApiError):
+    """A head above 64 kB."""
+
     status, code = 431, "headers_too_large"
 
 
 class InternalError(ApiError):
+    """A bug; give the operator the `request_id`."""
+
     status, code = 500, "internal_error"
 
 
 class WebhookFailed(ApiError):
+    """The endpoint did not answer a test with success."""
+
     status, code = 502, "webhook_failed"
 
 
 class Unavailable(ApiError):
+    """The database or the disk cannot be used now; nothing was done."""
+
     status, code = 503, "unavailable"
 
 
 class QuotaExceeded(ApiError):
+    """The account has used up its storage: delete mail, or ask the operator for more."""
+
     status, code = 507, "quota_exceeded"

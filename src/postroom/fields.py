@@ -23,7 +23,10 @@ AskedMoment = Annotated[
 PodId = Annotated[str, Meta(description="The id of a pod, or its clientId.")]
 InboxFilter = Annotated[str, Meta(description="Only of this inbox.")]
 PodFilter = Annotated[str, Meta(description="Only of this pod, by its id or client id.")]
-RetentionDays = Annotated[int, Meta(ge=1, le=3650, description="How long mail is kept.")]
+RetentionDays = Annotated[
+    int, Meta(ge=1, le=3650, description="Days that mail is kept; older mail is deleted.")
+]
+OwnWebhook = Annotated[str, Meta(description="A webhook of the inbox's own, instead of the account's.")]
 Limit = Annotated[int, Meta(ge=1, description="Size of the page; above 100 counts as 100.")]
 Offset = Annotated[int, Meta(ge=0, le=OFFSET_LIMIT, description="How many to skip.")]
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from postroom_client import Client, examination, profiles
-from postroom_client.examination import judge, smtp_port
+from postroom_client import Client, profiles
+from postroom_client.cli import doctor_checks
+from postroom_client.cli.doctor_checks import judge, smtp_port
 from postroom_client.results import Inbox
 from postroom_client.settings import Settings
 from tests.client.live import API_KEY, Shell
@@ -69,7 +70,7 @@ def test_doctor_names_the_records_that_are_missing(is_required: bool, verdict: s
     domain = {**DOMAIN, "records": [{**RECORD, "required": is_required}]}
     answers = ({"accountId": "acc_1"}, {"data": [domain], "total": 1}, domain)
     with http_peer(*(Answer(200, answer) for answer in answers)) as peer, Client("pr_1", peer.url) as client:
-        found = examination.check_dns(client, Settings("local", peer.url, "pr_1", None))
+        found = doctor_checks.check_dns(client, Settings("local", peer.url, "pr_1", None))
     assert (found.verdict, found.detail) == (verdict, "Missing: MX example.com")
     assert "postroom domains show dom_1" in found.next_step
 
@@ -140,7 +141,7 @@ def test_doctor_warns_of_a_profile_that_others_can_read(shell: Shell) -> None:
 
 def findings(url: str) -> dict[str, tuple[str, str]]:
     settings = Settings("local", url, "pr_1", None)
-    return {item.name: (item.verdict, item.detail) for item in examination.examine(settings)}
+    return {item.name: (item.verdict, item.detail) for item in doctor_checks.examine(settings)}
 
 
 def test_doctor_reads_disk_and_queue_from_the_metrics(shell: Shell) -> None:
@@ -164,7 +165,7 @@ def test_doctor_says_how_far_the_search_index_is(progress: object, verdict: str,
         http_peer(Answer(200, {"search": progress})) as peer,
         Client("pr_1", peer.url) as client,
     ):
-        found = examination.check_search(client, Settings("local", peer.url, "pr_1", None))
+        found = doctor_checks.check_search(client, Settings("local", peer.url, "pr_1", None))
     assert (found.verdict, found.detail) == (verdict, detail)
 
 

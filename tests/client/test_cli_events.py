@@ -207,7 +207,7 @@ def test_the_webhook_is_set_shown_tested_and_removed(live: LiveServer, shell: Sh
         assert shell.json("webhook", "retry", delivery)["id"] == delivery
         assert delivery in shell.human("webhook", "retry", delivery)
         assert shell.json("webhook", "retry", "--failed-since", "2026-01-01")["retried"] == 0
-        assert "0 go again" in shell.human("webhook", "retry", "--failed-since", "2026-01-01T10:00:00")
+        assert "0 retried" in shell.human("webhook", "retry", "--failed-since", "2026-01-01T10:00:00")
         assert shell.json("webhook", "rotate")["secret"] != SECRET
         assert "secret" in shell.human("webhook", "rotate")
         assert shell.json("webhook", "delete") == {"deleted": True}

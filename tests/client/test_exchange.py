@@ -186,7 +186,7 @@ def test_the_key_goes_with_every_call_but_not_to_another_host() -> None:
 
 
 def test_upload_and_download_tell_how_far_they_are() -> None:
-    from postroom_client.calls import calls, sending
+    from postroom_client.calls import calls
 
     steps: list[tuple[int, int | None]] = []
     file = OutgoingFile("a.bin", b"x" * 200_000)
@@ -195,7 +195,7 @@ def test_upload_and_download_tell_how_far_they_are() -> None:
         Client("pr_1", peer.url) as client,
     ):
         client.exchange(
-            sending.send("inb_1", to="b@x.y", subject="s", body="t", attachments=[file]),
+            calls.send("inb_1", to="b@x.y", subject="s", body="t", attachments=[file]),
             lambda done, total: steps.append((done, total)),
         )
         assert steps[-1] == (200_000, 200_000)

@@ -6,7 +6,9 @@ import msgspec
 import pytest
 
 from postroom_client import OutgoingFile, errors
-from postroom_client.calls.sending import read_file, reply_recipients, send
+from postroom_client.calls.arguments import read_file
+from postroom_client.calls.calls import send
+from postroom_client.calls.sending import reply_recipients
 from postroom_client.results import Message
 
 

@@ -13,7 +13,13 @@ _CONTROLS = "\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069"
 PATTERN = f"^[^{_CONTROLS}]*$"
 
 Name = Annotated[
-    str, Meta(max_length=MAX_CHARACTERS, examples=["ci-runner"], extra_json_schema={"pattern": PATTERN})
+    str,
+    Meta(
+        max_length=MAX_CHARACTERS,
+        description="A name for people.",
+        examples=["ci-runner"],
+        extra_json_schema={"pattern": PATTERN},
+    ),
 ]
 GIVEN_PATTERN = f"^[^{_CONTROLS}]*[^{_CONTROLS}\\s][^{_CONTROLS}]*$"
 

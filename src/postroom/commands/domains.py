@@ -7,19 +7,23 @@ import typer
 
 from postroom.commands.database import with_database
 from postroom.config import Config
-from postroom_client.cli.accounts import domains as domain_commands
 from postroom_client.cli.command import command
-from postroom_client.cli.desk import Desk
+from postroom_client.cli.context import CommandContext
+from postroom_client.cli.groups import GROUPS
+from postroom_client.cli.plain.rows import run
+from postroom_client.cli.plain.table import ROWS
 
 if TYPE_CHECKING:
     from postroom.storage.database import Database, Tx
 
 
-@command(domain_commands.app, "show")
-def show_domains(desk: Desk, domain_id: Annotated[str | None, typer.Argument(help="dom_…")] = None) -> None:
+@command(GROUPS["domains"], "show")
+def show_domains(
+    context: CommandContext, domain_id: Annotated[str | None, typer.Argument(help="dom_…")] = None
+) -> None:
     """Show a domain and its DNS records; without an id, on the server's machine, all that is served there."""
     if domain_id is not None:
-        domain_commands.show(desk, domain_id)
+        run(context, ROWS["domains show"], {"domain_id": domain_id})
         return
     from postroom.first_start import make_service_key
 
@@ -28,7 +32,7 @@ def show_domains(desk: Desk, domain_id: Annotated[str | None, typer.Argument(hel
         return await db.read(_describe_domains, config.domain)
 
     found = with_database(work)
-    if desk.is_json:
+    if context.is_json:
         print(json.dumps({"data": found, "total": len(found)}))
         return
     for domain in found:

@@ -1,46 +1,40 @@
 """`postroom keys` with `--account`: keys of any account, without a key."""
 
-from typing import TYPE_CHECKING, Annotated
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from postroom.commands import output
 from postroom.commands.database import read, require_account, write
-from postroom_client.cli.accounts import keys as key_commands
-from postroom_client.cli.accounts.approval_rules import ApprovalOption
-from postroom_client.cli.accounts.budget import Count, CountOfDay, CountOfStrangers
-from postroom_client.cli.command import Limit, Offset, command
-from postroom_client.cli.desk import Desk
+from postroom_client.cli.command import register
+from postroom_client.cli.context import CommandContext
+from postroom_client.cli.groups import GROUPS
+from postroom_client.cli.plain.rows import run, signature
+from postroom_client.cli.plain.table import ROWS
 
 if TYPE_CHECKING:
     from postroom.accounts.keys import Key
     from postroom.storage.database import Tx
 
-AccountOption = Annotated[
-    str | None,
-    typer.Option("--account", help="Id or name of an account: on the server's machine, without a key."),
-]
+ACCOUNT = inspect.Parameter(
+    "account",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=None,
+    annotation=Annotated[
+        str | None,
+        typer.Option("--account", help="Id or name of an account: on the server's machine, without a key."),
+    ],
+)
 
 
-@command(key_commands.app, "create")
-def create_key(
-    desk: Desk,
-    name: key_commands.KeyName = "",
-    pod_id: key_commands.OfPod = None,
-    permission: key_commands.Permission = None,
-    expires_at: key_commands.ExpiresAt = None,
-    approval: ApprovalOption = None,
-    per_minute: Count = None,
-    per_day: CountOfDay = None,
-    cold_per_day: CountOfStrangers = None,
-    account: AccountOption = None,
-) -> None:
+def create_key(context: CommandContext, account: str | None, **values: Any) -> None:
     """Create a key of the account, or of a pod, and show it once."""
-    restrictions = (pod_id, permission, expires_at, approval, per_minute, per_day, cold_per_day)
     if account is None:
-        key_commands.create(desk, name, *restrictions)
+        run(context, ROWS["keys create"], values)
         return
-    if any(given is not None for given in restrictions):
+    if any(given not in (None, []) for name, given in values.items() if name != "name"):
         raise typer.BadParameter(
             "with --account a key of the whole account is made: only --name goes with it"
         )
@@ -49,26 +43,19 @@ def create_key(
     token = keys.new_token()
 
     def create(tx: "Tx", now: int) -> "Key":
-        key = keys.add(tx, require_account(tx, account).id, None, name, token, now)
+        key = keys.add(tx, require_account(tx, account).id, None, values["name"] or "", token, now)
         audit.record_command(tx, "key.created", key.id, key.account_id, now)
         return key
 
     key = write(create)
     shown = {"id": key.id, "name": key.name, "key": token}
-    output.print_record(shown, desk.is_json, note="The key is shown only now: keep it.")
+    output.print_record(shown, context.is_json, note="The key is shown only now: keep it.")
 
 
-@command(key_commands.app, "list")
-def list_keys(
-    desk: Desk,
-    pod_id: key_commands.OfPod = None,
-    limit: Limit = 50,
-    offset: Offset = 0,
-    account: AccountOption = None,
-) -> None:
+def list_keys(context: CommandContext, account: str | None, **values: Any) -> None:
     """List the keys of the account, or of a pod, oldest first."""
     if account is None:
-        key_commands.list_all(desk, pod_id, limit, offset)
+        run(context, ROWS["keys list"], values)
         return
     from postroom.accounts import keys
     from postroom.clock import to_iso
@@ -84,14 +71,15 @@ def list_keys(
         }
         for key in read(lambda tx: keys.list_of_account(tx, require_account(tx, account).id))
     ]
-    output.print_table(rows, desk.is_json, empty="No key: postroom keys create --account ACCOUNT --name NAME")
+    output.print_table(
+        rows, context.is_json, empty="No key: postroom keys create --account ACCOUNT --name NAME"
+    )
 
 
-@command(key_commands.app, "revoke")
-def revoke_key(desk: Desk, key_id: key_commands.KeyArgument, account: AccountOption = None) -> None:
+def revoke_key(context: CommandContext, key_id: str, account: str | None) -> None:
     """Revoke a key, at once, also on open streams."""
     if account is None:
-        key_commands.revoke(desk, key_id)
+        run(context, ROWS["keys revoke"], {"key_id": key_id})
         return
     from postroom.accounts import audit, keys
     from postroom.errors import NotFound
@@ -104,3 +92,13 @@ def revoke_key(desk: Desk, key_id: key_commands.KeyArgument, account: AccountOpt
 
     write(revoke)
     print(f"{key_id} is revoked.")
+
+
+def _extend(name: str, handler: Callable[..., None]) -> None:
+    """The command of the client, with one option more."""
+    register(GROUPS["keys"], name, handler, [*signature(ROWS[f"keys {name}"]), ACCOUNT])
+
+
+_extend("create", create_key)
+_extend("list", list_keys)
+_extend("revoke", revoke_key)

@@ -71,8 +71,9 @@ class EventCalendar(Struct, frozen=True, kw_only=True):
 
 
 class EventMessage(Struct, frozen=True):
-    """A new field stands behind `reply_text`, so that nothing from outside names a field before the texts."""
+    """The message that an event is about."""
 
+    # A new field stands behind `reply_text`, so that nothing from outside names a field before the texts.
     id: str
     sender: str = field(name="from")
     to: str

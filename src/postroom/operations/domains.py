@@ -20,7 +20,7 @@ DOMAIN_NAME = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[
 
 
 class NewDomain(Struct, rename="camel", frozen=True):
-    domain: Annotated[str, Meta(examples=["mail.example.com"])]
+    domain: Annotated[str, Meta(description="Its name.", examples=["mail.example.com"])]
     pod_id: PodId | None = None
 
 

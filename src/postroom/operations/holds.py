@@ -30,7 +30,10 @@ Note = Annotated[
 
 
 class ApprovalQuery(Struct, rename="camel", frozen=True):
-    state: Literal["held", "scheduled", "approved", "released", "rejected", "expired", "cancelled"] = "held"
+    state: Annotated[
+        Literal["held", "scheduled", "approved", "released", "rejected", "expired", "cancelled"],
+        Meta(description="Those in this state."),
+    ] = "held"
     inbox_id: Annotated[str, Meta(description="Of this inbox alone.")] | None = None
     pod_id: Annotated[str, Meta(description="Of this pod alone: its id or clientId.")] | None = None
     limit: Limit = 50
@@ -47,7 +50,14 @@ class Reject(Struct, frozen=True):
 
 
 class MessageChange(Struct, rename="camel", frozen=True):
-    send_at: Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+    send_at: Annotated[
+        str,
+        Meta(
+            description="The new moment, with its time zone.",
+            examples=["2026-11-14T10:05:00Z"],
+            extra_json_schema={"format": "date-time"},
+        ),
+    ]
 
 
 class HeldMessage(Struct, rename="camel", frozen=True):

@@ -13,7 +13,7 @@ from postroom.accounts.rules.limits import Budget
 from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.events import webhooks
-from postroom.fields import Limit, Offset, PodFilter, PodId, RetentionDays, Timestamp
+from postroom.fields import Limit, Offset, OwnWebhook, PodFilter, PodId, RetentionDays, Timestamp
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
 
@@ -48,7 +48,7 @@ class NewInbox(Struct, rename="camel", frozen=True):
     display_name: DisplayName | None = None
     domain: Annotated[str, Meta(description="A verified domain of the account.")] | None = None
     pod_id: PodId | None = None
-    webhook_url: Annotated[str, Meta(description="A webhook of its own.")] | None = None
+    webhook_url: OwnWebhook | None = None
     approval: Approval | UnsetType | None = UNSET
     limits: Budget | UnsetType | None = UNSET
     metadata: Metadata | UnsetType | None = UNSET
@@ -57,7 +57,7 @@ class NewInbox(Struct, rename="camel", frozen=True):
 
 class InboxChange(Struct, rename="camel", frozen=True):
     display_name: DisplayName | UnsetType | None = UNSET
-    webhook_url: str | UnsetType | None = UNSET
+    webhook_url: OwnWebhook | UnsetType | None = UNSET
     approval: Approval | UnsetType | None = UNSET
     limits: Budget | UnsetType | None = UNSET
     metadata: Metadata | UnsetType | None = UNSET

@@ -25,8 +25,14 @@ Permission = Annotated[str, Meta(extra_json_schema={"enum": list(permissions.ALL
 
 class NewKey(Struct, rename="camel", frozen=True):
     name: Name = ""
-    permissions: Annotated[list[Permission], Meta(min_length=1)] | None = None
-    expires_at: Moment | None = None
+    permissions: (
+        Annotated[
+            list[Permission],
+            Meta(min_length=1, description="What the key may do; all that its maker may by default."),
+        ]
+        | None
+    ) = None
+    expires_at: Annotated[Moment, Meta(description="When the key ends; never by default.")] | None = None
     approval: Approval | UnsetType | None = UNSET
     limits: Budget | UnsetType | None = UNSET
 

@@ -27,7 +27,9 @@ from postroom.upkeep import deletion
 
 
 class MessageQuery(Struct, frozen=True):
-    direction: Literal["inbound", "outbound"] | None = None
+    direction: (
+        Annotated[Literal["inbound", "outbound"], Meta(description="Only these; both by default.")] | None
+    ) = None
     include: Annotated[Literal["blocked"], Meta(description="Also what a policy stopped.")] | None = None
     limit: Limit = 50
     offset: Offset = 0

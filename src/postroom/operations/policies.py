@@ -9,18 +9,28 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import policy
 from postroom.clock import to_iso
-from postroom.fields import AskedMoment, Limit, Offset, PodId, Timestamp, read_asked
+from postroom.fields import AskedMoment, InboxFilter, Limit, Offset, PodFilter, Timestamp, read_asked
 from postroom.storage.database import Tx
 
-Direction = Literal["inbound", "outbound"]
-Mode = Literal["none", "allowlist", "inherit"]
+Direction = Annotated[Literal["inbound", "outbound"], Meta(description="Mail in, or mail out.")]
+Mode = Annotated[
+    Literal["none", "allowlist", "inherit"], Meta(description="allowlist: only whom a rule allows.")
+]
+RuleType = Annotated[
+    Literal["allow", "block"], Meta(description="An allow rule counts where the mode is allowlist.")
+]
 RuleValue = Annotated[
-    str, Meta(max_length=320, examples=["alice@example.com", "example.com", "*.example.com"])
+    str,
+    Meta(
+        max_length=320,
+        description="An address, a domain, or *.domain for the names below it.",
+        examples=["alice@example.com", "example.com", "*.example.com"],
+    ),
 ]
 
 
 class GivenRule(Struct, frozen=True):
-    type: Literal["allow", "block"]
+    type: RuleType
     value: RuleValue
 
 
@@ -40,15 +50,17 @@ class ModeChange(Struct, frozen=True):
 
 
 class NewRule(Struct, frozen=True):
-    type: Literal["allow", "block"]
+    type: RuleType
     value: RuleValue
     direction: Direction
 
 
 class PolicyAuditQuery(Struct, rename="camel", frozen=True):
-    inbox_id: str | None = None
-    pod_id: PodId | None = None
-    action: Literal["blocked", "refused", "released"] | None = None
+    inbox_id: InboxFilter | None = None
+    pod_id: PodFilter | None = None
+    action: Annotated[Literal["blocked", "refused", "released"], Meta(description="Only these.")] | None = (
+        None
+    )
     direction: Direction | None = None
     since: AskedMoment | None = None
     until: AskedMoment | None = None

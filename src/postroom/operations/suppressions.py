@@ -16,7 +16,9 @@ from postroom.storage.database import Tx
 
 
 class NewSuppression(Struct, frozen=True):
-    address: Annotated[str, Meta(examples=["someone@example.com"])]
+    address: Annotated[
+        str, Meta(description="The address that gets no mail any more.", examples=["someone@example.com"])
+    ]
 
 
 class Suppression(Struct, rename="camel", frozen=True):

@@ -52,7 +52,7 @@ class ThreadsQuery(Struct, frozen=True):
 
 
 class ThreadChange(Struct, frozen=True):
-    is_read: bool | UnsetType = UNSET
+    is_read: Annotated[bool, Meta(description="false marks it unread.")] | UnsetType = UNSET
     is_read_alias: bool | UnsetType = field(default=UNSET, name="isRead")
     add_labels: NewLabels = field(default_factory=list, name="addLabels")
     remove_labels: NewLabels = field(default_factory=list, name="removeLabels")
@@ -69,7 +69,7 @@ class ThreadChange(Struct, frozen=True):
 
 
 class ThreadMessageQuery(Struct, frozen=True):
-    order: Literal["asc", "desc"] = "asc"
+    order: Annotated[Literal["asc", "desc"], Meta(description="desc gives the newest first.")] = "asc"
     limit: Limit = 50
     offset: Offset = 0
 

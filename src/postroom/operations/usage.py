@@ -18,13 +18,23 @@ USAGE_DAYS, USAGE_MAX_DAYS = 30, 366
 DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 FIRST_DAY = date(1970, 1, 1).toordinal()
 
-Day = Annotated[str, Meta(pattern=DAY, description="A day, UTC.", examples=["2026-01-31"])]
+Day = Annotated[
+    str,
+    Meta(
+        pattern=DAY,
+        description="A day, UTC; without days, the last 30.",
+        examples=["2026-01-31"],
+        extra_json_schema={"format": "date"},
+    ),
+]
 
 
 class UsageQuery(Struct, frozen=True):
     first: Day | None = field(default=None, name="from")
     last: Day | None = field(default=None, name="to")
-    group_by: Literal["day", "inbox", "pod"] = "day"
+    group_by: Annotated[Literal["day", "inbox", "pod"], Meta(description="A group for each of these.")] = (
+        "day"
+    )
     inbox_id: InboxFilter | None = field(default=None, name="inboxId")
     pod_id: PodFilter | None = field(default=None, name="podId")
 

@@ -19,13 +19,35 @@ EventType = Annotated[str, Meta(extra_json_schema={"enum": list(kinds.KINDS)})]
 
 
 class NewWebhook(Struct, rename="camel", frozen=True):
-    url: Annotated[str, Meta(examples=["https://example.com/hooks/mail"])]
-    event_types: Annotated[list[EventType], Meta(max_length=20)] | None = None
-    secret: Annotated[str, Meta(min_length=16, max_length=200, pattern="^[\\x21-\\x7e]+$")] | None = None
+    url: Annotated[
+        str, Meta(description="Where to post events.", examples=["https://example.com/hooks/mail"])
+    ]
+    event_types: (
+        Annotated[
+            list[EventType],
+            Meta(max_length=20, description="Kinds of events to post; message.received by default."),
+        ]
+        | None
+    ) = None
+    secret: (
+        Annotated[
+            str,
+            Meta(
+                min_length=16,
+                max_length=200,
+                pattern="^[\\x21-\\x7e]+$",
+                description="The secret that signs; a new one by default.",
+            ),
+        ]
+        | None
+    ) = None
 
 
 class DeliveryQuery(Struct, rename="camel", frozen=True):
-    state: Literal["pending", "delivered", "failed"] | None = None
+    state: (
+        Annotated[Literal["pending", "delivered", "failed"], Meta(description="Only these; all by default.")]
+        | None
+    ) = None
     limit: Limit = 50
     offset: Offset = 0
 

@@ -180,6 +180,6 @@ def call(program: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
         raise BridgeFault(
             f"There is no {program} here. Have `postroom bridge run` started by your own means."
         )
-    return subprocess.run(  # noqa: S603 (a fixed program with arguments of our own)
+    return subprocess.run(  # noqa: S603 (a fixed program with arguments of our delimiters)
         [found, *arguments], capture_output=True, text=True, timeout=COMMAND_TIMEOUT_SECONDS, check=False
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from postroom_client.calls import calls
+from postroom_client.calls.arguments import ANSWER_MARGIN_SECONDS
 from postroom_client.results import Message, Page, Thread, ThreadMessages
 from postroom_client.transport.exchange import NOT_FOUND, Call, Reply, Steps, decoded, path, present
 
@@ -30,7 +31,7 @@ class Wanted:
 
     def query(self) -> dict[str, str]:
         asked = {"from": self.from_addr, "subject": self.subject, "thread_id": self.thread_id, "q": self.q}
-        return present(**asked)
+        return present(asked)
 
     def matches(self, message: Message) -> bool:
         return (
@@ -43,7 +44,7 @@ class Wanted:
 def wait(
     inbox_id: str,
     *,
-    timeout: float = LONGEST_WAIT_SECONDS,
+    timeout: float = 120.0,
     after: str | None = None,
     from_addr: str | None = None,
     subject: str | None = None,
@@ -53,10 +54,10 @@ def wait(
 ) -> Steps[Message | None]:
     """The first matching message that arrives within `timeout` seconds, or None.
 
-    With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also the
-    last of a thread that is not read yet; with `q`, only what answers this search, and no look at what is
-    unread. Without `after` the newest message is noted first, so that a repeated request or a long wait
-    misses nothing in between.
+    With `after`, the id of a message or an event, also one that arrived since then; with `unread`, also
+    the last of a thread that is not read yet; with `q`, only what answers this search, and no look at
+    what is unread. Without `after` the newest message is noted first, so that a repeated request or a
+    long wait misses nothing in between.
     """
     wanted = Wanted(from_addr, subject, thread_id, q)
     start, is_noted = after, False
@@ -70,7 +71,7 @@ def wait(
             return waiting
         longest = LOOK_AGAIN_SECONDS if unread and start is None else LONGEST_WAIT_SECONDS
         seconds = min(left, longest)
-        found: Message | Outcome = yield wait_once(inbox_id, seconds, start, wanted, is_noted=is_noted)
+        found: Message | Outcome = yield _wait_once(inbox_id, seconds, start, wanted, is_noted=is_noted)
         if isinstance(found, Message):
             return found
         if found is Outcome.UNKNOWN_START:  # its attachments are still being read: it counts as new
@@ -102,15 +103,15 @@ def _find_unread(inbox_id: str, wanted: Wanted) -> Steps[Message | None]:
     return None
 
 
-def wait_once(
+def _wait_once(
     inbox_id: str, timeout: float, after: str | None, wanted: Wanted, *, is_noted: bool
 ) -> Call[Message | Outcome]:
     return Call(
         "GET",
         path("v1", "inboxes", inbox_id, "wait"),
         _read,
-        query={**present(timeout=timeout, after=after), **wanted.query()},
-        timeout_seconds=timeout + calls.ANSWER_MARGIN_SECONDS,
+        query=present({"timeout": timeout, "after": after}) | wanted.query(),
+        timeout_seconds=timeout + ANSWER_MARGIN_SECONDS,
         accepts=frozenset({NOT_FOUND}) if is_noted else frozenset(),
     )
 

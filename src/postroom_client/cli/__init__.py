@@ -7,21 +7,13 @@ import typer
 
 from postroom_client import __version__
 from postroom_client.cli import bridge, doctor, login, mcp, status
-from postroom_client.cli.accounts import (
-    approval_rules,
-    audit,
-    budget,
-    domains,
-    keys,
-    pause,
-    pods,
-    policy,
-    usage,
-)
+from postroom_client.cli.accounts import approval_rules, budget, pause
 from postroom_client.cli.command import in_order, narrowed
 from postroom_client.cli.events import listen, webhook
-from postroom_client.cli.mailbox import attachments, inbox, messages, search, threads, wait
-from postroom_client.cli.outward import approvals, drafts, send, simulate, suppressions
+from postroom_client.cli.groups import GROUPS
+from postroom_client.cli.mailbox import inbox, search, threads, wait
+from postroom_client.cli.outward import send, simulate
+from postroom_client.cli.plain import rows, table
 
 app = typer.Typer(
     name="postroom",
@@ -30,27 +22,19 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,  # plain help: loading Rich for it would double the time to start
 )
-app.add_typer(inbox.app, name="inbox")
+BY_HAND = (inbox, threads, budget, webhook)  # they have put themselves below their nouns
+
+for name, noun in GROUPS.items():
+    if " " not in name:
+        app.add_typer(noun, name=name)
+for row in table.ROWS.values():
+    rows.add(row, GROUPS.get(row.name.rpartition(" ")[0], app))
 send.add_to(app)
-app.add_typer(drafts.app, name="drafts")
-approval_rules.add_to(approvals.app)
-app.add_typer(approvals.app, name="approvals")
-app.add_typer(budget.app, name="budget")
+approval_rules.add_to(GROUPS["approvals"])
 pause.add_to(app)
-app.add_typer(policy.app, name="policy")
-app.add_typer(pods.app, name="pods")
-app.add_typer(keys.app, name="keys")
-audit.add_to(app)
-app.add_typer(threads.app, name="threads")
-app.add_typer(messages.app, name="messages")
-app.add_typer(attachments.app, name="attachments")
 search.add_to(app)
 wait.add_to(app)
 listen.add_to(app)
-app.add_typer(webhook.app, name="webhook")
-app.add_typer(suppressions.app, name="suppressions")
-app.add_typer(domains.app, name="domains")
-usage.add_to(app)
 status.add_to(app)
 simulate.add_to(app)
 doctor.add_to(app)

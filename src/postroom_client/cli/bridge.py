@@ -10,7 +10,7 @@ import typer
 
 from postroom_client.cli import output
 from postroom_client.cli.command import command, group
-from postroom_client.cli.desk import Desk
+from postroom_client.cli.context import CommandContext
 from postroom_client.cli.safe_text import one_line
 from postroom_client.cli.status import bridge_state
 
@@ -40,7 +40,7 @@ AsideAfter = Annotated[
 
 @command(app, "run")
 def run(
-    desk: Desk,
+    context: CommandContext,
     forward_to: ForwardTo = None,
     token: Token = None,
     command_line: CommandLine = None,
@@ -59,12 +59,12 @@ def run(
 
     settings = _settings(forward_to, token, command_line, inbox_ids, event_types, timeout, aside_after)
     if settings is None:
-        settings = files.find_settings(desk.settings.profile)
+        settings = files.find_settings(context.settings.profile)
     if settings is None:
         raise typer.BadParameter("say where events go: --forward-to URL or --command COMMAND")
     wanted = Wanted(tuple(settings.inbox_ids), tuple(settings.event_types))
     bridge = Bridge(
-        desk.settings.profile, desk.client, wanted, make_handler(settings), _note, settings.aside_after
+        context.settings.profile, context.client, wanted, make_handler(settings), _note, settings.aside_after
     )
     signal.signal(signal.SIGTERM, _stop)
     bridge.run(from_start=from_start)
@@ -72,7 +72,7 @@ def run(
 
 @command(app, "install")
 def install(
-    desk: Desk,
+    context: CommandContext,
     forward_to: ForwardTo = None,
     token: Token = None,
     command_line: CommandLine = None,
@@ -89,42 +89,44 @@ def install(
     if settings is None:
         raise typer.BadParameter("say where events go: --forward-to URL or --command COMMAND")
     make_handler(settings)
-    _require_stored_key(desk)
-    profile = desk.settings.profile
+    _require_stored_key(context)
+    profile = context.settings.profile
     supervisor = install.supervisor(profile)
     files.save(files.settings_path(profile), settings)
     supervisor.install()
     sentence = f"The bridge of profile {profile} is installed: {supervisor.path}"
-    desk.done({"installed": True, "profile": profile, "path": str(supervisor.path)}, sentence)
+    context.done({"installed": True, "profile": profile, "path": str(supervisor.path)}, sentence)
 
 
 @command(app, "uninstall")
-def uninstall(desk: Desk) -> None:
+def uninstall(context: CommandContext) -> None:
     """End the bridge and forget its settings and its place."""
     from postroom_client.bridge import files, install
 
-    profile = desk.settings.profile
+    profile = context.settings.profile
     supervisor = install.supervisor(profile)
     if supervisor.path.exists():
         supervisor.uninstall()
     files.remove(profile)
-    desk.done({"installed": False, "profile": profile}, f"There is no bridge for profile {profile} any more.")
+    context.done(
+        {"installed": False, "profile": profile}, f"There is no bridge for profile {profile} any more."
+    )
 
 
 @command(app, "status")
-def status(desk: Desk) -> None:
+def status(context: CommandContext) -> None:
     """Show whether the bridge runs, how far it has come, and what it is stuck on."""
-    report = survey(desk.settings.profile)
-    desk.show_result(output.encode(report), report, _show)
+    report = survey(context.settings.profile)
+    context.show_result(output.encode(report), report, _show)
 
 
 @command(app, "skip")
-def skip(desk: Desk) -> None:
+def skip(context: CommandContext) -> None:
     """Put aside the event that the bridge is stuck on, and go on behind it."""
     from postroom_client.bridge import files
     from postroom_client.bridge.files import BridgeFault
 
-    profile = desk.settings.profile
+    profile = context.settings.profile
     place = files.find_place(profile)
     if place is None or place.failing is None:
         raise BridgeFault(f"The bridge of profile {profile} is not stuck.")
@@ -132,7 +134,7 @@ def skip(desk: Desk) -> None:
     files.ask_to_skip(profile, event_id)
     when = "now" if bridge_state(profile)["running"] else "when it fails again after the next start"
     sentence = f"{event_id} is put aside {when}: {files.aside_folder(profile)}"
-    desk.done({"eventId": event_id, "skipped": True, "profile": profile}, sentence)
+    context.done({"eventId": event_id, "skipped": True, "profile": profile}, sentence)
 
 
 def survey(profile: str) -> dict[str, Any]:
@@ -199,10 +201,10 @@ def _words(command_line: str) -> list[str]:
         raise typer.BadParameter(f"--command cannot be read: {error}") from None
 
 
-def _require_stored_key(desk: Desk) -> None:
+def _require_stored_key(context: CommandContext) -> None:
     from postroom_client.bridge.files import BridgeFault
 
-    if not desk.is_from_profile:
+    if not context.is_from_profile:
         raise BridgeFault("The service takes its key from a profile. Make one first: postroom login")
 
 

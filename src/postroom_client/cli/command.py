@@ -1,4 +1,4 @@
-"""Makes a command of a function: adds the shared options, opens its desk, turns errors into exit codes."""
+"""Makes a command of a function: adds the shared options and its context, turns errors into exit codes."""
 
 import copy
 import functools
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from postroom_client.cli.desk import Desk
+from postroom_client.cli.context import CommandContext
 
 Json = Annotated[
     bool | None,
@@ -65,22 +65,28 @@ def group(help_text: str) -> typer.Typer:
 
 
 def command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The function's first parameter is the Desk; the others become arguments and options."""
+    """The function's first parameter is its context; the others become arguments and options."""
 
-    def register(handler: Callable[..., None]) -> Callable[..., None]:
-        own = list(inspect.signature(handler, eval_str=True).parameters.values())[1:]
-
-        @functools.wraps(handler)
-        def run(**values: Any) -> None:
-            shared = {shared: values.pop(shared) for shared in _EVERYWHERE}
-            _at_desk(handler, shared, values)
-
-        vars(run)["__signature__"] = inspect.Signature([*own, *_shared_parameters()])
-        run.__annotations__ = {}
-        app.command(name)(run)
+    def take(handler: Callable[..., None]) -> Callable[..., None]:
+        register(app, name, handler, list(inspect.signature(handler, eval_str=True).parameters.values())[1:])
         return handler
 
-    return register
+    return take
+
+
+def register(
+    app: typer.Typer, name: str, handler: Callable[..., None], own: Sequence[inspect.Parameter]
+) -> None:
+    """Under its name, with its own parameters and those that every command has."""
+
+    @functools.wraps(handler)
+    def run(**values: Any) -> None:
+        shared = {shared: values.pop(shared) for shared in _EVERYWHERE}
+        _run_handler(handler, shared, values)
+
+    vars(run)["__signature__"] = inspect.Signature([*own, *_shared_parameters()])
+    run.__annotations__ = {}
+    app.command(name)(run)
 
 
 def _shared_parameters() -> list[inspect.Parameter]:
@@ -90,18 +96,18 @@ def _shared_parameters() -> list[inspect.Parameter]:
     ]
 
 
-def _at_desk(handler: Callable[..., None], shared: dict[str, Any], values: dict[str, Any]) -> None:
+def _run_handler(handler: Callable[..., None], shared: dict[str, Any], values: dict[str, Any]) -> None:
     from postroom_client.errors import PostroomError
     from postroom_client.settings import Flags
 
     as_json = shared.pop("as_json")
     flags = Flags(**shared)
-    desk = Desk(flags, as_json=as_json)
+    context = CommandContext(flags, as_json=as_json)
     try:
         if values.get("inbox_id"):
-            values["inbox_id"] = desk.find_inbox_id(values["inbox_id"])
-        handler(desk, **values)
+            values["inbox_id"] = context.find_inbox_id(values["inbox_id"])
+        handler(context, **values)
     except PostroomError as error:
-        raise desk.fail(error) from None
+        raise context.fail(error) from None
     finally:
-        desk.close()
+        context.close()

@@ -6,21 +6,21 @@ import typer
 
 from postroom_client.cli import output
 from postroom_client.cli.command import command
-from postroom_client.cli.desk import FAILED, Desk
+from postroom_client.cli.context import FAILED, CommandContext
 
 if TYPE_CHECKING:
-    from postroom_client.examination import Finding
+    from postroom_client.cli.doctor_checks import Finding
 
 MARKS = {"pass": "ok", "warn": "warn", "fail": "FAIL"}
 
 
-def doctor(desk: Desk) -> None:
+def doctor(context: CommandContext) -> None:
     """Check key, clock, DNS, ports, disk and queue. Exits with 1 when one fails."""
-    from postroom_client import examination
+    from postroom_client.cli import doctor_checks
 
-    findings = list(examination.examine(desk.settings))
+    findings = list(doctor_checks.examine(context.settings))
     raw = output.encode({"checks": [finding.to_json() for finding in findings]})
-    desk.show_result(raw, findings, _show)
+    context.show_result(raw, findings, _show)
     if any(finding.verdict == "fail" for finding in findings):
         raise typer.Exit(FAILED)
 

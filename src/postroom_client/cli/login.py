@@ -9,7 +9,7 @@ import typer
 
 from postroom_client.cli import output
 from postroom_client.cli.command import command, group
-from postroom_client.cli.desk import Desk, patience
+from postroom_client.cli.context import CommandContext, patience
 
 if TYPE_CHECKING:
     from postroom_client.client import Client
@@ -22,7 +22,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 app = group("Which server, key and inbox commands use.")
 
 
-def login(desk: Desk) -> None:
+def login(context: CommandContext) -> None:
     """Check a key and keep it in a profile.
 
     The key is --api-key (- reads stdin), POSTROOM_API_KEY, or asked for on a terminal.
@@ -31,20 +31,20 @@ def login(desk: Desk) -> None:
     from postroom_client.client import Client
 
     known = profiles.load()
-    name = _require_name(desk.flags.profile or os.environ.get("POSTROOM_PROFILE") or DEFAULT_NAME)
-    base_url = _base_url(desk.flags, known, name)
-    with Client(_key(desk.flags, base_url), base_url, patience=patience()) as client:
+    name = _require_name(context.flags.profile or os.environ.get("POSTROOM_PROFILE") or DEFAULT_NAME)
+    base_url = _base_url(context.flags, known, name)
+    with Client(_key(context.flags, base_url), base_url, patience=patience()) as client:
         me = client.me()
         profile = profiles.Profile(base_url, client.api_key, me.inbox_id or _only_inbox(client))
     place = profiles.save(known.with_profile(name, profile, make_current=True))
-    desk.done(
+    context.done(
         {"profile": name, "baseUrl": base_url, "accountId": me.account_id, "inboxId": profile.inbox_id},
         f"Signed in to {base_url} as {me.account_name}. Profile '{name}' is kept in {place}",
     )
 
 
 @command(app, "list")
-def list_all(desk: Desk) -> None:
+def list_all(context: CommandContext) -> None:
     """List the profiles."""
     from postroom_client import profiles
 
@@ -53,11 +53,11 @@ def list_all(desk: Desk) -> None:
         {"name": name, "baseUrl": item.base_url, "inboxId": item.inbox_id, "current": name == known.current}
         for name, item in known.profiles.items()
     ]
-    desk.show_result(output.encode({"data": shown, "total": len(shown)}), known, _show_profiles)
+    context.show_result(output.encode({"data": shown, "total": len(shown)}), known, _show_profiles)
 
 
 @command(app, "use")
-def use(desk: Desk, name: Annotated[str, typer.Argument(help="Name of the profile.")]) -> None:
+def use(context: CommandContext, name: Annotated[str, typer.Argument(help="Name of the profile.")]) -> None:
     """Make a profile the one that commands use."""
     from postroom_client import profiles
 
@@ -66,11 +66,13 @@ def use(desk: Desk, name: Annotated[str, typer.Argument(help="Name of the profil
     if profile is None:
         raise profiles.InvalidProfile(f"There is no profile '{name}'. See: postroom profiles list")
     profiles.save(known.with_profile(name, profile, make_current=True))
-    desk.done({"profile": name, "baseUrl": profile.base_url}, f"Commands now use {profile.base_url}.")
+    context.done({"profile": name, "baseUrl": profile.base_url}, f"Commands now use {profile.base_url}.")
 
 
 @command(app, "remove")
-def remove(desk: Desk, name: Annotated[str, typer.Argument(help="Name of the profile.")]) -> None:
+def remove(
+    context: CommandContext, name: Annotated[str, typer.Argument(help="Name of the profile.")]
+) -> None:
     """Forget a profile and the key in it; the key itself stays valid."""
     from postroom_client import profiles
 
@@ -78,21 +80,21 @@ def remove(desk: Desk, name: Annotated[str, typer.Argument(help="Name of the pro
     if known.find(name) is None:
         raise profiles.InvalidProfile(f"There is no profile '{name}'. See: postroom profiles list")
     profiles.save(known.without_profile(name))
-    desk.done({"profile": name, "removed": True}, f"Profile '{name}' and its key are forgotten here.")
+    context.done({"profile": name, "removed": True}, f"Profile '{name}' and its key are forgotten here.")
 
 
-def logout(desk: Desk) -> None:
+def logout(context: CommandContext) -> None:
     """Forget the profile in use and the key in it; the key itself stays valid."""
-    remove(desk, desk.settings.profile)
+    remove(context, context.settings.profile)
 
 
-def open_pages(desk: Desk) -> None:
+def open_pages(context: CommandContext) -> None:
     """Open the pages for people in a browser; without one, print their address."""
     import webbrowser
 
-    url = f"{desk.settings.base_url}/app"
-    is_open = not desk.is_json and webbrowser.open(url)
-    desk.done({"url": url}, f"Opened {url}" if is_open else url)
+    url = f"{context.settings.base_url}/app"
+    is_open = not context.is_json and webbrowser.open(url)
+    context.done({"url": url}, f"Opened {url}" if is_open else url)
 
 
 def add_to(app_of_all: typer.Typer) -> None:

@@ -3,10 +3,10 @@
 import typer
 
 from postroom_client.cli.command import command
-from postroom_client.cli.desk import Desk
+from postroom_client.cli.context import CommandContext
 
 
-def mcp(desk: Desk) -> None:
+def mcp(context: CommandContext) -> None:
     """Serve MCP tools on stdin and stdout, for an agent that starts this command."""
     import asyncio
 
@@ -18,9 +18,9 @@ def mcp(desk: Desk) -> None:
         if error.name not in ("mcp", "pydantic"):
             raise
         raise PostroomError("This command needs: pip install 'postroom-client[mcp]'") from None
-    if not desk.settings.api_key:
-        raise Unauthorized(f"There is no API key for {desk.settings.base_url}.")
-    asyncio.run(serve_stdio(desk.settings))
+    if not context.settings.api_key:
+        raise Unauthorized(f"There is no API key for {context.settings.base_url}.")
+    asyncio.run(serve_stdio(context.settings))
 
 
 def add_to(app: typer.Typer) -> None:

@@ -6,32 +6,32 @@ import typer
 
 from postroom_client.cli import output
 from postroom_client.cli.command import command
-from postroom_client.cli.desk import Desk
+from postroom_client.cli.context import CommandContext
 
 if TYPE_CHECKING:
     from postroom_client.errors import PostroomError
 
 
-def status(desk: Desk) -> None:
+def status(context: CommandContext) -> None:
     """Show connection, default inbox and bridge. Exits with 1 without a connection."""
-    report, error = survey(desk)
-    desk.show_result(output.encode(report), report, _show)
+    report, error = survey(context)
+    context.show_result(output.encode(report), report, _show)
     if error is not None:
-        raise desk.fail(error)
+        raise context.fail(error)
 
 
-def survey(desk: Desk) -> "tuple[dict[str, Any], PostroomError | None]":
+def survey(context: CommandContext) -> "tuple[dict[str, Any], PostroomError | None]":
     from postroom_client.errors import PostroomError
 
     report: dict[str, Any] = {
-        "profile": desk.settings.profile,
-        "api": {"baseUrl": desk.settings.base_url, "connected": False},
+        "profile": context.settings.profile,
+        "api": {"baseUrl": context.settings.base_url, "connected": False},
         "inbox": None,
-        "bridge": bridge_state(desk.settings.profile),
+        "bridge": bridge_state(context.settings.profile),
     }
     try:
-        report["api"] |= _account(desk)
-        report["inbox"] = _inbox(desk)
+        report["api"] |= _account(context)
+        report["inbox"] = _inbox(context)
     except PostroomError as error:
         return report, error
     return report, None
@@ -48,21 +48,21 @@ def bridge_state(profile: str) -> dict[str, Any]:
     return {"running": True, "pid": int(pid) if pid.isascii() and pid.isdigit() else None}
 
 
-def _account(desk: Desk) -> dict[str, Any]:
+def _account(context: CommandContext) -> dict[str, Any]:
     from postroom_client.calls import calls
 
-    me = desk.ask(calls.me())
+    me = context.ask(calls.me())
     return {"connected": True, "accountId": me.account_id, "account": me.account_name, "plan": me.plan}
 
 
-def _inbox(desk: Desk) -> dict[str, Any] | None:
+def _inbox(context: CommandContext) -> dict[str, Any] | None:
     from postroom_client.calls import calls
 
-    inbox_id = desk.settings.inbox_id
+    inbox_id = context.settings.inbox_id
     if inbox_id is None:
         return None
-    inbox = desk.ask(calls.get_inbox(inbox_id))
-    unread = desk.ask(calls.list_threads(inbox_id, is_read=False, limit=1)).total
+    inbox = context.ask(calls.get_inbox(inbox_id))
+    unread = context.ask(calls.list_threads(inbox_id, is_read=False, limit=1)).total
     return {"id": inbox.id, "address": inbox.address, "unreadThreads": unread}
 
 

@@ -9,9 +9,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from postroom_client import charge_results, results
-from postroom_client.fence import Fence, cut
-from postroom_client.mcp.results import Fenced, Notice, Total
+from postroom_client import results
+from postroom_client.mcp.results import Delimited, Notice, Total
+from postroom_client.untrusted import Delimiters, cut
 
 DRAFT_LIMIT_CHARACTERS = 5_000
 
@@ -54,7 +54,7 @@ class RecipientStatus:
     address: str
     state: Annotated[str, Field(description="pending, held, delivered, failed, cancelled or bounced.")]
     attempts: int
-    last_reply: Annotated[Fenced, Field(description="What the recipient's server said last.")]
+    last_reply: Annotated[Delimited, Field(description="What the recipient's server said last.")]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,9 @@ class MessageStatus:
     status: Annotated[str, Field(description="pending, sent, failed or received.")]
     is_held: bool
     hold: Wait | None
-    note: Annotated[str | None, Field(description="What the person who decided wrote, inside the fence.")]
+    note: Annotated[
+        str | None, Field(description="What the person who decided wrote, inside the delimiters.")
+    ]
     recipients: list[RecipientStatus]
     what_happens_next: str
 
@@ -81,7 +83,7 @@ class DraftSummary:
     written_by: Annotated[str, Field(description="The name of the key that wrote it, or its id.")]
     updated_at: datetime | None
     files: list[str]
-    content: Fenced
+    content: Delimited
 
 
 @dataclass(frozen=True)
@@ -103,10 +105,10 @@ def sent_mail(sent: results.Sent) -> SentMail:
 
 
 def message_status(message: results.Message) -> MessageStatus:
-    fence = Fence()
+    delimiters = Delimiters()
     note = None if message.hold is None else message.hold.note
     return MessageStatus(
-        notice=fence.notice,
+        notice=delimiters.notice,
         message_id=message.id,
         thread_id=message.thread_id,
         inbox_id=message.inbox_id,
@@ -114,9 +116,9 @@ def message_status(message: results.Message) -> MessageStatus:
         status=message.status,
         is_held=is_held(message.hold),
         hold=wait(message.hold),
-        note=None if note is None else fence.around(note),
+        note=None if note is None else delimiters.wrap(note),
         recipients=[
-            RecipientStatus(each.address, each.state, each.attempts, fence.around(each.last_reply))
+            RecipientStatus(each.address, each.state, each.attempts, delimiters.wrap(each.last_reply))
             for each in message.recipients
         ],
         what_happens_next=next_step(message.status, message.hold),
@@ -158,30 +160,30 @@ def held_step(hold: results.Hold) -> str:
     )
 
 
-def draft_alone(draft: charge_results.Draft) -> DraftSummary:
-    return draft_summary(draft, Fence())
+def draft_alone(draft: results.Draft) -> DraftSummary:
+    return draft_summary(draft, Delimiters())
 
 
-def draft_page(page: results.Page[charge_results.Draft]) -> DraftPage:
-    fence = Fence()
-    return DraftPage([draft_summary(draft, fence) for draft in page.data], page.total)
+def draft_page(page: results.Page[results.Draft]) -> DraftPage:
+    delimiters = Delimiters()
+    return DraftPage([draft_summary(draft, delimiters) for draft in page.data], page.total)
 
 
-def draft_summary(draft: charge_results.Draft, fence: Fence) -> DraftSummary:
+def draft_summary(draft: results.Draft, delimiters: Delimiters) -> DraftSummary:
     by = draft.created_by
     return DraftSummary(
-        notice=fence.notice,
+        notice=delimiters.notice,
         draft_id=draft.id,
         inbox_id=draft.inbox_id,
         thread_id=draft.thread_id,
         written_by="" if by is None else by.name or by.id,
         updated_at=draft.updated_at,
         files=[file.filename for file in draft.attachments],
-        content=fence.around(draft_letter(draft)),
+        content=delimiters.wrap(draft_letter(draft)),
     )
 
 
-def draft_letter(draft: charge_results.Draft) -> str:
+def draft_letter(draft: results.Draft) -> str:
     lines = [f"To: {', '.join(draft.to)}"]
     lines += [f"Cc: {', '.join(draft.cc)}"] if draft.cc else []
     lines += [f"Subject: {draft.subject or ''}"]

@@ -11,13 +11,16 @@ from typing import Annotated
 from pydantic import Field
 
 from postroom_client import results
-from postroom_client.fence import Fence, cut, warning
+from postroom_client.appointments import news_of
+from postroom_client.untrusted import Delimiters, cut, warning
 
 BODY_LIMIT_CHARACTERS = 20_000
 WANTED = {"verify": "verify", "signin": "sign in"}
 
 Notice = Annotated[str, Field(description="How to recognise text from outside, and how to treat it.")]
-Fenced = Annotated[str, Field(description="Text from outside, inside the fence that notice describes.")]
+Delimited = Annotated[
+    str, Field(description="Text from outside, between the delimiters that notice describes.")
+]
 Related = Annotated[
     list[str], Field(description="Other threads of the inbox that belong to it; read them as well.")
 ]
@@ -58,7 +61,7 @@ class ThreadSummary:
     message_count: int
     last_message_at: datetime | None
     related_thread_ids: Related
-    subject: Fenced
+    subject: Delimited
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ class Mail:
     warning: Annotated[str, Field(description="What speaks against it; empty if nothing does.")]
     attachments_read: Annotated[bool, Field(description="false: the text of its files is not there yet.")]
     sender_check: Annotated[SenderCheck | None, Field(description="Whether the sender is who he says.")]
-    content: Fenced
+    content: Delimited
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,7 @@ class FoundMail:
     direction: Annotated[str, Field(description="inbound or outbound.")]
     created_at: datetime | None
     matched: Annotated[list[str], Field(description="Where: text, file, subject, filename, from, to.")]
-    content: Fenced
+    content: Delimited
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,7 @@ class FileText:
     notice: Notice
     message_id: str
     extraction_method: str
-    text: Fenced
+    text: Delimited
 
 
 def identity(me: results.Me, default_inbox_id: str | None) -> Identity:
@@ -160,7 +163,7 @@ def inbox(inbox: results.Inbox) -> InboxSummary:
 
 
 def thread_page(page: results.Page[results.Thread]) -> ThreadPage:
-    fence = Fence()
+    delimiters = Delimiters()
     threads = [
         ThreadSummary(
             thread.id,
@@ -169,18 +172,18 @@ def thread_page(page: results.Page[results.Thread]) -> ThreadPage:
             thread.message_count,
             thread.last_message_at,
             thread.related_thread_ids,
-            fence.around(thread.subject),
+            delimiters.wrap(thread.subject),
         )
         for thread in page.data
     ]
-    return ThreadPage(fence.notice, threads, page.total)
+    return ThreadPage(delimiters.notice, threads, page.total)
 
 
 def thread_content(page: results.ThreadMessages) -> ThreadContent:
-    fence = Fence()
-    mails = [mail(message, fence) for message in page.data]
+    delimiters = Delimiters()
+    mails = [mail(message, delimiters) for message in page.data]
     return ThreadContent(
-        fence.notice,
+        delimiters.notice,
         page.thread_id,
         page.inbox_id,
         page.is_read,
@@ -191,16 +194,16 @@ def thread_content(page: results.ThreadMessages) -> ThreadContent:
 
 
 def arrival(message: results.Message | None) -> Arrival:
-    fence = Fence()
-    return Arrival(fence.notice, None if message is None else mail(message, fence))
+    delimiters = Delimiters()
+    return Arrival(delimiters.notice, None if message is None else mail(message, delimiters))
 
 
 def search_results(page: results.SearchPage) -> SearchResults:
-    fence = Fence()
-    return SearchResults(fence.notice, [_found(result, fence) for result in page.data], page.next)
+    delimiters = Delimiters()
+    return SearchResults(delimiters.notice, [_found(result, delimiters) for result in page.data], page.next)
 
 
-def _found(result: results.SearchResult, fence: Fence) -> FoundMail:
+def _found(result: results.SearchResult, delimiters: Delimiters) -> FoundMail:
     message = result.message
     shown = f"From: {message.from_addr}\nTo: {message.header_to}\nSubject: {message.subject}"
     return FoundMail(
@@ -210,16 +213,16 @@ def _found(result: results.SearchResult, fence: Fence) -> FoundMail:
         direction=message.direction,
         created_at=message.created_at,
         matched=result.matched,
-        content=fence.around(f"{shown}\n\n{result.snippet}"),
+        content=delimiters.wrap(f"{shown}\n\n{result.snippet}"),
     )
 
 
 def file_text(message_id: str, found: results.AttachmentText) -> FileText:
-    fence = Fence()
-    return FileText(fence.notice, message_id, found.extraction_method, fence.around(found.text))
+    delimiters = Delimiters()
+    return FileText(delimiters.notice, message_id, found.extraction_method, delimiters.wrap(found.text))
 
 
-def mail(message: results.Message, fence: Fence) -> Mail:
+def mail(message: results.Message, delimiters: Delimiters) -> Mail:
     auth = message.auth
     warned = warning(message.verdict, (signal.reason for signal in message.signals))
     return Mail(
@@ -238,7 +241,7 @@ def mail(message: results.Message, fence: Fence) -> Mail:
         warning=warned,
         attachments_read=message.attachments_read,
         sender_check=None if auth is None else SenderCheck(auth.spf, auth.dkim, auth.dmarc),
-        content=fence.around(letter(message), warned),
+        content=delimiters.wrap(letter(message), warned),
     )
 
 
@@ -264,7 +267,7 @@ def described(appointment: results.Appointment) -> str:
         f"{appointment.start}{until} {appointment.time_zone}".strip(),
         appointment.location,
         f"organised by {appointment.organizer}" if appointment.organizer else "",
-        appointment.news,
+        news_of(appointment),
         "an answer is expected" if appointment.answer_expected else "",
         f"join at {appointment.join_url}" if appointment.join_url else "",
     ]

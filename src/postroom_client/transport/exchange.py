@@ -8,8 +8,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from postroom_client import errors
-from postroom_client.errors import ConnectionFailed, InvalidAnswer
+from postroom_client.errors import BY_CODE, ConnectionFailed, InvalidAnswer, PostroomError
 
 T = TypeVar("T")
 DEFAULT_TIMEOUT_SECONDS = 30.0
@@ -123,8 +122,23 @@ def require_success(call: Call[Any], outcome: Reply | Fault, attempt: int) -> Re
     if _is_removed_earlier(call, outcome, attempt):
         return Reply(204, b"")
     if not outcome.is_success and outcome.status not in call.accepts:
-        raise errors.from_answer(outcome.status, outcome.content, outcome.retry_after)
+        raise to_error(outcome.status, outcome.content, outcome.retry_after)
     return outcome
+
+
+def to_error(status: int, content: bytes, retry_after: int | None) -> PostroomError:
+    """Reads an error answer; one that is not ours, say from a proxy, still says what it was."""
+    try:
+        body = msgspec.json.decode(content, type=dict[str, Any])
+        code, message = str(body.pop("error")), str(body.pop("message"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
+        return InvalidAnswer(
+            f"The server answered {status}, in words that are not Postroom's.",
+            status=status,
+            retry_after=retry_after,
+        )
+    kind = BY_CODE.get(code, PostroomError)
+    return kind(message, code=code, status=status, extras=body, retry_after=retry_after)
 
 
 def _is_removed_earlier(call: Call[Any], reply: Reply, attempt: int) -> bool:
@@ -142,7 +156,7 @@ def path(*segments: str) -> str:
     return "/" + "/".join(quote(segment, safe="") for segment in segments)
 
 
-def present(**values: object) -> dict[str, str]:
+def present(values: Mapping[str, object]) -> dict[str, str]:
     """A query of the values that are given."""
     return {name: _spell(value) for name, value in values.items() if value is not None}
 

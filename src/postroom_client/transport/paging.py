@@ -3,21 +3,15 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
-from postroom_client.results import SearchPage
 from postroom_client.transport.exchange import Call
 
 PAGE = 100
 
 
-def first(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of the first page: as large as it may be, unless told otherwise."""
-    return {"limit": PAGE, **kwargs}
-
-
 def behind(page: Any, kwargs: dict[str, Any]) -> dict[str, Any] | None:
     """The arguments of the page behind; None when there is none."""
     if hasattr(page, "next"):
-        name = "cursor" if isinstance(page, SearchPage) else "after"
+        name = "cursor" if "cursor" in kwargs else "after"
         return {**kwargs, name: page.next} if page.next and page.data else None
     # The server gives no more than a whole page, and less where large items would make it too large.
     is_last = len(page.data) < min(kwargs["limit"], PAGE) and not getattr(page, "truncated", False)
@@ -29,7 +23,7 @@ def behind(page: Any, kwargs: dict[str, Any]) -> dict[str, Any] | None:
 def each(
     run: Callable[[Call[Any]], Any], describe: Callable[..., Call[Any]], args: tuple[Any, ...], kwargs: Any
 ) -> Iterator[Any]:
-    wanted: dict[str, Any] | None = first(kwargs)
+    wanted: dict[str, Any] | None = kwargs
     while wanted is not None:
         page = run(describe(*args, **wanted))
         yield from page.data
@@ -42,7 +36,7 @@ async def async_each(
     args: tuple[Any, ...],
     kwargs: Any,
 ) -> AsyncIterator[Any]:
-    wanted: dict[str, Any] | None = first(kwargs)
+    wanted: dict[str, Any] | None = kwargs
     while wanted is not None:
         page = await run(describe(*args, **wanted))
         for item in page.data:

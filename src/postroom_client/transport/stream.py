@@ -12,9 +12,8 @@ import msgspec
 from msgspec import Struct
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
-from postroom_client import errors
 from postroom_client.errors import StreamRefused, Unauthorized
-from postroom_client.transport.exchange import PASSING_FAULTS, TOO_MANY_REQUESTS, backoff
+from postroom_client.transport.exchange import PASSING_FAULTS, TOO_MANY_REQUESTS, backoff, to_error
 from postroom_client.transport.wire import require_visible
 
 if TYPE_CHECKING:
@@ -104,9 +103,7 @@ def _read_head(text: str) -> _Head:
 
 def _raise_if_final(error: Exception) -> None:
     if isinstance(error, InvalidStatus) and error.response.status_code not in PASSING_STATUSES:
-        raise errors.from_answer(
-            error.response.status_code, bytes(error.response.body or b""), None
-        ) from None
+        raise to_error(error.response.status_code, bytes(error.response.body or b""), None) from None
     if isinstance(error, ConnectionClosed) and error.rcvd is not None and error.rcvd.code == KEY_REVOKED:
         raise Unauthorized("The key was revoked.") from None
 

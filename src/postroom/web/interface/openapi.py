@@ -42,6 +42,19 @@ TAGS = {
     "webhook": "Events by HTTP.",
 }
 UNLISTED = ("/docs/{file}",)
+PATH_NAMES = {
+    "address": "The address.",
+    "delivery_id": "Id of the delivery, whd_…",
+    "domain_id": "Id of the domain, dom_…",
+    "draft_id": "Id of the draft, drf_…",
+    "filename": "Name of the file, as the message or the draft lists it.",
+    "inbox_id": "Id of the inbox, inb_…",
+    "key_id": "Id of the key, key_…",
+    "message_id": "Id of the message, msg_…",
+    "pod_id": "Id of the pod, pod_…, or its clientId.",
+    "rule_id": "Id of the rule.",
+    "thread_id": "Id of the thread, thr_…",
+}
 
 Json = dict[str, Any]
 
@@ -72,6 +85,7 @@ def document(routes: Sequence[Route], base_url: str) -> Json:
             {"name": name, "description": TAGS[name]} for name in sorted({_tag(route) for route in listed})
         ],
         "paths": paths,
+        "x-errors": [_error(kind) for kind in ApiError.__subclasses__()],
         "components": {
             "schemas": _schemas(listed),
             "securitySchemes": {
@@ -81,6 +95,12 @@ def document(routes: Sequence[Route], base_url: str) -> Json:
     }
 
 
+def _error(kind: type[ApiError]) -> Json:
+    """A row of the table of errors: what clients and the reference are made from."""
+    meaning = (kind.__doc__ or "").strip()
+    return {"code": kind.code, "status": kind.status, "name": kind.__name__, "description": meaning}
+
+
 def _operation(route: Route) -> Json:
     operation: Json = {
         "operationId": route.operation.__name__,
@@ -88,6 +108,8 @@ def _operation(route: Route) -> Json:
         "description": (route.operation.__doc__ or "").strip() + ".",
         "tags": [_tag(route)],
         "security": [] if route.scope == PUBLIC else [{"apiKey": []}],
+        "x-scope": route.scope,
+        "x-permissions": list(route.permissions),
         "responses": _responses(route),
     }
     if parameters := _path_parameters(route) + _query_parameters(route) + _header_parameters(route):
@@ -131,7 +153,13 @@ def _request_content(route: Route, body: Any) -> Json:
 
 def _path_parameters(route: Route) -> list[Json]:
     return [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": PATH_NAMES[name],
+            "schema": {"type": "string"},
+        }
         for name in route.path_names
     ]
 
@@ -159,6 +187,7 @@ def _responses(route: Route) -> Json:
     for status, codes in sorted(_error_codes(route).items()):
         responses[str(status)] = {
             "description": " or ".join(f"`{code}`" for code in codes),
+            "x-codes": codes,
             "content": {"application/json": {"schema": ERROR_REF}},
         }
     return responses

@@ -1,5 +1,6 @@
 """The schemas of the description: those of msgspec, made exact where it cannot know more."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, get_args, get_origin
 
@@ -9,6 +10,7 @@ from msgspec import Raw, Struct
 REF = "#/components/schemas/{name}"
 BINARY = {"type": "string", "format": "binary"}
 FORM = "Form"  # behind the name of a body, its form as multipart
+MOMENT = re.compile(r"(_at|At)$")
 
 Json = dict[str, Any]
 
@@ -38,6 +40,15 @@ def plain(schema: Json) -> Json:
     """Without its default; a choice between anything and something else is no choice."""
     dropped = {"default", "anyOf"} if {} in schema.get("anyOf", ()) else {"default"}
     return {name: value for name, value in schema.items() if name not in dropped}
+
+
+def _exact(name: str, schema: Json) -> Json:
+    """What is named as a moment is one: every moment of the interface is written as RFC 3339 says."""
+    if not MOMENT.search(name):
+        return schema
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [_exact(name, choice) for choice in schema["anyOf"]]}
+    return {"format": "date-time", **schema} if schema.get("type") == "string" else schema
 
 
 def _with_parts(kinds: Iterable[Any]) -> Iterator[type[Struct]]:
@@ -95,10 +106,19 @@ def _settle_defaults(schema: Json, *, is_answer: bool) -> None:
     properties = schema.get("properties", {})
     always = [name for name, value in properties.items() if is_answer and "default" in value]
     if properties:
-        schema["properties"] = {name: plain(value) for name, value in properties.items()}
+        schema["properties"] = {
+            name: _exact(name, plain(value)) | _known_default(value, is_answer=is_answer)
+            for name, value in properties.items()
+        }
         schema["required"] = [*schema.get("required", []), *always]
         if not schema["required"]:
             del schema["required"]
+
+
+def _known_default(schema: Json, *, is_answer: bool) -> Json:
+    """What counts where a request says nothing, in a word that generators leave alone. A field that has
+    none may be left out all the same: then it stays as it is, and null clears it."""
+    return {} if is_answer or "default" not in schema else {"x-default": schema["default"]}
 
 
 def _form_of(body: Json) -> Json:

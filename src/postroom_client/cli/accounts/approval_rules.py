@@ -6,31 +6,27 @@ import typer
 
 from postroom_client.cli import output
 from postroom_client.cli.command import OfInbox, OfPod, command
-from postroom_client.cli.desk import Desk
+from postroom_client.cli.context import CommandContext
 
 if TYPE_CHECKING:
-    from postroom_client.account_results import Account
-    from postroom_client.charge_results import Pod
-    from postroom_client.results import ApiKey, ApprovalRules, Inbox
+    from postroom_client.results import Account, ApiKey, ApprovalRules, Inbox, Pod
     from postroom_client.transport.exchange import Call
 
     Ruled = Account | Pod | Inbox | ApiKey
 
 WORDS = "always, strangers, attachments, links, risk"
-ApprovalOption = Annotated[
-    list[str] | None,
-    typer.Option("--approval", metavar="WHEN", help=f"Hold its sends: {WORDS} (repeatable)."),
-]
 OfKey = Annotated[str | None, typer.Option("--key-id", help="Of this key alone.")]
 
 
-def rules(desk: Desk, inbox_id: OfInbox = None, pod_id: OfPod = None, key_id: OfKey = None) -> None:
+def rules(
+    context: CommandContext, inbox_id: OfInbox = None, pod_id: OfPod = None, key_id: OfKey = None
+) -> None:
     """Show which sends wait: by the rules of the account, or of a pod, an inbox or a key."""
-    desk.show(_look_up(only_one(inbox_id, pod_id, key_id)), _show)
+    context.show(_look_up(only_one(inbox_id, pod_id, key_id)), _show)
 
 
 def require(
-    desk: Desk,
+    context: CommandContext,
     when: Annotated[
         list[str] | None, typer.Argument(metavar="[WHEN]...", help=f"{WORDS}.", show_default=False)
     ] = None,
@@ -54,19 +50,14 @@ def require(
     if not when and not counts and not reviewer:
         raise typer.BadParameter(f"say when: {WORDS}, or --over-per-day")
     asked = ApprovalRules([*(when or []), *counts], expires_hours, reviewer or [])
-    desk.show(_change(asked, only_one(inbox_id, pod_id, key_id)), _show)
+    context.show(_change(asked, only_one(inbox_id, pod_id, key_id)), _show)
 
 
-def free(desk: Desk, inbox_id: OfInbox = None, pod_id: OfPod = None, key_id: OfKey = None) -> None:
+def free(
+    context: CommandContext, inbox_id: OfInbox = None, pod_id: OfPod = None, key_id: OfKey = None
+) -> None:
     """Take the rules away. What waits already goes on waiting."""
-    desk.show(_change(None, only_one(inbox_id, pod_id, key_id)), _show)
-
-
-def asked_approval(when: list[str] | None) -> "ApprovalRules | None":
-    """Of something new; None: nothing is asked for."""
-    from postroom_client.results import ApprovalRules
-
-    return ApprovalRules([*when]) if when else None
+    context.show(_change(None, only_one(inbox_id, pod_id, key_id)), _show)
 
 
 def only_one(inbox_id: str | None, pod_id: str | None, key_id: str | None) -> tuple[str, str] | None:
@@ -79,31 +70,31 @@ def only_one(inbox_id: str | None, pod_id: str | None, key_id: str | None) -> tu
 
 
 def _look_up(scope: tuple[str, str] | None) -> "Call[Any]":
-    from postroom_client.calls import calls, tenancy
+    from postroom_client.calls import calls
 
     match scope:
         case ("inbox", target):
             return calls.get_inbox(target)
         case ("pod", target):
-            return tenancy.get_pod(target)
+            return calls.get_pod(target)
         case ("key", target):
-            return tenancy.get_key(target)
+            return calls.get_key(target)
         case _:
-            return tenancy.get_account()
+            return calls.get_account()
 
 
 def _change(asked: "ApprovalRules | None", scope: tuple[str, str] | None) -> "Call[Any]":
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
     match scope:
         case ("inbox", target):
-            return tenancy.update_inbox(target, approval=asked)
+            return calls.update_inbox(target, approval=asked)
         case ("pod", target):
-            return tenancy.update_pod(target, approval=asked)
+            return calls.update_pod(target, approval=asked)
         case ("key", target):
-            return tenancy.update_key(target, approval=asked)
+            return calls.update_key(target, approval=asked)
         case _:
-            return tenancy.update_account(approval=asked)
+            return calls.update_account(approval=asked)
 
 
 def _show(found: "Ruled") -> None:

@@ -1,4 +1,4 @@
-"""postroom budget …: how much an inbox or a key may send, and how much of it is used."""
+"""postroom budget set, clear: how much an inbox or a key may send."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -6,15 +6,15 @@ import typer
 
 from postroom_client.cli import output
 from postroom_client.cli.accounts.approval_rules import OfKey, only_one
-from postroom_client.cli.command import InboxId, OfInbox, command, group
-from postroom_client.cli.desk import Desk
+from postroom_client.cli.command import OfInbox, command
+from postroom_client.cli.context import CommandContext
+from postroom_client.cli.groups import GROUPS
 
 if TYPE_CHECKING:
-    from postroom_client.charge_results import InboxLimits, Meter
     from postroom_client.results import ApiKey, Budget, Inbox
     from postroom_client.transport.exchange import Call
 
-app = group("How much an inbox or a key may send: never more than the service allows.")
+app = GROUPS["budget"]
 
 Count = Annotated[int | None, typer.Option(min=0, help="Sends in any 60 seconds.")]
 CountOfDay = Annotated[int | None, typer.Option(min=0, help="Sends a day (UTC).")]
@@ -23,17 +23,9 @@ CountOfStrangers = Annotated[
 ]
 
 
-@command(app, "show")
-def show(desk: Desk, inbox_id: InboxId = None) -> None:
-    """Show what an inbox may send, and how much of it is used."""
-    from postroom_client.calls import deciding
-
-    desk.show(deciding.get_inbox_limits(desk.require_inbox_id(inbox_id)), _show_use)
-
-
 @command(app, "set")
 def set_up(
-    desk: Desk,
+    context: CommandContext,
     per_minute: Count = None,
     per_day: CountOfDay = None,
     cold_per_day: CountOfStrangers = None,
@@ -41,34 +33,27 @@ def set_up(
     key_id: OfKey = None,
 ) -> None:
     """Give an inbox or a key a budget; it replaces the one there."""
-    budget = asked_budget(per_minute, per_day, cold_per_day)
-    if budget is None:
+    from postroom_client.results import Budget
+
+    if (per_minute, per_day, cold_per_day) == (None, None, None):
         raise typer.BadParameter("pass --per-minute, --per-day or --cold-per-day")
-    desk.show(_change(budget, inbox_id, key_id), _show)
+    context.show(_change(Budget(per_minute, per_day, cold_per_day), inbox_id, key_id), _show)
 
 
 @command(app, "clear")
-def clear(desk: Desk, inbox_id: OfInbox = None, key_id: OfKey = None) -> None:
+def clear(context: CommandContext, inbox_id: OfInbox = None, key_id: OfKey = None) -> None:
     """Take a budget away; the limits of the service stay."""
-    desk.show(_change(None, inbox_id, key_id), _show)
-
-
-def asked_budget(per_minute: int | None, per_day: int | None, cold_per_day: int | None) -> "Budget | None":
-    """None: nothing is asked for."""
-    from postroom_client.results import Budget
-
-    budget = Budget(per_minute, per_day, cold_per_day)
-    return None if budget == Budget() else budget
+    context.show(_change(None, inbox_id, key_id), _show)
 
 
 def _change(budget: "Budget | None", inbox_id: str | None, key_id: str | None) -> "Call[Any]":
-    from postroom_client.calls import tenancy
+    from postroom_client.calls import calls
 
     match only_one(inbox_id, None, key_id):
         case ("inbox", target):
-            return tenancy.update_inbox(target, limits=budget)
+            return calls.update_inbox(target, limits=budget)
         case ("key", target):
-            return tenancy.update_key(target, limits=budget)
+            return calls.update_key(target, limits=budget)
         case _:
             raise typer.BadParameter("name an inbox or a key: --inbox-id or --key-id")
 
@@ -88,17 +73,3 @@ def _show(found: "Inbox | ApiKey") -> None:
 
 def _spell(count: int | None) -> str:
     return "as the service allows" if count is None else str(count)
-
-
-def _show_use(limits: "InboxLimits") -> None:
-    rows = [
-        _row("a minute", limits.per_minute),
-        _row("a day", limits.per_day),
-        _row("strangers a day", limits.cold_per_day),
-    ]
-    output.print_human(output.table(("SENDS", "LIMIT", "USED", "ROOM AGAIN"), rows))
-
-
-def _row(name: str, meter: "Meter") -> output.Row:
-    resets = "" if meter.resets_at is None else f"{meter.resets_at:%Y-%m-%d %H:%M:%S %Z}"
-    return name, str(meter.limit), str(meter.used), resets

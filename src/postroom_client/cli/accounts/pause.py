@@ -1,46 +1,26 @@
-"""postroom pause, postroom resume."""
+"""postroom pause."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from postroom_client.cli import output
+from postroom_client.cli.accounts.shown import show_pause
 from postroom_client.cli.command import OfInbox, OfPod, command
-from postroom_client.cli.desk import Desk
-
-if TYPE_CHECKING:
-    from postroom_client.charge_results import Pause
+from postroom_client.cli.context import CommandContext
 
 
 def pause(
-    desk: Desk,
+    context: CommandContext,
     inbox_id: OfInbox = None,
     pod_id: OfPod = None,
     show: Annotated[bool, typer.Option("--show", help="Change nothing; say whether it is paused.")] = False,
 ) -> None:
     """Hold every send, new and waiting: of all that the key reaches, of a pod or of an inbox."""
-    from postroom_client.calls import deciding
+    from postroom_client.calls import calls
 
-    call = deciding.get_pause if show else deciding.pause
-    desk.show(call(inbox_id=inbox_id, pod_id=pod_id), _show)
-
-
-def resume(desk: Desk, inbox_id: OfInbox = None, pod_id: OfPod = None) -> None:
-    """End a pause; what nothing else holds goes."""
-    from postroom_client.calls import deciding
-
-    desk.show(deciding.resume(inbox_id=inbox_id, pod_id=pod_id), _show)
-
-
-def _show(found: "Pause") -> None:
-    if not found.paused:
-        output.print_human(output.record([("sending", "not paused")]))
-        return
-    by = "" if found.by is None else found.by.name or found.by.id
-    output.print_human(output.record([("sending", "paused"), ("since", output.ago(found.since)), ("by", by)]))
-    output.note("End it: postroom resume")
+    call = calls.get_pause if show else calls.pause
+    context.show(call(inbox_id=inbox_id, pod_id=pod_id), lambda found: show_pause(context, found))
 
 
 def add_to(app: typer.Typer) -> None:
     command(app, "pause")(pause)
-    command(app, "resume")(resume)

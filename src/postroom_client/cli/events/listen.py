@@ -12,7 +12,7 @@ import typer
 
 from postroom_client.cli import output
 from postroom_client.cli.command import command
-from postroom_client.cli.desk import Desk
+from postroom_client.cli.context import CommandContext
 from postroom_client.cli.safe_text import one_line
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ FORWARD_TIMEOUT_SECONDS = 15.0
 
 
 def listen(
-    desk: Desk,
+    context: CommandContext,
     inbox_ids: Annotated[
         list[str] | None, typer.Option("--inbox-id", metavar="ID", help="Only of this inbox (repeatable).")
     ] = None,
@@ -42,13 +42,13 @@ def listen(
     from postroom_client.calls import calls
     from postroom_client.transport.stream import Subscription, frames
 
-    desk.ask(calls.me())  # a wrong key or a server that is away is said now, not retried for ever
+    context.ask(calls.me())  # a wrong key or a server that is away is said now, not retried for ever
     subscription = Subscription(inbox_ids or (), event_types or (), after)
-    coming = frames(desk.client.base_url, desk.client.api_key, subscription, _note_pause)
+    coming = frames(context.client.base_url, context.client.api_key, subscription, _note_pause)
     with _forwarding(forward_to, secret) as forward, closing(coming):
         output.note("Listening. Ctrl-C ends it.")
         for frame in islice(coming, count):
-            _show(desk, frame)
+            _show(context, frame)
             if forward is not None:
                 output.note(f"  {forward_to} {forward(frame)}")
 
@@ -98,12 +98,12 @@ def _note_pause(reason: str, seconds: float) -> None:
     output.note(f"The stream broke ({one_line(reason)}). Again in {seconds:.1f} s.")
 
 
-def _show(desk: Desk, frame: "Frame") -> None:
+def _show(context: CommandContext, frame: "Frame") -> None:
     import msgspec
 
     from postroom_client.results import Event
 
-    if desk.is_json:
+    if context.is_json:
         output.print_json(frame.text)
         return
     event = msgspec.json.decode(frame.text, type=Event)

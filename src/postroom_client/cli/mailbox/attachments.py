@@ -1,4 +1,4 @@
-"""postroom attachments …"""
+"""postroom attachments get."""
 
 import sys
 from pathlib import Path
@@ -7,22 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom_client.cli import output
-from postroom_client.cli.command import command, group
-from postroom_client.cli.desk import Desk
+from postroom_client.cli.command import command
+from postroom_client.cli.context import CommandContext
+from postroom_client.cli.groups import GROUPS
 from postroom_client.cli.mailbox.messages import MessageArgument
 from postroom_client.cli.safe_text import one_line
 
 if TYPE_CHECKING:
     from postroom_client.results import AttachmentText
 
-app = group("Attachments, and the text in them.")
+app = GROUPS["attachments"]
 
 FilenameArgument = Annotated[str, typer.Argument(help="Name of the file, as the message lists it.")]
 
 
 @command(app, "get")
 def get(
-    desk: Desk,
+    context: CommandContext,
     message_id: MessageArgument,
     filename: FilenameArgument,
     to: Annotated[
@@ -38,21 +39,13 @@ def get(
     if place is not None and place.exists() and not force:
         raise typer.BadParameter(f"{place} is there already: pass --force or --output")
     with output.progress(filename) as on_progress:
-        content, _ = desk.carry_out(calls.get_attachment(message_id, filename), on_progress)
+        content, _ = context.carry_out(calls.get_attachment(message_id, filename), on_progress)
     if place is None:
         sys.stdout.buffer.write(content)
         return
     place.write_bytes(content)
     written = {"path": str(place), "sizeBytes": len(content)}
-    desk.done(written, f"{place} ({output.size(len(content))})")
-
-
-@command(app, "text")
-def text(desk: Desk, message_id: MessageArgument, filename: FilenameArgument) -> None:
-    """Print the text found in an attachment."""
-    from postroom_client.calls import calls
-
-    desk.show(calls.get_attachment_text(message_id, filename), _show_text)
+    context.done(written, f"{place} ({output.size(len(content))})")
 
 
 def target(to: str | None, filename: str) -> Path:
@@ -62,5 +55,5 @@ def target(to: str | None, filename: str) -> Path:
     return Path(to) / Path(filename).name if Path(to).is_dir() else Path(to)
 
 
-def _show_text(found: "AttachmentText") -> None:
+def show_text(context: CommandContext, found: "AttachmentText") -> None:
     output.print_text(found.text)

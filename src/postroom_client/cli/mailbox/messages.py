@@ -1,62 +1,31 @@
-"""postroom messages …"""
+"""postroom messages raw, and how a message is shown."""
 
 import base64
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from postroom_client.cli import output
-from postroom_client.cli.command import InboxId, Limit, Offset, command, group
-from postroom_client.cli.desk import Desk
+from postroom_client.cli.command import command
+from postroom_client.cli.context import CommandContext
+from postroom_client.cli.groups import GROUPS
 
 if TYPE_CHECKING:
-    from postroom_client.results import Message, Page
+    from postroom_client.results import Message
 
-app = group("Messages, in and out.")
+app = GROUPS["messages"]
 
 MessageArgument = Annotated[str, typer.Argument(help="Id of the message, msg_…", show_default=False)]
 
 
-@command(app, "list")
-def list_all(
-    desk: Desk,
-    direction: Annotated[
-        Literal["inbound", "outbound"] | None, typer.Option(help="Only these; both by default.")
-    ] = None,
-    blocked: Annotated[bool, typer.Option("--blocked", help="Also what a policy stopped.")] = False,
-    limit: Limit = 50,
-    offset: Offset = 0,
-    inbox_id: InboxId = None,
-) -> None:
-    """List the messages of an inbox across its threads, newest first."""
-    from postroom_client.calls import calls
-
-    listing = calls.list_messages(
-        desk.require_inbox_id(inbox_id),
-        direction=direction,
-        include_blocked=blocked,
-        limit=limit,
-        offset=offset,
-    )
-    desk.show(listing, _show_messages)
-
-
-@command(app, "get")
-def get(desk: Desk, message_id: MessageArgument) -> None:
-    """Show a message."""
-    from postroom_client.calls import calls
-
-    desk.show(calls.get_message(message_id), show_message)
-
-
 @command(app, "raw")
-def raw(desk: Desk, message_id: MessageArgument) -> None:
+def raw(context: CommandContext, message_id: MessageArgument) -> None:
     """Print a message as it came (RFC 5322): its bytes when piped, escaped on a terminal."""
     from postroom_client.calls import calls
 
-    content = desk.ask(calls.get_raw_message(message_id))
-    if desk.wants_json:
+    content = context.ask(calls.get_raw_message(message_id))
+    if context.wants_json:
         output.print_json(output.encode({"id": message_id, "raw": base64.b64encode(content).decode()}))
     elif output.is_terminal():
         output.print_text(content.decode(errors="replace"))
@@ -64,57 +33,7 @@ def raw(desk: Desk, message_id: MessageArgument) -> None:
         sys.stdout.buffer.write(content)
 
 
-@command(app, "retry")
-def retry(desk: Desk, message_id: MessageArgument) -> None:
-    """Deliver again, now."""
-    from postroom_client.calls import calls
-
-    desk.show(calls.retry_message(message_id), show_message)
-
-
-@command(app, "cancel")
-def cancel(desk: Desk, message_id: MessageArgument) -> None:
-    """Give up the deliveries that still wait."""
-    from postroom_client.calls import calls
-
-    desk.show(calls.cancel_message(message_id), show_message)
-
-
-@command(app, "reschedule")
-def reschedule(
-    desk: Desk,
-    message_id: MessageArgument,
-    send_at: Annotated[str, typer.Argument(metavar="MOMENT", help="2026-11-14T10:05:00Z.")],
-) -> None:
-    """Give a scheduled message another moment."""
-    from postroom_client.calls import deciding
-
-    desk.show(deciding.reschedule_message(message_id, send_at), show_message)
-
-
-@command(app, "release")
-def release(desk: Desk, message_id: MessageArgument) -> None:
-    """Let in what a policy stopped, as if it came now."""
-    from postroom_client.calls import deciding
-
-    desk.show(deciding.release_message(message_id), show_message)
-
-
-@command(app, "delete")
-def delete(
-    desk: Desk,
-    message_id: MessageArgument,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-) -> None:
-    """Delete a message; what has not left never does."""
-    from postroom_client.calls import calls
-
-    output.confirm(f"Delete {message_id}?", yes=yes)
-    desk.ask(calls.delete_message(message_id))
-    desk.done({"id": message_id, "deleted": True}, f"{message_id} is deleted.")
-
-
-def show_message(message: "Message") -> None:
+def show_message(context: CommandContext, message: "Message") -> None:
     output.print_human(output.record(_head(message)), "")
     output.print_text(message.body_text.strip())
 
@@ -161,12 +80,14 @@ def _verdict(message: "Message") -> str:
 
 
 def _appointment(message: "Message") -> str:
+    from postroom_client.appointments import news_of
+
     found = message.calendar
     if found is None:
         return ""
     answer = "an answer is expected" if found.answer_expected else ""
     when = f"{found.start} to {found.end}"
-    parts = (found.summary, when, found.location, found.organizer, found.news, answer, found.join_url)
+    parts = (found.summary, when, found.location, found.organizer, news_of(found), answer, found.join_url)
     return ", ".join(part for part in parts if part)
 
 
@@ -175,17 +96,9 @@ def _checks(message: "Message") -> str:
     return "" if auth is None else f"spf {auth.spf}, dkim {auth.dkim}, dmarc {auth.dmarc}"
 
 
-def _show_messages(page: "Page[Message]") -> None:
-    if not page.data:
-        output.note("No message here. Send one: postroom send --to ADDRESS --subject TEXT --body TEXT")
-        return
-    rows = [_row(message) for message in page.data]
-    output.print_human(output.table(("ID", "", "STATUS", "WHEN", "WITH", "SUBJECT"), rows))
-    output.note_rest(page)
+def direction(message: "Message") -> str:
+    return "in" if message.direction == "inbound" else "out"
 
 
-def _row(message: "Message") -> output.Row:
-    is_inbound = message.direction == "inbound"
-    other = message.from_addr if is_inbound else message.header_to
-    arrow = "in" if is_inbound else "out"
-    return message.id, arrow, message.status, output.ago(message.created_at), other, message.subject
+def other_side(message: "Message") -> str:
+    return message.from_addr if message.direction == "inbound" else message.header_to

@@ -6,15 +6,15 @@ import typer
 
 from postroom_client.cli import output
 from postroom_client.cli.command import Limit, command
-from postroom_client.cli.desk import Desk
-from postroom_client.cli.mailbox.messages import show_message
+from postroom_client.cli.context import CommandContext
+from postroom_client.cli.mailbox.messages import other_side, show_message
 
 if TYPE_CHECKING:
     from postroom_client.results import SearchPage, SearchResult
 
 
 def search(
-    desk: Desk,
+    context: CommandContext,
     q: Annotated[
         list[str],
         typer.Argument(
@@ -38,12 +38,12 @@ def search(
         " ".join(q), inbox_id=inbox_id, pod_id=pod_id, limit=1 if open_first else limit, cursor=cursor
     )
     if not open_first:
-        desk.show(asked, _show_page)
+        context.show(asked, _show_page)
         return
-    page = desk.ask(asked)
+    page = context.ask(asked)
     if not page.data:
         raise PostroomError("Nothing was found.", code="not_found")
-    desk.show(calls.get_message(page.data[0].message.id), show_message)
+    context.show(calls.get_message(page.data[0].message.id), lambda message: show_message(context, message))
 
 
 def add_to(app: typer.Typer) -> None:
@@ -62,5 +62,5 @@ def _show_page(page: "SearchPage") -> None:
 
 def _row(result: "SearchResult") -> output.Row:
     message = result.message
-    other = message.from_addr if message.direction == "inbound" else message.header_to
+    other = other_side(message)
     return message.id, output.ago(message.created_at), other, message.subject, result.snippet

@@ -5,12 +5,12 @@ from typing import Annotated
 import typer
 
 from postroom_client.cli.command import InboxId, command
-from postroom_client.cli.desk import Desk
+from postroom_client.cli.context import CommandContext
 from postroom_client.cli.mailbox.messages import show_message
 
 
 def wait(
-    desk: Desk,
+    context: CommandContext,
     timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait.")] = 120,
     from_addr: Annotated[str | None, typer.Option("--from", help="Only with this in the sender.")] = None,
     subject: Annotated[str | None, typer.Option(help="Only with this in the subject.")] = None,
@@ -25,7 +25,7 @@ def wait(
     from postroom_client.errors import PostroomError
 
     steps = waiting.wait(
-        desk.require_inbox_id(inbox_id),
+        context.require_inbox_id(inbox_id),
         timeout=timeout,
         after=after,
         from_addr=from_addr,
@@ -34,10 +34,10 @@ def wait(
         unread=unread,
         q=q,
     )
-    raw, message = desk.carry_out(steps, None)
+    raw, message = context.carry_out(steps, None)
     if message is None:
         raise PostroomError(f"No mail came within {timeout:g} s.", code="timed_out")
-    desk.show_result(raw, message, show_message)
+    context.show_result(raw, message, lambda shown: show_message(context, shown))
 
 
 def add_to(app: typer.Typer) -> None:

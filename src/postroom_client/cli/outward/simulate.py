@@ -7,7 +7,7 @@ import typer
 
 from postroom_client.cli import output
 from postroom_client.cli.command import InboxId, command
-from postroom_client.cli.desk import FAILED, Desk
+from postroom_client.cli.context import FAILED, CommandContext
 from postroom_client.cli.safe_text import one_line
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def simulate(
-    desk: Desk,
+    context: CommandContext,
     scenario: Annotated[Path, typer.Option(help="The conversation, a TOML file.", exists=True)],
     inbox_id: InboxId = None,
 ) -> None:
@@ -24,9 +24,9 @@ def simulate(
 
     read = scenarios.read(scenario.read_text(encoding="utf-8", errors="replace"))
     report = playing.play(
-        desk.client, read, desk.require_inbox_id(inbox_id), None if desk.is_json else _show_step
+        context.client, read, context.require_inbox_id(inbox_id), None if context.is_json else _show_step
     )
-    if desk.is_json:
+    if context.is_json:
         output.print_json(output.encode(report))
     else:
         output.note("Passed." if report.passed else "Failed.")
@@ -34,17 +34,19 @@ def simulate(
         raise typer.Exit(FAILED)
 
 
-def record(desk: Desk, thread_id: Annotated[str, typer.Argument(help="Id of the thread, thr_…")]) -> None:
+def record(
+    context: CommandContext, thread_id: Annotated[str, typer.Argument(help="Id of the thread, thr_…")]
+) -> None:
     """Print a scenario made from a thread, with every address replaced. Redirect it into a file."""
     from postroom_client.calls import calls
     from postroom_client.scenarios import scenarios
 
-    page = desk.ask(calls.list_thread_messages(thread_id, limit=100))
+    page = context.ask(calls.list_thread_messages(thread_id, limit=100))
     messages = list(page.data)
     while len(messages) < page.total and page.data:
-        page = desk.ask(calls.list_thread_messages(thread_id, limit=100, offset=len(messages)))
+        page = context.ask(calls.list_thread_messages(thread_id, limit=100, offset=len(messages)))
         messages += page.data
-    address = desk.ask(calls.get_inbox(page.inbox_id)).address
+    address = context.ask(calls.get_inbox(page.inbox_id)).address
     output.print_text(scenarios.record(messages, address).rstrip("\n"))
 
 

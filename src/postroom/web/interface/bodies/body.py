@@ -28,8 +28,8 @@ class WaitQuery(Struct, frozen=True):
     after: Annotated[str, Meta(description="An event or message id to start behind.")] | None = None
     sender: Annotated[str, Meta(description="Part of the sender.")] = field(default="", name="from")
     subject: Annotated[str, Meta(description="Part of the subject.")] = ""
-    thread_id: str = ""
-    q: Annotated[str, Meta(description="A question as in search.")] = ""
+    thread_id: Annotated[str, Meta(description="Only in this thread.")] = ""
+    q: Annotated[str, Meta(description="Only what answers this search.")] = ""
 
 
 Day = Annotated[str, Meta(pattern=DAY, description="A day, UTC.", examples=["2026-01-31"])]
@@ -57,7 +57,7 @@ class EventQuery(Struct, frozen=True):
             str,
             Meta(
                 description="Only of these inboxes, separated by commas.",
-                extra_json_schema={"pattern": SOME_INBOXES},
+                extra_json_schema={"pattern": SOME_INBOXES, "x-separator": ","},
             ),
         ]
         | None
@@ -66,7 +66,7 @@ class EventQuery(Struct, frozen=True):
         str,
         Meta(
             description="Only of these kinds, separated by commas.",
-            extra_json_schema={"pattern": SOME_KINDS},
+            extra_json_schema={"pattern": SOME_KINDS, "x-separator": ","},
         ),
     ] = ""
 

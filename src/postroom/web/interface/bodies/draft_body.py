@@ -13,12 +13,19 @@ from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.outward.orders import RECIPIENTS_LIMIT, parse_moment
 from postroom.web.interface.bodies.send_body import (
     Addresses,
+    Automated,
     Body,
     BodyHtml,
+    Files,
+    ForwardOf,
+    IncludeQuote,
     Metadata,
     OwnHeaders,
+    ReplyAll,
+    ReplyTo,
     SendAt,
     SendBody,
+    ThreadId,
     UndoSeconds,
     read_addresses,
     read_headers,
@@ -28,25 +35,27 @@ from postroom.web.interface.bodies.send_body import (
 from postroom.web.interface.bodies.uploads import LISTS, SentFile
 from postroom.web.requests.request_body import explain
 
-Id = Annotated[str, Meta(max_length=100)]
-
 
 class DraftBody(Struct, rename="camel", frozen=True):
     """In a change null clears, and attachments that are given stand in for all that were there."""
 
-    to: Addresses | UnsetType | None = UNSET
+    to: Annotated[Addresses, Meta(description="Recipients.")] | UnsetType | None = UNSET
     body: Body | UnsetType | None = UNSET
-    subject: str | UnsetType | None = UNSET
+    subject: Annotated[str, Meta(description="The subject.")] | UnsetType | None = UNSET
     body_html: BodyHtml | UnsetType | None = UNSET
-    thread_id: Id | UnsetType | None = UNSET
-    include_quote: bool | UnsetType | None = UNSET
-    reply_to: str | UnsetType | None = UNSET
-    cc: Addresses | UnsetType | None = UNSET
-    bcc: Addresses | UnsetType | None = UNSET
-    attachments: list[SentFile] | UnsetType | None = UNSET
-    automated: bool | UnsetType | None = UNSET
-    reply_all: bool | UnsetType | None = UNSET
-    forward_of: Id | UnsetType | None = UNSET
+    thread_id: Annotated[ThreadId, Meta(max_length=100)] | UnsetType | None = UNSET
+    include_quote: IncludeQuote | UnsetType | None = UNSET
+    reply_to: ReplyTo | UnsetType | None = UNSET
+    cc: Annotated[Addresses, Meta(description="Recipients of a copy.")] | UnsetType | None = UNSET
+    bcc: (
+        Annotated[Addresses, Meta(description="Recipients of a copy whom nobody else sees.")]
+        | UnsetType
+        | None
+    ) = UNSET
+    attachments: Files | UnsetType | None = UNSET
+    automated: Automated | UnsetType | None = UNSET
+    reply_all: ReplyAll | UnsetType | None = UNSET
+    forward_of: Annotated[ForwardOf, Meta(max_length=100)] | UnsetType | None = UNSET
     headers: OwnHeaders | UnsetType | None = UNSET
     metadata: Metadata | UnsetType | None = UNSET
     send_at: SendAt | UnsetType | None = UNSET

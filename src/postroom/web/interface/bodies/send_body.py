@@ -32,7 +32,36 @@ _COMMENT = re.compile(r"\([^()]*\)")
 Body = Annotated[
     str, Meta(min_length=1, max_length=100_000, description="Plain text, or HTML, which is detected.")
 ]
-BodyHtml = Annotated[str, Meta(max_length=500_000)]
+BodyHtml = Annotated[
+    str, Meta(max_length=500_000, description="An HTML form of its own, where it must differ from body.")
+]
+ThreadId = Annotated[
+    str,
+    Meta(
+        description="Reply in this thread: subject, In-Reply-To, References, the quote and a copy to the last"
+        " sender are added."
+    ),
+]
+IncludeQuote = Annotated[bool, Meta(description="false leaves the quoted copy of the last message out.")]
+ReplyTo = Annotated[str, Meta(description="Where answers should go.")]
+Files = Annotated[list[SentFile], Meta(description="Files to attach, 25 MB in total.")]
+Automated = Annotated[
+    bool, Meta(description="No person wrote this: the mail says so in its field Auto-Submitted.")
+]
+ReplyAll = Annotated[
+    bool,
+    Meta(
+        description="With threadId: to Reply-To or the sender of the last message that came in, with copies"
+        " to all others that it names; whom you name is added."
+    ),
+]
+ForwardOf = Annotated[
+    str,
+    Meta(
+        description="Pass on this message of the inbox: its text is quoted and its files are attached. A new"
+        " thread, unless threadId names one; without subject it is Fwd: and the old one."
+    ),
+]
 OwnHeaders = Annotated[
     dict[str, str],
     Meta(
@@ -67,23 +96,32 @@ _entry = re.compile(r'(?:"(?:[^"\\]|\\.)*"|<[^>]*>|[^,"<])+')
 
 class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     body: Body
-    to: Annotated[Addresses, Meta(description="May be absent with replyAll.")] = ""
+    to: Annotated[
+        Addresses,
+        Meta(
+            description="Recipients; `Name <address>` is fine. At most 50 with cc and bcc; may be absent with"
+            " replyAll."
+        ),
+    ] = ""
     subject: (
-        Annotated[str, Meta(description="Required without threadId and forwardOf; ignored in a reply.")]
+        Annotated[
+            str,
+            Meta(
+                description="1 to 998 characters; needed without threadId and forwardOf, ignored in a reply."
+            ),
+        ]
         | None
     ) = None
     body_html: BodyHtml | None = None
-    thread_id: str | None = None
-    include_quote: bool = True
-    reply_to: str | None = None
-    cc: Addresses = ""
-    bcc: Addresses = ""
-    attachments: list[SentFile] = []
-    automated: Annotated[bool, Meta(description="No person wrote this: says so in Auto-Submitted.")] = False
-    reply_all: Annotated[
-        bool, Meta(description="With threadId: to all of the last message that came in.")
-    ] = False
-    forward_of: Annotated[str, Meta(description="A message of this inbox, with its files.")] | None = None
+    thread_id: ThreadId | None = None
+    include_quote: IncludeQuote = True
+    reply_to: ReplyTo | None = None
+    cc: Annotated[Addresses, Meta(description="Recipients of a copy.")] = ""
+    bcc: Annotated[Addresses, Meta(description="Recipients of a copy whom nobody else sees.")] = ""
+    attachments: Files = []
+    automated: Automated = False
+    reply_all: ReplyAll = False
+    forward_of: ForwardOf | None = None
     headers: OwnHeaders = {}
     metadata: Metadata = {}
     send_at: SendAt | None = None

@@ -26,9 +26,9 @@ OBJECTS = ("headers", "metadata")
 
 
 class SentFile(Struct, rename="camel", frozen=True):
-    filename: str
+    filename: Annotated[str, Meta(description="Its name, as recipients see it.")]
     data: Annotated[bytes, Meta(description="The content in base64.")]
-    content_type: str = "application/octet-stream"
+    content_type: Annotated[str, Meta(description="Its media type.")] = "application/octet-stream"
 
 
 async def read_with_files(request: Request, kind: type[T]) -> T:

@@ -22,8 +22,8 @@ LONGEST_WAIT_SECONDS = 5
 PAGE = 100
 
 
-class Desk:
-    """Opened for one command; its parts are made when they are first used."""
+class CommandContext:
+    """Made for one command; its parts are made when they are first used."""
 
     def __init__(self, flags: "Flags", *, as_json: bool | None) -> None:
         self.wants_json = as_json is True

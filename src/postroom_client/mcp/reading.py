@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from postroom_client.calls import calls, waiting
+from postroom_client.calls import calls, shortcuts, waiting
 from postroom_client.mcp import results
 from postroom_client.mcp.asking import Asker, Ctx, InboxId, Limit, MessageId, Offset, ThreadId
 from postroom_client.mcp.results import (
@@ -98,7 +98,7 @@ class Tools:
         is_read: Annotated[bool, Field(description="false marks it unread.")] = True,
     ) -> ThreadMark:
         """Mark a thread read, or unread. A reply marks it read by itself."""
-        thread = await self._asker.ask(ctx, calls.mark_thread(thread_id, is_read=is_read))
+        thread = await self._asker.ask(ctx, shortcuts.mark_thread(thread_id, is_read=is_read))
         return ThreadMark(thread.id, thread.is_read)
 
     async def search_messages(

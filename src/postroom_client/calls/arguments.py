@@ -1,0 +1,117 @@
+"""How arguments are written into a request: what is not given is left out, moments and files are spelled."""
+
+import base64
+import json
+import mimetypes
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from msgspec import UNSET, UnsetType
+
+from postroom_client.errors import PayloadTooLarge
+from postroom_client.transport.exchange import DEFAULT_TIMEOUT_SECONDS, OutgoingFile
+
+ATTACHMENT_LIMIT_BYTES = 25 * 1024 * 1024
+UPLOAD_TIMEOUT_SECONDS = 120.0
+ANSWER_MARGIN_SECONDS = 15
+
+Addresses = str | Sequence[str]
+File = OutgoingFile | Path | str
+T = TypeVar("T")
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    """What is not None or UNSET."""
+    return {name: value for name, value in fields.items() if value is not None and value is not UNSET}
+
+
+def changes(**fields: Any) -> dict[str, Any]:
+    """What is not UNSET; None clears."""
+    return {name: value for name, value in fields.items() if value is not UNSET}
+
+
+def unless(value: T, default: T) -> T | None:
+    """None for what counts anyway."""
+    return None if value == default else value
+
+
+def listed(addresses: Addresses | UnsetType | None) -> list[str] | UnsetType | None:
+    return [addresses] if isinstance(addresses, str) else repeated(addresses)
+
+
+def repeated(values: Sequence[str] | UnsetType | None) -> list[str] | UnsetType | None:
+    return values if values is None or isinstance(values, UnsetType) else list(values)
+
+
+def commas(values: Sequence[str]) -> str | None:
+    return ",".join(values) or None
+
+
+def day(value: date | str | None) -> str | None:
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def moment(value: datetime | str | UnsetType | None) -> str | UnsetType | None:
+    """A moment without a zone would be a guess."""
+    if not isinstance(value, datetime):
+        return value
+    if value.tzinfo is None:
+        raise ValueError("a moment needs a time zone: datetime.now(UTC) + …")
+    return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def idempotency(key: str | None) -> dict[str, str]:
+    return {"Idempotency-Key": key or str(uuid4())}
+
+
+def read_file(source: File) -> OutgoingFile:
+    if isinstance(source, OutgoingFile):
+        return source
+    place = Path(source)
+    kind = mimetypes.guess_type(place.name)[0] or "application/octet-stream"
+    return OutgoingFile(place.name, place.read_bytes(), kind)
+
+
+def read_files(sources: Sequence[File]) -> tuple[OutgoingFile, ...]:
+    files = tuple(read_file(source) for source in sources)
+    if sum(len(file.content) for file in files) > ATTACHMENT_LIMIT_BYTES:
+        raise PayloadTooLarge("The attachments are over 25 MB in total.")
+    return files
+
+
+def as_json(sources: Sequence[File] | UnsetType | None) -> list[dict[str, str]] | UnsetType | None:
+    """Files inside of JSON."""
+    if sources is None or isinstance(sources, UnsetType):
+        return sources
+    return [
+        {
+            "filename": file.filename,
+            "contentType": file.content_type,
+            "data": base64.b64encode(file.content).decode(),
+        }
+        for file in read_files(sources)
+    ]
+
+
+def with_files(fields: Mapping[str, Any], files: tuple[OutgoingFile, ...]) -> dict[str, Any]:
+    """JSON, or with files a form: there a list is a repeated part, and an object a part of JSON."""
+    if not files:
+        return {"json": fields}
+    form = {
+        name: [str(item) for item in value] if isinstance(value, list) else [_spell(value)]
+        for name, value in fields.items()
+    }
+    return {"form": form, "files": files}
+
+
+def _spell(value: object) -> str:
+    if isinstance(value, Mapping):
+        return json.dumps(dict(value), ensure_ascii=False)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def upload_seconds(files: Sequence[object]) -> float:
+    return UPLOAD_TIMEOUT_SECONDS if files else DEFAULT_TIMEOUT_SECONDS

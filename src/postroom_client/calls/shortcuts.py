@@ -1,0 +1,43 @@
+"""Operations under names that say what one mostly wants of them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from postroom_client.calls import calls
+from postroom_client.results import ApiKey, ApprovalRules, Budget, Page, Thread
+from postroom_client.transport.exchange import Call
+
+
+def mark_thread(thread_id: str, *, is_read: bool) -> Call[Thread]:
+    """Set the read flag."""
+    return calls.update_thread(thread_id, is_read=is_read)
+
+
+def label_thread(thread_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Call[Thread]:
+    """Add labels to a thread, and remove some."""
+    return calls.update_thread(thread_id, add_labels=add, remove_labels=remove)
+
+
+def create_key(
+    name: str = "",
+    *,
+    pod_id: str | None = None,
+    permissions: Sequence[str] | None = None,
+    expires_at: datetime | str | None = None,
+    approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+    limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
+) -> Call[ApiKey]:
+    """Create a key of the account, or of a pod; its token is shown only now."""
+    describe = calls.create_account_key if pod_id is None else partial(calls.create_pod_key, pod_id)
+    return describe(name, permissions=permissions, expires_at=expires_at, approval=approval, limits=limits)
+
+
+def list_keys(*, pod_id: str | None = None, limit: int = 50, offset: int = 0) -> Call[Page[ApiKey]]:
+    """List the keys of the account, or of a pod, oldest first."""
+    if pod_id is None:
+        return calls.list_account_keys(limit=limit, offset=offset)
+    return calls.list_pod_keys(pod_id, limit=limit, offset=offset)

@@ -1,0 +1,147 @@
+"""How keys, pods, policies, domains, webhooks and usage are shown, where columns alone do not say it."""
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from postroom_client.cli import output
+from postroom_client.cli.context import FAILED, CommandContext
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from postroom_client.results import (
+        Actor,
+        ApiKey,
+        AuditEntry,
+        DnsRecord,
+        Domain,
+        InboxLimits,
+        Meter,
+        Pause,
+        Pod,
+        Policy,
+        PolicyRule,
+        Usage,
+        Webhook,
+        WebhookDelivery,
+    )
+
+TOKEN = (("id", "id"), ("name", "name"), ("token", "token"))
+KEEP_TOKEN = "The token is shown only now: keep it."  # noqa: S105 (a sentence)
+KEEP_SECRET = "The secret is shown only now: keep it."  # noqa: S105 (a sentence)
+
+
+def key_shown(key: "ApiKey") -> str:
+    return f"{key.token_prefix}…{key.last4}"
+
+
+def last_used(key: "ApiKey") -> str:
+    return output.ago(key.last_used_at) or "never"
+
+
+def pod_name(pod: "Pod") -> str:
+    return pod.name or ("default" if pod.is_default else "")
+
+
+def named(actor: "Actor | None") -> str:
+    return "" if actor is None else actor.name or actor.id
+
+
+def decided(entry: "AuditEntry") -> str:
+    return entry.action if entry.count == 1 else f"{entry.action} ({entry.count} times)"
+
+
+def show_policy(context: CommandContext, policy: "Policy") -> None:
+    for name, direction in (("inbound", policy.inbound), ("outbound", policy.outbound)):
+        output.print_human(output.record([(name, direction.mode)]))
+        if direction.rules:
+            rows = [(rule.id, rule.type, rule.value) for rule in direction.rules]
+            output.print_human(output.table(("ID", "TYPE", "WHOM"), rows))
+
+
+def show_rule(context: CommandContext, rule: "PolicyRule") -> None:
+    output.print_human(output.record([("id", rule.id), (rule.type, rule.value)]))
+
+
+def show_pause(context: CommandContext, found: "Pause") -> None:
+    if not found.paused:
+        output.print_human(output.record([("sending", "not paused")]))
+        return
+    pairs = [("sending", "paused"), ("since", output.ago(found.since)), ("by", named(found.by))]
+    output.print_human(output.record(pairs))
+    output.note("End it: postroom resume")
+
+
+def show_limits(context: CommandContext, limits: "InboxLimits") -> None:
+    rows = [
+        _meter("a minute", limits.per_minute),
+        _meter("a day", limits.per_day),
+        _meter("strangers a day", limits.cold_per_day),
+    ]
+    output.print_human(output.table(("SENDS", "LIMIT", "USED", "RESETS"), rows))
+
+
+def _meter(name: str, meter: "Meter") -> output.Row:
+    resets = "" if meter.resets_at is None else f"{meter.resets_at:%Y-%m-%d %H:%M:%S %Z}"
+    return name, str(meter.limit), str(meter.used), resets
+
+
+def show_domain(context: CommandContext, domain: "Domain") -> None:
+    output.print_human(
+        output.record([("id", domain.id), ("domain", domain.domain), ("status", domain.status)])
+    )
+    for record in domain.records:
+        output.print_text(f"\n{_describe(record)}")
+    if domain.status != "verified":
+        output.note(f"\nWhen the records are set: postroom domains verify {domain.id}")
+
+
+def _describe(record: "DnsRecord") -> str:
+    need = "required" if record.required else "recommended"
+    found = {True: ", found", False: ", not found", None: ""}[record.found]
+    return f"{record.type}  {record.name}\n  {record.value}\n  {record.purpose} ({need}{found})"
+
+
+def require_verified(context: CommandContext, domain: "Domain", values: "Mapping[str, Any]") -> None:
+    if domain.status != "verified":
+        raise typer.Exit(FAILED)
+
+
+def show_webhook(context: CommandContext, webhook: "Webhook") -> None:
+    state = "on" if webhook.enabled else f"off: {webhook.disabled_reason or 'no reason given'}"
+    pairs = [("url", webhook.url), ("events", ", ".join(webhook.event_types)), ("state", state)]
+    output.print_human(output.record([*pairs, *([("secret", webhook.secret)] if webhook.secret else [])]))
+
+
+def keep_secret(context: CommandContext, webhook: "Webhook", values: "Mapping[str, Any]") -> None:
+    if webhook.secret:
+        output.note(KEEP_SECRET)
+
+
+def attempts(delivery: "WebhookDelivery") -> str:
+    return str(len(delivery.attempts))
+
+
+def last_answer(delivery: "WebhookDelivery") -> str:
+    last = delivery.attempts[-1] if delivery.attempts else None
+    return "" if last is None else str(last.status or last.answer or "")
+
+
+def show_usage(context: CommandContext, found: "Usage") -> None:
+    rows = [
+        (
+            group.group,
+            str(group.received),
+            str(group.sent),
+            str(group.failed),
+            str(group.bounced),
+            str(group.complained),
+            str(group.held),
+            str(group.blocked),
+            output.size(group.stored_bytes),
+        )
+        for group in found.data
+    ]
+    counted = ("RECEIVED", "SENT", "FAILED", "BOUNCED", "COMPLAINED", "HELD", "BLOCKED", "STORED")
+    output.print_human(output.table(("GROUP", *counted), rows))

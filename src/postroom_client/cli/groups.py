@@ -1,0 +1,24 @@
+"""The nouns that commands stand below, each with what its help says of it."""
+
+from postroom_client.cli.command import group
+
+GROUPS = {
+    name: group(told)
+    for name, told in {
+        "inbox": "Inboxes and their keys.",
+        "inbox keys": "Keys that reach one inbox alone.",
+        "drafts": "Mails that are not sent yet.",
+        "approvals": "Sends that wait for a person to decide.",
+        "budget": "How much an inbox or a key may send: never more than the service allows.",
+        "policy": "Who may write, and who may be written to: of the account, a pod or an inbox.",
+        "pods": "Tenants of the account, each with inboxes, domains and keys of its own.",
+        "keys": "Keys of the account and of its pods.",
+        "threads": "Threads, and what of them is unread.",
+        "messages": "Messages, in and out.",
+        "attachments": "Attachments, and the text in them.",
+        "webhook": "The webhook of the account, and its deliveries.",
+        "suppressions": "Addresses that no mail goes to.",
+        "domains": "Domains of your own, and their DNS records.",
+    }.items()
+}
+GROUPS["inbox"].add_typer(GROUPS["inbox keys"], name="keys")

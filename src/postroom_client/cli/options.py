@@ -1,0 +1,162 @@
+"""Makes arguments and options of what an operation takes, and arguments of a call of what was given."""
+
+import inspect
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from postroom_client.calls.parameters import Parameter
+from postroom_client.cli.command import InboxId, Limit, Offset
+
+READ_FROM = "- reads it from stdin, @FILE from a file."
+LONG_TEXTS = ("body", "body_html")
+KNOWN: dict[str, Any] = {"limit": Limit, "offset": Offset}
+FILES: dict[str, Any] = {"exists": True, "dir_okay": False, "readable": True}
+INBOX = "The inbox: id, address or name."
+
+
+def argument(parameter: Parameter) -> inspect.Parameter:
+    """It stands without its name, and must be given."""
+    told = INBOX if parameter.name == "inbox_id" else parameter.help
+    more: dict[str, Any] = {"metavar": "MOMENT"} if parameter.kind == "moment" else {}
+    more |= FILES if parameter.kind == "files" else {}
+    made: Any = Annotated[_value(parameter), typer.Argument(help=told, show_default=False, **more)]
+    return _made(parameter.name, made, inspect.Parameter.empty)
+
+
+def option(parameter: Parameter, names: Mapping[str, str]) -> inspect.Parameter:
+    """`names` gives some options another name than that of the parameter."""
+    if parameter.name in KNOWN:
+        return _made(parameter.name, KNOWN[parameter.name], parameter.default)
+    if parameter.name == "inbox_id" and parameter.is_required:
+        return _made(parameter.name, InboxId, None)
+    spelled = flag_of(parameter, names)
+    told: dict[str, Any] = {"help": _help(parameter, names), "metavar": _metavar(parameter, names)}
+    if parameter.kind == "flag":
+        return _made(parameter.name, Annotated[bool, typer.Option(spelled, help=told["help"])], False)
+    if parameter.kind in ("integer", "number"):
+        told |= {"min": parameter.minimum, "max": parameter.maximum}
+    if parameter.kind == "files":
+        told |= FILES
+    if parameter.kind == "day":
+        told |= {"formats": ["%Y-%m-%d"]}
+    kind, default = _value(parameter), parameter.default
+    if parameter.is_required:
+        return _made(parameter.name, Annotated[kind, typer.Option(spelled, **told)], inspect.Parameter.empty)
+    made: Any = Annotated[kind if default is not None else kind | None, typer.Option(spelled, **told)]
+    return _made(parameter.name, made, default)
+
+
+def _made(name: str, kind: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def flag_of(parameter: Parameter, names: Mapping[str, str]) -> str:
+    """A list is given one by one, and what is so by default is given to have it not so."""
+    name = names.get(parameter.name, "")
+    if parameter.name == "when":
+        name = parameter.part_of
+    if not name:
+        name = parameter.name.removesuffix("s") if parameter.kind in ("texts", "pairs") else parameter.name
+        name = f"no_{name}" if parameter.kind == "flag" and parameter.default is True else name
+    return f"--{name.replace('_', '-')}"
+
+
+def _value(parameter: Parameter) -> Any:
+    simple: dict[str, Any] = {
+        "integer": int,
+        "number": float,
+        "flag": bool,
+        "texts": list[str],
+        "addresses": list[str],
+        "pairs": list[str],
+        "files": list[Path],
+        "day": datetime,
+    }
+    return Literal[parameter.choices] if parameter.kind == "choice" else simple.get(parameter.kind, str)
+
+
+def _metavar(parameter: Parameter, names: Mapping[str, str]) -> str | None:
+    if parameter.name == "headers":
+        return "NAME:VALUE"
+    words = {"moment": "MOMENT", "addresses": "ADDRESS", "pairs": "NAME=VALUE", "files": "FILE"}
+    return words.get(parameter.kind)
+
+
+def _help(parameter: Parameter, names: Mapping[str, str]) -> str:
+    """What the interface says of it, with the names that the fields have on the command line."""
+
+    def as_flag(found: re.Match[str]) -> str:
+        name = re.sub(r"([A-Z])", r"_\1", found[0]).lower()
+        return f"--{names.get(name, name).replace('_', '-')}"
+
+    told = re.sub(r"\b[a-z]+[A-Z]\w*\b", as_flag, parameter.help)
+    if parameter.default is True:
+        told = told.removeprefix("false ").capitalize()
+    if parameter.name in LONG_TEXTS:
+        return f"{told} {READ_FROM}"
+    more = " (repeatable)." if parameter.kind in ("texts", "addresses", "pairs", "files") else "."
+    more = more.replace(".", "; empty clears it.") if parameter.clears and parameter.kind == "text" else more
+    return told.rstrip(".") + more
+
+
+def given(parameters: Iterable[Parameter], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call: what was not given is left out, and counts as the interface says."""
+    found: dict[str, Any] = {}
+    for each in parameters:
+        if _is_given(each, values):
+            value = _read(each, values[each.name])
+            if each.part_of:
+                found.setdefault(each.part_of, {})[_camel(each.name)] = value
+            else:
+                found[each.name] = None if value == "" else value
+    return found
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(word.title() for word in others)
+
+
+def _is_given(parameter: Parameter, values: Mapping[str, Any]) -> bool:
+    value = values.get(parameter.name)
+    return value is not None and value != [] and not (parameter.kind == "flag" and value is False)
+
+
+def _read(parameter: Parameter, value: Any) -> Any:
+    if parameter.kind == "flag":
+        return parameter.default is not True
+    if parameter.kind == "pairs":
+        return read_pairs(parameter.name, value, ":" if parameter.name == "headers" else "=")
+    if parameter.kind == "day":
+        return value.date() if isinstance(value, datetime) else value
+    return read_text(value) if parameter.name in LONG_TEXTS else value
+
+
+def read_text(value: str) -> str:
+    """`-` is stdin, `@FILE` a file, and `@@` an @ that starts the text itself."""
+    try:
+        if value == "-":
+            return sys.stdin.read()
+        if value.startswith("@@"):
+            return value[1:]
+        return Path(value[1:]).read_text() if value.startswith("@") else value
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{value} cannot be read as text: {error}") from None
+
+
+def read_pairs(name: str, given: list[str], mark: str) -> dict[str, str]:
+    """`NAME:VALUE` or `NAME=VALUE`, each once."""
+    pairs = [
+        (name.strip(), value.strip())
+        for name, found, value in (each.partition(mark) for each in given)
+        if found
+    ]
+    if len(dict(pairs)) < len(given):
+        raise typer.BadParameter(f"--{name.removesuffix('s')} takes NAME{mark}VALUE, each name once")
+    return dict(pairs)

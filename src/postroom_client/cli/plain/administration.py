@@ -1,0 +1,252 @@
+"""The table of plain commands about who may do what, and about the world outside."""
+
+from postroom_client.calls.operations import OPERATIONS
+from postroom_client.calls.parameters import Parameter
+from postroom_client.cli.accounts import shown
+from postroom_client.cli.outward import approvals
+from postroom_client.cli.plain.rows import Plain
+
+OF_POD = Parameter("pod_id", "text", "Of this pod: its id or clientId.")
+NEW_KEY = (OF_POD, *OPERATIONS["create_account_key"])
+PAGE = (Parameter("limit", "integer", default=50), Parameter("offset", "integer", default=0))
+POD = (("id", "id"), ("client id", "client_id"), ("name", "name"))
+
+RULES = (
+    Plain(
+        "approvals list",
+        "list_approvals",
+        "List what waits for a decision, oldest first.",
+        columns=(
+            ("ID", "message.id"),
+            ("STATE", "hold.state"),
+            ("WHY", "hold.reasons"),
+            ("SINCE", "message.created_at"),
+            ("TO", "message.header_to"),
+            ("SUBJECT", "message.subject"),
+        ),
+        empty="Nothing here waits for a decision.",
+        then=approvals.say_how_to_see_one,
+    ),
+    Plain(
+        "approvals reject", "reject_message", "Refuse a held message, for good.", show=approvals.show_decided
+    ),
+    Plain(
+        "budget show",
+        "get_inbox_limits",
+        "Show what an inbox may send, and how much of it is used.",
+        show=shown.show_limits,
+        arguments=(),
+    ),
+    Plain("resume", "resume", "End a pause; what nothing else holds goes.", show=shown.show_pause),
+    Plain("policy show", "get_policy", "Show the policy.", show=shown.show_policy),
+    Plain(
+        "policy mode",
+        "set_policy_mode",
+        "Say whether only those pass whom a rule allows.",
+        show=shown.show_policy,
+        arguments=("direction", "mode"),
+    ),
+    Plain(
+        "policy allow",
+        "add_policy_rule",
+        "Allow an address or a domain; it counts where the mode is allowlist.",
+        show=shown.show_rule,
+        arguments=("direction", "value"),
+        fixed={"type": "allow"},
+    ),
+    Plain(
+        "policy block",
+        "add_policy_rule",
+        "Block an address or a domain.",
+        show=shown.show_rule,
+        arguments=("direction", "value"),
+        fixed={"type": "block"},
+    ),
+    Plain("policy remove", "delete_policy_rule", "Take a rule away.", done="{rule_id} is gone."),
+    Plain(
+        "policy stops",
+        "list_policy_audit",
+        "List what policies have stopped, newest first.",
+        columns=(
+            ("WHEN", "at"),
+            ("WHAT", "action"),
+            ("DIRECTION", "direction"),
+            ("WHO", "address"),
+            ("RULE", "rule"),
+            ("MESSAGE", "message_id"),
+        ),
+        empty="No policy has stopped anything here.",
+    ),
+)
+
+TENANTS = (
+    Plain("pods create", "create_pod", "Create a pod.", fields=POD),
+    Plain(
+        "pods list",
+        "list_pods",
+        "List the pods.",
+        columns=(
+            ("ID", "id"),
+            ("CLIENT ID", "client_id"),
+            ("NAME", shown.pod_name),
+            ("CREATED", "created_at"),
+        ),
+    ),
+    Plain("pods show", "get_pod", "Show a pod.", fields=POD),
+    Plain(
+        "pods rename",
+        "update_pod",
+        "Give a pod another name.",
+        fields=POD,
+        arguments=("pod_id", "name"),
+        options=(),
+    ),
+    Plain(
+        "pods identify",
+        "update_pod",
+        "Give a pod another clientId; an empty one clears it.",
+        fields=POD,
+        arguments=("pod_id", "client_id"),
+        options=(),
+    ),
+    Plain(
+        "pods delete",
+        "delete_pod",
+        "Delete a pod that holds no inbox and no domain.",
+        confirm="Delete the pod {pod_id} and its keys?",
+        done="{pod_id} is gone.",
+    ),
+    Plain(
+        "keys create",
+        "create_key",
+        "Create a key of the account, or of a pod, and show it once.",
+        fields=shown.TOKEN,
+        note=shown.KEEP_TOKEN,
+        more=NEW_KEY,
+    ),
+    Plain(
+        "keys list",
+        "list_keys",
+        "List the keys of the account, or of a pod, oldest first.",
+        columns=(
+            ("ID", "id"),
+            ("NAME", "name"),
+            ("KEY", shown.key_shown),
+            ("PERMISSIONS", "permissions"),
+            ("LAST USED", shown.last_used),
+        ),
+        empty="No key here. Create one: postroom keys create --name NAME",
+        more=(OF_POD, *PAGE),
+    ),
+    Plain(
+        "keys change",
+        "update_key",
+        "Change a key; of its permissions some can be taken away, and its end can come sooner.",
+        fields=(("id", "id"), ("name", "name"), ("permissions", "permissions")),
+    ),
+    Plain(
+        "keys revoke",
+        "delete_key",
+        "Revoke a key, at once, also on open streams.",
+        done="{key_id} is revoked.",
+    ),
+    Plain(
+        "audit",
+        "list_audit",
+        "List what was decided, by whom and from which address, newest first.",
+        columns=(
+            ("WHEN", "at"),
+            ("WHO", lambda entry: shown.named(entry.actor)),
+            ("FROM", "address"),
+            ("WHAT", shown.decided),
+            ("ON", "target"),
+        ),
+        empty="Nothing was decided here.",
+    ),
+    Plain(
+        "usage",
+        "get_usage",
+        "What was received, sent and kept; without days, in the last 30.",
+        show=shown.show_usage,
+        names={"first": "from", "last": "to"},
+    ),
+)
+
+OUTSIDE = (
+    Plain(
+        "webhook set",
+        "set_webhook",
+        "Have events posted to a URL. An inbox's own webhook: postroom inbox update --webhook-url.",
+        show=shown.show_webhook,
+        then=shown.keep_secret,
+    ),
+    Plain(
+        "webhook show",
+        "get_webhook",
+        "Show where events are posted.",
+        show=shown.show_webhook,
+        missing="No webhook is set. Set one: postroom webhook set URL",
+    ),
+    Plain(
+        "webhook deliveries",
+        "list_webhook_deliveries",
+        "List what was posted, newest first.",
+        columns=(
+            ("ID", "id"),
+            ("EVENT", "event_id"),
+            ("STATE", "state"),
+            ("ATTEMPTS", shown.attempts),
+            ("LAST", shown.last_answer),
+            ("WHEN", "created_at"),
+        ),
+        empty="Nothing was posted yet. Try it: postroom webhook test",
+    ),
+    Plain("webhook delete", "delete_webhook", "Stop posting events.", done="Events are posted nowhere now."),
+    Plain(
+        "suppressions list",
+        "list_suppressions",
+        "List the suppressed addresses, newest first.",
+        columns=(("ADDRESS", "address"), ("TYPE", "type"), ("SINCE", "created_at")),
+        empty="No address is suppressed. Add one: postroom suppressions add ADDRESS",
+    ),
+    Plain(
+        "suppressions add",
+        "add_suppression",
+        "Never send to an address again.",
+        fields=(("address", "address"), ("type", "type")),
+    ),
+    Plain(
+        "suppressions remove",
+        "delete_suppression",
+        "Take an address off the list.",
+        done="{address} is off the list.",
+    ),
+    Plain(
+        "domains add",
+        "add_domain",
+        "Add a domain and show the DNS records to set.",
+        show=shown.show_domain,
+    ),
+    Plain(
+        "domains list",
+        "list_domains",
+        "List the domains, newest first.",
+        columns=(("ID", "id"), ("DOMAIN", "domain"), ("STATUS", "status"), ("CREATED", "created_at")),
+        empty="No domain of your own yet. Add one: postroom domains add NAME",
+    ),
+    Plain("domains show", "get_domain", "Show a domain and its DNS records.", show=shown.show_domain),
+    Plain(
+        "domains verify",
+        "verify_domain",
+        "Look the records up in DNS. Exits with 1 when the domain is not verified.",
+        show=shown.show_domain,
+        then=shown.require_verified,
+    ),
+    Plain(
+        "domains delete",
+        "delete_domain",
+        "Delete a domain that no inbox uses.",
+        confirm="Delete {domain_id}?",
+        done="{domain_id} is deleted.",
+    ),
+)

@@ -1,0 +1,183 @@
+"""A row of the table of plain commands, and how one runs: ask, then show columns, fields or a sentence."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from postroom_client.calls.operations import OPERATIONS
+from postroom_client.calls.parameters import Parameter
+from postroom_client.cli import options, output
+from postroom_client.cli.command import register
+from postroom_client.cli.context import CommandContext
+
+if TYPE_CHECKING:
+    from postroom_client.transport.exchange import Call
+
+Cell = str | Callable[[Any], str]  # the path of a field, or what makes a text of a whole item
+Columns = tuple[tuple[str, Cell], ...]
+Show = Callable[[CommandContext, Any], None]
+Then = Callable[[CommandContext, Any, Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Plain:
+    """`call` is a method of the client. `arguments` stand without a name (those that are required, unless
+    told otherwise); all else that the operation takes are options, or those that `options` names.
+    `columns` show a list, `fields` one thing, `done` is the sentence where there is no answer to show."""
+
+    name: str
+    call: str
+    help: str
+    columns: Columns = ()
+    fields: Columns = ()
+    show: Show | None = None
+    done: str = ""
+    empty: str = ""
+    note: str = ""
+    confirm: str = ""
+    missing: str = ""
+    arguments: tuple[str, ...] | None = None
+    options: tuple[str, ...] | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    flags: Mapping[str, str] = field(default_factory=dict)
+    more: tuple[Parameter, ...] = ()
+    then: Then | None = None
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return (*OPERATIONS.get(self.call, ()), *self.more)
+
+    def standing(self) -> list[Parameter]:
+        known = {each.name: each for each in self.parameters}
+        if self.arguments is not None:
+            return [known[name] for name in self.arguments]
+        return [each for each in self.parameters if each.is_required and each.name not in self.fixed]
+
+    def optional(self) -> list[Parameter]:
+        standing = {each.name for each in self.standing()} | set(self.fixed)
+        rest = [each for each in self.parameters if each.name not in standing]
+        if self.options is None:
+            return rest
+        return [each for each in rest if each.name in self.options or each.is_required]
+
+
+def add(row: Plain, app: typer.Typer) -> None:
+    """The command of a row, below the group that its name begins with."""
+
+    def handler(context: CommandContext, **values: Any) -> None:
+        run(context, row, values)
+
+    handler.__doc__ = row.help
+    register(app, row.name.rpartition(" ")[2], handler, signature(row))
+
+
+def signature(row: Plain) -> list[inspect.Parameter]:
+    made = [options.argument(each) for each in row.standing()]
+    made += [options.option(each, row.names) for each in row.optional()]
+    made += [_flag(name, told) for name, told in row.flags.items()]
+    return made + ([_flag("yes", "Do not ask.", "-y")] if row.confirm else [])
+
+
+def _flag(name: str, told: str, *short: str) -> inspect.Parameter:
+    kind = Annotated[bool, typer.Option(f"--{name}", *short, help=told)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
+
+
+def run(context: CommandContext, row: Plain, values: Mapping[str, Any]) -> None:
+    if row.confirm:
+        output.confirm(row.confirm.format(**values), yes=values["yes"])
+    call = describe(context, row, values)
+    if row.done:
+        context.ask(call)
+        result = None
+    else:
+        result = _ask(context, row, call)
+    if row.then is not None:
+        row.then(context, result, values)
+    if row.done:
+        context.done(_record(row, values), row.done.format(**values))
+    if row.note:
+        output.note(row.note)
+
+
+def describe(context: CommandContext, row: Plain, values: Mapping[str, Any]) -> "Call[Any]":
+    from postroom_client.calls import calls, shortcuts
+
+    asked = {**options.given(row.parameters, values), **row.fixed}
+    if row.call.startswith("update_") and not _has_change(row, asked):
+        flags = [options.flag_of(each, row.names) for each in row.optional()]
+        raise typer.BadParameter(f"nothing to change: pass {' or '.join(flags)}")
+    if any(each.name == "inbox_id" and each.is_required for each in row.optional()):
+        asked["inbox_id"] = context.require_inbox_id(asked.get("inbox_id"))
+    described: Call[Any] = getattr(shortcuts if hasattr(shortcuts, row.call) else calls, row.call)(**asked)
+    return described
+
+
+def _has_change(row: Plain, asked: Mapping[str, Any]) -> bool:
+    needed = {each.name for each in row.parameters if each.is_required}
+    return bool(asked.keys() - needed)
+
+
+def _ask(context: CommandContext, row: Plain, call: "Call[Any]") -> Any:
+    from postroom_client.errors import NotFound
+
+    try:
+        return context.show(call, lambda result: _show(context, row, result))
+    except NotFound:
+        if row.missing:
+            raise NotFound(row.missing) from None
+        raise
+
+
+def _record(row: Plain, values: Mapping[str, Any]) -> dict[str, object]:
+    """What a program is told of a call whose answer has no body."""
+    named = [each.name for each in row.standing()]
+    ids = [name for name in named if name.endswith("_id")]
+    record = {"id": values[ids[-1]]} if ids else {}
+    return record | {name: values[name] for name in named if name not in ids} | {"deleted": True}
+
+
+def _show(context: CommandContext, row: Plain, result: Any) -> None:
+    if row.show is not None:
+        row.show(context, result)
+    elif row.columns:
+        show_list(row.columns, result, row.empty)
+    else:
+        show_fields(row.fields, result)
+
+
+def show_list(columns: Columns, page: Any, empty: str) -> None:
+    if not page.data and empty:
+        output.note(empty)
+        return
+    rows = [tuple(cell(item, path) for _, path in columns) for item in page.data]
+    output.print_human(output.table([name for name, _ in columns], rows))
+    output.note_rest(page)
+
+
+def show_fields(fields: Columns, result: Any) -> None:
+    pairs = [(name, cell(result, path)) for name, path in fields]
+    output.print_human(output.record([(name, value) for name, value in pairs if value]))
+
+
+def cell(item: Any, path: Cell) -> str:
+    if not isinstance(path, str):
+        return path(item)
+    for name in path.split("."):
+        item = None if item is None else getattr(item, name)
+    return spell(item, is_size=path.endswith("_bytes"))
+
+
+def spell(value: Any, *, is_size: bool = False) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return output.ago(value)
+    if isinstance(value, list):
+        return ", ".join(str(each) for each in value)
+    return output.size(value) if is_size else str(value)

@@ -1,0 +1,6 @@
+"""The table of plain commands, by their names: operation, what the command says and what it shows."""
+
+from postroom_client.cli.plain.administration import OUTSIDE, RULES, TENANTS
+from postroom_client.cli.plain.mail import DRAFTS, INBOXES, MAILBOX
+
+ROWS = {row.name: row for row in (*INBOXES, *DRAFTS, *RULES, *TENANTS, *MAILBOX, *OUTSIDE)}

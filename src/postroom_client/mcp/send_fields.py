@@ -1,0 +1,70 @@
+"""The fields of a send as arguments of tools: a tool takes all that it does not set itself."""
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
+
+from pydantic import Field
+
+from postroom_client.calls.operations import OPERATIONS
+from postroom_client.calls.parameters import Parameter
+from postroom_client.mcp.asking import Addresses, Attachments, IdempotencyKey, decode_files
+
+F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
+KNOWN: dict[str, Any] = {"attachments": Attachments, "idempotency_key": IdempotencyKey}
+EMPTY: tuple[Any, ...] = ("", None, [], {})
+
+
+def takes(operation: str, *, but: Sequence[str] = ()) -> Callable[[F], F]:
+    """Gives a tool the fields of an operation beside its own, but those that it sets."""
+
+    def extend(tool: F) -> F:
+        known = inspect.signature(tool, eval_str=True)
+        own = [each for each in known.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        named = {each.name for each in own} | set(but) | {"inbox_id"}
+        fields = [each for each in OPERATIONS[operation] if not each.part_of]
+        more = [_argument(each) for each in fields if each.name not in named]
+        vars(tool)["__signature__"] = known.replace(parameters=[*own, *more])
+        return tool
+
+    return extend
+
+
+def _argument(parameter: Parameter) -> inspect.Parameter:
+    kind, default = _kind(parameter)
+    known = KNOWN.get(parameter.name)
+    told = re.sub(r"\b[a-z]+[A-Z]\w*\b", _snake, parameter.help)
+    limits: dict[str, Any] = {"ge": parameter.minimum, "le": parameter.maximum}
+    annotation = known or Annotated[kind, Field(description=told, **limits)]
+    return inspect.Parameter(
+        parameter.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+def _snake(found: re.Match[str]) -> str:
+    return re.sub(r"([A-Z])", r"_\1", found[0]).lower()
+
+
+def _kind(parameter: Parameter) -> tuple[Any, Any]:
+    match parameter.kind:
+        case "flag":
+            return bool, parameter.default is True
+        case "integer":
+            return int, parameter.default or 0
+        case "pairs":
+            return dict[str, str] | None, None
+        case "files":
+            return Attachments, None
+        case "addresses":
+            return Addresses, ""
+        case _:
+            return str, ""
+
+
+def given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What is not empty, with its files read."""
+    found = {name: value for name, value in fields.items() if value not in EMPTY}
+    if "attachments" in found:
+        found["attachments"] = decode_files(found["attachments"])
+    return found

@@ -1,0 +1,38 @@
+"""What results have in common: a page of a list, and what the fields of a message say together."""
+
+from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
+
+T = TypeVar("T")
+FLAGGED = frozenset({"suspicious", "malicious"})
+
+
+class Page(Struct, Generic[T], frozen=True):
+    """`truncated`: it ended early because of its size; the next one begins behind what was given."""
+
+    data: list[T]
+    total: int = 0
+    truncated: bool = False
+
+
+class _Examined(Protocol):
+    @property
+    def direction(self) -> str: ...
+    @property
+    def verdict(self) -> str | None: ...
+    @property
+    def attachments_read(self) -> bool: ...
+
+
+class Judged(Struct, frozen=True):
+    """A message that came in is examined before its event is told; a list shows it at once."""
+
+    @property
+    def is_examined(self: _Examined) -> bool:
+        """Whether its sender was judged and its files were read."""
+        return self.direction == "outbound" or (self.verdict is not None and self.attachments_read)
+
+    @property
+    def is_flagged(self: _Examined) -> bool:
+        return self.verdict in FLAGGED

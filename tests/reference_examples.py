@@ -1,0 +1,127 @@
+"""Takes the examples of the reference from a run of docs/api.md: what was asked, and what was answered.
+
+What differs from run to run (ids, moments, secrets, sizes) is replaced, so that two runs give the same.
+"""
+
+import json
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from postroom.web.routes import ROUTES
+from postroom.web.routing import Router
+from tests.recording_proxy import Exchange, recording
+from tests.test_docs import ROOT, blocks, desk, has_curl
+from tools.generate.description import load
+
+PLACE = ROOT / "tools" / "generate" / "examples.json"
+GUIDE = ROOT / "docs" / "api.md"
+
+MOMENT, DAY = "2026-11-14T10:05:00.000Z", "2026-11-14"
+TEXTS = (
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", MOMENT),
+    (r"^\d{4}-\d\d-\d\d$", DAY),
+    (r"\b([a-z]{3})_[0-9a-z]{16,}", r"\1_4fz8k2m7q1x9"),
+    (r"\bpr_[\w-]+", "pr_…"),
+    (r"<[^<>@\s]+@", "<20261114100500.1@"),
+    (r"\bp=[A-Za-z0-9+/=]{40,}", "p=MIIBIjANBgkq…"),
+    (r"\b[0-9a-f]{64}\b", "9f86d081884c7d65…"),
+    (r"\?(expires|signature|token)=\S+", "?expires=1794651000&signature=9f86d081884c7d65…"),
+    (r"127\.0\.0\.1:\d+", "127.0.0.1:8025"),
+    (r"postroom-[0-9a-f]{8,}", "postroom-1f0c"),
+)
+AWAITED = "Invoice 7"
+BY_NAME = {"last4": "x7Qd", "tokenPrefix": "pr_Ab3k", "secret": "whsec…", "webhookSecret": "whsec…"}
+NUMBERS = {
+    "count": 1,
+    "milliseconds": 12,
+    "storedBytes": 20480,
+    "used": 3,
+    "waiting": 0,
+    "restarts": 0,
+    "received": 12,
+    "sent": 9,
+    "failed": 1,
+    "held": 1,
+}
+
+
+def record(folder: Path) -> dict[str, Any]:
+    """By operation, the request and the answer of a run of the guide."""
+    with (
+        desk(folder, with_curl=has_curl(), POSTROOM_WORKERS="0") as reader,
+        recording(int(reader.ports["http"])) as (port, exchanges),
+    ):
+        script = "\n".join(blocks(GUIDE, "sh"))
+        done = reader.run(script.replace("URL=http://127.0.0.1:8025", f"URL=http://127.0.0.1:{port}"))
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return examples(exchanges)
+
+
+def examples(exchanges: list[Exchange]) -> dict[str, Any]:
+    router, ids = Router(ROUTES), {(each.method, each.path): each.id for each in load().operations}
+    found: dict[str, list[tuple[Exchange, dict[str, str]]]] = {}
+    for exchange in exchanges:
+        route = router.find(exchange.method, urlsplit(exchange.target).path)
+        if isinstance(route, tuple) and (exchange.method, route[0].path) in ids:
+            found.setdefault(ids[exchange.method, route[0].path], []).append((exchange, route[1]))
+    return {name: shown(*chosen(found[name])) for name in sorted(found)}
+
+
+def chosen(all_of_it: list[tuple[Exchange, dict[str, str]]]) -> tuple[Exchange, dict[str, str]]:
+    """Of what was read, the last that found something; of what was changed, the first that was done."""
+    done = [each for each in all_of_it if 200 <= each[0].status < 300] or all_of_it
+    if done[0][0].method != "GET":
+        return done[0]
+    full = [each for each in done if b'"data":[]' not in each[0].answer]
+    return (full or done)[-1]
+
+
+def shown(exchange: Exchange, names: dict[str, str]) -> dict[str, Any]:
+    is_json = "json" in exchange.answer_type and b'"openapi"' not in exchange.answer
+    return {
+        "path": {name: settled(value) for name, value in names.items()},
+        "query": {name: settled(value) for name, value in parse_qsl(urlsplit(exchange.target).query)},
+        "body": settled(exchange.body),
+        "status": exchange.status,
+        "answer": settled(shortened(json.loads(exchange.answer))) if is_json and exchange.answer else None,
+    }
+
+
+def shortened(answer: Any) -> Any:
+    """A list by one item; of mail that may still be on its way, by the one that was waited for."""
+    if isinstance(answer, dict) and isinstance(answer.get("data"), list):
+        awaited = [each for each in answer["data"] if AWAITED in json.dumps(each)]
+        data = (awaited or answer["data"])[:1]
+        return {**answer, "data": data, **({"total": len(data)} if "total" in answer else {})}
+    return answer
+
+
+def settled(value: Any, name: str = "") -> Any:
+    if isinstance(value, dict):
+        return {key: settled(each, key) for key, each in value.items()}
+    if isinstance(value, list):
+        return [settled(each, name) for each in value]
+    if isinstance(value, str):
+        return BY_NAME.get(name) or settled_text(value)
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return NUMBERS.get(name, value) if is_number else value
+
+
+def settled_text(text: str) -> str:
+    for pattern, fixed in TEXTS:
+        text = re.sub(pattern, fixed, text)
+    return text
+
+
+def written(found: dict[str, Any]) -> str:
+    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        PLACE.write_text(written(record(Path(folder))))
+    sys.exit(0)

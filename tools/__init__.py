@@ -1,0 +1,1 @@
+"""What makes parts of the project from other parts of it."""

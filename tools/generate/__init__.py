@@ -1,0 +1,1 @@
+"""Makes the clients and the reference from the description of the interface."""

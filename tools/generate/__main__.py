@@ -1,0 +1,46 @@
+"""make generate: writes every generated file anew; with --check it only says which differ."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tools.generate import (
+    description,
+    python_calls,
+    python_commands,
+    python_methods,
+    python_results,
+    reference,
+)
+from tools.generate.description import Description
+
+ROOT = Path(__file__).parents[2]
+CLIENT = "src/postroom_client"
+FILES: dict[str, Callable[[Description], str]] = {
+    f"{CLIENT}/results.py": python_results.results,
+    f"{CLIENT}/errors.py": python_results.errors,
+    f"{CLIENT}/calls/calls.py": python_calls.calls,
+    f"{CLIENT}/calls/methods.py": python_methods.methods,
+    f"{CLIENT}/calls/operations.py": python_commands.operations,
+    "docs/reference.md": reference.reference,
+}
+
+
+def outdated() -> dict[Path, str]:
+    """The files that differ from what would be made now, with what that is."""
+    described = description.load()
+    made = {ROOT / name: make(described) for name, make in FILES.items()}
+    return {path: text for path, text in made.items() if not path.exists() or path.read_text() != text}
+
+
+def main() -> int:
+    found = outdated()
+    for path, text in found.items():
+        if "--check" not in sys.argv:
+            path.write_text(text)
+        print(path.relative_to(ROOT))
+    return 1 if found and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
