@@ -9,7 +9,7 @@ from tests.samples import samples
 
 pytestmark = pytest.mark.sqlite_alone
 
-LISTS = (
+LISTS: tuple[tuple[str | list[str], list[Address]], ...] = (
     ("a@b.example", [Address("", "a@b.example")]),
     (" a@b.example , , c@d.example,", [Address("", "a@b.example"), Address("", "c@d.example")]),
     ('"Ann, of <Bonn>" <a@b.example>', [Address("Ann, of <Bonn>", "a@b.example")]),
