@@ -66,7 +66,7 @@ ROOMS: dict[str, list[str]] = {
         *("courier", "states", "orders", "holding", "complete", "submit", "send", "sign_mail", "simulate"),
         *("deliver_mail", "deliver_webhook", "reviewers", "deliver"),
     ],
-    "outward/holding": ["rules", "hold_back", "decide", "watch_holds"],
+    "outward/holding": ["rules", "judgement", "hold_back", "decide", "watch_holds"],
     "upkeep": ["deletion", "retention", "inbox_removal", "account_removal", "expiry", "orphans", "upkeep"],
 }
 LINES_OF_A_MODULE = 450  # most stay under 400: a direction, not a fence

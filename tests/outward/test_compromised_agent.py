@@ -190,10 +190,12 @@ async def test_a_compromised_agent_gets_nothing_out(sender: Server, peer: SmtpPe
                 statuses.append(await agent.call(agent.chance.choice(routes)))
         turn(sender, 24 * HOUR)
         mail = {"inbox_id": inbox_id, "to": [ALLOWED], "subject": "Hello", "body": "Hi"}
+        drafted = await agent.ask("tools/call", {"name": "create_draft", "arguments": mail})
+        assert not drafted["result"].get("isError"), drafted
         told = await agent.ask("tools/call", {"name": "send_email", "arguments": mail})
         assert "held" in told["result"]["content"][0]["text"], told
     assert 500 not in statuses
-    assert {"create_draft", "list_drafts", "get_message_status"} <= used
+    assert {"list_drafts", "get_message_status"} <= used
     assert {200, 403, 404} <= set(statuses)
     turn(sender, 2 * HOUR)
     await asyncio.sleep(0)

@@ -18,7 +18,7 @@ from postroom.mail.address import Address
 from postroom.mailbox import messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.outward.holding.judgement import Unjudged, judge
-from postroom.outward.orders import Context, Judgement, Submission
+from postroom.outward.orders import Context, RuleFacts, Submission
 from postroom.outward.send import to_letter
 from postroom.outward.submit import submit
 from postroom.queue import deliveries, suppressions
@@ -155,7 +155,7 @@ async def test_a_send_that_a_rule_asks_about_is_not_read_inside_its_transaction(
 
 async def test_what_was_read_outside_is_what_the_transaction_goes_by(db: Database, inbox: Inbox) -> None:
     await db.write(set_rule, "accounts", inbox.account_id, "links")
-    found = Judgement(content_hash="0" * 64, has_links=False, has_links_with_quote=True)
+    found = RuleFacts(content_hash="0" * 64, has_links=False, has_links_with_quote=True)
     (answer,) = await db.write(submit, [replace(sending(inbox), judgement=found)])
     assert "hold" not in msgspec.json.decode(answer.content)
     later = replace(sending(inbox, "later", undo_seconds=60), judgement=found)

@@ -16,7 +16,7 @@ from postroom.mailbox.messages import PENDING, SENT
 from postroom.outward.holding import rules
 from postroom.outward.holding.judgement import Unjudged, quoted_of_ours
 from postroom.outward.holding.rules import InboxRules, Sending
-from postroom.outward.orders import Judgement, Ready, SendReceipt, Submission
+from postroom.outward.orders import Ready, RuleFacts, SendReceipt, Submission
 from postroom.queue import deliveries, idempotency
 from postroom.queue.deliveries import NewDelivery
 from postroom.storage.database import Tx
@@ -46,7 +46,7 @@ def moment_to_send(submission: Submission) -> int | None:
     return submission.now + order.undo_seconds * SECOND if order.undo_seconds else None
 
 
-def to_sending(tx: Tx, ready: Ready, judgement: Judgement) -> Sending:
+def to_sending(tx: Tx, ready: Ready, judgement: RuleFacts) -> Sending:
     submission = ready.submission
     return Sending(
         caller=submission.caller,
@@ -59,7 +59,7 @@ def to_sending(tx: Tx, ready: Ready, judgement: Judgement) -> Sending:
     )
 
 
-def has_links(tx: Tx, submission: Submission, judgement: Judgement) -> bool:
+def has_links(tx: Tx, submission: Submission, judgement: RuleFacts) -> bool:
     """Without the quote; but with one that quotes a mail of our own which never left."""
     quoted = quoted_of_ours(submission.around)
     if quoted is None:

@@ -9,7 +9,7 @@ from postroom.mail.mentions import mentions_a_link
 from postroom.mail.writing.content_hash import content_hash
 from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import OUTBOUND
-from postroom.outward.orders import Context, Judgement, Letter, Order
+from postroom.outward.orders import Context, Letter, Order, RuleFacts
 
 MOST_GUARDED = 10_000
 REMEMBERED_FOR = 10 * MINUTE
@@ -19,10 +19,10 @@ class Unjudged(Exception):
     """The rules ask for what only a reading of the whole mail tells. Nothing has happened."""
 
 
-def judge(order: Order, around: Context, letter: Letter) -> Judgement:
+def judge(order: Order, around: Context, letter: Letter) -> RuleFacts:
     own = mentions_a_link(letter.own_text, letter.own_html)
     quoted = quoted_of_ours(around)
-    return Judgement(
+    return RuleFacts(
         content_hash=content_hash(letter.raw, tuple(map(str, order.bcc))),
         has_links=own,
         has_links_with_quote=own if quoted is None else mentions_a_link(letter.draft.text, letter.draft.html),
