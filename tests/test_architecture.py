@@ -41,7 +41,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "mailbox/search": ["batch", "pace", "latecomers", "indexing", "filters", "search"],
     "queue": [
-        *("leases", "duties", "suppressions", "idempotency", "deliveries", "claims", "retries", "outcomes"),
+        *("leases", "duties", "idempotency", "deliveries", "suppressions", "claims", "retries", "outcomes"),
         *("recording", "statistics", "work"),
     ],
     "events": ["kinds", "payload", "events", "webhook_signature", "webhooks", "webhook_log", "announce"],

@@ -7,7 +7,7 @@ from bench.results import Result, at_most
 from postroom.mail.html.text import html_to_text
 from postroom.mail.signals import Findings, Subject, examine
 from tests.mail import signal_samples
-from tests.mail.signal_samples import Sample
+from tests.mail.signal_samples import Attack, Sample
 
 MOST_MILLISECONDS = 5.0
 
@@ -19,6 +19,8 @@ def measure(rounds: int = 5) -> list[Result]:
         *_shares("false alarms", harmless, _is_alarm),
         *_shares("blind recall", signal_samples.blind_flagged(), _is_found, by_kind=False),
         *_shares("blind false alarms", signal_samples.blind_harmless(), _is_alarm, by_kind=False),
+        *_attacks("attacks", signal_samples.attacks()),
+        *_attacks("attacks that no rule was changed for", signal_samples.blind_attacks()),
         Result("a mail of the samples", _microseconds(flagged + harmless, rounds), "µs"),
         *(
             Result(f"a mail of {name}", _milliseconds(subject, rounds), "ms", at_most(MOST_MILLISECONDS))
@@ -42,6 +44,21 @@ def _shares(
     kinds = sorted({kind for kind, _ in answers}) if by_kind else []
     rows = [_share(f"{what}, {kind}", [answer for name, answer in answers if name == kind]) for kind in kinds]
     return [_share(f"{what}, all", [answer for _, answer in answers]), *rows]
+
+
+def _attacks(what: str, attacks: Sequence[Attack]) -> list[Result]:
+    """By kind, other languages apart: how many are flagged at all, and how many as malicious."""
+    judged = [(_kind(each), examine(each.subject).verdict) for each in attacks]
+    rows: list[Result] = []
+    for kind in ("all", *sorted({kind for kind, _ in judged})):
+        verdicts = [verdict for name, verdict in judged if kind in ("all", name)]
+        rows.append(_share(f"{what}, {kind}, suspicious", [verdict != "clean" for verdict in verdicts]))
+        rows.append(_share(f"{what}, {kind}, malicious", [verdict == "malicious" for verdict in verdicts]))
+    return rows
+
+
+def _kind(attack: Attack) -> str:
+    return attack.kind if attack.language == "en" else f"{attack.kind} in another language"
 
 
 def _share(name: str, answers: Sequence[bool]) -> Result:

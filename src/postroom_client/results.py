@@ -24,24 +24,23 @@ class Budget(Struct, rename="camel", frozen=True, omit_defaults=True):
     cold_per_day: int | None = None
 
 
-class Appointment(Struct, rename="camel", frozen=True):
-    """`start` and `end` are as written (ISO 8601); the moments are known if the zone is."""
+class Attendee(Struct, rename="camel", frozen=True):
+    """`participation_status` and `role` are the words of RFC 5545 (sections 3.2.12, 3.2.16) in lower
+    case.
+    """
 
-    method: str
-    uid: str = ""
-    summary: str = ""
+    address: str
+    name: str = ""
+    participation_status: str = ""
+    role: str = ""
+
+
+class Occurrence(Struct, rename="camel", frozen=True):
+    """One of a series that differs from it: another time, or cancelled."""
+
+    recurrence_id: str
     start: str = ""
     end: str = ""
-    start_at: datetime | None = None
-    end_at: datetime | None = None
-    all_day: bool = False
-    time_zone: str = ""
-    location: str = ""
-    organizer: str = ""
-    attendees: list[str] = []
-    attendee_count: int = 0
-    answer_expected: bool = False
-    recurrence: str = ""
     status: str = ""
 
 
@@ -88,6 +87,20 @@ class EventHold(Struct, frozen=True):
     reasons: list[str] = []
     content_hash: str = ""
     expires_at: datetime | None = None
+
+
+class EventAttendee(Struct, frozen=True):
+    address: str
+    name: str = ""
+    participation_status: str = ""
+    role: str = ""
+
+
+class EventOccurrence(Struct, frozen=True):
+    recurrence_id: str
+    start: str = ""
+    end: str = ""
+    status: str = ""
 
 
 class Signal(Struct, frozen=True):
@@ -256,6 +269,35 @@ class Pause(Struct, frozen=True):
     by: Actor | None = None
 
 
+class Appointment(Struct, rename="camel", frozen=True):
+    """`start` and `end` are as written (ISO 8601); the moments are known if the zone is.
+    `recurrence_id` names the one occurrence of a series that it is about; `occurrences` differ
+    from it.
+    """
+
+    method: str
+    uid: str = ""
+    summary: str = ""
+    start: str = ""
+    end: str = ""
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    all_day: bool = False
+    time_zone: str = ""
+    location: str = ""
+    organizer: str = ""
+    attendees: list[Attendee] = []
+    attendee_count: int = 0
+    answer_expected: bool = False
+    recurrence: str = ""
+    status: str = ""
+    recurrence_id: str = ""
+    sequence: int = 0
+    ex_dates: list[str] = []
+    occurrences: list[Occurrence] = []
+    join_url: str = ""
+
+
 class ApprovalRules(Struct, rename="camel", frozen=True, omit_defaults=True):
     when: list[OverPerDay | str] = []
     expires_hours: int = 72
@@ -304,26 +346,30 @@ class Domain(Struct, rename="camel", frozen=True):
     records: list[DnsRecord] = []
 
 
-class EventMessage(Struct, frozen=True):
-    """The message that an event is about."""
+class EventCalendar(Struct, frozen=True):
+    """The appointment that a mail brings, in the names of events."""
 
-    id: str
-    sender: str = field(name="from", default="")
-    to: str = ""
-    subject: str = ""
-    body_text: str = ""
-    attachments: list[Attachment] = []
-    received_at: datetime | None = None
-    cc: list[str] = []
-    rfc_message_id: str = ""
-    reply_text: str = ""
-    automated: bool = False
-    auth: Verdicts | None = None
-    category: str | None = None
-    auto_replyable: bool = False
-    verdict: str | None = None
-    signals: list[Signal] = []
-    metadata: dict[str, str] = {}
+    method: str
+    uid: str = ""
+    summary: str = ""
+    start: str = ""
+    end: str = ""
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    all_day: bool = False
+    time_zone: str = ""
+    location: str = ""
+    organizer: str = ""
+    attendees: list[EventAttendee] = []
+    attendee_count: int = 0
+    answer_expected: bool = False
+    recurrence: str = ""
+    status: str = ""
+    recurrence_id: str = ""
+    sequence: int = 0
+    ex_dates: list[str] = []
+    occurrences: list[EventOccurrence] = []
+    join_url: str = ""
 
 
 class InboxLimits(Struct, rename="camel", frozen=True):
@@ -363,6 +409,18 @@ class WebhookDelivery(Struct, rename="camel", frozen=True):
     attempts: list[WebhookAttempt] = []
 
 
+class Sent(Struct, rename="camel", frozen=True):
+    id: str
+    thread_id: str = ""
+    inbox_id: str = ""
+    direction: str = ""
+    created_at: datetime | None = None
+    message_id: str = ""
+    provider_message_id: str = ""
+    status: str = ""
+    hold: Hold | None = None
+
+
 class Message(Judged, Struct, rename="camel", frozen=True):
     id: str
     thread_id: str = ""
@@ -399,18 +457,6 @@ class Message(Judged, Struct, rename="camel", frozen=True):
     recipients: list[Recipient] = []
     hold: Hold | None = None
     captured: bool = False
-
-
-class Sent(Struct, rename="camel", frozen=True):
-    id: str
-    thread_id: str = ""
-    inbox_id: str = ""
-    direction: str = ""
-    created_at: datetime | None = None
-    message_id: str = ""
-    provider_message_id: str = ""
-    status: str = ""
-    hold: Hold | None = None
 
 
 class Account(Struct, rename="camel", frozen=True):
@@ -471,19 +517,28 @@ class Policy(Struct, frozen=True):
     outbound: DirectionPolicy
 
 
-class Event(Struct, frozen=True):
-    event: str
-    message: EventMessage
-    event_id: str = ""
-    inbox_id: str = ""
-    thread_id: str = ""
-    occurred_at: datetime | None = None
-    recipient: str | None = None
-    reason: str | None = None
-    hold: EventHold | None = None
-    actor: Actor | None = None
-    note: str | None = None
-    deleted: bool = False
+class EventMessage(Struct, frozen=True):
+    """The message that an event is about."""
+
+    id: str
+    sender: str = field(name="from", default="")
+    to: str = ""
+    subject: str = ""
+    body_text: str = ""
+    attachments: list[Attachment] = []
+    received_at: datetime | None = None
+    cc: list[str] = []
+    rfc_message_id: str = ""
+    reply_text: str = ""
+    automated: bool = False
+    auth: Verdicts | None = None
+    category: str | None = None
+    auto_replyable: bool = False
+    verdict: str | None = None
+    signals: list[Signal] = []
+    metadata: dict[str, str] = {}
+    codes: list[str] = []
+    calendar: EventCalendar | None = None
 
 
 class Approval(Struct, frozen=True):
@@ -510,12 +565,27 @@ class ThreadMessages(Struct, rename="camel", frozen=True):
     truncated: bool = False
 
 
-class EventPage(Struct, frozen=True):
-    data: list[Event]
-    next: str | None = None
-    truncated: bool = False
+class Event(Struct, frozen=True):
+    event: str
+    message: EventMessage
+    event_id: str = ""
+    inbox_id: str = ""
+    thread_id: str = ""
+    occurred_at: datetime | None = None
+    recipient: str | None = None
+    reason: str | None = None
+    hold: EventHold | None = None
+    actor: Actor | None = None
+    note: str | None = None
+    deleted: bool = False
 
 
 class SearchPage(Struct, frozen=True):
     data: list[SearchResult]
     next: str | None = None
+
+
+class EventPage(Struct, frozen=True):
+    data: list[Event]
+    next: str | None = None
+    truncated: bool = False

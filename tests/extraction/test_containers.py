@@ -130,6 +130,18 @@ def test_a_document_locked_member_by_member_is_named_so() -> None:
     assert read(content) == Extraction("encrypted", None)
 
 
+def test_a_manifest_with_a_document_type_loses_no_text() -> None:
+    manifest = '<!DOCTYPE manifest PUBLIC "-//OpenOffice.org//DTD Manifest 1.0//EN" "M.dtd"><manifest/>'
+    content = files.zipped(
+        {
+            "mimetype": "application/vnd.oasis.opendocument.text",
+            "content.xml": "<d><p>All of it</p></d>",
+            "META-INF/manifest.xml": manifest,
+        }
+    )
+    assert extract("application/vnd.oasis.opendocument.text", "a.odt", content).text == "All of it"
+
+
 def test_an_open_document_with_a_password_is_named_so() -> None:
     manifest = "<manifest><file-entry><encryption-data/></file-entry></manifest>"
     content = files.zipped({"mimetype": "x", "content.xml": b"\x01\x02", "META-INF/manifest.xml": manifest})

@@ -3,10 +3,13 @@
 import gzip
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.extraction.extract import extract
+from postroom.extraction.formats.pdf import page_pictures
+from postroom.extraction.ocr import read_picture
 from postroom.mail.extraction import MAX_TEXT_CHARS, METHODS, REASONS, Extraction
 from tests.extraction.pdf_files import cid_font, document, to_unicode
 from tests.samples import samples
@@ -131,3 +134,37 @@ def test_any_flipped_bytes_end_in_a_text_or_a_reason(data: st.DataObject) -> Non
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     found = read(bytes(content))
     assert found.method in (REASONS if found.text is None else METHODS)
+
+
+SCANNED = document(b"()", more=(b"<< >>",))
+
+
+def test_a_page_that_is_a_picture_says_so_where_nothing_reads_pictures() -> None:
+    assert read(SCANNED) == Extraction("image_only", None)
+
+
+def test_a_page_that_is_a_picture_is_read_where_something_reads_pictures() -> None:
+    seen: list[bytes] = []
+
+    def reader(picture: bytes) -> str:
+        seen.append(picture)
+        return "Scanned words"
+
+    assert extract("application/pdf", "a.pdf", SCANNED, reader) == Extraction("ocr", "Scanned words")
+    (page,) = seen
+    head, _, pixels = page.partition(b" 255\n")
+    kind, width, height = head.split()
+    assert len(pixels) == int(width) * int(height) * (3 if kind == b"P6" else 1)
+    assert (int(width), int(height)) == (1200, 1600)
+
+
+def test_a_page_without_a_letter_is_a_picture_alone() -> None:
+    assert extract("application/pdf", "a.pdf", SCANNED, lambda _: " \n") == Extraction("image_only", None)
+
+
+@pytest.mark.needs("tesseract")
+def test_the_letters_of_a_scanned_page_are_read() -> None:
+    """The page is drawn by one program and read by another."""
+    drawn = next(page_pictures(document(b"(Postroom reads this)")))
+    found = extract("application/pdf", "a.pdf", SCANNED, lambda _: read_picture(drawn))
+    assert "reads" in (found.text or "")

@@ -143,6 +143,67 @@ async def test_a_refusal_of_the_content_fails_the_message_and_suppresses_nobody(
     assert await suppressed(sender) == {}
 
 
+UNCLEAR = {"status": "5.0.0", "diagnostic": "554 5.0.0 the mail was not taken"}
+
+
+async def bounce(sender: Server, peer: SmtpPeer, inbox_id: str, reason: dict[str, str]) -> None:
+    await sent_mail(sender, inbox_id=inbox_id)
+    raw = REPORT.format(message_id="<x@y>", **{**NO_SUCH_USER, **reason})
+    await hand_over(sender, raw, return_path_of(peer))
+
+
+async def test_the_third_bounce_that_does_not_say_why_suppresses(sender: Server, peer: SmtpPeer) -> None:
+    inbox_id = await sender.new_inbox("bob")
+    for _ in range(2):
+        await bounce(sender, peer, inbox_id, UNCLEAR)
+        assert await suppressed(sender) == {}
+    await bounce(sender, peer, inbox_id, UNCLEAR)
+    assert await suppressed(sender) == {CAROL: "bounce"}
+
+
+async def test_only_bounces_of_the_last_thirty_days_count(sender: Server, peer: SmtpPeer) -> None:
+    inbox_id = await sender.new_inbox("bob")
+    await bounce(sender, peer, inbox_id, UNCLEAR)
+    sender.clock.turn(31 * DAY)
+    await bounce(sender, peer, inbox_id, UNCLEAR)
+    await bounce(sender, peer, inbox_id, UNCLEAR)
+    assert await suppressed(sender) == {}
+    await bounce(sender, peer, inbox_id, UNCLEAR)
+    assert await suppressed(sender) == {CAROL: "bounce"}
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        {"status": "5.7.1", "diagnostic": "550 5.7.1 access denied"},
+        {"status": "5.1.1", "diagnostic": "553 5.1.1 no such domain (in reply to MAIL FROM command)"},
+        {"status": "5.0.0", "diagnostic": "553 see http://dnsbl.lists.example/?ip=192.0.2.1"},
+    ],
+    ids=lambda reason: reason["diagnostic"],
+)
+async def test_a_fault_of_the_sender_never_suppresses(
+    sender: Server, peer: SmtpPeer, reason: dict[str, str]
+) -> None:
+    inbox_id = await sender.new_inbox("bob")
+    for _ in range(4):
+        await bounce(sender, peer, inbox_id, reason)
+    assert await suppressed(sender) == {}
+    assert len(await events_of(sender, "message.bounced")) == 4
+
+
+async def test_fields_of_a_list_do_not_hide_a_bounce_at_the_return_path(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    message = await sent_mail(sender)
+    raw = (
+        "From: robot@there.example\r\nSubject: Returned\r\nList-Id: <crew.there.example>\r\n\r\n"
+        f"The mail could not be delivered.\r\n<{CAROL}>: 550 5.1.1 no such user\r\n"
+    )
+    await hand_over(sender, raw, return_path_of(peer))
+    await assert_bounced(sender, message, "550 5.1.1 no such user")
+    assert await suppressed(sender) == {CAROL: "bounce"}
+
+
 @pytest.mark.parametrize(
     "soft",
     [

@@ -5,7 +5,7 @@ import pytest
 from postroom.inward import suspicion
 from postroom.inward.mails import Arrival
 from postroom.inward.receive import read_mail
-from postroom.mail import alternation
+from postroom.mail.languages import patterns
 from tests.letters import letter
 
 TEXTS = (
@@ -22,7 +22,7 @@ TEXTS = (
 def test_a_mail_of_any_script_finds_its_patterns_made(text: str) -> None:
     for _ in suspicion.prepare():
         pass
-    assert not alternation.compile_one()
+    assert not patterns.compile_one()
     arrival = Arrival((), letter(text), trace=b"", peer_ip="", helo="", mail_from="")
     assert read_mail(arrival).findings is not None
-    assert not alternation.compile_one(), "a pattern was put together for this mail"
+    assert not patterns.compile_one(), "a pattern was put together for this mail"

@@ -73,7 +73,7 @@ async def test_an_instruction_to_a_machine_is_flagged_with_its_words_and_makes_t
     message, event = await arrived(server, letter(INJECTION))
     assert message["verdict"] == "malicious"
     signal = next(each for each in message["signals"] if each["name"] == "overrides_instructions")
-    assert signal["weight"] == 4
+    assert signal["weight"] == 6
     assert "previous instructions" in signal["excerpt"]
     assert signal["reason"] == "Tells its reader to ignore the instructions it works by."
     assert event["message"]["signals"] == message["signals"]
@@ -176,6 +176,7 @@ async def test_an_invitation_is_shown_as_an_appointment(server: Server) -> None:
     assert (shown["startAt"], shown["endAt"]) == ("2026-11-20T09:00:00.000Z", "2026-11-20T10:00:00.000Z")
     assert "ann@example.com" in shown["organizer"]
     assert shown["answerExpected"] is True
+    assert all({"address", "participationStatus", "role"} <= set(each) for each in shown["attendees"])
     plain, _ = await arrived(server, letter("No appointment"), event["event_id"])
     assert "calendar" not in plain
 

@@ -47,6 +47,38 @@ def blind_harmless() -> list[Sample]:
     return list(_read("blind_harmless.txt"))
 
 
+class Attack(Struct, frozen=True):
+    """A line of attacks.txt; every second one of a kind was kept from tuning, but for those that were
+    blind once."""
+
+    kind: str
+    language: str
+    subject: Subject
+    is_held_out: bool
+
+
+def attacks() -> list[Attack]:
+    return list(_attacks("attacks.txt"))
+
+
+def blind_attacks() -> list[Attack]:
+    return list(_attacks("attacks_blind.txt"))
+
+
+def _attacks(name: str) -> Iterator[Attack]:
+    seen: dict[tuple[str, bool], int] = {}
+    may_be_held_out = True
+    for line in (FOLDER / name).read_text("utf-8").splitlines():
+        may_be_held_out &= not line.startswith("# All below")
+        if not line or line.startswith("#"):
+            continue
+        kind, language, text = line.split(" | ", 2)
+        key = (kind, language == "en")
+        seen[key] = seen.get(key, 0) + 1
+        subject = Subject(subject="Hello", body_text=text.replace("\\n", "\n"))
+        yield Attack(kind, language, subject, may_be_held_out and seen[key] % 2 == 0)
+
+
 def _read(name: str) -> Iterator[Sample]:
     _, *records = _SPLIT.split((FOLDER / name).read_text())
     for record in records:

@@ -1,12 +1,22 @@
 """An appointment is read from a calendar file, whoever wrote it; any bytes give an answer."""
 
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.meaning.calendar import MAX_ATTENDEES, MAX_EVENTS, Calendar, read_calendar, read_events
+from postroom.mail.meaning.calendar import (
+    MAX_ATTENDEES,
+    MAX_EVENTS,
+    Attendee,
+    Calendar,
+    Occurrence,
+    read_calendar,
+    read_events,
+)
+from postroom.mail.meaning.time_zones import windows_zones
 from tests.mail.soundness import assert_strings_can_be_stored
 from tests.samples import samples
 
@@ -72,7 +82,10 @@ def test_an_invitation_tells_what_when_where_and_who() -> None:
         time_zone="Europe/Berlin",
         location="Room 7 second floor",
         organizer="Ann, Example <ann@postroom.example>",
-        attendees=("Bob <bob@postroom.example>", "cleo@postroom.example"),
+        attendees=(
+            Attendee("bob@postroom.example", "Bob", "needs-action"),
+            Attendee("cleo@postroom.example"),
+        ),
         attendee_count=2,
         answer_expected=True,
         recurrence="FREQ=WEEKLY;COUNT=4",
@@ -138,6 +151,15 @@ def test_times_are_read_as_they_are_written(
         ("America/New_York", "", "14:00", "15:00"),
         ("/mozilla.org/20050126_1/America/New_York", "", "14:00", "15:00"),
         ("Pacific Standard Time", "", "17:00", "18:00"),
+        ("(UTC-05:00) Eastern Time (US & Canada)", "", "14:00", "15:00"),
+        ("(GMT+01.00) Amsterdam / Berlin / Rome", "", "08:00", "09:00"),
+        ("(UTC+01:00) Brussels, Copenhagen, Madrid, Paris", "", "08:00", "09:00"),
+        ("EST5EDT", "", "14:00", "15:00"),
+        ("US/Eastern", "", "14:00", "15:00"),
+        ("CET", "", "08:00", "09:00"),
+        ("tzone://Microsoft/Utc", "", "10:00", "10:00"),
+        ("Central Standard Time (Mexico)", "", "16:00", "16:00"),
+        ("CET", ZONE, "08:00", "09:00"),
         ("Our own zone", ZONE, "08:00", "09:00"),
         ("(UTC+01:00) Amsterdam, Berlin, Rome", ZONE, "08:00", "09:00"),
     ],
@@ -277,3 +299,57 @@ def test_any_lines_give_an_answer(lines: list[str]) -> None:
 @given(st.binary(max_size=300))
 def test_any_bytes_give_an_answer(raw: bytes) -> None:
     assert list(read_events(b"BEGIN:VCALENDAR\nBEGIN:VEVENT\n" + raw + b"\nEND:VEVENT"))[:1] is not None
+
+
+def test_an_accepted_and_a_declined_answer_differ() -> None:
+    for written, status in (("ACCEPTED", "accepted"), ("DECLINED", "declined"), ("Tentative", "tentative")):
+        line = f"ATTENDEE;ROLE=OPT-PARTICIPANT;PARTSTAT={written};CN=Bob:mailto:bob@x.example"
+        (attendee,) = read(line, "REPLY").attendees
+        assert attendee == Attendee("bob@x.example", "Bob", status, "opt-participant")
+
+
+def test_a_cancelled_occurrence_is_not_the_whole_series() -> None:
+    event = "UID:7\nSTATUS:CANCELLED\nSEQUENCE:3\nDTSTART:20261127T100000Z\nRECURRENCE-ID:20261127T100000Z"
+    one = read(event, "CANCEL")
+    assert (one.status, one.recurrence_id, one.sequence) == ("CANCELLED", "2026-11-27T10:00:00", 3)
+    series = read("UID:7\nSTATUS:CANCELLED\nDTSTART:20261120T100000Z\nRRULE:FREQ=WEEKLY", "CANCEL")
+    assert (series.recurrence_id, series.sequence) == ("", 0)
+
+
+def test_a_series_with_exceptions_in_one_file_tells_both() -> None:
+    series = "UID:7\nDTSTART:20261120T100000Z\nRRULE:FREQ=WEEKLY\nEXDATE:20261127T100000Z,20261204T100000Z"
+    moved = "UID:7\nRECURRENCE-ID:20261211T100000Z\nDTSTART:20261211T140000Z\nDURATION:PT1H"
+    gone = "UID:7\nRECURRENCE-ID:20261218T100000Z\nDTSTART:20261218T100000Z\nSTATUS:CANCELLED"
+    foreign = "UID:8\nRECURRENCE-ID:20261218T100000Z\nDTSTART:20261218T100000Z"
+    events = "\nEND:VEVENT\nBEGIN:VEVENT\n".join((moved, series, gone, foreign))
+    found = read(events + "\nEXDATE;VALUE=DATE:20270101")
+    assert found.recurrence == "FREQ=WEEKLY"
+    assert found.ex_dates == ("2026-11-27T10:00:00", "2026-12-04T10:00:00")
+    assert found.occurrences == (
+        Occurrence("2026-12-11T10:00:00", "2026-12-11T14:00:00", "2026-12-11T15:00:00", ""),
+        Occurrence("2026-12-18T10:00:00", "2026-12-18T10:00:00", "2026-12-18T10:00:00", "CANCELLED"),
+    )
+
+
+@samples(
+    ("lines", "url"),
+    [
+        ("X-GOOGLE-CONFERENCE:https://meet.google.com/abc-defg-hij", "https://meet.google.com/abc-defg-hij"),
+        ("CONFERENCE;VALUE=URI:https://video.there.example/r/7", "https://video.there.example/r/7"),
+        ("LOCATION:https://there.zoom.us/j/123?pwd=x", "https://there.zoom.us/j/123?pwd=x"),
+        (
+            "DESCRIPTION:Join: https://teams.microsoft.com/l/meetup-join/19%3a/0 now",
+            "https://teams.microsoft.com/l/meetup-join/19%3a/0",
+        ),
+        ("DESCRIPTION:See https://there.example/notes", ""),
+        ("X-GOOGLE-CONFERENCE:javascript:alert(1)", ""),
+        ("LOCATION:Room 7", ""),
+    ],
+)
+def test_the_link_of_a_meeting_by_video_is_told(lines: str, url: str) -> None:
+    assert read(lines).join_url == url
+
+
+def test_the_words_of_zones_are_zones() -> None:
+    for name, zone in windows_zones().items():
+        assert ZoneInfo(zone), name

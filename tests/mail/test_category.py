@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.meaning import category
-from postroom.mail.meaning.category import Kind, Signs, categorize, is_no_reply, local_name
+from postroom.mail.kinds import category
+from postroom.mail.kinds.category import Kind, Signs, categorize, is_no_reply, local_name
 from postroom.mail.parse import parse_mail
 from tests.samples import samples
 

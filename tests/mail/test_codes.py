@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from postroom.mail.codes import words as code_words
+from postroom.mail.codes.find import _ASCII_WORD, REACH_AFTER_WORD, REACH_BEFORE_WORD, _words, codes
 from postroom.mail.html.text import html_to_text
-from postroom.mail.meaning import code_words
-from postroom.mail.meaning.codes import _ASCII_WORD, REACH_AFTER_WORD, REACH_BEFORE_WORD, _words, codes
 from postroom.mail.signals.passage import Passage
 from tests.mail import code_samples, ordinary_mails
 from tests.samples import samples
@@ -47,6 +47,13 @@ NOT_CODES = [
     "connection closed with code\n1000 (OK) or 1001 (going away)",
     "write to 51 Franklin Street, Boston, MA\n02110-1301, USA",
     "code='02000', name='NO_DATA'",
+    "Use 482193 rows to test it.",
+    "Enter 94103 to verify that we deliver there.",
+    "Use 20251103 to sign the log.",
+    "We call 482193 a prime; sign in to read on.",
+    "The job failed with code 482193 when signing in.",
+    "Please use 482193 EUR to verify the account.",
+    "Order now, use 482193 and sign in for 20% off.",
 ]
 
 
@@ -168,6 +175,25 @@ def test_every_sample_gives_its_code_and_no_other(text: str, code: str) -> None:
 def test_the_samples_are_many_and_in_many_languages() -> None:
     assert len(code_samples.ALL) >= 160
     assert len(code_samples.BY_LANGUAGE) >= 30
+
+
+def test_every_language_proves_its_words() -> None:
+    assert all(code_samples.BY_LANGUAGE.values())
+
+
+@samples(("text", "code"), [each for letters in code_samples.LETTERS.values() for each in letters])
+def test_a_letter_of_a_product_gives_its_code(text: str, code: str) -> None:
+    assert codes(text) == (code,)
+
+
+def test_most_sentences_that_no_word_was_added_for_give_their_code() -> None:
+    unseen = [each for found in code_samples.UNSEEN.values() for each in found]
+    assert sum(codes(text) == (code,) for text, code in unseen) >= 0.9 * len(unseen)
+
+
+def test_the_letters_of_products_are_in_twenty_languages() -> None:
+    assert len(code_samples.LETTERS) == 20
+    assert {len(letters) for letters in code_samples.LETTERS.values()} == {5}
 
 
 def test_hardly_any_ordinary_mail_gives_a_code() -> None:

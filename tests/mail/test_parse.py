@@ -127,3 +127,18 @@ def test_a_message_id_without_brackets_or_at_is_still_an_id() -> None:
 
 def test_a_subject_is_cut_at_its_limit() -> None:
     assert len(parse_mail(b"Subject: " + b"s" * 50_000).subject) == 4_000
+
+
+@samples(
+    ("field", "ids"),
+    [
+        ("joe@x.example's message of Mon, 3 Nov 2025", ()),
+        ("Message from Joe <joe@x.example> of Mon, 3 Nov 2025", ()),
+        ('Message from Joe <joe@x.example> of "Mon, 3 Nov" <id@host.example>', ("<id@host.example>",)),
+        ("Your message of Mon <id@host.example>", ("<id@host.example>",)),
+        ("id@host.example", ("<id@host.example>",)),
+        ("<a@host.example> <b@host.example>", ("<a@host.example>", "<b@host.example>")),
+    ],
+)
+def test_a_person_is_no_id(field: str, ids: tuple[str, ...]) -> None:
+    assert parse_mail(f"In-Reply-To: {field}\r\n\r\nx".encode()).in_reply_to == ids

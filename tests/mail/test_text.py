@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.mail.html.markup import VOID, Close, Open, nested
-from postroom.mail.html.text import html_to_text, looks_like_html, sanitize, text_to_html, visible
+from postroom.mail.html.text import html_to_text, looks_like_html, visible
 from tests.samples import samples
 
 NESTING = [
@@ -202,7 +202,6 @@ def test_joiners_that_shape_words_and_emoji_stay() -> None:
 @pytest.mark.parametrize("tag", ["div", "b", "table><tr><td", "ul><li", "blockquote", "font color=white"])
 def test_a_hundred_thousand_levels_are_read_without_recursion(tag: str) -> None:
     assert isinstance(html_to_text(f"<{tag}>" * 100_000 + "deep"), str)
-    assert isinstance(sanitize(f"<{tag}>" * 100_000 + "deep"), str)
 
 
 @given(st.lists(st.sampled_from(NESTING), max_size=40))
@@ -216,16 +215,9 @@ def test_elements_are_properly_nested_whatever_is_written(parts: list[str]) -> N
     assert not still_open
 
 
-def test_open_formatting_is_not_multiplied_by_paragraphs() -> None:
-    fonts = "".join(f"<font color={number}>" for number in range(2_000))
-    bomb = f"<p>{fonts}</p>" + "<p>x</p>" * 5_000
-    assert len(sanitize(bomb)) < 1_000_000
-
-
 @given(st.text(alphabet=st.sampled_from("<>/!-= \"'abpdivtblertysx&#;:{}.\n\u200b\ud800"), max_size=200))
 def test_any_text_can_be_read_as_html(html: str) -> None:
     assert isinstance(html_to_text(html), str)
-    assert "\ud800" not in sanitize(html)
 
 
 @pytest.mark.parametrize(
@@ -260,33 +252,3 @@ def test_real_tags_make_html(text: str) -> None:
 )
 def test_a_lone_bracket_does_not_make_html(text: str) -> None:
     assert not looks_like_html(text)
-
-
-def test_plain_text_becomes_html_that_reads_the_same() -> None:
-    html = text_to_html('1 < 2 & "x"\r\n\n  two')
-    assert html == "1 &lt; 2 &amp; &quot;x&quot;<br>\n<br>\n&nbsp; two"
-    assert html_to_text("<p>" + text_to_html("a\nb <c>") + "</p>") == "a\nb <c>"
-
-
-@pytest.mark.parametrize(
-    "html",
-    [
-        "<script>alert(1)</script>",
-        "<img src=x onerror=alert(1)>",
-        '<a href="javascript:alert(1)">x</a>',
-        "<svg onload=alert(1)><style>*{}</style></svg>",
-        '<iframe src="http://x.example"></iframe>',
-        "<scr<script>ipt>alert(1)</script>",
-        '<p "><img src=x onerror=alert(1)>">',
-        "<math><mtext></p><style><img src=x onerror=alert(1)></style></math>",
-    ],
-)
-def test_sanitized_html_cannot_act(html: str) -> None:
-    clean = sanitize(html).lower()
-    assert not any(word in clean for word in ("<script", "onerror=alert", "javascript:", "onload", "<iframe"))
-
-
-def test_sanitized_html_keeps_its_words_and_links() -> None:
-    link = '<a href="https://x.example/?a=1&amp;b=2"'
-    shown = sanitize(f"<p>Hi <b>you</b> {link}>link</a></p>")
-    assert shown == f'<p>Hi <b>you</b> {link} rel="noopener noreferrer nofollow">link</a></p>'

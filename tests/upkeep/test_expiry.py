@@ -40,6 +40,7 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
             "user_agent": "",
             "created_at": 0,
             "last_used_at": 0,
+            "by_key": 0,
         },
         "id",
         "expires_at",

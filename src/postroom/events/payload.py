@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType, field, structs
 
 from postroom.accounts.actors import Actor
 from postroom.clock import to_iso
-from postroom.mail.meaning.category import Category
+from postroom.mail.kinds.category import Category
 from postroom.mailbox import attachments, holds
 from postroom.mailbox.attachments import Attachment
-from postroom.mailbox.documents import Document, Signal, Texts, Verdict, Verdicts
+from postroom.mailbox.documents import Appointment, Document, Signal, Texts, Verdict, Verdicts
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import INBOUND
 
@@ -28,6 +28,46 @@ class EventAttachment(Struct, rename="camel", frozen=True, kw_only=True):
     url: str
     parsed_text: str | UnsetType = UNSET
     extraction_method: str
+
+
+class EventAttendee(Struct, frozen=True):
+    address: str
+    name: str
+    participation_status: str
+    role: str
+
+
+class EventOccurrence(Struct, frozen=True):
+    recurrence_id: str
+    start: str
+    end: str
+    status: str
+
+
+class EventCalendar(Struct, frozen=True, kw_only=True):
+    """The appointment that a mail brings, in the names of events."""
+
+    method: str
+    uid: str
+    summary: str
+    start: str
+    end: str
+    start_at: str | None
+    end_at: str | None
+    all_day: bool
+    time_zone: str
+    location: str
+    organizer: str
+    attendees: list[EventAttendee]
+    attendee_count: int
+    answer_expected: bool
+    recurrence: str
+    status: str
+    recurrence_id: str
+    sequence: int
+    ex_dates: list[str]
+    occurrences: list[EventOccurrence]
+    join_url: str
 
 
 class EventMessage(Struct, frozen=True):
@@ -51,6 +91,8 @@ class EventMessage(Struct, frozen=True):
     verdict: Verdict | None = None
     signals: list[Signal] = []
     metadata: dict[str, str] | UnsetType = UNSET
+    codes: list[str] = []
+    calendar: EventCalendar | None = None
 
 
 class EventHold(Struct, frozen=True):
@@ -163,7 +205,16 @@ def _to_message(document: Document, files: Sequence[Attachment], base_url: str) 
         verdict=document.verdict,
         signals=document.signals,
         metadata=document.metadata,
+        codes=document.codes,
+        calendar=_calendar(document.calendar) if document.calendar is not UNSET else None,
     )
+
+
+def _calendar(appointment: Appointment) -> EventCalendar:
+    fields = structs.asdict(appointment)
+    fields["attendees"] = [EventAttendee(**structs.asdict(each)) for each in appointment.attendees]
+    fields["occurrences"] = [EventOccurrence(**structs.asdict(each)) for each in appointment.occurrences]
+    return EventCalendar(**fields)
 
 
 def _describe(message_id: str, file: Attachment, base_url: str) -> EventAttachment:

@@ -64,7 +64,10 @@ def extract(
         return Extraction("skipped_too_large", None)
     try:
         method, pieces = _Opener(read_picture).open(content_type, filename, content)
-        return Extraction(method, _gathered(pieces))
+        text = _gathered(pieces)
+        if method == "pdf" and not any(map(str.isalnum, text)):
+            return _of_scanned(content, read_picture)
+        return Extraction(method, text)
     except Unsupported:
         return Extraction("unsupported", None)
     except Encrypted:
@@ -76,6 +79,14 @@ def extract(
         if not _is_panic(error):
             raise
         return Extraction("failed", None)
+
+
+def _of_scanned(content: bytes, read_picture: PictureReader | None) -> Extraction:
+    """A PDF whose pages are pictures: what can be read of them, or that there is nothing but pictures."""
+    if read_picture is None:
+        return Extraction("image_only", None)
+    text = _gathered(f"{read_picture(page)}\n" for page in pdf.page_pictures(content))
+    return Extraction("ocr", text) if text.strip() else Extraction("image_only", None)
 
 
 def _is_panic(error: BaseException) -> bool:

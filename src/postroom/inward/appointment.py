@@ -6,6 +6,7 @@ from postroom.mail.parse import ParsedMail
 from postroom.mailbox.documents import Appointment
 
 MAX_CALENDAR_BYTES = 256 * 1024
+MAX_CALENDARS = 3
 
 
 def read_appointment(mail: ParsedMail) -> Appointment | None:
@@ -25,7 +26,7 @@ def _calendars(mail: ParsedMail) -> list[bytes]:
     ]
     if mail.body_text[:40].lstrip().upper().startswith("BEGIN:VCALENDAR"):
         found.append(mail.body_text[:MAX_CALENDAR_BYTES].encode())
-    return found[:1]
+    return found[:MAX_CALENDARS]
 
 
 def _shown(calendar: Calendar) -> Appointment:
@@ -46,6 +47,11 @@ def _shown(calendar: Calendar) -> Appointment:
         answer_expected=calendar.answer_expected,
         recurrence=calendar.recurrence,
         status=calendar.status,
+        recurrence_id=calendar.recurrence_id,
+        sequence=calendar.sequence,
+        ex_dates=list(calendar.ex_dates),
+        occurrences=list(calendar.occurrences),
+        join_url=calendar.join_url,
     )
 
 

@@ -14,8 +14,8 @@ from postroom.mail.bounces.report import Report
 from postroom.mail.parse import ParsedMail, parse_mail
 from postroom.mail.proof import dkim
 from postroom.mail.proof.canonical import SplitMail, split_mail
+from postroom.mail.proof.dkim_verify import check_signatures, claimed_domains
 from postroom.mail.proof.lookup import TimedLookup
-from postroom.mail.proof.signatures import check_signatures, claimed_domains
 from postroom.mail.writing import return_path
 from postroom.mailbox import inboxes, messages
 from postroom.processes import pools

@@ -65,7 +65,7 @@ def match(
     """Each recipient of the mail with what is said of it; the failed first, since what they say counts."""
     reported = sorted(report.recipients, key=lambda each: not each.is_failed)
     if about is not None and about.position is not None:
-        return [(each, reported[0]) for each in at_position(sent, about.position) if reported]
+        return [(each, said_of(each, reported)) for each in at_position(sent, about.position) if reported]
     found: dict[str, tuple[Delivery, RecipientReport]] = {}
     for each in reported:
         delivery = find_named(sent, each)
@@ -79,6 +79,11 @@ def find_named(sent: list[Delivery], reported: RecipientReport) -> Delivery | No
         normalize(address) for address in (reported.final_recipient, reported.original_recipient) if address
     }
     return next((delivery for delivery in sent if normalize(delivery.target) in named), None)
+
+
+def said_of(delivery: Delivery, reported: list[RecipientReport]) -> RecipientReport:
+    """What names the address itself; else the first, since the mail may have been forwarded."""
+    return next((each for each in reported if find_named([delivery], each) is not None), reported[0])
 
 
 def at_position(sent: list[Delivery], position: int) -> list[Delivery]:
@@ -98,11 +103,8 @@ def find_blamed(sent: list[Delivery], report: Report, about: About | None) -> li
 def apply_complaint(
     tx: Tx, sent: SentMail, delivery: Delivery, reason: str, base_url: str, now: int
 ) -> list[str]:
-    suppressions.add(
-        tx,
-        *(sent.inbox.account_id, delivery.target, suppressions.COMPLAINT, now),
-        *(sent.message.id, reason),
-    )
+    account_id, kind = sent.inbox.account_id, suppressions.COMPLAINT
+    suppressions.add(tx, account_id, delivery.target, kind, now, sent.message.id, reason)
     return _tell(tx, sent, kinds.MESSAGE_COMPLAINED, Fate(delivery.target, reason), base_url, now)
 
 
@@ -116,12 +118,7 @@ def apply_to_recipient(
         return []
     if not deliveries.mark_bounced(tx, delivery, reported.last_word, now):
         return []
-    if reported.is_about_address:
-        suppressions.add(
-            tx,
-            *(sent.inbox.account_id, delivery.target, suppressions.BOUNCE, now),
-            *(sent.message.id, reported.last_word),
-        )
+    suppressions.add_after_failure(tx, delivery, reported.fault, reported.last_word, now)
     deliveries.settle(tx, sent.message.id)
     return _tell(tx, sent, kinds.MESSAGE_BOUNCED, Fate(delivery.target, reported.last_word), base_url, now)
 

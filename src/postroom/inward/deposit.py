@@ -85,7 +85,7 @@ def to_answer(mail: AcceptedMail, reviewed: Reviewed) -> ReviewAnswer:
         reviewer=reviewed.reviewer,
         from_address=read.mail.from_address,
         first_line=first_line[:1000],
-        is_automated=read.automated,
+        is_automated=read.mail.automated or origin.mail_from == "",
         peer_ip=origin.peer_ip,
         helo=origin.helo,
         mail_from=origin.mail_from,
@@ -201,7 +201,7 @@ def with_sender(tx: Tx, copy: Copy, before: Suspicion) -> Copy:
     dmarc = copy.read.verdicts.dmarc if copy.read.origin.peer_ip else suspicion.INSIDE
     found = suspicion.with_sender(before, mail, dmarc, known)
     correspondents.note_name(tx, copy.inbox.id, mail.from_address, name, dmarc == "pass")
-    return structs.replace(copy, document=structs.replace(copy.document, **structs.asdict(found)))
+    return structs.replace(copy, document=suspicion.judged(copy.document, found))
 
 
 def count_late_starts(tx: Tx, copies: list[Copy]) -> None:
@@ -268,7 +268,7 @@ def to_news(copy: Copy) -> News:
 
 def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None) -> Document:
     read, mail = accepted.read, accepted.read.mail
-    return Document(
+    document = Document(
         id=ids.new(ids.MESSAGE, accepted.now),
         thread_id="" if place is None else place.thread.id,
         inbox_id=inbox.id,
@@ -285,15 +285,19 @@ def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None)
         rfc_message_id=mail.message_id,
         reply_text=read.reply_text,
         auth=read.verdicts,
-        automated=read.automated,
+        automated=read.kind.category != "personal",
         new_participant=place is not None and place.is_new_participant,
         codes=read.codes,
         links=[link.url for link in read.link_details],
         link_details=read.link_details,
         category=read.kind.category,
-        auto_replyable=read.kind.auto_replyable,
-        verdict=None if read.findings is None else read.findings.verdict,
-        signals=[] if read.findings is None else read.findings.signals,
+        auto_replyable=read.kind.auto_replyable and not is_calendar_answer(read),
         calendar=read.calendar or UNSET,
         parse_error=mail.parse_error or UNSET,
     )
+    return document if read.findings is None else suspicion.judged(document, read.findings)
+
+
+def is_calendar_answer(read: ReadMail) -> bool:
+    """Accepted, declined: nothing is asked that a program could answer."""
+    return read.calendar is not None and (read.calendar.method or "").lower() == "reply"

@@ -224,12 +224,8 @@ def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -
 
 def set_findings(tx: Tx, message: Message, found: Examined) -> Document:
     document = documents.decode(message.document)
-    judged = structs.replace(
-        document,
-        auth=found.verdicts or document.auth,
-        verdict=found.findings.verdict,
-        signals=found.findings.signals,
-    )
+    proven = structs.replace(document, auth=found.verdicts or document.auth)
+    judged = suspicion.judged(proven, found.findings)
     messages.set_document(tx, judged)
     threads.note_verdict(tx, message.thread_id, judged.verdict)
     return judged

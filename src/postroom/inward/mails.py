@@ -11,7 +11,7 @@ from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.review_answers import Reviewed
 from postroom.inward.suspicion import Suspicion
 from postroom.mail.bounces.report import Report
-from postroom.mail.meaning.category import Kind
+from postroom.mail.kinds.category import Kind
 from postroom.mail.meaning.links import LinkDetail
 from postroom.mail.parse import ParsedMail
 from postroom.mail.writing.return_path import BouncePath
@@ -82,7 +82,6 @@ class ReadMail(Struct, frozen=True):
     codes: list[str]
     link_details: list[LinkDetail]
     attachments: tuple[Attachment, ...]
-    automated: bool
     verdicts: Verdicts
     content_hash: str  # "" for a mail without a Message-ID
     needs_examination: bool

@@ -12,13 +12,14 @@ from postroom.inward.attribute import find_subject
 from postroom.inward.deposit import BODY_MAX_CHARACTERS, deposit
 from postroom.inward.examine import has_to_be_judged, unjudged
 from postroom.inward.mails import AcceptedMail, Arrival, ReadMail
-from postroom.mail import effort
+from postroom.mail import reading_cost
 from postroom.mail.bounces.read import may_be_report, read_report, read_returned
 from postroom.mail.bounces.report import Report
+from postroom.mail.codes import find as codes
 from postroom.mail.extraction import MAX_CONTENT_BYTES
 from postroom.mail.html import text
-from postroom.mail.meaning import codes, links, reply
-from postroom.mail.meaning.category import categorize
+from postroom.mail.kinds.category import categorize
+from postroom.mail.meaning import links, reply
 from postroom.mail.parse import ParsedAttachment, ParsedMail, parse_mail
 from postroom.mailbox import raw_mails
 from postroom.mailbox.attachments import Attachment
@@ -51,7 +52,7 @@ class OwnReader:
         self._at_once_bytes = at_once_bytes
 
     async def read(self, arrival: Arrival) -> ReadMail:
-        is_little = effort.is_little(arrival.raw, most_bytes=self._at_once_bytes)
+        is_little = reading_cost.is_little(arrival.raw, most_bytes=self._at_once_bytes)
         return read_mail(arrival) if is_little else await pools.READING.run(read_mail, arrival)
 
 
@@ -104,33 +105,38 @@ def read_mail(arrival: Arrival) -> ReadMail:
     subject_and_text = f"{mail.subject}\n\n{body_text}"
     report = _report(arrival, mail)
     returned = read_returned(arrival.raw) if _is_returned(arrival) else None
+    found_codes = list(codes.codes(subject_and_text, suspicion.tellers(said, subject_and_text)))
+    link_details = links.link_details(
+        body_text, mail.body_html, links.unsubscribe_targets(mail.list_unsubscribe)
+    )
+    new_words = reply.reply_text(body_text, mail.subject)
+    kind = categorize(
+        mail.signs,
+        from_address=mail.from_address,
+        mail_from=arrival.mail_from,
+        report_type=mail.report_type,
+        is_bounce=any(each is not None and each.kind in FAILURES for each in (report, returned)),
+        body=suspicion.body_signs(mail, said, body_text, new_words, found_codes, link_details),
+    )
+    calendar = read_appointment(mail)
     return ReadMail(
         origin=arrival.origin,
         mail=replace(mail, body_text="", attachments=()),  # as they stand below, and no second time
         body_text=body_text,
-        reply=_reply(body_text, mail.subject),
-        codes=list(codes.codes(subject_and_text, suspicion.tellers(said, subject_and_text))),
-        link_details=links.link_details(
-            body_text, mail.body_html, links.unsubscribe_targets(mail.list_unsubscribe)
-        ),
+        reply=_reply(body_text, new_words),
+        codes=found_codes,
+        link_details=link_details,
         attachments=files,
-        automated=mail.automated or (arrival.mail_from == "" and arrival.peer_ip != ""),
         verdicts=unjudged(mail, arrival.peer_ip),
         content_hash=content_hash(arrival) if mail.message_id else "",
         needs_examination=needs_examination,
         report=report,
         returned=returned,
-        kind=categorize(
-            mail.signs,
-            from_address=mail.from_address,
-            mail_from=arrival.mail_from,
-            report_type=mail.report_type,
-            is_bounce=any(each is not None and each.kind in FAILURES for each in (report, returned)),
-        ),
+        kind=kind,
         findings=None
         if needs_examination
         else suspicion.of_text(mail, shown, suspicion.INSIDE if arrival.peer_ip == "" else "none", said),
-        calendar=read_appointment(mail),
+        calendar=calendar,
         kept=raw_mails.cut(arrival.trace + arrival.raw, body_text, html),
         size_bytes=len(arrival.trace) + len(arrival.raw),
     )
@@ -143,10 +149,9 @@ def content_hash(arrival: Arrival) -> str:
     return hashed.hexdigest()
 
 
-def _reply(body_text: str, subject: str) -> str | int:
+def _reply(body_text: str, new_words: str) -> str | int:
     """Most begin the text: what is said twice has not to be handed over twice."""
-    found = reply.reply_text(body_text, subject)
-    return len(found) if body_text.startswith(found) else found
+    return len(new_words) if body_text.startswith(new_words) else new_words
 
 
 def _report(arrival: Arrival, mail: ParsedMail) -> Report | None:

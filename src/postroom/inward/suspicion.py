@@ -6,9 +6,12 @@ The rules take a tenth of a second to load, so they are imported when they are n
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from postroom.mail import alternation
+from postroom.mail.kinds import body_signs as body_signs_of
+from postroom.mail.kinds.body_signs import BodySigns
+from postroom.mail.languages import patterns
+from postroom.mail.meaning.links import LinkDetail
 from postroom.mail.parse import ParsedMail
 from postroom.mailbox import correspondents
 from postroom.mailbox.attachments import Attachment
@@ -40,6 +43,52 @@ def to_passage(mail: ParsedMail, shown: str) -> "Passage":
 def tellers(said: "Passage", text: str) -> "frozenset[str] | None":
     """The words that the reader of codes asks for. A long text is read by it as soon as by anybody."""
     return said.tellers() if said.is_whole and text.isascii() else None
+
+
+def body_signs(
+    mail: ParsedMail,
+    said: "Passage",
+    body_text: str,
+    new_words: str,
+    codes: Sequence[str],
+    links: Sequence[LinkDetail],
+) -> BodySigns:
+    """What kind of mail the body speaks for. In an answer only the new words count."""
+    is_answer = bool(mail.in_reply_to) or body_signs_of.is_answer(mail.subject)
+    groups = said.kinds()
+    return BodySigns(
+        groups=_own_groups(mail.subject, body_text, new_words if is_answer else body_text, groups)
+        if groups
+        else groups,
+        is_alert=body_signs_of.is_alert(mail.subject),
+        is_bulk=body_signs_of.is_bulk(mail.body_html),
+        is_answer=is_answer,
+        has_code=bool(codes) and not is_answer,
+        has_unsubscribe_link=any(link.purpose == "unsubscribe" for link in links),
+    )
+
+
+def _own_groups(subject: str, body_text: str, own_words: str, groups: frozenset[str]) -> frozenset[str]:
+    from postroom.mail.signals.passage import Passage
+
+    own = Passage(f"{subject}\n\n{own_words}").kinds() if own_words is not body_text else groups
+    footer = body_signs_of.footer(body_text) if "list" in groups else ""
+    of_subject = Passage(subject).kinds() if "reply" in groups else frozenset()
+    return (
+        (own - {"list", "reply"})
+        | (Passage(footer).kinds() & {"list"} if footer else frozenset())
+        | (of_subject & {"reply"})
+    )
+
+
+def judged(document: Document, found: Suspicion) -> Document:
+    """With the verdict. Nothing that speaks against a mail is answered by a program."""
+    return structs.replace(
+        document,
+        verdict=found.verdict,
+        signals=found.signals,
+        auto_replyable=document.auto_replyable and found.verdict == "clean",
+    )
 
 
 def of_text(mail: ParsedMail, shown: str, dmarc: str, said: "Passage") -> Suspicion:
@@ -74,7 +123,7 @@ def prepare() -> Iterator[bool]:
     for script in lexicon.SCRIPTS:
         lexicon.wordings(script)
         yield True
-    while alternation.compile_one():
+    while patterns.compile_one():
         yield True
 
 

@@ -58,6 +58,9 @@ _ALIASES = {
     "8bit": UNDECLARED,
 }
 
+# Switches ISO-2022-JP to Kanji. Old mail software sends it without saying so.
+_JAPANESE_ESCAPE = b"\x1b$B"
+
 _MAX_LABEL = 64
 _NOT_IN_LABEL = re.compile(r"[^a-z0-9]+")
 _LINE_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -121,6 +124,8 @@ def _decode_damaged(data: bytes, codec: str) -> str:
 
 
 def _decode_undeclared(data: bytes) -> str:
+    if _JAPANESE_ESCAPE in data and data.isascii():
+        return data.decode("iso2022_jp_ext", "replace")
     try:
         return data.decode()
     except UnicodeDecodeError:

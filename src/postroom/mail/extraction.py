@@ -5,7 +5,7 @@ from dataclasses import dataclass
 MAX_CONTENT_BYTES = 10 * 1024 * 1024
 MAX_TEXT_CHARS = 50_000
 METHODS = frozenset({"pdf", "office", "csv", "html", "text", "ocr", "archive"})
-REASONS = frozenset({"unsupported", "encrypted", "skipped_too_large", "timed_out", "failed"})
+REASONS = frozenset({"unsupported", "encrypted", "image_only", "skipped_too_large", "timed_out", "failed"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ _SECTION = re.compile(r"([^*]++)(?:\*([0-9]{1,4}))?(\*?)\Z")
 # Only these: senders on Windows write whole paths with bare backslashes.
 _ESCAPED = re.compile(r'\\(["\\])')
 _ANGLE_ID = re.compile(r"<([^<>]++)>")
+# `Message from Joe <joe@x.org> of Monday`, as old programs write (RFC 822 section 4.6.2): no id but a person.
+_MESSAGE_FROM = re.compile(r"\bfrom\b[^<>]{0,100}<[^<>]{1,200}>(?=\s*(?:of|on|dated|sent)\b)", re.IGNORECASE)
 
 
 class Headers(Struct, frozen=True):
@@ -161,10 +163,16 @@ def _joined_sections(parts: dict[int, tuple[bool, str]]) -> str:
     return charset.decode(b"".join(pieces), label)
 
 
+def _bare_ids(value: str) -> list[str]:
+    """Without brackets, and nothing else: `joe@x.org's message of Monday` is a sentence."""
+    words = value.split()
+    return words if all("@" in word and "'" not in word for word in words) else []
+
+
 def message_ids(value: str, limit: int) -> tuple[str, ...]:
     """The ids in angle brackets, the last `limit` of them; bare words with an "@" where no bracket is."""
     if not value:
         return ()
-    found = _ANGLE_ID.findall(value) or [word for word in value.split() if "@" in word]
+    found = _ANGLE_ID.findall(_MESSAGE_FROM.sub("", value)) or _bare_ids(value)
     ids = ("".join(id_.split()).strip("<>") for id_ in found[-limit:])
     return tuple(f"<{id_}>" for id_ in ids if 0 < len(id_) <= MAX_ID_LENGTH)

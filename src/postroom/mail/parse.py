@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from postroom.mail import address, charset, filenames, flowed, headers, mime, transfer
 from postroom.mail.address import Address
 from postroom.mail.headers import Headers
-from postroom.mail.meaning import category
+from postroom.mail.kinds import category
 from postroom.mail.mime import Part
 
 MAX_SUBJECT_LENGTH = 4_000

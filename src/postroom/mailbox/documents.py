@@ -8,7 +8,8 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
-from postroom.mail.meaning.category import Category
+from postroom.mail.kinds.category import Category
+from postroom.mail.meaning.calendar import Attendee, Occurrence
 from postroom.mail.meaning.links import LinkDetail
 from postroom.storage.database import Row
 
@@ -41,7 +42,10 @@ class Signal(Struct, frozen=True):
 
 
 class Appointment(Struct, rename="camel", frozen=True):
-    """`start` and `end` are as written (ISO 8601); the moments are known if the zone is."""
+    """`start` and `end` are as written (ISO 8601); the moments are known if the zone is.
+
+    `recurrence_id` names the one occurrence of a series that it is about; `occurrences` differ from it.
+    """
 
     method: str
     uid: str
@@ -54,11 +58,16 @@ class Appointment(Struct, rename="camel", frozen=True):
     time_zone: str
     location: str
     organizer: str
-    attendees: list[str]
+    attendees: list[Attendee]
     attendee_count: int
     answer_expected: bool
     recurrence: str
     status: str
+    recurrence_id: str = ""
+    sequence: int = 0
+    ex_dates: list[str] = []
+    occurrences: list[Occurrence] = []
+    join_url: str = ""
 
 
 class Document(Struct, rename="camel", frozen=True):

@@ -344,17 +344,9 @@ def note_capture(tx: Tx, tried: TriedMail, state: str) -> None:
 
 def record_failure(tx: Tx, tried: TriedMail) -> News:
     delivery, outcome = tried.job.delivery, tried.outcome
-    is_about_address = reasons.is_about_address(outcome.code, outcome.enhanced or None, outcome.text)
-    if outcome.is_permanent and is_about_address:
-        suppressions.add(
-            tx,
-            delivery.account_id,
-            delivery.target,
-            suppressions.BOUNCE,
-            outcome.ended_at,
-            tried.job.message.id,
-            outcome.text,
-        )
+    if outcome.is_permanent:
+        fault = reasons.fault_of(outcome.code, outcome.enhanced or None, outcome.text)
+        suppressions.add_after_failure(tx, delivery, fault, outcome.text, outcome.ended_at)
     deliveries.settle(tx, tried.job.message.id)
     return to_news(tx, tried, kinds.MESSAGE_FAILED, Fate(delivery.target, outcome.text))
 

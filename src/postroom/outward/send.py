@@ -8,7 +8,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import from_iso
 from postroom.errors import ApiError
-from postroom.mail import effort, filenames
+from postroom.mail import filenames, reading_cost
 from postroom.mail.address import Address, mailbox_of, parse_list
 from postroom.mail.html import text
 from postroom.mail.writing import compose, forward, quote
@@ -135,11 +135,11 @@ def is_little(order: Order, *quoted: Document | None) -> bool:
     """With what will be quoted: a reply of a word may carry a mail of a megabyte."""
     texts = [order.body, order.body_html or "", *(each.body_text for each in quoted if each is not None)]
     length = sum(map(len, texts))
-    if length <= effort.MOST_MARKS and not order.files:  # if each of its characters were a mark
+    if length <= reading_cost.MOST_MARKS and not order.files:  # if each of its characters were a mark
         return True
-    if length > effort.MOST_BYTES:
+    if length > reading_cost.MOST_BYTES:
         return False
-    return effort.is_little(
+    return reading_cost.is_little(
         *(each.encode(errors="replace") for each in texts), *(file.content for file in order.files)
     )
 

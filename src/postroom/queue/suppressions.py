@@ -3,12 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from postroom.clock import DAY
 from postroom.errors import NotFound, RecipientSuppressed
+from postroom.mail.bounces import reasons
+from postroom.mail.bounces.reasons import Fault
+from postroom.queue.deliveries import BOUNCED, Delivery
 from postroom.storage.database import Row, Tx
 
 BOUNCE, COMPLAINT, UNSUBSCRIBED, MANUAL = "bounce", "complaint", "unsub", "manual"
 COUNTED_BEYOND_PAGE = 10_000
 REASON_CHARACTERS = 500
+# Failures that do not say why: so many of them within this time suppress an address.
+UNCLEAR_FAILURES = 3
+UNCLEAR_WINDOW = 30 * DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,37 @@ def add(
     found = find(tx, account_id, address)
     assert found is not None
     return found
+
+
+def add_after_failure(tx: Tx, delivery: Delivery, fault: Fault, reason: str, now: int) -> None:
+    """For a delivery that has just failed for good: suppresses its address if that is at fault.
+
+    Where nobody can tell, the third such failure within 30 days suppresses it. A fault of the sender, the
+    content or the network never does.
+    """
+    is_enough = fault is Fault.UNCLEAR and _count_unclear(tx, delivery, now) >= UNCLEAR_FAILURES
+    if fault is Fault.RECIPIENT or is_enough:
+        add(tx, delivery.account_id, delivery.target, BOUNCE, now, delivery.message_id, reason)
+
+
+def _count_unclear(tx: Tx, delivery: Delivery, now: int) -> int:
+    """Failures of this address within the window that did not say why, this one included."""
+    rows = tx.all(
+        "select state, last_code, last_reply from deliveries where account_id = :account_id"
+        " and target = :target and kind = 'mail' and state in ('bounced', 'failed')"
+        " and created_at >= :since order by created_at desc limit 100",
+        account_id=delivery.account_id,
+        target=delivery.target,
+        since=now - UNCLEAR_WINDOW,
+    )
+    return sum(_is_unclear(row) for row in rows)
+
+
+def _is_unclear(row: Row) -> bool:
+    """Of a mail that bounced later, `last_code` is still that of its acceptance."""
+    reply = row["last_reply"]
+    code = reasons.reply_code(reply) if row["state"] == BOUNCED else row["last_code"] or 0
+    return reasons.fault_of(code, reasons.found_status(reply) or None, reply) is Fault.UNCLEAR
 
 
 def find(tx: Tx, account_id: str, address: str) -> Suppression | None:

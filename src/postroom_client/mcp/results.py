@@ -266,7 +266,9 @@ def described(appointment: results.Appointment) -> str:
         f"{appointment.start}{until} {appointment.time_zone}".strip(),
         appointment.location,
         f"organised by {appointment.organizer}" if appointment.organizer else "",
+        appointment.news,
         "an answer is expected" if appointment.answer_expected else "",
+        f"join at {appointment.join_url}" if appointment.join_url else "",
     ]
     return ", ".join(part for part in parts if part)
 

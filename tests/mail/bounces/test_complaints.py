@@ -8,8 +8,8 @@ from postroom.mail.bounces.read import read_report
 from postroom.mail.bounces.report import RecipientReport, Report
 from postroom.mail.proof import dkim
 from postroom.mail.proof.canonical import split_mail
+from postroom.mail.proof.dkim_verify import check_signatures, overall
 from postroom.mail.proof.lookup import TimedLookup
-from postroom.mail.proof.signatures import check_signatures, overall
 from tests.doubles_dns import ZoneLookup
 from tests.mail.bounces.test_delivery_status import wire
 from tests.mail.keys import signing_key

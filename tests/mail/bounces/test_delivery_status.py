@@ -3,6 +3,7 @@
 import pytest
 
 from postroom.mail.bounces.read import read_report
+from postroom.mail.bounces.reasons import Fault
 from postroom.mail.bounces.report import RecipientReport, Report
 
 
@@ -71,7 +72,7 @@ def test_action_failed_is_a_bounce_whatever_its_status(status: str) -> None:
     assert report is not None
     assert report.kind == "bounce"
     assert not only(report).is_hard
-    assert not only(report).is_about_address
+    assert only(report).fault is not Fault.RECIPIENT
 
 
 def test_a_status_without_a_diagnostic_gets_the_words_for_people() -> None:
@@ -118,7 +119,7 @@ def test_a_gmail_bounce_with_a_folded_diagnostic_is_read() -> None:
     )
     assert recipient.diagnostic.startswith("550-5.1.1 The account")
     assert recipient.is_hard
-    assert recipient.is_about_address
+    assert recipient.fault is Fault.RECIPIENT
 
 
 def test_a_general_status_gives_way_to_the_diagnosed_one() -> None:

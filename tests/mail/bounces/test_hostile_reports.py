@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from postroom.mail.bounces import report as limits
 from postroom.mail.bounces.read import read_report, read_returned
-from postroom.mail.bounces.reasons import DIAGNOSTIC_LIMIT
+from postroom.mail.bounces.reasons import DIAGNOSTIC_LIMIT, Fault
 from postroom.mail.bounces.report import Report
 from tests.mail.soundness import SAMPLES
 from tests.mail.test_parse_fuzz import FUZZ_MAILS, HANG_SECONDS, mutated
@@ -30,7 +30,7 @@ def assert_is_sound(report: Report | None) -> None:
         assert len(recipient.diagnostic) <= DIAGNOSTIC_LIMIT
         recipient.diagnostic.encode()
         assert recipient.is_hard in {True, False}
-        assert recipient.is_hard or not recipient.is_about_address
+        assert recipient.is_hard or recipient.fault is not Fault.RECIPIENT
 
 
 pieces = st.lists(

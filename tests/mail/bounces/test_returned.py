@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from postroom.mail.bounces.read import read_report, read_returned
+from postroom.mail.bounces.reasons import Fault
 
 
 def mail(subject: str, body: str, sender: str = "odd@there.example", more: str = "") -> bytes:
@@ -21,7 +22,7 @@ def test_what_no_form_fits_is_a_bounce_with_its_own_words() -> None:
     assert recipient.is_failed
     assert recipient.last_word == "Zürück: Das ging nicht. Tut uns leid."
     assert not recipient.is_hard
-    assert not recipient.is_about_address
+    assert recipient.fault is not Fault.RECIPIENT
 
 
 def test_a_mail_without_a_word_says_so() -> None:
@@ -34,7 +35,7 @@ def test_a_reason_counts_even_from_one_who_does_not_look_like_a_mail_system() ->
     [recipient] = report.recipients
     assert report.kind == "bounce"
     assert recipient.status == "5.1.1"
-    assert recipient.is_about_address
+    assert recipient.fault is Fault.RECIPIENT
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def _when(event: Calendar) -> str:
 
 def _attendees(event: Calendar) -> str:
     more = event.attendee_count - len(event.attendees)
-    return ", ".join([*event.attendees, *([f"and {more} more"] if more else [])])
+    return ", ".join([*map(str, event.attendees), *([f"and {more} more"] if more else [])])
 
 
 def _status(event: Calendar) -> str:

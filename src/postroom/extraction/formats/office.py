@@ -10,6 +10,7 @@ from postroom.mail.extraction import MAX_CONTENT_BYTES
 
 MAX_REPEATED_SPACES = 100
 MAX_EMPTY_CELLS = 50
+MAX_MANIFEST_BYTES = 1_000_000
 OFF = ("0", "false")
 
 _SLIDE = re.compile(r"ppt/slides/slide(\d{1,6})\.xml")
@@ -88,15 +89,13 @@ def presentation_text(archive: Archive) -> Iterator[str]:
 
 
 def open_document_text(archive: Archive) -> Iterator[str]:
-    if any(_is_start(event, "encryption-data") for event in archive.events("META-INF/manifest.xml")):
+    # Not read as XML: older programs give the manifest a document type, which readers of XML refuse.
+    manifest = archive.content("META-INF/manifest.xml", MAX_MANIFEST_BYTES)
+    if b"encryption-data" in manifest.replace(b"\0", b""):
         raise Encrypted
     kind = archive.content("mimetype", 100)
     grammar = replace(OPEN_DOCUMENT, is_spreadsheet=b"spreadsheet" in kind)
     yield from flow(archive.events("content.xml"), grammar)
-
-
-def _is_start(event: XmlEvent, name: str) -> bool:
-    return isinstance(event, Start) and event.name == name
 
 
 def flow(

@@ -11,6 +11,10 @@ from postroom.mail.extraction import MAX_TEXT_CHARS
 MAX_PAGES = 5_000
 MAX_ANNOTATIONS = 2_000
 MAX_VALUE_BYTES = 20_000
+# Of pages that are pictures: letters take some seconds each to be found.
+MAX_PICTURED_PAGES = 3
+PICTURE_SCALE = 2.0
+MAX_PICTURE_SIDE = 2_400
 PASSWORD_FIELD = 1 << 13
 
 # Fonts of symbols put their letters here, and some programs use such a font for words.
@@ -37,6 +41,32 @@ def pdf_text(content: bytes) -> Iterator[str]:
             page.close()
     finally:
         document.close()
+
+
+def page_pictures(content: bytes) -> Iterator[bytes]:
+    """The first pages as they look, as portable pixmaps."""
+    import pypdfium2
+
+    document = _opened(pypdfium2, content)
+    try:
+        for number in range(min(len(document), MAX_PICTURED_PAGES)):
+            page = document[number]
+            scale = min(PICTURE_SCALE, MAX_PICTURE_SIDE / max(page.get_size(), default=1))
+            bitmap = page.render(scale=scale, rev_byteorder=True, prefer_bgrx=False)
+            yield _pixmap(bitmap)
+            bitmap.close()
+            page.close()
+    finally:
+        document.close()
+
+
+def _pixmap(bitmap: Any) -> bytes:
+    """Rows without the bytes that fill them up; three bytes a pixel, or one of grey."""
+    width, height, channels = bitmap.width, bitmap.height, bitmap.n_channels
+    kind = b"P6" if channels == 3 else b"P5"
+    rows = memoryview(bitmap.buffer)
+    lines = (rows[row * bitmap.stride : row * bitmap.stride + width * channels] for row in range(height))
+    return b"%s %d %d 255\n" % (kind, width, height) + b"".join(lines)
 
 
 def _opened(pypdfium2: Any, content: bytes) -> Any:

@@ -2,6 +2,7 @@
 
 import re
 
+from postroom.mail.bounces import senders
 from postroom.mail.bounces.notice import (
     HEADER_ONLY_TYPES,
     RETURNED_TYPES,
@@ -46,7 +47,7 @@ def read_complaint(notice: Notice) -> Report | None:
         return None
     fields = _fields(content_of(part).lstrip(b"\r\n"))
     feedback_type = fields.get("feedback-type", "").lower()[:100]
-    if not feedback_type or feedback_type in NO_COMPLAINT:
+    if not feedback_type or feedback_type in NO_COMPLAINT or "auth-failure" in fields:
         return None
     return _report(notice, feedback_type, fields)
 
@@ -59,6 +60,8 @@ def has_feedback(notice: Notice) -> bool:
 def _read_own_form(notice: Notice) -> Report | None:
     """A feedback loop that hands over the mail alone, or describes it in text of its own."""
     if not _is_from_feedback_loop(notice) or not _FEEDBACK_SUBJECT.search(notice.subject):
+        return None
+    if senders.is_dmarc_report(notice):
         return None
     if _original_part(notice)[0] or _COPY_IN_TEXT.search(notice.text):
         return _report(notice, "abuse", {})

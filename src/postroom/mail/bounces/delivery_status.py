@@ -18,8 +18,9 @@ _DELAYED = ("delay", "warn", "deferred", "retry")
 
 
 def read_status_part(notice: Notice) -> tuple[RecipientReport, ...]:
-    part = notice.first_of(STATUS_TYPES)
-    return _recipients(text_of(part)) if part is not None else ()
+    """Also of several such parts, as of a report that several servers have written to."""
+    parts = [part for part in notice.leaves if part.content_type in STATUS_TYPES]
+    return tuple(each for part in parts for each in _recipients(text_of(part)))[:RECIPIENTS_LIMIT]
 
 
 def read_status_text(notice: Notice) -> tuple[RecipientReport, ...]:

@@ -4,7 +4,7 @@ quote the mail that it returns."""
 
 import re
 
-from postroom.mail.alternation import late
+from postroom.mail.languages.patterns import late
 
 _ADDRESS = r"[^\s<>()\[\]\"'“”「」『』【】«»,;:：，。、]{1,120}@[\w.-]{1,200}\w"
 _RECIPIENT = (
@@ -49,6 +49,8 @@ _LABEL_END = rf"[\]】]?[ \t]{{0,30}}{_REMARK}[ \t]?[:：=][ \t]{{0,30}}"
 RECIPIENT_FORMS: dict[str, re.Pattern[str]] = {
     "qmail, Postfix": late(rf"^[ \t]{{0,4}}<({_ADDRESS})>{_REMARK}:"),
     "relatives of qmail": late(rf"^({_ADDRESS}):(?=\s|$)"),
+    "a reason in brackets": late(rf"^[ \t]{{0,9}}({_ADDRESS})[ \t](?=\[[^\]\n]{{2,200}}\]{_END})"),
+    "iMail": late(rf"^{_BULLET}(?:undeliverable|not delivered|delivery failed) to:? <?({_ADDRESS})", re.I),
     "Exchange, with a date": late(
         rf"^[ \t]{{0,9}}[<'\"]?({_ADDRESS})[>'\"]?,? [^\n]{{0,60}}?\d{{1,2}}[:.]\d\d"
     ),
@@ -66,6 +68,11 @@ RECIPIENT_FORMS: dict[str, re.Pattern[str]] = {
     "smail": late(rf"^{_BULLET}<?({_ADDRESS})>?[ \t]{{0,9}}(?:\.\.\.|--|–|—|-|\||=>|->)[ \t]"),
 }
 ANY_ADDRESS = late(_ADDRESS)
+NEXT_IN_LIST = late(rf"[>'\"\]]?[,;][ \t]{{0,9}}[<'\"\[]?({_ADDRESS})")
+
+# In the transcript of a session: the command, and the refusal that it met.
+REFUSED_SENDER = late(r"^>>> ?(?:MAIL|HELO|EHLO)\b[^\n]{0,900}\n<<< ?5\d\d", re.I | re.M)
+REFUSED_RECIPIENT = late(r"^>>> ?RCPT\b[^\n]{0,900}\n<<< ?5\d\d", re.I | re.M)
 REASON_LINE = late(rf"^{_BULLET}[\[【]?(?:{_REASON}){_LABEL_END}(\S[^\n]{{0,900}})?$", re.I)
 
 COPY_STARTS = late(

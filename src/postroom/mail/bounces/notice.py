@@ -31,6 +31,7 @@ _RETURN_PATH = re.compile(
     r"^[> \t]{0,8}(?:return-path|x-envelope-from|x-original-mail-from)[ \t]{0,9}:\s{0,9}<?([^<>\s]{3,320})",
     re.I | re.M,
 )
+_FROM_LINE = re.compile(r"^[> \t]{0,8}from[ \t]{0,9}:[^\n]{0,900}", re.I | re.M)
 RETURN_PATHS_LIMIT = 5
 
 
@@ -141,6 +142,11 @@ def has_returned_mail(notice: Notice) -> bool:
 def message_id_in(head: str) -> str | None:
     match = _MESSAGE_ID.search(head)
     return match[1] if match else None
+
+
+def from_line_in(head: str) -> str:
+    match = _FROM_LINE.search(head)
+    return match[0] if match else ""
 
 
 def return_paths_in(head: str) -> tuple[str, ...]:

@@ -4,11 +4,11 @@ No single sign makes a report: words that a mail failed need a recipient too, an
 recipient, a code and the returned mail.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from postroom.mail.bounces import forms, reasons, wording
-from postroom.mail.bounces.notice import Notice, has_returned_mail
+from postroom.mail.bounces.notice import Notice, from_line_in, has_returned_mail, returned_head
 from postroom.mail.bounces.report import RECIPIENTS_LIMIT, RecipientReport, clean_address
 
 REASON_LINES = 12
@@ -68,6 +68,19 @@ def with_words(notice: Notice, recipients: tuple[RecipientReport, ...]) -> tuple
     )
 
 
+def with_command(notice: Notice, recipients: tuple[RecipientReport, ...]) -> tuple[RecipientReport, ...]:
+    """Where the transcript shows that the sender was refused, and no recipient, the reason says so."""
+    words = notice.words
+    if not forms.REFUSED_SENDER.search(words) or forms.REFUSED_RECIPIENT.search(words):
+        return recipients
+    return tuple(
+        replace(each, diagnostic=f"{each.diagnostic} (in reply to MAIL FROM)".strip())
+        if each.is_failed
+        else each
+        for each in recipients
+    )
+
+
 def _signs(notice: Notice) -> ReportSigns:
     lines = notice.words.split("\n")
     coded = next((line.strip() for line in lines if _is_coded(line)), "")
@@ -89,30 +102,52 @@ def _known_words(lines: list[str]) -> str:
 
 
 def _own_addresses(notice: Notice) -> set[str]:
-    """Those of the report itself: nobody is told at his own address that it does not exist."""
+    """Those of the report and of the sender: nobody is told at his own address that it does not exist."""
     names = ("to", "from", "reply-to", "delivered-to")
     written = " ".join(notice.fields.joined(name)[:2_000] for name in names)
+    written += from_line_in(returned_head(notice) or notice.text[len(notice.words) :])
     return {match[0].lower() for match in forms.ANY_ADDRESS.finditer(written)}
 
 
 def _named_by_form(signs: ReportSigns, own: set[str]) -> Named:
     for form in forms.RECIPIENT_FORMS.values():
         named: Named = {}
-        for number, line in enumerate(signs.lines):
-            match = form.match(line)
-            if match and match[1].lower() not in own and len(named) < RECIPIENTS_LIMIT:
-                reason = _reason_at(signs, number, line[match.end() :])
-                named[match[1]] = _more_exact(named.get(match[1], ""), reason)
+        found = {number: match for number, line in enumerate(signs.lines) if (match := form.match(line))}
+        for number, match in found.items():
+            line = signs.lines[number]
+            if match[1].lower() not in own and len(named) < RECIPIENTS_LIMIT:
+                reason = _reason_at(_up_to_next(signs, number, found), number, line[match.end() :])
+                for each in (match[1], *_listed_behind(line, match.end(1))):
+                    named[each] = _more_exact(named.get(each, ""), reason)
         if named:
             return named
     return {}
+
+
+def _up_to_next(signs: ReportSigns, number: int, found: Collection[int]) -> ReportSigns:
+    """Without the lines below the next recipient, which tell of that one."""
+    end = next((each for each in found if each > number), None)
+    return signs if end is None else replace(signs, lines=signs.lines[:end])
 
 
 def _mentioned(signs: ReportSigns, own: set[str]) -> Named:
     """The first address in any sentence."""
     found = (match[0] for line in signs.lines for match in forms.ANY_ADDRESS.finditer(line))
     address = next((each for each in found if each.lower() not in own), None)
-    return {address: signs.telling} if address else {}
+    if address is None:
+        return {}
+    line = next(line for line in signs.lines if address in line)
+    listed = _listed_behind(line, line.index(address) + len(address))
+    return dict.fromkeys([address, *listed], signs.telling)
+
+
+def _listed_behind(line: str, end: int) -> list[str]:
+    """Further addresses of a list on the same line, with commas or semicolons between them."""
+    listed: list[str] = []
+    while (match := forms.NEXT_IN_LIST.match(line, end)) and len(listed) < RECIPIENTS_LIMIT:
+        listed.append(match[1])
+        end = match.end(1)
+    return listed
 
 
 def _reason_below(signs: ReportSigns, address: str) -> str:

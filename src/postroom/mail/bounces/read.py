@@ -3,6 +3,7 @@
 from postroom.mail.bounces import plain_reports, senders
 from postroom.mail.bounces.complaints import has_feedback, is_feedback_address, read_complaint
 from postroom.mail.bounces.delivery_status import read_status_part, read_status_text
+from postroom.mail.bounces.json_notices import is_json_notice, read_mailed
 from postroom.mail.bounces.notice import (
     Notice,
     message_id_in,
@@ -19,6 +20,8 @@ LAST_WORD_LIMIT = 300
 def read_report(raw: bytes, mail_from: str | None = None) -> Report | None:
     """The report a mail holds; None for ordinary mail. `mail_from` is the envelope sender, if it is known."""
     notice = read_notice(raw)
+    if is_json_notice(notice.subject):
+        return read_mailed(notice)
     return read_complaint(notice) or _delivery_report(notice, _recipients(notice, mail_from))
 
 
@@ -29,13 +32,18 @@ def may_be_report(mail: ParsedMail, mail_from: str) -> bool:
         or mail.report_type != ""
         or senders.is_system_name(mail.from_addr, mail.from_address)
         or is_feedback_address(mail.from_address)
+        or is_json_notice(mail.subject)
     )
 
 
 def read_returned(raw: bytes) -> Report:
     """What a mail to the signed return path says: a report, an answer, or a bounce that nobody can read."""
     notice = read_notice(raw)
-    report = read_complaint(notice) or _delivery_report(notice, _returned_recipients(notice))
+    report = (
+        read_mailed(notice)
+        or read_complaint(notice)
+        or _delivery_report(notice, _returned_recipients(notice))
+    )
     if report is not None:
         return report
     action = "" if is_answer(notice) else "failed"
@@ -52,10 +60,15 @@ def last_word(notice: Notice) -> str:
 
 def is_answer(notice: Notice) -> bool:
     """Whatever is neither a report nor the ruins of one: the mail may well have arrived."""
+    return is_given_answer(notice) or senders.is_list_mail(notice)
+
+
+def is_given_answer(notice: Notice) -> bool:
+    """An answer of a person, of a person's program, or of a feedback loop."""
     return (
         senders.is_automatic_answer(notice)
-        or senders.is_list_mail(notice)
         or senders.is_personal_answer(notice)
+        or senders.is_dmarc_report(notice)
         or has_feedback(notice)
     )
 
@@ -66,7 +79,7 @@ def _delivery_report(notice: Notice, recipients: tuple[RecipientReport, ...]) ->
     head = returned_head(notice) or notice.text[len(notice.words) :]
     return Report(
         kind=kind_of(recipients),
-        recipients=plain_reports.with_words(notice, recipients),
+        recipients=plain_reports.with_command(notice, plain_reports.with_words(notice, recipients)),
         original_message_id=message_id_in(head) or message_id_in(notice.text),
         return_paths=return_paths_in(head),
     )
@@ -92,9 +105,12 @@ def _recipients(notice: Notice, mail_from: str | None) -> tuple[RecipientReport,
 
 
 def _returned_recipients(notice: Notice) -> tuple[RecipientReport, ...]:
-    """The path is signed: whoever wrote this got the mail, and need not look like a mail system."""
+    """The path is signed: whoever wrote this got the mail, and need not look like a mail system.
+
+    Fields of a list do not speak against a report: a list that refuses a mail writes them too.
+    """
     recipients = read_status_part(notice)
-    if recipients or is_answer(notice):
+    if recipients or is_given_answer(notice):
         return recipients
     return (
         plain_reports.read_failed_recipients(notice)

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from postroom.mail.alternation import by_first_letter
+from postroom.mail.languages.patterns import by_first_letter
 
 _NO_SUCH_ADDRESS_ENGLISH = (
     r"\b(?:(?:user|recipient|mailbox|address|account|addressee|alias|domain|host|login|customer|subscriber"
@@ -16,21 +16,54 @@ _NO_SUCH_ADDRESS_ENGLISH = (
     r"|could ?n.t be found|was not found|cannot be found|wasn't found|was not found|isn't valid)"
     r"|(?:unknown|no such|invalid|non-?existent|nonexist|unrouteable|unroutable|undeliverable|bad|inactive"
     r"|no valid|not a valid|not a known|disabled|cancelled|no local)"
-    r"(?: \w+){0,1} (?:user|recipients?|mailbox|mailboxes|address|account|person|domain|hosts?|names?"
+    r"(?: \w+){0,2} (?:user|user ?id|recipients?"
+    r"|mailbox|mailboxes|address|account|person|domain|hosts?|names?"
     r"|addressee"
     r"|destination|alias|people|mail drop|local part|login)"
     r"|(?:does not|doesn't|do not) (?:exist|have an?(?: \w+)? account)|no mailbox (?:here|by that name)"
-    r"|mailbox unavailable"
-    r"|(?:user|mailbox|address|account) (?:is )?unavailable|tried to reach is (?:inactive|disabled)"
+    r"|tried to reach is (?:inactive|disabled)"
     r"|not our customer|not known (?:here|at this)"
     r"|no longer (?:with|works|at|valid|in use)"
     r"|not (?:listed )?in (?:the )?(?:public name & address book|domino directory|directory)"
     r"|recipnotfound|resolver\.adr\.\w{3,40}|nosuchuser|no account by that name|not a user here"
-    r"|recipient address rejected: access denied|nxdomain|user unknown|unknown user|userunknown"
+    r"|nxdomain|user unknown|unknown user|userunknown"
     r"|not associated with a mailbox|(?:couldn't|could not) find (?:the )?(?:mailbox|recipient|user|address)"
     r"|no mx (?:record )?or a record|can't find (?:any|a) host named|no such domain"
     r"|(?:name or )?host (?:name )?lookup failed permanently)\b"
 )
+# Said of unknown users and of refusals alike; with a link below it, it is a refusal.
+_MAILBOX_NAMED = (
+    r"(?:user|mailbox|address|account) (?:is )?unavailable|^[#\d\s:.-]{0,30}address rejected\b"
+    r"|recipient (?:address )?rejected"
+)
+_DIRECTORY_BLOCKED = re.compile(r"recipient address rejected: access denied", re.I)
+_DIRECTORY_STATUS = "5.4.1"  # how Exchange Online tells of an address that its directory does not have
+
+# "may not exist, or you may not have permission": nobody can tell which.
+_EITHER = re.compile(
+    r"\b(?:not exist|unknown|not found|invalid|inactive|disabled|unavailable|no longer valid)"
+    r"[^.;]{0,40}\bor\b[^.;]{0,60}\b(?:permissions?|authori[sz]ed|allowed|accept(?:s|ing)?|blocked|block"
+    r"|polic(?:y|ies)|restricted|rejected|refused|full|quota|privileges?|rights?|spam)\b"
+    r"|\b(?:permissions?|authori[sz]ed|allowed|accept(?:s|ing)?|blocked|restricted|rejected|full|quota|rights?)"
+    r"[^.;]{0,40}\bor\b[^.;]{0,60}\b(?:not exist|unknown|not found|invalid|inactive|disabled)\b",
+    re.I,
+)
+
+_SENDER_ENGLISH = (
+    r"\b(?:sender|senders|originator|return[- ]?path|reverse[- ]?path|helo|ehlo|client host|connecting host"
+    r"|(?:mail|envelope|header|message|rfc532[12])[- ]?from|from[ -](?:address|domain|header|field)"
+    r"|(?:after|in reply to|in response to)(?: the)? (?:mail|helo|ehlo|starttls|auth)\b"
+    r"|your (?:ip|host|server|domain|address|account|network|mail server)"
+    r"|(?:invalid|missing|bad|forged) from|from (?:is )?(?:invalid|missing|forged)|domain of (?:the )?sender"
+    r"|sending (?:domain|host|server|ip|mta))\b|\bfrom:|<from>"
+)
+_SENDER_ELSEWHERE = (
+    "absender", "afzender", "avsändar", "afsender", "avsender", "lähettäjä", "expéditeur", "remitente",
+    "mittente", "remetente", "expeditor", "nadawc", "odesílatel", "odosielateľ", "отправител", "відправник",
+    "подател", "feladó", "αποστολέα", "gönderen", "发件人", "寄件者", "寄件人", "发信人", "発信者", "送信者",
+    "差出人", "발신자", "보낸 사람", "người gửi", "pengirim", "ผู้ส่ง", "השולח", "المرسل", "فرستنده",
+)  # fmt: skip
+
 _NO_SUCH_ADDRESS_ELSEWHERE = (
     # German, Dutch, the north
     "unbekannter empfänger", "empfänger unbekannt", "empfänger ist unbekannt", "benutzer unbekannt",
@@ -106,7 +139,8 @@ _POLICY_ENGLISH = (
     r"|content"
     r"|sender|permission|unsolicited|attachment|too (?:large|big)|size limit|message size|prohibited"
     r"|not accepting mail from"
-    r"|not authori[sz]ed|restricted|denied by|phishing|helo|ehlo|invalid dns|ptr|rdns|reverse dns"
+    r"|not authori[sz]ed|(?:not a|only|not) members?|members only|not subscribed|moderat\w+"
+    r"|restricted|denied by|phishing|helo|ehlo|invalid dns|ptr|rdns|reverse dns"
     r"|your (?:ip|host|server|domain|address|account|network)|client host)\b"
 )
 _POLICY_ELSEWHERE = (
@@ -157,6 +191,20 @@ def _patterns(words: Words) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(words.english), re.compile(by_first_letter(words.elsewhere))
 
 
+def says_either(words: str) -> bool:
+    """Whether it gives two reasons and leaves open which one it was."""
+    return _EITHER.search(words) is not None
+
+
+def names_mailbox(words: str, status: str) -> bool:
+    """Whether it says no more than that this mailbox is not to be had."""
+    if _DIRECTORY_BLOCKED.search(words):
+        return status == _DIRECTORY_STATUS
+    return _MAILBOX.search(words.lower()) is not None
+
+
+_MAILBOX = re.compile(_MAILBOX_NAMED)
+SENDER = Words(_SENDER_ENGLISH, _SENDER_ELSEWHERE)
 NO_SUCH_ADDRESS = Words(_NO_SUCH_ADDRESS_ENGLISH, _NO_SUCH_ADDRESS_ELSEWHERE)
 FULL = Words(_FULL_ENGLISH, _FULL_ELSEWHERE)
 POLICY = Words(_POLICY_ENGLISH, _POLICY_ELSEWHERE)

@@ -1,6 +1,7 @@
-"""Why a mail was refused, by code, status and words: for good or not, and whether the address is at fault."""
+"""Why a mail was refused, by code, status and words: for good or not, and who is at fault."""
 
 import re
+from enum import Enum
 
 from postroom.mail.bounces import reason_words
 
@@ -10,12 +11,30 @@ _ENHANCED_STATUS = re.compile(r"(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.]*\d)"
 _REPLY_CODE = re.compile(r"(?<![\d.:])([245][0-5]\d)(?=[ \-:;,)\]]|$)")
 _NAME_OR_LINK = re.compile(r"[@/]|\w\.\w")
 
-# About the sender, not about the recipient's address (RFC 3463 section 3.2).
+# Codes that many servers use for whatever they refuse, an unknown user included.
+_ANY_REASON = ("5.0.", "5.3.0", "5.4.", "5.5.")
+_ANY_REASON_EXACT = {"5.1.0", "5.2.0", "5.2.1", "5.7.1"}
+# Of the sender, not of the recipient's address (RFC 3463 section 3.2).
 _SENDER_STATUSES = {"5.1.7", "5.1.8", "5.1.9"}
 _FULL_STATUS = "5.2.2"
-# Statuses under which servers also report an unknown user.
-_ANY_REASON = ("5.0.", "5.3.0", "5.4.", "5.5.")
-_ANY_REASON_EXACT = {"5.2.0", "5.2.1", "5.7.1"}
+_LINK = re.compile(r"https?://|\bwww\.", re.I)
+_BLOCK_LIST_LINK = re.compile(
+    r"spamhaus|spamcop|sorbs|barracuda|dnsbl|\brbl|block-?list|black-?list|blocked|abuse|postmaster|reputation"
+    r"|senderscore|uceprotect|spam|cbl\b|njabl|ordb|mail-abuse|unblock|delist",
+    re.I,
+)
+_LINK_LETTERS = re.compile(r"(?:https?://|www\.)[^\s<>\"']{1,300}", re.I)
+
+
+class Fault(Enum):
+    """Whose fault a refusal for good is. Only RECIPIENT suppresses at once."""
+
+    RECIPIENT = "recipient"
+    """The address: no such user, no such domain, an account that is closed."""
+    UNCLEAR = "unclear"
+    """Refused for good without saying why, or with two reasons at once."""
+    OTHER = "other"
+    """The sender, the content, a policy, a full mailbox, or something that passes."""
 
 
 def is_hard(status: str, diagnostic: str) -> bool:
@@ -32,20 +51,47 @@ def is_hard(status: str, diagnostic: str) -> bool:
         return code >= 500
     if reason_words.PASSING.are_in(words):
         return False
-    return reason_words.NO_SUCH_ADDRESS.are_in(words) or reason_words.POLICY.are_in(words)
+    return (
+        reason_words.NO_SUCH_ADDRESS.are_in(words)
+        or reason_words.names_mailbox(words, status)
+        or reason_words.POLICY.are_in(words)
+    )
 
 
-def is_about_address(code: int | None, status: str | None, text: str) -> bool:
-    """Whether the reason is the address itself: no such user or domain. In doubt it is not."""
-    words = plain_words(text)
+def fault_of(code: int | None, status: str | None, text: str) -> Fault:
+    """RECIPIENT only where the reason names the recipient's address."""
     if (code is not None and code < 500) or (status or "5").startswith(("2", "4")):
-        return False
-    if status in _SENDER_STATUSES or is_of_another_kind(words):
-        return False
-    if status and status.startswith("5.1."):
-        return True
+        return Fault.OTHER
+    words = plain_words(text)
+    if status in _SENDER_STATUSES or is_about_sender(words) or _links_to_block_list(text):
+        return Fault.OTHER
+    if reason_words.says_either(words):
+        return Fault.UNCLEAR
+    if is_of_another_kind(words):
+        return Fault.OTHER
+    return _fault_by_status(status or "", words, has_link=_LINK.search(text) is not None)
+
+
+def _fault_by_status(status: str, words: str, *, has_link: bool) -> Fault:
     could_be_any_reason = not status or status.startswith(_ANY_REASON) or status in _ANY_REASON_EXACT
-    return could_be_any_reason and reason_words.NO_SUCH_ADDRESS.are_in(words)
+    if not could_be_any_reason:
+        return Fault.RECIPIENT if status.startswith("5.1.") else Fault.OTHER
+    if reason_words.NO_SUCH_ADDRESS.are_in(words):
+        return Fault.RECIPIENT
+    if status == "5.7.1":
+        return Fault.OTHER
+    names_mailbox = not has_link and reason_words.names_mailbox(words, status)
+    return Fault.RECIPIENT if names_mailbox else Fault.UNCLEAR
+
+
+def is_about_sender(words: str) -> bool:
+    """Whether it names the envelope sender, the From field or the server that sent: whoever is written to."""
+    return reason_words.SENDER.are_in(words)
+
+
+def _links_to_block_list(text: str) -> bool:
+    links = _LINK_LETTERS.findall(text[:DIAGNOSTIC_LIMIT])
+    return any(_BLOCK_LIST_LINK.search(link) for link in links)
 
 
 def is_of_another_kind(words: str) -> bool:

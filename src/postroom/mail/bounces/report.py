@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from postroom.mail.bounces import reasons
+from postroom.mail.bounces.reasons import Fault
 
 ADDRESS_LIMIT = 320
 RECIPIENTS_LIMIT = 100
@@ -33,10 +34,10 @@ class RecipientReport:
         return reasons.is_hard(self.status, self.diagnostic)
 
     @property
-    def is_about_address(self) -> bool:
-        """Whether the address itself is at fault, which alone suppresses it."""
+    def fault(self) -> Fault:
+        """Whose fault it is that the mail did not arrive."""
         code = reasons.reply_code(self.diagnostic)
-        return reasons.is_about_address(code, self.status or None, self.diagnostic)
+        return reasons.fault_of(code, self.status or None, self.diagnostic)
 
     @property
     def last_word(self) -> str:

@@ -115,6 +115,12 @@ def is_automatic_answer(notice: Notice) -> bool:
     return subject.startswith(_ANSWER_STARTS) or any(each in subject for each in _ANSWER_SUBJECTS)
 
 
+def is_dmarc_report(notice: Notice) -> bool:
+    """It tells the owner of a domain about mail in its name, which may be anyone's."""
+    subject = notice.subject.lower()
+    return "dmarc" in subject and "report" in subject and not wording.says_failure(subject)
+
+
 def is_list_mail(notice: Notice) -> bool:
     return any(notice.fields.count(name) for name in _LIST_FIELDS)
 

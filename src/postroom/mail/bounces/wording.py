@@ -45,7 +45,7 @@ FAILURE: dict[str, tuple[str, ...]] = {
         "not been delivered", "unable to deliver", "undeliverable", "undelivered", "delivery failure",
         "delivery failed", "failed to deliver", "failed delivery", "delivery error", "delivery problem",
         "non-delivery", "nondelivery", "non delivery", "returned to sender", "mail could not be sent",
-        "message failed", "failed message", "mail failure", "rejected your message", "was rejected by",
+        "message failed", "failed message", "mail failure", "rejected your message", "was rejected",
         "returned mail", "message delivery has failed", "delivery has failed", "bounced", "did not reach",
         "was undeliverable", "failed permanently", "refused by", "message rejected", "not able to deliver",
         "has been rejected", "has been returned", "failed recipient", "failed address", "user unknown",

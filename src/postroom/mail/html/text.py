@@ -1,19 +1,14 @@
 """Readable text of HTML mail, without what a reader would not see, and HTML that is safe to show."""
 
-import html as entities
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import nh3
-
-from postroom.mail.html.markup import FORMATTING, VOID, Open, Piece, Text, names, nested
+from postroom.mail.html.markup import VOID, Open, Piece, Text, names, nested
 from postroom.mail.html.styles import is_for_screens
-from postroom.mail.html.visibility import NEVER_SHOWN, Look, Wardrobe
+from postroom.mail.html.visibility import Look, Wardrobe
 
 MAX_PREFIX_DEPTH = 8
-MAX_SHOWN_DEPTH = 100
-MAX_SHOWN_FORMATTING = 12
 
 PARAGRAPHS = names("p h1 h2 h3 h4 h5 h6 blockquote pre ul ol dl table figure")
 BLOCKS = PARAGRAPHS | names(
@@ -55,11 +50,6 @@ def looks_like_html(text: str) -> bool:
         if tag[1].lower() in HTML_NAMES and (tag[2].strip() in ("", "/") or "=" in tag[2]):
             return True
     return False
-
-
-def text_to_html(text: str) -> str:
-    lines = entities.escape(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return "<br>\n".join(line.replace("  ", "&nbsp; ") for line in lines)
 
 
 def html_to_text(html: str) -> str:
@@ -214,65 +204,3 @@ class TextPage:
 def _first_number(element: Open) -> int:
     start = element.attributes.get("start", "")
     return int(start) if start.isdecimal() and len(start) < 7 else 1
-
-
-def sanitize(html: str) -> str:
-    """HTML that is safe to show: no scripts, handlers, styles or frames, and links that leak nothing."""
-    tamed = "".join(_tamed(html)).encode("utf-8", "replace").decode()
-    return nh3.clean(
-        tamed,
-        url_schemes={"http", "https", "mailto", "tel", "cid"},
-        link_rel="noopener noreferrer nofollow",
-    )
-
-
-def _tamed(html: str) -> Iterator[str]:
-    """Balanced markup of bounded depth, which a tree builder reads in linear time."""
-    bounds = _Bounds()
-    for piece in nested(html):
-        if isinstance(piece, Text):
-            if not bounds.muted:
-                yield entities.escape(piece.data, quote=False)
-        elif isinstance(piece, Open):
-            if bounds.enter(piece.name):
-                yield _start_tag(piece)
-        elif bounds.leave(piece.name):
-            yield f"</{piece.name}>"
-
-
-@dataclass(slots=True)
-class _Bounds:
-    """Counts what is open, and says which tags are kept."""
-
-    kept: list[bool] = field(default_factory=list)
-    depth: int = 0
-    formatting: int = 0
-    muted: int = 0
-
-    def enter(self, name: str) -> bool:
-        self.muted += name in NEVER_SHOWN
-        keep = not self.muted and self._has_room(name)
-        if name not in VOID:
-            self.kept.append(keep)
-            self.depth += keep
-            self.formatting += keep and name in FORMATTING
-        return keep
-
-    def leave(self, name: str) -> bool:
-        self.muted -= name in NEVER_SHOWN
-        keep = self.kept.pop()
-        self.depth -= keep
-        self.formatting -= keep and name in FORMATTING
-        return keep
-
-    def _has_room(self, name: str) -> bool:
-        if not name.isascii() or not name.isalnum() or self.depth >= MAX_SHOWN_DEPTH:
-            return False
-        return name not in FORMATTING or self.formatting < MAX_SHOWN_FORMATTING
-
-
-def _start_tag(element: Open) -> str:
-    attributes = (
-        f' {name}="{entities.escape(value)}"' for name, value in element.attributes.items() if name.isalpha()
-    )
-    return f"<{element.name}{''.join(attributes)}>"

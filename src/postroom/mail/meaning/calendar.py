@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom.mail.charset import clean, clean_line
 from postroom.mail.meaning.content_lines import ContentLine, content_lines, unescaped
@@ -14,6 +15,8 @@ from postroom.mail.meaning.time_zones import MAX_ONSETS, Observance, Rules, utc_
 MAX_EVENTS = 200
 MAX_ATTENDEES = 1_000
 MAX_NAMED_ATTENDEES = 50
+MAX_LEFT_OUT = 200
+MAX_OCCURRENCES = 50
 MAX_ZONES = 100
 MAX_OBSERVANCES = 200
 MAX_LINE_CHARS = 1_000
@@ -25,11 +28,42 @@ _MOMENT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)?(Z)?)?", re.ASC
 _DURATION = re.compile(
     r"([+-])?P(?:(\d{1,6})W)?(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9})S)?)?", re.ASCII
 )
+_WEB_LINK = re.compile(r"https?://[^\s<>\"]{3,1900}", re.IGNORECASE)
+_MEETING_LINK = re.compile(
+    r"https://(?:[\w-]{1,60}\.){0,3}(?:zoom\.us/(?:j|my|w|s)/|teams\.microsoft\.com/(?:l/meetup-join|meet)/"
+    r"|teams\.live\.com/meet/|meet\.google\.com/|webex\.com/(?:meet|join|\w{1,40}/j\.php)|whereby\.com/"
+    r"|meet\.jit\.si/|bluejeans\.com/|gotomeeting\.com/join/|gotomeet\.me/|chime\.aws/)[^\s<>\"]{1,900}"
+)
+JOIN_FIELDS = ("CONFERENCE", "X-GOOGLE-CONFERENCE", "X-MICROSOFT-SKYPETEAMSMEETINGURL", "X-ZOOM-JOIN-URL")
 _OFFSET = re.compile(r"([+-])(\d\d)(\d\d)(\d\d)?", re.ASCII)
 
 
+class Attendee(Struct, rename="camel", frozen=True):
+    """`participation_status` and `role` are the words of RFC 5545 (sections 3.2.12, 3.2.16) in lower case."""
+
+    address: str
+    name: str = ""
+    participation_status: str = ""
+    role: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} <{self.address}>" if self.name else self.address
+
+
+class Occurrence(Struct, rename="camel", frozen=True):
+    """One of a series that differs from it: another time, or cancelled."""
+
+    recurrence_id: str
+    start: str
+    end: str
+    status: str
+
+
 class Calendar(Struct, frozen=True):
-    """An appointment. `start` and `end` are as written (ISO 8601); the moments are UTC, where known."""
+    """An appointment. `start` and `end` are as written (ISO 8601); the moments are UTC, where known.
+
+    `recurrence_id` is the start of the one occurrence that it is about, "" for the whole series.
+    """
 
     method: str
     uid: str
@@ -42,20 +76,33 @@ class Calendar(Struct, frozen=True):
     time_zone: str
     location: str
     organizer: str
-    attendees: tuple[str, ...]
+    attendees: tuple[Attendee, ...]
     attendee_count: int
     answer_expected: bool
     recurrence: str
     status: str
     description: str
+    recurrence_id: str = ""
+    sequence: int = 0
+    ex_dates: tuple[str, ...] = ()
+    occurrences: tuple[Occurrence, ...] = ()
+    join_url: str = ""
 
 
 def read_calendar(raw: bytes) -> Calendar | None:
-    """The appointment a calendar is about: the first that is no exception to a series. Never raises."""
+    """The appointment a calendar is about: the first that is no exception to a series. Never raises.
+
+    Its exceptions in the same file are its `occurrences`.
+    """
     file = _File.read(raw)
     draft = next((event for event in file.events if not event.is_exception), None)
     draft = draft or next(iter(file.events), None)
-    return draft.finished(file) if draft else None
+    if draft is None:
+        return None
+    found = draft.finished(file)
+    others = [event for event in file.events if event is not draft and event.is_exception]
+    same = [event for event in others if event.uid() == found.uid][:MAX_OCCURRENCES]
+    return replace(found, occurrences=tuple(event.occurrence() for event in same))
 
 
 def read_events(raw: bytes) -> Iterator[Calendar]:
@@ -189,9 +236,10 @@ class _Moment:
 @dataclass(slots=True)
 class _Event:
     values: dict[str, ContentLine] = field(default_factory=dict)
-    attendees: list[str] = field(default_factory=list)
+    attendees: list[Attendee] = field(default_factory=list)
     attendee_count: int = 0
     is_answer_asked: bool = False
+    left_out: list[str] = field(default_factory=list)
 
     @property
     def is_exception(self) -> bool:
@@ -200,8 +248,46 @@ class _Event:
     def take(self, line: ContentLine) -> None:
         if line.name == "ATTENDEE":
             self._attend(line)
+        elif line.name == "EXDATE":
+            self._leave_out(line)
         else:
             self.values.setdefault(line.name, line)
+
+    def _leave_out(self, line: ContentLine) -> None:
+        room = MAX_LEFT_OUT - len(self.left_out)
+        moments = (_Moment.read(value, "") for value in line.value.split(",", room)[:room])
+        self.left_out += (moment.written() for moment in moments if moment is not None)
+
+    def uid(self) -> str:
+        return self._line("UID")
+
+    def occurrence(self) -> Occurrence:
+        start = self._moment("DTSTART")
+        end = self._end(start)
+        return Occurrence(
+            self._recurrence_id(),
+            start.written() if start else "",
+            end.written() if end else "",
+            self._line("STATUS").upper(),
+        )
+
+    def _recurrence_id(self) -> str:
+        moment = self._moment("RECURRENCE-ID")
+        return moment.written() if moment else ""
+
+    def _sequence(self) -> int:
+        written = self._line("SEQUENCE")
+        return int(written) if written.isdecimal() and len(written) < 10 else 0
+
+    def _join_url(self) -> str:
+        """The link of a meeting by video: as a field that says so, else in the place or in the words."""
+        for name in JOIN_FIELDS:
+            line = self.values.get(name)
+            if line is not None and _WEB_LINK.fullmatch(line.value.strip()[:MAX_LINE_CHARS]):
+                return clean_line(line.value.strip())
+        said = f"{self._line('LOCATION')} {self._line('URL')} {self._text('DESCRIPTION')}"
+        found = _MEETING_LINK.search(said)
+        return clean_line(found[0]) if found else ""
 
     def _attend(self, line: ContentLine) -> None:
         if self.attendee_count >= MAX_ATTENDEES:
@@ -211,7 +297,7 @@ class _Event:
         waits = line.parameters.get("PARTSTAT", "").upper() == "NEEDS-ACTION"
         self.is_answer_asked |= asked == "TRUE" or (not asked and waits)
         if len(self.attendees) < MAX_NAMED_ATTENDEES:
-            self.attendees.append(_person(line))
+            self.attendees.append(_attendee(line))
 
     def finished(self, file: _File) -> Calendar:
         start = self._moment("DTSTART")
@@ -236,6 +322,10 @@ class _Event:
             recurrence=self._line("RRULE"),
             status=status,
             description=self._text("DESCRIPTION"),
+            recurrence_id=self._recurrence_id(),
+            sequence=self._sequence(),
+            ex_dates=tuple(self.left_out),
+            join_url=self._join_url(),
         )
 
     def _line(self, name: str) -> str:
@@ -265,10 +355,19 @@ def _line(text: str) -> str:
 
 def _person(line: ContentLine) -> str:
     """The address with the name before it, if there is one."""
+    return str(_attendee(line))
+
+
+def _attendee(line: ContentLine) -> Attendee:
     address = _line(line.value)
     address = address[7:] if address[:7].lower() == "mailto:" else address
     name = _line(line.parameters.get("CN", ""))
-    return f"{name} <{address}>" if name and name != address else address
+    return Attendee(
+        address,
+        name if name != address else "",
+        _line(line.parameters.get("PARTSTAT", "")).lower(),
+        _line(line.parameters.get("ROLE", "")).lower(),
+    )
 
 
 def _duration(written: str) -> timedelta | None:

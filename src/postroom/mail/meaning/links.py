@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from postroom.mail.alternation import one_of
 from postroom.mail.html.markup import RAW, Open, Text, tokens
+from postroom.mail.languages.patterns import one_of
 from postroom.mail.meaning import link_words
 
 MAX_LINKS = 100

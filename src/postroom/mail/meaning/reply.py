@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 
-from postroom.mail.alternation import one_of
+from postroom.mail.languages.patterns import one_of
 from postroom.mail.meaning import reply_heads
 
 MAX_REPLY_CHARS = 100_000
 MAX_HEAD_CHARS = 400
-MAX_HEAD_LINES = 4
+MAX_HEAD_LINES = 6
+MAX_DIVIDED = 20
 MAX_BLOCK_LINES = 8
 MAX_DEVICE_LINE_CHARS = 80
 # Real mail has a handful of lines that need a closer look; behind so many, only quotes are left out.
@@ -64,6 +65,10 @@ _LAST_OF_HEAD = frozenset((*_BEHIND_HEAD, *(end[-1] for end in _HEAD_ENDS)))  # 
 _DIRECTIONS = re.compile(f"[{_DIRECTION_MARKS}]")
 _CLOCK = re.compile(r"\d{1,2}[:.h\uff1a]\s?\d\d|\d{1,2}[時时點点시]|(?:19|20)\d\d")
 _MOMENT = re.compile(r"(?:19|20)\d\d.{1,40}\d[:.]\d\d|\d[:.]\d\d.{1,40}(?:19|20)\d\d")
+_HEAD_IN_LINE = re.compile(
+    r"(?<=\S)[ \t]+((?:On|Am|Le|El|Em|Il|Op|Den|Dne|W dniu|På|Pe) (?:[^\s\d]{1,12} ){0,3}\d[^\n]{0,380})\Z"
+)
+_COLON = re.compile(r"[^\n:]{0,200}?:[ \t]*(?=[^\n])")
 _RULE = "-_=—#~*"
 
 
@@ -72,14 +77,9 @@ def reply_text(body_text: str, subject: str = "") -> str:
     text = body_text[:MAX_REPLY_CHARS]
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = _divided(text)
     span, lines, kept = _found(text, subject)
     return _joined(lines, kept) if span is None else text[span[0] : span[1]]
-
-
-def reply_span(body_text: str, subject: str = "") -> tuple[int, int] | None:
-    """Where the reply text stands in the body, if it stands there in one piece: `body_text[start:end]`."""
-    text = body_text[:MAX_REPLY_CHARS]
-    return None if "\r" in text else _found(text, subject)[0]
 
 
 def _found(text: str, subject: str) -> tuple[tuple[int, int] | None, list[str], list[Lines]]:
@@ -89,6 +89,28 @@ def _found(text: str, subject: str) -> tuple[tuple[int, int] | None, list[str], 
         return _filled_span(text), [], []
     kept = _kept(notable, subject)
     return _span(notable.lines, kept), notable.lines, kept
+
+
+def _divided(text: str) -> str:
+    """With a line break between new words and a head that some programs write behind them."""
+    for verb in reply_heads.WROTE_ON_THE_LINE:
+        place = text.find(verb)
+        for _ in range(MAX_DIVIDED):
+            if place == -1:
+                break
+            start = text.rfind("\n", 0, place) + 1
+            head = _HEAD_IN_LINE.search(text, max(start, place - MAX_HEAD_CHARS), place)
+            if head is not None and "@" not in text[start : head.start()] and text[start : start + 1] != ">":
+                text = f"{text[: head.start()]}\n\n{text[head.end() - len(head[1]) :]}"
+                text = _below_head(text, verb, place)
+            place = text.find(verb, place + len(verb))
+    return text
+
+
+def _below_head(text: str, verb: str, place: int) -> str:
+    """What follows the head on its line begins a line of its own."""
+    end = _COLON.match(text, text.find(verb, place) + len(verb.rstrip(":")))
+    return text if end is None else f"{text[: end.end()].rstrip()}\n{text[end.end() :].lstrip(' ')}"
 
 
 def _span(lines: list[str], kept: list[Lines]) -> tuple[int, int] | None:
@@ -179,6 +201,10 @@ class _Notable:
             start = _head_start(self.lines, end)
             if start is not None:
                 self.heads[start] = end + 1 - start
+        for quote in islice(self.quotes, MAX_LOOKS):
+            above = _filled_above(self.lines, quote)
+            if above is not None and _is_head_above_quote(_folded(self.lines[above])):
+                self.heads.setdefault(above, 1)
 
 
 def _head_start(lines: list[str], end: int) -> int | None:
@@ -195,8 +221,34 @@ def _head_start(lines: list[str], end: int) -> int | None:
         joined = f"{folded} {joined}"
         is_first = start == 0 or not lines[start - 1].strip()
         if (is_first or _begins_as_head(folded)) and _is_quote_head(joined):
-            return start
+            return start - _begins_above(lines, start, joined)
     return None
+
+
+def _begins_above(lines: list[str], start: int, joined: str) -> bool:
+    """A head that is wrapped before its clock begins a line higher: `On Wed, Apr 4, 2012 at`."""
+    above = _folded(lines[start - 1]) if start else ""
+    return above.startswith(reply_heads.HEAD_STARTS) and _is_quote_head(f"{above} {joined}")
+
+
+def _filled_above(lines: list[str], place: int) -> int | None:
+    for above in range(place - 1, max(-1, place - 3), -1):
+        if lines[above].strip():
+            return None if _is_quoted(lines[above]) else above
+    return None
+
+
+def _is_head_above_quote(folded: str) -> bool:
+    """Directly above a quote less is needed: `ann@example.com wrote:`, `2011/4/7 Ann <ann@example.com>`."""
+    if folded.endswith(":") and ("@" in folded or _is_said_with_date(folded)):
+        return True
+    if folded.endswith((".", "!", "?")) or not _begins_as_head(folded):
+        return False
+    return _MOMENT.search(folded) is not None or ("@" in folded and _CLOCK.search(folded) is not None)
+
+
+def _is_said_with_date(folded: str) -> bool:
+    return folded.rstrip(" :").endswith(reply_heads.WROTE) and _CLOCK.search(folded) is not None
 
 
 def _new_lines(lines: list[str], notable: _Notable, is_forward: bool) -> Iterator[Lines]:

@@ -27,7 +27,7 @@ HEAD_STARTS = (
 )
 # The verb, with which most heads end before their colon.
 WROTE = _words(
-    "wrote | writes | has written | schrieb | geschrieben | schrieb folgendes | a écrit | écrivait | écrit | escribió | escribio",
+    "wrote | writes | has written | sent | schrieb | geschrieben | schrieb folgendes | a écrit | écrivait | écrit | escribió | escribio",
     "ha escrito | escribía | ha scritto | scrive | scriveva | escreveu | escreve | schreef | schreef het volgende | heeft geschreven",
     "geschreven | skrev | skrev följande | skrev følgende | skriver | kirjoitti | napisał(a) | napisał | napisała | pisze | napsal(a)",
     "napsal | napsala | napísal(a) | napísal | írta | ezt írta | a scris | a scris următoarele | yazdı | şunu yazdı | şunları yazdı",
@@ -42,6 +42,12 @@ WROTE_BEFORE_NAME = tuple(f" {word} " for word in _words(
     "schrieb | schreef | skrev | écrivait | a écrit | escribió | ha scritto | escreveu | kirjoitti | написал | написала | пишет",
     "كتب | كتبت | wrote | ezt írta",
 ))  # fmt: skip
+
+# The verb of a head that may stand on one line with the words above it.
+WROTE_ON_THE_LINE = (
+    " wrote:", " schrieb ", " a écrit", " escribió:", " escreveu:", " ha scritto:", " schreef ", " skrev ", " napisał",
+    " kirjoitti:", " napsal",
+)  # fmt: skip
 
 # The fields of a copied head, by what they hold.
 FROM = frozenset(_words(

@@ -4,43 +4,18 @@ import calendar as months
 import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cache, lru_cache
+from importlib.resources import files
 from zoneinfo import ZoneInfo
 
 MAX_ONSETS = 500
 DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-# The names that Windows uses for the zones met most often, for calendars that do not bring their rules.
-WINDOWS_ZONES = {
-    "AUS Eastern Standard Time": "Australia/Sydney",
-    "Arab Standard Time": "Asia/Riyadh",
-    "Central Europe Standard Time": "Europe/Budapest",
-    "Central European Standard Time": "Europe/Warsaw",
-    "Central Standard Time": "America/Chicago",
-    "China Standard Time": "Asia/Shanghai",
-    "E. Africa Standard Time": "Africa/Nairobi",
-    "E. South America Standard Time": "America/Sao_Paulo",
-    "Eastern Standard Time": "America/New_York",
-    "FLE Standard Time": "Europe/Kiev",
-    "GMT Standard Time": "Europe/London",
-    "GTB Standard Time": "Europe/Bucharest",
-    "Greenwich Standard Time": "Atlantic/Reykjavik",
-    "India Standard Time": "Asia/Kolkata",
-    "Israel Standard Time": "Asia/Jerusalem",
-    "Korea Standard Time": "Asia/Seoul",
-    "Mountain Standard Time": "America/Denver",
-    "New Zealand Standard Time": "Pacific/Auckland",
-    "Pacific Standard Time": "America/Los_Angeles",
-    "Romance Standard Time": "Europe/Paris",
-    "Russian Standard Time": "Europe/Moscow",
-    "SE Asia Standard Time": "Asia/Bangkok",
-    "Singapore Standard Time": "Asia/Singapore",
-    "South Africa Standard Time": "Africa/Johannesburg",
-    "Tokyo Standard Time": "Asia/Tokyo",
-    "Turkey Standard Time": "Europe/Istanbul",
-    "UTC": "UTC",
-    "W. Europe Standard Time": "Europe/Berlin",
-}
-
 _ZONE_NAME = re.compile(r"(?:.*/)?((?:[A-Za-z]{2,20}/)?[A-Za-z]{2,20}/[A-Za-z_+-]{2,30}\d{0,2}|UTC|GMT)")
+_SHOWN = re.compile(r"\((?:UTC|GMT)[^)]{0,12}\)\s*(.{2,150})")
+_CITIES = re.compile(r"[,/;]")
+_CITY = re.compile(r"[A-Z][A-Za-z_.'-]{2,30}")
+CONTINENTS = ("Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic")
+MAX_CITIES = 6
 _YEARLY_DAY = re.compile(r"([+-]?[1-5])?([A-Z]{2})")
 
 
@@ -94,9 +69,15 @@ Rules = dict[str, list[Observance]]
 
 def utc_offset(local: datetime, zone: str, rules: Rules) -> timedelta | None:
     """How far local time is from UTC, or None when nobody knows the zone."""
-    known = _known_zone(zone)
+    known = _named_zone(zone)
     if known is not None:
         return known.utcoffset(local)
+    by_rules = _offset_by_rules(local, zone, rules)
+    guessed = _guessed_zone(zone) if by_rules is None else None
+    return guessed.utcoffset(local) if guessed is not None else by_rules
+
+
+def _offset_by_rules(local: datetime, zone: str, rules: Rules) -> timedelta | None:
     last: tuple[datetime, Observance] | None = None
     for observance in rules.get(zone, ()):
         onset = observance.last_onset(local)
@@ -107,11 +88,38 @@ def utc_offset(local: datetime, zone: str, rules: Rules) -> timedelta | None:
     return next((observance.offset_before for observance in rules.get(zone, ())), None)
 
 
-def _known_zone(name: str) -> ZoneInfo | None:
-    """A zone of the system's tables. Some programs put a path of their own before the name."""
-    name = WINDOWS_ZONES.get(name, name)
-    found = _ZONE_NAME.fullmatch(name[:200])
+@lru_cache(maxsize=256)
+def _named_zone(name: str) -> ZoneInfo | None:
+    """A zone of the system's tables, or of Windows. Some programs put a path of their own before the name."""
+    name = name.strip("\"' ")[:200]
+    meant = windows_zones().get(name, name) if " " in name or "/" in name else name
+    found = _ZONE_NAME.fullmatch(meant)
+    return _zone(found[1]) if found else None
+
+
+@lru_cache(maxsize=256)
+def _guessed_zone(name: str) -> ZoneInfo | None:
+    """For a calendar that does not bring its rules: by a short name such as EST, or by the first known city
+    of `(UTC+01:00) Amsterdam, Berlin, Rome`, as Outlook shows its zones."""
+    name = name.strip("\"' ")[:200]
+    shown = _SHOWN.match(name)
+    listed = windows_zones().get(shown[1].strip() if shown else name)
+    if listed is not None or shown is None:
+        return _zone(listed) if listed else None
+    cities = [city.strip().replace(" ", "_") for city in _CITIES.split(shown[1])[:MAX_CITIES]]
+    names = (f"{continent}/{city}" for city in cities if _CITY.fullmatch(city) for continent in CONTINENTS)
+    return next((zone for each in names if (zone := _zone(each))), None)
+
+
+def _zone(name: str) -> ZoneInfo | None:
     try:
-        return ZoneInfo(found[1]) if found else None
+        return ZoneInfo(name)
     except (OSError, ValueError, KeyError):
         return None
+
+
+@cache
+def windows_zones() -> dict[str, str]:
+    text = files("postroom.mail.meaning").joinpath("windows_zones.txt").read_text("utf-8")
+    pairs = (line.partition(" = ") for line in text.splitlines() if not line.startswith("#"))
+    return {name: zone for name, _, zone in pairs}

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from email.utils import getaddresses
 
 from postroom.mail.proof.canonical import SplitMail, split_mail
+from postroom.mail.proof.dkim_verify import SignatureVerdict, check_signatures, overall
 from postroom.mail.proof.dmarc import DmarcVerdict, Identifier, evaluate
 from postroom.mail.proof.lookup import Lookup, TimedLookup
 from postroom.mail.proof.organization import domain_of
-from postroom.mail.proof.sender_policy import check_spf, identity
-from postroom.mail.proof.signatures import SignatureVerdict, check_signatures, overall
+from postroom.mail.proof.spf import check_spf, identity
 
 _MAX_FROM_BYTES = 4096
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import islice
 from operator import add
 
-from postroom.mail.alternation import late
+from postroom.mail.languages.patterns import late
 
 VERSION = 2  # one more whenever the same mail would give other tokens: the index is then made anew
 MAX_TOKEN_CHARS = 64

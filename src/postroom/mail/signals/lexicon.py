@@ -1,20 +1,13 @@
-"""The words of twenty languages, put together by script into what has to be looked for."""
+"""The words of each language, put together by script into what has to be looked for."""
 
 import re
 from functools import cache
 
 from msgspec import Struct
 
-from postroom.mail.alternation import by_first_letter, late
-from postroom.mail.signals.folding import apart, folded
-from postroom.mail.signals.languages.asian import ASIAN
-from postroom.mail.signals.languages.eastern import EASTERN
-from postroom.mail.signals.languages.germanic import GERMANIC
-from postroom.mail.signals.languages.language import Language
-from postroom.mail.signals.languages.latin import LATIN
-from postroom.mail.signals.languages.romance import ROMANCE
-
-LANGUAGES = (*GERMANIC, *ROMANCE, *LATIN, *EASTERN, *ASIAN)
+from postroom.mail.languages.folding import apart, folded
+from postroom.mail.languages.patterns import by_first_letter, late
+from postroom.mail.languages.read import Language, expand, languages
 
 _NOT = ("don't ", "do not ", "not ", "n't ", "nicht ", "ne ", "no ", "nao ", "non ", "niet ", "nie ", "не ")
 # "AI agent" before one of these is a thing that is spoken of.
@@ -54,7 +47,7 @@ class Script(Struct, frozen=True):
     """Languages in one script, for texts that have a letter of it; Latin ones for every text."""
 
     letters: str
-    names: tuple[str, ...]
+    codes: tuple[str, ...]
     is_spaced: bool
 
     def is_in(self, text: str) -> bool:
@@ -68,7 +61,8 @@ class _Words(Struct, frozen=True):
     is_spaced: bool
 
     def stems(self, field: str) -> tuple[str, ...]:
-        written = (stem for language in self.languages for stem in getattr(language, field).split("|"))
+        entries = (entry for each in self.languages for entry in each.sections.get(f"signals: {field}", ()))
+        written = (stem for entry in entries for stem in expand(entry))
         return tuple(dict.fromkeys(folded(stem) for stem in written if stem))
 
     def group(self, field: str) -> re.Pattern[str]:
@@ -87,7 +81,10 @@ class _Words(Struct, frozen=True):
         anchors = self.stems("ignore")
         near = (self.near("earlier", "instructions", 30), self.near("ignore", "instructions", 60))
         before = late(lambda: f"(?:{by_first_letter((*self.stems('never'), *_NOT))})[^.]{{0,4}}$")
-        return Wording("overrides_instructions", anchors, self.is_spaced, near, unless_before=before)
+        own = self.group("own words") if self.stems("own words") else None
+        return Wording(
+            "overrides_instructions", anchors, self.is_spaced, near, unless=own, unless_before=before
+        )
 
     def machine(self) -> Wording:
         anchors = self.stems("machine")
@@ -100,46 +97,60 @@ class _Words(Struct, frozen=True):
             return rf"(?<!\w)(?:{to}){between}(?:{who})(?!\w{{0,3}} (?:{_TRADE}))"
         return rf"(?:{to})[^。，,]{{0,8}}(?:{who})|(?:{who})[^\s。，]{{0,4}}[\s:：，,]{{0,2}}(?:{to})"  # noqa: RUF001
 
-    def secretly(self) -> Wording:
-        anchors = self.stems("unnoticed")
-        return Wording("acts_in_secret", anchors, self.is_spaced)
+    def phrases(self, rule: str, field: str) -> Wording:
+        """Whole phrases, each of which fulfils the rule by itself."""
+        return Wording(rule, self.stems(field), self.is_spaced)
 
 
 @cache
 def sign_of(anchor: str, is_spaced: bool) -> str:
-    """What every text with the anchor has in it when its words stand apart: the anchor's longest word."""
-    longest = max(anchor.split(), key=len)
-    word = apart(longest).lstrip()
+    """What every text with the anchor has in it when its words stand apart, one blank between them."""
+    words = " ".join(apart(anchor).split())
     if not is_spaced:
-        return word
-    return f" {word}" if anchor.endswith(longest) else f" {word.rstrip()} "
+        return words
+    return f" {words}" if anchor[-1].isalnum() else f" {words} "
 
 
-_LATIN_NAMES = tuple(language.name for language in (*GERMANIC, *ROMANCE, *LATIN))
-SCRIPTS = (
-    Script("", _LATIN_NAMES, is_spaced=True),
-    Script("[\u0430-\u044f]", ("Russian",), is_spaced=True),
-    Script("[\u0620-\u06d5]", ("Arabic", "Persian", "Urdu"), is_spaced=False),
-    Script("[\u0904-\u0939]", ("Hindi",), is_spaced=False),
-    Script("[\u0985-\u09b9]", ("Bengali",), is_spaced=False),
-    Script("[\u4e00-\u9fff]", ("Chinese",), is_spaced=False),
-    Script("[\u3041-\u30fe]", ("Japanese",), is_spaced=False),
-    Script("[\uac00-\ud7a3]", ("Korean",), is_spaced=False),
+_OTHER_SCRIPTS = (
+    Script("[\u0430-\u044f]", ("ru", "uk", "bg"), is_spaced=True),
+    Script("[\u03b1-\u03c9]", ("el",), is_spaced=True),
+    Script("[\u0620-\u06d5]", ("ar", "fa", "ur"), is_spaced=False),
+    Script("[\u05d0-\u05ea]", ("he",), is_spaced=False),
+    Script("[\u0904-\u0939]", ("hi", "mr"), is_spaced=False),
+    Script("[\u0985-\u09b9]", ("bn",), is_spaced=False),
+    Script("[\u0e01-\u0e2e]", ("th",), is_spaced=False),
+    Script("[\u4e00-\u9fff]", ("zh",), is_spaced=False),
+    Script("[\u3041-\u30fe]", ("ja",), is_spaced=False),
+    Script("[\uac00-\ud7a3]", ("ko",), is_spaced=False),
+    Script("[\u0b85-\u0bb9]", ("ta",), is_spaced=False),
+    Script("[\u0c05-\u0c39]", ("te",), is_spaced=False),
+)
+_NOT_LATIN = {code for script in _OTHER_SCRIPTS for code in script.codes}
+_LATIN = tuple(each.code for each in languages() if each.code not in _NOT_LATIN)
+SCRIPTS = tuple(
+    script
+    for script in (Script("", _LATIN, is_spaced=True), *_OTHER_SCRIPTS)
+    if any(each.code in script.codes and "signals: ignore" in each.sections for each in languages())
 )
 
 
 @cache
 def wordings(script: Script) -> tuple[Wording, ...]:
     """Put together when first needed, and the patterns in it when a mail has one of the anchors."""
-    words = _Words(
-        tuple(language for language in LANGUAGES if language.name in script.names), script.is_spaced
-    )
+    spoken = tuple(each for each in languages() if each.code in script.codes)
+    words = _Words(spoken, script.is_spaced)
     forwarded = (words.near("many", "mails", 14, is_ordered=True), words.near("forward", "mails", 60))
     return (
         words.override(),
         words.machine(),
         words.request("asks_for_prompt", "prompt", words.near("reveal", "prompt", 40)),
-        words.secretly(),
+        words.phrases("acts_in_secret", "unnoticed"),
+        words.phrases("hides_from_user", "hidden"),
+        words.phrases("gives_orders", "orders"),
+        words.phrases("addresses_machine", "spoken to"),
+        words.phrases("claims_authority", "authority"),
+        words.phrases("asks_to_play_a_role", "roleplay"),
+        words.request("disables_checks", "checks", words.near("disable", "checks", 60)),
         words.request("asks_for_secret", "valuables", words.near("send", "valuables", 60)),
         words.request("asks_to_forward", "forward", *forwarded),
     )

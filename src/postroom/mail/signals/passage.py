@@ -3,8 +3,9 @@
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-from postroom.mail.meaning.codes import TELLERS
-from postroom.mail.signals.folding import apart, bounded, in_one_script, plain_letters, spaced
+from postroom.mail.codes.find import TELLERS
+from postroom.mail.kinds.phrases import BY_PHRASE
+from postroom.mail.languages.folding import apart, bounded, in_one_script, plain_letters, spaced
 from postroom.mail.signals.lexicon import SCRIPTS, anchors_by_sign
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Passage:
     @cached_property
     def found(self) -> frozenset[str]:
         """The signs of anchors, of codes and of encodings that are in it; all are looked for at once."""
-        words = apart(self._text if self.is_ascii else self.folded)
+        words = " ".join(apart(self._text if self.is_ascii else self.folded).split())
         return frozenset(_finder(self.is_ascii).find_matches_as_strings(f" {words} ", overlapping=True))
 
     @cached_property
@@ -69,11 +70,19 @@ class Passage:
         """The words in it that the reader of codes asks for."""
         return frozenset(map(str.strip, _TELLER_WORDS & self.found))
 
+    def kinds(self) -> frozenset[str]:
+        """The groups of phrases of `kind_words` that are in it."""
+        return frozenset(BY_PHRASE[phrase] for phrase in BY_PHRASE.keys() & self.found)
+
     def has_hex_pairs(self, fewest: int) -> bool:
         """Whether so many different words of it are two digits of a hexadecimal number."""
         if len(_HEX_WORDS & self.found) < fewest:  # which may be parts of words, too
             return False
         return len(HEX_PAIRS.intersection(self.letters.split())) >= fewest
+
+    def has_written(self, signs: tuple[str, ...]) -> bool:
+        """Of signs that are no words, as they are written."""
+        return any(sign in self._text for sign in signs)
 
     def has_any(self, signs: tuple[str, ...]) -> bool:
         """Of the signs above."""
@@ -93,7 +102,7 @@ def _finder(is_ascii: bool) -> "AhoCorasick":
     from ahocorasick_rs import AhoCorasick, Implementation
 
     scripts = (script for script in SCRIPTS if script.is_spaced or not is_ascii)
-    asked_for = _SIGNS_IN_WORDS.union(_HEX_WORDS, _TELLER_WORDS, *map(anchors_by_sign, scripts))
+    asked_for = _SIGNS_IN_WORDS.union(_HEX_WORDS, _TELLER_WORDS, BY_PHRASE, *map(anchors_by_sign, scripts))
     chosen = sorted(word for word in asked_for if not is_ascii or word.isascii())
     kind = Implementation.DFA if is_ascii else Implementation.ContiguousNFA
     return AhoCorasick(chosen, store_patterns=True, implementation=kind)

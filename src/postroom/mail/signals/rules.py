@@ -18,10 +18,16 @@ class Rule(Struct, frozen=True):
 
 
 RULES = (
-    Rule("overrides_instructions", 4, "Tells its reader to ignore the instructions it works by."),
+    Rule("overrides_instructions", 6, "Tells its reader to ignore the instructions it works by."),
     Rule("addresses_machine", 3, "Speaks to an AI or a language model as its reader."),
     Rule("asks_for_prompt", 4, "Asks its reader to reveal its own instructions."),
     Rule("acts_in_secret", 2, "Asks its reader to act without the knowledge of its user."),
+    Rule("hides_from_user", 3, "Asks its reader to keep something from its user or out of a summary."),
+    Rule("gives_orders", 3, "Gives its reader new instructions, in place of those it works by."),
+    Rule("claims_authority", 3, "Claims to be allowed to command the reader, or that its user has agreed."),
+    Rule("disables_checks", 6, "Tells its reader to go without its safety checks or approvals."),
+    Rule("asks_to_play_a_role", 4, "Asks its reader to act as a machine without rules."),
+    Rule("leaks_by_link", 6, "Asks for a picture or a link that carries away what the reader knows."),
     Rule("role_markers", 3, "Holds marks that separate the speakers in a conversation with a model."),
     Rule("quoted_instructions", 1, "Quotes an instruction to a machine while speaking of such attacks."),
     Rule("hidden_instructions", 6, "Holds an instruction or a request that the text does not show."),

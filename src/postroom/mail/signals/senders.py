@@ -8,8 +8,8 @@ from itertools import islice
 from msgspec import Struct
 
 from postroom.mail import address
+from postroom.mail.languages.folding import TO_LATIN, plain_letters
 from postroom.mail.proof.organization import domain_of
-from postroom.mail.signals.folding import TO_LATIN, plain_letters
 
 MAX_KNOWN = 300
 SHORTEST_RESEMBLED = 6

@@ -548,6 +548,10 @@ create index deliveries_cold on deliveries (inbox_id, created_at) where is_cold 
 
 create index deliveries_waiting on deliveries (inbox_id, message_id) where state = 'pending' and kind = 'mail';
 
+-- Whether an address has failed before is asked after each failure that does not say why.
+create index deliveries_failed on deliveries (account_id, target, created_at)
+    where kind = 'mail' and state in ('bounced', 'failed');
+
 create index deliveries_by_end on deliveries (kind, finished_at) where finished_at is not null;
 
 -- Every attempt, written before it is made.

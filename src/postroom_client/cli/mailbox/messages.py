@@ -84,7 +84,8 @@ def _appointment(message: "Message") -> str:
     if found is None:
         return ""
     answer = "an answer is expected" if found.answer_expected else ""
-    parts = (found.summary, f"{found.start} to {found.end}", found.location, found.organizer, answer)
+    when = f"{found.start} to {found.end}"
+    parts = (found.summary, when, found.location, found.organizer, found.news, answer, found.join_url)
     return ", ".join(part for part in parts if part)
 
 

@@ -1,0 +1,72 @@
+"""Codes that no word names: `Use 482193 to sign in`. A verb beside the digits asks for them, and the same
+sentence speaks of signing in."""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from postroom.mail.codes import words as code_words
+from postroom.mail.codes.candidates import CANDIDATE, UNIT_BEHIND, ends_with, fold, is_date_like
+from postroom.mail.languages.patterns import late, one_of
+
+# A mail that brings a code is short, and says so at its beginning.
+SEARCHED_CHARS = 2_000
+_MOST_TRIED = 20
+_SENTENCE_REACH = 100
+_MATTER_REACH = 160
+_FEWEST_DIGITS, _SHORT_CODE = 6, 4
+
+# Begin with one set of letters, which is found sooner; the narrower set in texts that have no other digits.
+_DIGITS = re.compile(r"\d{3}[\d \u00a0-]\d{0,4}")
+_ASCII_DIGITS = re.compile(r"[0-9]{3}[0-9 -][0-9]{0,4}")
+_SENTENCE_STARTS = re.compile(r".*(?:[.!?]\s|[\u3002\uff01\uff1f]|\n\s*\n)", re.S)
+_SENTENCE_ENDS = re.compile(r"[.!?](?:\s|\Z)|[\u3002\uff01\uff1f]|\n\s*\n")
+_ASKING_BEHIND = late(lambda: rf"[\s*_`\"'\u201d\u00bb]{{0,4}}(?:{one_of(code_words.ASKING_BEHIND)})(?!\w)")
+_ASKING_BEHIND_JOINED = late(lambda: rf"\s?(?:{one_of(code_words.ASKING_BEHIND)})")
+_SHORT_WORD = re.compile(r"\s\w{1,3}\s*\Z")
+_SIGNING_IN = late(lambda: one_of(code_words.SIGNING_IN))
+_OTHER_MATTER = late(lambda: one_of(code_words.OTHER_MATTERS))
+
+
+def asked_for(text: str) -> list[re.Match[str]]:
+    head = text[:SEARCHED_CHARS]
+    pattern = _ASCII_DIGITS if head.isascii() else _DIGITS
+    if pattern.search(head) is None:
+        return []
+    return list(_asked_for(pattern, head, fold(head)))
+
+
+def _asked_for(pattern: re.Pattern[str], head: str, folded: str) -> Iterator[re.Match[str]]:
+    for digits in islice(pattern.finditer(head), _MOST_TRIED):
+        if _may_be_code(digits[0]) and _is_asked_for(folded, digits):
+            candidate = CANDIDATE.match(head, digits.start())
+            if candidate is not None and candidate.lastgroup == "digits":
+                yield candidate
+
+
+def _may_be_code(written: str) -> bool:
+    digits = sum(map(str.isdigit, written))
+    return (digits >= _FEWEST_DIGITS or digits == _SHORT_CODE) and not is_date_like(written)
+
+
+def _is_asked_for(folded: str, candidate: re.Match[str]) -> bool:
+    start, end = candidate.span()
+    before = _SENTENCE_STARTS.sub("", folded[max(0, start - _SENTENCE_REACH) : start], count=1)
+    behind = _SENTENCE_ENDS.split(folded[end : end + _SENTENCE_REACH], maxsplit=1)[0]
+    is_asked = _ends_asking(before) or _is_asked_behind(behind)
+    if not is_asked or UNIT_BEHIND.match(behind):
+        return False
+    if _SIGNING_IN.search(f"{before} {behind}") is None:
+        return False
+    around = folded[max(0, start - _MATTER_REACH) : end + _MATTER_REACH]
+    return _OTHER_MATTER.search(around) is None
+
+
+def _ends_asking(before: str) -> bool:
+    """With at most one short word between the verb and the digits: "type in", "the"."""
+    return ends_with(before, code_words.ASKING) or ends_with(_SHORT_WORD.sub("", before), code_words.ASKING)
+
+
+def _is_asked_behind(behind: str) -> bool:
+    pattern = _ASKING_BEHIND if behind.isascii() else _ASKING_BEHIND_JOINED
+    return pattern.match(behind) is not None

@@ -1,0 +1,156 @@
+"""One-time codes in a mail: what looks like one, stands where one stands, and is named as one.
+
+A word that names nothing else ("verification code") needs less than one that may name anything ("code").
+Words are looked for first, and candidates only around them, so that most mail is read once and quickly.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+
+from postroom.mail.codes import words as code_words
+from postroom.mail.codes.asked_for import asked_for
+from postroom.mail.codes.candidates import (
+    CANDIDATE,
+    LETTER,
+    fold,
+)
+from postroom.mail.codes.marks import around, marks
+from postroom.mail.codes.naming import Naming, written_together
+from postroom.mail.languages.patterns import by_first_letter, late
+
+MAX_SEARCHED_CHARS = 100_000
+MAX_CODES = 20
+# A code stands near the word that names it: further behind the word than before it.
+REACH_AFTER_WORD = 120
+REACH_BEFORE_WORD = 60
+
+_MAX_WORDS = 60
+_MAX_CANDIDATES = 2_000
+_TRIED_AFTER, _TRIED_BEFORE = 4, 2
+_CANDIDATE_REACH = 24
+_WHOLE = (*code_words.CERTAIN, *code_words.PLAIN, *code_words.PASSWORDS)
+_JOINED = (*code_words.CERTAIN_JOINED, *code_words.PLAIN_JOINED, *code_words.PASSWORDS_JOINED)
+APART = str.maketrans(
+    {chr(code): " " for code in range(128) if not (chr(code).isalnum() or code == ord("_"))}
+)
+
+
+def _tellers(words: Iterable[str]) -> frozenset[str]:
+    """Every word that names a code has one of these in it, between blanks or marks; most mail has none."""
+    tellers: set[str] = set()
+    for pieces in sorted((word.translate(APART).split() for word in words), key=len):
+        if tellers.isdisjoint(pieces):
+            tellers.add(max(pieces, key=len))
+    return frozenset(tellers)
+
+
+_LONGEST_WORD = 2 * max(map(len, _WHOLE))  # a blank in a word stands for up to three
+TELLERS = _tellers(filter(str.isascii, _WHOLE))
+_REACH_OF_MARK = REACH_AFTER_WORD + 2 * _CANDIDATE_REACH + _LONGEST_WORD
+_WORD = late(lambda: f"{by_first_letter(_WHOLE, LETTER)}|{by_first_letter(_JOINED)}")
+# Of the letters of ASCII all are written with spaces; a set of the others takes long to compile.
+_ASCII_WORD = late(lambda: by_first_letter(filter(str.isascii, _WHOLE), r"\w"))
+
+
+def codes(text: str, tellers: Collection[str] | None = None) -> tuple[str, ...]:
+    """One-time codes as they are written, in order and without repeats; spread over cells, put together.
+    `tellers` are those of `TELLERS` that are in a text in ASCII, if they are known."""
+    text = text[:MAX_SEARCHED_CHARS]
+    asked = asked_for(text)
+    if tellers is not None and not tellers:
+        return _first_unique(map(_written, asked))
+    folded = fold(text)
+    words = _words(text, folded, tellers)
+    named = _named(text, folded, words) if words else []
+    found = {candidate.start(): candidate for candidate in (*asked, *named)}
+    return _first_unique(_written(found[start]) for start in sorted(found))
+
+
+def _named(text: str, folded: str, words: list[re.Match[str]]) -> list[re.Match[str]]:
+    """The candidates that one of the words names."""
+    candidates = _candidates(text, words)
+    starts = [candidate.start() for candidate in candidates]
+    claimed: set[int] = set()
+    for word in words:
+        claimed.update(_claimed(Naming(text, folded, word), candidates, starts))
+        if len(claimed) >= MAX_CODES:
+            break
+    return [candidates[place] for place in sorted(claimed)]
+
+
+def _words(text: str, folded: str, tellers: Collection[str] | None) -> list[re.Match[str]]:
+    if not folded.isascii():
+        return list(islice(_WORD.finditer(folded), _MAX_WORDS))
+    told = _tellers_in(_where_codes_may_stand(text, folded)) if tellers is None else tellers
+    places = around(sorted(spot for teller in told for spot in _spots(folded, teller)), _LONGEST_WORD)
+    found = (word for start, end in places for word in _ASCII_WORD.finditer(folded, start, end))
+    return list(islice(found, _MAX_WORDS))
+
+
+def _where_codes_may_stand(text: str, folded: str) -> str:
+    """What is so near to a digit or to capitals that a word in it may name them as a code."""
+    return " ".join(folded[start:end] for start, end in around(marks(text), _REACH_OF_MARK))
+
+
+def _tellers_in(folded: str) -> frozenset[str]:
+    return TELLERS.intersection(folded.translate(APART).split())
+
+
+def _spots(folded: str, teller: str) -> Iterator[int]:
+    spot = folded.find(teller)
+    while spot != -1:
+        yield spot
+        spot = folded.find(teller, spot + len(teller))
+
+
+def _candidates(text: str, words: Iterable[re.Match[str]]) -> list[re.Match[str]]:
+    found: list[re.Match[str]] = []
+    for start, end in _merged(words):
+        for candidate in CANDIDATE.finditer(text, start, end):
+            found.append(candidate)
+            if len(found) >= _MAX_CANDIDATES:
+                return found
+    return found
+
+
+def _merged(words: Iterable[re.Match[str]]) -> list[tuple[int, int]]:
+    """The places around the words in which a code may stand, in order; those that touch are one."""
+    merged: list[tuple[int, int]] = []
+    for word in words:
+        start = max(0, word.start() - REACH_BEFORE_WORD - _CANDIDATE_REACH)
+        end = word.end() + REACH_AFTER_WORD + _CANDIDATE_REACH
+        if merged and start <= merged[-1][1]:
+            start = merged.pop()[0]
+        merged.append((start, end))
+    return merged
+
+
+def _claimed(naming: Naming, candidates: list[re.Match[str]], starts: list[int]) -> list[int]:
+    """The candidate that the word names: the closest one that can be meant, on either side."""
+    following = bisect_left(starts, naming.end)
+    near = [
+        (starts[place] - naming.end, place)
+        for place in range(following, min(following + _TRIED_AFTER, len(starts)))
+        if starts[place] - naming.end <= REACH_AFTER_WORD
+    ]
+    near += [
+        (distance, place)
+        for place in range(max(0, following - _TRIED_BEFORE), following)
+        if 0 <= (distance := naming.start - candidates[place].end()) <= REACH_BEFORE_WORD
+    ]
+    return next(([place] for _, place in sorted(near) if naming.means(candidates[place])), [])
+
+
+def _written(candidate: re.Match[str]) -> str:
+    return written_together(candidate.group()) if candidate.lastgroup == "spread" else candidate.group()
+
+
+def _first_unique(values: Iterator[str]) -> tuple[str, ...]:
+    seen: dict[str, None] = {}
+    for value in values:
+        seen.setdefault(value)
+        if len(seen) >= MAX_CODES:
+            break
+    return tuple(seen)

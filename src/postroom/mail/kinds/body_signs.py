@@ -1,0 +1,73 @@
+"""What subject and body say about who or what wrote a mail, where no header field does."""
+
+import re
+
+from msgspec import Struct
+
+READ_HTML_CHARS = 40_000
+FEWEST_TABLES = 3
+FOOTER_CHARS = 1_200
+
+# What the programs that people write with leave in their HTML.
+_WRITTEN_BY_PEOPLE = (
+    "MsoNormal",
+    "gmail_quote",
+    "gmail_signature",
+    "gmail_default",
+    "Apple-Mail",
+    "moz-cite",
+)
+_PRESENTATION = re.compile(r"role=[\"']presentation|<!--\[if (?:gte )?mso", re.IGNORECASE)
+_PIXEL = re.compile(r"<img[^>]{0,400}?(?:width=[\"']?1[\"' ]|height=[\"']?1[\"' ])", re.IGNORECASE)
+_DIVIDER = re.compile(r"\n(?:_{8,200}|-{2,200}|(?:=-){3,40}=?) *(?=\n)")
+_ALERT = re.compile(
+    r"\[?(?:alert|incident|warning|critical|problem|recovery|resolved)\b[\]:]"
+    r"|(?:build|job|pipeline|deployment|backup)\b.{0,20}(?:failed|passed|succeeded|completed|report)"
+    r"|cron <|\[(?:ticket|case|bug|wiki|jira)\b|\[#\d+\]|\[[A-Z]{2,10}-\d+\]"
+    r"|(?:new voicemail|fax received|scan from|motion detected)\b",
+    re.IGNORECASE,
+)
+_ANSWER = re.compile(
+    r"\s{0,9}(?:re|aw|antw|sv|vs|odp|ynt|fw|fwd|wg|tr|rv|enc|r|i|回复|答复|转发|답장)\s?(?:\[\d+\])?\s?[:\uff1a]",
+    re.IGNORECASE,
+)
+
+
+class BodySigns(Struct, frozen=True):
+    """`groups` are those of `kind_words` that the sender's own words fall into."""
+
+    groups: frozenset[str] = frozenset()
+    is_alert: bool = False
+    is_bulk: bool = False
+    is_answer: bool = False
+    has_code: bool = False
+    has_unsubscribe_link: bool = False
+
+
+NO_BODY_SIGNS = BodySigns()
+
+
+def is_alert(subject: str) -> bool:
+    """Of a monitor, a build, a tracker, a machine in the office."""
+    return _ALERT.match(subject.lstrip()) is not None
+
+
+def is_answer(subject: str) -> bool:
+    """A reply or a forward, as people's programs mark them."""
+    return _ANSWER.match(subject) is not None
+
+
+def is_bulk(html: str) -> bool:
+    """Whether it was made from a template: tables for the layout, or a picture of one pixel."""
+    head = html[:READ_HTML_CHARS]
+    if not head or any(mark in head for mark in _WRITTEN_BY_PEOPLE):
+        return False
+    tables = head.count("<table") + head.count("<TABLE")
+    return tables >= FEWEST_TABLES or bool(_PRESENTATION.search(head) or _PIXEL.search(head))
+
+
+def footer(text: str) -> str:
+    """What stands below the last line that divides: the footer of a list, a signature."""
+    tail = "\n" + text[-FOOTER_CHARS:]
+    divided = _DIVIDER.split(tail)
+    return divided[-1] if len(divided) > 1 else ""

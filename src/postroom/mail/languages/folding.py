@@ -1,0 +1,113 @@
+# ruff: noqa: RUF001 (letters that look like others are the point)
+"""Text in the form that rules compare: bounded, without what shows nothing, letters in their plain form."""
+
+import re
+import unicodedata
+from itertools import islice
+
+MAX_MIXED_WORDS = 200
+MAX_KEPT_LETTERS = 20_000
+
+_CYRILLIC_LOOKALIKES = "асеорхуікмтнвзѕјһԁԛԝгь"
+_LATIN_FOR_CYRILLIC = "aceopxyikmthb3sjhdqwrb"
+_GREEK_LOOKALIKES = "αοενριτυκχωηγβ"
+_LATIN_FOR_GREEK = "aoevpituxxwnyb"
+TO_LATIN = str.maketrans(_CYRILLIC_LOOKALIKES + _GREEK_LOOKALIKES, _LATIN_FOR_CYRILLIC + _LATIN_FOR_GREEK)
+TO_CYRILLIC = str.maketrans("aceopxyikmthb", "асеорхуікмтнв")
+_ALIKE = str.maketrans("\u0649\u06cc\u06a9\u06c1\u0629ёđłıς’‘ʼ", "\u064a\u064a\u0643\u0647\u0647еdliσ'''")
+
+_NOT_PLAIN_MARK = re.compile(r"[^\u0300-\u036f\u0653-\u0655]")
+_MIXED_WORD = re.compile(
+    r"(?<![a-z\u0370-\u052f])(?:[a-z]{1,30}+[\u0370-\u052f]|[\u0370-\u052f]{1,30}+[a-z])[a-z\u0370-\u052f]{0,30}+"
+)
+_NO_WIDTH = re.compile(
+    r"[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]+"
+)
+_APART = "".join(chr(code).lower() if chr(code).isalnum() or code == ord("_") else " " for code in range(128))
+_NO_LETTER = re.compile(r"[^\w ]")
+_CYRILLIC = re.compile(r"[\u0400-\u052f]")
+_LATIN = re.compile(r"[a-z]")
+_OTHER = re.compile(r"[\u0370-\u052f]")
+
+
+def bounded(text: str, limit: int) -> str:
+    """A longer text without its middle: three quarters of what is kept are its beginning."""
+    return text if len(text) <= limit else f"{text[: limit * 3 // 4]}\n\n{text[-limit // 4 :]}"
+
+
+def spaced(text: str) -> str:
+    """Without what shows nothing, a line a paragraph."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", _NO_WIDTH.sub("", text))
+    return "\n".join(map(_in_a_line, text.split("\n\n")))
+
+
+def _in_a_line(paragraph: str) -> str:
+    """With one blank between words; most texts have no other, and need not be taken apart."""
+    line = paragraph.strip().replace("\n", " ")
+    return line if "  " not in line and line.isprintable() else " ".join(paragraph.split())
+
+
+def apart(text: str) -> str:
+    """Its words in lower case, with a blank for each mark and each other blank."""
+    return text.translate(_APART) if text.isascii() else _NO_LETTER.sub(" ", text.lower())
+
+
+def folded(text: str) -> str:
+    """Lower case, without accents and typographic forms, each word in one script, as long as the text."""
+    return in_one_script(plain_letters(text))
+
+
+def plain_letters(text: str) -> str:
+    return text.lower() if text.isascii() else text.translate(_LETTERS)
+
+
+def in_one_script(plain: str) -> str:
+    return _MIXED_WORD.sub(_unmixed, plain, MAX_MIXED_WORDS) if _has_both_scripts(plain) else plain
+
+
+def _has_both_scripts(plain: str) -> bool:
+    return not plain.isascii() and _OTHER.search(plain) is not None and _LATIN.search(plain) is not None
+
+
+class _Letters(dict[int, int]):
+    """The plain letter for each letter, found when first asked for."""
+
+    def __missing__(self, code: int) -> int:
+        plain = ord(_plain_letter(chr(code)))
+        if len(self) < MAX_KEPT_LETTERS:
+            self[code] = plain
+        return plain
+
+
+_LETTERS = _Letters()
+
+
+def _plain_letter(letter: str) -> str:
+    parts = unicodedata.normalize("NFKD", letter)
+    base = parts[0] if not _NOT_PLAIN_MARK.search(parts, 1) else letter
+    lower = base.lower()
+    return (lower if len(lower) == 1 else base).translate(_ALIKE)
+
+
+def _unmixed(word: re.Match[str]) -> str:
+    """A word of several scripts in that of most of its letters."""
+    text = word[0]
+    is_cyrillic = len(_CYRILLIC.findall(text)) > len(_LATIN.findall(text))
+    return text.translate(TO_CYRILLIC if is_cyrillic else TO_LATIN)
+
+
+def mixed_word(plain: str) -> str:
+    """The first word with letters of a second script, all of which look like letters of the first."""
+    if not _has_both_scripts(plain):
+        return ""
+    words = (found[0] for found in islice(_MIXED_WORD.finditer(plain), MAX_MIXED_WORDS))
+    return next((word for word in words if len(word) > 3 and _deceives(word)), "")
+
+
+def _deceives(word: str) -> bool:
+    others = [letter for letter in word if not letter.isascii()]
+    if len(others) * 2 <= len(word):
+        return word[-1].isascii() and all(ord(letter) in TO_LATIN for letter in others)
+    return all(ord(letter) in TO_CYRILLIC for letter in word if letter.isascii())

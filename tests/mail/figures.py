@@ -1,0 +1,117 @@
+"""How well mail is understood, in figures: `python -m tests.mail.figures [part …]`, by the samples here."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+
+from postroom.inward.mails import Arrival
+from postroom.inward.receive import read_mail
+from postroom.mail.bounces.read import read_returned
+from postroom.mail.bounces.reasons import Fault, fault_of, found_status, reply_code
+from postroom.mail.codes.find import codes
+from postroom.mail.kinds.category import Kind
+from postroom.mail.signals import Subject, examine
+from tests.mail import code_samples, kind_samples, ordinary_mails, signal_samples
+from tests.mail.bounces.refusals import OF_ANOTHER_KIND, OF_THE_ADDRESS, OF_THE_SENDER, REPLIES, UNCLEAR
+from tests.mail.bounces.test_samples import REPORTS, raw_of
+from tests.mail.kind_samples import KindSample
+from tests.mail.signal_samples import Attack
+
+
+def part(found: int, of: int) -> str:
+    return f"{found} of {of} ({found / of:.1%})"
+
+
+def suppressions() -> Iterator[str]:
+    """Whom a refusal suppresses at once: nobody for a fault of the sender, all that do not exist."""
+    judged = [(fault_of(*reason), Fault.RECIPIENT) for reason in OF_THE_ADDRESS]
+    judged += [(fault_of(*reason), Fault.OTHER) for reason in (*OF_ANOTHER_KIND, *OF_THE_SENDER)]
+    judged += [(fault_of(*reason), Fault.UNCLEAR) for reason in UNCLEAR]
+    for reply, judgement in REPLIES:
+        fault = fault_of(reply_code(reply), found_status(reply) or None, reply)
+        judged.append((fault, Fault.RECIPIENT if judgement == "address" else Fault.OTHER))
+    suppressed = [wanted for fault, wanted in judged if fault is Fault.RECIPIENT]
+    wrong = sum(wanted is not Fault.RECIPIENT for wanted in suppressed)
+    missed = sum(wanted is Fault.RECIPIENT and fault is not Fault.RECIPIENT for fault, wanted in judged)
+    yield f"refusals {len(judged)}, suppressions {len(suppressed)}, wrong {wrong}, missed {missed}"
+    bounces = [facts for facts in REPORTS if facts["kind"] == "bounce"]
+    read = 0
+    for facts in bounces:
+        report = read_returned(raw_of("bounces", facts))
+        named = ",".join(each.final_recipient for each in report.recipients)
+        read += report.kind == "bounce" and named == facts["recipients"]
+    yield f"bounces at the return path: {part(read, len(bounces))} with every recipient"
+
+
+def codes_found() -> Iterator[str]:
+    """Letters of products by language, and ordinary mail."""
+    letters = [each for found in code_samples.LETTERS.values() for each in found]
+    found = sum(codes(text) == (code,) for text, code in letters)
+    yield f"letters of {len(code_samples.LETTERS)} languages: {part(found, len(letters))}"
+    unseen = [each for found in code_samples.UNSEEN.values() for each in found]
+    found = sum(codes(text) == (code,) for text, code in unseen)
+    yield f"sentences written afterwards: {part(found, len(unseen))}"
+    found = sum(codes(text) == (code,) for text, code in code_samples.ALL)
+    yield f"sentences and forms: {part(found, len(code_samples.ALL))}"
+    ham = list(ordinary_mails.copies(40, seed=20261115))
+    yield f"ordinary mail that gives a code: {part(sum(bool(codes(mail)) for mail in ham), len(ham))}"
+
+
+def kinds() -> Iterator[str]:
+    """Mails of ten kinds whose header fields say nothing."""
+    judged = [(sample, kind_of(sample)) for sample in kind_samples.read_all()]
+    for is_held_out in (False, True):
+        half = [
+            kind.category == sample.category for sample, kind in judged if sample.is_held_out is is_held_out
+        ]
+        yield f"{'not looked at' if is_held_out else 'looked at'}: {part(sum(half), len(half))} right"
+    wrong = [sample for sample, kind in judged if sample.category != "personal" and kind.auto_replyable]
+    yield f"machines that a program may answer: {len(wrong)}"
+
+
+def kind_of(sample: KindSample) -> Kind:
+    return read_mail(arrived(sample.raw())).kind
+
+
+def arrived(raw: bytes) -> Arrival:
+    return Arrival((), raw, trace=b"", peer_ip="", helo="there.example", mail_from="x@there.example")
+
+
+def signals() -> Iterator[str]:
+    """Attacks by kind, those that were kept from tuning apart, and harmless mail."""
+    attacks, blind = signal_samples.attacks(), signal_samples.blind_attacks()
+    yield f"attacks, looked at: {verdicts([each for each in attacks if not each.is_held_out])}"
+    yield f"attacks, kept from tuning: {verdicts([each for each in attacks if each.is_held_out])}"
+    yield f"attacks, written last: {verdicts(blind)}"
+    for kind in sorted({each.kind for each in attacks}):
+        yield f"  {kind}: {verdicts([each for each in attacks + blind if each.kind == kind])}"
+    harmless = [each.subject for each in signal_samples.harmless() + signal_samples.blind_harmless()]
+    harmless += [Subject(body_text=mail) for mail in ordinary_mails.copies(3, seed=5)]
+    harmless += [Subject(subject=each.subject, body_text=each.body) for each in kind_samples.read_all()]
+    alarms = sum(examine(subject).verdict != "clean" for subject in harmless)
+    yield f"harmless mail that is flagged: {part(alarms, len(harmless))}"
+
+
+def verdicts(attacks: Sequence[Attack]) -> str:
+    found = [examine(each.subject).verdict for each in attacks]
+    flagged = sum(verdict != "clean" for verdict in found)
+    malicious = sum(verdict == "malicious" for verdict in found)
+    return f"{part(flagged, len(found))} suspicious, {part(malicious, len(found))} malicious"
+
+
+PARTS: dict[str, Callable[[], Iterator[str]]] = {
+    "suppressions": suppressions,
+    "codes": codes_found,
+    "kinds": kinds,
+    "signals": signals,
+}
+
+
+def main(names: list[str]) -> None:
+    for name in names or PARTS:
+        print(name)
+        for line in PARTS[name]():
+            print(f"  {line}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
