@@ -406,3 +406,16 @@ async def post_as(server: Server, token: str, inbox_id: str) -> httpx2.Response:
             json={"to": "carol@there.example", "subject": "Hello", "body": "Hi"},
             headers={"Idempotency-Key": uuid.uuid4().hex},
         )
+
+
+async def test_the_rule_of_an_account_is_asked_about_every_send_the_first_and_the_next(
+    sender: Server, peer: SmtpPeer
+) -> None:
+    inbox_id = await sender.new_inbox("bob")
+    changed = await sender.api.patch("/v1/account", json={"approval": {"when": ["links"]}})
+    assert changed.status_code == 200
+    large = "<p>Some words.</p>" * 20_000
+    for number, html in enumerate((large, f"{large}<p>http:evil</p>", f"<p>evil.example {large}</p>")):
+        message_id = await send(sender, inbox_id, f"c{number}@there.example", bodyHtml=html)
+        hold = (await message_of(sender, message_id)).get("hold")
+        assert (hold and hold["reasons"]) == (["links"] if number else None)

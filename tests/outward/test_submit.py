@@ -17,12 +17,14 @@ from postroom.errors import (
 from postroom.mail.address import Address
 from postroom.mailbox import messages, threads
 from postroom.mailbox.inboxes import Inbox
-from postroom.outward.orders import Context, Submission
+from postroom.outward.holding.judgement import Unjudged, judge
+from postroom.outward.orders import Context, Judgement, Submission
 from postroom.outward.send import to_letter
 from postroom.outward.submit import submit
 from postroom.queue import deliveries, suppressions
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
+from tests.outward.test_holds import set_rule
 from tests.outward.test_together import submission
 from tests.stored import make_inbox, put_mail
 
@@ -134,3 +136,28 @@ async def test_the_cold_budget_of_an_inbox_holds_however_old_the_inbox_is(db: Da
         await sent_id(db, sending(inbox, key="another", to=strangers[1:]))
     await db.write(grow_old, None)
     await sent_id(db, sending(inbox, key="another", to=strangers[1:]))
+
+
+async def test_a_send_that_a_rule_asks_about_is_not_read_inside_its_transaction(
+    db: Database, inbox: Inbox
+) -> None:
+    """It comes back unread, with nothing stored; read outside, it is held for what was found."""
+    await db.write(set_rule, "accounts", inbox.account_id, "links")
+    asked = sending(inbox, body="Pay at https://evil.example/x")
+    with pytest.raises(Unjudged):
+        await db.write(submit, [asked])
+    assert (await db.read(messages.list_of_inbox, inbox.id, None, 10, 0))[1] == 0
+    judgement = judge(asked.order, asked.around, asked.letter)
+    (answer,) = await db.write(submit, [replace(asked, judgement=judgement)])
+    hold = msgspec.json.decode(answer.content)["hold"]
+    assert (hold["reasons"], hold["contentHash"]) == (["links"], judgement.content_hash)
+
+
+async def test_what_was_read_outside_is_what_the_transaction_goes_by(db: Database, inbox: Inbox) -> None:
+    await db.write(set_rule, "accounts", inbox.account_id, "links")
+    found = Judgement(content_hash="0" * 64, has_links=False, has_links_with_quote=True)
+    (answer,) = await db.write(submit, [replace(sending(inbox), judgement=found)])
+    assert "hold" not in msgspec.json.decode(answer.content)
+    later = replace(sending(inbox, "later", undo_seconds=60), judgement=found)
+    (answer,) = await db.write(submit, [later])
+    assert msgspec.json.decode(answer.content)["hold"]["contentHash"] == found.content_hash

@@ -13,7 +13,6 @@ from postroom.accounts.actors import THE_SERVER
 from postroom.accounts.rules import pauses
 from postroom.clock import HOUR, MINUTE
 from postroom.inward.review_answers import ReviewAnswer
-from postroom.mail.mentions import mentions_a_link
 from postroom.outward import deliver_mail, reviewers
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
@@ -73,32 +72,6 @@ async def test_a_link_that_was_approved_may_be_quoted(sender: Server) -> None:
     await settled(sender, first["id"])
     second = await send(sender, inbox_id, CAROL, body="See below", threadId=first["threadId"])
     assert (await settled(sender, second))["status"] == "sent"
-
-
-@pytest.mark.parametrize(
-    "html",
-    [
-        "<p>go to evil&#46;com/pay</p>",
-        "<p>go to evil&period;com</p>",
-        "<p>evil<b>.</b>com</p>",
-        '<a href  = "//192.0.2.1/x">here</a>',
-        '<a href\n\n="&#104;ttp&#58;//192.0.2.1">here</a>',
-        "<p>https&colon;//192.0.2.1/x</p>",
-        "<img src\t\t=//192.0.2.1>",
-    ],
-)
-def test_a_link_is_found_however_the_html_writes_it(html: str) -> None:
-    assert mentions_a_link("hi", html)
-    assert not mentions_a_link("hi", "<p>It ends.</p><p>Next one. And more</p>")
-
-
-@pytest.mark.parametrize(
-    "text", ["evil\u2024com", "evil.com@", "http:\\\\192.0.2.1\\x", "\uff45\uff56\uff0e\uff43\uff4f"]
-)
-def test_a_link_is_found_in_signs_that_programs_read_as_ascii(text: str) -> None:
-    assert mentions_a_link(text, None)
-    assert not mentions_a_link("Write to bob@evil.com. Done", None)
-    assert not mentions_a_link("\u4f60\u597d\u3002\u518d\u89c1\u4e86", None)
 
 
 def pause(tx: Tx, message_id: str, now: int) -> str:

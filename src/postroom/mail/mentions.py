@@ -1,32 +1,84 @@
-"""Whether a text that is about to leave names a place of the network: a URL, mailto: or a bare domain."""
+"""Whether a text that is about to leave names a place of the network: a URL of any scheme, a number with a
+path or a port, or a bare domain name. Rather too many than too few; a phone number is none."""
 
 import re
 
 from postroom.mail.html.text import html_to_text
 
-_SCHEME = re.compile(r"(?i)[a-z0-9+.-]:[/\\]{2}|mailto:|www\.")
-# A dot between two labels, of which the second could be a top-level domain. Rather too many than too few.
-_DOT_OF_A_NAME = re.compile(r"(?i)[\w-]\.[^\W\d_]\w|[a-z0-9-][\u3002\uff0e\uff61][a-z]{2}")
-_SPACES_AND_SIGNS = re.compile(r"[^\w.@\u3002\uff0e\uff61-]+")
-_TARGET = re.compile(r"(?i)\b(?:href|src|action|background|cite|poster|srcset|formaction)\s*=|url\s*\(")
-_INVISIBLE = re.compile("[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
-# What programs read as ASCII: letters of full width and other dots, but none that ends a sentence in Chinese.
+# A scheme with something behind its colon. Letters alone: a time of day and a pair of numbers have none.
+_URL = re.compile(
+    r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]++:(?=[^\s:;,!\"'<>(){}|^`-])|mailto:|[a-z0-9+.-]:[/\\]{2}"
+)
+# In HTML as written stand rules of style as well, which look like schemes: only those that lead somewhere.
+_WELL_KNOWN_URL = re.compile(
+    r"(?<![a-z])(?:https?|ftps?|sftp|tel|callto|sms(?:to)?|mms|geo|maps|sips?|xmpp|im|irc|skype|facetime|whatsapp|viber"
+    r"|tg|signal|slack|zoommtg|msteams|webcal|market|intent|itms(?:-apps)?|magnet|bitcoin|ethereum|lightning|ipfs"
+    r"|javascript|vbscript|data|blob|file|view-source|news|nntp|wss?|ssh|git|ldaps?|gopher|steam|feed|upi)"
+    r":(?=[^\s:;])|mailto:|[a-z0-9+.-]:[/\\]{2}"
+)
+_HOST_BEHIND_SLASHES = re.compile(r"[/\\]{2}[\w\[]")
+# Four numbers, or fewer in forms that no phone number, date or version has; or an address in brackets.
+_NUMBERS_WITH_MORE = re.compile(
+    r"(?<![\w.])(?:(?:[0-9]{1,10}\.){3}[0-9]{1,10}|0x[0-9a-f]{1,8}(?:\.(?:0x)?[0-9a-f]{1,8}){0,3})(?:/|:[0-9]|[?#]\w)"
+    r"|(?<![\w.+])(?:[0-9]{1,10}\.[0-9]{1,10}(?:\.[0-9]{1,10})?|[0-9]{8,10})(?:[/?#][a-z_~]|:[0-9]{2,5}(?![0-9.]))"
+    r"|\[[0-9a-f:.]{2,50}\](?:/|:[0-9])"
+)
+# A dot between two labels, of which the second could be a top-level domain.
+_DOT_OF_A_NAME = re.compile(r"[\w-]\.[^\W\d_]\w|[a-z0-9-][\u3002\uff0e\uff61][a-z]{2}")
+_WORD_WITH_A_DOT = re.compile(
+    r"(?<![\w.@\u3002\uff0e\uff61-])[\w@-]*+[.\u3002\uff0e\uff61][\w.@\u3002\uff0e\uff61-]*+"
+)
+_DOTS = re.compile(r"[.\u3002\uff0e\uff61]")
+_TARGET = re.compile(
+    r"\b(?:href|src|action|background|cite|poster|(?:image)?srcset|formaction|ping|longdesc|lowsrc|dynsrc|codebase)\s*+="
+    r"|url\s*+\("
+)
+_DOCTYPE = re.compile(r"<!doctype[^<>]*+>")
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+)
+# What programs read as ASCII: letters of full width and in circles, and signs, but none that ends a sentence
+# in Chinese.
 _LOOKS_LIKE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if code != 0xFF0E}
-_LOOKS_LIKE |= {0x2024: ord("."), 0xFE52: ord(".")}
+_LOOKS_LIKE |= {0x24D0 + place: ord("a") + place for place in range(26)}
+_LOOKS_LIKE |= {0x2024: ord("."), 0xFE52: ord("."), 0xFE55: ord(":"), 0xFE68: ord("\\")}
 
 
 def mentions_a_link(text: str, html: str | None) -> bool:
     """Over the text, and the HTML as written and as read, so that none can hide one from the others."""
-    if html is not None and (
-        _TARGET.search(html) or _names_a_place(html) or _names_a_place(html_to_text(html))
-    ):
+    if _names_a_place(text, _URL):
         return True
-    return _names_a_place(text)
+    if html is None:
+        return False
+    written = _DOCTYPE.sub("", html.lower())
+    if _TARGET.search(written) or _names_a_place(written, _WELL_KNOWN_URL):
+        return True
+    return _names_a_place(html_to_text(html), _URL)
 
 
-def _names_a_place(text: str) -> bool:
-    seen = _INVISIBLE.sub("", text).translate(_LOOKS_LIKE)
-    if _SCHEME.search(seen):
+def _names_a_place(text: str, url: re.Pattern[str]) -> bool:
+    """What a pattern cannot do without is looked for first: that takes no time."""
+    seen = _as_read(text)
+    if ":" in seen and url.search(seen):
         return True
-    words = (word for word in _SPACES_AND_SIGNS.split(seen) if "@" not in word.strip("@"))
-    return any(_DOT_OF_A_NAME.search(word) for word in words)
+    if ("/" in seen or "\\" in seen) and _HOST_BEHIND_SLASHES.search(seen):
+        return True
+    return _has_numbers_with_more(seen) or _has_a_domain(seen)
+
+
+def _as_read(text: str) -> str:
+    seen = text.lower()
+    return seen if seen.isascii() else _INVISIBLE.sub("", seen).translate(_LOOKS_LIKE)
+
+
+def _has_numbers_with_more(seen: str) -> bool:
+    return any(mark in seen for mark in "/:?#") and _NUMBERS_WITH_MORE.search(seen) is not None
+
+
+def _has_a_domain(seen: str) -> bool:
+    """What is written to an address, as bob@example.com, leads nowhere."""
+    if not _DOTS.search(seen) or not _DOT_OF_A_NAME.search(seen):
+        return False
+    words = (match[0] for match in _WORD_WITH_A_DOT.finditer(seen))
+    return any(_DOT_OF_A_NAME.search(word) for word in words if "@" not in word.strip("@"))

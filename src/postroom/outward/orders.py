@@ -78,6 +78,14 @@ class Letter(Struct, frozen=True):
     files: tuple[Attachment, ...]
 
 
+class Judgement(Struct, frozen=True):
+    """What a reading of the whole letter tells, for the rules and for whoever approves it."""
+
+    content_hash: str
+    has_links: bool  # in what its sender wrote
+    has_links_with_quote: bool
+
+
 class SendReceipt(Struct, rename="camel", frozen=True):
     id: str
     thread_id: str
@@ -109,6 +117,7 @@ class Submission(Struct, frozen=True):
     is_remembered: bool = (
         False  # who sends, and from where: its transaction has to ask whether it is still so
     )
+    judgement: Judgement | None = None  # made once a rule asks for it, outside of any transaction
 
 
 class Ready(Struct, frozen=True):

@@ -3,6 +3,8 @@
 import secrets
 from collections.abc import Sequence
 
+from msgspec import structs
+
 from postroom.accounts import domains
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
@@ -19,6 +21,7 @@ from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox, Outdated
 from postroom.mailbox.messages import INBOUND
 from postroom.outward import complete
+from postroom.outward.holding.judgement import Guarded, Unjudged, is_foreseen, judge
 from postroom.outward.orders import (
     RECIPIENTS_LIMIT,
     Context,
@@ -33,6 +36,8 @@ from postroom.processes import pools
 from postroom.queue import deliveries, idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
+
+GUARDED = Guarded()
 
 
 async def send_mail(
@@ -59,16 +64,16 @@ async def send_mail(
         letter = await write_letter(order, around, now)
     blob = await raw_mails.put_if_large(resources, letter.raw)
     base_url = resources.config.base_url
-    return await hand_in(
-        resources,
-        Submission(caller, order, around, letter, blob, base_url, resources.now(), is_remembered),
-    )
+    submission = Submission(caller, order, around, letter, blob, base_url, resources.now(), is_remembered)
+    if is_foreseen(caller, order, around) or GUARDED.includes(around.inbox.id, now):
+        submission = await judged(submission)
+    return await hand_in(resources, submission)
 
 
 async def hand_in(resources: Resources, submission: Submission) -> SendAnswer:
     blob = submission.blob
     try:
-        answer = await resources.db.write_together(submit, submission)
+        answer = await accept(resources, submission)
     except (ApiError, Outdated) as error:
         # Of a fault nobody knows whether it came before the commit or after it.
         if isinstance(error, Outdated) or error.status < 500:
@@ -78,6 +83,24 @@ async def hand_in(resources: Resources, submission: Submission) -> SendAnswer:
         await raw_mails.remove_blob(resources, blob)
     resources.db.ring(deliveries.BELL, *answer.bells)
     return answer
+
+
+async def accept(resources: Resources, submission: Submission) -> SendAnswer:
+    """Only the transaction knows whether a rule asks. If one does, the mail is read outside of it."""
+    try:
+        return await resources.db.write_together(submit, submission)
+    except Unjudged:
+        GUARDED.note(submission.around.inbox.id, submission.now)
+        return await resources.db.write_together(submit, await judged(submission))
+
+
+async def judged(submission: Submission) -> Submission:
+    order, around, letter = submission.order, submission.around, submission.letter
+    if is_little(order, around.previous, around.forwarded):
+        judgement = judge(order, around, letter)
+    else:
+        judgement = await pools.COMPOSING.run(judge, order, around, letter)
+    return structs.replace(submission, judgement=judgement)
 
 
 def look_up(
@@ -121,7 +144,7 @@ def find_forwarded(tx: Tx, here: Reach, message_id: str) -> Document:
 
 
 async def write_letter(order: Order, around: Context, now: int) -> Letter:
-    if is_little(order, around.previous):
+    if is_little(order, around.previous, around.forwarded):
         return to_letter(order, around, now)
     return await pools.COMPOSING.run(to_letter, order, around, now)
 

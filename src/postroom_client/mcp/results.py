@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from postroom_client import results
+from postroom_client.appointments import news_of
 from postroom_client.untrusted import Delimiters, cut, warning
 
 BODY_LIMIT_CHARACTERS = 20_000
@@ -266,7 +267,7 @@ def described(appointment: results.Appointment) -> str:
         f"{appointment.start}{until} {appointment.time_zone}".strip(),
         appointment.location,
         f"organised by {appointment.organizer}" if appointment.organizer else "",
-        appointment.news,
+        news_of(appointment),
         "an answer is expected" if appointment.answer_expected else "",
         f"join at {appointment.join_url}" if appointment.join_url else "",
     ]

@@ -9,29 +9,33 @@ from postroom.events import kinds
 from postroom.events.announce import announce_all
 from postroom.events.payload import News
 from postroom.mail.address import mailbox_of
-from postroom.mail.writing.content_hash import content_hash
 from postroom.mailbox import holds, inboxes, messages
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
-from postroom.mailbox.messages import OUTBOUND, PENDING, SENT
+from postroom.mailbox.messages import PENDING, SENT
 from postroom.outward.holding import rules
+from postroom.outward.holding.judgement import Unjudged, quoted_of_ours
 from postroom.outward.holding.rules import InboxRules, Sending
-from postroom.outward.orders import Ready, SendReceipt, Submission
+from postroom.outward.orders import Judgement, Ready, SendReceipt, Submission
 from postroom.queue import deliveries, idempotency
 from postroom.queue.deliveries import NewDelivery
 from postroom.storage.database import Tx
 
 
 def find_holds(tx: Tx, new: list[Ready], rules_of: dict[str, InboxRules]) -> dict[str, Hold]:
-    """By message: those that do not leave at once."""
+    """By message: those that do not leave at once. Unjudged, if one was not read that would have to be."""
     found: dict[str, Hold] = {}
     for each in new:
         above = rules_of[each.inbox_id]
         is_free = above.hold_nothing(each.submission.caller)
-        reasons = [] if is_free else rules.find_reasons(tx, to_sending(tx, each), above)
         send_at = moment_to_send(each.submission)
+        if is_free and send_at is None:
+            continue
+        if (judgement := each.submission.judgement) is None:
+            raise Unjudged
+        reasons = [] if is_free else rules.find_reasons(tx, to_sending(tx, each, judgement), above)
         if reasons or send_at is not None:
-            found[each.document.id] = to_hold(each, above, reasons, send_at)
+            found[each.document.id] = to_hold(each, above, reasons, send_at, judgement.content_hash)
     return found
 
 
@@ -42,33 +46,32 @@ def moment_to_send(submission: Submission) -> int | None:
     return submission.now + order.undo_seconds * SECOND if order.undo_seconds else None
 
 
-def to_sending(tx: Tx, ready: Ready) -> Sending:
+def to_sending(tx: Tx, ready: Ready, judgement: Judgement) -> Sending:
     submission = ready.submission
-    own_text, own_html = own_words(tx, submission)
     return Sending(
         caller=submission.caller,
         inbox_id=ready.inbox_id,
         thread_id=None if ready.starts_thread else ready.thread.id,
         addresses=ready.addresses,
-        own_text=own_text,
-        own_html=own_html,
+        has_links=has_links(tx, submission, judgement),
         has_files=bool(submission.letter.files),
         now=submission.now,
     )
 
 
-def own_words(tx: Tx, submission: Submission) -> tuple[str, str | None]:
-    """Text and HTML without the quote; but with one that quotes a mail of our own which never left."""
-    letter, around = submission.letter, submission.around
-    quoted = around.forwarded or around.previous
-    if quoted is not None and quoted.direction == OUTBOUND:
-        message = messages.find(tx, quoted.id)
-        if message is None or message.status != SENT:
-            return letter.draft.text, letter.draft.html
-    return letter.own_text, letter.own_html
+def has_links(tx: Tx, submission: Submission, judgement: Judgement) -> bool:
+    """Without the quote; but with one that quotes a mail of our own which never left."""
+    quoted = quoted_of_ours(submission.around)
+    if quoted is None:
+        return judgement.has_links
+    message = messages.find(tx, quoted.id)
+    has_left = message is not None and message.status == SENT
+    return judgement.has_links if has_left else judgement.has_links_with_quote
 
 
-def to_hold(ready: Ready, above: InboxRules, reasons: list[str], send_at: int | None) -> Hold:
+def to_hold(
+    ready: Ready, above: InboxRules, reasons: list[str], send_at: int | None, content_hash: str
+) -> Hold:
     submission, inbox = ready.submission, ready.submission.around.inbox
     is_held = bool(reasons)
     bcc = tuple(str(address) for address in submission.order.bcc)
@@ -83,7 +86,7 @@ def to_hold(ready: Ready, above: InboxRules, reasons: list[str], send_at: int | 
         key_id=submission.caller.key_id,
         state=holds.HELD if is_held else holds.SCHEDULED,
         reasons=tuple(reasons),
-        content_hash=content_hash(submission.letter.raw, bcc),
+        content_hash=content_hash,
         bcc=bcc,
         is_paused=holds.PAUSED in reasons,
         expires_at=expires_at,

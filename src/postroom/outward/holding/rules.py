@@ -12,7 +12,6 @@ from postroom.accounts.rules.approval import Conditions
 from postroom.accounts.rules.pauses import IS_PAUSED
 from postroom.accounts.rules.policy import HAS_POLICY
 from postroom.clock import DAY, start_of_day
-from postroom.mail.mentions import mentions_a_link
 from postroom.mailbox import correspondents, threads
 from postroom.mailbox.holds import PAUSED
 from postroom.storage.database import Tx, one_of
@@ -41,8 +40,7 @@ class Sending(Struct, frozen=True):
     inbox_id: str
     thread_id: str | None
     addresses: Sequence[str]
-    own_text: str
-    own_html: str | None
+    has_links: bool
     has_files: bool
     now: int
 
@@ -94,7 +92,7 @@ def _applies(tx: Tx, word: str, sending: Sending) -> bool:
     if word == approval.ATTACHMENTS:
         return sending.has_files
     if word == approval.LINKS:
-        return mentions_a_link(sending.own_text, sending.own_html)
+        return sending.has_links
     if word == approval.RISK:
         return sending.thread_id is not None and threads.is_risky(tx, sending.thread_id)
     return True

@@ -80,12 +80,14 @@ def _verdict(message: "Message") -> str:
 
 
 def _appointment(message: "Message") -> str:
+    from postroom_client.appointments import news_of
+
     found = message.calendar
     if found is None:
         return ""
     answer = "an answer is expected" if found.answer_expected else ""
     when = f"{found.start} to {found.end}"
-    parts = (found.summary, when, found.location, found.organizer, found.news, answer, found.join_url)
+    parts = (found.summary, when, found.location, found.organizer, news_of(found), answer, found.join_url)
     return ", ".join(part for part in parts if part)
 
 

@@ -7,10 +7,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from postroom.accounts.actors import Actor
 from postroom.clock import to_iso
-from postroom.errors import BadRequest
 from postroom.fields import Timestamp
 from postroom.mailbox.drafts import KeptDraft, KeptFile
-from postroom.outward.orders import RECIPIENTS_LIMIT, parse_moment
+from postroom.outward.orders import parse_moment
+from postroom.web.interface.bodies.address_fields import read_addresses, read_reply_to
 from postroom.web.interface.bodies.send_body import (
     Addresses,
     Automated,
@@ -27,9 +27,7 @@ from postroom.web.interface.bodies.send_body import (
     SendBody,
     ThreadId,
     UndoSeconds,
-    read_addresses,
     read_headers,
-    read_reply_to,
     require_subject,
 )
 from postroom.web.interface.bodies.uploads import LISTS, SentFile
@@ -110,8 +108,6 @@ def read_fields(body: DraftBody) -> dict[str, Any]:
     for name in LISTS:
         if given.get(name) is not None:
             given[name] = [str(address) for address in read_addresses(name, given[name])]
-            if len(given[name]) > RECIPIENTS_LIMIT:
-                raise BadRequest(f"A mail can have {RECIPIENTS_LIMIT} recipients.", field=name)
     if given.get("subject") is not None:
         require_subject(given["subject"])
     if given.get("sendAt") is not None:

@@ -9,16 +9,16 @@ from msgspec import Meta, Struct
 from starlette.requests import Request
 
 from postroom.errors import BadRequest
-from postroom.mail.address import Address, parse_list, validate
+from postroom.mail.address import Address
 from postroom.mail.writing.compose import CONTROL, DraftAttachment
 from postroom.outward.orders import RECIPIENTS_LIMIT, Order, parse_moment, require_files_fit
 from postroom.processes import pools
 from postroom.queue import idempotency
+from postroom.web.interface.bodies.address_fields import read_addresses, read_reply_to
 from postroom.web.interface.bodies.uploads import LISTS, SentFile
 from postroom.web.requests.request_body import header
 
 SUBJECT_LIMIT = 998
-LIST_LIMIT_CHARACTERS = 50_000
 HEADERS_LIMIT = 20
 HEADER_LIMIT = 998
 METADATA_LIMIT = 20
@@ -28,7 +28,6 @@ Addresses = Annotated[
     str | list[str], Meta(description="Addresses, or `Name <address>`; separated by commas, or as an array.")
 ]
 
-_COMMENT = re.compile(r"\([^()]*\)")
 Body = Annotated[
     str, Meta(min_length=1, max_length=100_000, description="Plain text, or HTML, which is detected.")
 ]
@@ -91,7 +90,6 @@ UndoSeconds = Annotated[
 ]
 
 _own_header = re.compile(r"[Xx]-[!-9;-~]{1,70}")
-_entry = re.compile(r'(?:"(?:[^"\\]|\\.)*"|<[^>]*>|[^,"<])+')
 
 
 class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
@@ -172,35 +170,6 @@ def hash_body(inbox_id: str, body: SendBody) -> str:
     return idempotency.hash_request(inbox_id.encode(), msgspec.msgpack.encode(body))
 
 
-def read_addresses(field: str, value: str | list[str]) -> tuple[Address, ...]:
-    if not value:
-        return ()
-    found = []
-    items = [value] if isinstance(value, str) else value
-    if sum(map(len, items)) > LIST_LIMIT_CHARACTERS or len(items) > LIST_LIMIT_CHARACTERS:
-        raise BadRequest(f"{field} is too long.", field=field)
-    for item in items:
-        if CONTROL.search(item):
-            raise BadRequest(f"{field} must not hold control characters.", field=field)
-        found += [read_address(field, entry) for entry in _entry.findall(item) if entry.strip()]
-    return tuple(found)
-
-
-def read_address(field: str, entry: str) -> Address:
-    parsed = parse_list(entry)
-    try:
-        if len(parsed) != 1 or _is_loose(entry):
-            raise ValueError("It is not an email address.")
-        return Address(parsed[0].name, validate(parsed[0].address))
-    except ValueError as error:
-        raise BadRequest(f"{field}: '{entry.strip()[:100]}' cannot be used. {error}", field=field) from None
-
-
-def _is_loose(entry: str) -> bool:
-    """Words beside an address without angle brackets: a reader of mail guesses there, a sender must not."""
-    return "<" not in entry and len(_COMMENT.sub("", entry).split()) > 1
-
-
 def require_recipients(
     body: SendBody, to: Sequence[Address], cc: Sequence[Address], bcc: Sequence[Address]
 ) -> None:
@@ -226,15 +195,6 @@ def require_subject(subject: str) -> None:
         raise BadRequest(f"subject must be 1 to {SUBJECT_LIMIT} characters.", field="subject")
     if CONTROL.search(subject):
         raise BadRequest("subject must not hold line breaks or control characters.", field="subject")
-
-
-def read_reply_to(value: str | None) -> str | None:
-    if value is None:
-        return None
-    (address,) = read_addresses("replyTo", value)[:1] or [None]
-    if address is None:
-        raise BadRequest("replyTo is not an email address.", field="replyTo")
-    return str(address)
 
 
 def read_reply_all(body: SendBody) -> bool:

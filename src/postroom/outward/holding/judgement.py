@@ -1,0 +1,57 @@
+"""What the rules have to know of a whole mail: read before its transaction, since it may take a second."""
+
+from msgspec import Struct
+
+from postroom.accounts import permissions
+from postroom.accounts.keys import Caller
+from postroom.clock import MINUTE
+from postroom.mail.mentions import mentions_a_link
+from postroom.mail.writing.content_hash import content_hash
+from postroom.mailbox.documents import Document
+from postroom.mailbox.messages import OUTBOUND
+from postroom.outward.orders import Context, Judgement, Letter, Order
+
+MOST_GUARDED = 10_000
+REMEMBERED_FOR = 10 * MINUTE
+
+
+class Unjudged(Exception):
+    """The rules ask for what only a reading of the whole mail tells. Nothing has happened."""
+
+
+def judge(order: Order, around: Context, letter: Letter) -> Judgement:
+    own = mentions_a_link(letter.own_text, letter.own_html)
+    quoted = quoted_of_ours(around)
+    return Judgement(
+        content_hash=content_hash(letter.raw, tuple(map(str, order.bcc))),
+        has_links=own,
+        has_links_with_quote=own if quoted is None else mentions_a_link(letter.draft.text, letter.draft.html),
+    )
+
+
+def quoted_of_ours(around: Context) -> Document | None:
+    """The mail that is quoted, if it is one of our own, which may never have left."""
+    quoted = around.forwarded or around.previous
+    return quoted if quoted is not None and quoted.direction == OUTBOUND else None
+
+
+class Guarded(Struct):
+    """Inboxes whose sends were lately found to be under a rule of their account or pod, or paused."""
+
+    until: dict[str, int] = {}
+
+    def note(self, inbox_id: str, now: int) -> None:
+        self.until.pop(inbox_id, None)
+        if len(self.until) >= MOST_GUARDED:
+            del self.until[next(iter(self.until))]
+        self.until[inbox_id] = now + REMEMBERED_FOR
+
+    def includes(self, inbox_id: str, now: int) -> bool:
+        return self.until.get(inbox_id, 0) > now
+
+
+def is_foreseen(caller: Caller, order: Order, around: Context) -> bool:
+    """Whether the transaction is sure to ask."""
+    is_ruled = caller.approval is not None or around.inbox.approval is not None
+    is_later = order.send_at is not None or order.undo_seconds > 0
+    return is_ruled or is_later or permissions.SEND not in caller.permissions

@@ -1,0 +1,83 @@
+"""The address lists of a request: told apart in one pass, bounded before any of them is read."""
+
+import re
+from collections.abc import Iterator
+
+from postroom.errors import BadRequest
+from postroom.mail.address import Address, parse_list, validate
+from postroom.mail.writing.compose import CONTROL
+from postroom.outward.orders import RECIPIENTS_LIMIT
+
+LIST_LIMIT_CHARACTERS = 50_000
+ENTRY_LIMIT_CHARACTERS = 2_000
+
+_COMMENT = re.compile(r"\([^()]*+\)")
+# Possessive, and what opens without an end is an error: no character is looked at twice.
+_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|<[^>]*+>|[^,"<]++|,|(?P<unclosed>["<])', re.DOTALL)
+
+
+def read_addresses(field: str, value: str | list[str]) -> tuple[Address, ...]:
+    if not value:
+        return ()
+    items = [value] if isinstance(value, str) else value
+    if sum(map(len, items)) + len(items) - 1 > LIST_LIMIT_CHARACTERS:
+        raise BadRequest(f"{field} is too long.", field=field)
+    written: list[str] = []
+    for item in items:
+        if CONTROL.search(item):
+            raise BadRequest(f"{field} must not hold control characters.", field=field)
+        for entry in _entries(field, item):
+            written.append(entry)
+            if len(written) > RECIPIENTS_LIMIT:
+                raise BadRequest(f"A mail can have {RECIPIENTS_LIMIT} recipients.", field=field)
+    return tuple([read_address(field, entry) for entry in written])
+
+
+def _entries(field: str, text: str) -> Iterator[str]:
+    """What stands between the commas outside of quotes and angle brackets, if anything does."""
+    start = 0
+    for piece in _PIECE.finditer(text):
+        if piece["unclosed"]:
+            raise _unusable(field, text[start:], f"Its {piece[0]} is never closed.")
+        if piece[0] == ",":
+            yield from _written(field, text[start : piece.start()])
+            start = piece.end()
+    yield from _written(field, text[start:])
+
+
+def _written(field: str, entry: str) -> Iterator[str]:
+    entry = entry.strip()
+    if len(entry) > ENTRY_LIMIT_CHARACTERS:
+        raise _unusable(
+            field, entry, f"An address with its name can have {ENTRY_LIMIT_CHARACTERS} characters."
+        )
+    if entry:
+        yield entry
+
+
+def read_address(field: str, entry: str) -> Address:
+    parsed = parse_list(entry)
+    try:
+        if len(parsed) != 1 or _is_loose(entry):
+            raise ValueError("It is not an email address.")
+        return Address(parsed[0].name, validate(parsed[0].address))
+    except ValueError as error:
+        raise _unusable(field, entry, str(error)) from None
+
+
+def _unusable(field: str, entry: str, why: str) -> BadRequest:
+    return BadRequest(f"{field}: '{entry.strip()[:100]}' cannot be used. {why}", field=field)
+
+
+def _is_loose(entry: str) -> bool:
+    """Words beside an address without angle brackets: a reader of mail guesses there, a sender must not."""
+    return "<" not in entry and len(_COMMENT.sub("", entry).split()) > 1
+
+
+def read_reply_to(value: str | None) -> str | None:
+    if value is None:
+        return None
+    (address,) = read_addresses("replyTo", value)[:1] or [None]
+    if address is None:
+        raise BadRequest("replyTo is not an email address.", field="replyTo")
+    return str(address)
