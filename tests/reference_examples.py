@@ -81,13 +81,14 @@ def chosen(all_of_it: list[tuple[Exchange, dict[str, str]]]) -> tuple[Exchange, 
 
 
 def shown(exchange: Exchange, names: dict[str, str]) -> dict[str, Any]:
-    is_json = "json" in exchange.answer_type and b'"openapi"' not in exchange.answer
+    is_done = 200 <= exchange.status < 300 and bool(exchange.answer)
+    is_shown = is_done and "json" in exchange.answer_type and b'"openapi"' not in exchange.answer
     return {
         "path": {name: settled(value) for name, value in names.items()},
         "query": {name: settled(value) for name, value in parse_qsl(urlsplit(exchange.target).query)},
         "body": settled(exchange.body),
         "status": exchange.status,
-        "answer": settled(shortened(json.loads(exchange.answer))) if is_json and exchange.answer else None,
+        "answer": settled(shortened(json.loads(exchange.answer))) if is_shown else None,
     }
 
 

@@ -11,14 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 from msgspec import Struct, structs
 
 import postroom.errors
 import postroom_client
+from postroom.web.interface.bodies.send_body import SendBody
 from postroom.web.routes import ROUTES
 from postroom_client import AsyncClient, Client, results
 from postroom_client import errors as client_errors
 from postroom_client.calls import calls
+from postroom_client.cli import app
+from postroom_client.mcp.writing import WritingTools
 from postroom_client.transport.exchange import Call
 from tests.samples import samples
 
@@ -132,6 +136,37 @@ def test_every_field_of_an_answer_has_a_place_in_its_result() -> None:
             field.encode_name for field in structs.fields(kind)
         }
         assert missing <= SAID_BY_SUCCESS, name
+
+
+SEND_FIELDS = {field.name for field in structs.fields(SendBody)}
+SET_BY_A_REPLY = {"to", "subject", "thread_id", "forward_of"}
+
+
+def options_of(*words: str) -> set[str]:
+    command: Any = typer.main.get_command(app)
+    for word in words:
+        command = command.commands[word]
+    return {each.name for each in command.params}
+
+
+def test_every_field_of_a_send_is_an_option_of_the_commands_that_write() -> None:
+    assert options_of("send") >= SEND_FIELDS
+    assert options_of("reply") >= SEND_FIELDS - SET_BY_A_REPLY
+    assert options_of("drafts", "create") >= SEND_FIELDS
+    assert options_of("drafts", "change") >= SEND_FIELDS
+
+
+def test_every_field_of_a_send_is_an_argument_of_the_tools_that_write() -> None:
+    set_by = {
+        "send_email": {"thread_id", "include_quote", "reply_all", "forward_of"},
+        "reply_to_thread": SET_BY_A_REPLY | {"reply_all"},
+        "reply_all": SET_BY_A_REPLY | {"reply_all"},
+        "forward_message": {"thread_id", "include_quote", "reply_all", "forward_of"},
+        "create_draft": set(),
+    }
+    for name, fixed in set_by.items():
+        taken = set(inspect.signature(getattr(WritingTools, name)).parameters)
+        assert taken >= SEND_FIELDS - fixed, name
 
 
 def test_every_error_of_the_server_has_an_exception() -> None:
