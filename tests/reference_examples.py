@@ -34,7 +34,13 @@ TEXTS = (
     (r"postroom-[0-9a-f]{8,}", "postroom-1f0c"),
 )
 AWAITED = "Invoice 7"
-BY_NAME = {"last4": "x7Qd", "tokenPrefix": "pr_Ab3k", "secret": "whsec…", "webhookSecret": "whsec…"}
+BY_NAME = {
+    "lastUsedAt": MOMENT,
+    "last4": "x7Qd",
+    "tokenPrefix": "pr_Ab3k",
+    "secret": "whsec…",
+    "webhookSecret": "whsec…",
+}
 NUMBERS = {
     "count": 1,
     "milliseconds": 12,

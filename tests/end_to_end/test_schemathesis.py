@@ -26,7 +26,7 @@ include-name = [
   "PATCH /v1/inboxes/{inbox_id}", "PUT /v1/webhook", "POST /v1/webhook/test",
   "POST /v1/inboxes/{inbox_id}/webhook/test", "POST /v1/inboxes/{inbox_id}/webhook/rotate-secret",
   "POST /v1/api-keys", "PATCH /v1/api-keys/{key_id}", "POST /v1/inboxes/{inbox_id}/api-keys",
-  "POST /v1/pods/{pod_id}/api-keys", "PATCH /v1/account", "PATCH /v1/pods/{pod_id}",
+  "POST /v1/pods/{pod_id}/api-keys", "PATCH /v1/account", "POST /v1/pods", "PATCH /v1/pods/{pod_id}",
   "PUT /v1/policy", "POST /v1/policy/rules", "GET /v1/inboxes/{inbox_id}/wait",
   "GET /v1/search", "GET /v1/usage", "POST /v1/inboxes/{inbox_id}/drafts", "PATCH /v1/drafts/{draft_id}",
   "POST /v1/drafts/{draft_id}/attachments", "POST /v1/drafts/{draft_id}/send",

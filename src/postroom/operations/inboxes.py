@@ -37,8 +37,8 @@ MailboxName = Annotated[
 Metadata = Annotated[
     dict[str, str | int | float | bool | None],
     Meta(
+        max_length=inboxes.METADATA_LIMIT,
         description="Kept and shown, never sent. Keys that are not named stay, null removes one.",
-        extra_json_schema={"maxProperties": inboxes.METADATA_LIMIT},
     ),
 ]
 

@@ -229,7 +229,7 @@ document.addEventListener("click", (event) => {
 // What comes anew by itself waits while somebody has his hand on it, or has opened something in it.
 document.addEventListener("htmx:before:request", (event) => {
   const part = event.target;
-  if (part.matches("[data-calm]") && (part.matches(":focus-within") || $("[open]", part))) event.preventDefault();
+  if (part instanceof Element && part.matches("[data-calm]") && (part.matches(":focus-within") || $("[open]", part))) event.preventDefault();
 });
 // Rows that were asked for before somebody went to one must not take the focus from him.
 let heldRow = "";
