@@ -33,6 +33,7 @@ _BASE_URL = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 BLOB_URL_FORM = "must be like s3://bucket/prefix?endpoint=https://s3.example.com&region=eu-central-1"
+_OWN_HEADER = re.compile(r"x-[!-9;-~]{1,70}")
 _ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
 
 
@@ -67,6 +68,7 @@ class Config:
     webhook_secret: str  # "" makes a random one
     allow_private: bool | None  # None: only while base_url is loopback
     cors_origins: frozenset[str]  # sites whose pages may call the interface
+    allowed_headers: frozenset[str]  # that steer a relay and may be sent all the same, in small letters
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...]  # whose word on who is there counts
     drain_seconds: int  # after SIGTERM, not ready but still serving
     tls_cert: Path | None  # for HTTPS and STARTTLS; None: HTTP, and a certificate of our own making
@@ -215,6 +217,14 @@ def _origins(name: str, value: str) -> frozenset[str]:
     return found
 
 
+def _header_names(name: str, value: str) -> frozenset[str]:
+    found = frozenset(part.strip().lower() for part in value.split(",") if part.strip())
+    for header in found:
+        if not _OWN_HEADER.fullmatch(header):
+            raise ConfigError(name, f"must be names of headers such as X-SMTPAPI, not '{header}'")
+    return found
+
+
 def _networks(name: str, value: str) -> tuple[IPv4Network | IPv6Network, ...]:
     try:
         return tuple(ip_network(part.strip(), strict=False) for part in value.split(",") if part.strip())
@@ -254,6 +264,7 @@ SETTINGS = (
     Setting("POSTROOM_WEBHOOK_SECRET", "webhook_secret", "", _webhook_secret, "Its secret."),
     Setting("POSTROOM_ALLOW_PRIVATE_WEBHOOKS", "allow_private", "", _switch, "on or off: private targets."),
     Setting("POSTROOM_CORS_ORIGINS", "cors_origins", "", _origins, "Sites whose pages may call."),
+    Setting("POSTROOM_ALLOWED_HEADERS", "allowed_headers", "", _header_names, "Relay headers to let out."),
     Setting("POSTROOM_TRUSTED_PROXIES", "trusted_proxies", "", _networks, "Networks of proxies to believe."),
     Setting("POSTROOM_DRAIN_SECONDS", "drain_seconds", "0", _drain_seconds, "Not ready before it stops."),
     Setting("POSTROOM_TLS_CERT", "tls_cert", "", _file, "Certificate with its chain: HTTPS, STARTTLS."),

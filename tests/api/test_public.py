@@ -131,3 +131,10 @@ def test_the_description_of_errors_has_all_that_an_error_can_carry() -> None:
     described = openapi.document(ROUTES, "")["components"]["schemas"]["Error"]["properties"]
     assert "feature" in carried
     assert carried <= described.keys()
+
+
+@pytest.mark.sqlite_alone
+async def test_no_folder_of_the_data_is_open_to_others(server: Server) -> None:
+    folders = [path for path in server.resources.config.data_dir.rglob("*") if path.is_dir()]
+    assert {"spool", "blobs"} <= {folder.name for folder in folders}
+    assert [folder for folder in folders if folder.stat().st_mode & 0o077] == []

@@ -1,13 +1,16 @@
 """Sends that answer all, pass a mail on, carry headers and metadata, or leave later."""
 
+from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from postroom.clock import DAY, HOUR, MINUTE, SECOND, to_iso
 from postroom.mail.parse import parse_mail
 from tests.api.test_send import raw_of, send, status_of
-from tests.conftest import Server
+from tests.conftest import Server, running_server, settings
+from tests.doubles import FakeClock
 
 TO_MANY = (
     b"From: Alice <alice@example.com>\r\n"
@@ -153,6 +156,40 @@ async def test_the_files_of_a_forward_count_toward_25_megabytes(server: Server) 
     fields["forwardOf"] = first.json()["id"]
     second = await server.api.post(path, data=fields, files=[big], headers={"Idempotency-Key": "2"})
     assert (second.status_code, second.json()["error"]) == (413, "payload_too_large")
+
+
+STEERING = ("X-SMTPAPI", "x-msys-api", "X-MC-BccAddress", "X-SES-Tenant", "X-PM-Tag", "X-Mailgun-Recipients")
+OTHER_STEERING = ("X-Mailin-Custom", "X-MJ-CustomID", "X-Postmark-Server", "x-mc-preserverecipients")
+
+
+@pytest.mark.sqlite_alone
+@pytest.mark.parametrize("name", [*STEERING, *OTHER_STEERING])
+async def test_a_header_that_steers_a_relay_is_refused_in_sends_and_drafts(server: Server, name: str) -> None:
+    bob = await server.new_inbox("bob")
+    own = {"to": "a@example.com", "subject": "x", "body": "x", "headers": {name: "x"}}
+    sent = await server.api.post(f"/v1/inboxes/{bob}/send", json=own, headers={"Idempotency-Key": "1"})
+    assert (sent.status_code, sent.json()["field"]) == (400, "headers")
+    drafted = await server.api.post(f"/v1/inboxes/{bob}/drafts", json=own)
+    assert (drafted.status_code, drafted.json()["field"]) == (400, "headers")
+    draft = (await server.api.post(f"/v1/inboxes/{bob}/drafts", json={"body": "x"})).json()["id"]
+    changed = await server.api.patch(f"/v1/drafts/{draft}", json={"headers": {name: "x"}})
+    assert (changed.status_code, changed.json()["field"]) == (400, "headers")
+
+
+async def test_a_header_that_the_server_allows_by_name_is_sent(tmp_path: Path, clock: FakeClock) -> None:
+    config = settings(tmp_path, DATABASE_URL="", ALLOWED_HEADERS="X-SMTPAPI, x-pm-tag")
+    async with running_server(config, clock) as server:
+        bob = await server.new_inbox("bob")
+        own = {"to": "a@example.com", "subject": "x", "body": "x"}
+        for number, (name, status) in enumerate(
+            {"X-SmtpApi": 200, "X-PM-Tag": 200, "X-PM-Other": 400}.items()
+        ):
+            answer = await server.api.post(
+                f"/v1/inboxes/{bob}/send",
+                json={**own, "headers": {name: "x"}},
+                headers={"Idempotency-Key": str(number)},
+            )
+            assert answer.status_code == status, name
 
 
 async def test_own_headers_are_written_and_metadata_is_kept_and_never_sent(server: Server) -> None:

@@ -22,6 +22,11 @@ FILES_LIMIT_BYTES = 25 * 1024 * 1024
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
+# Header fields by which a relay is told whom else to write to, past every policy here.
+STEERING_NAMES = frozenset({"x-smtpapi", "x-msys-api"})
+STEERING_PREFIXES = ("x-mc-", "x-ses-", "x-pm-", "x-mailgun-", "x-mailin-", "x-mj-", "x-postmark-")
+
+
 class DraftVersion(Struct, frozen=True):
     """The draft that an order was made from, as it was read."""
 
@@ -157,6 +162,19 @@ def parse_moment(value: str) -> int:
         raise BadRequest(
             "sendAt must be a moment with its zone, such as 2026-11-15T09:00:00Z.", field="sendAt"
         ) from None
+
+
+def require_no_steering(headers: Iterable[str], allowed: frozenset[str]) -> None:
+    """`allowed` are those that this server lets out all the same."""
+    for header in headers:
+        name = header.lower()
+        is_steering = name in STEERING_NAMES or name.startswith(STEERING_PREFIXES)
+        if is_steering and name not in allowed:
+            raise BadRequest(
+                f"{header} steers a relay, and is not sent. Who runs the server can allow it by"
+                " POSTROOM_ALLOWED_HEADERS.",
+                field="headers",
+            )
 
 
 def require_ahead(send_at: int, now: int) -> None:

@@ -30,6 +30,7 @@ from postroom.outward.orders import (
     SendAnswer,
     Submission,
     require_ahead,
+    require_no_steering,
 )
 from postroom.outward.submit import submit
 from postroom.processes import pools
@@ -52,6 +53,7 @@ async def send_mail(
     If caller and inbox were only remembered, Outdated may be the outcome: then nothing has happened.
     """
     now = resources.now()
+    require_no_steering(order.headers, resources.config.allowed_headers)
     if inbox is not None and is_plain(order):
         around = Context(inbox)
         letter = to_letter(order, around, now)

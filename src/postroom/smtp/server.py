@@ -73,7 +73,7 @@ class Server:
         return len(self._connections.open_connections())
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._context.spool_folder.mkdir(parents=True, exist_ok=True)
+        self._context.spool_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._watch = loop.create_task(self._watch_clock())
 
     async def stop(self) -> None:

@@ -12,7 +12,14 @@ from postroom.fields import PageQuery
 from postroom.mail.writing.compose import DraftAttachment
 from postroom.mailbox import drafts, inboxes, messages, raw_mails, threads
 from postroom.mailbox.drafts import KeptDraft, KeptFile
-from postroom.outward.orders import DraftVersion, Order, SendAnswer, SendReceipt, require_files_fit
+from postroom.outward.orders import (
+    DraftVersion,
+    Order,
+    SendAnswer,
+    SendReceipt,
+    require_files_fit,
+    require_no_steering,
+)
 from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.resources import Resources
@@ -30,7 +37,7 @@ SEND_ATTEMPTS = 3
 
 async def create_draft(call: Call, inbox_id: str, body: DraftBody) -> ShownDraft:
     """Begin a mail: any field of a send may still be missing"""
-    given = draft_body.read_fields(body)
+    given = read_fields(call, body)
     fields = draft_body.merge(b"{}", given)
 
     def work(tx: Tx, files: list[KeptFile]) -> ShownDraft:
@@ -40,6 +47,12 @@ async def create_draft(call: Call, inbox_id: str, body: DraftBody) -> ShownDraft
         return show(tx, [draft])[0]
 
     return await write_with_files(call.resources, body.attachments or [], work)
+
+
+def read_fields(call: Call, body: DraftBody) -> dict[str, Any]:
+    given = draft_body.read_fields(body)
+    require_no_steering(given.get("headers") or (), call.resources.config.allowed_headers)
+    return given
 
 
 async def list_drafts(call: Call, inbox_id: str, query: PageQuery) -> DraftPage:
@@ -60,7 +73,7 @@ async def get_draft(call: Call, draft_id: str) -> ShownDraft:
 
 async def change_draft(call: Call, draft_id: str, body: DraftBody) -> ShownDraft:
     """Change a draft: what is not named stays, null clears, attachments stand in for those that were there"""
-    given = draft_body.read_fields(body)
+    given = read_fields(call, body)
     unneeded: list[str] = []
 
     def work(tx: Tx, files: list[KeptFile]) -> ShownDraft:
