@@ -11,11 +11,13 @@ from tools.generate import (
     python_methods,
     python_results,
     reference,
+    typescript,
 )
 from tools.generate.description import Description
 
 ROOT = Path(__file__).parents[2]
 CLIENT = "src/postroom_client"
+TYPESCRIPT = "clients/typescript/src"
 FILES: dict[str, Callable[[Description], str]] = {
     f"{CLIENT}/results.py": python_results.results,
     f"{CLIENT}/errors.py": python_results.errors,
@@ -23,6 +25,9 @@ FILES: dict[str, Callable[[Description], str]] = {
     f"{CLIENT}/calls/methods.py": python_methods.methods,
     f"{CLIENT}/calls/operations.py": python_commands.operations,
     "docs/reference.md": reference.reference,
+    f"{TYPESCRIPT}/types.ts": typescript.types,
+    f"{TYPESCRIPT}/errors.ts": typescript.errors,
+    f"{TYPESCRIPT}/operations.ts": typescript.operations,
 }
 
 

