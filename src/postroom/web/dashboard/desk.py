@@ -23,12 +23,14 @@ from postroom.web import operations
 from postroom.web.call import Call, Tx
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
 from postroom.web.dashboard.forms import COOKIE, own_page
+from postroom.web.requests import cookies
 from postroom.web.routes import ROUTE_OF
 
 T = TypeVar("T")
 
 NOTICE = "postroom_notice"
 NOTICE_SECONDS = 20
+NOTICE_CHARACTERS = 4000
 INBOXES_SHOWN = 100
 PODS_SHOWN = 100
 
@@ -62,7 +64,7 @@ class Desk:
         """`here` is the word of the rail that the page belongs to."""
         frame = await self.call.resources.db.read(read_frame, self)
         request = self.call.request
-        notice = unquote(request.cookies.get(NOTICE, ""))
+        notice = unquote(cookies.find(request, NOTICE)[:NOTICE_CHARACTERS])
         response = self.renderer.page(
             template,
             status,
@@ -73,7 +75,7 @@ class Desk:
             here=here,
             address=address_of(request),
             notice=notice,
-            nonce=nonce_of(request.cookies[COOKIE]),
+            nonce=nonce_of(cookies.find(request, COOKIE)),
             **values,
         )
         if notice:

@@ -20,6 +20,7 @@ from postroom.web.interface.bodies.uploads import (
     SentFile,
     counting,
     read_file,
+    require_plain_form,
 )
 from postroom.web.requests.request_body import explain, read_bytes
 
@@ -60,6 +61,7 @@ async def read_upload(request: Request, kind: type[Struct]) -> Any:
 
 async def _read_parts(request: Request) -> tuple[list[tuple[str, str]], list[SentFile]]:
     """A browser sends a part without a name where no file was chosen."""
+    require_plain_form(request)
     counted = Request(request.scope, counting(request.receive, MULTIPART_LIMIT_BYTES))
     async with counted.form(max_files=FILES_LIMIT, max_part_size=FORM_LIMIT_BYTES) as form:
         chosen = [file for file in form.getlist("attachments") if isinstance(file, UploadFile)]

@@ -17,6 +17,7 @@ from postroom.events import events
 from postroom.events.events import Event
 from postroom.resources import Resources, Tx
 from postroom.web.dashboard.forms import COOKIE, is_own_origin
+from postroom.web.requests import cookies
 from postroom.web.streams.hub import Hub, Hubs
 from postroom.web.streams.stream import (
     CONNECTIONS_PER_ACCOUNT,
@@ -139,7 +140,7 @@ class Live:
         if not is_own_origin(request.headers.get("origin"), request.headers.get("host"), config.base_url):
             raise Forbidden("This is for the pages of Postroom itself.")
         after = parse_qs(scope["query_string"].decode("latin-1")).get("after", [""])[0]
-        token = request.cookies.get(COOKIE, "")
+        token = cookies.find(request, COOKIE)
         return await self._resources.db.read(admit, token, after, self._resources.now())
 
     async def watch_sessions(self) -> None:

@@ -21,6 +21,7 @@ from postroom.web.dashboard.display.rendering import HEADERS, Renderer
 from postroom.web.dashboard.forms import COOKIE, HOME, own_page, require_own_page
 from postroom.web.dashboard.routes import PAGES
 from postroom.web.operations import require_permitted
+from postroom.web.requests import cookies
 from postroom.web.requests.request_body import read_query
 from postroom.web.requests.request_limit import RequestLimit
 from postroom.web.routing import Route, Router
@@ -69,7 +70,7 @@ class Office:
         return await self._open_page(request, *found)
 
     async def _find_session(self, request: Request) -> tuple[Session, Caller] | None:
-        token = request.cookies.get(COOKIE)
+        token = cookies.find(request, COOKIE)
         if not token:
             return None
         db, now = self._resources.db, self._resources.now()

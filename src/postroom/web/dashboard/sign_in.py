@@ -15,6 +15,7 @@ from postroom.web.dashboard.attempts import FAILURE_SECONDS, Attempts
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
 from postroom.web.dashboard.forms import COOKIE, HOME, own_path, read_form, require_own_page
+from postroom.web.requests import cookies
 
 PATH = "/app/sign-in"
 
@@ -56,7 +57,7 @@ class SignInDesk:
         try:
             self._attempts.require(visitor.address, proof, now)
             token = sessions.new_token()
-            await self._resources.db.write(begin, form, visitor, token, request.cookies.get(COOKIE, ""), now)
+            await self._resources.db.write(begin, form, visitor, token, cookies.find(request, COOKIE), now)
         except Unauthorized as error:
             self._attempts.note_failure(visitor.address, proof, now)
             await asyncio.sleep(FAILURE_SECONDS)

@@ -6,12 +6,13 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 from starlette.types import Message, Receive
 
-from postroom.errors import BadRequest, PayloadTooLarge, RequestTimeout
+from postroom.errors import BadRequest, PayloadTooLarge, RequestTimeout, UnsupportedMediaType
 from postroom.outward.orders import FILES_LIMIT_BYTES, require_files_fit
 from postroom.web.requests.request_body import explain, header, read_json
 
@@ -21,6 +22,7 @@ MULTIPART_LIMIT_BYTES = FILES_LIMIT_BYTES + 4 * 1024 * 1024
 JSON_LIMIT_BYTES = FILES_LIMIT_BYTES * 4 // 3 + 4 * 1024 * 1024
 UPLOAD_SECONDS = 600.0
 FILES_LIMIT = 100
+CONTENT_TYPE_LIMIT = 500
 LISTS = ("to", "cc", "bcc")
 OBJECTS = ("headers", "metadata")
 
@@ -45,6 +47,7 @@ async def read_with_files(request: Request, kind: type[T]) -> T:
 
 async def read_multipart(request: Request, kind: type[T]) -> T:
     """Files go to disk while they come in; what is too large is not read to its end."""
+    require_plain_form(request)
     counted = Request(request.scope, counting(request.receive, MULTIPART_LIMIT_BYTES))
     try:
         async with counted.form(max_files=FILES_LIMIT, max_part_size=4 * 1024 * 1024) as form:
@@ -53,6 +56,16 @@ async def read_multipart(request: Request, kind: type[T]) -> T:
             return to_body(form, [await read_file(file) for file in files], kind)
     except MultiPartException as error:
         raise BadRequest(f"The form could not be read: {error.message}") from None
+
+
+def require_plain_form(request: Request) -> None:
+    """In UTF-8: the reader of forms would take any codec that Python has, and some take quadratic time."""
+    written = header(request, b"content-type")
+    if len(written) > CONTENT_TYPE_LIMIT:
+        raise BadRequest("The Content-Type is too long.")
+    charset = parse_options_header(written)[1].get(b"charset", b"utf-8")
+    if charset.lower() not in (b"utf-8", b"utf8"):
+        raise UnsupportedMediaType("Send the form in UTF-8.")
 
 
 def counting(receive: Receive, limit: int) -> Receive:
