@@ -65,6 +65,21 @@ def test_a_mail_shows_up_in_the_open_list_and_counts_everywhere(running: House, 
     expect(page.locator("#rail [aria-current] .count")).to_be_visible()
 
 
+def test_a_page_whose_own_script_comes_late_is_live_all_the_same(running: House, open_page: Open) -> None:
+    page = open_page("/app/sessions")
+    late: list[Route] = []
+    sockets: list[str] = []
+    page.route("**/office*.js", lambda route: late.append(route))
+    page.on("websocket", lambda socket: sockets.append(socket.url))
+    with page.expect_response(re.compile("htmx.*js")):
+        page.goto(f"{running.base_url}/app/sessions?again", wait_until="commit")
+    page.wait_for_timeout(300)  # in which the page would have connected, had it not waited for its script
+    assert sockets == []
+    late.pop().continue_()
+    wait_until_live(page)
+    assert "after=" in sockets[0]
+
+
 def test_new_rows_are_announced_while_somebody_reads_the_list(running: House, open_page: Open) -> None:
     inbox_id = running.new_inbox("reading")
     running.deliver(letter(subject="Old"), "reading")
