@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from postroom.mail.writing.compose import (
     DraftAttachment,
-    DraftError,
     compose,
     is_message_id,
     new_message_id,
 )
+from postroom.mail.writing.header_words import DraftError
 from tests.mail.composed import (
     PDF,
     PLAIN,

@@ -10,7 +10,7 @@ from postroom.clock import to_iso
 from postroom.errors import BadRequest, NotFound
 from postroom.fields import PageQuery, Timestamp
 from postroom.mail.address import normalize, validate
-from postroom.mail.writing.compose import CONTROL
+from postroom.mail.writing.header_words import CONTROL
 from postroom.queue import suppressions
 from postroom.storage.database import Tx
 

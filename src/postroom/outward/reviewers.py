@@ -22,6 +22,7 @@ from postroom.mail.parse import ParsedMail, parse_mail
 from postroom.mail.proof.lookup import Lookup
 from postroom.mail.writing import compose, review_path
 from postroom.mail.writing.compose import Draft, DraftAttachment
+from postroom.mail.writing.header_words import CONTROL
 from postroom.mail.writing.quote import INVISIBLE
 from postroom.mail.writing.review_path import ReviewPath
 from postroom.mailbox import attachments, documents, holds, inboxes, messages, raw_mails
@@ -184,7 +185,7 @@ def look_up_notice(tx: Tx, delivery: Delivery, service_domain: str) -> NoticeJob
 
 def write_notice(job: NoticeJob, raw: bytes, domain: str, base_url: str, now: int) -> bytes:
     review = job.review
-    subject = " ".join(compose.CONTROL.sub(" ", review.document.subject).split())
+    subject = " ".join(CONTROL.sub(" ", review.document.subject).split())
     return compose.compose(
         Draft(
             from_name="Postroom",

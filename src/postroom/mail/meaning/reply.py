@@ -10,37 +10,27 @@ from functools import cached_property
 from itertools import islice
 
 from postroom.mail.languages.patterns import one_of
-from postroom.mail.meaning import reply_heads
+from postroom.mail.meaning import quote_heads, reply_heads
+from postroom.mail.meaning.quote_heads import DIRECTION_MARKS, FIELDS, MAX_HEAD_CHARS
 
 MAX_REPLY_CHARS = 100_000
-MAX_HEAD_CHARS = 400
-MAX_HEAD_LINES = 6
 MAX_DIVIDED = 20
-MAX_BLOCK_LINES = 8
 MAX_DEVICE_LINE_CHARS = 80
 # Real mail has a handful of lines that need a closer look; behind so many, only quotes are left out.
 MAX_LOOKS = 150
 
 Lines = tuple[int, int]
 
-_FIELDS = {
-    **dict.fromkeys(reply_heads.SUBJECT, "subject"),
-    **dict.fromkeys(reply_heads.TO, "to"),
-    **dict.fromkeys(reply_heads.DATE, "date"),
-    **dict.fromkeys(reply_heads.SENT, "sent"),
-    **dict.fromkeys(reply_heads.FROM, "from"),
-}
 _BLANK_RUN = re.compile(r"\n{3,}")
 _BLANK_START = re.compile(r"(?:[^\S\n]*+\n)*+")
-_DIRECTION_MARKS = "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _WORDS = (*reply_heads.DEVICE_LINES, *reply_heads.FORWARD_HEADS, *reply_heads.LIST_LINES)
 # Quoted lines, and how every line begins that may end the reply, in lower case.
 _NOTABLE = re.compile(
-    rf"\n(?:[^\S\n]|[*{_DIRECTION_MARKS}])*+(?!\n)(?:"
+    rf"\n(?:[^\S\n]|[*{DIRECTION_MARKS}])*+(?!\n)(?:"
     r"(?P<quoted>(?:\|?>|\uff1e)[^\n]*+(?:\n[ \t\u00a0]*+(?:\|?>|\uff1e)[^\n]*+)*+)|[_=—#~-]{2}|—|"
     + one_of(_WORDS)
     + "|"
-    + one_of(_FIELDS)
+    + one_of(FIELDS)
     + r"[ \t\u00a0*]*+[:\uff1a])"
 )
 _SPACES = "".join(filter(str.isspace, map(chr, range(0x10000))))
@@ -54,17 +44,14 @@ def _beginnings(words: Iterable[str]) -> Iterator[str]:
 
 
 # How a line begins that is worth a look: by three letters, or by the first of them alone.
-_FIRST_THREE = frozenset(_beginnings((*_WORDS, *_FIELDS)))
+_FIRST_THREE = frozenset(_beginnings((*_WORDS, *FIELDS)))
 _FIRST = frozenset(
-    (*_SPACES, *_DIRECTION_MARKS, *"*|>\uff1e_=—#~-", *(start for start in _FIRST_THREE if len(start) == 1))
+    (*_SPACES, *DIRECTION_MARKS, *"*|>\uff1e_=—#~-", *(start for start in _FIRST_THREE if len(start) == 1))
 )
 # How a line ends that may be the end of an "On ... wrote:" head, before what may stand behind that.
 _HEAD_ENDS = (":", "\uff1a", "---")
-_BEHIND_HEAD = f" \t\u00a0*{_DIRECTION_MARKS}"
+_BEHIND_HEAD = f" \t\u00a0*{DIRECTION_MARKS}"
 _LAST_OF_HEAD = frozenset((*_BEHIND_HEAD, *(end[-1] for end in _HEAD_ENDS)))  # most lines end otherwise
-_DIRECTIONS = re.compile(f"[{_DIRECTION_MARKS}]")
-_CLOCK = re.compile(r"\d{1,2}[:.h\uff1a]\s?\d\d|\d{1,2}[時时點点시]|(?:19|20)\d\d")
-_MOMENT = re.compile(r"(?:19|20)\d\d.{1,40}\d[:.]\d\d|\d[:.]\d\d.{1,40}(?:19|20)\d\d")
 _HEAD_IN_LINE = re.compile(
     r"(?<=\S)[ \t]+((?:On|Am|Le|El|Em|Il|Op|Den|Dne|W dniu|På|Pe) (?:[^\s\d]{1,12} ){0,3}\d[^\n]{0,380})\Z"
 )
@@ -198,57 +185,13 @@ class _Notable:
     def _note_heads(self, numbers: Iterable[int]) -> None:
         ends = (number for number in numbers if _ends_head(self._lowered[number]))
         for end in islice(ends, MAX_LOOKS):
-            start = _head_start(self.lines, end)
+            start = quote_heads.head_start(self.lines, end)
             if start is not None:
                 self.heads[start] = end + 1 - start
         for quote in islice(self.quotes, MAX_LOOKS):
-            above = _filled_above(self.lines, quote)
-            if above is not None and _is_head_above_quote(_folded(self.lines[above])):
+            above = quote_heads.filled_above(self.lines, quote)
+            if above is not None and quote_heads.is_head_above_quote(quote_heads.fold(self.lines[above])):
                 self.heads.setdefault(above, 1)
-
-
-def _head_start(lines: list[str], end: int) -> int | None:
-    """Where a head that ends on this line begins: mail programs wrap it. None: there is no head."""
-    joined = _folded(lines[end])
-    if _is_quoted(lines[end]) or not joined:
-        return None
-    if _is_quote_head(joined):
-        return end
-    for start in range(end - 1, max(-1, end - MAX_HEAD_LINES), -1):
-        folded = _folded(lines[start])
-        if not folded or _is_quoted(lines[start]):
-            return None
-        joined = f"{folded} {joined}"
-        is_first = start == 0 or not lines[start - 1].strip()
-        if (is_first or _begins_as_head(folded)) and _is_quote_head(joined):
-            return start - _begins_above(lines, start, joined)
-    return None
-
-
-def _begins_above(lines: list[str], start: int, joined: str) -> bool:
-    """A head that is wrapped before its clock begins a line higher: `On Wed, Apr 4, 2012 at`."""
-    above = _folded(lines[start - 1]) if start else ""
-    return above.startswith(reply_heads.HEAD_STARTS) and _is_quote_head(f"{above} {joined}")
-
-
-def _filled_above(lines: list[str], place: int) -> int | None:
-    for above in range(place - 1, max(-1, place - 3), -1):
-        if lines[above].strip():
-            return None if _is_quoted(lines[above]) else above
-    return None
-
-
-def _is_head_above_quote(folded: str) -> bool:
-    """Directly above a quote less is needed: `ann@example.com wrote:`, `2011/4/7 Ann <ann@example.com>`."""
-    if folded.endswith(":") and ("@" in folded or _is_said_with_date(folded)):
-        return True
-    if folded.endswith((".", "!", "?")) or not _begins_as_head(folded):
-        return False
-    return _MOMENT.search(folded) is not None or ("@" in folded and _CLOCK.search(folded) is not None)
-
-
-def _is_said_with_date(folded: str) -> bool:
-    return folded.rstrip(" :").endswith(reply_heads.WROTE) and _CLOCK.search(folded) is not None
 
 
 def _new_lines(lines: list[str], notable: _Notable, is_forward: bool) -> Iterator[Lines]:
@@ -257,8 +200,10 @@ def _new_lines(lines: list[str], notable: _Notable, is_forward: bool) -> Iterato
         if place < read_to:
             continue
         left_out = notable.quotes.get(place, 0)
-        folded = "" if left_out else _folded(lines[place])
-        if not left_out and (_is_forward_mark(folded) or (is_forward and _is_copied_head(lines, place))):
+        folded = "" if left_out else quote_heads.fold(lines[place])
+        if not left_out and (
+            _is_forward_mark(folded) or (is_forward and quote_heads.is_copied_head(lines, place))
+        ):
             yield read_to, len(lines)
             return
         if not left_out and _is_signature(lines, place, folded):
@@ -266,7 +211,7 @@ def _new_lines(lines: list[str], notable: _Notable, is_forward: bool) -> Iterato
             yield _forwarded_below(lines, place + 1, notable)
             return
         head = notable.heads.get(place, 0)
-        if (head and not _quote_follows(lines, place + head)) or (
+        if (head and not quote_heads.quote_follows(lines, place + head)) or (
             folded and _is_above_a_quote(lines, place, folded)
         ):
             yield read_to, place
@@ -280,9 +225,9 @@ def _new_lines(lines: list[str], notable: _Notable, is_forward: bool) -> Iterato
 def _forwarded_below(lines: list[str], start: int, notable: _Notable) -> Lines:
     """A forward stands below the signature of the one who forwards."""
     places = (place for place in notable.places if place >= start and place not in notable.quotes)
-    return next((place for place in places if _is_forward_mark(_folded(lines[place]))), len(lines)), len(
-        lines
-    )
+    return next(
+        (place for place in places if _is_forward_mark(quote_heads.fold(lines[place]))), len(lines)
+    ), len(lines)
 
 
 def _unquoted_lines(lines: list[str], notable: _Notable) -> Iterator[Lines]:
@@ -293,17 +238,6 @@ def _unquoted_lines(lines: list[str], notable: _Notable) -> Iterator[Lines]:
             yield read_to, place
             read_to = place + left_out
     yield read_to, len(lines)
-
-
-def _is_quoted(line: str) -> bool:
-    return line.lstrip(" \t\u00a0").startswith((">", "|>", "\uff1e"))
-
-
-def _folded(line: str) -> str:
-    line = line[:MAX_HEAD_CHARS]
-    if not line.isascii():
-        line = _DIRECTIONS.sub("", line)
-    return line.strip().strip("*").strip().lower()
 
 
 def _is_forward_mark(folded: str) -> bool:
@@ -332,8 +266,8 @@ def _is_list_footer(lines: list[str], place: int, folded: str) -> bool:
 def _is_above_a_quote(lines: list[str], place: int, folded: str) -> bool:
     return (
         _is_ruled(folded, reply_heads.ORIGINAL_WORDS)
-        or _is_copied_head(lines, place)
-        or (_is_rule(folded) and _is_copied_head(lines, _next_filled(lines, place)))
+        or quote_heads.is_copied_head(lines, place)
+        or (_is_rule(folded) and quote_heads.is_copied_head(lines, quote_heads.next_filled(lines, place)))
     )
 
 
@@ -346,62 +280,3 @@ def _is_ruled(folded: str, words: tuple[str, ...]) -> bool:
 
 def _is_rule(folded: str) -> bool:
     return folded[0] in "-_=—" and len(folded) >= 3 and not folded.strip("-_=—")
-
-
-def _is_copied_head(lines: list[str], place: int) -> bool:
-    """`From:` and header lines around it, as Outlook writes them above a quote; some begin with `Date:`."""
-    if place >= len(lines) or not _field_of(lines[place]):
-        return False
-    block = [line[:MAX_HEAD_CHARS] for line in lines[place : place + MAX_BLOCK_LINES]]
-    fields = {field for line in block if (field := _field_of(line))}
-    if "from" not in fields or len(fields) < 3:
-        return False
-    has_address = any("@" in line for line in block)
-    if _field_of(lines[place]) != "from":
-        return has_address or len(fields) >= 4
-    # A journey, too, has a From, a To and a Date.
-    return has_address or "subject" in fields or "sent" in fields
-
-
-def _field_of(line: str) -> str:
-    start = line[:40]
-    if ":" not in start and "\uff1a" not in start:
-        return ""
-    name = start.replace("\uff1a", ":").partition(":")[0].strip(" \t\u00a0*\u200e\u200f\u202b\u202c")
-    return _FIELDS.get(name.lower(), "")
-
-
-def _next_filled(lines: list[str], place: int) -> int:
-    for following in range(place + 1, min(place + 3, len(lines))):
-        if lines[following].strip():
-            return following
-    return len(lines)
-
-
-def _is_quote_head(joined: str) -> bool:
-    if len(joined) > MAX_HEAD_CHARS:
-        return False
-    said = joined.rstrip(" :\uff1a\u00a0").endswith(reply_heads.WROTE)
-    if said and "<" in joined and "@" in joined:
-        return True
-    if joined.startswith("--") and joined.strip("-— :").endswith(reply_heads.WROTE):
-        return True
-    if not any(letter.isdigit() for letter in joined):
-        return False
-    is_dated_address = "@" in joined and _CLOCK.search(joined) is not None
-    if said:
-        return is_dated_address or _begins_as_head(joined) or _MOMENT.search(joined) is not None
-    if is_dated_address and joined.endswith((">:", "> :", ">\uff1a", "):", ") :", "]:")):
-        return True
-    if not is_dated_address and not _begins_as_head(joined):
-        return False
-    return any(word in joined for word in reply_heads.WROTE_BEFORE_NAME)
-
-
-def _begins_as_head(joined: str) -> bool:
-    return joined.startswith(reply_heads.HEAD_STARTS) or joined[0].isdigit()
-
-
-def _quote_follows(lines: list[str], place: int) -> bool:
-    following = _next_filled(lines, place - 1)
-    return following < len(lines) and _is_quoted(lines[following])

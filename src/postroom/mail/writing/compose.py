@@ -7,7 +7,7 @@ import binascii
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from urllib.parse import quote
 
@@ -15,19 +15,22 @@ import idna
 from msgspec import Struct
 
 from postroom.mail.writing.dates import to_date
+from postroom.mail.writing.header_words import (
+    ATEXT,
+    CONTROL,
+    DraftError,
+    cut,
+    phrase_words,
+    require_no_control,
+    text_words,
+)
 
 LINE_LIMIT = 76  # RFC 2047 section 2: a line that holds an encoded word
-WORD_LIMIT = 60  # leaves room for the longest of our field names on the first line
 ADDRESS_LIMIT_BYTES = 320  # RFC 5321 section 4.5.3.1: 64 + "@" + 255
 REFERENCES_LIMIT_BYTES = 16_000  # some receivers refuse more than 32 kB of headers in all
 SUBJECT_LIMIT = 998
 BASE64_BLOCK = 57 * 1024  # bytes; a whole number of 76-column lines
 
-ATEXT = r"A-Za-z0-9!#$%&'*+/=?^_`{|}~\-"
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-PLAIN_TEXT = re.compile(rf"[!-~]{{1,{WORD_LIMIT}}}(?: [!-~]{{1,{WORD_LIMIT}}})*")
-ATOMS = re.compile(rf"[{ATEXT}]{{1,{WORD_LIMIT}}}(?: [{ATEXT}]{{1,{WORD_LIMIT}}})*")
-QUOTABLE = re.compile(r"[ -~]*")
 DOT_ATOM = re.compile(r"[^\x00- \"(),.:;<>@\[-\]\x7f]+(?:\.[^\x00- \"(),.:;<>@\[-\]\x7f]+)*")  # RFC 6531
 LOOSE_DOTS = re.compile(rf"[{ATEXT}.]+")
 QUOTED_LOCAL = re.compile(r'"(?:[ !#-\[\]-~]|\\[ -~])*"')
@@ -45,17 +48,6 @@ REPLY_PREFIX = re.compile(
 UNSAFE_STARTS = (b"From ", b"--=_")
 ASCII = bytes(range(128))
 SEVEN_BIT = bytes([*b"\t\r\n", *range(0x20, 0x7F)])
-# RFC 2047 section 5 (3): the characters that may stand for themselves in a phrase.
-Q_BYTES = [chr(b) if (b < 128 and chr(b).isalnum()) or b in b"!*+-/" else f"={b:02X}" for b in range(256)]
-Q_BYTES[ord(" ")] = "_"
-
-
-class DraftError(ValueError):
-    """A field that cannot be written into a mail."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"{field}: {reason}")
-        self.field = field
 
 
 class DraftAttachment(Struct, frozen=True):
@@ -245,58 +237,6 @@ def ascii_domain(field: str, domain: str) -> str:
     if not DOMAIN.fullmatch(written):
         raise DraftError(field, "not a domain")
     return written
-
-
-# --- words of a header
-
-
-def require_no_control(field: str, value: str) -> None:
-    if CONTROL.search(value):
-        raise DraftError(field, "control character")
-
-
-def text_words(field: str, value: str) -> list[str]:
-    require_no_control(field, value)
-    if PLAIN_TEXT.fullmatch(value) and "=?" not in value:
-        return value.split(" ")
-    return encoded_words(value)
-
-
-def phrase_words(name: str) -> list[str]:
-    """A display name, bare, quoted or encoded; "=?" always encoded, as readers decode it even in quotes."""
-    if "=?" in name or not QUOTABLE.fullmatch(name):
-        return encoded_words(name)
-    if len(name) + 2 <= WORD_LIMIT and ATOMS.fullmatch(name):
-        return name.split(" ")
-    quoted = '"{}"'.format(re.sub(r'(["\\])', r"\\\1", name))
-    return [quoted] if len(quoted) <= WORD_LIMIT else encoded_words(name)
-
-
-def encoded_words(value: str) -> list[str]:
-    """RFC 2047 words in the shorter of both encodings, cut only between characters."""
-    if len(q_text(value)) > len(b_text(value)):
-        return [f"=?utf-8?b?{b_text(piece)}?=" for piece in cut(value, 36, lambda char: len(char.encode()))]
-    return [f"=?utf-8?q?{q_text(piece)}?=" for piece in cut(value, 48, lambda char: len(q_text(char)))]
-
-
-def q_text(value: str) -> str:
-    return "".join(Q_BYTES[byte] for byte in value.encode())
-
-
-def b_text(value: str) -> str:
-    return binascii.b2a_base64(value.encode(), newline=False).decode()
-
-
-def cut(value: str, room: int, size: Callable[[str], int]) -> Iterator[str]:
-    """Consecutive pieces of at least one character whose sizes add up to at most `room`."""
-    start = used = 0
-    for position, char in enumerate(value):
-        used += size(char)
-        if used > room:
-            yield value[start:position]
-            start, used = position, size(char)
-    if start < len(value):
-        yield value[start:]
 
 
 # --- MIME parts

@@ -5,8 +5,9 @@ import re
 
 from msgspec import Struct
 
-from postroom.mail.writing.compose import CONTROL, SUBJECT_LIMIT
+from postroom.mail.writing.compose import SUBJECT_LIMIT
 from postroom.mail.writing.dates import to_date
+from postroom.mail.writing.header_words import CONTROL
 from postroom.mail.writing.quote import QUOTE_STYLE, end_of_content, previous_lines
 
 TITLE = "Forwarded message"

@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from postroom.errors import BadRequest
-from postroom.mail.writing.compose import DraftError
+from postroom.mail.writing.header_words import DraftError
 from postroom.outward.orders import Order, SendAnswer
 from postroom.outward.send import send_mail
 from postroom.web.call import Call

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from postroom.errors import BadRequest
 from postroom.mail.address import Address, parse_list, validate
-from postroom.mail.writing.compose import CONTROL
+from postroom.mail.writing.header_words import CONTROL
 from postroom.outward.orders import RECIPIENTS_LIMIT
 
 LIST_LIMIT_CHARACTERS = 50_000

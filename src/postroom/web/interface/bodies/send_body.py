@@ -10,7 +10,8 @@ from starlette.requests import Request
 
 from postroom.errors import BadRequest
 from postroom.mail.address import Address
-from postroom.mail.writing.compose import CONTROL, DraftAttachment
+from postroom.mail.writing.compose import DraftAttachment
+from postroom.mail.writing.header_words import CONTROL
 from postroom.outward.orders import RECIPIENTS_LIMIT, Order, parse_moment, require_files_fit
 from postroom.processes import pools
 from postroom.queue import idempotency
