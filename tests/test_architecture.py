@@ -66,7 +66,7 @@ ROOMS: dict[str, list[str]] = {
         *("courier", "states", "orders", "holding", "complete", "submit", "send", "sign_mail", "simulate"),
         *("deliver_mail", "deliver_webhook", "reviewers", "deliver"),
     ],
-    "outward/holding": ["rules", "judgement", "hold_back", "decide", "watch_holds"],
+    "outward/holding": ["rules", "judgement", "checks", "hold_back", "decide", "stop", "watch_holds"],
     "upkeep": ["deletion", "retention", "inbox_removal", "account_removal", "expiry", "orphans", "upkeep"],
 }
 LINES_OF_A_MODULE = 400

@@ -14,6 +14,7 @@ from postroom.accounts.rules import pauses
 from postroom.clock import HOUR, MINUTE
 from postroom.inward.review_answers import ReviewAnswer
 from postroom.outward import deliver_mail, reviewers
+from postroom.outward.holding import stop
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
 from postroom.storage.database import Tx
@@ -110,9 +111,9 @@ async def test_a_pause_that_has_ended_when_it_is_noticed_holds_nothing(
     inbox_id = await db.write(pause, message_id, sender.clock.now())
     job = await db.read(deliver_mail.look_up, delivery, "postroom.localhost")
     assert job is not None
-    assert job.outgoing.is_paused
+    assert job.outgoing.verdict.waits == ("paused",)
     await sender.api.delete(f"/v1/pause?inboxId={inbox_id}")
-    await db.write(deliver_mail.hold_until_pause_ends, job, sender.base_url, sender.clock.now())
+    await db.write(stop.stop_attempt, delivery, None, sender.base_url, sender.clock.now())
     turn(sender, MINUTE)
     assert (await settled(sender, message_id))["status"] == "sent"
 

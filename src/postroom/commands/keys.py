@@ -82,13 +82,12 @@ def revoke_key(context: CommandContext, key_id: str, account: str | None) -> Non
         run(context, ROWS["keys revoke"], {"key_id": key_id})
         return
     from postroom.accounts import audit, keys
-    from postroom.errors import NotFound
+    from postroom.outward.holding import stop
 
     def revoke(tx: "Tx", now: int) -> None:
-        own = keys.list_of_account(tx, require_account(tx, account).id)
-        if key_id not in {key.id for key in own}:
-            raise NotFound("No such key.")
+        key = keys.get(tx, require_account(tx, account).id, key_id)
         audit.record_command(tx, "key.revoked", key_id, keys.remove(tx, key_id), now)
+        stop.look_at_what_waits(tx, key, now)
 
     write(revoke)
     print(f"{key_id} is revoked.")

@@ -17,11 +17,12 @@ HELD, SCHEDULED, APPROVED, RELEASED = "held", "scheduled", "approved", "released
 REJECTED, EXPIRED, CANCELLED = "rejected", "expired", "cancelled"
 STATES = (HELD, SCHEDULED, APPROVED, RELEASED, REJECTED, EXPIRED, CANCELLED)
 PAUSED = "paused"  # the one reason that nobody approves: it ends with its pause
+KEY_REVOKED = "key_revoked"  # the key that sent it is gone
 COUNTED_BEYOND_PAGE = 1000
 
 COLUMNS = (
     "message_id, account_id, pod_id, inbox_id, key_id, state, reasons, content_hash, bcc, is_paused,"
-    " expires_at, send_at, let_go_at, due_at, created_at, decided_at, actor, note, key_lineage"
+    " expires_at, send_at, let_go_at, due_at, created_at, decided_at, actor, note, key_lineage, excused"
 )
 
 
@@ -46,6 +47,7 @@ class Hold:
     actor: Actor | None = None
     note: str | None = None
     key_lineage: tuple[str, ...] = ()  # the keys that the sender's comes from, also those that are gone
+    excused: str = ""  # what spoke against the key when a person approved it: it is not held for that again
 
     @classmethod
     def from_row(cls, row: Row) -> "Hold":
@@ -69,6 +71,7 @@ class Hold:
             actors.decode(row["actor"]),
             row["note"],
             tuple(row["key_lineage"].split()),
+            row["excused"],
         )
 
     @property
@@ -144,6 +147,7 @@ def _to_row(hold: Hold) -> tuple[object, ...]:
         None if hold.actor is None else actors.encode(hold.actor),
         hold.note,
         " ".join(hold.key_lineage),
+        hold.excused,
     )
 
 
@@ -206,6 +210,18 @@ def list_due(tx: Tx, limit: int, now: int) -> list[str]:
         "select message_id from holds where due_at <= :now order by due_at limit :limit", now=now, limit=limit
     )
     return [row["message_id"] for row in rows]
+
+
+def wake_scheduled(tx: Tx, account_id: str, key_id: str, now: int) -> bool:
+    """What a key has scheduled: the loop looks at it. False when there is nothing."""
+    woken = tx.run(
+        "update holds set due_at = :now where key_id = :key_id and account_id = :account_id"
+        " and state = 'scheduled' and let_go_at is null",
+        now=now,
+        key_id=key_id,
+        account_id=account_id,
+    )
+    return woken > 0
 
 
 def wake_paused(tx: Tx, reach: Reach, now: int) -> None:

@@ -19,7 +19,7 @@ from postroom.mailbox.holds import ShownHold
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.operations.messages import RawMessage, show_message
-from postroom.outward.holding import decide
+from postroom.outward.holding import decide, stop
 from postroom.outward.holding.decide import Ruling
 from postroom.outward.orders import parse_moment, require_ahead
 from postroom.storage.database import Tx
@@ -161,13 +161,13 @@ def get_pause(tx: Tx, within: Reach) -> Paused:
 
 def put_pause(tx: Tx, caller: Caller, within: Reach, config: Config, now: int) -> Paused:
     """Hold every send, new and waiting, until the pause ends"""
-    decide.begin_pause(tx, within, Ruling.of(caller, config.base_url, now))
+    stop.begin_pause(tx, within, Ruling.of(caller, config.base_url, now))
     audit.record_by(tx, caller, "pause.begun", pauses.scope_of(within), now, within=within)
     return get_pause(tx, within)
 
 
 def delete_pause(tx: Tx, caller: Caller, within: Reach, now: int) -> Paused:
     """End the pause; what nothing else holds goes"""
-    decide.end_pause(tx, within, now)
+    stop.end_pause(tx, within, now)
     audit.record_by(tx, caller, "pause.ended", pauses.scope_of(within), now, within=within)
     return Paused.of(None)

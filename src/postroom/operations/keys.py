@@ -18,6 +18,7 @@ from postroom.clock import to_iso
 from postroom.config import Plan
 from postroom.errors import BadRequest
 from postroom.fields import Moment, PageQuery, Timestamp, iso, to_moment
+from postroom.outward.holding import stop
 from postroom.storage.database import Tx
 
 Permission = Annotated[str, Meta(extra_json_schema={"enum": list(permissions.ALL)})]
@@ -204,6 +205,8 @@ def change_api_key(tx: Tx, caller: Caller, key_id: str, body: KeyChange, now: in
     if permissions.MANAGE not in changed.permissions or changed.expires_at != key.expires_at:
         key_rules.require_another_manager(tx, key, now)
     keys.put(tx, changed)
+    if permissions.SEND in key.permissions and permissions.SEND not in changed.permissions:
+        stop.look_at_what_waits(tx, key, now)
     before, after = ApiKey.of(key), ApiKey.of(changed)
     audit.record_by(tx, caller, "key.changed", key.id, now, within=key.reach, before=before, after=after)
     return after
@@ -261,4 +264,5 @@ def revoke(tx: Tx, caller: Caller, key: Key, now: int) -> None:
     accounts.lock(tx, caller.account_id)
     key_rules.require_another_manager(tx, key, now)
     keys.remove(tx, key.id)
+    stop.look_at_what_waits(tx, key, now)
     audit.record_by(tx, caller, "key.revoked", key.id, now, within=key.reach, before=ApiKey.of(key))

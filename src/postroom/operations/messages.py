@@ -21,7 +21,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links, ShownAttachment
 from postroom.outward.holding import decide
 from postroom.outward.holding.decide import Ruling
-from postroom.queue import deliveries, suppressions
+from postroom.queue import deliveries
 from postroom.storage.database import Tx
 from postroom.upkeep import deletion
 
@@ -159,7 +159,6 @@ def retry_message(tx: Tx, caller: Caller, message_id: str, links: Links, now: in
     addresses = decide.retry(tx, caller.reach, message_id, now)
     if not addresses:
         raise NothingToDo("No recipient of this message failed or waits.")
-    suppressions.require_none(tx, [(caller.account_id, address) for address in addresses])
     tx.ring(deliveries.BELL)
     return show_message(tx, caller.reach, message_id, links)
 

@@ -8,7 +8,7 @@ from postroom.accounts.reach import Reach
 from postroom.config import Plan
 from postroom.errors import BadRequest, Forbidden
 from postroom.mailbox import inboxes
-from postroom.outward.holding import decide
+from postroom.outward.holding import decide, stop
 from postroom.outward.holding.decide import Ruling
 from postroom.queue import deliveries, statistics
 from postroom.storage.database import Tx
@@ -79,12 +79,12 @@ def pause_account(tx: Tx, caller: Caller, account_id: str, base_url: str, now: i
     require_operator(tx, caller)
     reach = Reach(accounts.get(tx, account_id).id)
     record(tx, caller, "pause.begun", account_id, now)
-    decide.begin_pause(tx, reach, Ruling.of(caller, base_url, now))
+    stop.begin_pause(tx, reach, Ruling.of(caller, base_url, now))
 
 
 def resume_account(tx: Tx, caller: Caller, account_id: str, now: int) -> None:
     require_operator(tx, caller)
-    decide.end_pause(tx, Reach(accounts.get(tx, account_id).id), now)
+    stop.end_pause(tx, Reach(accounts.get(tx, account_id).id), now)
     record(tx, caller, "pause.ended", account_id, now)
 
 

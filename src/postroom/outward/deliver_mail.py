@@ -7,7 +7,6 @@ from msgspec import Struct
 from postroom import log
 from postroom.accounts import domains
 from postroom.accounts.domains import DkimKey
-from postroom.accounts.rules.pauses import IS_PAUSED
 from postroom.clock import DAY
 from postroom.events import kinds
 from postroom.events.announce import announce_all
@@ -24,7 +23,8 @@ from postroom.mailbox import attachments, documents, holds, inboxes, messages, r
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import SENT, Message
 from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, Receipt, to_outcome
-from postroom.outward.holding import decide
+from postroom.outward.holding import checks, stop
+from postroom.outward.holding.checks import STANDING, SUPPRESSED_AS, Verdict
 from postroom.outward.sign_mail import Signers, Unsigned
 from postroom.outward.simulate import simulate
 from postroom.processes import pools, process_metrics
@@ -33,7 +33,7 @@ from postroom.queue.deliveries import CAPTURED, FAILED, PENDING, Delivery
 from postroom.queue.outcomes import Outcome, TriedDelivery
 from postroom.queue.recording import Recorder
 from postroom.resources import Resources
-from postroom.storage.database import Tx
+from postroom.storage.database import Row, Tx
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Outgoing:
     message: Message
     sender: str
     pod_id: str
-    is_paused: bool
+    verdict: Verdict
     hold: Hold | None
     recipients: int
     content: bytes | None
@@ -111,9 +111,8 @@ async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Deliv
     if job is None:
         await resources.db.write(deliveries.cancel, delivery.message_id, resources.now())
         return
-    if job.outgoing.is_paused:
-        base_url, now = resources.config.base_url, resources.now()
-        resources.db.ring(*await resources.db.write(hold_until_pause_ends, job, base_url, now))
+    if not job.outgoing.verdict.is_free:
+        await stop_before(resources, job)
         return
     started_at = resources.now()
     answer = await try_to_hand_over(resources, outbound, job)
@@ -159,14 +158,21 @@ def note(job: MailJob, outcome: Outcome) -> None:
     )
 
 
-def hold_until_pause_ends(tx: Tx, job: MailJob, base_url: str, now: int) -> list[str]:
-    deliveries.note_answer(tx, job.delivery, None, "Sending is paused.", 0)
-    return decide.pause_message(tx, job.message.id, base_url, now)
+async def stop_before(resources: Resources, job: MailJob) -> None:
+    """As things stand it may not leave. What a person has to see is read outside of the transaction."""
+    seen, hold = None, job.outgoing.hold
+    if job.outgoing.verdict.needs_a_person and (hold is None or not hold.content_hash):
+        raw = await read_raw(resources, job.outgoing)
+        recipients = await resources.db.read(deliveries.list_of_message, job.message.id)
+        seen = await pools.COMPOSING.run(stop.see_content, raw, [each.target for each in recipients])
+    base_url, now = resources.config.base_url, resources.now()
+    bells = await resources.db.write(stop.stop_attempt, job.delivery, seen, base_url, now)
+    resources.db.ring(*bells)
 
 
 def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> MailJob | None:
     """None when nothing may leave any more."""
-    outgoing = find_outgoing(tx, delivery.message_id)
+    outgoing = find_outgoing(tx, delivery)
     if outgoing is None:
         return None
     target = domain_of(delivery.target)
@@ -180,31 +186,39 @@ def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> MailJob | None:
     return MailJob(delivery, outgoing, is_local, is_simulated, key)
 
 
-def find_outgoing(tx: Tx, message_id: str) -> Outgoing | None:
+def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
     """None when the inbox that sent it has been deleted: nothing more leaves for it."""
     row = tx.one(
-        f"select {messages.COLUMNS}, inboxes.address as sender, inboxes.pod_id,"
-        f" {IS_PAUSED} as is_paused,"
+        f"select {messages.COLUMNS}, inboxes.address as sender, {STANDING}, {SUPPRESSED_AS},"
         " raw_mails.content, raw_mails.blob,"
         " (select count(*) from deliveries where message_id = :id and kind = 'mail') as recipients"
         " from messages join inboxes on inboxes.id = messages.inbox_id"
         " left join raw_mails on raw_mails.message_id = messages.id where messages.id = :id",
-        id=message_id,
+        id=delivery.message_id,
+        target=delivery.target,
     )
     if row is None:
         return None
     content = None if row["content"] is None else bytes(row["content"])
     message = Message.from_row(row)
+    hold = holds.find(tx, message.id) if message.has_hold else None
     return Outgoing(
         message=message,
         sender=row["sender"],
         pod_id=row["pod_id"],
-        is_paused=bool(row["is_paused"]),
-        hold=holds.find(tx, message.id) if message.has_hold else None,
+        verdict=judge(tx, row, delivery.target, hold),
+        hold=hold,
         recipients=row["recipients"],
         content=content,
         blob=row["blob"],
     )
+
+
+def judge(tx: Tx, row: Row, target: str, hold: Hold | None) -> Verdict:
+    """As things stand at this attempt, by what the one look-up has found."""
+    suppressed = {} if row["suppressed_as"] is None else {target: row["suppressed_as"]}
+    excused = "" if hold is None else hold.excused
+    return checks.judge_all(tx, [checks.to_standing(row, [target], suppressed, excused)])[0]
 
 
 def domain_of(address: str) -> str:

@@ -7,9 +7,9 @@ import msgspec
 from msgspec import UNSET
 
 from postroom import ids
-from postroom.accounts import accounts
+from postroom.accounts import accounts, permissions
 from postroom.accounts.keys import Caller
-from postroom.accounts.rules import limits, policy
+from postroom.accounts.rules import approval, limits
 from postroom.clock import to_iso
 from postroom.errors import FeatureRequiresPaidPlan
 from postroom.mail.address import Address, mailbox_of, normalize, parse_list
@@ -21,7 +21,8 @@ from postroom.mailbox.messages import OUTBOUND, PENDING, NewMessage
 from postroom.mailbox.search import indexing
 from postroom.mailbox.threads import Thread
 from postroom.mailbox.usage import UsageGrowth
-from postroom.outward.holding import rules
+from postroom.outward.holding import checks, rules
+from postroom.outward.holding.checks import Standing, Verdict
 from postroom.outward.holding.hold_back import answer_of, find_holds, tell, to_receipt
 from postroom.outward.holding.rules import InboxRules
 from postroom.outward.orders import Context, Letter, Order, Ready, SendAnswer, Submission
@@ -77,12 +78,12 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
         require_allowed_reply_to(tx, each.submission.caller, each.submission.order.reply_to)
     above = rules.read_all(tx, owners.keys())
     accounts.require_room(any(each.is_full for each in above.values()))
-    require_recipients(tx, new, owners, above)
-    suppressions.require_none(tx, [(each.account_id, address) for each in new for address in each.addresses])
+    verdicts = judge(tx, new, owners, above)
+    checks.require_allowed(verdicts)
     cold = find_cold(tx, new)
     require_limits(tx, new, owners, cold)
     require_no_loops(tx, new)
-    waiting = find_holds(tx, new, above)
+    waiting = find_holds(tx, new, above, verdicts)
     store(tx, new, waiting)
     deliveries.add_all(tx, [delivery for each in new for delivery in to_deliveries(each, cold, waiting)])
     bells = tell(tx, new, waiting)
@@ -146,12 +147,27 @@ def require_allowed_reply_to(tx: Tx, caller: Caller, reply_to: str | None) -> No
         )
 
 
-def require_recipients(
-    tx: Tx, new: list[Ready], owners: dict[str, Inbox], above: dict[str, InboxRules]
-) -> None:
-    policy.require_recipients(
+def judge(tx: Tx, new: list[Ready], owners: dict[str, Inbox], above: dict[str, InboxRules]) -> list[Verdict]:
+    suppressed = suppressions.find_all(
+        tx, [(each.account_id, address) for each in new for address in each.addresses]
+    )
+    return checks.judge_all(
         tx,
-        [(owners[each.inbox_id].reach, each.addresses) for each in new if above[each.inbox_id].has_policy],
+        [
+            Standing(
+                within=owners[each.inbox_id].reach,
+                addresses=each.addresses,
+                has_policy=above[each.inbox_id].has_policy,
+                suppressed={
+                    address: suppressed[each.account_id, address]
+                    for address in each.addresses
+                    if (each.account_id, address) in suppressed
+                },
+                key=None if permissions.SEND in each.submission.caller.permissions else approval.KEY,
+                is_paused=above[each.inbox_id].is_paused,
+            )
+            for each in new
+        ],
     )
 
 

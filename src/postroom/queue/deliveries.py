@@ -224,6 +224,11 @@ def list_of_message(tx: Tx, message_id: str, kind: str = MAIL) -> list[Delivery]
     return [Delivery.from_row(row) for row in rows]
 
 
+def list_unfinished(tx: Tx, message_id: str) -> list[Delivery]:
+    """The recipients of a mail that have neither got it nor failed."""
+    return [delivery for delivery in list_of_message(tx, message_id) if delivery.state in (PENDING, HELD)]
+
+
 def start_again(tx: Tx, message_id: str, now: int) -> list[str]:
     """Mail that failed or waits is due now, with all its waits before it. Gives the addresses."""
     rows = tx.all(
@@ -260,6 +265,31 @@ def let_go(tx: Tx, message_id: str, now: int) -> None:
         " where message_id = :id and kind = 'mail' and state = 'held'",
         now=now,
         id=message_id,
+    )
+
+
+def hasten(tx: Tx, reach: Reach, key_id: str, now: int) -> bool:
+    """What a key has sent and waits to be tried again is due. False when there is nothing."""
+    owner, owner_id = reach.owner_of_inboxes
+    hastened = tx.run(
+        "update deliveries set due_at = :now where kind = 'mail' and state = 'pending' and due_at > :now"
+        f" and inbox_id in (select id from inboxes where {owner} = :owner_id)"
+        " and message_id in (select id from messages where messages.id = deliveries.message_id"
+        f" and key_id = :key_id) and not ({UNDER_WAY})",
+        now=now,
+        owner_id=owner_id,
+        key_id=key_id,
+    )
+    return hastened > 0
+
+
+def put_back(tx: Tx, delivery: Delivery, now: int) -> None:
+    """An attempt that was not made after all: it is due at once."""
+    tx.run(
+        "update deliveries set due_at = :now where id = :id and state = 'pending' and attempts = :number",
+        now=now,
+        id=delivery.id,
+        number=delivery.attempts,
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from postroom.clock import DAY
-from postroom.errors import NotFound, RecipientSuppressed
+from postroom.errors import NotFound
 from postroom.mail.bounces import reasons
 from postroom.mail.bounces.reasons import Fault
 from postroom.queue.deliveries import BOUNCED, Delivery
@@ -97,27 +97,16 @@ def find(tx: Tx, account_id: str, address: str) -> Suppression | None:
     return None if row is None else Suppression.from_row(row)
 
 
-def is_suppressed(tx: Tx, account_id: str, address: str) -> bool:
-    return find(tx, account_id, address) is not None
-
-
-def require_none(tx: Tx, recipients: Sequence[tuple[str, str]]) -> None:
-    """Pairs of the account that sends and the address."""
+def find_all(tx: Tx, recipients: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Of pairs of the account that sends and the address those that are suppressed, and why."""
+    if not recipients:
+        return {}
     rows = tx.many(
         "select account_id, address, type from (values :rows) as asked cross join suppressions"
         " where account_id = asked.column1 and address = asked.column2",
         recipients,
     )
-    found = {(row["account_id"], row["address"]): row["type"] for row in rows}
-    for account_id, address in recipients:
-        kind = found.get((account_id, address))
-        if kind is not None:
-            raise RecipientSuppressed(
-                f"{address} is on the suppression list ({kind})."
-                " DELETE /v1/suppressions/{address} takes it off.",
-                type=kind,
-                recipient=address,
-            )
+    return {(row["account_id"], row["address"]): row["type"] for row in rows}
 
 
 def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> tuple[list[Suppression], int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from postroom import ids
 from postroom.accounts.reach import Reach
-from postroom.errors import BadRequest, NotFound, RecipientNotAllowed
+from postroom.errors import BadRequest, NotFound
 from postroom.mail import address_rules
 from postroom.storage.database import Row, Tx, one_of
 
@@ -176,16 +176,6 @@ def _keep(tx: Tx, within: Reach, direction: str, mode: str | None = None, added:
             "delete from policies where scope_id = :id and direction = :direction",
             id=scope_of(within),
             direction=direction,
-        )
-
-
-def require_recipients(tx: Tx, sends: Sequence[tuple[Reach, Iterable[str]]]) -> None:
-    """Pairs of the inbox that sends and the addresses."""
-    refusals = find_refusals(tx, OUTBOUND, sends)
-    if refusals:
-        address, inbox_id = refusals[0].address, refusals[0].within.inbox_id
-        raise RecipientNotAllowed(
-            f"The policy does not let this inbox write to {address}.", recipient=address, inboxId=inbox_id
         )
 
 

@@ -4,6 +4,7 @@ Every function asks `states` first, changes rows and records the event in the ca
 gives the bells to ring after the commit.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from msgspec import Struct
@@ -17,16 +18,16 @@ from postroom.errors import ContentChanged, Forbidden, NotHeld
 from postroom.events import kinds
 from postroom.events.announce import announce
 from postroom.events.payload import Fate, News
-from postroom.mailbox import attachments, documents, holds, inboxes, messages
+from postroom.mailbox import attachments, documents, holds, messages
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import Message
 from postroom.outward import states
+from postroom.outward.holding import checks, hold_back
+from postroom.outward.holding.checks import Verdict
 from postroom.outward.states import Move, State
-from postroom.queue import deliveries, suppressions
+from postroom.queue import deliveries
+from postroom.queue.deliveries import Delivery
 from postroom.storage.database import Tx
-
-LOOKED_AT_ONCE = 50
-PAUSED_AT_ONCE = 1000
 
 
 class Ruling(Struct, frozen=True):
@@ -65,7 +66,8 @@ def approve_as(tx: Tx, message: Message, hold: Hold | None, content_hash: str, r
         raise NotHeld("This message has expired: it was not approved in time.")
     if hold.content_hash != content_hash:
         raise ContentChanged("The contentHash is not that of this message. Look at it again.")
-    approved = replace(_decided(hold, holds.APPROVED, ruling), expires_at=None)
+    excused = checks.find_excuse(tx, hold)
+    approved = replace(_decided(hold, holds.APPROVED, ruling), expires_at=None, excused=excused)
     write_down(tx, "message.approved", hold, approved, ruling)
     bells = tell(tx, kinds.MESSAGE_APPROVED, message, approved, ruling)
     return bells + go_on(tx, message, approved, ruling)
@@ -112,12 +114,12 @@ def require_not_maker(caller: Caller, hold: Hold | None) -> None:
 def cancel(tx: Tx, reach: Reach, message_id: str, ruling: Ruling) -> list[str]:
     message, hold = lock(tx, messages.get(tx, reach, message_id))
     states.require(Move.CANCEL, states.state_of(message.status, hold))
-    known = hold or _never_held(tx, message, ruling.now)
+    known = hold or never_held(tx, message, ruling.now)
     return _end(tx, message, known, holds.CANCELLED, kinds.MESSAGE_CANCELLED, ruling)
 
 
-def _never_held(tx: Tx, message: Message, now: int) -> Hold:
-    """A row for what is cancelled without ever having waited, so that nothing revives it."""
+def never_held(tx: Tx, message: Message, now: int) -> Hold:
+    """A row for what has not waited before; nothing revives what is cancelled."""
     row = tx.one(
         "select messages.key_id, inboxes.account_id, inboxes.pod_id from messages"
         " join inboxes on inboxes.id = messages.inbox_id where messages.id = :id",
@@ -172,16 +174,18 @@ def write_down(tx: Tx, action: str, before: Hold, after: Hold, ruling: Ruling) -
 def retry(tx: Tx, reach: Reach, message_id: str, now: int) -> list[str]:
     """Gives the addresses that are tried again. It releases no hold, and revives nothing that was ended.
 
-    What a policy refuses by now is refused here too.
+    Whom it may not reach by now is refused here; what else it has to wait for, the attempt finds.
     """
     message, hold = lock(tx, messages.get(tx, reach, message_id))
     states.require(Move.RETRY, states.state_of(message.status, hold))
     addresses = deliveries.start_again(tx, message.id, now)
-    inbox = inboxes.find(tx, message.inbox_id)
-    if inbox is not None:
-        policy.require_recipients(tx, [(inbox.reach, addresses)])
+    checks.require_allowed([checks.judge(tx, message.id, addresses, excused_of(hold))])
     deliveries.settle(tx, message.id)
     return addresses
+
+
+def excused_of(hold: Hold | None) -> str:
+    return "" if hold is None else hold.excused
 
 
 def reschedule(tx: Tx, reach: Reach, message_id: str, send_at: int, ruling: Ruling) -> list[str]:
@@ -193,18 +197,41 @@ def reschedule(tx: Tx, reach: Reach, message_id: str, send_at: int, ruling: Ruli
 
 
 def go_on(tx: Tx, message: Message, hold: Hold, ruling: Ruling) -> list[str]:
-    """What nothing holds any more but time or a pause: it waits for these, or is let go."""
+    """What nobody has to approve any more: as things stand it waits, for its moment too, or is let go."""
     by_itself = ruling.followed_by_the_server()
-    if pauses.is_inbox_paused(tx, message.inbox_id):
-        paused = replace(hold, state=holds.HELD, reasons=(holds.PAUSED,), is_paused=True, due_at=None)
-        return tell(tx, kinds.MESSAGE_HELD, message, holds.put(tx, paused), by_itself)
+    waiting = deliveries.list_unfinished(tx, message.id)
+    verdict = checks.judge(tx, message.id, [delivery.target for delivery in waiting], hold.excused)
+    if reasons := reasons_to_hold(hold, verdict):
+        held = put_on_hold(tx, replace(hold, reasons=()), reasons, ruling.now)
+        return tell(tx, kinds.MESSAGE_HELD, message, held, by_itself)
     if hold.send_at is not None and hold.send_at > ruling.now:
         waits = replace(hold, state=holds.SCHEDULED, is_paused=False, due_at=hold.send_at)
         return tell(tx, kinds.MESSAGE_SCHEDULED, message, holds.put(tx, waits), by_itself)
-    return let_go(tx, message, hold, by_itself)
+    return let_go(tx, message, hold, verdict, by_itself)
 
 
-def let_go(tx: Tx, message: Message, hold: Hold, ruling: Ruling) -> list[str]:
+def reasons_to_hold(hold: Hold, verdict: Verdict) -> tuple[str, ...]:
+    """A person is asked about what has a hash. Anything else goes on to its attempt, which makes one."""
+    return tuple(reason for reason in verdict.waits if hold.content_hash or reason == holds.PAUSED)
+
+
+def put_on_hold(tx: Tx, hold: Hold, reasons: Iterable[str], now: int) -> Hold:
+    """With further reasons. One for a person leaves no earlier decision; nothing but he ends it."""
+    added = tuple(reason for reason in reasons if reason not in hold.reasons)
+    held = replace(
+        hold,
+        state=holds.HELD,
+        reasons=(*hold.reasons, *added),
+        is_paused=hold.is_paused or holds.PAUSED in added,
+        due_at=hold.expires_at,
+    )
+    if any(reason != holds.PAUSED for reason in added):
+        held = replace(held, decided_at=None, actor=None, note=None)
+        hold_back.ask_reviewers(tx, held, now)
+    return holds.put(tx, held)
+
+
+def let_go(tx: Tx, message: Message, hold: Hold, verdict: Verdict, ruling: Ruling) -> list[str]:
     """Into the queue, but not to whom it may no longer go."""
     now = ruling.now
     state = holds.SCHEDULED if hold.send_at is not None else hold.state
@@ -212,21 +239,33 @@ def let_go(tx: Tx, message: Message, hold: Hold, ruling: Ruling) -> list[str]:
     deliveries.let_go(tx, message.id, now)
     bells = [deliveries.BELL]
     tx.ring(deliveries.BELL)
-    for delivery in deliveries.list_of_message(tx, message.id):
-        reason = why_not(tx, hold, delivery.target)
-        if reason and deliveries.finish(tx, delivery, deliveries.FAILED, None, reason, now):
-            bells += tell_failure(tx, message, hold, Fate(delivery.target, reason), ruling)
+    for delivery in deliveries.list_unfinished(tx, message.id):
+        bells += refuse(tx, message, within(hold), hold, delivery, verdict, ruling)
     deliveries.settle(tx, message.id)
     return bells
 
 
-def why_not(tx: Tx, hold: Hold, address: str) -> str | None:
-    """Why a recipient may not be written to any more; None: nothing speaks against it."""
-    if suppressions.is_suppressed(tx, hold.account_id, address):
-        return "The recipient is suppressed."
-    if policy.find_refused(tx, within(hold), [address]):
-        return "A policy does not allow this recipient."
-    return None
+def refuse(
+    tx: Tx,
+    message: Message,
+    reach: Reach,
+    hold: Hold | None,
+    delivery: Delivery,
+    verdict: Verdict,
+    ruling: Ruling,
+) -> list[str]:
+    """A recipient to whom it may not go fails, with the first reason."""
+    for refusal in verdict.refusals:
+        if refusal.address != delivery.target:
+            continue
+        if not deliveries.finish(tx, delivery, deliveries.FAILED, None, refusal.reason, ruling.now):
+            return []
+        if refusal.by_policy is not None:
+            policy.record_stop(tx, policy.REFUSED, policy.OUTBOUND, refusal.by_policy, ruling.now, message.id)
+        fate = Fate(delivery.target, refusal.reason)
+        news = _news(tx, kinds.MESSAGE_FAILED, message, reach, hold, ruling.now, fate=fate)
+        return announce(tx, news, ruling.base_url)
+    return []
 
 
 def within(hold: Hold) -> Reach:
@@ -267,44 +306,6 @@ def end_of_pause(tx: Tx, message: Message, hold: Hold, by_itself: Ruling) -> lis
     return bells + go_on(tx, message, released, by_itself)
 
 
-def pause_message(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]:
-    """What waits to leave is held until its pause ends; if it has ended already, nothing would wake it."""
-    message = messages.find(tx, message_id)
-    if message is None:
-        return []
-    message, hold = lock(tx, message)
-    if not states.may(Move.PAUSE, states.state_of(message.status, hold)):
-        return []
-    if (hold is not None and hold.is_paused) or not pauses.is_inbox_paused(tx, message.inbox_id):
-        return []
-    deliveries.hold_back(tx, message.id)
-    known = hold or _never_held(tx, message, now)
-    reasons = known.reasons if known.state == holds.HELD else ()
-    paused = replace(
-        known, state=holds.HELD, reasons=(*reasons, holds.PAUSED), is_paused=True, due_at=known.expires_at
-    )
-    by_itself = Ruling(THE_SERVER, base_url, now)
-    return tell(tx, kinds.MESSAGE_HELD, message, holds.put(tx, paused), by_itself)
-
-
-def begin_pause(tx: Tx, reach: Reach, ruling: Ruling) -> list[str]:
-    """Nothing more leaves from this moment. What waits is marked at once, a great crowd as it comes due."""
-    pauses.add(tx, reach.account_id, pauses.scope_of(reach), ruling.actor, ruling.now)
-    waiting = deliveries.list_waiting(tx, reach, PAUSED_AT_ONCE)
-    return [
-        bell
-        for message_id in [*waiting, *holds.list_scheduled(tx, reach, PAUSED_AT_ONCE)]
-        for bell in pause_message(tx, message_id, ruling.base_url, ruling.now)
-    ]
-
-
-def end_pause(tx: Tx, reach: Reach, now: int) -> None:
-    """The loop lets go what nothing else holds."""
-    if pauses.remove(tx, pauses.scope_of(reach)):
-        holds.wake_paused(tx, reach, now)
-        tx.ring(deliveries.HOLDS_BELL)
-
-
 def lock(tx: Tx, message: Message) -> tuple[Message, Hold | None]:
     """As it is now, with everybody else kept off until the transaction ends."""
     messages.lock(tx, message.id)
@@ -314,28 +315,24 @@ def lock(tx: Tx, message: Message) -> tuple[Message, Hold | None]:
 
 
 def tell(tx: Tx, kind: str, message: Message, hold: Hold, ruling: Ruling) -> list[str]:
-    return announce(tx, _news(tx, kind, message, hold, ruling.now, actor=ruling.actor), ruling.base_url)
-
-
-def tell_failure(tx: Tx, message: Message, hold: Hold, fate: Fate, ruling: Ruling) -> list[str]:
-    return announce(
-        tx, _news(tx, kinds.MESSAGE_FAILED, message, hold, ruling.now, fate=fate), ruling.base_url
-    )
+    news = _news(tx, kind, message, within(hold), hold, ruling.now, actor=ruling.actor)
+    return announce(tx, news, ruling.base_url)
 
 
 def _news(
     tx: Tx,
     kind: str,
     message: Message,
-    hold: Hold,
+    reach: Reach,
+    hold: Hold | None,
     now: int,
     fate: Fate | None = None,
     actor: Actor | None = None,
 ) -> News:
     files = attachments.list_of_messages(tx, [message.id] if message.has_attachments else [])
     return News(
-        account_id=hold.account_id,
-        pod_id=hold.pod_id,
+        account_id=reach.account_id,
+        pod_id=reach.pod_id or "",
         kind=kind,
         document=documents.decode(message.document),
         files=files.get(message.id, []),

@@ -1,9 +1,14 @@
 """Which sends do not leave at once: their holds, with the hash of what was asked for, and their events."""
 
+from collections.abc import Sequence
+
 import msgspec
 from msgspec import UNSET
 
 from postroom import ids
+from postroom.accounts import keys
+from postroom.accounts.reach import Reach
+from postroom.accounts.rules import approval
 from postroom.clock import HOUR, SECOND
 from postroom.events import kinds
 from postroom.events.announce import announce_all
@@ -14,6 +19,7 @@ from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import PENDING, SENT
 from postroom.outward.holding import rules
+from postroom.outward.holding.checks import Verdict
 from postroom.outward.holding.judgement import Unjudged, quoted_of_ours
 from postroom.outward.holding.rules import InboxRules, Sending
 from postroom.outward.orders import Ready, RuleFacts, SendReceipt, Submission
@@ -22,18 +28,21 @@ from postroom.queue.deliveries import NewDelivery
 from postroom.storage.database import Tx
 
 
-def find_holds(tx: Tx, new: list[Ready], rules_of: dict[str, InboxRules]) -> dict[str, Hold]:
+def find_holds(
+    tx: Tx, new: list[Ready], rules_of: dict[str, InboxRules], verdicts: Sequence[Verdict]
+) -> dict[str, Hold]:
     """By message: those that do not leave at once. Unjudged, if one was not read that would have to be."""
     found: dict[str, Hold] = {}
-    for each in new:
+    for each, verdict in zip(new, verdicts, strict=True):
         above = rules_of[each.inbox_id]
-        is_free = above.hold_nothing(each.submission.caller)
+        is_free = above.ask_nothing(each.submission.caller)
         send_at = moment_to_send(each.submission)
-        if is_free and send_at is None:
+        if is_free and not verdict.waits and send_at is None:
             continue
         if (judgement := each.submission.judgement) is None:
             raise Unjudged
-        reasons = [] if is_free else rules.find_reasons(tx, to_sending(tx, each, judgement), above)
+        asked = [] if is_free else rules.find_reasons(tx, to_sending(tx, each, judgement), above)
+        reasons = [*asked, *verdict.waits]
         if reasons or send_at is not None:
             found[each.document.id] = to_hold(each, above, reasons, send_at, judgement.content_hash)
     return found
@@ -122,11 +131,32 @@ def to_notices(tx: Tx, ready: Ready, hold: Hold) -> list[NewDelivery]:
     """To each reviewer of what waits for a person, but to no inbox that the sending key could read itself."""
     if not hold.needs_approval:
         return []
+    caller = ready.submission.caller
     above = rules.read_all(tx, {ready.inbox_id})[ready.inbox_id]
-    reviewers = rules.conditions(above, ready.submission.caller).reviewers
+    reviewers = rules.conditions(above, caller).reviewers
+    reads = None if caller.is_person else caller.reach
+    return _to_notices(tx, hold, reviewers, reads, hold.created_at)
+
+
+def ask_reviewers(tx: Tx, hold: Hold, now: int) -> None:
+    """Those of the levels above the inbox, about a mail that has to wait for a person after all."""
+    above = rules.read_all(tx, {hold.inbox_id}).get(hold.inbox_id)
+    if above is None:
+        return
+    key = keys.find(tx, hold.account_id, hold.key_id)
+    reads = None if key is None else key.reach
+    notices = _to_notices(tx, hold, approval.add_up(above.levels).reviewers, reads, now)
+    if notices:
+        deliveries.add_all(tx, notices)
+        tx.ring(deliveries.NOTICE_BELL)
+
+
+def _to_notices(
+    tx: Tx, hold: Hold, reviewers: Sequence[str], reads: Reach | None, now: int
+) -> list[NewDelivery]:
     return [
         NewDelivery(
-            id=ids.new(ids.NOTICE_DELIVERY, hold.created_at),
+            id=ids.new(ids.NOTICE_DELIVERY, now),
             account_id=hold.account_id,
             inbox_id=hold.inbox_id,
             kind=deliveries.NOTICE,
@@ -134,22 +164,20 @@ def to_notices(tx: Tx, ready: Ready, hold: Hold) -> list[NewDelivery]:
             target=reviewer,
             lane=reviewer.rpartition("@")[2],
             position=position,
-            due_at=hold.created_at,
-            created_at=hold.created_at,
+            due_at=now,
+            created_at=now,
         )
         for position, reviewer in enumerate(reviewers)
-        if not is_read_by_sender(tx, ready, reviewer)
+        if not is_read_by_sender(tx, hold.inbox_id, reads, reviewer)
     ]
 
 
-def is_read_by_sender(tx: Tx, ready: Ready, reviewer: str) -> bool:
-    """Whoever reads a notice can decide: a key must not get that of its own send."""
-    caller = ready.submission.caller
+def is_read_by_sender(tx: Tx, inbox_id: str, reads: Reach | None, reviewer: str) -> bool:
+    """Whoever reads a notice can decide: a key must not get that of its own send. `reads` is its reach."""
     inbox = inboxes.find_by_address(tx, mailbox_of(reviewer))
     if inbox is None:
         return False
-    is_within_reach = inboxes.is_within(inbox, caller.reach) and not caller.is_person
-    return inbox.id == ready.inbox_id or is_within_reach
+    return inbox.id == inbox_id or (reads is not None and inboxes.is_within(inbox, reads))
 
 
 def to_news(ready: Ready, hold: Hold) -> News:

@@ -1,10 +1,9 @@
-"""Whether a send has to wait, and why: the rules of its account, pod, inbox and key, and a pause."""
+"""Whether a person has to approve a send, and why: the rules of its account, pod, inbox and key."""
 
 from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
-from postroom.accounts import permissions
 from postroom.accounts.accounts import IS_FULL
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import approval, pauses
@@ -13,7 +12,6 @@ from postroom.accounts.rules.pauses import IS_PAUSED
 from postroom.accounts.rules.policy import HAS_POLICY
 from postroom.clock import DAY, start_of_day
 from postroom.mailbox import correspondents, threads
-from postroom.mailbox.holds import PAUSED
 from postroom.storage.database import Tx, one_of
 
 LEVELS = ("of_account", "of_pod", "of_inbox")
@@ -27,10 +25,9 @@ class InboxRules(Struct, frozen=True):
     has_policy: bool = False
     is_full: bool = False  # nothing more may be stored
 
-    def hold_nothing(self, caller: Caller) -> bool:
-        """Whatever the caller sends may leave at once."""
-        is_free = not self.levels and not self.is_paused and caller.approval is None
-        return is_free and permissions.SEND in caller.permissions
+    def ask_nothing(self, caller: Caller) -> bool:
+        """Nobody has to approve what the caller sends."""
+        return not self.levels and caller.approval is None
 
 
 class Sending(Struct, frozen=True):
@@ -74,15 +71,11 @@ def conditions(rules: InboxRules, caller: Caller) -> Conditions:
 
 
 def find_reasons(tx: Tx, sending: Sending, rules: InboxRules) -> list[str]:
-    """In the order in which the interface lists them; empty: it may leave at once."""
+    """In the order in which the interface lists them; empty: nobody has to approve it."""
     wanted = conditions(rules, sending.caller)
     reasons = [word for word in approval.WORDS if word in wanted.words and _applies(tx, word, sending)]
     if wanted.over_per_day is not None and _has_sent_today(tx, sending, wanted.over_per_day):
         reasons.append(approval.OVER_PER_DAY)
-    if permissions.SEND not in sending.caller.permissions:
-        reasons.append(approval.KEY)
-    if rules.is_paused:
-        reasons.append(PAUSED)
     return reasons
 
 

@@ -27,6 +27,7 @@ WHY = {
     "risk": "the thread holds a message that was found suspicious",
     "overPerDay": "the inbox has sent its share of the day",
     "key": "the key may write, but not send",
+    "key_revoked": "the key that sent it was revoked since",
     "paused": "sending is paused; it goes when the pause ends",
 }
 

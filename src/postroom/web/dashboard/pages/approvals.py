@@ -36,6 +36,7 @@ WORDS = {
     "risk": "the thread holds a message that was judged suspicious",
     "overPerDay": "the inbox has sent more than its rule allows without a look today",
     "key": "the key that sent it may only draft",
+    "key_revoked": "the key that sent it was revoked since",
     "paused": "sending is paused",
 }
 

@@ -1,0 +1,176 @@
+"""Whether a mail may leave as things stand: asked when it is accepted, and again before every attempt."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct, structs
+
+from postroom import ids
+from postroom.accounts import permissions
+from postroom.accounts.reach import Reach
+from postroom.accounts.rules import approval, pauses, policy
+from postroom.accounts.rules.pauses import IS_PAUSED
+from postroom.accounts.rules.policy import HAS_POLICY, PolicyRefusal
+from postroom.errors import RecipientNotAllowed, RecipientSuppressed
+from postroom.mailbox.holds import KEY_REVOKED, PAUSED, Hold
+from postroom.queue import suppressions
+from postroom.storage.database import Row, Tx
+
+# Of a row of `messages` joined with its inbox: all but the suppressions.
+STANDING = (
+    "inboxes.account_id, inboxes.pod_id, messages.inbox_id, messages.key_id,"
+    f" {HAS_POLICY} as has_policy, {IS_PAUSED} as is_paused,"
+    " (select keys.permissions from keys where keys.id = messages.key_id) as key_permissions"
+)
+# And whether one address, `:target`, is suppressed.
+SUPPRESSED_AS = (
+    "(select suppressions.type from suppressions where suppressions.account_id = inboxes.account_id"
+    " and suppressions.address = :target) as suppressed_as"
+)
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """A mail that would leave, and what stands above it now. No field has a default: nobody forgets one."""
+
+    within: Reach
+    addresses: Sequence[str]
+    has_policy: bool
+    suppressed: Mapping[str, str]  # why, by address
+    key: str | None  # what speaks against the key that sent it, if anything
+    is_paused: bool
+
+
+class Refusal(Struct, frozen=True):
+    """An address to which a mail may not go, and the error that whoever asks for it now is given."""
+
+    address: str
+    error: RecipientNotAllowed | RecipientSuppressed
+    by_policy: PolicyRefusal | None = None
+
+    @property
+    def reason(self) -> str:
+        """For a recipient that fails by it."""
+        return f"5.7.1 {self.error.code}: {self.error.message}"
+
+
+class Verdict(Struct, frozen=True):
+    """To whom a mail may not go, and what it has to wait for; neither: it may leave."""
+
+    refusals: tuple[Refusal, ...]
+    waits: tuple[str, ...]
+
+    @property
+    def is_free(self) -> bool:
+        return not self.refusals and not self.waits
+
+    @property
+    def needs_a_person(self) -> bool:
+        return any(reason != PAUSED for reason in self.waits)
+
+
+def judge_all(tx: Tx, asked: Sequence[Standing]) -> list[Verdict]:
+    """The order of checks, here and nowhere else: policy, suppression, the key, a pause."""
+    by_policy = _find_policy_refusals(tx, asked)
+    return [
+        Verdict(
+            refusals=(*_refused_by_policy(each, by_policy), *_refused_as_suppressed(each)),
+            waits=(*((each.key,) if each.key else ()), *((PAUSED,) if each.is_paused else ())),
+        )
+        for each in asked
+    ]
+
+
+def require_allowed(verdicts: Iterable[Verdict]) -> None:
+    """For whoever asks for it now: the first refusal is his error."""
+    for verdict in verdicts:
+        if verdict.refusals:
+            raise verdict.refusals[0].error
+
+
+def _find_policy_refusals(tx: Tx, asked: Sequence[Standing]) -> dict[tuple[Reach, str], PolicyRefusal]:
+    restricted = [(each.within, each.addresses) for each in asked if each.has_policy]
+    found = policy.find_refusals(tx, policy.OUTBOUND, restricted) if restricted else []
+    return {(refusal.within, refusal.address): refusal for refusal in found}
+
+
+def _refused_by_policy(
+    standing: Standing, found: Mapping[tuple[Reach, str], PolicyRefusal]
+) -> Iterable[Refusal]:
+    for address in standing.addresses:
+        if (refusal := found.get((standing.within, address))) is not None:
+            yield Refusal(
+                address,
+                RecipientNotAllowed(
+                    f"The policy does not let this inbox write to {address}.",
+                    recipient=address,
+                    inboxId=standing.within.inbox_id,
+                ),
+                refusal,
+            )
+
+
+def _refused_as_suppressed(standing: Standing) -> Iterable[Refusal]:
+    for address in standing.addresses:
+        if (kind := standing.suppressed.get(address)) is not None:
+            yield Refusal(
+                address,
+                RecipientSuppressed(
+                    f"{address} is on the suppression list ({kind})."
+                    " DELETE /v1/suppressions/{address} takes it off.",
+                    type=kind,
+                    recipient=address,
+                ),
+            )
+
+
+def judge(tx: Tx, message_id: str, addresses: Sequence[str], excused: str) -> Verdict:
+    """Of a mail that was accepted before, as things stand in this transaction.
+
+    A pause that is found does not end before the transaction does: its end wakes what it held.
+    """
+    row = tx.one(
+        f"select {STANDING} from messages join inboxes on inboxes.id = messages.inbox_id"
+        " where messages.id = :id",
+        id=message_id,
+    )
+    if row is None:
+        return Verdict(refusals=(), waits=())
+    pairs = [(row["account_id"], address) for address in addresses]
+    suppressed = {address: kind for (_, address), kind in suppressions.find_all(tx, pairs).items()}
+    standing = to_standing(row, addresses, suppressed, excused)
+    if standing.is_paused and not pauses.is_inbox_paused(tx, row["inbox_id"]):
+        standing = structs.replace(standing, is_paused=False)
+    return judge_all(tx, [standing])[0]
+
+
+def to_standing(row: Row, addresses: Sequence[str], suppressed: Mapping[str, str], excused: str) -> Standing:
+    """From a row with the columns of `STANDING`."""
+    return Standing(
+        within=Reach(row["account_id"], row["pod_id"], row["inbox_id"]),
+        addresses=addresses,
+        has_policy=bool(row["has_policy"]),
+        suppressed=suppressed,
+        key=against_key(row["key_id"], row["key_permissions"], excused),
+        is_paused=bool(row["is_paused"]),
+    )
+
+
+def against_key(key_id: str | None, allowed: str | None, excused: str) -> str | None:
+    """`excused` is what the person knew who has approved the mail all the same.
+
+    A key that has merely come to its end is not held against what it sent before: that was foreseen.
+    """
+    if key_id is None or not ids.is_id(ids.KEY, key_id):
+        return None
+    if allowed is None:
+        reason = KEY_REVOKED
+    elif permissions.SEND not in allowed.split():
+        reason = approval.KEY
+    else:
+        return None
+    return None if reason == excused else reason
+
+
+def find_excuse(tx: Tx, hold: Hold) -> str:
+    """What whoever approves a mail now excuses: that its key was revoked, or may not send any more."""
+    row = tx.one("select permissions from keys where id = :id", id=hold.key_id)
+    return against_key(hold.key_id, None if row is None else row["permissions"], "") or ""

@@ -1,0 +1,116 @@
+"""What stops a mail that was on its way: a pause, a key that is gone, a block or a suppression since."""
+
+from dataclasses import replace
+
+from msgspec import Struct
+
+from postroom.accounts.actors import THE_SERVER
+from postroom.accounts.keys import Key
+from postroom.accounts.reach import Reach
+from postroom.accounts.rules import pauses
+from postroom.events import kinds
+from postroom.mail.address import normalize, parse_list
+from postroom.mail.writing.content_hash import content_hash, read_content
+from postroom.mailbox import holds, messages
+from postroom.mailbox.holds import Hold
+from postroom.mailbox.messages import Message
+from postroom.outward import states
+from postroom.outward.holding import checks, decide
+from postroom.outward.holding.decide import Ruling
+from postroom.outward.states import Move
+from postroom.queue import deliveries
+from postroom.queue.deliveries import Delivery
+from postroom.storage.database import Tx
+
+PAUSED_AT_ONCE = 1000
+
+
+class SeenContent(Struct, frozen=True):
+    """What a person is asked to approve: its hash, and the recipients that the mail itself does not name."""
+
+    content_hash: str
+    bcc: tuple[str, ...]
+
+
+def see_content(raw: bytes, recipients: list[str]) -> SeenContent:
+    written = read_content(raw, ())
+    named = {normalize(found.address) for field in (*written.to, *written.cc) for found in parse_list(field)}
+    bcc = tuple(address for address in recipients if address not in named)
+    return SeenContent(content_hash(raw, bcc), bcc)
+
+
+def stop_attempt(tx: Tx, delivery: Delivery, seen: SeenContent | None, base_url: str, now: int) -> list[str]:
+    """Instead of a claimed delivery, which is judged once more: nobody changes it meanwhile.
+
+    `seen` is there when a person has to decide about a mail that has no hash yet.
+    """
+    found = messages.find(tx, delivery.message_id)
+    if found is None:
+        return []
+    message, hold = decide.lock(tx, found)
+    ruling = Ruling(THE_SERVER, base_url, now)
+    known = hold or decide.never_held(tx, message, now)
+    if not states.may(Move.DELIVER, states.state_of(message.status, hold)):
+        deliveries.note_answer(tx, delivery, None, "", 0)  # somebody was first
+        return []
+    if seen is not None and not known.content_hash:
+        known = replace(known, content_hash=seen.content_hash, bcc=seen.bcc)
+    verdict = checks.judge(tx, message.id, [delivery.target], known.excused)
+    if reasons := decide.reasons_to_hold(known, verdict):
+        deliveries.note_answer(tx, delivery, None, f"Held: {', '.join(reasons)}.", 0)
+        return hold_again(tx, message, known, reasons, ruling)
+    if not verdict.refusals:
+        deliveries.note_answer(tx, delivery, None, "", 0)
+        deliveries.put_back(tx, delivery, now)
+        return [deliveries.BELL]
+    deliveries.note_answer(tx, delivery, None, verdict.refusals[0].reason, 0)
+    bells = decide.refuse(tx, message, decide.within(known), hold, delivery, verdict, ruling)
+    deliveries.settle(tx, message.id)
+    return bells
+
+
+def hold_again(tx: Tx, message: Message, known: Hold, reasons: tuple[str, ...], ruling: Ruling) -> list[str]:
+    deliveries.hold_back(tx, message.id)
+    waiting = known if known.state == holds.HELD else replace(known, reasons=())
+    held = decide.put_on_hold(tx, waiting, reasons, ruling.now)
+    return decide.tell(tx, kinds.MESSAGE_HELD, message, held, ruling)
+
+
+def pause_message(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]:
+    """What waits to leave is held until its pause ends; if it has ended already, nothing would wake it."""
+    message = messages.find(tx, message_id)
+    if message is None:
+        return []
+    message, hold = decide.lock(tx, message)
+    if not states.may(Move.PAUSE, states.state_of(message.status, hold)):
+        return []
+    if (hold is not None and hold.is_paused) or not pauses.is_inbox_paused(tx, message.inbox_id):
+        return []
+    known = hold or decide.never_held(tx, message, now)
+    return hold_again(tx, message, known, (holds.PAUSED,), Ruling(THE_SERVER, base_url, now))
+
+
+def begin_pause(tx: Tx, reach: Reach, ruling: Ruling) -> list[str]:
+    """Nothing more leaves from this moment. What waits is marked at once, a great crowd as it comes due."""
+    pauses.add(tx, reach.account_id, pauses.scope_of(reach), ruling.actor, ruling.now)
+    waiting = deliveries.list_waiting(tx, reach, PAUSED_AT_ONCE)
+    return [
+        bell
+        for message_id in [*waiting, *holds.list_scheduled(tx, reach, PAUSED_AT_ONCE)]
+        for bell in pause_message(tx, message_id, ruling.base_url, ruling.now)
+    ]
+
+
+def end_pause(tx: Tx, reach: Reach, now: int) -> None:
+    """The loop lets go what nothing else holds."""
+    if pauses.remove(tx, pauses.scope_of(reach)):
+        holds.wake_paused(tx, reach, now)
+        tx.ring(deliveries.HOLDS_BELL)
+
+
+def look_at_what_waits(tx: Tx, key: Key, now: int) -> None:
+    """A key was revoked, or may not send any more: the loops judge what it left waiting, at once."""
+    if deliveries.hasten(tx, key.reach, key.id, now):
+        tx.ring(deliveries.BELL)
+    if holds.wake_scheduled(tx, key.account_id, key.id, now):
+        tx.ring(deliveries.HOLDS_BELL)
