@@ -215,7 +215,7 @@ async def test_what_is_put_right_before_it_is_stopped_leaves(house: House, inbox
     await suppress(house, "")
     job = await house.resources.db.read(deliver_mail.look_up, delivery, "postroom.localhost")
     assert job is not None
-    assert [refusal.address for refusal in job.outgoing.verdict.refusals] == [CAROL]
+    assert [refusal.address for refusal in job.outgoing.clearance.refusals] == [CAROL]
     await house.api.delete(f"/v1/suppressions/{CAROL}")
     await house.resources.db.write(stop.stop_attempt, delivery, None, "", house.clock.now())
     assert house.sink.mails == []
@@ -240,8 +240,8 @@ async def test_the_policy_is_asked_before_the_suppressions_and_the_key_before_th
             key="key_revoked",
             is_paused=True,
         )
-        [verdict] = judge_all(tx, [standing])
-        return [refusal.error.code for refusal in verdict.refusals], verdict.waits
+        [clearance] = judge_all(tx, [standing])
+        return [refusal.error.code for refusal in clearance.refusals], clearance.waits
 
     codes, waits = await db.write(look)
     assert codes == ["recipient_not_allowed", "recipient_not_allowed", "recipient_suppressed"]

@@ -24,7 +24,7 @@ from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import SENT, Message
 from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, Receipt, to_outcome
 from postroom.outward.holding import checks, stop
-from postroom.outward.holding.checks import STANDING, SUPPRESSED_AS, Verdict
+from postroom.outward.holding.checks import STANDING, SUPPRESSED_AS, Clearance
 from postroom.outward.sign_mail import Signers, Unsigned
 from postroom.outward.simulate import simulate
 from postroom.processes import pools, process_metrics
@@ -55,7 +55,7 @@ class Outgoing:
     message: Message
     sender: str
     pod_id: str
-    verdict: Verdict
+    clearance: Clearance
     hold: Hold | None
     recipients: int
     content: bytes | None
@@ -111,7 +111,7 @@ async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Deliv
     if job is None:
         await resources.db.write(deliveries.cancel, delivery.message_id, resources.now())
         return
-    if not job.outgoing.verdict.is_free:
+    if not job.outgoing.clearance.is_free:
         await stop_before(resources, job)
         return
     started_at = resources.now()
@@ -161,7 +161,7 @@ def note(job: MailJob, outcome: Outcome) -> None:
 async def stop_before(resources: Resources, job: MailJob) -> None:
     """As things stand it may not leave. What a person has to see is read outside of the transaction."""
     seen, hold = None, job.outgoing.hold
-    if job.outgoing.verdict.needs_a_person and (hold is None or not hold.content_hash):
+    if job.outgoing.clearance.needs_a_person and (hold is None or not hold.content_hash):
         raw = await read_raw(resources, job.outgoing)
         recipients = await resources.db.read(deliveries.list_of_message, job.message.id)
         seen = await pools.COMPOSING.run(stop.see_content, raw, [each.target for each in recipients])
@@ -206,7 +206,7 @@ def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
         message=message,
         sender=row["sender"],
         pod_id=row["pod_id"],
-        verdict=judge(tx, row, delivery.target, hold),
+        clearance=judge(tx, row, delivery.target, hold),
         hold=hold,
         recipients=row["recipients"],
         content=content,
@@ -214,7 +214,7 @@ def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
     )
 
 
-def judge(tx: Tx, row: Row, target: str, hold: Hold | None) -> Verdict:
+def judge(tx: Tx, row: Row, target: str, hold: Hold | None) -> Clearance:
     """As things stand at this attempt, by what the one look-up has found."""
     suppressed = {} if row["suppressed_as"] is None else {target: row["suppressed_as"]}
     excused = "" if hold is None else hold.excused

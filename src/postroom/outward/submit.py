@@ -22,7 +22,7 @@ from postroom.mailbox.search import indexing
 from postroom.mailbox.threads import Thread
 from postroom.mailbox.usage import UsageGrowth
 from postroom.outward.holding import checks, rules
-from postroom.outward.holding.checks import Standing, Verdict
+from postroom.outward.holding.checks import Clearance, Standing
 from postroom.outward.holding.hold_back import answer_of, find_holds, tell, to_receipt
 from postroom.outward.holding.rules import InboxRules
 from postroom.outward.orders import Context, Letter, Order, Ready, SendAnswer, Submission
@@ -78,12 +78,12 @@ def submit_part(tx: Tx, submissions: list[Submission]) -> list[SendAnswer]:
         require_allowed_reply_to(tx, each.submission.caller, each.submission.order.reply_to)
     above = rules.read_all(tx, owners.keys())
     accounts.require_room(any(each.is_full for each in above.values()))
-    verdicts = judge(tx, new, owners, above)
-    checks.require_allowed(verdicts)
+    clearances = judge(tx, new, owners, above)
+    checks.require_allowed(clearances)
     cold = find_cold(tx, new)
     require_limits(tx, new, owners, cold)
     require_no_loops(tx, new)
-    waiting = find_holds(tx, new, above, verdicts)
+    waiting = find_holds(tx, new, above, clearances)
     store(tx, new, waiting)
     deliveries.add_all(tx, [delivery for each in new for delivery in to_deliveries(each, cold, waiting)])
     bells = tell(tx, new, waiting)
@@ -147,7 +147,9 @@ def require_allowed_reply_to(tx: Tx, caller: Caller, reply_to: str | None) -> No
         )
 
 
-def judge(tx: Tx, new: list[Ready], owners: dict[str, Inbox], above: dict[str, InboxRules]) -> list[Verdict]:
+def judge(
+    tx: Tx, new: list[Ready], owners: dict[str, Inbox], above: dict[str, InboxRules]
+) -> list[Clearance]:
     suppressed = suppressions.find_all(
         tx, [(each.account_id, address) for each in new for address in each.addresses]
     )

@@ -39,7 +39,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     is_paused: bool
 
 
-class Refusal(Struct, frozen=True):
+class RecipientRefusal(Struct, frozen=True):
     """An address to which a mail may not go, and the error that whoever asks for it now is given."""
 
     address: str
@@ -52,10 +52,10 @@ class Refusal(Struct, frozen=True):
         return f"5.7.1 {self.error.code}: {self.error.message}"
 
 
-class Verdict(Struct, frozen=True):
+class Clearance(Struct, frozen=True):
     """To whom a mail may not go, and what it has to wait for; neither: it may leave."""
 
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[RecipientRefusal, ...]
     waits: tuple[str, ...]
 
     @property
@@ -67,11 +67,11 @@ class Verdict(Struct, frozen=True):
         return any(reason != PAUSED for reason in self.waits)
 
 
-def judge_all(tx: Tx, asked: Sequence[Standing]) -> list[Verdict]:
+def judge_all(tx: Tx, asked: Sequence[Standing]) -> list[Clearance]:
     """The order of checks, here and nowhere else: policy, suppression, the key, a pause."""
     by_policy = _find_policy_refusals(tx, asked)
     return [
-        Verdict(
+        Clearance(
             refusals=(*_refused_by_policy(each, by_policy), *_refused_as_suppressed(each)),
             waits=(*((each.key,) if each.key else ()), *((PAUSED,) if each.is_paused else ())),
         )
@@ -79,11 +79,11 @@ def judge_all(tx: Tx, asked: Sequence[Standing]) -> list[Verdict]:
     ]
 
 
-def require_allowed(verdicts: Iterable[Verdict]) -> None:
+def require_allowed(clearances: Iterable[Clearance]) -> None:
     """For whoever asks for it now: the first refusal is his error."""
-    for verdict in verdicts:
-        if verdict.refusals:
-            raise verdict.refusals[0].error
+    for clearance in clearances:
+        if clearance.refusals:
+            raise clearance.refusals[0].error
 
 
 def _find_policy_refusals(tx: Tx, asked: Sequence[Standing]) -> dict[tuple[Reach, str], PolicyRefusal]:
@@ -94,10 +94,10 @@ def _find_policy_refusals(tx: Tx, asked: Sequence[Standing]) -> dict[tuple[Reach
 
 def _refused_by_policy(
     standing: Standing, found: Mapping[tuple[Reach, str], PolicyRefusal]
-) -> Iterable[Refusal]:
+) -> Iterable[RecipientRefusal]:
     for address in standing.addresses:
         if (refusal := found.get((standing.within, address))) is not None:
-            yield Refusal(
+            yield RecipientRefusal(
                 address,
                 RecipientNotAllowed(
                     f"The policy does not let this inbox write to {address}.",
@@ -108,10 +108,10 @@ def _refused_by_policy(
             )
 
 
-def _refused_as_suppressed(standing: Standing) -> Iterable[Refusal]:
+def _refused_as_suppressed(standing: Standing) -> Iterable[RecipientRefusal]:
     for address in standing.addresses:
         if (kind := standing.suppressed.get(address)) is not None:
-            yield Refusal(
+            yield RecipientRefusal(
                 address,
                 RecipientSuppressed(
                     f"{address} is on the suppression list ({kind})."
@@ -122,7 +122,7 @@ def _refused_as_suppressed(standing: Standing) -> Iterable[Refusal]:
             )
 
 
-def judge(tx: Tx, message_id: str, addresses: Sequence[str], excused: str) -> Verdict:
+def judge(tx: Tx, message_id: str, addresses: Sequence[str], excused: str) -> Clearance:
     """Of a mail that was accepted before, as things stand in this transaction.
 
     A pause that is found does not end before the transaction does: its end wakes what it held.
@@ -133,7 +133,7 @@ def judge(tx: Tx, message_id: str, addresses: Sequence[str], excused: str) -> Ve
         id=message_id,
     )
     if row is None:
-        return Verdict(refusals=(), waits=())
+        return Clearance(refusals=(), waits=())
     pairs = [(row["account_id"], address) for address in addresses]
     suppressed = {address: kind for (_, address), kind in suppressions.find_all(tx, pairs).items()}
     standing = to_standing(row, addresses, suppressed, excused)

@@ -23,7 +23,7 @@ from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import Message
 from postroom.outward import states
 from postroom.outward.holding import checks, hold_back
-from postroom.outward.holding.checks import Verdict
+from postroom.outward.holding.checks import Clearance
 from postroom.outward.states import Move, State
 from postroom.queue import deliveries
 from postroom.queue.deliveries import Delivery
@@ -200,19 +200,19 @@ def go_on(tx: Tx, message: Message, hold: Hold, ruling: Ruling) -> list[str]:
     """What nobody has to approve any more: as things stand it waits, for its moment too, or is let go."""
     by_itself = ruling.followed_by_the_server()
     waiting = deliveries.list_unfinished(tx, message.id)
-    verdict = checks.judge(tx, message.id, [delivery.target for delivery in waiting], hold.excused)
-    if reasons := reasons_to_hold(hold, verdict):
+    clearance = checks.judge(tx, message.id, [delivery.target for delivery in waiting], hold.excused)
+    if reasons := reasons_to_hold(hold, clearance):
         held = put_on_hold(tx, replace(hold, reasons=()), reasons, ruling.now)
         return tell(tx, kinds.MESSAGE_HELD, message, held, by_itself)
     if hold.send_at is not None and hold.send_at > ruling.now:
         waits = replace(hold, state=holds.SCHEDULED, is_paused=False, due_at=hold.send_at)
         return tell(tx, kinds.MESSAGE_SCHEDULED, message, holds.put(tx, waits), by_itself)
-    return let_go(tx, message, hold, verdict, by_itself)
+    return let_go(tx, message, hold, clearance, by_itself)
 
 
-def reasons_to_hold(hold: Hold, verdict: Verdict) -> tuple[str, ...]:
+def reasons_to_hold(hold: Hold, clearance: Clearance) -> tuple[str, ...]:
     """A person is asked about what has a hash. Anything else goes on to its attempt, which makes one."""
-    return tuple(reason for reason in verdict.waits if hold.content_hash or reason == holds.PAUSED)
+    return tuple(reason for reason in clearance.waits if hold.content_hash or reason == holds.PAUSED)
 
 
 def put_on_hold(tx: Tx, hold: Hold, reasons: Iterable[str], now: int) -> Hold:
@@ -231,7 +231,7 @@ def put_on_hold(tx: Tx, hold: Hold, reasons: Iterable[str], now: int) -> Hold:
     return holds.put(tx, held)
 
 
-def let_go(tx: Tx, message: Message, hold: Hold, verdict: Verdict, ruling: Ruling) -> list[str]:
+def let_go(tx: Tx, message: Message, hold: Hold, clearance: Clearance, ruling: Ruling) -> list[str]:
     """Into the queue, but not to whom it may no longer go."""
     now = ruling.now
     state = holds.SCHEDULED if hold.send_at is not None else hold.state
@@ -240,7 +240,7 @@ def let_go(tx: Tx, message: Message, hold: Hold, verdict: Verdict, ruling: Rulin
     bells = [deliveries.BELL]
     tx.ring(deliveries.BELL)
     for delivery in deliveries.list_unfinished(tx, message.id):
-        bells += refuse(tx, message, within(hold), hold, delivery, verdict, ruling)
+        bells += refuse(tx, message, within(hold), hold, delivery, clearance, ruling)
     deliveries.settle(tx, message.id)
     return bells
 
@@ -251,11 +251,11 @@ def refuse(
     reach: Reach,
     hold: Hold | None,
     delivery: Delivery,
-    verdict: Verdict,
+    clearance: Clearance,
     ruling: Ruling,
 ) -> list[str]:
     """A recipient to whom it may not go fails, with the first reason."""
-    for refusal in verdict.refusals:
+    for refusal in clearance.refusals:
         if refusal.address != delivery.target:
             continue
         if not deliveries.finish(tx, delivery, deliveries.FAILED, None, refusal.reason, ruling.now):

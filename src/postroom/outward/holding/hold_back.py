@@ -19,7 +19,7 @@ from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import PENDING, SENT
 from postroom.outward.holding import rules
-from postroom.outward.holding.checks import Verdict
+from postroom.outward.holding.checks import Clearance
 from postroom.outward.holding.judgement import Unjudged, quoted_of_ours
 from postroom.outward.holding.rules import InboxRules, Sending
 from postroom.outward.orders import Ready, RuleFacts, SendReceipt, Submission
@@ -29,20 +29,20 @@ from postroom.storage.database import Tx
 
 
 def find_holds(
-    tx: Tx, new: list[Ready], rules_of: dict[str, InboxRules], verdicts: Sequence[Verdict]
+    tx: Tx, new: list[Ready], rules_of: dict[str, InboxRules], clearances: Sequence[Clearance]
 ) -> dict[str, Hold]:
     """By message: those that do not leave at once. Unjudged, if one was not read that would have to be."""
     found: dict[str, Hold] = {}
-    for each, verdict in zip(new, verdicts, strict=True):
+    for each, clearance in zip(new, clearances, strict=True):
         above = rules_of[each.inbox_id]
         is_free = above.ask_nothing(each.submission.caller)
         send_at = moment_to_send(each.submission)
-        if is_free and not verdict.waits and send_at is None:
+        if is_free and not clearance.waits and send_at is None:
             continue
         if (judgement := each.submission.judgement) is None:
             raise Unjudged
         asked = [] if is_free else rules.find_reasons(tx, to_sending(tx, each, judgement), above)
-        reasons = [*asked, *verdict.waits]
+        reasons = [*asked, *clearance.waits]
         if reasons or send_at is not None:
             found[each.document.id] = to_hold(each, above, reasons, send_at, judgement.content_hash)
     return found

@@ -55,16 +55,16 @@ def stop_attempt(tx: Tx, delivery: Delivery, seen: SeenContent | None, base_url:
         return []
     if seen is not None and not known.content_hash:
         known = replace(known, content_hash=seen.content_hash, bcc=seen.bcc)
-    verdict = checks.judge(tx, message.id, [delivery.target], known.excused)
-    if reasons := decide.reasons_to_hold(known, verdict):
+    clearance = checks.judge(tx, message.id, [delivery.target], known.excused)
+    if reasons := decide.reasons_to_hold(known, clearance):
         deliveries.note_answer(tx, delivery, None, f"Held: {', '.join(reasons)}.", 0)
         return hold_again(tx, message, known, reasons, ruling)
-    if not verdict.refusals:
+    if not clearance.refusals:
         deliveries.note_answer(tx, delivery, None, "", 0)
         deliveries.put_back(tx, delivery, now)
         return [deliveries.BELL]
-    deliveries.note_answer(tx, delivery, None, verdict.refusals[0].reason, 0)
-    bells = decide.refuse(tx, message, decide.within(known), hold, delivery, verdict, ruling)
+    deliveries.note_answer(tx, delivery, None, clearance.refusals[0].reason, 0)
+    bells = decide.refuse(tx, message, decide.within(known), hold, delivery, clearance, ruling)
     deliveries.settle(tx, message.id)
     return bells
 
