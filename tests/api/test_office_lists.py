@@ -159,7 +159,7 @@ async def test_an_inbox_has_its_limits_rules_webhook_and_end_on_a_page(server: S
         assert (await page.post(path, data={"perDay": "many"})).status_code == 400
         assert (await page.post(f"{path}/approval", data={"when": ["links"]})).status_code == 303
         secret = await page.post(f"{path}/webhook", data={"url": "http://127.0.0.1:9/x"})
-        assert "shown only now" in secret.text
+        assert "shown only once" in secret.text
         assert (await page.post(f"{path}/pause")).status_code == 303
         shown = (await page.get(path)).text
         assert "of 5" in shown
@@ -257,16 +257,16 @@ def test_what_is_known_of_a_mail_is_said_in_words() -> None:
         "attachmentsRead": False,
     }
     assert [sign.text for sign in of_message(message)] == [
-        "The sender is not proven",
+        "Sender not authenticated",
         "New in this thread",
         "Marketing",
-        "Not for automatic answers",
+        "No automatic reply",
         "Malicious",
-        "In blind copy",
-        "Files are still being read",
+        "Bcc",
+        "Attachments are being read",
     ]
     sent = of_message({"direction": "outbound", "captured": True, "parseError": "cut short"})
-    assert [sign.text for sign in sent] == ["Kept here, not sent out", "Damaged"]
+    assert [sign.text for sign in sent] == ["Captured, not sent", "Damaged"]
 
 
 async def test_what_is_posted_again_reaches_a_disabled_webhook_and_is_no_sign_of_health(

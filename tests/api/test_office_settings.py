@@ -59,7 +59,7 @@ async def test_a_pod_has_its_name_rules_and_keys_on_its_page(server: Server) -> 
         assert "of the pod" in (await page.get(path)).text
         assert (await page.post(f"{path}/name", data={"name": "Quay"})).status_code == 303
         assert (await page.post(f"{path}/approval", data=RULES)).status_code == 303
-        assert "own rules of approval" in (await page.get("/app/settings/pods")).text
+        assert "own approval rules" in (await page.get("/app/settings/pods")).text
     changed = (await server.api.get(f"/v1/pods/{pod['id']}")).json()
     assert (changed["name"], changed["approval"]) == ("Quay", SHOWN)
 
@@ -90,7 +90,7 @@ async def test_of_what_waits_only_what_is_ticked_is_hurried_or_cancelled(server:
         assert (await page.post("/app/operator/queue/some/cancel", data=form)).status_code == 303
         form = {"lane": "there.example", "ids": [of_message[sent[0]], of_message[sent[1]]]}
         again = await page.post("/app/operator/queue/some/again", data=form)
-        assert "1 of those ticked" in (await page.get(again.headers["location"])).text
+        assert "1 of the selected" in (await page.get(again.headers["location"])).text
         assert (await page.post("/app/operator/queue/some/again", data={"lane": "x"})).status_code == 400
     states = [(await message_of(server, each))["recipients"][0]["state"] for each in sent]
     assert states[0] == "cancelled"
@@ -109,9 +109,9 @@ async def test_events_are_found_by_the_request_that_caused_them(server: Server) 
         found = (await page.get("/app/events?request=order-17")).text
         assert found.count("data-row=") == 1
         assert sent in found
-        assert "No such event" in (await page.get("/app/events?request=order-18")).text
+        assert "No matching events" in (await page.get("/app/events?request=order-18")).text
     async with signed_in(server, other) as page:
-        assert "No such event" in (await page.get("/app/events?request=order-17")).text
+        assert "No matching events" in (await page.get("/app/events?request=order-17")).text
 
 
 async def eventually_present(server: Server, place: str) -> None:

@@ -100,7 +100,7 @@ def test_with_shift_all_rows_between_two_are_ticked(running: House, open_page: O
     boxes.nth(1).check()
     boxes.nth(3).click(modifiers=["Shift"])
     expect(page.locator("[data-row] input:checked")).to_have_count(3)
-    page.get_by_text("With 3 ticked").click()
+    expect(page.get_by_role("toolbar", name="Bulk actions")).to_contain_text("3 selected")
     page.get_by_label("Label", exact=True).fill("together")
     page.get_by_role("button", name="Label", exact=True).click()
     expect(page.get_by_text("3 have the label together now.")).to_be_visible()

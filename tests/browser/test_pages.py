@@ -49,7 +49,7 @@ def test_the_first_run_leads_from_a_link_to_a_mail_before_ones_eyes(tmp_path: Pa
         expect(page.locator(".prose")).to_contain_text("this mail came the way every mail comes")
         expect(page.locator(".found")).to_have_text("482913")
         page.goto(f"{new.base_url}/app/start")
-        page.get_by_role("button", name="Make a key and fill it in").click()
+        page.get_by_role("button", name="Create a key and fill it in").click()
         token = page.locator(".key-once code").inner_text()
         assert token in page.locator("details", has_text="curl").first.inner_text()
         assert new.api.get("/v1/me", headers={"Authorization": f"Bearer {token}"}).status_code == 200

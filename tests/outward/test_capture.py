@@ -9,6 +9,7 @@ from postroom import config as configuration
 from postroom.couriers.capture import CapturingCourier
 from postroom.mailbox import raw_mails
 from postroom.outward.courier import DeliveryError, OutgoingMail
+from tests.api.test_front_office import signed_in
 from tests.conftest import Server
 from tests.doubles import FakeClock
 from tests.outbound import events_of, is_signed, running, send, settled
@@ -28,6 +29,10 @@ async def test_mail_for_outside_is_sent_captured_and_told(captured: Server) -> N
     assert (recipient["state"], recipient["lastCode"], recipient["attempts"]) == ("captured", 250, 1)
     (event,) = await events_of(captured, "message.sent", "message.failed")
     assert (event["event"], event["message"]["id"]) == ("message.sent", message_id)
+    async with signed_in(captured) as page:
+        shown = (await page.get(f"/app/mail/{message['threadId']}")).text
+    assert '<span class="state amber">captured</span>' in shown
+    assert '<span class="state green">sent</span>' not in shown
 
 
 async def test_a_captured_mail_is_kept_as_it_would_have_left_signed(captured: Server) -> None:

@@ -137,10 +137,11 @@ def list_hours(tx: Tx, account_id: str, hours: int, now: int) -> list[HourOfPost
     return [HourOfPosts(delivered, failed) for delivered, failed in counts]
 
 
-def find_last_failure(tx: Tx, account_id: str) -> Delivery | None:
+def find_last(tx: Tx, account_id: str, state: str) -> Delivery | None:
     row = tx.one(
-        "select * from deliveries where account_id = :account_id and kind = 'webhook' and state = 'failed'"
+        "select * from deliveries where account_id = :account_id and kind = 'webhook' and state = :state"
         " order by created_at desc, id desc limit 1",
         account_id=account_id,
+        state=state,
     )
     return None if row is None else Delivery.from_row(row)

@@ -29,6 +29,7 @@ from postroom.web.routes import ROUTE_OF
 T = TypeVar("T")
 
 NOTICE = "postroom_notice"
+ALERT = "postroom.alert"  # in the scope of a request: why the form on this page was refused
 NOTICE_SECONDS = 20
 NOTICE_CHARACTERS = 4000
 INBOXES_SHOWN = 100
@@ -41,6 +42,7 @@ class Frame:
 
     pods: list[Pod]  # to choose from; none where there is no choice
     pod_id: str  # the one that is chosen
+    own_pod: str  # the name of the one that this session is of
     inboxes: list[Inbox]
     inbox_total: int
     unread: dict[str, int]
@@ -75,6 +77,7 @@ class Desk:
             here=here,
             address=address_of(request),
             notice=notice,
+            alert=request.scope.get(ALERT, ""),
             nonce=nonce_of(cookies.find(request, COOKIE)),
             **values,
         )
@@ -115,6 +118,7 @@ def read_frame(tx: Tx, desk: Desk) -> Frame:
     return Frame(
         pods=found if len(found) > 1 else [],
         pod_id=pod.id if pod is not None else "",
+        own_pod=name_of_own_pod(tx, reach),
         inboxes=shown,
         inbox_total=total,
         unread=inboxes.count_unread(tx, [inbox.id for inbox in shown]),
@@ -123,6 +127,11 @@ def read_frame(tx: Tx, desk: Desk) -> Frame:
         last_event_id=events.last_id(tx, reach) or "",
         is_operator=operator.is_operator(tx, desk.call.caller),
     )
+
+
+def name_of_own_pod(tx: Tx, reach: Reach) -> str:
+    pod = pods.find(tx, reach, reach.pod_id) if reach.pod_id else None
+    return "" if pod is None else pod.name or pod.client_id or ("default" if pod.is_default else pod.id)
 
 
 def nonce_of(token: str) -> str:

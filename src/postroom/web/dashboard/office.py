@@ -2,6 +2,7 @@
 
 import gzip
 from typing import Any
+from urllib.parse import unquote
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
@@ -15,7 +16,7 @@ from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources
 from postroom.web.call import Call
 from postroom.web.dashboard import sign_in
-from postroom.web.dashboard.desk import Desk
+from postroom.web.dashboard.desk import ALERT, Desk
 from postroom.web.dashboard.display import assets
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
 from postroom.web.dashboard.forms import COOKIE, HOME, own_page, require_own_page
@@ -49,7 +50,7 @@ class Office:
         except ApiError as error:
             if error.status >= 500:
                 log.get().error("request failed", request_id=request_id, reason=error.message)
-            return "error", self._error(request, error)
+            return "error", await self._explain(request, error)
         except Exception:
             log.get().exception("unexpected error", request_id=request_id, route=request.url.path)
             fault = InternalError("Something went wrong on our side.", request_id=request_id)
@@ -92,13 +93,45 @@ class Office:
             route, Desk(call, session, self._renderer), values
         )
 
+    async def _explain(self, request: Request, error: ApiError) -> Response:
+        """What a form asked for and did not get is said on the page that the form stands on."""
+        page = own_page(request.headers.get("referer", ""))
+        if request.method != "POST" or error.status >= 500 or page == HOME:
+            return self._error(request, error)
+        try:
+            _, response = await self._answer(opening(request, page, error))
+        except ApiError:
+            return self._error(request, error)
+        if response.status_code != 200:
+            return self._error(request, error)
+        response.status_code = error.status
+        return with_retry(response, error)
+
     def _error(self, request: Request, error: ApiError) -> Response:
         response = self._renderer.page(
             "error.html", error.status, error=error, back=own_page(request.headers.get("referer", ""))
         )
-        if error.retry_after is not None:
-            response.headers["Retry-After"] = str(error.retry_after)
-        return response
+        return with_retry(response, error)
+
+
+def with_retry(response: Response, error: ApiError) -> Response:
+    if error.retry_after is not None:
+        response.headers["Retry-After"] = str(error.retry_after)
+    return response
+
+
+def opening(request: Request, page: str, error: ApiError) -> Request:
+    """The same person's request for that page, which tells what went wrong."""
+    path, _, query = page.partition("?")
+    scope = {
+        **request.scope,
+        "method": "GET",
+        "path": unquote(path),
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        ALERT: error.message,
+    }
+    return Request(scope)
 
 
 async def handle(route: Route, desk: Desk, values: dict[str, str]) -> Response:

@@ -57,14 +57,15 @@ class Renderer:
         return Response(html, status, media_type="text/html", headers=HEADERS)
 
 
-def moment(at: int | str | None) -> Markup:
-    """A moment in UTC, that the script shows in the reader's zone; the exact one is its title."""
+def moment(at: int | str | None, exact: bool = False) -> Markup:
+    """A moment in UTC, that the script shows in the reader's zone; its title has the milliseconds."""
     if at is None:
         return Markup("<span class=muted>never</span>")
     milliseconds = from_iso(at) if isinstance(at, str) else at
-    exact = to_iso(milliseconds)
-    shown = datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%d %b %H:%M")
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(exact, exact, shown)
+    iso = to_iso(milliseconds)
+    form, name = ("%d %b %H:%M:%S", "exact") if exact else ("%d %b %H:%M", "short")
+    shown = datetime.fromtimestamp(milliseconds / 1000, UTC).strftime(form)
+    return Markup('<time class="{}" datetime="{}" title="{}">{}</time>').format(name, iso, iso, shown)
 
 
 def size(number: float) -> str:

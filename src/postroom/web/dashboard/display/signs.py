@@ -18,15 +18,19 @@ CATEGORIES = {
     "bounce": ("A bounce", "amber", "A mail system says that something could not be delivered."),
 }
 VERDICTS = {
-    "suspicious": ("Suspicious", "amber", "Rules speak against it; they are listed below the text."),
-    "malicious": ("Malicious", "red", "Rules speak strongly against it; they are listed below the text."),
+    "suspicious": ("Suspicious", "amber", "Rules warn about it; the warnings are listed below the text."),
+    "malicious": (
+        "Malicious",
+        "red",
+        "Rules warn strongly about it; the warnings are listed below the text.",
+    ),
 }
 ROLES = {
-    "cc": ("In copy", "", "This inbox was named in Cc."),
-    "bcc": ("In blind copy", "", "This inbox was named in no field."),
+    "cc": ("Cc", "", "This inbox was named in Cc."),
+    "bcc": ("Bcc", "", "This inbox was named in no field."),
 }
 PURPOSES = {"verify": "confirms an address", "signin": "signs in", "unsubscribe": "unsubscribes"}
-METHODS = {"REQUEST": "An invitation", "CANCEL": "It is called off", "REPLY": "An answer to an invitation"}
+METHODS = {"REQUEST": "Invitation", "CANCEL": "Cancelled", "REPLY": "Reply to an invitation"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ def of_message(message: dict[str, Any]) -> list[Sign]:
     """In the words of the interface comes what the interface says of it; here it is in sentences."""
     found = of_inbound(message) if message["direction"] == "inbound" else []
     if message.get("captured"):
-        found.append(Sign("Kept here, not sent out", "amber", "POSTROOM_OUTBOUND is capture."))
+        found.append(Sign("Captured, not sent", "amber", "POSTROOM_OUTBOUND is capture."))
     if message.get("parseError"):
         found.append(Sign("Damaged", "amber", message["parseError"]))
     return found
@@ -52,19 +56,24 @@ def of_inbound(message: dict[str, Any]) -> list[Sign]:
         found.append(Sign("New in this thread", "amber", "This sender had not written in it before."))
     if category := CATEGORIES.get(message.get("category") or ("automated" if message["automated"] else "")):
         found.append(Sign(*category))
-    if message.get("autoReplyable"):
-        found.append(Sign("A program may answer", "", "Nothing in it speaks against an automatic answer."))
-    else:
-        found.append(Sign("Not for automatic answers", "", "An automatic answer could start a loop."))
+    found.append(of_automatic_reply(message))
     if message.get("verdict") is None:
-        found.append(Sign("Not examined yet", "amber", "The rules have not looked at it yet."))
+        found.append(Sign("Not checked yet", "amber", "The rules have not looked at it yet."))
     elif verdict := VERDICTS.get(message["verdict"]):
         found.append(Sign(*verdict))
     if role := ROLES.get(message.get("deliveryRole") or ""):
         found.append(Sign(*role))
     if not message.get("attachmentsRead", True):
-        found.append(Sign("Files are still being read", "amber", "Their text comes by itself."))
+        found.append(Sign("Attachments are being read", "amber", "Their text appears here when it is ready."))
     return found
+
+
+def of_automatic_reply(message: dict[str, Any]) -> Sign:
+    if message.get("verdict") in VERDICTS:
+        return Sign("No automatic reply", "", "Rules warn about this message.")
+    if message.get("autoReplyable"):
+        return Sign("Automatic reply allowed", "", "Nothing in it speaks against an automatic reply.")
+    return Sign("No automatic reply", "", "An automatic reply could start a loop.")
 
 
 def of_sender(auth: dict[str, str] | None) -> Sign:
@@ -72,10 +81,10 @@ def of_sender(auth: dict[str, str] | None) -> Sign:
         return Sign("Sender not checked", "", "Nobody looked at SPF, DKIM and DMARC of this mail.")
     title = f"SPF {auth['spf']}, DKIM {auth['dkim']}, DMARC {auth['dmarc']}"
     if auth["dmarc"] == "fail":
-        return Sign("The sender is not proven", "red", title)
+        return Sign("Sender not authenticated", "red", title)
     if auth["dmarc"] == "pass":
         return Sign(f"From {auth['domain']}", "green", title)
-    return Sign("Nothing proves the sender", "amber", title)
+    return Sign("Sender unverified", "amber", title)
 
 
 def marked(text: str, signals: Sequence[dict[str, Any]]) -> Markup:

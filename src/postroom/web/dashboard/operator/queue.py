@@ -69,13 +69,13 @@ async def export_queue(desk: Desk) -> Response:
 async def try_again(desk: Desk, body: LaneForm) -> Response:
     call = desk.call
     count = await call.resources.db.write(operator.retry_lane, call.decider, body.lane, call.now())
-    return go(PATH, f"{count} are tried again now.")
+    return go(PATH, f"{count} are being retried.")
 
 
 async def try_some_again(desk: Desk, body: TickedForm) -> Response:
     call = desk.call
     count = await call.resources.db.write(operator.retry_deliveries, call.decider, ticked(body), call.now())
-    return go(behind(body), f"{count} of those ticked are tried again now.")
+    return go(behind(body), f"{count} of the selected are being retried.")
 
 
 async def cancel_some(desk: Desk, body: TickedForm) -> Response:
@@ -86,7 +86,7 @@ async def cancel_some(desk: Desk, body: TickedForm) -> Response:
 
 def ticked(body: TickedForm) -> list[str]:
     if not body.ids:
-        raise BadRequest("Tick what it is about first.", field="ids")
+        raise BadRequest("Select at least one row first.", field="ids")
     return list(dict.fromkeys(body.ids))[: statistics.LISTED]
 
 

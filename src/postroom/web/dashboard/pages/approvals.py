@@ -32,7 +32,7 @@ WORDS = {
     "always": "every send of this inbox waits for a person",
     "strangers": "somebody among the recipients never wrote to this inbox",
     "attachments": "it carries files",
-    "links": "it names a place of the network",
+    "links": "it contains a link or a network address",
     "risk": "the thread holds a message that was judged suspicious",
     "overPerDay": "the inbox has sent more than its rule allows without a look today",
     "key": "the key that sent it may only draft",

@@ -1,7 +1,7 @@
 """The log of events: newest first, by place, kind and message, each with its payload, to be posted again."""
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from starlette.responses import Response
 
 from postroom import ids
@@ -32,6 +32,25 @@ class EventFilter(Struct, rename="camel", frozen=True):
     before: int = 0
 
 
+class SummedUpMessage(Struct, frozen=True):
+    sender: str = field(name="from", default="")
+    to: str = ""
+    subject: str = ""
+
+
+class SummedUp(Struct, frozen=True):
+    """What the list needs of a payload."""
+
+    message: SummedUpMessage = SummedUpMessage()
+    recipient: str = ""
+
+
+class EventSummary(Struct, frozen=True):
+    who: str
+    subject: str
+    inbox: str
+
+
 class ReplayForm(Struct, frozen=True):
     owner: str  # of the webhook: the account, or an inbox
     back: str = "/app/events"
@@ -51,7 +70,7 @@ async def show_event(desk: Desk, event_id: str) -> Response:
 async def show_list(
     desk: Desk, query: EventFilter, found: list[Event], targets: list[Webhook], most: int | None
 ) -> Response:
-    shown = [(event, msgspec.json.format(event.payload, indent=2).decode()) for event in found]
+    shown = [(event, msgspec.json.format(event.payload, indent=2).decode(), sum_up(event)) for event in found]
     return await desk.show(
         "event_log.html",
         "events",
@@ -63,6 +82,15 @@ async def show_list(
         kinds=kinds.KINDS,
         limit=SHOWN,
     )
+
+
+def sum_up(event: Event) -> EventSummary:
+    payload = msgspec.json.decode(event.payload, type=SummedUp)
+    message = payload.message
+    is_inbound = event.kind in kinds.INBOUND
+    other = message.sender if is_inbound else payload.recipient or message.to
+    own = message.to if is_inbound else message.sender
+    return EventSummary(f"{'from' if is_inbound else 'to'} {other}" if other else "", message.subject, own)
 
 
 def read_events(tx: Tx, desk: Desk, query: EventFilter) -> tuple[list[Event], list[Webhook]]:
@@ -114,4 +142,4 @@ async def replay(desk: Desk, event_id: str, body: ReplayForm) -> Response:
     db, call = desk.call.resources.db, desk.call
     event = await db.read(get_event, desk, event_id)
     url = await db.write(replay_event, call.decider, event, body.owner, call.now())
-    return go(own_path(body.back), f"It is posted to {url} again now.")
+    return go(own_path(body.back), f"It is posted to {url} again.")

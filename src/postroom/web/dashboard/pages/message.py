@@ -30,7 +30,7 @@ class PictureQuery(Struct, frozen=True):
 
 async def retry(desk: Desk, message_id: str) -> Response:
     await desk.run(message_operations.retry_message, message_id=message_id)
-    return await back_to(desk, message_id, "It is tried again now.")
+    return await back_to(desk, message_id, "It is tried again.")
 
 
 async def cancel(desk: Desk, message_id: str) -> Response:

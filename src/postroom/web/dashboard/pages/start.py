@@ -10,7 +10,7 @@ from starlette.responses import Response
 from postroom.accounts import domains, keys
 from postroom.clock import SECOND, to_mail_date
 from postroom.errors import Forbidden
-from postroom.events import webhooks
+from postroom.events import webhook_log, webhooks
 from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
 from postroom.mailbox import inboxes
@@ -40,7 +40,9 @@ class FirstSteps:
     has_mail: bool
     has_agent: bool
     has_webhook: bool
+    has_posted: bool
     has_domain: bool
+    is_domain_verified: bool
 
     @property
     def are_enough(self) -> bool:
@@ -84,7 +86,9 @@ def read_steps(tx: Tx, desk: Desk) -> FirstSteps:
         has_mail=any(inboxes.has_mail(tx, inbox.id) for inbox in found),
         has_agent=keys.is_any_used(tx, reach.account_id),
         has_webhook=webhooks.find(tx, reach.account_id) is not None,
+        has_posted=webhook_log.find_last(tx, reach.account_id, "delivered") is not None,
         has_domain=bool(named),
+        is_domain_verified=any(domain.verified_at is not None for domain in named),
     )
 
 

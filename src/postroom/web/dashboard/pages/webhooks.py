@@ -46,8 +46,17 @@ class HoursForm(Struct, frozen=True):
 class WebhookHealth(Struct, frozen=True):
     hours: list[webhook_log.HourOfPosts]
     last_failure: Delivery | None
+    last_delivered: Delivery | None
     failed: int
     of_inboxes: list[webhooks.Webhook]
+
+    @property
+    def is_failing(self) -> bool:
+        """Nothing has arrived since the last failure, or in the last hours in which something was posted."""
+        delivered, failed = self.last_delivered, self.last_failure
+        if failed is not None and (delivered is None or delivered.created_at < failed.created_at):
+            return True
+        return any(hour.failed for hour in self.hours) and not any(hour.delivered for hour in self.hours)
 
 
 async def show_webhooks(desk: Desk, query: DeliveryLogQuery, secret: str = "", status: int = 200) -> Response:
@@ -81,7 +90,8 @@ def read_health(tx: Tx, desk: Desk, hours: int) -> WebhookHealth:
     found = webhooks.list_of_account(tx, account_id, INBOXES_WITH_OWN)
     return WebhookHealth(
         webhook_log.list_hours(tx, account_id, HOURS, now),
-        webhook_log.find_last_failure(tx, account_id),
+        webhook_log.find_last(tx, account_id, "failed"),
+        webhook_log.find_last(tx, account_id, "delivered"),
         webhook_log.count_failed(tx, account_id, now - hours * HOUR),
         [each for each in found if each.owner != account_id],
     )
@@ -96,12 +106,12 @@ async def set_webhook(desk: Desk, body: WebhookForm) -> Response:
     made = await desk.run(operations.put_webhook, body=NewWebhook(body.url, body.event_types or None))
     if made.secret is not UNSET:
         return await show_webhooks(desk, DeliveryLogQuery(), secret=str(made.secret))
-    return go(PATH, "The webhook is set.")
+    return go(PATH, "Webhook saved.")
 
 
 async def remove_webhook(desk: Desk) -> Response:
     await desk.run(operations.delete_webhook)
-    return go(PATH, "The webhook is gone.")
+    return go(PATH, "Webhook removed.")
 
 
 async def test_webhook(desk: Desk) -> Response:
@@ -133,11 +143,11 @@ def read_delivery(tx: Tx, desk: Desk, delivery_id: str) -> tuple[Any, Event | No
 
 async def send_again(desk: Desk, delivery_id: str) -> Response:
     await desk.run(operations.retry_webhook_delivery, delivery_id=delivery_id)
-    return go(PATH, "It is posted again now.")
+    return go(PATH, "It is being retried.")
 
 
 async def send_failed_again(desk: Desk, body: HoursForm) -> Response:
     since = desk.call.now() - int(body.hours) * HOUR
     failed = RetryFailed(datetime.fromtimestamp(since / 1000, UTC))
     done = await desk.perform(api.retry_failed_deliveries, body=failed)
-    return go(PATH, f"{done.retried} are posted again now.")
+    return go(PATH, f"{done.retried} are being retried.")

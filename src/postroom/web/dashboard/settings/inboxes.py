@@ -116,7 +116,7 @@ async def set_webhook(desk: Desk, inbox_id: str, body: InboxWebhookForm) -> Resp
     changed = await desk.run(operations.change_inbox, inbox_id=inbox_id, body=change)
     if changed.webhook_secret is not UNSET:
         return await show_inbox(desk, inbox_id, str(changed.webhook_secret))
-    return go(f"{PATH}/{inbox_id}", "The webhook is set." if body.url else "The account's webhook is used.")
+    return go(f"{PATH}/{inbox_id}", "Webhook saved." if body.url else "The account's webhook is used.")
 
 
 async def rotate_secret(desk: Desk, inbox_id: str) -> Response:

@@ -13,4 +13,4 @@ async def list_sessions(desk: Desk) -> Response:
 
 async def end_session(desk: Desk, session_id: str) -> Response:
     await desk.call.resources.db.write(sessions.remove, desk.call.reach, session_id)
-    return go("/app/sessions", "The session has ended.")
+    return go("/app/sessions", "Session ended.")

@@ -1,4 +1,4 @@
-"""When a send waits for a person, and who may write to an inbox or be written to."""
+"""When a send needs approval, and who may write to an inbox or be written to."""
 
 from typing import Literal
 
@@ -21,7 +21,7 @@ SENTENCES = {
     "always": "every send",
     "strangers": "a recipient never wrote to the inbox, or only forgeries of it came",
     "attachments": "it carries files",
-    "links": "it names a place of the network",
+    "links": "it contains a link or a network address",
     "risk": "its thread holds a suspicious message",
 }
 

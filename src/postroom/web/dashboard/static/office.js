@@ -6,12 +6,13 @@ const all = (selector, within = document) => [...within.querySelectorAll(selecto
 // Times in the reader's zone; the exact one stays in the title.
 const sameDay = new Intl.DateTimeFormat(undefined, {hour: "2-digit", minute: "2-digit"});
 const sameYear = new Intl.DateTimeFormat(undefined, {day: "numeric", month: "short", hour: "2-digit", minute: "2-digit"});
+const toTheSecond = new Intl.DateTimeFormat(undefined, {day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit"});
 const longAgo = new Intl.DateTimeFormat(undefined, {dateStyle: "medium"});
 function showTimes(within) {
   const now = new Date();
   for (const element of all("time[datetime]", within)) {
     const at = new Date(element.dateTime);
-    const form = at.toDateString() === now.toDateString() ? sameDay
+    const form = element.classList.contains("exact") ? toTheSecond : at.toDateString() === now.toDateString() ? sameDay
       : at.getFullYear() === now.getFullYear() ? sameYear : longAgo;
     element.textContent = form.format(at);
   }
@@ -53,6 +54,25 @@ function showZone() {
   for (const element of all("[data-zone]")) element.textContent = zone;
 }
 
+// A form that was refused comes back as it was filled in; what is secret or a file is chosen anew.
+const isKept = (field) => field.name && !["hidden", "password", "file", "submit"].includes(field.type);
+document.addEventListener("submit", ({target}) => {
+  const fields = [...target.elements].filter(isKept).map(({name, value, checked}) => [name, value, checked]);
+  sessionStorage.setItem("form", JSON.stringify({action: target.getAttribute("action"), fields}));
+});
+function fillInAgain() {
+  const {action, fields} = JSON.parse(sessionStorage.getItem("form") || "{}");
+  sessionStorage.removeItem("form");
+  const form = $("[data-refused]") && all("form").find((each) => each.getAttribute("action") === action);
+  if (!form) return;
+  [...form.elements].filter(isKept).forEach((field, at) => {
+    if (fields[at]?.[0] === field.name) [, field.value, field.checked] = fields[at];
+  });
+  const fold = form.closest("details");
+  if (fold) fold.open = true;
+  form.scrollIntoView({block: "nearest"});
+}
+
 // Ticks: with Shift all rows between the last one and this one. What must be read first is ticked after it.
 let lastTicked = null;
 function tickTo(box) {
@@ -66,7 +86,7 @@ document.addEventListener("click", (event) => {
   if (event.shiftKey) tickTo(box);
   lastTicked = box;
   const count = all("[data-row] input:checked").length;
-  for (const element of all("[data-ticked]")) element.textContent = `${count} ticked`;
+  for (const element of all("[data-ticked]")) element.textContent = `${count} selected`;
 });
 function waitUntilSeen() {
   const seen = new IntersectionObserver((entries) => {
@@ -241,6 +261,7 @@ document.addEventListener("htmx:after:swap", () => {
 });
 refresh(document);
 restoreRow();
+fillInAgain();
 // A browser ignores autofocus where the address names a place, and takes the focus away when it goes there.
 if (location.hash === "#answer") addEventListener("load", () => setTimeout(() => $("#body")?.focus()));
 document.addEventListener("change", (event) => { if (event.target.matches("[data-submit]")) event.target.form.requestSubmit() });
