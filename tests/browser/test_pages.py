@@ -67,6 +67,7 @@ def test_a_mail_shows_up_in_the_open_list_and_counts_everywhere(running: House, 
 
 def test_a_page_whose_own_script_comes_late_is_live_all_the_same(running: House, open_page: Open) -> None:
     page = open_page("/app/sessions")
+    wait_until_live(page)
     late: list[Route] = []
     sockets: list[str] = []
     page.route("**/office*.js", lambda route: late.append(route))
