@@ -1,6 +1,8 @@
 """One key, one mail: the first answer is given again for a day, and another request is refused."""
 
+import msgspec
 import pytest
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from postroom.clock import HOUR
@@ -8,36 +10,39 @@ from postroom.errors import BadRequest, IdempotencyKeyReused, MissingIdempotency
 from postroom.queue import idempotency
 from postroom.queue.idempotency import Claim
 from postroom.storage.database import Database
+from postroom.web.interface.bodies.send_body import SendBody, hash_body
+from postroom.web.interface.bodies.uploads import SentFile
 from tests.doubles import START
 
 LIFETIME = 24 * HOUR
-CLAIM = Claim("acc_1", "key", "hash", b"first", START)
+HASH, OTHER = idempotency.hash_request(b"said"), idempotency.hash_request(b"else")
+CLAIM = Claim("acc_1", "key", HASH, b"first", START)
 
 
 async def test_the_first_claim_wins_and_its_answer_is_given_again(db: Database) -> None:
     assert await db.write(idempotency.claim_all, [CLAIM]) == [None]
     again = replace(CLAIM, answer=b"second", now=START + LIFETIME - 1)
     assert await db.write(idempotency.claim_all, [again]) == [b"first"]
-    assert await db.read(idempotency.find_answer, "acc_1", "key", "hash", START + 1) == b"first"
+    assert await db.read(idempotency.find_answer, "acc_1", "key", HASH, START + 1) == b"first"
 
 
 async def test_another_request_under_the_same_key_is_refused(db: Database) -> None:
     await db.write(idempotency.claim_all, [CLAIM])
     with pytest.raises(IdempotencyKeyReused):
-        await db.write(idempotency.claim_all, [replace(CLAIM, request_hash="other")])
+        await db.write(idempotency.claim_all, [replace(CLAIM, request_hash=OTHER)])
     with pytest.raises(IdempotencyKeyReused):
-        await db.read(idempotency.find_answer, "acc_1", "key", "other", START)
+        await db.read(idempotency.find_answer, "acc_1", "key", OTHER, START)
 
 
 async def test_a_key_is_free_again_after_a_day_and_for_other_accounts_at_once(db: Database) -> None:
     await db.write(idempotency.claim_all, [CLAIM])
     other = replace(CLAIM, account_id="acc_2", answer=b"theirs")
     assert await db.write(idempotency.claim_all, [other]) == [None]
-    assert await db.read(idempotency.find_answer, "acc_1", "key", "hash", START + LIFETIME) is None
-    late = replace(CLAIM, request_hash="new", answer=b"late", now=START + LIFETIME)
+    assert await db.read(idempotency.find_answer, "acc_1", "key", HASH, START + LIFETIME) is None
+    late = replace(CLAIM, request_hash=OTHER, answer=b"late", now=START + LIFETIME)
     assert await db.write(idempotency.claim_all, [late]) == [None]
-    assert await db.read(idempotency.find_answer, "acc_1", "key", "new", START + LIFETIME + 1) == b"late"
-    assert await db.read(idempotency.find_answer, "acc_2", "key", "hash", START + 1) == b"theirs"
+    assert await db.read(idempotency.find_answer, "acc_1", "key", OTHER, START + LIFETIME + 1) == b"late"
+    assert await db.read(idempotency.find_answer, "acc_2", "key", HASH, START + 1) == b"theirs"
 
 
 async def test_claims_made_together_are_answered_in_their_order(db: Database) -> None:
@@ -59,3 +64,33 @@ def test_a_key_is_visible_characters_and_not_too_long() -> None:
 def test_parts_of_a_request_cannot_be_shifted_into_each_other() -> None:
     assert idempotency.hash_request(b"ab", b"c") != idempotency.hash_request(b"a", b"bc")
     assert idempotency.hash_request(b"a") != idempotency.hash_request(b"a", b"")
+
+
+async def test_a_key_used_before_an_upgrade_gets_its_answer_however_requests_were_hashed_then(
+    db: Database,
+) -> None:
+    await db.write(idempotency.claim_all, [replace(CLAIM, request_hash="0" * 64)])
+    assert await db.write(idempotency.claim_all, [replace(CLAIM, answer=b"second")]) == [b"first"]
+    assert await db.read(idempotency.find_answer, "acc_1", "key", HASH, START) == b"first"
+
+
+class EarlierBody(Struct, rename="camel", frozen=True, omit_defaults=True):
+    """The body of a send as an earlier version may have had it: fewer fields, in another order."""
+
+    headers: dict[str, str] = {}
+    attachments: list[SentFile] = []
+    subject: str | None = None
+    to: str | list[str] = ""
+    body: str = ""
+
+
+def test_a_request_keeps_its_hash_when_the_type_of_the_body_changes() -> None:
+    said = {"body": "Hi", "to": ["a@x.example"], "subject": "S", "headers": {"X-B": "1", "X-A": "2"}}
+    files = [SentFile("a.txt", b"content", "text/plain")]
+    now, before = [
+        structs.replace(msgspec.convert(said, kind), attachments=files) for kind in (SendBody, EarlierBody)
+    ]
+    assert hash_body("inb_1", now) == hash_body("inb_1", before)
+    other = structs.replace(now, attachments=[SentFile("a.txt", b"another", "text/plain")])
+    assert hash_body("inb_1", now) != hash_body("inb_1", other)
+    assert hash_body("inb_1", now) != hash_body("inb_2", now)

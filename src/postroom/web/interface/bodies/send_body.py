@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 from starlette.requests import Request
 
 from postroom.errors import BadRequest
@@ -168,7 +168,15 @@ def read_order(inbox_id: str, key: str, request_hash: str, body: SendBody) -> Or
 
 
 def hash_body(inbox_id: str, body: SendBody) -> str:
-    return idempotency.hash_request(inbox_id.encode(), msgspec.msgpack.encode(body))
+    """Of what was said, as canonical JSON by the names of the interface, and of the files: where the type of
+    the body gets more fields, or another order of them, a request keeps its hash."""
+    said = msgspec.json.encode(structs.replace(body, attachments=[]), order="sorted")
+    files = [
+        part
+        for file in body.attachments
+        for part in (file.filename.encode(), file.content_type.encode(), file.data)
+    ]
+    return idempotency.hash_request(inbox_id.encode(), said, *files)
 
 
 def require_recipients(
