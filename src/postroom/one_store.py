@@ -1,14 +1,13 @@
 """All nodes of a database keep large mails in one blob store: a node with another store is refused."""
 
 import asyncio
-import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from postroom.clock import SECOND
 from postroom.processes import pools
 from postroom.queue import duties
 from postroom.resources import Resources
-from postroom.storage.blobs import UNFINISHED, Blobs
+from postroom.storage.blobs import UNFINISHED, Blobs, DamagedBlob
 from postroom.storage.database import StorageError
 
 DUTY = "store of large mails"  # held by a blob store, for all nodes that use it
@@ -35,14 +34,20 @@ async def keep_store(resources: Resources) -> None:
             raise StorageError("Another node of this database keeps large mails in another store.")
 
 
-def move(source: Blobs, target: Blobs, removes: bool) -> Iterator[str]:
-    """Yields each name once its copy in the target was read back and compared."""
+def move(
+    source: Blobs, target: Blobs, removes: bool, tell_of_damaged: Callable[[str], None]
+) -> Iterator[str]:
+    """Yields each name once its copy in the target was read back and compared. Damaged ones stay."""
     for name in source.names(older_than_seconds=0):
         if name.endswith(UNFINISHED):
             continue
-        content = source.get(name)
+        try:
+            content = source.get(name)
+        except DamagedBlob:
+            tell_of_damaged(name)
+            continue
         target.put_as(name, content)
-        if hashlib.sha256(target.get(name)).digest() != hashlib.sha256(content).digest():
+        if target.get_unchecked(name) != content:
             raise StorageError(f"{name} is not in the other store as it is here. Nothing of it was removed.")
         if removes:
             source.remove(name)

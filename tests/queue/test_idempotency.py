@@ -1,5 +1,7 @@
 """One key, one mail: the first answer is given again for a day, and another request is refused."""
 
+from typing import cast
+
 import msgspec
 import pytest
 from msgspec import Struct, structs
@@ -87,10 +89,9 @@ class EarlierBody(Struct, rename="camel", frozen=True, omit_defaults=True):
 def test_a_request_keeps_its_hash_when_the_type_of_the_body_changes() -> None:
     said = {"body": "Hi", "to": ["a@x.example"], "subject": "S", "headers": {"X-B": "1", "X-A": "2"}}
     files = [SentFile("a.txt", b"content", "text/plain")]
-    now, before = [
-        structs.replace(msgspec.convert(said, kind), attachments=files) for kind in (SendBody, EarlierBody)
-    ]
-    assert hash_body("inb_1", now) == hash_body("inb_1", before)
+    now = structs.replace(msgspec.convert(said, SendBody), attachments=files)
+    before = structs.replace(msgspec.convert(said, EarlierBody), attachments=files)
+    assert hash_body("inb_1", now) == hash_body("inb_1", cast(SendBody, before))
     other = structs.replace(now, attachments=[SentFile("a.txt", b"another", "text/plain")])
     assert hash_body("inb_1", now) != hash_body("inb_1", other)
     assert hash_body("inb_1", now) != hash_body("inb_2", now)

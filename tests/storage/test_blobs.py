@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from postroom.storage.blobs import LocalBlobs
+from postroom.errors import Unavailable
+from postroom.storage.blobs import DamagedBlob, LocalBlobs
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def test_a_removed_blob_is_gone_and_removing_again_is_no_error(blobs: LocalBlobs
 def test_a_write_that_fails_leaves_no_part_behind(blobs: LocalBlobs, tmp_path: Path) -> None:
     name = hashlib.sha256(b"blocked").hexdigest()
     (tmp_path / "blobs" / name[:2]).write_bytes(b"a file where the folder should be")
-    with pytest.raises(OSError):
+    with pytest.raises(Unavailable):
         blobs.put(b"blocked")
     assert list(blobs.names(0)) == []
 
@@ -50,3 +51,31 @@ def test_files_and_folders_are_private(blobs: LocalBlobs, tmp_path: Path) -> Non
 def test_check_writes_and_cleans_up(blobs: LocalBlobs, tmp_path: Path) -> None:
     blobs.check()
     assert list((tmp_path / "blobs").iterdir()) == []
+
+
+def damage(blobs: LocalBlobs, name: str) -> None:
+    """One bit, somewhere behind the first chunk."""
+    path = blobs._path(name)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def test_bytes_that_are_not_those_that_were_put_are_never_given_out(blobs: LocalBlobs) -> None:
+    name = blobs.put(bytes(3_000_000))
+    assert b"".join(blobs.stream(name)) == bytes(3_000_000)
+    damage(blobs, name)
+    with pytest.raises(DamagedBlob):
+        blobs.get(name)
+    with pytest.raises(DamagedBlob):
+        blobs.stream(name)  # before the first chunk
+    assert len(blobs.get_unchecked(name)) == 3_000_000
+
+
+def test_a_file_damaged_while_it_is_streamed_ends_in_an_error_and_not_as_a_whole(blobs: LocalBlobs) -> None:
+    name = blobs.put(bytes(3_000_000))
+    chunks = blobs.stream(name)
+    next(chunks)
+    damage(blobs, name)
+    with pytest.raises(DamagedBlob):
+        b"".join(chunks)

@@ -11,10 +11,12 @@ from postroom.assembly import serving
 from postroom.clock import to_iso
 from postroom.commands import backups
 from postroom.mailbox import raw_mails
+from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import StorageError
 from postroom.storage.database_copy import DatabaseCopy, in_order
 from postroom.transfer import backup_file
 from postroom.transfer.backup_file import Manifest, Source
+from tests.api.test_damaged_mail import files_of_at_most
 from tests.api.test_deletion import mail
 from tests.conftest import (
     Server,
@@ -173,6 +175,49 @@ async def test_a_backup_that_is_damaged_or_short_of_a_file_is_refused(
         config = server.resources.config
         with pytest.raises(StorageError, match="empty"):
             await asyncio.to_thread(backups._restore, config, path, backup_file.verify(path))
+
+
+@pytest.mark.sqlite_alone
+async def test_a_backup_names_what_is_damaged_and_keeps_what_is_left_of_it(
+    server: Server, tmp_path: Path, clock: FakeClock
+) -> None:
+    inbox_id = await server.new_inbox("own")
+    for number in (1, 2):
+        await server.deliver(mail(number, body=LARGE + b"%d" % number), "own")
+    blobs = server.resources.blobs
+    assert isinstance(blobs, LocalBlobs)
+    name = sorted(blobs.names(-60.0))[0]
+    content = blobs.get(name)
+    blobs._path(name).write_bytes(content[:-1] + b"?")
+    manifest = await back_up(server, tmp_path / "all")
+    assert manifest.damaged == [name]
+    assert backup_file.verify(tmp_path / "all").damaged == [name]
+    async with restored(server, tmp_path / "all", tmp_path / "again", clock) as again:
+        page = (await again.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()
+        answers = [await again.api.get(f"/v1/messages/{each['id']}/raw") for each in page["data"]]
+        assert sorted(answer.status_code for answer in answers) == [200, 500]
+        assert again.resources.blobs.get_unchecked(name) == content[:-1] + b"?"
+
+
+@pytest.mark.sqlite_alone
+async def test_a_disk_that_is_full_ends_backup_and_restore_in_one_line_and_leaves_nothing(
+    server: Server, tmp_path: Path
+) -> None:
+    await server.new_inbox("own")
+    await server.deliver(mail(1, body=LARGE), "own")
+    with files_of_at_most(64 * 1024), pytest.raises(StorageError, match="cannot be"):
+        await back_up(server, tmp_path / "none")
+    assert [each.name for each in tmp_path.iterdir() if "none" in each.name or each.name[0] == "."] == []
+    await back_up(server, tmp_path / "all")
+    manifest = backup_file.verify(tmp_path / "all")
+    folder = tmp_path / "again"
+    config = settings(folder)
+    folder.mkdir()
+    with files_of_at_most(200 * 1024), pytest.raises(StorageError, match="Nothing of it was kept"):
+        await asyncio.to_thread(backups._restore, config, tmp_path / "all", manifest)
+    assert [path for path in folder.rglob("*") if path.is_file() and "tls" not in path.parts] == []
+    await asyncio.to_thread(backups._restore, config, tmp_path / "all", manifest)
+    assert (folder / "postroom.db").exists()
 
 
 def test_tables_come_behind_those_that_they_name() -> None:

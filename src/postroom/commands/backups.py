@@ -1,6 +1,7 @@
 """`postroom backup` and `postroom restore`: the whole server in one file, and back."""
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +26,10 @@ def backup(file: Archive) -> None:
         raise typer.BadParameter("is there already", param_hint="file")
     manifest = with_resources(lambda resources: _back_up(resources, file))
     print(f"{file} holds {len(manifest.hashes)} files and was read again: all of it is there.")
+    for name in manifest.damaged:
+        print(f"postroom: the large mail {name} is damaged, and in the backup as it is", file=sys.stderr)
+    if manifest.damaged:
+        raise typer.Exit(1)
 
 
 async def _back_up(resources: "Resources", path: Path) -> "Manifest":

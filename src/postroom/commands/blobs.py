@@ -1,6 +1,7 @@
 """Large mails in another store: `postroom blobs move`, on the server's machine."""
 
 import os
+import sys
 from typing import Annotated
 
 import typer
@@ -28,5 +29,10 @@ def move(
         raise ConfigError("POSTROOM_BLOB_URL", "must name the store, such as s3://bucket/prefix")
     local, there = LocalBlobs(config.data_dir / "blobs"), S3Blobs(config.blob_url)
     source, target = (there, local) if back else (local, there)
-    moved = sum(1 for _ in one_store.move(source, target, removes=remove))
+    damaged: list[str] = []
+    moved = sum(1 for _ in one_store.move(source, target, remove, damaged.append))
     print(f"{moved} large mails are in {'the data folder' if back else config.blob_url.partition('?')[0]}.")
+    for name in damaged:
+        print(f"postroom: {name} is damaged and stays where it is", file=sys.stderr)
+    if damaged:
+        raise typer.Exit(1)

@@ -4,8 +4,9 @@ Text and HTML that stand in a small mail as in its document are left out of the 
 """
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -16,8 +17,10 @@ from postroom.mailbox import documents
 from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
 from postroom.processes import pools
 from postroom.resources import Resources
-from postroom.storage.blobs import BlobPart, Blobs
+from postroom.storage.blobs import BlobPart, Blobs, tell_of_damage
 from postroom.storage.database import Tx, one_of
+
+T = TypeVar("T")
 
 IN_ROW_BYTES = 256 * 1024
 WORTH_CUTTING_CHARACTERS = 256
@@ -130,14 +133,29 @@ async def read(resources: Resources, message_id: str, with_trace: bool) -> bytes
     content = raw.content
     if content is None:
         assert raw.blob is not None
-        content = await pools.FILES.run(resources.blobs.get, raw.blob)
+        content = await read_blob(resources, raw.blob)
     return raw.signature + content if with_trace else content[raw.trace_bytes :]
+
+
+async def read_blob(resources: Resources, blob: str) -> bytes:
+    """As it was put. Raises DamagedBlob, also for one that is missing."""
+    return await _or_missing(resources, blob, resources.blobs.get)
+
+
+async def _or_missing(resources: Resources, blob: str, read_it: Callable[[str], T]) -> T:
+    """A file that is not there went with its mail a moment ago, or is lost: the rows tell."""
+    try:
+        return await pools.FILES.run(read_it, blob)
+    except FileNotFoundError:
+        if await resources.db.read(find_used_blobs, [blob]):
+            raise tell_of_damage(blob) from None
+        raise NotFound("No such message.") from None
 
 
 async def stream(resources: Resources, raw: RawMail) -> AsyncIterator[bytes]:
     """Of a large one, with our own trace field, in chunks: it is never in memory as a whole."""
     assert raw.blob is not None
-    chunks = await pools.FILES.run(resources.blobs.stream, raw.blob)
+    chunks = await _or_missing(resources, raw.blob, resources.blobs.stream)
     first = await pools.FILES.run(next, chunks, b"")
     return _chunks(raw.signature + first, chunks)
 

@@ -33,6 +33,7 @@ from postroom.queue.deliveries import CAPTURED, FAILED, PENDING, Delivery
 from postroom.queue.outcomes import Outcome, TriedDelivery
 from postroom.queue.recording import Recorder
 from postroom.resources import Resources
+from postroom.storage.blobs import DamagedBlob
 from postroom.storage.database import Row, Tx
 
 
@@ -238,6 +239,8 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJo
         return await outbound.courier.deliver(await address_and_sign(resources, outbound, job, raw))
     except DeliveryError as error:
         return error
+    except DamagedBlob:  # told already; it may be brought back from a backup
+        return DeliveryError("4.3.0 The mail is damaged on this server.", permanent=False, enhanced="4.3.0")
     except Exception:
         log.get().exception("a mail could not be handed over", message=job.message.id)
         return DeliveryError("4.3.0 An error on this server.", permanent=False, enhanced="4.3.0")
@@ -257,7 +260,7 @@ async def read_raw(resources: Resources, outgoing: Outgoing) -> bytes:
     if outgoing.content is not None:
         return outgoing.content
     assert outgoing.blob is not None
-    return await pools.FILES.run(resources.blobs.get, outgoing.blob)
+    return await raw_mails.read_blob(resources, outgoing.blob)
 
 
 async def address_and_sign(

@@ -53,6 +53,9 @@ MAIL_ATTEMPTS = LabelCounter(
 WEBHOOK_ATTEMPTS = LabelCounter(
     "postroom_webhook_attempts", "outcome", "Attempts to post an event to a webhook."
 )
+DAMAGED_READS = LabelCounter(
+    "postroom_damaged_reads", "what", "Reads that found stored bytes damaged: none should ever be."
+)
 BATCHES = Histogram(
     "postroom_write_batch_size", (1, 2, 5, 10, 20, 50, 100, 200, 500), "Writes that shared a commit."
 )
@@ -63,8 +66,9 @@ PAUSES = Histogram(
     "postroom_loop_pause_seconds", _SECONDS, "How much later than asked the event loop woke up."
 )
 
-COUNTERS = (EVENTS, MAIL_ATTEMPTS, WEBHOOK_ATTEMPTS)
+COUNTERS = (EVENTS, MAIL_ATTEMPTS, WEBHOOK_ATTEMPTS, DAMAGED_READS)
 HISTOGRAMS = (BATCHES, WAITS, PAUSES)
+BLOB = "blob"
 DONE, AGAIN, FAILED = "done", "again", "failed"
 
 

@@ -1,15 +1,23 @@
-"""Bytes too large for a row: written, fsynced, renamed, fsynced again. No name is ever used twice."""
+"""Bytes too large for a row: written, fsynced, renamed, fsynced again. No name is ever used twice.
 
+A name begins with the hash of the bytes, and whoever reads them gets these or DamagedBlob.
+"""
+
+import errno
 import hashlib
 import os
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from postroom import log
+from postroom.errors import InternalError, Unavailable
+from postroom.processes import process_metrics
 from postroom.storage.data_folder import make_folder
 
 # A disk without space for this much has none for a large mail either.
@@ -17,6 +25,18 @@ PROBE_BYTES = 256 * 1024
 STREAM_BYTES = 1024 * 1024
 UNFINISHED = ".part"
 STORE_ID = "store-id"
+HASH_CHARACTERS = 64
+_named_by_hash = re.compile(r"[0-9a-f]{64}-[0-9a-f]{16}")
+
+
+class DamagedBlob(InternalError):
+    """The bytes in the store are not those that were put there."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            "This mail is damaged in the server's store. Its operator can see which: postroom verify"
+        )
+        self.name = name
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +63,16 @@ class Blobs(Protocol):
         """What came from another store keeps its name."""
         ...
 
-    def get(self, name: str) -> bytes: ...
+    def get(self, name: str) -> bytes:
+        """Raises DamagedBlob, or FileNotFoundError."""
+        ...
+
     def stream(self, name: str) -> Iterator[bytes]:
-        """In chunks. Whatever is wrong with it at the beginning is said by this call."""
+        """In chunks. Whatever is wrong with it anywhere is said by this call, before the first of them."""
+        ...
+
+    def get_unchecked(self, name: str) -> bytes:
+        """Whatever is there: of a damaged mail, too, one may want to keep what is left."""
         ...
 
     def remove(self, name: str) -> None: ...
@@ -79,17 +106,28 @@ class LocalBlobs:
 
     def put_as(self, name: str, content: bytes) -> None:
         path = self._path(name)
-        if not path.parent.exists():
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            self._sync_folder(self._folder)
-        self._write_durably(path, content)
-        self._sync_folder(path.parent)
+        with _unwritable_is_unavailable():
+            if not path.parent.exists():
+                path.parent.mkdir(mode=0o700, exist_ok=True)
+                self._sync_folder(self._folder)
+            self._write_durably(path, content)
+            self._sync_folder(path.parent)
 
     def get(self, name: str) -> bytes:
-        return self._path(name).read_bytes()
+        content = self.get_unchecked(name)
+        require_sound(name, content)
+        return content
+
+    def get_unchecked(self, name: str) -> bytes:
+        with _unreadable_is_damaged(name):
+            return self._path(name).read_bytes()
 
     def stream(self, name: str) -> Iterator[bytes]:
-        return _chunks(self._path(name).open("rb"))
+        """Read twice, since nothing that was sent can be taken back; the second time it is in memory."""
+        with _unreadable_is_damaged(name), ExitStack() as stack:
+            chunks = checked_stream(name, stack.enter_context(self._path(name).open("rb")))
+            stack.pop_all()
+            return chunks
 
     def remove(self, name: str) -> None:
         self._path(name).unlink(missing_ok=True)
@@ -145,7 +183,58 @@ class LocalBlobs:
             os.close(descriptor)
 
 
-def _chunks(file: BinaryIO) -> Iterator[bytes]:
+def require_sound(name: str, content: bytes) -> None:
+    """What has no hash in its name (a part, which is made anew from its mail) is not looked at."""
+    if _named_by_hash.fullmatch(name) and hashlib.sha256(content).hexdigest() != name[:HASH_CHARACTERS]:
+        raise tell_of_damage(name)
+
+
+def checked_stream(name: str, file: BinaryIO) -> Iterator[bytes]:
+    """The content of an open file that was found to be sound, and is looked at again on its way."""
+    for _ in _checked_chunks(name, file):
+        pass
+    file.seek(0)
+    return _closing(_checked_chunks(name, file), file)
+
+
+def _checked_chunks(name: str, file: BinaryIO) -> Iterator[bytes]:
+    hashed = hashlib.sha256()
+    while chunk := file.read(STREAM_BYTES):
+        hashed.update(chunk)
+        yield chunk
+    if _named_by_hash.fullmatch(name) and hashed.hexdigest() != name[:HASH_CHARACTERS]:
+        raise tell_of_damage(name)
+
+
+def _closing(chunks: Iterator[bytes], file: BinaryIO) -> Iterator[bytes]:
     with file:
-        while chunk := file.read(STREAM_BYTES):
-            yield chunk
+        yield from chunks
+
+
+def tell_of_damage(name: str) -> DamagedBlob:
+    """In the log and in the metrics, for which there is an alert; whoever reads the mail gets the error."""
+    process_metrics.DAMAGED_READS.increment(process_metrics.BLOB)
+    log.get().seldom("a large mail is damaged", blob=name)
+    return DamagedBlob(name)
+
+
+@contextmanager
+def _unwritable_is_unavailable() -> Iterator[None]:
+    """The disk is full, read-only or broken, or there are no descriptors left: all of it passes."""
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable("Nothing can be stored now. Try again.", retry_after=5) from error
+
+
+@contextmanager
+def _unreadable_is_damaged(name: str) -> Iterator[None]:
+    """A disk that cannot give bytes back any more; what is missing or passes is told apart."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if error.errno == errno.EIO:
+            raise tell_of_damage(name) from error
+        raise Unavailable("This cannot be read now. Try again.", retry_after=5) from error

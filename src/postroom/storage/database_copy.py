@@ -52,17 +52,20 @@ class SqliteCopy:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._part = path.with_name(f"{path.name}.part")
+        self._restored: Path | None = None
         self._copy: sqlite3.Connection | None = None
 
     def take(self, folder: Path) -> list[Path]:
         """In one step: with several, SQLite would start again whenever the server writes in between."""
         path = folder / SQLITE_FILE
         path.touch(mode=0o600, exist_ok=False)
-        self._copy = connect(path)
-        with closing(connect(self._path)) as source:
-            source.backup(self._copy)
-        self._copy.execute("pragma journal_mode = delete")
+        try:
+            self._copy = connect(path)
+            with closing(connect(self._path)) as source:
+                source.backup(self._copy)
+            self._copy.execute("pragma journal_mode = delete")
+        except sqlite3.Error as error:
+            raise StorageError(f"The database cannot be copied: {error}.") from error
         if (found := self._copy.execute("pragma quick_check").fetchone()[0]) != "ok":
             raise StorageError(f"The database is damaged: {found}")
         return [path]
@@ -79,11 +82,11 @@ class SqliteCopy:
             raise StorageError(f"{self._path} is there already. Restore into an empty data folder.")
 
     def put(self, files: Sequence[Path]) -> None:
-        (copy,) = files
-        copy.replace(self._part)
+        (self._restored,) = files
 
     def finish(self) -> None:
-        self._part.rename(self._path)
+        assert self._restored is not None, "put first"
+        self._restored.rename(self._path)
         folder = os.open(self._path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -147,6 +150,12 @@ class PostgresCopy:
         tables = self._tables()
         if missing := sorted(by_table.keys() - set(tables)):
             raise StorageError(f"The schema lacks tables of the backup: {', '.join(missing)}.")
+        try:
+            self._put_all(tables, by_table)
+        except psycopg.Error as error:
+            raise StorageError(f"The backup cannot be restored: {error}") from error
+
+    def _put_all(self, tables: Sequence[str], by_table: dict[str, Path]) -> None:
         names = sql.SQL(", ").join(map(sql.Identifier, tables))
         self._connection.execute(sql.SQL("truncate {}").format(names))
         for table in tables:

@@ -2,15 +2,16 @@
 
 import hashlib
 import secrets
+import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, cast
 from urllib.parse import parse_qs, quote, urlsplit
 
 from postroom.errors import STORE_AWAY, Unavailable
-from postroom.storage.blobs import STORE_ID, STREAM_BYTES, BlobPart
+from postroom.storage.blobs import STORE_ID, STREAM_BYTES, BlobPart, checked_stream, require_sound
 
 if TYPE_CHECKING:
     from obstore.store import S3Config, S3Store
@@ -66,13 +67,25 @@ class S3Blobs:
             self._create(_path(name), content)
 
     def get(self, name: str) -> bytes:
+        content = self.get_unchecked(name)
+        require_sound(name, content)
+        return content
+
+    def get_unchecked(self, name: str) -> bytes:
         with away_is_unavailable():
             return self._store.get(_path(name)).bytes().to_bytes()
 
     def stream(self, name: str) -> Iterator[bytes]:
-        with away_is_unavailable():
-            found = self._store.get(_path(name))
-        return _chunks(iter(found.stream(STREAM_BYTES)))
+        """Whole before its first byte goes on: in memory while it is small, then in an unnamed file."""
+        with ExitStack() as stack:
+            spool = stack.enter_context(tempfile.SpooledTemporaryFile(STREAM_BYTES))
+            with away_is_unavailable():
+                for chunk in self._store.get(_path(name)).stream(STREAM_BYTES):
+                    spool.write(bytes(chunk))
+            spool.seek(0)
+            chunks = checked_stream(name, cast(BinaryIO, spool))
+            stack.pop_all()
+            return chunks
 
     def remove(self, name: str) -> None:
         with away_is_unavailable():
@@ -145,12 +158,6 @@ def away_is_unavailable() -> Iterator[None]:
         raise
     except (BaseError, OSError) as error:
         raise Unavailable(f"{STORE_AWAY} Try again.", retry_after=5) from error
-
-
-def _chunks(found: Iterator[bytes]) -> Iterator[bytes]:
-    with away_is_unavailable():
-        while (chunk := next(found, None)) is not None:
-            yield bytes(chunk)
 
 
 def _path(name: str) -> str:

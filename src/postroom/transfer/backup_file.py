@@ -10,12 +10,13 @@ import os
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import IO
 
-from postroom.storage.blobs import Blobs
+from postroom.errors import Unavailable
+from postroom.storage.blobs import Blobs, DamagedBlob
 from postroom.storage.database import StorageError
 from postroom.storage.database_copy import DatabaseCopy
 
@@ -29,7 +30,10 @@ Tell = Callable[[int], None]
 
 @dataclass(slots=True)
 class Manifest:
-    """`gone` lists blobs of mail deleted while the backup was made: a restore deletes that mail, too."""
+    """`gone` lists blobs of mail deleted while the backup was made: a restore deletes that mail, too.
+
+    `damaged` lists blobs whose bytes are not those that were stored: of these the backup has what is left.
+    """
 
     engine: str
     schema: int
@@ -38,6 +42,7 @@ class Manifest:
     format: int = FORMAT
     hashes: dict[str, str] = field(default_factory=dict)
     gone: list[str] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +58,16 @@ class Source:
 def write(source: Source, path: Path, version: str, created_at: str, tell: Tell) -> Manifest:
     """The database first: the blobs it refers to were stored before. The file is renamed when complete."""
     part = path.with_name(f"{path.name}.part")
+    with told_in_one_line(f"The backup {path} cannot be written"), removed_on_failure(part):
+        manifest = _write_part(source, part, version, created_at, tell)
+        verify(part)
+        part.rename(path)
+    return manifest
+
+
+def _write_part(source: Source, part: Path, version: str, created_at: str, tell: Tell) -> Manifest:
     with private_file(part) as file:
-        with tarfile.open(fileobj=file, mode="w") as tar, scratch_folder(path.parent) as scratch:
+        with tarfile.open(fileobj=file, mode="w") as tar, scratch_folder(part.parent) as scratch:
             files = source.database.take(scratch)
             manifest = Manifest(source.database.engine, source.database.schema_version(), created_at, version)
             for each in files:
@@ -66,8 +79,6 @@ def write(source: Source, path: Path, version: str, created_at: str, tell: Tell)
             _add(tar, MANIFEST, json.dumps(asdict(manifest)).encode())
         file.flush()
         os.fsync(file.fileno())
-    verify(part)
-    part.rename(path)
     return manifest
 
 
@@ -76,15 +87,26 @@ def _add_blobs(tar: tarfile.TarFile, manifest: Manifest, source: Source, tell: T
         if BLOBS + name in manifest.hashes:
             continue
         try:
-            content = source.blobs.get(name)
+            content = _read(source.blobs, manifest, name)
         except FileNotFoundError:
             if source.is_named_now(name):
-                raise StorageError(f"The file {name} is missing, and mail still names it.") from None
+                raise StorageError(
+                    f"The file {name} is missing, and mail still names it. See: postroom verify"
+                ) from None
             manifest.gone.append(name)
             continue
         manifest.hashes[BLOBS + name] = hashlib.sha256(content).hexdigest()
         _add(tar, BLOBS + name, content)
         tell(1)
+
+
+def _read(blobs: Blobs, manifest: Manifest, name: str) -> bytes:
+    """One damaged mail must not keep all others out of a backup, and must not pass for a sound one."""
+    try:
+        return blobs.get(name)
+    except DamagedBlob:
+        manifest.damaged.append(name)
+        return blobs.get_unchecked(name)
 
 
 def _add_file(tar: tarfile.TarFile, manifest: Manifest, name: str, path: Path) -> None:
@@ -123,8 +145,10 @@ def verify(path: Path) -> Manifest:
 def read_manifest(path: Path) -> Manifest:
     written = [file.read() for name, file in members(path) if name == MANIFEST]
     try:
-        manifest = Manifest(**json.loads(written[-1]))
-    except (IndexError, ValueError, TypeError) as error:
+        known = {each.name for each in fields(Manifest)}
+        said = {name: value for name, value in json.loads(written[-1]).items() if name in known}
+        manifest = Manifest(**said)
+    except (IndexError, ValueError, TypeError, AttributeError) as error:
         raise StorageError(f"{path} is not a whole backup.") from error
     if manifest.format > FORMAT:
         raise StorageError(f"The backup {path} was written by a newer Postroom.")
@@ -148,20 +172,44 @@ def _is_known(name: str) -> bool:
 
 def restore(path: Path, database: DatabaseCopy, blobs: Blobs, tls: Path, tell: Tell) -> None:
     """Blobs first, then the database, which appears only when it is complete."""
-    with scratch_folder(tls.parent) as scratch:
-        files = []
-        for name, file in members(path):
-            if name.startswith(DATABASE):
-                files.append(_put_file(scratch / name.removeprefix(DATABASE), file))
-            elif name.startswith(TLS):
-                tls.mkdir(mode=0o700, exist_ok=True)
-                _put_file(tls / name.removeprefix(TLS), file)
+    put: list[str] = []
+    with (
+        told_in_one_line("The backup cannot be restored"),
+        _taken_back_on_failure(blobs, put),
+        scratch_folder(tls.parent) as scratch,
+    ):
+        files = _unpack(path, scratch, tls)
         for name, file in members(path):
             if name.startswith(BLOBS):
-                blobs.put_as(name.removeprefix(BLOBS), file.read())
+                put.append(name.removeprefix(BLOBS))
+                blobs.put_as(put[-1], file.read())
                 tell(1)
         database.put(files)
         database.finish()
+
+
+def _unpack(path: Path, scratch: Path, tls: Path) -> list[Path]:
+    """The certificate into its place. Gives the files of the database, in the scratch folder."""
+    files = []
+    for name, file in members(path):
+        if name.startswith(DATABASE):
+            files.append(_put_file(scratch / name.removeprefix(DATABASE), file))
+        elif name.startswith(TLS):
+            tls.mkdir(mode=0o700, exist_ok=True)
+            _put_file(tls / name.removeprefix(TLS), file)
+    return files
+
+
+@contextmanager
+def _taken_back_on_failure(blobs: Blobs, names: list[str]) -> Iterator[None]:
+    """The database is not there, so nothing names these: the next try finds an empty folder again."""
+    try:
+        yield
+    except BaseException:
+        for name in names:
+            with suppress(OSError, Unavailable):
+                blobs.remove(name)
+        raise
 
 
 def _put_file(path: Path, file: IO[bytes]) -> Path:
@@ -178,6 +226,26 @@ def hash_of(file: IO[bytes]) -> str:
     while chunk := file.read(CHUNK_BYTES):
         hashed.update(chunk)
     return hashed.hexdigest()
+
+
+@contextmanager
+def told_in_one_line(what: str) -> Iterator[None]:
+    """A disk that is full or cannot be written is no bug, and needs no traceback."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{what}: {error.strerror or error}. Nothing of it was kept.") from error
+    except Unavailable as error:
+        raise StorageError(f"{what}: {error.__cause__ or error}. Nothing of it was kept.") from error
+
+
+@contextmanager
+def removed_on_failure(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
 
 
 @contextmanager

@@ -108,6 +108,8 @@ class Door:
         except ClientDisconnect:
             raise
         except ApiError as error:
+            if isinstance(error, InternalError):
+                error.extras["request_id"] = request_id
             if error.status >= 500:
                 reason = f"{error.message} {error.__cause__ or ''}".rstrip()
                 tell = log.get().seldom if error.status == 503 else log.get().error
