@@ -67,7 +67,16 @@ ROOMS: dict[str, list[str]] = {
         *("deliver_mail", "deliver_webhook", "reviewers", "deliver"),
     ],
     "outward/holding": ["rules", "judgement", "checks", "hold_back", "decide", "stop", "watch_holds"],
-    "upkeep": ["deletion", "retention", "inbox_removal", "account_removal", "expiry", "orphans", "upkeep"],
+    "upkeep": [
+        "deletion",
+        "retention",
+        "inbox_removal",
+        "account_removal",
+        "expiry",
+        "orphans",
+        "integrity",
+        "upkeep",
+    ],
 }
 LINES_OF_A_MODULE = 400
 FILES_OF_A_ROOM = 13

@@ -111,6 +111,9 @@ class WatchedDatabase:
     async def read(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return await self._db.read(lambda tx: fn(WatchedTx(tx, self._work), *args, **kwargs))
 
+    async def find_damage(self) -> str:
+        return await self._db.find_damage()
+
     async def read_long(self, fn: Callable[..., Any], seconds: float, *args: Any, **kwargs: Any) -> Any:
         return await self._db.read_long(lambda tx: fn(WatchedTx(tx, self._work), *args, **kwargs), seconds)
 

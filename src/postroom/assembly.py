@@ -45,9 +45,15 @@ from postroom.smtp.recipient_directory import DatabaseDirectory
 from postroom.smtp.server import Server as SmtpServer
 from postroom.smtp.tls import own_files
 from postroom.storage.blobs import Blobs, LocalBlobs
-from postroom.storage.data_folder import FolderLock, make_folder
+from postroom.storage.data_folder import (
+    DATABASE_NAME,
+    FolderLock,
+    make_folder,
+    require_no_lost_database,
+)
 from postroom.storage.database import Database
 from postroom.storage.journal import Journal
+from postroom.upkeep.integrity import watch_integrity
 from postroom.upkeep.upkeep import run_upkeep
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
@@ -164,6 +170,7 @@ def start_examination_and_upkeep(
     look_at = partial(examine.examine_message, resources, extractor, lookup)
     run(stack, resources, "examinations", partial(work_through, resources, EXAMINATIONS, look_at))
     run(stack, resources, "upkeep", partial(run_upkeep, resources))
+    run(stack, resources, "integrity", partial(watch_integrity, resources))
     run(stack, resources, "search index", partial(keep_indexed, resources))
 
 
@@ -248,7 +255,8 @@ async def open_database(config: Config, now: int, may_create: bool = True) -> Da
 
     if may_create:
         make_folder(config.data_dir)
-    return open_sqlite(config.data_dir / "postroom.db", now, may_create)
+        require_no_lost_database(config.data_dir)
+    return open_sqlite(config.data_dir / DATABASE_NAME, now, may_create)
 
 
 def open_blobs(config: Config) -> Blobs:

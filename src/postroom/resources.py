@@ -23,6 +23,13 @@ class WorkerCounts:
     restarts: int = 0
 
 
+@dataclass(slots=True)
+class Damage:
+    """What was found damaged in the database, in the words of the engine; empty: nothing."""
+
+    found: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Resources:
     config: Config
@@ -35,6 +42,7 @@ class Resources:
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     loops: LoopSupervisor = field(default_factory=lambda: LoopSupervisor(SystemClock()))
     workers: WorkerCounts = field(default_factory=WorkerCounts)
+    damage: Damage = field(default_factory=Damage)
     gauges: dict[str, Callable[[], float]] = field(default_factory=dict)  # by the name of the metric
 
     def now(self) -> int:

@@ -1,16 +1,25 @@
-"""SQLite on a disk that has no room: nothing is lost, the answer says to try again, and later it works."""
+"""SQLite on a disk that has no room, or that has damaged the file: nothing of it stays unsaid."""
 
+import contextlib
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from postroom import config as configuration
 from postroom.accounts import accounts
 from postroom.accounts.accounts import Account
+from postroom.assembly import open_database, serving
 from postroom.errors import Unavailable
-from postroom.storage.database import Tx
+from postroom.processes import process_metrics
+from postroom.storage.blobs import LocalBlobs
+from postroom.storage.database import StorageError, Tx
 from postroom.storage.engines.sqlite import SqliteDatabase, open_sqlite
-from tests.doubles import START
+from postroom.upkeep.integrity import check_integrity
+from postroom.web.readiness import Readiness
+from tests.conftest import running_server, settings, signing_key
+from tests.doubles import START, FakeClock
 
 
 @pytest.fixture
@@ -41,3 +50,48 @@ async def test_a_full_disk_is_unavailable_keeps_what_was_stored_and_works_when_t
     await db.write(limit_pages, 1_000_000)
     kept.append(await db.write(accounts.add, "after", "free", START))
     assert await db.read(accounts.list_all) == sorted(kept, key=lambda account: account.id)
+
+
+PAGE_BYTES = 4096
+
+
+def overwrite_a_page_of(path: Path, table: str) -> None:
+    """In the middle of a file that nobody has open."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("pragma wal_checkpoint(truncate)")
+        (page,) = connection.execute("select rootpage from sqlite_schema where name = ?", [table]).fetchone()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * PAGE_BYTES)
+        file.write(b"\xa5" * PAGE_BYTES)
+
+
+async def test_damage_is_found_beside_all_other_work_and_ready_tells_of_it(tmp_path: Path) -> None:
+    async with running_server(settings(tmp_path), FakeClock()) as server:
+        await check_integrity(server.resources)
+        assert (await server.api.get("/ready")).status_code == 200
+    overwrite_a_page_of(tmp_path / "postroom.db", "suppressions")  # read by no start
+    async with serving(settings(tmp_path), FakeClock(), None, signing_key) as postroom:
+        before = process_metrics.DAMAGED_READS.counts().get("database", 0)
+        await check_integrity(postroom.resources)
+        assert "suppressions" in postroom.resources.damage.found
+        assert process_metrics.DAMAGED_READS.counts()["database"] == before + 1
+        with pytest.raises(Unavailable, match="damaged"):
+            await Readiness(postroom.resources).require()
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_a_database_that_was_lost_beside_large_mails_is_no_new_server(
+    tmp_path: Path, is_there: bool
+) -> None:
+    name = LocalBlobs(tmp_path / "blobs").put(b"a large mail")
+    if is_there:
+        (tmp_path / "postroom.db").touch()
+    config = configuration.load({"POSTROOM_DATA_DIR": str(tmp_path)})
+    with pytest.raises(StorageError, match="large mails of a server are beside it"):
+        await open_database(config, START)
+    assert LocalBlobs(tmp_path / "blobs").get(name) == b"a large mail"
+
+
+async def test_an_empty_file_without_anything_beside_it_is_a_new_server(tmp_path: Path) -> None:
+    (tmp_path / "postroom.db").touch()
+    await (await open_database(configuration.load({"POSTROOM_DATA_DIR": str(tmp_path)}), START)).close()

@@ -68,7 +68,7 @@ PAUSES = Histogram(
 
 COUNTERS = (EVENTS, MAIL_ATTEMPTS, WEBHOOK_ATTEMPTS, DAMAGED_READS)
 HISTOGRAMS = (BATCHES, WAITS, PAUSES)
-BLOB = "blob"
+BLOB, DATABASE = "blob", "database"
 DONE, AGAIN, FAILED = "done", "again", "failed"
 
 

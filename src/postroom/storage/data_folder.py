@@ -9,6 +9,7 @@ from pathlib import Path
 from postroom.storage.database import StorageError
 
 LOCK_NAME = "postroom.lock"
+DATABASE_NAME = "postroom.db"
 PAUSES, PAUSE_SECONDS = 200, 0.01  # while the holder's process is gone
 
 
@@ -70,3 +71,18 @@ def make_folder(folder: Path) -> None:
         raise StorageError(f"POSTROOM_DATA_DIR: {folder} cannot be made: {error.strerror}.") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise StorageError(f"POSTROOM_DATA_DIR: {folder} cannot be written.")
+
+
+def require_no_lost_database(folder: Path) -> None:
+    """Large mails without a database that names them are those of a server whose database was lost: one that
+    starts anew would sweep them away as nobody's."""
+    database = folder / DATABASE_NAME
+    if database.is_file() and database.stat().st_size:
+        return
+    if any((folder / "blobs").glob("??/*")):
+        state = "is empty" if database.exists() else "is missing"
+        raise StorageError(
+            f"POSTROOM_DATA_DIR: {database} {state}, and large mails of a server are beside it. Put the"
+            " database back (postroom restore, into an empty folder), or start on another folder; nothing was"
+            " changed."
+        )

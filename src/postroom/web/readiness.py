@@ -1,6 +1,7 @@
 """Whether the server can do its work: store a mail of any size, and keep its loops going."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from postroom import ids, log
 from postroom.accounts import accounts
@@ -22,12 +23,14 @@ class Readiness:
         self._row = f"ready {ids.trace()}"  # of this process: nodes do not wait for each other's
         self._checked_at = -FRESH_SECONDS
         self._fault: str | None = None
+        self._reason = ""
         self._lock = asyncio.Lock()
 
     async def require(self) -> None:
         async with self._lock:
             now = asyncio.get_running_loop().time()
             if now - self._checked_at >= (FRESH_SECONDS if self._fault is None else FAULT_SECONDS):
+                self._reason = ""
                 fault = await self._find_fault()
                 self._note_change(fault)
                 self._fault, self._checked_at = fault, asyncio.get_running_loop().time()
@@ -36,24 +39,35 @@ class Readiness:
 
     def _note_change(self, fault: str | None) -> None:
         if fault is not None and fault != self._fault:
-            log.get().error("not ready", reason=fault)
+            log.get().error("not ready", reason=f"{fault} {self._reason}".rstrip())
 
     async def _find_fault(self) -> str | None:
+        if self._resources.damage.found:
+            return "The database file is damaged. Its operator can see where: postroom verify"
         if stuck := self._resources.loops.stuck():
             return f"These loops do not work: {', '.join(stuck)}."
+        return await self._try("The database", self._store_a_row) or await self._try(
+            "The store of large mails", self._store_a_blob
+        )
+
+    async def _try(self, what: str, store: Callable[[], Awaitable[None]]) -> str | None:
+        """Anybody may ask, and a reason may name hosts and folders: it is for the log alone."""
         try:
             async with asyncio.timeout(CHECK_SECONDS):
-                await self._store_something()
+                await store()
         except Exception as error:
-            return f"The database or the blob store takes nothing: {_reason(error)}."
+            self._reason = _reason(error)
+            return f"{what} takes nothing now. The log says why."
         return None
 
-    async def _store_something(self) -> None:
+    async def _store_a_row(self) -> None:
         resources = self._resources
         await resources.db.read(accounts.is_any)
         await resources.db.write(duties.take, self._row, self._row, resources.now(), resources.now())
         await resources.db.write(duties.leave, self._row, self._row)
-        await pools.FILES.run(resources.blobs.check)
+
+    async def _store_a_blob(self) -> None:
+        await pools.FILES.run(self._resources.blobs.check)
 
 
 def _reason(error: Exception) -> str:

@@ -4,6 +4,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -30,6 +31,8 @@ ANALYZED_ROWS = 400
 LONG_READERS = 2
 STEPS_BETWEEN_LOOKS = 2_000  # of SQLite's machine, between looks at the clock
 PRIMARY_CODE = 0xFF
+DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+DAMAGE_CHARACTERS = 300
 PASSING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY}  # the disk's trouble, not a bug
 
 
@@ -228,6 +231,7 @@ class LongReaders:
 
 class SqliteDatabase:
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._reader = connect(path)
         self._read_tx = SqliteTx(self._reader)
         self._bells = Bells()
@@ -266,6 +270,9 @@ class SqliteDatabase:
         result: T = await self._writes.run_together(fn, item, patience_seconds)
         return result
 
+    async def find_damage(self) -> str:
+        return await pools.ONCE.run(find_damage, self._path)
+
     def ring(self, *bells: str) -> None:
         self._bells.ring(*bells)
 
@@ -277,6 +284,29 @@ class SqliteDatabase:
         await pools.ONCE.run(self._long_readers.close)
         await pools.ONCE.run(self._checkpointer.close)
         self._reader.close()
+
+
+def find_damage(path: Path) -> str:
+    """A table at a time, so that the log can be emptied in between. Empty: all of it is sound."""
+    with closing(connect(path)) as connection:
+        for (table,) in connection.execute(_TABLES).fetchall():
+            if (found := _damage_of(connection, table)) != "ok":
+                return f"{table}: {found}"[:DAMAGE_CHARACTERS]
+    return ""
+
+
+def _damage_of(connection: sqlite3.Connection, table: str) -> str:
+    try:
+        return str(connection.execute(f'pragma quick_check("{table}")').fetchone()[0])
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & PRIMARY_CODE in DAMAGED:
+            return str(error)
+        raise
+
+
+_TABLES = (
+    "select name from sqlite_schema where type = 'table' and sql not like 'create virtual%' order by name"
+)
 
 
 def open_sqlite(path: Path, now: int, may_create: bool = True) -> SqliteDatabase:
