@@ -75,8 +75,10 @@ ROOMS: dict[str, list[str]] = {
         "expiry",
         "orphans",
         "integrity",
+        "verification",
         "upkeep",
     ],
+    "upkeep/verification": ["parts", "messages", "large_mails", "counters", "search_index", "verify"],
 }
 LINES_OF_A_MODULE = 400
 FILES_OF_A_ROOM = 13

@@ -1,0 +1,50 @@
+"""`postroom verify`: everything that is stored, looked at once, on the server's machine."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.commands.output import is_for_programs, print_table
+from postroom.commands.transfer import progress, with_resources
+from postroom_client.cli import app
+
+if TYPE_CHECKING:
+    from postroom.resources import Resources
+    from postroom.upkeep.verification.verify import Verified
+
+
+@app.command("verify")
+def verify(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Make anew what is derived: counters and the search index.")
+    ] = False,
+    as_json: Annotated[bool | None, typer.Option("--json/--no-json", help="Print JSON.")] = None,
+) -> None:
+    """Look at everything stored: rows, large mails, search index, counters; the server may run."""
+    verified = with_resources(lambda resources: _verify(resources, repair))
+    shown = [
+        {"part": each.part, "id": each.id, "what": each.what, "repaired": each in verified.repaired}
+        for each in verified.findings
+    ]
+    print_table(shown, as_json, f"{verified.looked_at} rows and files are as they should be.")
+    if verified.left:
+        _say_what_to_do(verified, is_for_programs(as_json))
+        raise typer.Exit(1)
+
+
+async def _verify(resources: "Resources", repairs: bool) -> "Verified":
+    from postroom.upkeep.verification import verify
+
+    total = await verify.count_all(resources)
+    with progress("rows and files", total) as tell:
+        return await verify.verify(resources, repairs, tell)
+
+
+def _say_what_to_do(verified: "Verified", is_quiet: bool) -> None:
+    if is_quiet:
+        return
+    if any(each.is_derived for each in verified.left):
+        print("postroom: what is derived can be made anew: postroom verify --repair", file=sys.stderr)
+    if not all(each.is_derived for each in verified.left):
+        print("postroom: the rest can only come back from a backup", file=sys.stderr)
