@@ -274,6 +274,7 @@ async def measure_pauses() -> None:
         due_at = loop.time() + PAUSE_PROBE_SECONDS
         await asyncio.sleep(PAUSE_PROBE_SECONDS)
         process_metrics.PAUSES.observe(max(0.0, loop.time() - due_at))
+        descriptors.tell_if_none_are_left()
 
 
 async def save_key_use_regularly(door: Door) -> None:

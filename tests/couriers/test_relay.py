@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postroom.clock import SECOND
+from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.relay import Relay, parse_outbound
+from postroom.couriers.session import Timeouts
+from postroom.net.dns import Resolver
+from postroom.queue.retries import MAIL_WAITS, SPREAD
 from tests.couriers.certificates import make_certificate, server_context, trusting_context
 from tests.couriers.conftest import MakeCourier, failure_of, impatient_at, mail_to
 from tests.couriers.smtp_peer import DROP, STALL, SmtpPeer, Stage
@@ -176,3 +181,13 @@ async def test_a_relay_on_this_machine_needs_no_valid_certificate(
         relay = Relay("localhost", peer.port, *SECRET, implicit_tls=True)
         await make_courier(relay=relay).deliver(mail_to("bob@one.example"))
     assert [mail.in_tls for mail in peer.mails] == [True]
+
+
+def test_mail_on_a_relay_that_hangs_is_tried_again_soon_but_never_given_up_behind_the_dot() -> None:
+    relay = SmtpCourier(Resolver(), own_name="here.example", relay=Relay("relay.example", 25))
+    timeouts = relay._dialer.timeouts
+    silent = max(timeouts.connect, timeouts.greeting, timeouts.command, timeouts.mail, timeouts.rcpt)
+    longest_wait = MAIL_WAITS[0] / SECOND * (1 + SPREAD)
+    assert silent + longest_wait <= 100
+    assert timeouts.final_dot == Timeouts().final_dot
+    assert SmtpCourier(Resolver(), own_name="here.example")._dialer.timeouts == Timeouts()

@@ -46,6 +46,16 @@ async def test_a_loop_that_fails_is_started_again_and_its_traceback_logged_once(
     assert supervisor.failures == {"mail": 3}
 
 
+async def test_a_database_that_is_away_is_told_without_a_traceback(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    LoopSupervisor(FakeClock()).failed("mail", Unavailable("The database does not answer."))
+    logged = capsys.readouterr().err
+    assert "a loop waits" in logged
+    assert "The database does not answer." in logged
+    assert "Traceback" not in logged
+
+
 async def test_a_loop_that_merely_ends_is_started_again(capsys: pytest.CaptureFixture[str]) -> None:
     runs = asyncio.Semaphore(0)
 

@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 
+from postroom.errors import Unavailable
 from postroom.net.dns import Resolver
 from postroom.queue import work
 from postroom.queue.work import Queue, Slots, work_through
@@ -149,3 +150,22 @@ async def test_a_quarter_of_the_room_is_told_at_once_and_less_only_after_a_momen
 
 async def wait_for(end: asyncio.Event) -> None:
     await end.wait()
+
+
+@pytest.mark.sqlite_alone
+async def test_a_row_that_is_locked_puts_work_off_and_is_no_bug(
+    resources: Resources, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried = asyncio.Event()
+
+    async def handle(item: int) -> None:
+        tried.set()
+        raise Unavailable("Another request is changing this. Try again.")
+
+    async with working(resources, Shelf([1]), handle, at_once=1):
+        async with asyncio.timeout(30):
+            await tried.wait()
+        await asyncio.sleep(0)
+    logged = capsys.readouterr().err
+    assert "work was put off" in logged
+    assert "Traceback" not in logged

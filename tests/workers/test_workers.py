@@ -128,6 +128,20 @@ async def test_a_worker_that_dies_is_replaced_and_shown(one_engine: Server) -> N
     assert 'postroom_workers{state="running"} 2.0' in metrics
 
 
+async def test_a_mail_whose_reader_is_killed_is_read_by_the_next_one(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with running_server(settings(tmp_path), clock) as server, own_supervisor(server) as supervisor:
+        [worker] = workers_of(os.getpid())
+        os.kill(worker, signal.SIGSTOP)  # it has the mail, and says nothing
+        arrival = Arrival((Destination("inb_1"),), letter("Read me"), b"", "", "", "alice@example.com")
+        reading = asyncio.create_task(supervisor.read(arrival))
+        await asyncio.sleep(0)
+        os.kill(worker, signal.SIGKILL)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            assert (await reading).mail.body_text == "Read me\n"
+
+
 async def test_a_server_without_a_worker_is_not_ready(tmp_path: Path, clock: FakeClock) -> None:
     async with running_server(settings(tmp_path), clock) as server:
         server.resources.workers.expected = 1

@@ -10,7 +10,7 @@ from postroom.couriers.envelope import require_sendable
 from postroom.couriers.lanes import Lanes
 from postroom.couriers.relay import Relay
 from postroom.couriers.routing import find_hops
-from postroom.couriers.session import SmtpSession, Timeouts
+from postroom.couriers.session import RELAY_TIMEOUTS, SmtpSession, Timeouts
 from postroom.net.certificate import trusted_authorities
 from postroom.net.dns import Resolver
 from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt
@@ -50,7 +50,7 @@ class SmtpCourier:
         self._shuffle = shuffle
         self._dialer = Dialer(
             own_name,
-            timeouts or Timeouts(),
+            timeouts or (Timeouts() if relay is None else RELAY_TIMEOUTS),
             trusted_authorities if trusted is None else lambda: trusted,
             _opportunistic_context(),
         )

@@ -34,6 +34,11 @@ class Timeouts:
     quit: float = 5
 
 
+# A relay is the operator's own: one that says nothing for so long hangs, and mail is better tried again.
+# Behind the final dot it has the same time as any other: a mail that is given up there may go twice.
+RELAY_TIMEOUTS = Timeouts(connect=10, tls=20, greeting=20, command=20, mail=20, rcpt=20, data=30)
+
+
 @dataclass(frozen=True, slots=True)
 class _Step:
     name: str

@@ -8,6 +8,7 @@ from postroom import log
 from postroom.accounts import domains
 from postroom.accounts.domains import DkimKey
 from postroom.clock import DAY
+from postroom.errors import Unavailable
 from postroom.events import kinds
 from postroom.events.announce import announce_all
 from postroom.events.payload import Fate, News
@@ -241,6 +242,9 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJo
         return error
     except DamagedBlob:  # told already; it may be brought back from a backup
         return DeliveryError("4.3.0 The mail is damaged on this server.", permanent=False, enhanced="4.3.0")
+    except Unavailable as error:
+        log.get().seldom("a mail was put off", message=job.message.id, reason=error.message)
+        return DeliveryError("4.3.0 This server is not ready.", permanent=False, enhanced="4.3.0")
     except Exception:
         log.get().exception("a mail could not be handed over", message=job.message.id)
         return DeliveryError("4.3.0 An error on this server.", permanent=False, enhanced="4.3.0")

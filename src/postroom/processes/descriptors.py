@@ -1,7 +1,11 @@
 """File descriptors: every connection and file takes one, and a process has a limited number."""
 
+import errno
+import os
 import resource
 from dataclasses import dataclass
+
+from postroom import log
 
 ENOUGH = 65_536
 # For the database, couriers (264 connections out), blobs, children that read files, and health.
@@ -35,3 +39,12 @@ def caps(limit: int) -> Caps:
         smtp=max(1, min(MOST_SMTP, room // 2 // PER_SMTP)),
         http=max(1, min(MOST_HTTP, room // 2)),
     )
+
+
+def tell_if_none_are_left() -> None:
+    """Without one the event loop closes new connections and says nothing, neither to us nor to the client."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            log.get().seldom("no file descriptors are left", reason=str(error.strerror))

@@ -60,7 +60,9 @@ class LoopSupervisor:
 
     def _note(self, name: str, error: Exception, failures: int) -> None:
         """With the traceback at first, then ever more rarely: a repeated failure must not fill the disk."""
-        if failures == 1:
+        if failures == 1 and isinstance(error, Unavailable):
+            log.get().error("a loop waits", loop=name, reason=str(error.__cause__ or error))
+        elif failures == 1:
             log.get().exception("a loop failed", loop=name, reason=str(error))
         elif failures & (failures - 1) == 0:
             log.get().error("a loop still fails", loop=name, reason=str(error), failures=failures)

@@ -171,5 +171,7 @@ def _note_failure(resources: Resources, name: str, error: Exception, outage: Out
 async def _handle(handle: Callable[[T], Awaitable[None]], item: T) -> None:
     try:
         await handle(item)
+    except Unavailable as error:  # a row was locked for long, or the database is away: its claim runs out
+        log.get().seldom("work was put off", item=type(item).__name__, reason=error.message)
     except Exception:
         log.get().exception("work failed", item=type(item).__name__)

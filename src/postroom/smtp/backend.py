@@ -7,6 +7,7 @@ from enum import Enum, auto
 from typing import Protocol
 
 from postroom import log
+from postroom.errors import Unavailable
 from postroom.smtp.envelope import Envelope
 
 
@@ -54,5 +55,6 @@ class MailIntake(Protocol):
 
 def look_up_failed(error: Exception) -> Refused:
     """Inside an except block. The client may try again; the operator reads why, at most every 10 seconds."""
-    log.get().seldom("recipient look-up failed", reason=str(error), exception=traceback.format_exc())
+    facts = {} if isinstance(error, Unavailable) else {"exception": traceback.format_exc()}
+    log.get().seldom("recipient look-up failed", reason=str(error), **facts)
     return Refused.TRY_LATER

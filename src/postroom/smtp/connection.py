@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from postroom import ids, log
+from postroom.errors import Unavailable
 from postroom.smtp.backend import (
     MailIntake,
     MailLoop,
@@ -326,6 +327,9 @@ class SmtpConnection(asyncio.Protocol):
         except MailLoop:
             return MailNotStored.LOOPS
         except Exception as error:
+            if isinstance(error, Unavailable) and not _is_storage_full(error):
+                log.get().seldom("mail was put off", reason=str(error.__cause__ or error)[:200])
+                return MailNotStored.TRY_LATER
             if not _is_storage_full(error):
                 log.get().exception("a mail was not stored")
                 return MailNotStored.TRY_LATER

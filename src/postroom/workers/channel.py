@@ -73,6 +73,7 @@ class StoreResponse(Struct, frozen=True, tag=True, array_like=True):
     number: int
     failure: str = ""
     is_full: bool = False
+    is_passing: bool = False  # the database is away or a row is locked: no bug
 
 
 class ReadRequest(Struct, frozen=True, tag=True, array_like=True):

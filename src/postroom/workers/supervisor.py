@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from postroom import log
 from postroom.config import Config, ConfigError, Endpoint
+from postroom.errors import Unavailable
 from postroom.inward.mails import Arrival, ReadMail
 from postroom.inward.receive import TooManyHops
 from postroom.net.certificate import CertificateFiles
@@ -19,10 +20,18 @@ from postroom.smtp.backend import RecipientDirectory
 from postroom.smtp.connection_limits import LocalConnectionLimits
 from postroom.smtp.limits import SessionLimits
 from postroom.smtp.recipient_cache import watch_deleted_inboxes
-from postroom.workers.channel import ForgetRecipients, ReadRequest, ReloadCertificate, StopWorker, WorkerSetup
+from postroom.workers.channel import (
+    ChannelClosed,
+    ForgetRecipients,
+    ReadRequest,
+    ReloadCertificate,
+    StopWorker,
+    WorkerSetup,
+)
 from postroom.workers.worker_handle import WorkerHandle
 
 BACKLOG = 512
+READ_TRIES = 3  # a mail that ends its readers must not end all of them for ever
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +47,7 @@ class WorkerTimeouts:
     restart: RestartPauses = field(default_factory=RestartPauses)
 
 
-class NoWorkerAvailable(Exception):
+class NoWorkerAvailable(Unavailable):
     """No worker is ready to read a mail."""
 
 
@@ -104,15 +113,29 @@ class WorkerSupervisor:
         await asyncio.wait([*self._workers, self._deletions])
 
     async def read(self, arrival: Arrival) -> ReadMail:
-        """By the worker with the shortest queue."""
+        """By the worker with the shortest queue; by another if that one is killed meanwhile."""
+        for _ in range(READ_TRIES - 1):
+            with contextlib.suppress(ChannelClosed):
+                return await self._read_once(arrival)
+        try:
+            return await self._read_once(arrival)
+        except ChannelClosed as error:
+            raise NoWorkerAvailable("Workers ended one after another while they read a mail.") from error
+
+    async def _read_once(self, arrival: Arrival) -> ReadMail:
         try:
             async with asyncio.timeout(self._timeouts.read):
                 await self._is_any_ready.wait()
         except TimeoutError as error:
             raise NoWorkerAvailable("No worker is ready to read a mail.") from error
         ready = [handle for handle in self._handles if handle.is_ready]
-        channel = min(ready, key=lambda handle: handle.channel.waiting).channel
-        answer = await channel.ask(ReadRequest(channel.next_number(), arrival))
+        handle = min(ready, key=lambda handle: handle.channel.waiting)
+        try:
+            answer = await handle.channel.ask(ReadRequest(handle.channel.next_number(), arrival))
+        except ChannelClosed:
+            handle.is_ready = False  # before its end is noticed: the next try must not go to it
+            self._count_ready()
+            raise
         if answer.has_too_many_hops:
             raise TooManyHops
         read: ReadMail | None = answer.read

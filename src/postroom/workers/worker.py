@@ -18,7 +18,9 @@ import uvloop
 
 from postroom import log
 from postroom.clock import SystemClock
+from postroom.errors import Unavailable
 from postroom.inward import suspicion
+from postroom.inward.mails import ReadMail
 from postroom.inward.receive import AT_ONCE_IN_WORKER_BYTES, OwnReader, TooManyHops, warm_up
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.proxies import Proxies
@@ -34,6 +36,7 @@ from postroom.smtp.server import Server
 from postroom.workers.channel import (
     AdmitRequest,
     Channel,
+    ChannelClosed,
     Disconnected,
     ForgetRecipients,
     FromServer,
@@ -43,6 +46,7 @@ from postroom.workers.channel import (
     ReloadCertificate,
     StopWorker,
     StoreRequest,
+    StoreResponse,
     WorkerReady,
     WorkerSetup,
 )
@@ -82,10 +86,23 @@ class RemoteIntake:
             read = await self._reader.read(arrival)
         except TooManyHops as error:
             raise MailLoop from error
-        stored = await self._channel.ask(StoreRequest(self._channel.next_number(), read))
-        if stored.failure:
-            raise StorageFull(stored.failure) if stored.is_full else StoreFailed(stored.failure)
+        require_stored(await self._ask_to_store(read))
         intake.log_received(envelope)
+
+    async def _ask_to_store(self, read: ReadMail) -> StoreResponse:
+        try:
+            stored: StoreResponse = await self._channel.ask(StoreRequest(self._channel.next_number(), read))
+        except ChannelClosed as error:
+            raise Unavailable("The server is gone.") from error
+        return stored
+
+
+def require_stored(stored: StoreResponse) -> None:
+    if not stored.failure:
+        return
+    if stored.is_full:
+        raise StorageFull(stored.failure)
+    raise Unavailable(stored.failure) if stored.is_passing else StoreFailed(stored.failure)
 
 
 class SharedConnectionLimits:
@@ -179,6 +196,7 @@ class Worker:
     async def _report_ready(self) -> None:
         while True:
             self._channel.send(WorkerReady())
+            descriptors.tell_if_none_are_left()
             await asyncio.sleep(READY_SECONDS)
 
     async def _prepare_the_rest(self) -> None:

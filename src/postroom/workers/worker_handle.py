@@ -5,6 +5,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, cast
 
+from postroom.errors import Unavailable
 from postroom.inward.mails import Destination
 from postroom.inward.receive import store_mail
 from postroom.resources import Resources
@@ -80,6 +81,9 @@ class WorkerHandle:
         try:
             await store_mail(self._resources, request.read)
             self.channel.send(StoreResponse(request.number))
+        except Unavailable as error:
+            reason, is_full = str(error.__cause__ or error), is_out_of_space(error)
+            self.channel.send(StoreResponse(request.number, reason, is_full, is_passing=True))
         except Exception as error:
             self.channel.send(StoreResponse(request.number, traceback.format_exc(), is_out_of_space(error)))
 
