@@ -139,7 +139,7 @@ async def test_a_mail_whose_reader_is_killed_is_read_by_the_next_one(
         await asyncio.sleep(0)
         os.kill(worker, signal.SIGKILL)
         async with asyncio.timeout(PATIENCE_SECONDS):
-            assert (await reading).mail.body_text == "Read me\n"
+            assert (await reading).body_text == "Read me\n"
 
 
 async def test_a_server_without_a_worker_is_not_ready(tmp_path: Path, clock: FakeClock) -> None:
