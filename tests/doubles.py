@@ -1,6 +1,12 @@
 """Small real stand-ins for what a test must hold in its hand."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from postroom.connections.fetching import Answer, FetchError
+from postroom.connections.posts import PostIntake
+from postroom.inward.receive import AT_ONCE_BYTES, OwnReader
+from postroom.resources import Resources
 
 START = 1_794_650_400_000  # 2026-11-14T10:00:00Z
 
@@ -28,3 +34,16 @@ class RushingClock:
     def now(self) -> int:
         self.moment += self.step
         return self.moment
+
+
+class RefusingFetcher:
+    """Asks nobody outside."""
+
+    async def fetch(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"", limit: int = 0
+    ) -> Answer:
+        raise FetchError("Nobody is asked.")
+
+
+def post_intake(resources: Resources) -> PostIntake:
+    return PostIntake(resources, OwnReader(AT_ONCE_BYTES), RefusingFetcher())

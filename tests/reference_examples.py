@@ -31,6 +31,7 @@ TEXTS = (
     (r"\b[0-9a-f]{64}\b", "9f86d081884c7d65…"),
     (r"\?(expires|signature|token)=\S+", "?expires=1794651000&signature=9f86d081884c7d65…"),
     (r"127\.0\.0\.1:\d+", "127.0.0.1:8025"),
+    (r"/inbound/[\w-]+", "/inbound/…"),
     (r"postroom-[0-9a-f]{8,}", "postroom-1f0c"),
 )
 AWAITED = "Invoice 7"

@@ -18,7 +18,7 @@ LAYERS: list[list[str]] = [
     ["mail", "net"],
     ["storage"],
     ["resources"],
-    ["accounts", "mailbox", "queue", "events", "inward", "outward"],
+    ["accounts", "mailbox", "queue", "events", "inward", "connections", "outward"],
     ["upkeep", "one_store", "first_start"],
     ["transfer"],
     ["operations"],
@@ -62,6 +62,7 @@ ROOMS: dict[str, list[str]] = {
         ),
         "receive",
     ],
+    "connections": ["connections", "fetching", "posts"],
     "outward": [
         *("courier", "states", "orders", "holding", "complete", "submit", "send", "sign_mail", "simulate"),
         *("deliver_mail", "deliver_webhook", "reviewers", "deliver"),

@@ -11,6 +11,7 @@ from postroom import log
 from postroom.accounts import secret_values
 from postroom.clock import SECOND, Clock, SystemClock
 from postroom.config import CAPTURE, Config, ConfigError, Endpoint, allows_private_targets, own_url
+from postroom.connections.posts import PostIntake
 from postroom.couriers.capture import CapturingCourier
 from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.relay import parse_outbound
@@ -124,7 +125,8 @@ async def serving(
         start_deliveries(stack, resources, recorder, return_path_secret, mail_server.reader, make_key)
         run(stack, resources, "answers", review_answers_loop(resources, lookup))
         webhook_courier = start_webhooks(stack, resources, recorder)
-        streams = await start_http(stack, resources, webhook_courier, listener, caps.http, certificate)
+        posts = PostIntake(resources, mail_server.reader, webhook_courier)
+        streams = await start_http(stack, resources, webhook_courier, posts, listener, caps.http, certificate)
 
         resources.gauges.update(
             postroom_streams=streams.count,
@@ -214,12 +216,13 @@ async def start_http(
     stack: contextlib.AsyncExitStack,
     resources: Resources,
     webhook_courier: HttpCourier,
+    posts: PostIntake,
     listener: socket.socket,
     max_connections: int,
     certificate: Certificate,
 ) -> Streams:
     streams = Streams(resources, Hubs(resources))
-    door = Door(resources, webhook_courier, streams)
+    door = Door(resources, webhook_courier, streams, posts)
     run(stack, resources, "key watch", streams.watch_keys)
     run(stack, resources, "session watch", door.live.watch_sessions)
     stack.push_async_callback(door.key_use.save)

@@ -74,7 +74,7 @@ class FeatureRequiresPaidPlan(ApiError):
 
 
 class InvalidSignature(ApiError):
-    """An attachment's link has expired or was altered."""
+    """An attachment's link has expired or was altered; a post of a mail service is not proved."""
 
     status, code = 403, "invalid_signature"
 
@@ -197,6 +197,24 @@ class InvalidWebhookUrl(ApiError):
     """Not http or https, or it leads into a forbidden network."""
 
     status, code = 422, "invalid_webhook_url"
+
+
+class InvalidTarget(ApiError):
+    """The host of a connection or a relay is none, or leads into a forbidden network."""
+
+    status, code = 422, "invalid_target"
+
+
+class UnknownRecipient(ApiError):
+    """A posted mail for nobody here; `recipients` are those that it named."""
+
+    status, code = 422, "unknown_recipient"
+
+
+class ConnectionLimitReached(ApiError):
+    """An account has 100 connections."""
+
+    status, code = 422, "connection_limit_reached"
 
 
 class ApiKeyLimitReached(ApiError):

@@ -10,6 +10,7 @@ MAIL_DELIVERY, WEBHOOK_DELIVERY, NOTICE_DELIVERY, DOMAIN = "mdl", "whd", "ndl", 
 REVIEW_ANSWER = "rva"
 DRAFT, SESSION = "drf", "ses"
 POD, AUDIT, RULE = "pod", "aud", "rul"
+CONNECTION = "con"
 
 _SHAPE = re.compile(r"([a-z]{3})_[0-9a-f]{32}")
 # Unique, not secret: whoever knows an id still needs a key. A system call for each would take much longer.

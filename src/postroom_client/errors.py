@@ -56,7 +56,7 @@ class Forbidden(PostroomError):
 
 
 class InvalidSignature(PostroomError):
-    """An attachment's link has expired or was altered."""
+    """An attachment's link has expired or was altered; a post of a mail service is not proved."""
 
     code, status = "invalid_signature", 403
 
@@ -183,6 +183,12 @@ class ApiKeyLimitReached(PostroomError):
     code, status = "api_key_limit_reached", 422
 
 
+class ConnectionLimitReached(PostroomError):
+    """An account has 100 connections."""
+
+    code, status = "connection_limit_reached", 422
+
+
 class DraftLimitReached(PostroomError):
     """An inbox has 1,000 drafts."""
 
@@ -193,6 +199,12 @@ class IdempotencyKeyReused(PostroomError):
     """The same key with another request."""
 
     code, status = "idempotency_key_reused", 422
+
+
+class InvalidTarget(PostroomError):
+    """The host of a connection or a relay is none, or leads into a forbidden network."""
+
+    code, status = "invalid_target", 422
 
 
 class InvalidWebhookUrl(PostroomError):
@@ -211,6 +223,12 @@ class RecipientSuppressed(PostroomError):
     """An address on the suppression list."""
 
     code, status = "recipient_suppressed", 422
+
+
+class UnknownRecipient(PostroomError):
+    """A posted mail for nobody here; `recipients` are those that it named."""
+
+    code, status = "unknown_recipient", 422
 
 
 class ColdOutreachLimit(PostroomError):

@@ -64,6 +64,29 @@ class AttachmentText(Struct, rename="camel", frozen=True):
     text: str = ""
 
 
+class Connection(Struct, rename="camel", frozen=True):
+    """`url` is there once, when it was made; secrets are never shown."""
+
+    id: str
+    kind: str = ""
+    provider: str | None = None
+    state: str = ""
+    last_error: str | None = None
+    last_mail_at: datetime | None = None
+    pod_id: str | None = None
+    inbox_id: str | None = None
+    signed: bool = False
+    api_url: str | None = None
+    created_at: datetime | None = None
+    url: str | None = None
+
+
+class ConnectionTest(Struct, frozen=True):
+    ok: bool
+    milliseconds: int = 0
+    error: str | None = None
+
+
 class PolicyRule(Struct, rename="camel", frozen=True):
     id: str
     type: str = ""

@@ -22,6 +22,7 @@ from postroom.web.requests.authentication import CallerCache
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from tests.conftest import Server
+from tests.doubles import post_intake
 from tests.watched_database import WatchedDatabase, Work
 
 MAIL = {"to": "bob@example.net", "subject": "Hello", "body": "Hello"}
@@ -184,7 +185,8 @@ async def inside(server: Server, work: Work) -> AsyncIterator[tuple[httpx2.Async
     """The same server by a door of its own, whose every statement is watched."""
     db = WatchedDatabase(server.resources.db, work)
     watched = dataclasses.replace(server.resources, db=db)
-    door = httpx2.ASGITransport(Door(watched, NoCourier(), Streams(watched, Hubs(watched))))
+    streams = Streams(watched, Hubs(watched))
+    door = httpx2.ASGITransport(Door(watched, NoCourier(), streams, post_intake(watched)))
     headers = {"Authorization": f"Bearer {server.token}"}
     async with httpx2.AsyncClient(transport=door, base_url="http://inside", headers=headers) as client:
         yield client, db

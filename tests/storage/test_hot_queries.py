@@ -34,6 +34,7 @@ from postroom.web.door import Door
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from tests.conftest import Server
+from tests.doubles import post_intake
 from tests.filled_inbox import NUMBERS, document
 from tests.watched_database import WatchedDatabase, Work
 
@@ -253,7 +254,7 @@ async def watched(server: Server, work: Work, is_analysed: bool) -> Resources:
 @pytest.fixture
 async def api(server: Server, watched: Resources) -> AsyncIterator[httpx2.AsyncClient]:
     """The same server by a door whose every statement is watched."""
-    door = Door(watched, RefusingCourier(), Streams(watched, Hubs(watched)))
+    door = Door(watched, RefusingCourier(), Streams(watched, Hubs(watched)), post_intake(watched))
     headers = {"Authorization": f"Bearer {server.token}"}
     async with httpx2.AsyncClient(
         transport=httpx2.ASGITransport(door), base_url="http://inside", headers=headers

@@ -6,6 +6,7 @@ from tools.generate.description import Description, Operation, Shape, snake
 METHODS = {
     "who_am_i": "me",
     "change_account": "update_account",
+    "change_connection": "update_connection",
     "change_inbox": "update_inbox",
     "change_pod": "update_pod",
     "change_draft": "update_draft",
@@ -48,7 +49,7 @@ POSITIONAL = {
 }
 ARGUMENTS = {("get_usage", "from"): "first", ("get_usage", "to"): "last"}
 # Seconds that an answer may take.
-TIMEOUTS = {"get_raw_message": 120, "get_attachment": 120, "verify_domain": 60}
+TIMEOUTS = {"get_raw_message": 120, "get_attachment": 120, "verify_domain": 60, "test_connection": 60}
 # POST that does no more when it is asked twice.
 REPEATABLE = {"add_suppression", "verify_domain"}
 
@@ -65,6 +66,7 @@ SHAPES = {
     "SendReceipt": "Sent",
     "ShownAttachment": "Attachment",
     "ShownAttempt": "WebhookAttempt",
+    "ShownConnection": "Connection",
     "ShownDraft": "Draft",
     "ShownFile": "Attachment",
     "ShownHold": "Hold",

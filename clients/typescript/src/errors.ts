@@ -26,7 +26,7 @@ export class FeatureRequiresPaidPlan extends PostroomError {}
 /** The key's reach or its permissions do not allow it. */
 export class Forbidden extends PostroomError {}
 
-/** An attachment's link has expired or was altered. */
+/** An attachment's link has expired or was altered; a post of a mail service is not proved. */
 export class InvalidSignature extends PostroomError {}
 
 /** A policy does not let the inbox write to `recipient`. */
@@ -89,11 +89,17 @@ export class UnsupportedMediaType extends PostroomError {}
 /** An inbox or a pod has 20 keys, or the account 100 of its own. */
 export class ApiKeyLimitReached extends PostroomError {}
 
+/** An account has 100 connections. */
+export class ConnectionLimitReached extends PostroomError {}
+
 /** An inbox has 1,000 drafts. */
 export class DraftLimitReached extends PostroomError {}
 
 /** The same key with another request. */
 export class IdempotencyKeyReused extends PostroomError {}
+
+/** The host of a connection or a relay is none, or leads into a forbidden network. */
+export class InvalidTarget extends PostroomError {}
 
 /** Not http or https, or it leads into a forbidden network. */
 export class InvalidWebhookUrl extends PostroomError {}
@@ -103,6 +109,9 @@ export class NoText extends PostroomError {}
 
 /** An address on the suppression list. */
 export class RecipientSuppressed extends PostroomError {}
+
+/** A posted mail for nobody here; `recipients` are those that it named. */
+export class UnknownRecipient extends PostroomError {}
 
 /** An inbox younger than 30 days, and more than 20 strangers a day. */
 export class ColdOutreachLimit extends PostroomError {}
@@ -158,11 +167,14 @@ export const BY_CODE: Record<string, typeof PostroomError> = {
   payload_too_large: PayloadTooLarge,
   unsupported_media_type: UnsupportedMediaType,
   api_key_limit_reached: ApiKeyLimitReached,
+  connection_limit_reached: ConnectionLimitReached,
   draft_limit_reached: DraftLimitReached,
   idempotency_key_reused: IdempotencyKeyReused,
+  invalid_target: InvalidTarget,
   invalid_webhook_url: InvalidWebhookUrl,
   no_text: NoText,
   recipient_suppressed: RecipientSuppressed,
+  unknown_recipient: UnknownRecipient,
   cold_outreach_limit: ColdOutreachLimit,
   loop_detected: LoopDetected,
   rate_limit_exceeded: RateLimitExceeded,

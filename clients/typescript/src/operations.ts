@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions } from "./transport.ts";
-import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, Domain, Draft, DraftBody, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, Me, Message, MessageChange, ModeChange, NewDomain, NewFiles, NewInbox, NewKey, NewPod, NewRule, NewSuppression, NewWebhook, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Thread, ThreadChange, ThreadMessages, Usage, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, Connection, ConnectionChange, ConnectionTest, Domain, Draft, DraftBody, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFiles, NewInbox, NewKey, NewPod, NewRule, NewSuppression, NewWebhook, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Thread, ThreadChange, ThreadMessages, Usage, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -736,6 +736,70 @@ export abstract class Operations {
     });
   }
 
+  /** List connections, newest first. */
+  listConnections(query: { limit?: number; offset?: number } = {}): Promise<Page<Connection>> {
+    return this.run({
+      method: "GET",
+      path: "/v1/connections",
+      query,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Connect a mail service that posts mail here; the URL to post to is given once. */
+  createConnection(body: NewConnection): Promise<Connection> {
+    return this.run({
+      method: "POST",
+      path: "/v1/connections",
+      body,
+      answer: "json",
+      isRepeatable: false,
+    });
+  }
+
+  /** Get a connection and how it is. */
+  getConnection(connectionId: string): Promise<Connection> {
+    return this.run({
+      method: "GET",
+      path: path("v1", "connections", connectionId),
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Change a connection; it is tried anew. */
+  updateConnection(connectionId: string, body: ConnectionChange = {}): Promise<Connection> {
+    return this.run({
+      method: "PATCH",
+      path: path("v1", "connections", connectionId),
+      body,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Delete a connection; mail that came by it stays. */
+  deleteConnection(connectionId: string): Promise<void> {
+    return this.run({
+      method: "DELETE",
+      path: path("v1", "connections", connectionId),
+      answer: "nothing",
+      isRepeatable: true,
+    });
+  }
+
+  /** Try a connection now. */
+  testConnection(connectionId: string): Promise<ConnectionTest> {
+    return this.run({
+      method: "POST",
+      path: path("v1", "connections", connectionId, "test"),
+      answer: "json",
+      isRepeatable: false,
+      seconds: 60,
+    });
+  }
+
   /** Wait for an inbound message that matches; 204 when none came in time. */
   waitForMessage(inboxId: string, query: { timeout?: number; after?: string; from?: string; subject?: string; thread_id?: string; q?: string } = {}): Promise<Message | null> {
     return this.run({
@@ -994,6 +1058,11 @@ export abstract class Operations {
   /** List your domains, newest first; each page is asked for when it is wanted. */
   iterDomains(query: { limit?: number; offset?: number } = {}): AsyncGenerator<Domain> {
     return pages((page) => this.listDomains(page), query);
+  }
+
+  /** List connections, newest first; each page is asked for when it is wanted. */
+  iterConnections(query: { limit?: number; offset?: number } = {}): AsyncGenerator<Connection> {
+    return pages((page) => this.listConnections(page), query);
   }
 
   /** List webhook deliveries with every attempt, newest first; each page is asked for when it is wanted. */

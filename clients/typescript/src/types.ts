@@ -56,6 +56,29 @@ export interface AttachmentText {
   text: string;
 }
 
+/** `url` is there once, when it was made; secrets are never shown. */
+export interface Connection {
+  id: string;
+  kind: "http" | (string & {});
+  provider: string | null;
+  state: "connecting" | "failing" | "live" | (string & {});
+  lastError: string | null;
+  lastMailAt: string | null;
+  podId: string | null;
+  inboxId: string | null;
+  /** Whether each post must be signed. */
+  signed: boolean;
+  apiUrl: string | null;
+  createdAt: string;
+  url?: string;
+}
+
+export interface ConnectionTest {
+  ok: boolean;
+  milliseconds: number;
+  error?: string;
+}
+
 export interface PolicyRule {
   id: string;
   type: string;
@@ -770,6 +793,30 @@ export interface NewDomain {
   domain: string;
   /** The id of a pod, or its clientId. */
   podId?: string | null;
+}
+
+export interface NewConnection {
+  kind: "http";
+  /** The service that posts. */
+  provider?: "cloudflare" | "mailgun" | "postmark" | "raw" | "resend" | "sendgrid" | "ses" | null;
+  /** Where all its mail goes; else to whom it is addressed. */
+  inboxId?: string | null;
+  /** The id of a pod, or its clientId. */
+  podId?: string | null;
+  /** Proves each post. Without it the secret in the URL suffices. */
+  signingKey?: string | null;
+  /** Fetches mails of Resend, which posts ids alone. */
+  apiKey?: string | null;
+  /** Another address of Resend's interface. */
+  apiUrl?: string | null;
+}
+
+export interface ConnectionChange {
+  /** Proves each post. Without it the secret in the URL suffices. */
+  signingKey?: string | null;
+  apiKey?: string;
+  /** Another address of Resend's interface. */
+  apiUrl?: string | null;
 }
 
 export interface NewWebhook {

@@ -51,10 +51,11 @@ class DnsRecord:
     is_required: bool
 
 
-def records(name: str, service_domain: str, key: DkimKey) -> list[DnsRecord]:
+def records(name: str, service_domain: str, key: DkimKey, comes_by_mx: bool = True) -> list[DnsRecord]:
+    """The key alone proves the domain where its mail comes by way of a service that posts it."""
     sender = "mx a" if name == service_domain else f"include:{service_domain}"
     return [
-        DnsRecord("MX", name, f"10 {service_domain}.", "Mail for the domain comes here.", True),
+        DnsRecord("MX", name, f"10 {service_domain}.", "Mail for the domain comes here.", comes_by_mx),
         DnsRecord(
             "TXT",
             f"{key.selector}._domainkey.{name}",

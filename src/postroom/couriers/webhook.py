@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
+from postroom.connections.fetching import Answer, FetchError
 from postroom.couriers.faults import describe
 from postroom.couriers.lanes import Lanes
 from postroom.net.certificate import trusted_authorities
@@ -101,6 +102,21 @@ class HttpCourier:
                 parse_retry_after(response.headers.get("retry-after", ""), self._now()),
             )
 
+    async def fetch(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"", limit: int = 1024 * 1024
+    ) -> Answer:
+        """A question to a server outside, checked like a webhook; its whole answer, or FetchError."""
+        ends_at = asyncio.get_running_loop().time() + self._limits.deadline_seconds
+        try:
+            async with asyncio.timeout_at(ends_at):
+                target = await self._resolve(url)
+                response = await self._request(target, body, headers, method)
+                return Answer(response.status_code, await _read_whole(response, limit))
+        except TimeoutError:
+            raise FetchError(f"No answer within {self._limits.deadline_seconds:g} s.") from None
+        except DeliveryError as error:
+            raise FetchError(f"{error.reason}.") from None
+
     async def close(self) -> None:
         if self._transport is not None:
             await self._transport.aclose()
@@ -113,13 +129,16 @@ class HttpCourier:
         except DnsTemporary as error:
             raise DeliveryError("the DNS gave no answer for the host", permanent=False) from error
 
-    async def _request(self, target: Target, body: bytes, headers: Mapping[str, str]) -> "httpx2.Response":
+    async def _request(
+        self, target: Target, body: bytes, headers: Mapping[str, str], method: str = "POST"
+    ) -> "httpx2.Response":
         import httpx2
 
         transport = await self._open_transport()
         for ip in target.ips:
             try:
-                return await transport.handle_async_request(self._make_request(target, ip, body, headers))
+                request = self._make_request(target, ip, body, headers, method)
+                return await transport.handle_async_request(request)
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 failure = f"no connection to {target.host}: {describe(error)}"
             except (httpx2.HTTPError, OSError) as error:
@@ -129,19 +148,36 @@ class HttpCourier:
         raise DeliveryError(failure, permanent=False)
 
     def _make_request(
-        self, target: Target, ip: str, body: bytes, headers: Mapping[str, str]
+        self, target: Target, ip: str, body: bytes, headers: Mapping[str, str], method: str
     ) -> "httpx2.Request":
         """To the checked address, in the name of the host: no second lookup can lead it elsewhere."""
         import httpx2
 
         timeouts = {"connect": self._limits.connect_seconds, "read": None, "write": None, "pool": None}
         return httpx2.Request(
-            "POST",
+            method,
             target.url.copy_with(host=ip),
             headers={"Host": target.host_header, **_OWN_HEADERS, **headers},
             content=body,
             extensions={"sni_hostname": target.host, "timeout": timeouts},
         )
+
+
+async def _read_whole(response: "httpx2.Response", limit: int) -> bytes:
+    import httpx2
+
+    content = bytearray()
+    try:
+        async with aclosing(response.aiter_raw()) as chunks:
+            async for chunk in chunks:
+                content += chunk
+                if len(content) > limit:
+                    raise FetchError(f"The answer is larger than {limit} bytes.")
+    except httpx2.HTTPError as error:
+        raise FetchError(f"The answer broke off: {describe(error)}.") from None
+    finally:
+        await response.aclose()
+    return bytes(content)
 
 
 def parse_retry_after(value: str, now: float) -> int | None:

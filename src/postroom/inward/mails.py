@@ -57,6 +57,7 @@ class Arrival(Struct, frozen=True):
     peer_ip: str
     helo: str
     mail_from: str
+    counts_once: bool = False  # the same content is the same mail, also without a Message-ID
 
     @property
     def origin(self) -> Origin:

@@ -128,7 +128,7 @@ def read_mail(arrival: Arrival) -> ReadMail:
         link_details=link_details,
         attachments=files,
         verdicts=unjudged(mail, arrival.peer_ip),
-        content_hash=content_hash(arrival) if mail.message_id else "",
+        content_hash=content_hash(arrival) if mail.message_id or arrival.counts_once else "",
         needs_examination=needs_examination,
         report=report,
         returned=returned,

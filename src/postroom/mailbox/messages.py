@@ -213,6 +213,21 @@ def find_outbound(tx: Tx, inbox_id: str, rfc_message_id: str, since: int) -> Mes
     return None if row is None else Message.from_row(row)
 
 
+def find_sent_within(tx: Tx, reach: Reach, rfc_message_id: str, since: int) -> Message | None:
+    """By its Message-ID, in whichever inbox within reach."""
+    if not rfc_message_id:
+        return None
+    column, owner = reach.owner_of_inboxes
+    row = tx.one(
+        f"select {COLUMNS} from messages where inbox_id in (select id from inboxes where {column} = :owner)"
+        " and rfc_message_id = :rfc_message_id and direction = 'outbound' and created_at >= :since limit 1",
+        owner=owner,
+        rfc_message_id=rfc_message_id,
+        since=since,
+    )
+    return None if row is None else Message.from_row(row)
+
+
 def get(tx: Tx, reach: Reach, message_id: str) -> Message:
     row = ids.is_id(ids.MESSAGE, message_id) and tx.one(
         f"select {COLUMNS}, inboxes.account_id, inboxes.pod_id from messages"

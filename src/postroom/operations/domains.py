@@ -12,6 +12,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
 from postroom.config import Config
+from postroom.connections import connections
 from postroom.errors import InvalidDomain
 from postroom.fields import PageQuery, PodId, Timestamp, iso
 from postroom.storage.database import Tx
@@ -123,7 +124,7 @@ def show(tx: Tx, domain: domains.Domain, config: Config) -> Domain:
 def wanted_records(tx: Tx, domain: domains.Domain, config: Config) -> list[DnsRecord]:
     key = domains.find_key(tx, domain.account_id, domain.name)
     assert key is not None
-    return domains.records(domain.name, config.domain, key)
+    return domains.records(domain.name, config.domain, key, not connections.has_posts(tx, domain.account_id))
 
 
 def record(tx: Tx, caller: Caller, action: str, domain: domains.Domain, now: int) -> None:

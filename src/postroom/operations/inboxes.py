@@ -12,6 +12,7 @@ from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import Budget
 from postroom.clock import to_iso
 from postroom.config import Config
+from postroom.connections import connections
 from postroom.events import webhooks
 from postroom.fields import Limit, Offset, OwnWebhook, PodFilter, PodId, RetentionDays, Timestamp
 from postroom.mailbox import inboxes
@@ -187,5 +188,6 @@ def change_webhook(
 def delete_inbox(tx: Tx, caller: Caller, inbox_id: str, now: int) -> None:
     """Delete an inbox and all it holds"""
     inbox = inboxes.remove(tx, caller.reach, inbox_id, now)
+    connections.remove_of_inbox(tx, inbox.id)
     audit.record_by(tx, caller, "inbox.deleted", inbox.id, now, within=inbox.reach, before=Inbox.of(inbox))
     tx.ring(inboxes.GONE)

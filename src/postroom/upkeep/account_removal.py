@@ -32,7 +32,12 @@ def close(tx: Tx, account: Account, now: int) -> None:
     """
     if accounts.is_first(tx, account.id):
         raise FirstAccountStays("The first account is the operator's own and cannot be deleted.")
-    for table in ("sessions", "login_links", "keys", "webhooks"):
+    for table in ("taken_mails", "posts"):
+        tx.run(
+            f"delete from {table} where connection_id in (select id from connections where account_id = :id)",
+            id=account.id,
+        )
+    for table in ("sessions", "login_links", "keys", "webhooks", "connections"):
         tx.run(f"delete from {table} where account_id = :id", id=account.id)
     tx.run(
         "update accounts set removed_at = :now, name = 'deleted ' || id"

@@ -14,6 +14,7 @@ EXPIRING = (
     ("events", "id", "created_at", EVENT_LIFETIME),
     ("inbox_creations", "inbox_id", "created_at", CREATION_LIFETIME),
     ("handovers", "inbox_id, content_hash", "received_at", HANDOVER_LIFETIME),
+    ("posts", "connection_id, post_id", "received_at", HANDOVER_LIFETIME),
     ("idempotency_keys", "account_id, idempotency_key", "created_at", idempotency.LIFETIME),
     ("sessions", "id", "expires_at", 0),
     ("login_links", "token_hash", "expires_at", 0),

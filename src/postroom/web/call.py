@@ -11,6 +11,7 @@ from starlette.requests import Request
 from postroom.accounts import audit, domains, keys, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
+from postroom.connections import connections
 from postroom.errors import NotFound
 from postroom.fields import Boundary
 from postroom.mailbox import drafts, inboxes, messages, threads
@@ -112,6 +113,7 @@ FIND_OWNED: dict[str, Callable[[Tx, Reach, str], object]] = {
     "thread_id": threads.get,
     "message_id": messages.get,
     "domain_id": domains.get,
+    "connection_id": connections.get,
     "key_id": lambda tx, reach, key_id: keys.get(tx, reach.account_id, key_id),
 }
 

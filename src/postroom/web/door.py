@@ -15,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 from postroom import ids, log
 from postroom.accounts import audit
 from postroom.accounts.rules import policy
+from postroom.connections.posts import PostIntake
 from postroom.errors import ApiError, Forbidden, InternalError, RecipientNotAllowed
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Outdated
@@ -37,6 +38,8 @@ from postroom.web.readiness import Readiness
 from postroom.web.requests import cors
 from postroom.web.requests.authentication import CallerAndInbox, CallerCache, bearer_token, identify
 from postroom.web.requests.key_use import KeyUse
+from postroom.web.requests.posted_mail import PREFIX as POSTS_PREFIX
+from postroom.web.requests.posted_mail import take_post
 from postroom.web.requests.request_body import is_small, read_query, require_boundaries_taken
 from postroom.web.requests.request_limit import RequestLimit
 from postroom.web.review import PREFIX as REVIEW_PREFIX
@@ -69,8 +72,11 @@ class Visit:
 
 
 class Door:
-    def __init__(self, resources: Resources, webhook_courier: WebhookCourier, streams: Streams) -> None:
+    def __init__(
+        self, resources: Resources, webhook_courier: WebhookCourier, streams: Streams, posts: PostIntake
+    ) -> None:
         self._streams = streams
+        self._posts = posts
         self.live = Live(resources, streams.hubs)
         self._office: Office | None = None
         self._opening = asyncio.Lock()
@@ -148,10 +154,13 @@ class Door:
             return await self._carry_out_anew(visit, found, call, error)
 
     async def _answer_beside(self, visit: Visit, path: str) -> Response | None:
-        """The doors that are not the interface: reviewers, MCP, the front office."""
+        """The doors that are not the interface: reviewers, mail services, MCP, the front office."""
         if path.startswith(REVIEW_PREFIX):
             visit.route = f"{REVIEW_PREFIX}{{token}}"
             return await answer_review(self._resources, visit.request)
+        if path.startswith(POSTS_PREFIX):
+            visit.route = f"{POSTS_PREFIX}{{token}}"
+            return await take_post(self._resources, self._posts, visit.request)
         if (narrowing := narrowing_of(path)) is not None:
             return await self._open_mcp(visit, narrowing)
         if path == HOME or path.startswith(f"{HOME}/"):

@@ -16,6 +16,7 @@ from postroom.operations import (
     usage,
     webhooks,
 )
+from postroom.operations.ways import connections
 from postroom.web import public
 from postroom.web.api.accounts import domains as domain_checks
 from postroom.web.api.events import events, waiting
@@ -24,6 +25,7 @@ from postroom.web.api.mailbox import messages as downloads
 from postroom.web.api.mailbox import search
 from postroom.web.api.mailbox import threads as thread_deletion
 from postroom.web.api.outward import drafts, send
+from postroom.web.api.ways import connections as connection_checks
 from postroom.web.interface.bodies.send_body import require_idempotency_key
 from postroom.web.interface.bodies.uploads import read_with_files
 from postroom.web.routing import ACCOUNT, POD, PUBLIC, SCOPED, Route
@@ -51,6 +53,7 @@ APPROVE = (errors.NotHeld, errors.ContentChanged)
 REJECT = (errors.NotHeld,)
 DOMAIN = (errors.InvalidDomain, errors.DomainTaken)
 TAKEN = (errors.DomainTaken,)
+NEW_CONNECTION = (errors.InvalidTarget, errors.ConnectionLimitReached)
 
 ROUTES = (
     Route("GET", "/v1/me", keys.who_am_i, SCOPED, NOTHING),
@@ -209,6 +212,30 @@ ROUTES = (
     Route("GET", "/v1/domains/{domain_id}", domains.get_domain, POD, READING),
     Route("DELETE", "/v1/domains/{domain_id}", domains.delete_domain, POD, MANAGING, 204, TAKEN),
     Route("POST", "/v1/domains/{domain_id}/verify", domain_checks.verify_domain, POD, MANAGING, 200, TAKEN),
+    Route("GET", "/v1/connections", connections.list_connections, POD, READING),
+    Route(
+        "POST",
+        "/v1/connections",
+        connections.create_connection,
+        POD,
+        MANAGING,
+        201,
+        NEW_CONNECTION,
+        prepare=connection_checks.require_allowed,
+    ),
+    Route("GET", "/v1/connections/{connection_id}", connections.get_connection, POD, READING),
+    Route(
+        "PATCH",
+        "/v1/connections/{connection_id}",
+        connections.change_connection,
+        POD,
+        MANAGING,
+        200,
+        (errors.InvalidTarget,),
+        prepare=connection_checks.require_allowed,
+    ),
+    Route("DELETE", "/v1/connections/{connection_id}", connections.delete_connection, POD, MANAGING, 204),
+    Route("POST", "/v1/connections/{connection_id}/test", connection_checks.test_connection, POD, MANAGING),
     Route(
         "GET", "/v1/inboxes/{inbox_id}/wait", waiting.wait_for_message, SCOPED, READING, 200, (), also=(204,)
     ),

@@ -34,6 +34,8 @@ from postroom_client.results import (
     AttachmentText,
     AuditEntry,
     Budget,
+    Connection,
+    ConnectionTest,
     Domain,
     Draft,
     EventPage,
@@ -912,6 +914,81 @@ def delete_domain(domain_id: str) -> Call[None]:
 def verify_domain(domain_id: str) -> Call[Domain]:
     """Look the records up in DNS; with MX and DKIM in place the domain is verified."""
     return Call("POST", path("v1", "domains", domain_id, "verify"), decoded(Domain), timeout_seconds=60)
+
+
+def list_connections(*, limit: int = 50, offset: int = 0) -> Call[Page[Connection]]:
+    """List connections, newest first."""
+    return Call(
+        "GET",
+        "/v1/connections",
+        decoded(Page[Connection]),
+        query=present({"limit": unless(limit, 50), "offset": unless(offset, 0)}),
+    )
+
+
+def create_connection(
+    kind: Literal["http"],
+    *,
+    provider: Literal["cloudflare", "mailgun", "postmark", "raw", "resend", "sendgrid", "ses"] | None = None,
+    inbox_id: str | None = None,
+    pod_id: str | None = None,
+    signing_key: str | None = None,
+    api_key: str | None = None,
+    api_url: str | None = None,
+) -> Call[Connection]:
+    """Connect a mail service that posts mail here; the URL to post to is given once."""
+    return Call(
+        "POST",
+        "/v1/connections",
+        decoded(Connection),
+        json=given(
+            kind=kind,
+            provider=provider,
+            inboxId=inbox_id,
+            podId=pod_id,
+            signingKey=signing_key,
+            apiKey=api_key,
+            apiUrl=api_url,
+        ),
+        is_repeatable=False,
+    )
+
+
+def get_connection(connection_id: str) -> Call[Connection]:
+    """Get a connection and how it is."""
+    return Call("GET", path("v1", "connections", connection_id), decoded(Connection))
+
+
+def update_connection(
+    connection_id: str,
+    *,
+    signing_key: str | UnsetType | None = UNSET,
+    api_key: str | None = None,
+    api_url: str | UnsetType | None = UNSET,
+) -> Call[Connection]:
+    """Change a connection; it is tried anew."""
+    return Call(
+        "PATCH",
+        path("v1", "connections", connection_id),
+        decoded(Connection),
+        json=given(apiKey=api_key) | changes(signingKey=signing_key, apiUrl=api_url),
+    )
+
+
+def delete_connection(connection_id: str) -> Call[None]:
+    """Delete a connection; mail that came by it stays."""
+    return Call("DELETE", path("v1", "connections", connection_id), nothing)
+
+
+def test_connection(connection_id: str) -> Call[ConnectionTest]:
+    """Try a connection now."""
+    return Call(
+        "POST",
+        path("v1", "connections", connection_id, "test"),
+        decoded(ConnectionTest),
+        is_repeatable=False,
+        timeout_seconds=60,
+    )
 
 
 def get_webhook() -> Call[Webhook]:

@@ -18,6 +18,8 @@ from postroom_client.results import (
     AttachmentText,
     AuditEntry,
     Budget,
+    Connection,
+    ConnectionTest,
     Domain,
     Draft,
     Event,
@@ -865,6 +867,64 @@ class BlockingMethods(Protocol):
     def verify_domain(self, domain_id: str) -> Domain:
         """Look the records up in DNS; with MX and DKIM in place the domain is verified."""
         return self.run(calls.verify_domain(domain_id))
+
+    def list_connections(self, *, limit: int = 50, offset: int = 0) -> Page[Connection]:
+        """List connections, newest first."""
+        return self.run(calls.list_connections(limit=limit, offset=offset))
+
+    def iter_connections(self, *, limit: int = 100, offset: int = 0) -> Iterator[Connection]:
+        """List connections, newest first; each page is asked for when it is wanted."""
+        return paging.each(self.run, calls.list_connections, (), {"limit": limit, "offset": offset})
+
+    def create_connection(
+        self,
+        kind: Literal["http"],
+        *,
+        provider: Literal["cloudflare", "mailgun", "postmark", "raw", "resend", "sendgrid", "ses"]
+        | None = None,
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
+        signing_key: str | None = None,
+        api_key: str | None = None,
+        api_url: str | None = None,
+    ) -> Connection:
+        """Connect a mail service that posts mail here; the URL to post to is given once."""
+        return self.run(
+            calls.create_connection(
+                kind,
+                provider=provider,
+                inbox_id=inbox_id,
+                pod_id=pod_id,
+                signing_key=signing_key,
+                api_key=api_key,
+                api_url=api_url,
+            )
+        )
+
+    def get_connection(self, connection_id: str) -> Connection:
+        """Get a connection and how it is."""
+        return self.run(calls.get_connection(connection_id))
+
+    def update_connection(
+        self,
+        connection_id: str,
+        *,
+        signing_key: str | UnsetType | None = UNSET,
+        api_key: str | None = None,
+        api_url: str | UnsetType | None = UNSET,
+    ) -> Connection:
+        """Change a connection; it is tried anew."""
+        return self.run(
+            calls.update_connection(connection_id, signing_key=signing_key, api_key=api_key, api_url=api_url)
+        )
+
+    def delete_connection(self, connection_id: str) -> None:
+        """Delete a connection; mail that came by it stays."""
+        return self.run(calls.delete_connection(connection_id))
+
+    def test_connection(self, connection_id: str) -> ConnectionTest:
+        """Try a connection now."""
+        return self.run(calls.test_connection(connection_id))
 
     def get_webhook(self) -> Webhook:
         """Get the account's webhook."""
@@ -1989,6 +2049,64 @@ class AwaitedMethods(Protocol):
     async def verify_domain(self, domain_id: str) -> Domain:
         """Look the records up in DNS; with MX and DKIM in place the domain is verified."""
         return await self.run(calls.verify_domain(domain_id))
+
+    async def list_connections(self, *, limit: int = 50, offset: int = 0) -> Page[Connection]:
+        """List connections, newest first."""
+        return await self.run(calls.list_connections(limit=limit, offset=offset))
+
+    def iter_connections(self, *, limit: int = 100, offset: int = 0) -> AsyncIterator[Connection]:
+        """List connections, newest first; each page is asked for when it is wanted."""
+        return paging.async_each(self.run, calls.list_connections, (), {"limit": limit, "offset": offset})
+
+    async def create_connection(
+        self,
+        kind: Literal["http"],
+        *,
+        provider: Literal["cloudflare", "mailgun", "postmark", "raw", "resend", "sendgrid", "ses"]
+        | None = None,
+        inbox_id: str | None = None,
+        pod_id: str | None = None,
+        signing_key: str | None = None,
+        api_key: str | None = None,
+        api_url: str | None = None,
+    ) -> Connection:
+        """Connect a mail service that posts mail here; the URL to post to is given once."""
+        return await self.run(
+            calls.create_connection(
+                kind,
+                provider=provider,
+                inbox_id=inbox_id,
+                pod_id=pod_id,
+                signing_key=signing_key,
+                api_key=api_key,
+                api_url=api_url,
+            )
+        )
+
+    async def get_connection(self, connection_id: str) -> Connection:
+        """Get a connection and how it is."""
+        return await self.run(calls.get_connection(connection_id))
+
+    async def update_connection(
+        self,
+        connection_id: str,
+        *,
+        signing_key: str | UnsetType | None = UNSET,
+        api_key: str | None = None,
+        api_url: str | UnsetType | None = UNSET,
+    ) -> Connection:
+        """Change a connection; it is tried anew."""
+        return await self.run(
+            calls.update_connection(connection_id, signing_key=signing_key, api_key=api_key, api_url=api_url)
+        )
+
+    async def delete_connection(self, connection_id: str) -> None:
+        """Delete a connection; mail that came by it stays."""
+        return await self.run(calls.delete_connection(connection_id))
+
+    async def test_connection(self, connection_id: str) -> ConnectionTest:
+        """Try a connection now."""
+        return await self.run(calls.test_connection(connection_id))
 
     async def get_webhook(self) -> Webhook:
         """Get the account's webhook."""

@@ -615,6 +615,48 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "get_domain": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
     "delete_domain": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
     "verify_domain": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
+    "list_connections": (
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
+        Parameter(
+            "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
+        ),
+    ),
+    "create_connection": (
+        Parameter("kind_http", "flag", is_required=True),
+        Parameter(
+            "provider",
+            "choice",
+            help="The service that posts.",
+            choices=("cloudflare", "mailgun", "postmark", "raw", "resend", "sendgrid", "ses"),
+        ),
+        Parameter("inbox_id", "text", help="Where all its mail goes; else to whom it is addressed."),
+        Parameter("pod_id", "text", help="The id of a pod, or its clientId."),
+        Parameter("signing_key", "text", help="Proves each post. Without it the secret in the URL suffices."),
+        Parameter("api_key", "text", help="Fetches mails of Resend, which posts ids alone."),
+        Parameter("api_url", "text", help="Another address of Resend's interface."),
+    ),
+    "get_connection": (
+        Parameter("connection_id", "text", help="Id of the connection, con_…", is_required=True),
+    ),
+    "update_connection": (
+        Parameter("connection_id", "text", help="Id of the connection, con_…", is_required=True),
+        Parameter(
+            "signing_key",
+            "text",
+            help="Proves each post. Without it the secret in the URL suffices.",
+            clears=True,
+        ),
+        Parameter("api_key", "text"),
+        Parameter("api_url", "text", help="Another address of Resend's interface.", clears=True),
+    ),
+    "delete_connection": (
+        Parameter("connection_id", "text", help="Id of the connection, con_…", is_required=True),
+    ),
+    "test_connection": (
+        Parameter("connection_id", "text", help="Id of the connection, con_…", is_required=True),
+    ),
     "get_webhook": (),
     "set_webhook": (
         Parameter("url", "text", help="Where to post events.", is_required=True),

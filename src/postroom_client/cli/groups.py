@@ -18,6 +18,7 @@ GROUPS = {
         "attachments": "Attachments, and the text in them.",
         "webhook": "The webhook of the account, and its deliveries.",
         "suppressions": "Addresses that no mail goes to.",
+        "connections": "Mail services and mailboxes elsewhere that mail comes from.",
         "domains": "Domains of your own, and their DNS records.",
     }.items()
 }

@@ -25,6 +25,7 @@ TAGS = {
     "approvals": "What waits for a person.",
     "attachments": "Files of messages.",
     "audit": "Who decided what.",
+    "connections": "Ways in for mail: services that post it here.",
     "domains": "Domains of your own.",
     "drafts": "Mail that is being written.",
     "events": "What has happened.",
@@ -44,6 +45,7 @@ TAGS = {
 UNLISTED = ("/docs/{file}",)
 PATH_NAMES = {
     "address": "The address.",
+    "connection_id": "Id of the connection, con_…",
     "delivery_id": "Id of the delivery, whd_…",
     "domain_id": "Id of the domain, dom_…",
     "draft_id": "Id of the draft, drf_…",

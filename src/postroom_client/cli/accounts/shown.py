@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         Actor,
         ApiKey,
         AuditEntry,
+        ConnectionTest,
         DnsRecord,
         Domain,
         InboxLimits,
@@ -105,6 +106,11 @@ def _describe(record: "DnsRecord") -> str:
 
 def require_verified(context: CommandContext, domain: "Domain", values: "Mapping[str, Any]") -> None:
     if domain.status != "verified":
+        raise typer.Exit(FAILED)
+
+
+def require_connected(context: CommandContext, test: "ConnectionTest", values: "Mapping[str, Any]") -> None:
+    if not test.ok:
         raise typer.Exit(FAILED)
 
 

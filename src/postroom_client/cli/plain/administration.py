@@ -10,6 +10,16 @@ OF_POD = Parameter("pod_id", "text", "Of this pod: its id or clientId.")
 NEW_KEY = (OF_POD, *OPERATIONS["create_account_key"])
 PAGE = (Parameter("limit", "integer", default=50), Parameter("offset", "integer", default=0))
 POD = (("id", "id"), ("client id", "client_id"), ("name", "name"))
+CONNECTION = (
+    ("id", "id"),
+    ("kind", "kind"),
+    ("provider", "provider"),
+    ("state", "state"),
+    ("last error", "last_error"),
+    ("last mail", "last_mail_at"),
+    ("inbox", "inbox_id"),
+    ("url", "url"),
+)
 
 RULES = (
     Plain(
@@ -248,5 +258,48 @@ OUTSIDE = (
         "Delete a domain that no inbox uses.",
         confirm="Delete {domain_id}?",
         done="{domain_id} is deleted.",
+    ),
+    Plain(
+        "connections add",
+        "create_connection",
+        "Connect a mail service; the URL to post to is shown once.",
+        fields=CONNECTION,
+        options=("provider", "inbox_id", "pod_id", "signing_key"),
+    ),
+    Plain(
+        "connections list",
+        "list_connections",
+        "List the connections, newest first.",
+        columns=(
+            ("ID", "id"),
+            ("KIND", "kind"),
+            ("PROVIDER", "provider"),
+            ("STATE", "state"),
+            ("LAST MAIL", "last_mail_at"),
+            ("LAST ERROR", "last_error"),
+        ),
+        empty="No connection yet. Make one: postroom connect",
+    ),
+    Plain("connections show", "get_connection", "Show a connection and how it is.", fields=CONNECTION),
+    Plain(
+        "connections change",
+        "update_connection",
+        "Change the signing key of a connection.",
+        fields=CONNECTION,
+        options=("signing_key",),
+    ),
+    Plain(
+        "connections test",
+        "test_connection",
+        "Try a connection. Exits with 1 when it does not work.",
+        fields=(("ok", "ok"), ("error", "error")),
+        then=shown.require_connected,
+    ),
+    Plain(
+        "connections delete",
+        "delete_connection",
+        "Delete a connection; mail that came by it stays.",
+        confirm="Delete {connection_id}?",
+        done="{connection_id} is deleted.",
     ),
 )

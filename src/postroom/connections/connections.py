@@ -1,0 +1,208 @@
+"""Connections: a mailbox elsewhere, or a mail service that posts to a URL of its own."""
+
+import hashlib
+import secrets
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from postroom import ids
+from postroom.accounts.reach import Reach
+from postroom.errors import NotFound
+from postroom.storage.database import LOCK_ROWS, Row, Tx
+
+IMAP, HTTP = "imap", "http"
+CONNECTING, LIVE, FAILING = "connecting", "live", "failing"
+BELL = "connections"
+POSTS_PATH = "/inbound/"
+ERROR_CHARACTERS = 500
+LIMIT = 100  # of an account
+
+Json = dict[str, Any]
+
+
+class Connection(Struct, frozen=True):
+    """`settings` are shown, `hidden` never is."""
+
+    id: str
+    account_id: str
+    pod_id: str | None  # None: the whole account
+    inbox_id: str | None
+    kind: str
+    provider: str
+    state: str
+    last_error: str | None
+    last_mail_at: int | None
+    uid_validity: int | None
+    last_uid: int
+    created_at: int
+    settings: Json
+    hidden: Json
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Connection":
+        return cls(
+            id=row["id"],
+            account_id=row["account_id"],
+            pod_id=row["pod_id"],
+            inbox_id=row["inbox_id"],
+            kind=row["kind"],
+            provider=row["provider"],
+            state=row["state"],
+            last_error=row["last_error"],
+            last_mail_at=row["last_mail_at"],
+            uid_validity=row["uid_validity"],
+            last_uid=row["last_uid"],
+            created_at=row["created_at"],
+            settings=msgspec.json.decode(row["settings"]),
+            hidden=msgspec.json.decode(row["secrets"]),
+        )
+
+    @property
+    def reach(self) -> Reach:
+        return Reach(self.account_id, self.pod_id)
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def hash_token(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def add(tx: Tx, connection: Connection, token: str | None = None) -> Connection:
+    tx.run(
+        "insert into connections (id, account_id, pod_id, inbox_id, kind, provider, state, token_hash,"
+        " created_at, settings, secrets) values (:id, :account_id, :pod_id, :inbox_id, :kind, :provider,"
+        " :state, :token_hash, :created_at, :settings, :secrets)",
+        id=connection.id,
+        account_id=connection.account_id,
+        pod_id=connection.pod_id,
+        inbox_id=connection.inbox_id,
+        kind=connection.kind,
+        provider=connection.provider,
+        state=connection.state,
+        token_hash=None if token is None else hash_token(token),
+        created_at=connection.created_at,
+        settings=_encode(connection.settings),
+        secrets=_encode(connection.hidden),
+    )
+    return connection
+
+
+def put(tx: Tx, connection: Connection) -> None:
+    """Stores what its owner may change of it; it is tried anew."""
+    tx.run(
+        "update connections set settings = :settings, secrets = :secrets, state = :state, last_error = null,"
+        " leased_until = 0 where id = :id",
+        settings=_encode(connection.settings),
+        secrets=_encode(connection.hidden),
+        state=CONNECTING,
+        id=connection.id,
+    )
+
+
+def _encode(value: Json) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def get(tx: Tx, reach: Reach, connection_id: str) -> Connection:
+    found = find(tx, connection_id) if ids.is_id(ids.CONNECTION, connection_id) else None
+    if found is None or not reach.includes(found.reach):
+        raise NotFound("No such connection.")
+    return found
+
+
+def find(tx: Tx, connection_id: str) -> Connection | None:
+    row = tx.one("select * from connections where id = :id", id=connection_id)
+    return None if row is None else Connection.from_row(row)
+
+
+def find_by_token(tx: Tx, token: str) -> Connection | None:
+    row = tx.one("select * from connections where token_hash = :hash", hash=hash_token(token))
+    return None if row is None else Connection.from_row(row)
+
+
+def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Connection], int]:
+    """Newest first."""
+    column, owner = ("account_id", reach.account_id) if reach.pod_id is None else ("pod_id", reach.pod_id)
+    rows = tx.all(
+        f"select * from connections where {column} = :owner"
+        " order by created_at desc, id desc limit :limit offset :offset",
+        owner=owner,
+        limit=limit,
+        offset=offset,
+    )
+    return [Connection.from_row(row) for row in rows], count(tx, column, owner)
+
+
+def count(tx: Tx, column: str, owner: str) -> int:
+    row = tx.one(f"select count(*) as total from connections where {column} = :owner", owner=owner)
+    return int(row["total"]) if row else 0
+
+
+def has_posts(tx: Tx, account_id: str) -> bool:
+    """Whether mail of the account comes by HTTP: its domains need no MX record here then."""
+    return (
+        tx.one(
+            "select 1 as found from connections where account_id = :account_id and kind = 'http' limit 1",
+            account_id=account_id,
+        )
+        is not None
+    )
+
+
+def remove(tx: Tx, connection: Connection) -> None:
+    tx.run(
+        "update inboxes set external_address = null, connection_id = null where connection_id = :id",
+        id=connection.id,
+    )
+    for table in ("taken_mails", "posts"):
+        tx.run(f"delete from {table} where connection_id = :id", id=connection.id)
+    tx.run("delete from connections where id = :id", id=connection.id)
+
+
+def remove_of_inbox(tx: Tx, inbox_id: str) -> None:
+    for row in tx.all("select * from connections where inbox_id = :inbox_id", inbox_id=inbox_id):
+        remove(tx, Connection.from_row(row))
+
+
+def lock(tx: Tx, connection_id: str) -> Connection | None:
+    row = tx.one(f"select * from connections where id = :id {LOCK_ROWS}", id=connection_id)
+    return None if row is None else Connection.from_row(row)
+
+
+def note_state(tx: Tx, connection: Connection, state: str, error: str | None) -> Connection:
+    shown = None if error is None else error[:ERROR_CHARACTERS]
+    tx.run(
+        "update connections set state = :state, last_error = :error where id = :id",
+        state=state,
+        error=shown,
+        id=connection.id,
+    )
+    return replace(connection, state=state, last_error=shown)
+
+
+def note_mail(tx: Tx, connection_id: str, now: int) -> None:
+    """A mail came: whatever was wrong before is over."""
+    tx.run(
+        "update connections set state = :live, last_error = null, last_mail_at = :now where id = :id",
+        live=LIVE,
+        now=now,
+        id=connection_id,
+    )
+
+
+def set_topic(tx: Tx, connection_id: str, topic: str) -> None:
+    """The one topic whose posts count from then on."""
+    connection = lock(tx, connection_id)
+    if connection is not None:
+        tx.run(
+            "update connections set settings = :settings, state = :live, last_error = null where id = :id",
+            settings=_encode({**connection.settings, "topic": topic}),
+            live=LIVE,
+            id=connection_id,
+        )

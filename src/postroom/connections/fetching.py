@@ -1,0 +1,23 @@
+"""What is asked of servers outside by HTTP: a certificate, a mail, a token."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class Answer(Struct, frozen=True):
+    status: int
+    body: bytes
+
+
+class Fetcher(Protocol):
+    async def fetch(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"", limit: int = 1024 * 1024
+    ) -> Answer:
+        """Only to an address that was checked, without redirects; raises FetchError."""
+        ...
+
+
+class FetchError(Exception):
+    """Nothing was answered, or too much."""

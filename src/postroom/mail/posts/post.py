@@ -1,0 +1,104 @@
+"""A post of a mail service, and what it brings: a mail, reports of bounces and complaints, or a handshake."""
+
+import hashlib
+import hmac
+import json
+from typing import Any
+
+from msgspec import Struct
+
+from postroom.clock import SECOND
+from postroom.mail.bounces.json_notices import read_notice
+from postroom.mail.bounces.report import Report
+
+UNKNOWN_PEER = "unknown"  # not "", which is mail that never left this server
+
+
+class BrokenPost(Exception):
+    """It cannot be read; the reason says what to set at the service."""
+
+
+class ForgedPost(Exception):
+    """Its signature is missing, wrong or too old."""
+
+
+class Post(Struct, frozen=True):
+    """`headers` have names in small letters."""
+
+    headers: dict[str, str]
+    query: dict[str, str]
+    body: bytes
+    now: int
+
+    @property
+    def content_hash(self) -> str:
+        return hashlib.sha256(self.body).hexdigest()
+
+
+class PostedMail(Struct, frozen=True):
+    """`recipients` are those of the envelope; without any, To and Cc say who they are."""
+
+    raw: bytes
+    recipients: tuple[str, ...] = ()
+    mail_from: str = ""
+    peer_ip: str = UNKNOWN_PEER
+
+
+class Posted(Struct, frozen=True):
+    """`post_id` is the service's own id of this post, "" where it has none.
+
+    `confirm` is a URL to fetch to take up a subscription, `fetch` the id of a mail that is to be asked for.
+    """
+
+    post_id: str = ""
+    mail: PostedMail | None = None
+    reports: tuple[Report, ...] = ()
+    confirm: str = ""
+    topic: str = ""
+    fetch: str = ""
+
+
+def require_recent(written: str, now: int, window_seconds: int) -> None:
+    """Both ways: the clock of the service may be ahead."""
+    if not written.isascii() or not written.isdigit() or len(written) > 12:
+        raise ForgedPost("The post has no time in its signature.")
+    if abs(now // SECOND - int(written)) > window_seconds:
+        raise ForgedPost("The signature of the post is too old. Is the clock of this server right?")
+
+
+def hmac_hex(key: str, signed: bytes) -> str:
+    return hmac.new(key.encode(), signed, hashlib.sha256).hexdigest()
+
+
+def require_equal(wanted: str, given: str) -> None:
+    if not hmac.compare_digest(wanted.encode(), given.strip().encode("utf-8", "replace")):
+        raise ForgedPost("The signature of the post is wrong. Compare signingKey with the service's own.")
+
+
+def read_object(raw: bytes | str, what: str = "The body") -> dict[str, Any]:
+    document = read_document(raw, what)
+    if not isinstance(document, dict):
+        raise BrokenPost(f"{what} is no JSON object.")
+    return document
+
+
+def read_document(raw: bytes | str, what: str = "The body") -> Any:
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        raise BrokenPost(f"{what} is no JSON.") from None
+
+
+def reports_of(*documents: object) -> tuple[Report, ...]:
+    found = (read_notice(document) for document in documents)
+    return tuple(report for report in found if report is not None)
+
+
+def text_of(document: dict[str, Any], name: str) -> str:
+    value = document.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def texts_of(document: dict[str, Any], name: str) -> tuple[str, ...]:
+    value = document.get(name)
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()

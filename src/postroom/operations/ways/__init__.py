@@ -1,0 +1,1 @@
+"""Operations on ways in and out: connections."""

@@ -1,0 +1,29 @@
+"""The URL to which a mail service posts: the secret in it stands in for a key."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from postroom.connections import connections
+from postroom.connections.posts import MAX_POST_BYTES, PostIntake
+from postroom.errors import MethodNotAllowed, NotFound
+from postroom.mail.posts.post import Post
+from postroom.resources import Resources
+from postroom.web.requests.request_body import read_bytes
+
+PREFIX = connections.POSTS_PATH
+POST_SECONDS = 120.0
+
+
+async def take_post(resources: Resources, intake: PostIntake, request: Request) -> Response:
+    """Nothing is read of whoever does not know the secret. 200 says that it is durable."""
+    if request.method != "POST":
+        raise MethodNotAllowed("Mail services POST to this URL.", allow=["POST"])
+    token = request.scope["path"].removeprefix(PREFIX).removesuffix("/mime")
+    connection = await resources.db.read(connections.find_by_token, token)
+    if connection is None:
+        raise NotFound("No connection has this URL.")
+    body = await read_bytes(request, MAX_POST_BYTES, POST_SECONDS)
+    headers = {name.lower(): value for name, value in reversed(request.headers.items())}
+    post = Post(headers, dict(request.query_params), body, resources.now())
+    await intake.take(connection, post)
+    return Response(b'{"ok":true}', media_type="application/json")
