@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from postroom.connections.fetching import Answer, FetchError
+from postroom.connections.fetching import Fetched, FetchError
 from postroom.connections.posts import PostIntake
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader
 from postroom.resources import Resources
@@ -41,7 +41,7 @@ class RefusingFetcher:
 
     async def fetch(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"", limit: int = 0
-    ) -> Answer:
+    ) -> Fetched:
         raise FetchError("Nobody is asked.")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from postroom.accounts.reach import Reach
 from postroom.connections import connections
-from postroom.connections.fetching import Answer, FetchError
+from postroom.connections.fetching import Fetched, FetchError
 from postroom.connections.posts import MAX_POST_BYTES, PostIntake
 from postroom.errors import InvalidSignature, Unavailable
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader
@@ -25,13 +25,13 @@ KEY = "a key of the service"
 class RecordingFetcher:
     """Answers what it was told to, and remembers what it was asked."""
 
-    def __init__(self, answers: dict[str, Answer]) -> None:
+    def __init__(self, answers: dict[str, Fetched]) -> None:
         self.answers = answers
         self.asked: list[str] = []
 
     async def fetch(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"", limit: int = 0
-    ) -> Answer:
+    ) -> Fetched:
         self.asked.append(url)
         if url not in self.answers:
             raise FetchError("No answer.")
@@ -192,7 +192,7 @@ def as_if_sent(tx: Any, message_id: str) -> None:
     deliveries.settle(tx, message_id)
 
 
-def intake(server: Server, answers: dict[str, Answer]) -> tuple[PostIntake, RecordingFetcher]:
+def intake(server: Server, answers: dict[str, Fetched]) -> tuple[PostIntake, RecordingFetcher]:
     fetcher = RecordingFetcher(answers)
     return PostIntake(server.resources, OwnReader(AT_ONCE_BYTES), fetcher), fetcher
 
@@ -209,8 +209,8 @@ async def test_ses_is_taken_up_by_its_handshake_and_bound_to_its_topic(server: S
     posts, fetcher = intake(
         server,
         {
-            made.CERTIFICATE_URL: Answer(200, made.sns_certificate()),
-            made.SUBSCRIBE_URL: Answer(200, b"<ConfirmSubscriptionResponse/>"),
+            made.CERTIFICATE_URL: Fetched(200, made.sns_certificate()),
+            made.SUBSCRIBE_URL: Fetched(200, b"<ConfirmSubscriptionResponse/>"),
         },
     )
     await posts.take(await stored(server, shown), made.sns("…", "SubscriptionConfirmation"))
@@ -228,7 +228,7 @@ async def test_ses_is_taken_up_by_its_handshake_and_bound_to_its_topic(server: S
 @pytest.mark.sqlite_alone
 async def test_a_certificate_that_cannot_be_fetched_is_asked_for_again(server: Server) -> None:
     shown = await connect(server, "ses")
-    posts, fetcher = intake(server, {made.CERTIFICATE_URL: Answer(503, b"")})
+    posts, fetcher = intake(server, {made.CERTIFICATE_URL: Fetched(503, b"")})
     for _ in range(2):
         with pytest.raises(Unavailable):
             await posts.take(await stored(server, shown), made.sns(made.ses_received()))

@@ -6,7 +6,7 @@ from typing import Protocol
 from msgspec import Struct
 
 
-class Answer(Struct, frozen=True):
+class Fetched(Struct, frozen=True):
     status: int
     body: bytes
 
@@ -14,7 +14,7 @@ class Answer(Struct, frozen=True):
 class Fetcher(Protocol):
     async def fetch(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"", limit: int = 1024 * 1024
-    ) -> Answer:
+    ) -> Fetched:
         """Only to an address that was checked, without redirects; raises FetchError."""
         ...
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
-from postroom.connections.fetching import Answer, FetchError
+from postroom.connections.fetching import Fetched, FetchError
 from postroom.couriers.faults import describe
 from postroom.couriers.lanes import Lanes
 from postroom.net.certificate import trusted_authorities
@@ -104,14 +104,14 @@ class HttpCourier:
 
     async def fetch(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"", limit: int = 1024 * 1024
-    ) -> Answer:
+    ) -> Fetched:
         """A question to a server outside, checked like a webhook; its whole answer, or FetchError."""
         ends_at = asyncio.get_running_loop().time() + self._limits.deadline_seconds
         try:
             async with asyncio.timeout_at(ends_at):
                 target = await self._resolve(url)
                 response = await self._request(target, body, headers, method)
-                return Answer(response.status_code, await _read_whole(response, limit))
+                return Fetched(response.status_code, await _read_whole(response, limit))
         except TimeoutError:
             raise FetchError(f"No answer within {self._limits.deadline_seconds:g} s.") from None
         except DeliveryError as error:
