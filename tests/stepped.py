@@ -31,7 +31,7 @@ from postroom.web.door import Door
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
 from tests.conftest import settings
-from tests.doubles import FakeClock
+from tests.doubles import FakeClock, post_intake
 
 Mood = Literal["takes", "defers", "refuses"]
 BASE_URL = "http://inside.example"
@@ -160,7 +160,8 @@ async def stepped(
     sink, signers = Sink(), Signers(threads=1)
     recorder = Recorder(resources, Journal(folder / JOURNAL_NAME))
     outbound = Outbound(sink, signers, secret, OwnReader(AT_ONCE_BYTES), recorder)
-    door = httpx2.ASGITransport(Door(resources, NoWebhooks(), Streams(resources, Hubs(resources))))
+    streams = Streams(resources, Hubs(resources))
+    door = httpx2.ASGITransport(Door(resources, NoWebhooks(), streams, post_intake(resources)))
     headers = {"Authorization": f"Bearer {first.token}"}
     try:
         async with httpx2.AsyncClient(transport=door, base_url=BASE_URL, headers=headers) as api:
