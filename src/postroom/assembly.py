@@ -64,7 +64,6 @@ from postroom.workers.supervisor import WorkerSupervisor
 from postroom.workers.supervisor import listen as worker_sockets
 
 KEY_USE_SECONDS = 5.0
-PAUSE_PROBE_SECONDS = 0.5
 EXAMINATIONS = Queue(examine.BELL, examine.claim_due, examine.renew, at_once=16)
 ANSWERS = Queue(review_answers.BELL, review_answers.claim_due, review_answers.renew, at_once=8)
 
@@ -133,7 +132,7 @@ async def serving(
             postroom_smtp_sessions=mail_server.sessions,
             postroom_certificate_expiry_timestamp_seconds=lambda: certificate.expires_at() / SECOND,
         )
-        run(stack, resources, "pauses", measure_pauses)
+        run(stack, resources, "pauses", process_metrics.measure_pauses)
         await pools.ONCE.run(suspicion.load)  # while the workers start
         await mail_server.wait_until_ready()
         yield Postroom(resources, first, mail_server, streams, certificate)
@@ -268,16 +267,6 @@ def open_blobs(config: Config) -> Blobs:
 
         return S3Blobs(config.blob_url)
     return LocalBlobs(config.data_dir / "blobs")
-
-
-async def measure_pauses() -> None:
-    """How late the event loop wakes up is how long everything on it had to wait."""
-    loop = asyncio.get_running_loop()
-    while True:
-        due_at = loop.time() + PAUSE_PROBE_SECONDS
-        await asyncio.sleep(PAUSE_PROBE_SECONDS)
-        process_metrics.PAUSES.observe(max(0.0, loop.time() - due_at))
-        descriptors.tell_if_none_are_left()
 
 
 async def save_key_use_regularly(door: Door) -> None:

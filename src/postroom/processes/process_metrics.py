@@ -1,6 +1,7 @@
 """Counters and histograms of this process, for `/metrics`: plain numbers, several times quicker than the
 library's, and without its import."""
 
+import asyncio
 import bisect
 import threading
 from collections import Counter
@@ -44,6 +45,7 @@ class Histogram:
             return list(self._counts), self._sum
 
 
+PAUSE_PROBE_SECONDS = 0.5
 _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 EVENTS = LabelCounter("postroom_events", "kind", "Events that were recorded.")
@@ -92,3 +94,13 @@ def note_event(kind: str) -> None:
         EVENTS.increment(kind)
     else:
         _call.kinds.append(kind)
+
+
+async def measure_pauses() -> None:
+    """How late the event loop wakes up is how long everything on it had to wait."""
+    loop = asyncio.get_running_loop()
+    while True:
+        due_at = loop.time() + PAUSE_PROBE_SECONDS
+        await asyncio.sleep(PAUSE_PROBE_SECONDS)
+        PAUSES.observe(max(0.0, loop.time() - due_at))
+        descriptors.tell_if_none_are_left()
