@@ -7,6 +7,8 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 
+from postroom.processes import descriptors
+
 
 class LabelCounter:
     """A count for each value of one label, of which there are few."""
