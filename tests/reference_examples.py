@@ -40,6 +40,7 @@ BY_NAME = {
     "tokenPrefix": "pr_Ab3k",
     "secret": "whsec…",
     "webhookSecret": "whsec…",
+    "invitationUrl": "http://127.0.0.1:8025/app/sign-in?invitation=…",
 }
 NUMBERS = {
     "count": 1,

@@ -32,8 +32,9 @@ LAYERS: list[list[str]] = [
 ROOMS: dict[str, list[str]] = {
     "accounts": [
         *("names", "secret_values", "reach", "permissions", "actors", "rules", "accounts", "pods"),
-        *("keys", "key_rules", "audit", "sessions", "domains"),
+        *("keys", "key_rules", "audit", "sessions", "domains", "people"),
     ],
+    "accounts/people": ["users", "mail_links"],
     "accounts/rules": ["approval", "pauses", "limits", "policy"],
     "mailbox": [
         *("usage", "correspondents", "inboxes", "attachments", "threads", "related", "documents", "holds"),
@@ -65,9 +66,12 @@ ROOMS: dict[str, list[str]] = {
     "connections": ["connections", "fetching", "posts"],
     "outward": [
         *("courier", "states", "orders", "holding", "complete", "submit", "send", "sign_mail", "simulate"),
-        *("deliver_mail", "deliver_webhook", "reviewers", "deliver"),
+        *("deliver_mail", "deliver_webhook", "reviewers", "notices", "deliver"),
     ],
-    "outward/holding": ["rules", "judgement", "checks", "hold_back", "decide", "stop", "watch_holds"],
+    "outward/notices": ["letters", "deliver_notice"],
+    "outward/holding": [
+        *("rules", "judgement", "checks", "hold_back", "persons", "decide", "stop", "watch_holds"),
+    ],
     "upkeep": [
         "deletion",
         "retention",
@@ -238,7 +242,7 @@ def types_by_name() -> dict[str, list[str]]:
     """Of the server, but for those that carry the names of the interface."""
     places: dict[str, list[str]] = {}
     for path in sorted(SOURCE.rglob("*.py")):
-        if not path.stem.endswith("shapes") and path.parent.name != "operations":
+        if not path.stem.endswith("shapes") and "operations" not in path.relative_to(SOURCE).parts:
             module = nodes_of(path)[0]
             assert isinstance(module, ast.Module)
             for node in module.body:

@@ -32,6 +32,7 @@ from postroom.outward.courier import MailCourier
 from postroom.outward.deliver import deliver_all
 from postroom.outward.deliver_mail import Outbound
 from postroom.outward.holding.watch_holds import watch_holds
+from postroom.outward.notices import deliver_notice
 from postroom.outward.sign_mail import Signers
 from postroom.processes import descriptors, pools, process_metrics
 from postroom.processes.loop_supervisor import Loop, LoopSupervisor
@@ -190,13 +191,8 @@ def start_deliveries(
     outbound = Outbound(courier, signers, return_path_secret, reader, recorder)
     run(stack, resources, "mail", partial(deliver_queued_mail, resources, outbound, make_key))
     run(stack, resources, "holds", partial(watch_holds, resources))
-    tell_reviewers = partial(reviewers.deliver_notice, resources, outbound)
-    run(
-        stack,
-        resources,
-        "notices",
-        partial(deliver_all, resources, recorder, deliveries.NOTICE, tell_reviewers),
-    )
+    tell = partial(deliver_notice.deliver_notice, resources, outbound)
+    run(stack, resources, "notices", partial(deliver_all, resources, recorder, deliveries.NOTICE, tell))
 
 
 def review_answers_loop(resources: Resources, lookup: ThreadResolver) -> Loop:

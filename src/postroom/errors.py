@@ -157,6 +157,18 @@ class LastKey(ApiError):
     status, code = 409, "last_key"
 
 
+class UserExists(ApiError):
+    """A user of the account has this address."""
+
+    status, code = 409, "user_exists"
+
+
+class LastOwner(ApiError):
+    """The last owner of the account who can sign in stays."""
+
+    status, code = 409, "last_owner"
+
+
 class NothingToDo(ApiError):
     """No recipient of the message failed or waits; or an attempt is under way."""
 

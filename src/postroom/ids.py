@@ -9,6 +9,7 @@ ACCOUNT, KEY, INBOX, THREAD, MESSAGE, EVENT = "acc", "key", "inb", "thr", "msg",
 MAIL_DELIVERY, WEBHOOK_DELIVERY, NOTICE_DELIVERY, DOMAIN = "mdl", "whd", "ndl", "dom"
 REVIEW_ANSWER = "rva"
 DRAFT, SESSION = "drf", "ses"
+USER, PASSKEY, LETTER, WEBHOOK = "usr", "psk", "ltr", "whk"
 POD, AUDIT, RULE = "pod", "aud", "rul"
 CONNECTION = "con"
 

@@ -135,6 +135,12 @@ class LastKey(PostroomError):
     code, status = "last_key", 409
 
 
+class LastOwner(PostroomError):
+    """The last owner of the account who can sign in stays."""
+
+    code, status = "last_owner", 409
+
+
 class NameTaken(PostroomError):
     """Another account has this name."""
 
@@ -163,6 +169,12 @@ class PodNotEmpty(PostroomError):
     """Inboxes are still in the pod."""
 
     code, status = "pod_not_empty", 409
+
+
+class UserExists(PostroomError):
+    """A user of the account has this address."""
+
+    code, status = "user_exists", 409
 
 
 class PayloadTooLarge(PostroomError):

@@ -229,6 +229,21 @@ class UsageGroup(Struct, rename="camel", frozen=True):
     stored_bytes: int = 0
 
 
+class User(Struct, rename="camel", frozen=True):
+    """`invitation_url` is there only where the server keeps mail instead of sending it."""
+
+    id: str
+    email: str = ""
+    name: str = ""
+    role: str = ""
+    pod_ids: list[str] = []
+    state: str = ""
+    passkeys: int = 0
+    created_at: datetime | None = None
+    last_seen_at: datetime | None = None
+    invitation_url: str | None = None
+
+
 class Webhook(Struct, rename="camel", frozen=True):
     """`secret` is there only when it was made just then."""
 
@@ -284,6 +299,8 @@ class Hold(Struct, rename="camel", frozen=True):
     decided_at: datetime | None = None
     decided_by: Actor | None = None
     note: str | None = None
+    approvals_needed: int = 0
+    approved_by: list[Actor] = []
 
 
 class Pause(Struct, frozen=True):
@@ -325,6 +342,7 @@ class ApprovalRules(Struct, rename="camel", frozen=True, omit_defaults=True):
     when: list[OverPerDay | str] = []
     expires_hours: int = 72
     reviewers: list[str] = []
+    approvals: int = 1
 
 
 class Draft(Struct, rename="camel", frozen=True):

@@ -6,7 +6,12 @@ from tests.api.test_account_keys import WRONG_METADATA, make
 from tests.api.test_pods import told
 from tests.conftest import Server
 
-APPROVAL = {"when": ["always", {"overPerDay": 3}], "expiresHours": 5, "reviewers": ["boss@example.com"]}
+APPROVAL = {
+    "when": ["always", {"overPerDay": 3}],
+    "expiresHours": 5,
+    "reviewers": ["boss@example.com"],
+    "approvals": 2,
+}
 LIMITS = {"perMinute": 1, "perDay": 5, "coldPerDay": 0}
 WRONG: list[tuple[str, Any]] = [
     ("approval", {"when": ["never"]}),

@@ -98,6 +98,7 @@ async def test_rules_keys_policy_and_webhooks_are_set_on_the_pages(server: Serve
             "when": ["links", "risk", {"overPerDay": 5}],
             "expiresHours": 24,
             "reviewers": ["a@b.example"],
+            "approvals": 1,
         }
         made = await page.post("/app/settings/keys", data={"name": "agent", "permissions": ["read", "draft"]})
         assert re.search(r"pr_[\w-]{40,}", made.text)

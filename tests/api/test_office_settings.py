@@ -17,7 +17,12 @@ from tests.conftest import Server
 from tests.outbound import PATIENCE_SECONDS, answered, message_of, send
 
 RULES = {"when": ["links"], "overPerDay": "7", "expiresHours": "12", "reviewers": "a@b.example"}
-SHOWN = {"when": ["links", {"overPerDay": 7}], "expiresHours": 12, "reviewers": ["a@b.example"]}
+SHOWN = {
+    "when": ["links", {"overPerDay": 7}],
+    "expiresHours": 12,
+    "reviewers": ["a@b.example"],
+    "approvals": 1,
+}
 
 
 async def test_a_key_is_renamed_weakened_limited_ended_and_held_to_rules_on_its_page(server: Server) -> None:

@@ -161,7 +161,7 @@ async def test_a_pod_is_held_for_approval_as_it_says(server: Server) -> None:
     pod = await new_pod(server)
     approval = {"when": ["strangers", {"overPerDay": 5}], "expiresHours": 24, "reviewers": ["A@Example.com"]}
     changed = await server.api.patch(f"/v1/pods/{pod['id']}", json={"approval": approval})
-    assert changed.json()["approval"] == {**approval, "reviewers": ["a@example.com"]}
+    assert changed.json()["approval"] == {**approval, "reviewers": ["a@example.com"], "approvals": 1}
     wrong = await server.api.patch(f"/v1/pods/{pod['id']}", json={"approval": {"when": ["sometimes"]}})
     assert (wrong.status_code, wrong.json()["field"]) == (400, "approval")
     entries = (await server.api.get("/v1/audit?action=pod.changed")).json()["data"]

@@ -89,6 +89,7 @@ def test_rules_of_approval_are_set_at_every_level_and_taken_away(shell: Shell) -
             "when": ["strangers", "links", {"overPerDay": 5}],
             "expiresHours": 8,
             "reviewers": ["ann@example.com"],
+            "approvals": 1,
         }
         assert shell.json("approvals", "require", *rules, *scope)["approval"] == wanted
         shown = shell.human("approvals", "rules", *scope)

@@ -85,6 +85,8 @@ async def test_a_held_mail_leaves_when_it_is_approved_and_not_before(
         "decidedAt": None,
         "decidedBy": None,
         "note": None,
+        "approvalsNeeded": 1,
+        "approvedBy": [],
     }
     message = await message_of(sender, receipt["id"])
     page = (await sender.api.get("/v1/approvals")).json()

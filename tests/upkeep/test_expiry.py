@@ -52,6 +52,49 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
         "expires_at",
         0,
     ),
+    "mail_links": (
+        {"account_id": "acc", "user_id": "usr", "purpose": "invitation", "created_at": 0},
+        "token_hash",
+        "expires_at",
+        0,
+    ),
+    "letters": (
+        {"account_id": "acc", "recipient": "a@b", "subject": "s", "content": "c", "state": "captured"},
+        "id",
+        "created_at",
+        3 * DAY,
+    ),
+    "challenges": ({"purpose": "passkey", "value": "v"}, "token_hash", "expires_at", 0),
+    "oauth_codes": (
+        {
+            "client_id": "c",
+            "redirect_uri": "r",
+            "challenge": "c",
+            "resource": "r",
+            "account_id": "acc",
+            "maker_id": "key",
+            "permissions": "read",
+        },
+        "code_hash",
+        "expires_at",
+        DAY,
+    ),
+    "oauth_used_tokens": ({"key_id": "key"}, "token_hash", "expires_at", 0),
+    "device_codes": ({"state": "waiting", "address": "", "name": ""}, "request_hash", "expires_at", 0),
+    "notifications": (
+        {
+            "account_id": "acc",
+            "target_id": "t",
+            "kind": "held",
+            "subject": "s",
+            "link": "l",
+            "count": 1,
+            "state": "told",
+        },
+        "id",
+        "created_at",
+        30 * DAY,
+    ),
     "policy_audit": (
         {
             "account_id": "acc",
@@ -82,7 +125,7 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
     ),
 }
 # Columns that are unique beside the key.
-NUMBERED = {"events": "position", "sessions": "token_hash"}
+NUMBERED = {"events": "position", "sessions": "token_hash", "device_codes": "user_code"}
 
 
 def add(tx: Tx, table: str, key: str, number: int, at: int) -> None:

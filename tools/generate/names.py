@@ -9,6 +9,7 @@ METHODS = {
     "change_connection": "update_connection",
     "change_inbox": "update_inbox",
     "change_pod": "update_pod",
+    "change_user": "update_user",
     "change_draft": "update_draft",
     "change_thread": "update_thread",
     "change_message": "reschedule_message",

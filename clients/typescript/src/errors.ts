@@ -65,6 +65,9 @@ export class FirstAccountStays extends PostroomError {}
 /** The last key of the account that may `manage` stays. */
 export class LastKey extends PostroomError {}
 
+/** The last owner of the account who can sign in stays. */
+export class LastOwner extends PostroomError {}
+
 /** Another account has this name. */
 export class NameTaken extends PostroomError {}
 
@@ -79,6 +82,9 @@ export class PodHasDomains extends PostroomError {}
 
 /** Inboxes are still in the pod. */
 export class PodNotEmpty extends PostroomError {}
+
+/** A user of the account has this address. */
+export class UserExists extends PostroomError {}
 
 /** Files above 25 MB in total, or a body above 1 MB elsewhere. */
 export class PayloadTooLarge extends PostroomError {}
@@ -159,11 +165,13 @@ export const BY_CODE: Record<string, typeof PostroomError> = {
   draft_changed: DraftChanged,
   first_account: FirstAccountStays,
   last_key: LastKey,
+  last_owner: LastOwner,
   name_taken: NameTaken,
   not_held: NotHeld,
   nothing_to_do: NothingToDo,
   pod_has_domains: PodHasDomains,
   pod_not_empty: PodNotEmpty,
+  user_exists: UserExists,
   payload_too_large: PayloadTooLarge,
   unsupported_media_type: UnsupportedMediaType,
   api_key_limit_reached: ApiKeyLimitReached,

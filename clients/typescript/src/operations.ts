@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions } from "./transport.ts";
-import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, Connection, ConnectionChange, ConnectionTest, Domain, Draft, DraftBody, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFiles, NewInbox, NewKey, NewPod, NewRule, NewSuppression, NewWebhook, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Thread, ThreadChange, ThreadMessages, Usage, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, Connection, ConnectionChange, ConnectionTest, Domain, Draft, DraftBody, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFiles, NewInbox, NewKey, NewPod, NewRule, NewSuppression, NewUser, NewWebhook, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -279,6 +279,69 @@ export abstract class Operations {
       path: path("v1", "pods", podId, "api-keys", keyId),
       answer: "nothing",
       isRepeatable: true,
+    });
+  }
+
+  /** Invite a person: a mail with a link that works once, for 72 hours. */
+  createUser(body: NewUser): Promise<User> {
+    return this.run({
+      method: "POST",
+      path: "/v1/users",
+      body,
+      answer: "json",
+      isRepeatable: false,
+    });
+  }
+
+  /** List the people of the account, oldest first. */
+  listUsers(query: { limit?: number; offset?: number } = {}): Promise<Page<User>> {
+    return this.run({
+      method: "GET",
+      path: "/v1/users",
+      query,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Get a user. */
+  getUser(userId: string): Promise<User> {
+    return this.run({
+      method: "GET",
+      path: path("v1", "users", userId),
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Change a user's role, pods or name; who may do less from now on is signed out. */
+  updateUser(userId: string, body: UserChange = {}): Promise<User> {
+    return this.run({
+      method: "PATCH",
+      path: path("v1", "users", userId),
+      body,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Remove a user, with sessions, passkeys, and the keys and grants that the user allowed. */
+  deleteUser(userId: string): Promise<void> {
+    return this.run({
+      method: "DELETE",
+      path: path("v1", "users", userId),
+      answer: "nothing",
+      isRepeatable: true,
+    });
+  }
+
+  /** Send the invitation again; the earlier link ends. */
+  inviteUser(userId: string): Promise<User> {
+    return this.run({
+      method: "POST",
+      path: path("v1", "users", userId, "invite"),
+      answer: "json",
+      isRepeatable: false,
     });
   }
 
@@ -1008,6 +1071,11 @@ export abstract class Operations {
   /** List the keys of a pod, oldest first; each page is asked for when it is wanted. */
   iterPodKeys(podId: string, query: { limit?: number; offset?: number } = {}): AsyncGenerator<ApiKey> {
     return pages((page) => this.listPodKeys(podId, page), query);
+  }
+
+  /** List the people of the account, oldest first; each page is asked for when it is wanted. */
+  iterUsers(query: { limit?: number; offset?: number } = {}): AsyncGenerator<User> {
+    return pages((page) => this.listUsers(page), query);
   }
 
   /** List the threads of an inbox, newest first; each page is asked for when it is wanted. */

@@ -213,6 +213,21 @@ export interface UsageGroup {
   storedBytes: number;
 }
 
+/** `invitationUrl` is there only where the server keeps mail instead of sending it. */
+export interface User {
+  id: string;
+  email: string;
+  name: string;
+  /** owner: everything; admin: all but owners; approver: read, write, approve; viewer: read. */
+  role: "admin" | "approver" | "owner" | "viewer" | (string & {});
+  podIds: string[];
+  state: "active" | "invited" | (string & {});
+  passkeys: number;
+  createdAt: string;
+  lastSeenAt: string | null;
+  invitationUrl?: string;
+}
+
 /** `secret` is there only when it was made just then. */
 export interface Webhook {
   url: string;
@@ -267,6 +282,8 @@ export interface Hold {
   decidedAt: string | null;
   decidedBy: Actor | null;
   note: string | null;
+  approvalsNeeded: number;
+  approvedBy: Actor[];
 }
 
 export interface Pause {
@@ -307,6 +324,8 @@ export interface ApprovalRules {
   expiresHours?: number;
   /** Addresses of people who are asked by mail. */
   reviewers?: string[];
+  /** How many different people have to approve. */
+  approvals?: number;
 }
 
 /** What is missing is null or empty. */
@@ -669,6 +688,26 @@ export interface PodChange {
   /** A name for people. */
   name?: string | null;
   approval?: ApprovalRules | null;
+}
+
+export interface NewUser {
+  /** Where the person gets mail. */
+  email: string;
+  /** owner: everything; admin: all but owners; approver: read, write, approve; viewer: read. */
+  role: "admin" | "approver" | "owner" | "viewer";
+  /** These pods alone; empty: the whole account. */
+  podIds?: string[];
+  /** A name for people. */
+  name?: string;
+}
+
+export interface UserChange {
+  /** owner: everything; admin: all but owners; approver: read, write, approve; viewer: read. */
+  role?: "admin" | "approver" | "owner" | "viewer";
+  /** These pods alone; empty: the whole account. */
+  podIds?: string[];
+  /** A name for people. */
+  name?: string;
 }
 
 export interface ThreadChange {

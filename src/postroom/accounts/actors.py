@@ -1,9 +1,9 @@
-"""Who did something: a key, a person with a session, a reviewer by mail, or the server itself."""
+"""Who did something: a key, a user, a person with a session, a reviewer by mail, or the server itself."""
 
 import msgspec
 from msgspec import Struct
 
-KEY, SESSION, REVIEWER, SYSTEM = "key", "session", "reviewer", "system"
+KEY, USER, SESSION, REVIEWER, SYSTEM = "key", "user", "session", "reviewer", "system"
 
 
 class Actor(Struct, frozen=True):

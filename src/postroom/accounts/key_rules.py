@@ -1,16 +1,18 @@
-"""What a key is bound to, who may bind it, and that one which may manage stays."""
+"""What a key may make and is bound to, who may bind it, and that one which may manage stays."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from msgspec import UNSET, UnsetType
 
-from postroom.accounts import permissions
+from postroom.accounts import keys, permissions
 from postroom.accounts.keys import Caller, Key
+from postroom.accounts.reach import Reach
 from postroom.accounts.rules import approval as approvals
 from postroom.accounts.rules import limits
 from postroom.accounts.rules.approval import Approval
 from postroom.accounts.rules.limits import Budget
-from postroom.errors import Forbidden, LastKey
+from postroom.errors import BadRequest, Forbidden, LastKey, Unauthorized
 from postroom.storage.database import Tx
 
 
@@ -18,6 +20,51 @@ def require_may_bind(caller: Caller) -> None:
     """Whose sends are held or limited gives no key rules or limits of its own: they could be weaker."""
     if caller.is_bound:
         raise Forbidden("A key that is held or limited itself changes the rules and limits of no key.")
+
+
+def make(
+    tx: Tx,
+    caller: Caller,
+    within: Reach,
+    name: str,
+    token: str,
+    asked: Iterable[str] | None,
+    expires_at: int | None,
+    now: int,
+) -> Key:
+    """By another key: the new one may not do more, reach further or live longer than its maker."""
+    if not caller.reach.includes(within):
+        raise Forbidden("A key makes no key that reaches further than itself.")
+    maker = keys.find(tx, caller.account_id, caller.key_id)
+    if maker is None:
+        raise Unauthorized("This API key is not valid. It may have been revoked.")
+    is_of_an_inbox = within.inbox_id is not None
+    wanted = permissions.read(asked, is_of_an_inbox)
+    if asked is None:
+        wanted = tuple(word for word in wanted if word in maker.permissions)
+    if not wanted or not set(wanted) <= set(maker.permissions):
+        raise Forbidden("A key makes no key that may do more than itself.", field="permissions")
+    return keys.add(
+        tx,
+        caller.account_id,
+        within.inbox_id,
+        name,
+        token,
+        now,
+        pod_id=within.pod_id,
+        asked=wanted,
+        expires_at=_require_end(expires_at, maker.expires_at, now),
+        creator=caller,
+    )
+
+
+def _require_end(asked: int | None, makers: int | None, now: int) -> int | None:
+    """Without an end of its own a key ends with its maker."""
+    if asked is not None and asked <= now:
+        raise BadRequest("expiresAt must be in the future.", field="expiresAt")
+    if asked is not None and makers is not None and asked > makers:
+        raise Forbidden("A key makes no key that lives longer than itself.", field="expiresAt")
+    return makers if asked is None else asked
 
 
 def bind(key: Key, approval: Approval | UnsetType | None, budget: Budget | UnsetType | None) -> Key:
@@ -36,7 +83,7 @@ def require_another_manager(tx: Tx, key: Key, now: int) -> None:
         return
     rows = tx.all(
         "select id, permissions from keys where account_id = :account_id and pod_id is null"
-        " and inbox_id is null and (expires_at is null or expires_at > :now)",
+        " and inbox_id is null and kind = 'key' and (expires_at is null or expires_at > :now)",
         account_id=key.account_id,
         now=now,
     )

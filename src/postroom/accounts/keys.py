@@ -15,10 +15,7 @@ from postroom.accounts.reach import Reach
 from postroom.config import Plan
 from postroom.errors import (
     ApiKeyLimitReached,
-    BadRequest,
-    Forbidden,
     NotFound,
-    Unauthorized,
 )
 from postroom.storage.database import Row, Tx, one_of
 
@@ -27,6 +24,9 @@ SHOWN_PREFIX_CHARACTERS = 7
 KEYS_PER_INBOX = 20  # and a pod
 KEYS_OF_AN_ACCOUNT = 100
 ALL_OF_THEM = 2**31
+# What a key stands for: a program, a person, or a program that a person let in.
+PROGRAM, USER, OAUTH = "key", "user", "oauth"
+IS_LISTED = "kind <> 'user'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,8 @@ class Key:
     approval: str | None = None
     limits: str | None = None
     budget_id: str | None = None  # the key whose budget it shares
+    kind: str = PROGRAM
+    resource: str | None = None  # the one address where its token is good
 
     @property
     def reach(self) -> Reach:
@@ -78,6 +80,9 @@ class Caller(Struct, frozen=True):
     expires_at: int | None = None
     address: str = ""  # the network's, from which it was asked; known where something is changed
     is_operator: bool = False  # signed in by a link made on the server's machine, or a command there
+    user_id: str | None = None  # set: a user of the account, at the front office
+    role: str | None = None  # of that user
+    resource: str | None = None  # the one address where the token is good
 
     @property
     def budget_id(self) -> str:
@@ -91,6 +96,8 @@ class Caller(Struct, frozen=True):
 
     @property
     def actor(self) -> Actor:
+        if self.user_id is not None:
+            return Actor(actors.USER, self.user_id, self.session_name)
         if self.session_id is not None:
             return Actor(actors.SESSION, self.session_id, self.session_name)
         return Actor(actors.KEY, self.key_id, self.key_name)
@@ -122,6 +129,8 @@ def add(
     asked: Iterable[str] | None = None,
     expires_at: int | None = None,
     creator: "Caller | None" = None,
+    kind: str = PROGRAM,
+    resource: str | None = None,
 ) -> Key:
     """`asked` are permissions; without, those that are usual for its reach.
 
@@ -145,12 +154,15 @@ def add(
         approval=None if creator is None else creator.approval,
         limits=None if creator is None else creator.limits,
         budget_id=None if creator is None or creator.limits is None else creator.budget_id,
+        kind=kind,
+        resource=resource,
     )
     tx.run(
         "insert into keys (id, account_id, pod_id, inbox_id, name, token_hash, token_prefix, last4,"
-        " permissions, expires_at, created_by, lineage, approval, limits, budget_id, created_at) values"
+        " permissions, expires_at, created_by, lineage, approval, limits, budget_id, kind, resource,"
+        " created_at) values"
         " (:id, :account_id, :pod_id, :inbox_id, :name, :token_hash, :token_prefix, :last4, :permissions,"
-        " :expires_at, :created_by, :lineage, :approval, :limits, :budget_id, :now)",
+        " :expires_at, :created_by, :lineage, :approval, :limits, :budget_id, :kind, :resource, :now)",
         id=key.id,
         account_id=account_id,
         inbox_id=inbox_id,
@@ -166,6 +178,8 @@ def add(
         approval=key.approval,
         limits=key.limits,
         budget_id=key.budget_id,
+        kind=kind,
+        resource=resource,
         now=now,
     )
     return key
@@ -174,54 +188,9 @@ def add(
 OF_CALLER = (
     "keys.id, keys.account_id, keys.pod_id, keys.inbox_id, keys.token_hash, keys.permissions,"
     " keys.expires_at, keys.name as key_name, keys.lineage, keys.approval, keys.limits, keys.budget_id,"
-    " accounts.name, accounts.plan"
+    " keys.resource, accounts.name, accounts.plan"
 )
 WITH_ACCOUNT = "keys join accounts on accounts.id = keys.account_id"
-
-
-def make(
-    tx: Tx,
-    caller: Caller,
-    within: Reach,
-    name: str,
-    token: str,
-    asked: Iterable[str] | None,
-    expires_at: int | None,
-    now: int,
-) -> Key:
-    """By another key: the new one may not do more, reach further or live longer than its maker."""
-    if not caller.reach.includes(within):
-        raise Forbidden("A key makes no key that reaches further than itself.")
-    maker = find(tx, caller.account_id, caller.key_id)
-    if maker is None:
-        raise Unauthorized("This API key is not valid. It may have been revoked.")
-    is_of_an_inbox = within.inbox_id is not None
-    wanted = permissions.read(asked, is_of_an_inbox)
-    if asked is None:
-        wanted = tuple(word for word in wanted if word in maker.permissions)
-    if not wanted or not set(wanted) <= set(maker.permissions):
-        raise Forbidden("A key makes no key that may do more than itself.", field="permissions")
-    return add(
-        tx,
-        caller.account_id,
-        within.inbox_id,
-        name,
-        token,
-        now,
-        pod_id=within.pod_id,
-        asked=wanted,
-        expires_at=_require_end(expires_at, maker.expires_at, now),
-        creator=caller,
-    )
-
-
-def _require_end(asked: int | None, makers: int | None, now: int) -> int | None:
-    """Without an end of its own a key ends with its maker."""
-    if asked is not None and asked <= now:
-        raise BadRequest("expiresAt must be in the future.", field="expiresAt")
-    if asked is not None and makers is not None and asked > makers:
-        raise Forbidden("A key makes no key that lives longer than itself.", field="expiresAt")
-    return makers if asked is None else asked
 
 
 def find(tx: Tx, account_id: str, key_id: str) -> Key | None:
@@ -233,7 +202,7 @@ def find(tx: Tx, account_id: str, key_id: str) -> Key | None:
 
 def get(tx: Tx, account_id: str, key_id: str) -> Key:
     key = find(tx, account_id, key_id)
-    if key is None:
+    if key is None or key.kind == USER:
         raise NotFound("No such key.")
     return key
 
@@ -288,6 +257,7 @@ def _to_caller(row: Row, now: int) -> Caller | None:
         row["limits"],
         shared_budget_id=row["budget_id"],
         expires_at=row["expires_at"],
+        resource=row["resource"],
     )
 
 
@@ -304,7 +274,8 @@ def find_readers(tx: Tx, key_ids: Sequence[str], now: int) -> set[str]:
 
 def list_of_account(tx: Tx, account_id: str, limit: int = ALL_OF_THEM, offset: int = 0) -> list[Key]:
     rows = tx.all(
-        "select * from keys where account_id = :id order by created_at, id limit :limit offset :offset",
+        f"select * from keys where account_id = :id and {IS_LISTED} order by created_at, id"
+        " limit :limit offset :offset",
         id=account_id,
         limit=limit,
         offset=offset,
@@ -335,7 +306,9 @@ def _exactly(within: Reach) -> tuple[str, dict[str, object]]:
         return "inbox_id = :id", {"id": within.inbox_id}
     if within.pod_id is not None:
         return "pod_id = :id and inbox_id is null", {"id": within.pod_id}
-    return "account_id = :id and pod_id is null and inbox_id is null", {"id": within.account_id}
+    return f"account_id = :id and pod_id is null and inbox_id is null and {IS_LISTED}", {
+        "id": within.account_id
+    }
 
 
 def require_room(tx: Tx, within: Reach) -> None:

@@ -20,6 +20,7 @@ LINK_LIFETIME = DAY
 USE_NOTED_AFTER = MINUTE
 SHOWN_AGENT_CHARACTERS = 200
 SESSIONS_LISTED = 100
+_POD = "coalesce(sessions.pod_id, keys.pod_id)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Session:
     created_at: int
     last_used_at: int
     expires_at: int
+    user_id: str | None = None
+    pod_id: str | None = None  # where somebody of several pods works
 
     @classmethod
     def from_row(cls, row: Row) -> "Session":
@@ -50,6 +53,8 @@ class Session:
             row["created_at"],
             row["last_used_at"],
             row["expires_at"],
+            row["user_id"],
+            row["pod_id"],
         )
 
 
@@ -63,12 +68,14 @@ class SignInOrigin:
 
 @dataclass(frozen=True, slots=True)
 class SignInProof:
-    """A link that works once, or a key."""
+    """A link that works once, a key, or what a user has shown."""
 
     account_id: str
     key_id: str
     is_operator: bool
     by_key: bool
+    user_id: str | None = None
+    pod_id: str | None = None  # the first of the user's own pods
 
 
 def new_token() -> str:
@@ -90,11 +97,14 @@ def add(tx: Tx, proof: SignInProof, name: str, visitor: SignInOrigin, token: str
         created_at=now,
         last_used_at=now,
         expires_at=now + LIFETIME,
+        user_id=proof.user_id,
+        pod_id=proof.pod_id,
     )
     tx.run(
         "insert into sessions (id, token_hash, account_id, key_id, name, is_operator, by_key, address,"
-        " user_agent, created_at, last_used_at, expires_at) values (:id, :token_hash, :account_id, :key_id,"
-        " :name, :is_operator, :by_key, :address, :user_agent, :now, :now, :expires_at)",
+        " user_agent, created_at, last_used_at, expires_at, user_id, pod_id) values (:id, :token_hash,"
+        " :account_id, :key_id, :name, :is_operator, :by_key, :address, :user_agent, :now, :now, :expires_at,"
+        " :user_id, :pod_id)",
         id=session.id,
         token_hash=_hash(token),
         account_id=session.account_id,
@@ -106,13 +116,20 @@ def add(tx: Tx, proof: SignInProof, name: str, visitor: SignInOrigin, token: str
         user_agent=session.user_agent,
         now=now,
         expires_at=session.expires_at,
+        user_id=session.user_id,
+        pod_id=session.pod_id,
     )
     return session
 
 
 def find(tx: Tx, token: str, now: int) -> tuple[Session, Caller] | None:
     """A session ends with its key, and speaks with the permissions that the key has now."""
-    row = tx.one("select * from sessions where token_hash = :token_hash", token_hash=_hash(token))
+    row = tx.one(
+        "select sessions.*, users.role, users.pod_ids, users.name as user_name, users.email, users.state"
+        " from sessions left join users on users.id = sessions.user_id"
+        " where sessions.token_hash = :token_hash",
+        token_hash=_hash(token),
+    )
     if row is None or row["expires_at"] <= now:
         return None
     session = Session.from_row(row)
@@ -126,11 +143,37 @@ def find(tx: Tx, token: str, now: int) -> tuple[Session, Caller] | None:
         is_person=not session.by_key,
         is_operator=session.is_operator,
     )
+    return (session, who) if session.user_id is None else _of_user(session, who, row)
+
+
+def _of_user(session: Session, caller: Caller, row: Row) -> tuple[Session, Caller] | None:
+    """Who has pods of his own works in one of them at a time."""
+    pod_ids = (row["pod_ids"] or "").split()
+    has_place = session.pod_id in pod_ids if pod_ids else session.pod_id is None
+    if row["state"] != "active" or not has_place:
+        return None
+    who = replace(
+        caller,
+        session_name=row["user_name"] or row["email"],
+        user_id=session.user_id,
+        role=row["role"],
+        reach=Reach(caller.account_id, session.pod_id),
+    )
     return session, who
+
+
+def choose_pod(tx: Tx, session_id: str, pod_id: str) -> None:
+    """One of those that the user has."""
+    tx.run("update sessions set pod_id = :pod_id where id = :id", pod_id=pod_id, id=session_id)
 
 
 def mark_used(tx: Tx, session_id: str, now: int) -> None:
     tx.run("update sessions set last_used_at = :now where id = :id", now=now, id=session_id)
+    tx.run(
+        "update users set last_seen_at = :now where id = (select user_id from sessions where id = :id)",
+        now=now,
+        id=session_id,
+    )
 
 
 def find_valid(tx: Tx, session_ids: Sequence[str], now: int) -> set[str]:
@@ -150,7 +193,7 @@ def find_valid(tx: Tx, session_ids: Sequence[str], now: int) -> set[str]:
 
 def list_within(tx: Tx, reach: Reach, now: int) -> list[Session]:
     """Newest first. A person of one pod sees those of the same pod."""
-    of_pod = "" if reach.pod_id is None else " and keys.pod_id = :pod_id"
+    of_pod = "" if reach.pod_id is None else f" and {_POD} = :pod_id"
     rows = tx.all(
         "select sessions.* from sessions join keys on keys.id = sessions.key_id"
         f" where sessions.account_id = :account_id and sessions.expires_at > :now{of_pod}"
@@ -165,8 +208,8 @@ def list_within(tx: Tx, reach: Reach, now: int) -> list[Session]:
 
 def remove(tx: Tx, reach: Reach, session_id: str) -> None:
     row = ids.is_id(ids.SESSION, session_id) and tx.one(
-        "select sessions.account_id, keys.pod_id from sessions left join keys on keys.id = sessions.key_id"
-        " where sessions.id = :id",
+        f"select sessions.account_id, {_POD} as pod_id from sessions"
+        " left join keys on keys.id = sessions.key_id where sessions.id = :id",
         id=session_id,
     )
     if not row or row["account_id"] != reach.account_id or reach.pod_id not in (None, row["pod_id"]):
@@ -179,13 +222,18 @@ def add_link(tx: Tx, account_id: str, is_operator: bool, token: str, now: int) -
     key = _find_full_key(tx, account_id, now)
     if key is None:
         raise NotFound("This account has no key of its own that may do everything. Make one first.")
+    put_link(tx, SignInProof(account_id, key.id, is_operator, by_key=False), token, now)
+
+
+def put_link(tx: Tx, proof: SignInProof, token: str, now: int) -> None:
     tx.run(
-        "insert into login_links (token_hash, account_id, key_id, is_operator, created_at, expires_at)"
-        " values (:token_hash, :account_id, :key_id, :is_operator, :now, :expires_at)",
+        "insert into login_links (token_hash, account_id, key_id, is_operator, user_id, created_at,"
+        " expires_at) values (:token_hash, :account_id, :key_id, :is_operator, :user_id, :now, :expires_at)",
         token_hash=_hash(token),
-        account_id=account_id,
-        key_id=key.id,
-        is_operator=int(is_operator),
+        account_id=proof.account_id,
+        key_id=proof.key_id,
+        is_operator=int(proof.is_operator),
+        user_id=proof.user_id,
         now=now,
         expires_at=now + LINK_LIFETIME,
     )
@@ -194,7 +242,7 @@ def add_link(tx: Tx, account_id: str, is_operator: bool, token: str, now: int) -
 def _find_full_key(tx: Tx, account_id: str, now: int) -> Key | None:
     for key in keys.list_of_account(tx, account_id):
         is_whole = key.inbox_id is None and key.pod_id is None and key.permissions == permissions.ALL
-        if is_whole and (key.expires_at is None or key.expires_at > now):
+        if is_whole and key.kind == keys.PROGRAM and (key.expires_at is None or key.expires_at > now):
             return key
     return None
 
@@ -203,14 +251,24 @@ def take_link(tx: Tx, token: str, now: int) -> SignInProof | None:
     """It works once: whoever takes it, nobody else does."""
     row = tx.one(
         "delete from login_links where token_hash = :token_hash"
-        " returning account_id, key_id, is_operator, expires_at",
+        " returning account_id, key_id, is_operator, user_id, expires_at",
         token_hash=_hash(token),
     )
     if row is None or row["expires_at"] <= now or keys.find_caller_by_id(tx, row["key_id"], now) is None:
         return None
-    return SignInProof(row["account_id"], row["key_id"], bool(row["is_operator"]), by_key=False)
+    is_operator, user_id = bool(row["is_operator"]), row["user_id"]
+    return SignInProof(row["account_id"], row["key_id"], is_operator, by_key=False, user_id=user_id)
 
 
 def _hash(token: str) -> str:
     """The token is 256 random bits, so a fast hash is as strong as a slow one."""
     return hashlib.sha256(token.encode()).hexdigest()
+
+
+def find_link(tx: Tx, token: str, now: int) -> SignInProof | None:
+    """Looking at it uses nothing up."""
+    row = tx.one("select * from login_links where token_hash = :token_hash", token_hash=_hash(token))
+    if row is None or row["expires_at"] <= now:
+        return None
+    is_operator, user_id = bool(row["is_operator"]), row["user_id"]
+    return SignInProof(row["account_id"], row["key_id"], is_operator, by_key=False, user_id=user_id)

@@ -11,7 +11,8 @@ from postroom.config import Config, load
 from postroom_client.cli import app as app
 
 if TYPE_CHECKING:
-    from postroom.storage.database import Database
+    from postroom.accounts.sessions import SignInProof
+    from postroom.storage.database import Database, Tx
 
 OneAccount = Annotated[str, typer.Option("--account", help="Id or name of the account.")]
 
@@ -20,14 +21,33 @@ OneAccount = Annotated[str, typer.Option("--account", help="Id or name of the ac
 def login_link(
     account: OneAccount = "default",
     operator: Annotated[bool, typer.Option("--operator", help="With the operator's pages.")] = False,
+    user: Annotated[str, typer.Option("--user", help="Address of a user who lost every other way in.")] = "",
 ) -> None:
     """Print a link that opens the pages of an account once (on the server's machine)."""
     from postroom.accounts import sessions
     from postroom.welcome import link_url
 
     token = sessions.new_token()
-    write(lambda tx, now: sessions.add_link(tx, require_account(tx, account).id, operator, token, now))
+
+    def add(tx: "Tx", now: int) -> None:
+        account_id = require_account(tx, account).id
+        if user:
+            sessions.put_link(tx, proof_of_user(tx, account_id, user), token, now)
+        else:
+            sessions.add_link(tx, account_id, operator, token, now)
+
+    write(add)
     print(link_url(load(os.environ), token))
+
+
+def proof_of_user(tx: "Tx", account_id: str, address: str) -> "SignInProof":
+    from postroom.accounts.people import users
+    from postroom.errors import NotFound
+
+    found = users.find_by_email(tx, account_id, users.require_email(address))
+    if found is None:
+        raise NotFound(f"No user has the address {address}. See: postroom users list")
+    return users.proof_of(found)
 
 
 @app.command("migrate")

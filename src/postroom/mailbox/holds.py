@@ -22,8 +22,17 @@ COUNTED_BEYOND_PAGE = 1000
 
 COLUMNS = (
     "message_id, account_id, pod_id, inbox_id, key_id, state, reasons, content_hash, bcc, is_paused,"
-    " expires_at, send_at, let_go_at, due_at, created_at, decided_at, actor, note, key_lineage, excused"
+    " expires_at, send_at, let_go_at, due_at, created_at, decided_at, actor, note, key_lineage, excused,"
+    " approvals_needed, approvals"
 )
+
+
+class GivenApproval(Struct, frozen=True):
+    """One of several that a send needs. `person` is the same for all that one person may decide as."""
+
+    person: str
+    actor: Actor
+    given_at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,8 @@ class Hold:
     note: str | None = None
     key_lineage: tuple[str, ...] = ()  # the keys that the sender's comes from, also those that are gone
     excused: str = ""  # what spoke against the key when a person approved it: it is not held for that again
+    approvals_needed: int = 1
+    approvals: tuple[GivenApproval, ...] = ()  # so far, where it needs more than one
 
     @classmethod
     def from_row(cls, row: Row) -> "Hold":
@@ -72,6 +83,8 @@ class Hold:
             row["note"],
             tuple(row["key_lineage"].split()),
             row["excused"],
+            row["approvals_needed"],
+            tuple(msgspec.json.decode(row["approvals"], type=list[GivenApproval])),
         )
 
     @property
@@ -90,6 +103,8 @@ class ShownHold(Struct, rename="camel", frozen=True):
     decided_at: str | None
     decided_by: Actor | None
     note: str | None
+    approvals_needed: int
+    approved_by: list[Actor]
 
 
 def show(hold: Hold) -> ShownHold:
@@ -102,6 +117,8 @@ def show(hold: Hold) -> ShownHold:
         decided_at=_iso(hold.decided_at),
         decided_by=hold.actor,
         note=hold.note,
+        approvals_needed=hold.approvals_needed,
+        approved_by=[given.actor for given in hold.approvals],
     )
 
 
@@ -148,6 +165,8 @@ def _to_row(hold: Hold) -> tuple[object, ...]:
         hold.note,
         " ".join(hold.key_lineage),
         hold.excused,
+        hold.approvals_needed,
+        msgspec.json.encode(hold.approvals).decode(),
     )
 
 

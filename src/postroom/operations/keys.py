@@ -246,7 +246,7 @@ def create(tx: Tx, caller: Caller, within: Reach, body: NewKey, now: int) -> Str
     keys.require_room(tx, within)
     token = keys.new_token()
     ends_at = to_moment(body.expires_at)
-    key = keys.make(tx, caller, within, body.name, token, body.permissions, ends_at, now)
+    key = key_rules.make(tx, caller, within, body.name, token, body.permissions, ends_at, now)
     if binds(body):
         key_rules.require_may_bind(caller)
         key = key_rules.bind(key, body.approval, body.limits)

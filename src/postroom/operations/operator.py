@@ -3,6 +3,7 @@
 from postroom.accounts import accounts, audit, keys, sessions
 from postroom.accounts.accounts import Account
 from postroom.accounts.keys import Caller
+from postroom.accounts.people import users
 from postroom.accounts.permissions import MANAGE
 from postroom.accounts.reach import Reach
 from postroom.config import Plan
@@ -16,11 +17,11 @@ from postroom.upkeep import account_removal
 
 
 def is_operator(tx: Tx, caller: Caller) -> bool:
-    """By a link made on the server's machine, or with a key that manages the whole first account."""
+    """By a link made on the server's machine, an owner of the first account, or a key that manages it."""
     if caller.is_operator:
         return True
     is_managing = caller.reach.is_account and MANAGE in caller.permissions
-    return is_managing and accounts.is_first(tx, caller.account_id)
+    return is_managing and accounts.is_first(tx, caller.account_id) and users.is_like_owner(tx, caller)
 
 
 def require_operator(tx: Tx, caller: Caller) -> None:

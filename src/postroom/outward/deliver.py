@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from postroom.outward import deliver_mail, deliver_webhook, reviewers
+from postroom.outward import deliver_mail, deliver_webhook
+from postroom.outward.notices import deliver_notice
 from postroom.queue import deliveries
 from postroom.queue.claims import Claims
 from postroom.queue.deliveries import MAIL, NOTICE, WEBHOOK, Delivery
@@ -24,7 +25,7 @@ async def deliver_all(
         {
             MAIL: partial(deliver_mail.write_tried, resources),
             WEBHOOK: partial(deliver_webhook.write_tried, resources),
-            NOTICE: partial(reviewers.write_tried, resources),
+            NOTICE: partial(deliver_notice.write_tried, resources),
         }
     )
     bell, claim = deliveries.BELLS[kind], Claims(kind).claim

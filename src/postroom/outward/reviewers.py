@@ -33,7 +33,7 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
 from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, to_outcome
 from postroom.outward.deliver_mail import Outbound, domain_of
-from postroom.outward.holding import decide
+from postroom.outward.holding import decide, persons
 from postroom.outward.holding.decide import Ruling
 from postroom.outward.sign_mail import Unsigned
 from postroom.processes import pools
@@ -96,11 +96,14 @@ def decide_by_link(
 ) -> list[str]:
     """Gives the bells to ring."""
     review = find_review(tx, token)
-    return _decide(tx, review, word, content_hash, ruling_of(review.reviewer, note, base_url, now, address))
+    return _decide(tx, review, word, content_hash, ruling_of(tx, review, note, base_url, now, address))
 
 
-def ruling_of(reviewer: str, note: str | None, base_url: str, now: int, address: str) -> Ruling:
-    return Ruling(Actor(actors.REVIEWER, reviewer, reviewer), base_url, now, note=note, address=address)
+def ruling_of(tx: Tx, review: Review, note: str | None, base_url: str, now: int, address: str) -> Ruling:
+    reviewer = review.reviewer
+    person = persons.of_reviewer(tx, review.hold.account_id, reviewer)
+    actor = Actor(actors.REVIEWER, reviewer, reviewer)
+    return Ruling(actor, base_url, now, note=note, address=address, person=person)
 
 
 def _decide(tx: Tx, review: Review, word: str, content_hash: str, ruling: Ruling) -> list[str]:
@@ -303,7 +306,7 @@ def apply_answer(tx: Tx, answer: ReviewAnswer, is_his: bool, base_url: str, now:
     review = _look_up(tx, path)
     if review is None:
         return []
-    ruling = ruling_of(review.reviewer, read_note(said[2]), base_url, now, answer.peer_ip)
+    ruling = ruling_of(tx, review, read_note(said[2]), base_url, now, answer.peer_ip)
     try:
         return _decide(tx, review, said[1].lower(), review.hold.content_hash, ruling)
     except ApiError as error:

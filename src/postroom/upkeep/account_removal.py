@@ -22,6 +22,15 @@ OF_AN_ACCOUNT = (
     ("search_latecomers", "doc"),
     ("search_newest", "account_id"),
     ("domains", "id"),
+    ("letters", "id"),
+    ("notifications", "id"),
+)
+
+
+# What lets somebody in, or tells somebody outside.
+CLOSED = (
+    *("sessions", "login_links", "keys", "webhooks", "users", "mail_links", "passkeys", "oauth_grants"),
+    *("oauth_codes", "device_codes", "notification_targets", "push_subscriptions", "connections"),
 )
 
 
@@ -37,7 +46,7 @@ def close(tx: Tx, account: Account, now: int) -> None:
             f"delete from {table} where connection_id in (select id from connections where account_id = :id)",
             id=account.id,
         )
-    for table in ("sessions", "login_links", "keys", "webhooks", "connections"):
+    for table in CLOSED:
         tx.run(f"delete from {table} where account_id = :id", id=account.id)
     tx.run(
         "update accounts set removed_at = :now, name = 'deleted ' || id"

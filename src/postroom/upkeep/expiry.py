@@ -2,6 +2,7 @@
 
 from postroom.accounts import audit
 from postroom.clock import DAY
+from postroom.outward.notices import letters
 from postroom.queue import idempotency
 from postroom.storage.database import Tx
 from postroom.upkeep.deletion import delete_all
@@ -9,6 +10,7 @@ from postroom.upkeep.deletion import delete_all
 EVENT_LIFETIME = 30 * DAY
 HANDOVER_LIFETIME = 5 * DAY
 CREATION_LIFETIME = 2 * DAY
+CODE_REMEMBERED = DAY  # so long a code that comes again ends what it gave
 
 EXPIRING = (
     ("events", "id", "created_at", EVENT_LIFETIME),
@@ -18,6 +20,13 @@ EXPIRING = (
     ("idempotency_keys", "account_id, idempotency_key", "created_at", idempotency.LIFETIME),
     ("sessions", "id", "expires_at", 0),
     ("login_links", "token_hash", "expires_at", 0),
+    ("mail_links", "token_hash", "expires_at", 0),
+    ("letters", "id", "created_at", letters.LIFETIME),
+    ("challenges", "token_hash", "expires_at", 0),
+    ("oauth_codes", "code_hash", "expires_at", CODE_REMEMBERED),
+    ("oauth_used_tokens", "token_hash", "expires_at", 0),
+    ("device_codes", "request_hash", "expires_at", 0),
+    ("notifications", "id", "created_at", EVENT_LIFETIME),
     ("audit", "id", "created_at", audit.LIFETIME),
     ("policy_audit", "id", "created_at", audit.LIFETIME),
 )

@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from postroom.accounts import audit, domains, keys, pods
 from postroom.accounts.keys import Caller
+from postroom.accounts.people import users
 from postroom.accounts.reach import Reach
 from postroom.connections import connections
 from postroom.errors import NotFound
@@ -115,6 +116,7 @@ FIND_OWNED: dict[str, Callable[[Tx, Reach, str], object]] = {
     "domain_id": domains.get,
     "connection_id": connections.get,
     "key_id": lambda tx, reach, key_id: keys.get(tx, reach.account_id, key_id),
+    "user_id": lambda tx, reach, user_id: users.get(tx, reach.account_id, user_id),
 }
 
 

@@ -67,8 +67,17 @@ async def decide(resources: Resources, request: Request, token: str) -> Response
         *(resources.config.base_url, resources.now(), client_address(request)),
     )
     resources.db.ring(*bells)
-    done = "approved. It leaves now" if word == "approve" else "rejected. It will not leave"
-    return page(200, "Decided", f"<p>The mail is {done}.</p>")
+    review = await resources.db.read(reviewers.find_review, token)
+    return page(200, "Decided", f"<p>{told(review.hold, word)}</p>")
+
+
+def told(hold: holds.Hold, word: str) -> str:
+    if word == "reject":
+        return "The mail is rejected. It will not leave."
+    if hold.state == holds.HELD and len(hold.approvals) < hold.approvals_needed:
+        missing = hold.approvals_needed - len(hold.approvals)
+        return f"Your approval counts. {missing} more must come from other people before it leaves."
+    return "The mail is approved. It leaves now."
 
 
 def show(review: Review) -> str:

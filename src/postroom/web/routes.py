@@ -16,6 +16,7 @@ from postroom.operations import (
     usage,
     webhooks,
 )
+from postroom.operations.people import users
 from postroom.operations.ways import connections
 from postroom.web import public
 from postroom.web.api.accounts import domains as domain_checks
@@ -37,6 +38,8 @@ NEW_INBOX = (
 NEW_KEY = (errors.ApiKeyLimitReached,)
 OLD_KEY = (errors.LastKey,)
 OLD_POD = (errors.DefaultPod, errors.PodNotEmpty, errors.PodHasDomains)
+USER = (errors.UserExists,)
+OLD_USER = (errors.LastOwner,)
 LINK = (errors.InvalidSignature,)
 TEXT = (errors.NoText,)
 SEND = (
@@ -118,6 +121,12 @@ ROUTES = (
     Route("POST", "/v1/pods/{pod_id}/api-keys", keys.create_pod_key, ACCOUNT, MANAGING, 201, NEW_KEY),
     Route("GET", "/v1/pods/{pod_id}/api-keys", keys.list_pod_keys, ACCOUNT, READING),
     Route("DELETE", "/v1/pods/{pod_id}/api-keys/{key_id}", keys.delete_pod_key, ACCOUNT, MANAGING, 204),
+    Route("POST", "/v1/users", users.create_user, ACCOUNT, MANAGING, 201, USER),
+    Route("GET", "/v1/users", users.list_users, ACCOUNT, MANAGING),
+    Route("GET", "/v1/users/{user_id}", users.get_user, ACCOUNT, MANAGING),
+    Route("PATCH", "/v1/users/{user_id}", users.change_user, ACCOUNT, MANAGING, 200, OLD_USER),
+    Route("DELETE", "/v1/users/{user_id}", users.delete_user, ACCOUNT, MANAGING, 204, OLD_USER),
+    Route("POST", "/v1/users/{user_id}/invite", users.invite_user, ACCOUNT, MANAGING, 202),
     Route("GET", "/v1/inboxes/{inbox_id}/threads", threads.list_threads, SCOPED, READING),
     Route("GET", "/v1/inboxes/{inbox_id}/messages", messages.list_inbox_messages, SCOPED, READING),
     Route("GET", "/v1/threads", threads.list_all_threads, SCOPED, READING),

@@ -57,6 +57,7 @@ from postroom_client.results import (
     Thread,
     ThreadMessages,
     Usage,
+    User,
     Webhook,
     WebhookDelivery,
     WebhookSecret,
@@ -362,6 +363,64 @@ def list_pod_keys(pod_id: str, *, limit: int = 50, offset: int = 0) -> Call[Page
 def delete_pod_key(pod_id: str, key_id: str) -> Call[None]:
     """Revoke a key of a pod, at once."""
     return Call("DELETE", path("v1", "pods", pod_id, "api-keys", key_id), nothing)
+
+
+def create_user(
+    email: str,
+    role: Literal["admin", "approver", "owner", "viewer"],
+    *,
+    pod_ids: Sequence[str] = (),
+    name: str = "",
+) -> Call[User]:
+    """Invite a person: a mail with a link that works once, for 72 hours."""
+    return Call(
+        "POST",
+        "/v1/users",
+        decoded(User),
+        json=given(email=email, role=role, podIds=repeated(pod_ids) or None, name=unless(name, "")),
+        is_repeatable=False,
+    )
+
+
+def list_users(*, limit: int = 50, offset: int = 0) -> Call[Page[User]]:
+    """List the people of the account, oldest first."""
+    return Call(
+        "GET",
+        "/v1/users",
+        decoded(Page[User]),
+        query=present({"limit": unless(limit, 50), "offset": unless(offset, 0)}),
+    )
+
+
+def get_user(user_id: str) -> Call[User]:
+    """Get a user."""
+    return Call("GET", path("v1", "users", user_id), decoded(User))
+
+
+def update_user(
+    user_id: str,
+    *,
+    role: Literal["admin", "approver", "owner", "viewer"] | None = None,
+    pod_ids: Sequence[str] | None = None,
+    name: str | None = None,
+) -> Call[User]:
+    """Change a user's role, pods or name; who may do less from now on is signed out."""
+    return Call(
+        "PATCH",
+        path("v1", "users", user_id),
+        decoded(User),
+        json=given(role=role, podIds=repeated(pod_ids), name=name),
+    )
+
+
+def delete_user(user_id: str) -> Call[None]:
+    """Remove a user, with sessions, passkeys, and the keys and grants that the user allowed."""
+    return Call("DELETE", path("v1", "users", user_id), nothing)
+
+
+def invite_user(user_id: str) -> Call[User]:
+    """Send the invitation again; the earlier link ends."""
+    return Call("POST", path("v1", "users", user_id, "invite"), decoded(User), is_repeatable=False)
 
 
 def list_threads(

@@ -43,6 +43,7 @@ from postroom_client.results import (
     Thread,
     ThreadMessages,
     Usage,
+    User,
     Webhook,
     WebhookDelivery,
     WebhookSecret,
@@ -310,6 +311,48 @@ class BlockingMethods(Protocol):
     def delete_pod_key(self, pod_id: str, key_id: str) -> None:
         """Revoke a key of a pod, at once."""
         return self.run(calls.delete_pod_key(pod_id, key_id))
+
+    def create_user(
+        self,
+        email: str,
+        role: Literal["admin", "approver", "owner", "viewer"],
+        *,
+        pod_ids: Sequence[str] = (),
+        name: str = "",
+    ) -> User:
+        """Invite a person: a mail with a link that works once, for 72 hours."""
+        return self.run(calls.create_user(email, role, pod_ids=pod_ids, name=name))
+
+    def list_users(self, *, limit: int = 50, offset: int = 0) -> Page[User]:
+        """List the people of the account, oldest first."""
+        return self.run(calls.list_users(limit=limit, offset=offset))
+
+    def iter_users(self, *, limit: int = 100, offset: int = 0) -> Iterator[User]:
+        """List the people of the account, oldest first; each page is asked for when it is wanted."""
+        return paging.each(self.run, calls.list_users, (), {"limit": limit, "offset": offset})
+
+    def get_user(self, user_id: str) -> User:
+        """Get a user."""
+        return self.run(calls.get_user(user_id))
+
+    def update_user(
+        self,
+        user_id: str,
+        *,
+        role: Literal["admin", "approver", "owner", "viewer"] | None = None,
+        pod_ids: Sequence[str] | None = None,
+        name: str | None = None,
+    ) -> User:
+        """Change a user's role, pods or name; who may do less from now on is signed out."""
+        return self.run(calls.update_user(user_id, role=role, pod_ids=pod_ids, name=name))
+
+    def delete_user(self, user_id: str) -> None:
+        """Remove a user, with sessions, passkeys, and the keys and grants that the user allowed."""
+        return self.run(calls.delete_user(user_id))
+
+    def invite_user(self, user_id: str) -> User:
+        """Send the invitation again; the earlier link ends."""
+        return self.run(calls.invite_user(user_id))
 
     def list_threads(
         self,
@@ -1488,6 +1531,48 @@ class AwaitedMethods(Protocol):
     async def delete_pod_key(self, pod_id: str, key_id: str) -> None:
         """Revoke a key of a pod, at once."""
         return await self.run(calls.delete_pod_key(pod_id, key_id))
+
+    async def create_user(
+        self,
+        email: str,
+        role: Literal["admin", "approver", "owner", "viewer"],
+        *,
+        pod_ids: Sequence[str] = (),
+        name: str = "",
+    ) -> User:
+        """Invite a person: a mail with a link that works once, for 72 hours."""
+        return await self.run(calls.create_user(email, role, pod_ids=pod_ids, name=name))
+
+    async def list_users(self, *, limit: int = 50, offset: int = 0) -> Page[User]:
+        """List the people of the account, oldest first."""
+        return await self.run(calls.list_users(limit=limit, offset=offset))
+
+    def iter_users(self, *, limit: int = 100, offset: int = 0) -> AsyncIterator[User]:
+        """List the people of the account, oldest first; each page is asked for when it is wanted."""
+        return paging.async_each(self.run, calls.list_users, (), {"limit": limit, "offset": offset})
+
+    async def get_user(self, user_id: str) -> User:
+        """Get a user."""
+        return await self.run(calls.get_user(user_id))
+
+    async def update_user(
+        self,
+        user_id: str,
+        *,
+        role: Literal["admin", "approver", "owner", "viewer"] | None = None,
+        pod_ids: Sequence[str] | None = None,
+        name: str | None = None,
+    ) -> User:
+        """Change a user's role, pods or name; who may do less from now on is signed out."""
+        return await self.run(calls.update_user(user_id, role=role, pod_ids=pod_ids, name=name))
+
+    async def delete_user(self, user_id: str) -> None:
+        """Remove a user, with sessions, passkeys, and the keys and grants that the user allowed."""
+        return await self.run(calls.delete_user(user_id))
+
+    async def invite_user(self, user_id: str) -> User:
+        """Send the invitation again; the earlier link ends."""
+        return await self.run(calls.invite_user(user_id))
 
     async def list_threads(
         self,

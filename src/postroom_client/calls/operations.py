@@ -198,6 +198,40 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("pod_id", "text", help="Id of the pod, pod_…, or its clientId.", is_required=True),
         Parameter("key_id", "text", help="Id of the key, key_…", is_required=True),
     ),
+    "create_user": (
+        Parameter("email", "text", help="Where the person gets mail.", is_required=True),
+        Parameter(
+            "role",
+            "choice",
+            help="owner: everything; admin: all but owners; approver: read, write, approve; viewer: read.",
+            is_required=True,
+            choices=("admin", "approver", "owner", "viewer"),
+        ),
+        Parameter("pod_ids", "texts", help="These pods alone; empty: the whole account."),
+        Parameter("name", "text", help="A name for people."),
+    ),
+    "list_users": (
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
+        Parameter(
+            "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
+        ),
+    ),
+    "get_user": (Parameter("user_id", "text", help="Id of the user, usr_…", is_required=True),),
+    "update_user": (
+        Parameter("user_id", "text", help="Id of the user, usr_…", is_required=True),
+        Parameter(
+            "role",
+            "choice",
+            help="owner: everything; admin: all but owners; approver: read, write, approve; viewer: read.",
+            choices=("admin", "approver", "owner", "viewer"),
+        ),
+        Parameter("pod_ids", "texts", help="These pods alone; empty: the whole account."),
+        Parameter("name", "text", help="A name for people."),
+    ),
+    "delete_user": (Parameter("user_id", "text", help="Id of the user, usr_…", is_required=True),),
+    "invite_user": (Parameter("user_id", "text", help="Id of the user, usr_…", is_required=True),),
     "list_threads": (
         Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
         Parameter("is_read", "flag", help="false gives the unread ones."),

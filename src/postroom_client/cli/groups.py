@@ -13,6 +13,7 @@ GROUPS = {
         "policy": "Who may write, and who may be written to: of the account, a pod or an inbox.",
         "pods": "Tenants of the account, each with inboxes, domains and keys of its own.",
         "keys": "Keys of the account and of its pods.",
+        "users": "People of the account: invited, with a role, and removed.",
         "threads": "Threads, and what of them is unread.",
         "messages": "Messages, in and out.",
         "attachments": "Attachments, and the text in them.",

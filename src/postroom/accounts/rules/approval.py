@@ -17,6 +17,7 @@ EXPIRES_HOURS = 72
 LONGEST_HOURS = 30 * 24
 REVIEWERS_LIMIT = 10
 RULES_LIMIT = 20
+MOST_APPROVALS = 3
 
 
 class OverPerDay(Struct, rename="camel", frozen=True, forbid_unknown_fields=True):
@@ -43,6 +44,13 @@ class Approval(Struct, rename="camel", frozen=True):
             extra_json_schema={"maxItems": REVIEWERS_LIMIT},
         ),
     ] = []
+    approvals: Annotated[
+        int,
+        Meta(
+            description="How many different people have to approve.",
+            extra_json_schema={"minimum": 1, "maximum": MOST_APPROVALS},
+        ),
+    ] = 1
 
 
 class Conditions(Struct, frozen=True):
@@ -52,6 +60,7 @@ class Conditions(Struct, frozen=True):
     over_per_day: int | None = None
     expires_hours: int = EXPIRES_HOURS
     reviewers: tuple[str, ...] = ()
+    approvals: int = 1
 
 
 NONE = Conditions()
@@ -73,6 +82,8 @@ def require_valid(approval: Approval) -> Approval:
             )
     if not 1 <= approval.expires_hours <= LONGEST_HOURS:
         raise BadRequest(f"expiresHours must be 1 to {LONGEST_HOURS}.", field="approval")
+    if not 1 <= approval.approvals <= MOST_APPROVALS:
+        raise BadRequest(f"approvals must be 1 to {MOST_APPROVALS}.", field="approval")
     return msgspec.structs.replace(approval, reviewers=_require_reviewers(approval.reviewers))
 
 
@@ -107,6 +118,7 @@ def add_up(stored: Iterable[str | None]) -> Conditions:
     counts: list[int] = []
     hours: list[int] = []
     reviewers: list[str] = []
+    people: list[int] = []
     for level in levels:
         try:
             approval = msgspec.json.decode(level, type=Approval)
@@ -117,6 +129,7 @@ def add_up(stored: Iterable[str | None]) -> Conditions:
         counts += [rule.over_per_day for rule in approval.when if isinstance(rule, OverPerDay)]
         hours += [approval.expires_hours] if approval.when else []
         reviewers += approval.reviewers
+        people.append(approval.approvals)
     if not words <= set(WORDS):
         words = (words & set(WORDS)) | {ALWAYS}
     return Conditions(
@@ -124,4 +137,5 @@ def add_up(stored: Iterable[str | None]) -> Conditions:
         min(counts, default=None),
         min(hours, default=EXPIRES_HOURS),
         tuple(dict.fromkeys(reviewers)),
+        max(people, default=1),
     )

@@ -19,10 +19,10 @@ from postroom.events import kinds
 from postroom.events.announce import announce
 from postroom.events.payload import Fate, News
 from postroom.mailbox import attachments, documents, holds, messages
-from postroom.mailbox.holds import Hold
+from postroom.mailbox.holds import GivenApproval, Hold
 from postroom.mailbox.messages import Message
 from postroom.outward import states
-from postroom.outward.holding import checks, hold_back
+from postroom.outward.holding import checks, hold_back, persons
 from postroom.outward.holding.checks import Clearance
 from postroom.outward.states import Move, State
 from postroom.queue import deliveries
@@ -38,10 +38,11 @@ class Ruling(Struct, frozen=True):
     now: int
     note: str | None = None
     address: str = ""
+    person: str = ""  # the same for all that one person may decide as
 
     @classmethod
     def of(cls, caller: Caller, base_url: str, now: int, note: str | None = None) -> "Ruling":
-        return cls(caller.actor, base_url, now, note, caller.address)
+        return cls(caller.actor, base_url, now, note, caller.address, persons.of_caller(caller))
 
     def followed_by_the_server(self) -> "Ruling":
         """For what comes of it by itself."""
@@ -52,6 +53,7 @@ def approve(
     tx: Tx, reach: Reach, caller: Caller, message_id: str, content_hash: str, ruling: Ruling
 ) -> list[str]:
     message, hold = lock(tx, messages.get(tx, reach, message_id))
+    persons.require_still_may_approve(tx, caller)
     require_other(caller, hold)
     require_not_maker(caller, hold)
     return approve_as(tx, message, hold, content_hash, ruling)
@@ -66,9 +68,14 @@ def approve_as(tx: Tx, message: Message, hold: Hold | None, content_hash: str, r
         raise NotHeld("This message has expired: it was not approved in time.")
     if hold.content_hash != content_hash:
         raise ContentChanged("The contentHash is not that of this message. Look at it again.")
+    given = GivenApproval(ruling.person, ruling.actor, ruling.now)
+    before, hold = hold, persons.add_approval(tx, hold, given)
+    if len(hold.approvals) < hold.approvals_needed:
+        write_down(tx, "message.approval_given", before, holds.put(tx, hold), ruling)
+        return []
     excused = checks.find_excuse(tx, hold)
     approved = replace(_decided(hold, holds.APPROVED, ruling), expires_at=None, excused=excused)
-    write_down(tx, "message.approved", hold, approved, ruling)
+    write_down(tx, "message.approved", before, approved, ruling)
     bells = tell(tx, kinds.MESSAGE_APPROVED, message, approved, ruling)
     return bells + go_on(tx, message, approved, ruling)
 

@@ -85,8 +85,8 @@ def to_hold(
     is_held = bool(reasons)
     bcc = tuple(str(address) for address in submission.order.bcc)
     needs_approval = any(reason != holds.PAUSED for reason in reasons)
-    hours = rules.conditions(above, submission.caller).expires_hours
-    expires_at = submission.now + hours * HOUR if needs_approval else None
+    conditions = rules.conditions(above, submission.caller)
+    expires_at = submission.now + conditions.expires_hours * HOUR if needs_approval else None
     return Hold(
         message_id=ready.document.id,
         account_id=inbox.account_id,
@@ -104,6 +104,7 @@ def to_hold(
         due_at=expires_at if is_held else send_at,
         created_at=submission.now,
         key_lineage=submission.caller.lineage,
+        approvals_needed=conditions.approvals,
     )
 
 

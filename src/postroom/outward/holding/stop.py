@@ -71,7 +71,7 @@ def stop_attempt(tx: Tx, delivery: Delivery, seen: SeenContent | None, base_url:
 
 def hold_again(tx: Tx, message: Message, known: Hold, reasons: tuple[str, ...], ruling: Ruling) -> list[str]:
     deliveries.hold_back(tx, message.id)
-    waiting = known if known.state == holds.HELD else replace(known, reasons=())
+    waiting = known if known.state == holds.HELD else replace(known, reasons=(), approvals=())
     held = decide.put_on_hold(tx, waiting, reasons, ruling.now)
     return decide.tell(tx, kinds.MESSAGE_HELD, message, held, ruling)
 

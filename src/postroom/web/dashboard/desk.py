@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from postroom.accounts import pods
+from postroom.accounts.people import users
 from postroom.accounts.pods import Pod
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import pauses
@@ -50,6 +51,7 @@ class Frame:
     pause: Pause | None
     last_event_id: str
     is_operator: bool
+    own_pods: list[Pod]  # of somebody who has several, to choose from
 
     @property
     def unread_total(self) -> int:
@@ -126,12 +128,21 @@ def read_frame(tx: Tx, desk: Desk) -> Frame:
         pause=pauses.find(tx, pauses.scope_of(reach)),
         last_event_id=events.last_id(tx, reach) or "",
         is_operator=operator.is_operator(tx, desk.call.caller),
+        own_pods=list_own_pods(tx, desk),
     )
 
 
 def name_of_own_pod(tx: Tx, reach: Reach) -> str:
     pod = pods.find(tx, reach, reach.pod_id) if reach.pod_id else None
     return "" if pod is None else pod.name or pod.client_id or ("default" if pod.is_default else pod.id)
+
+
+def list_own_pods(tx: Tx, desk: Desk) -> list[Pod]:
+    user = users.find(tx, desk.session.user_id) if desk.session.user_id and desk.call.reach.pod_id else None
+    if user is None or len(user.pod_ids) < 2:
+        return []
+    found = [pods.find(tx, Reach(user.account_id), pod_id) for pod_id in user.pod_ids]
+    return [pod for pod in found if pod is not None]
 
 
 def nonce_of(token: str) -> str:

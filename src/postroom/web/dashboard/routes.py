@@ -19,7 +19,17 @@ from postroom.web.dashboard.pages import (
     thread,
     webhooks,
 )
-from postroom.web.dashboard.settings import audit, domains, inboxes, keys, people, pods, rules, suppressions
+from postroom.web.dashboard.settings import (
+    audit,
+    domains,
+    inboxes,
+    keys,
+    people,
+    pods,
+    rules,
+    suppressions,
+    users,
+)
 from postroom.web.routing import ACCOUNT, POD, Route
 
 page = partial(Route, "GET")
@@ -97,6 +107,13 @@ PAGES = (
     change("/app/settings/pods/{pod_id}/name", pods.rename_pod, ACCOUNT, MANAGING),
     change("/app/settings/pods/{pod_id}/approval", pods.set_rules, ACCOUNT, MANAGING),
     change("/app/settings/pods/{pod_id}/delete", pods.delete_pod, ACCOUNT, MANAGING),
+    page("/app/settings/people", users.show_people, ACCOUNT, MANAGING),
+    change("/app/settings/people", users.invite, ACCOUNT, MANAGING),
+    page("/app/settings/people/{user_id}", users.show_user, ACCOUNT, MANAGING),
+    change("/app/settings/people/{user_id}", users.change, ACCOUNT, MANAGING),
+    change("/app/settings/people/{user_id}/invite", users.invite_again, ACCOUNT, MANAGING),
+    change("/app/settings/people/{user_id}/remove", users.remove, ACCOUNT, MANAGING),
+    change("/app/pod", users.choose_pod, POD, READING),
     page("/app/settings/suppressions", suppressions.show_suppressions, ACCOUNT, READING),
     page("/app/settings/suppressions.csv", suppressions.export, ACCOUNT, READING),
     change("/app/settings/suppressions", suppressions.suppress, ACCOUNT, MANAGING),

@@ -40,6 +40,7 @@ TAGS = {
     "suppressions": "Addresses that get no mail any more.",
     "threads": "Conversations.",
     "usage": "What was used.",
+    "users": "People of the account, with their roles.",
     "webhook": "Events by HTTP.",
 }
 UNLISTED = ("/docs/{file}",)
@@ -56,6 +57,7 @@ PATH_NAMES = {
     "pod_id": "Id of the pod, pod_…, or its clientId.",
     "rule_id": "Id of the rule.",
     "thread_id": "Id of the thread, thr_…",
+    "user_id": "Id of the user, usr_…",
 }
 
 Json = dict[str, Any]

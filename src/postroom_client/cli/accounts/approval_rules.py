@@ -39,6 +39,9 @@ def require(
     expires_hours: Annotated[
         int, typer.Option(min=1, max=720, help="How long a send waits before it expires.")
     ] = 72,
+    approvals: Annotated[
+        int, typer.Option(min=1, max=3, help="How many different people have to approve.")
+    ] = 1,
     inbox_id: OfInbox = None,
     pod_id: OfPod = None,
     key_id: OfKey = None,
@@ -49,7 +52,7 @@ def require(
     counts = [] if over_per_day is None else [OverPerDay(over_per_day)]
     if not when and not counts and not reviewer:
         raise typer.BadParameter(f"say when: {WORDS}, or --over-per-day")
-    asked = ApprovalRules([*(when or []), *counts], expires_hours, reviewer or [])
+    asked = ApprovalRules([*(when or []), *counts], expires_hours, reviewer or [], approvals)
     context.show(_change(asked, only_one(inbox_id, pod_id, key_id)), _show)
 
 

@@ -20,6 +20,15 @@ CONNECTION = (
     ("inbox", "inbox_id"),
     ("url", "url"),
 )
+USER = (
+    ("id", "id"),
+    ("email", "email"),
+    ("name", "name"),
+    ("role", "role"),
+    ("pods", "pod_ids"),
+    ("state", "state"),
+    ("invitation", "invitation_url"),
+)
 
 RULES = (
     Plain(
@@ -125,6 +134,37 @@ TENANTS = (
         "Delete a pod that holds no inbox and no domain.",
         confirm="Delete the pod {pod_id} and its keys?",
         done="{pod_id} is gone.",
+    ),
+    Plain(
+        "users invite",
+        "create_user",
+        "Invite a person by mail, with a role.",
+        fields=USER,
+        arguments=("email",),
+    ),
+    Plain(
+        "users list",
+        "list_users",
+        "List the people of the account, oldest first.",
+        columns=(
+            ("ID", "id"),
+            ("EMAIL", "email"),
+            ("NAME", "name"),
+            ("ROLE", "role"),
+            ("STATE", "state"),
+            ("LAST SEEN", "last_seen_at"),
+        ),
+        empty="Nobody yet. Invite somebody: postroom users invite ann@example.org --role approver",
+    ),
+    Plain("users show", "get_user", "Show a user.", fields=USER),
+    Plain("users change", "update_user", "Change a user's role, pods or name.", fields=USER),
+    Plain("users reinvite", "invite_user", "Send the invitation again; the earlier ends.", fields=USER),
+    Plain(
+        "users remove",
+        "delete_user",
+        "Remove a user, with the keys and programs that the user let in.",
+        confirm="Remove the user {user_id}?",
+        done="{user_id} is gone.",
     ),
     Plain(
         "keys create",

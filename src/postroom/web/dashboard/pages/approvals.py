@@ -107,10 +107,19 @@ def decode(tx: Tx, desk: Desk, found: Sequence[Told]) -> list[dict[str, Any]]:
 async def decide(desk: Desk, message_id: str, body: Decision) -> Response:
     note = body.note.strip()[:1000] or None
     if body.decision == "approve":
-        await desk.run(holds.approve_message, message_id=message_id, body=Approve(body.content_hash, note))
-        return go(PATH, "Approved. It is on its way.")
+        answer = await desk.run(
+            holds.approve_message, message_id=message_id, body=Approve(body.content_hash, note)
+        )
+        return go(PATH, told_of(msgspec.json.decode(answer)["hold"]))
     await desk.run(holds.reject_message, message_id=message_id, body=Reject(note))
     return go(PATH, "Rejected. It will not leave.")
+
+
+def told_of(hold: dict[str, Any]) -> str:
+    missing = hold["approvalsNeeded"] - len(hold["approvedBy"])
+    if hold["state"] == "held" and missing > 0:
+        return f"Your approval counts. {missing} more must come from other people."
+    return "Approved. It is on its way."
 
 
 async def approve_several(desk: Desk, body: Decisions) -> Response:

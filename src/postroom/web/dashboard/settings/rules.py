@@ -31,6 +31,7 @@ class ApprovalForm(Struct, rename="camel", frozen=True):
     over_per_day: str = ""
     expires_hours: int = approval.EXPIRES_HOURS
     reviewers: str = ""
+    approvals: int = 1
 
 
 class RetentionForm(Struct, rename="camel", frozen=True):
@@ -62,7 +63,7 @@ def read_approval(form: ApprovalForm) -> Approval | None:
     if (over := read_number(form.over_per_day, "overPerDay")) is not None:
         rules.append(OverPerDay(over))
     people = [address.strip() for address in form.reviewers.replace(",", "\n").split("\n") if address.strip()]
-    return Approval(rules, form.expires_hours, people) if rules or people else None
+    return Approval(rules, form.expires_hours, people, form.approvals) if rules or people else None
 
 
 def read_number(value: str, field: str) -> int | None:

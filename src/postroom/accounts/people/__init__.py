@@ -1,0 +1,1 @@
+"""People: users of an account, how they sign in, and the programs that they let in."""

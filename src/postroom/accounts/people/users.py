@@ -1,0 +1,321 @@
+"""Users: the people of an account, each with a role, some of them with pods of their own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from postroom import ids
+from postroom.accounts import keys, names, permissions, pods
+from postroom.accounts.keys import Caller, Key
+from postroom.accounts.reach import Reach
+from postroom.accounts.sessions import SignInProof
+from postroom.errors import BadRequest, Forbidden, LastOwner, NotFound, Unauthorized, UserExists
+from postroom.mail.address import normalize, validate
+from postroom.storage.database import Row, Tx, one_of
+
+OWNER, ADMIN, APPROVER, VIEWER = "owner", "admin", "approver", "viewer"
+# What each role may do; an admin may do all but change owners.
+PERMISSIONS: dict[str, tuple[str, ...]] = {
+    OWNER: permissions.ALL,
+    ADMIN: permissions.ALL,
+    APPROVER: (permissions.READ, permissions.DRAFT, permissions.SEND, permissions.APPROVE),
+    VIEWER: permissions.READING,
+}
+ROLES = tuple(PERMISSIONS)
+INVITED, ACTIVE = "invited", "active"
+USERS_OF_AN_ACCOUNT = 1000
+PODS_OF_A_USER = 50
+
+_COLUMNS = (
+    "users.id, users.account_id, users.email, users.name, users.role, users.pod_ids, users.state,"
+    " users.key_id, users.created_at, users.last_seen_at,"
+    " (select count(*) from passkeys where passkeys.user_id = users.id) as passkeys"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    id: str
+    account_id: str
+    email: str
+    name: str
+    role: str
+    pod_ids: tuple[str, ...]  # none: the whole account
+    state: str
+    key_id: str
+    passkeys: int
+    created_at: int
+    last_seen_at: int | None
+
+    @classmethod
+    def from_row(cls, row: Row) -> "User":
+        return cls(
+            row["id"],
+            row["account_id"],
+            row["email"],
+            row["name"],
+            row["role"],
+            tuple(row["pod_ids"].split()),
+            row["state"],
+            row["key_id"],
+            int(row["passkeys"]),
+            row["created_at"],
+            row["last_seen_at"],
+        )
+
+
+def require_email(address: str) -> str:
+    """In the form that is compared."""
+    try:
+        return normalize(validate(address))
+    except ValueError as error:
+        raise BadRequest(f"email is no address: {error}", field="email") from None
+
+
+def require_role(role: str) -> None:
+    if role not in PERMISSIONS:
+        raise BadRequest(f"role is one of {', '.join(ROLES)}.", field="role")
+
+
+def require_pods(tx: Tx, account_id: str, role: str, asked: Sequence[str]) -> tuple[str, ...]:
+    """Their ids. An owner has all of the account."""
+    if asked and role == OWNER:
+        raise BadRequest("An owner has the whole account, and no pods of his own.", field="podIds")
+    if len(asked) > PODS_OF_A_USER:
+        raise BadRequest(f"podIds has at most {PODS_OF_A_USER} pods.", field="podIds")
+    found = [pods.find(tx, Reach(account_id), pod_id) for pod_id in asked]
+    known = [pod.id for pod in found if pod is not None]
+    if len(known) < len(asked):
+        raise BadRequest("podIds names a pod that is not there.", field="podIds")
+    return tuple(dict.fromkeys(known))
+
+
+def add(
+    tx: Tx,
+    account_id: str,
+    email: str,
+    name: str,
+    role: str,
+    pod_ids: Sequence[str],
+    state: str,
+    now: int,
+) -> User:
+    """With a key that stands for the user and has no token that anybody knows."""
+    names.require_clean(name, "name")
+    require_role(role)
+    if find_by_email(tx, account_id, email) is not None:
+        raise UserExists("There is a user with this address already.", field="email")
+    if count(tx, account_id) >= USERS_OF_AN_ACCOUNT:
+        raise BadRequest(f"An account has at most {USERS_OF_AN_ACCOUNT} users.")
+    key = keys.add(
+        tx,
+        account_id,
+        None,
+        name or email,
+        keys.new_token(),
+        now,
+        asked=PERMISSIONS[role],
+        kind=keys.USER,
+    )
+    user = User(
+        id=ids.new(ids.USER, now),
+        account_id=account_id,
+        email=email,
+        name=name,
+        role=role,
+        pod_ids=tuple(pod_ids),
+        state=state,
+        key_id=key.id,
+        passkeys=0,
+        created_at=now,
+        last_seen_at=None,
+    )
+    tx.run(
+        "insert into users (id, account_id, email, name, role, pod_ids, state, key_id, created_at) values"
+        " (:id, :account_id, :email, :name, :role, :pod_ids, :state, :key_id, :now)",
+        id=user.id,
+        account_id=account_id,
+        email=email,
+        name=name,
+        role=role,
+        pod_ids=" ".join(pod_ids),
+        state=state,
+        key_id=key.id,
+        now=now,
+    )
+    return user
+
+
+def find(tx: Tx, user_id: str) -> User | None:
+    row = ids.is_id(ids.USER, user_id) and tx.one(
+        f"select {_COLUMNS} from users where users.id = :id", id=user_id
+    )
+    return User.from_row(row) if row else None
+
+
+def get(tx: Tx, account_id: str, user_id: str) -> User:
+    user = find(tx, user_id)
+    if user is None or user.account_id != account_id:
+        raise NotFound("No such user.")
+    return user
+
+
+def find_by_email(tx: Tx, account_id: str, email: str) -> User | None:
+    row = tx.one(
+        f"select {_COLUMNS} from users where users.account_id = :account_id and users.email = :email",
+        account_id=account_id,
+        email=email,
+    )
+    return None if row is None else User.from_row(row)
+
+
+def list_active_of_address(tx: Tx, email: str, limit: int) -> list[User]:
+    """In all accounts: one person may work for several."""
+    rows = tx.all(
+        f"select {_COLUMNS} from users where users.email = :email and users.state = 'active'"
+        " order by users.created_at limit :limit",
+        email=email,
+        limit=limit,
+    )
+    return [User.from_row(row) for row in rows]
+
+
+def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> list[User]:
+    rows = tx.all(
+        f"select {_COLUMNS} from users where users.account_id = :id order by users.created_at, users.id"
+        " limit :limit offset :offset",
+        id=account_id,
+        limit=limit,
+        offset=offset,
+    )
+    return [User.from_row(row) for row in rows]
+
+
+def count(tx: Tx, account_id: str) -> int:
+    row = tx.one("select count(*) as users from users where account_id = :id", id=account_id)
+    return int(row["users"]) if row else 0
+
+
+def has_owner(tx: Tx, account_id: str) -> bool:
+    return _count_owners(tx, account_id) > 0
+
+
+def _count_owners(tx: Tx, account_id: str) -> int:
+    """Those who can sign in."""
+    row = tx.one(
+        "select count(*) as owners from users where account_id = :id and role = 'owner' and state = 'active'",
+        id=account_id,
+    )
+    return int(row["owners"]) if row else 0
+
+
+def require_another_owner(tx: Tx, user: User) -> None:
+    is_active_owner = user.role == OWNER and user.state == ACTIVE
+    if is_active_owner and _count_owners(tx, user.account_id) < 2:
+        raise LastOwner("This is the last owner of the account. Make another one first.")
+
+
+def put(tx: Tx, user: User) -> None:
+    """Stores what may change, and what the user's key may do by it."""
+    names.require_clean(user.name, "name")
+    tx.run(
+        "update users set name = :name, role = :role, pod_ids = :pod_ids, state = :state where id = :id",
+        name=user.name,
+        role=user.role,
+        pod_ids=" ".join(user.pod_ids),
+        state=user.state,
+        id=user.id,
+    )
+    tx.run(
+        "update keys set permissions = :permissions, name = :name where id = :id",
+        permissions=" ".join(PERMISSIONS[user.role]),
+        name=user.name or user.email,
+        id=user.key_id,
+    )
+
+
+def activate(tx: Tx, user: User, name: str) -> User:
+    """Whoever has the address has shown it."""
+    active = replace(user, state=ACTIVE, name=name or user.name)
+    put(tx, active)
+    return active
+
+
+def remove(tx: Tx, user: User) -> None:
+    """With all that the user allowed: sessions, passkeys, links, grants and keys."""
+    _end_keys(tx, [key.id for key in list_keys_of(tx, user)] + [user.key_id])
+    for table in ("passkeys", "mail_links", "login_links", "push_subscriptions", "sessions", "oauth_codes"):
+        tx.run(f"delete from {table} where user_id = :id", id=user.id)
+    tx.run("delete from device_codes where maker_id = :key_id", key_id=user.key_id)
+    tx.run("delete from users where id = :id", id=user.id)
+
+
+def proof_of(user: User, is_operator: bool = False) -> SignInProof:
+    """For whoever has shown to be this user."""
+    pod_id = next(iter(user.pod_ids), None)
+    return SignInProof(
+        user.account_id, user.key_id, is_operator, by_key=False, user_id=user.id, pod_id=pod_id
+    )
+
+
+def end_what_exceeds(tx: Tx, user: User) -> None:
+    """After a change: sessions, and what the user allowed that goes beyond what the user has now."""
+    tx.run("delete from sessions where user_id = :id", id=user.id)
+    left = set(PERMISSIONS[user.role])
+    made = list_keys_of(tx, user)
+    _end_keys(
+        tx, [key.id for key in made if not set(key.permissions) <= left or not _is_within(tx, user, key)]
+    )
+
+
+def _is_within(tx: Tx, user: User, key: Key) -> bool:
+    if not user.pod_ids:
+        return True
+    row = tx.one("select pod_id from inboxes where id = :id", id=key.inbox_id) if key.inbox_id else None
+    return (key.pod_id if row is None else row["pod_id"]) in user.pod_ids
+
+
+def list_keys_of(tx: Tx, user: User) -> list[Key]:
+    """Those that the user made or allowed, and those that came from them."""
+    rows = tx.all(
+        "select * from keys where account_id = :account_id and ' ' || lineage || ' ' like :within",
+        account_id=user.account_id,
+        within=f"% {user.key_id} %",
+    )
+    return [Key.from_row(row) for row in rows]
+
+
+def _end_keys(tx: Tx, key_ids: list[str]) -> None:
+    for key_id in key_ids:
+        tx.run("delete from sessions where key_id = :id", id=key_id)
+        tx.run("delete from oauth_grants where key_id = :id", id=key_id)
+        tx.run("delete from keys where id = :id", id=key_id)
+
+
+def is_like_owner(tx: Tx, caller: Caller) -> bool:
+    """An owner, or a key that no user but an owner has made: an admin gains nothing by a key of his own."""
+    if caller.role is not None:
+        return caller.role == OWNER
+    if not caller.lineage:
+        return True
+    is_wanted, wanted = one_of("key_id", caller.lineage)
+    row = tx.one(f"select 1 as found from users where {is_wanted} and role <> 'owner' limit 1", **wanted)
+    return row is None
+
+
+def require_may_give(tx: Tx, caller: Caller, role: str) -> None:
+    """Nobody gives, changes or takes away more than he has."""
+    may_all = set(PERMISSIONS[role]) <= caller.permissions
+    if not may_all or (role == OWNER and not is_like_owner(tx, caller)):
+        raise Forbidden(f"You may not do what the role {role} may do, and so not give or take it.")
+
+
+def require_still(tx: Tx, caller: Caller, permission: str) -> None:
+    """Whoever was let in a moment ago may have lost the role, or the pod, meanwhile."""
+    if caller.user_id is None:
+        return
+    user = find(tx, caller.user_id)
+    if user is None or user.state != ACTIVE:
+        raise Unauthorized("This user is no longer here.")
+    has_pod = not user.pod_ids or caller.pod_id in user.pod_ids
+    if permission not in PERMISSIONS[user.role] or not has_pod:
+        raise Forbidden("Your role has changed: you may not do that any more.")

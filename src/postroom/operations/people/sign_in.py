@@ -1,0 +1,161 @@
+"""Signing in: a key, a link, an invitation or a mail becomes a session."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from postroom.accounts import accounts, audit, keys, sessions
+from postroom.accounts.actors import USER, Actor
+from postroom.accounts.people import mail_links, users
+from postroom.accounts.people.users import ACTIVE, OWNER, User
+from postroom.accounts.reach import Reach
+from postroom.accounts.sessions import SignInOrigin, SignInProof
+from postroom.config import Config
+from postroom.errors import Forbidden, Unauthorized
+from postroom.operations.people.users import SIGN_IN_PATH, require_elsewhere
+from postroom.outward.notices import letters
+from postroom.storage.database import Tx
+
+ACCOUNTS_OF_AN_ADDRESS = 10
+
+
+class Proof(Struct, frozen=True):
+    """What somebody shows at the sign-in page: one of the first four, and for a first owner an address."""
+
+    key: str = ""
+    link: str = ""
+    invitation: str = ""
+    mail: str = ""  # the token of a link that was asked for by mail
+    name: str = ""
+    email: str = ""
+
+
+class Proved(NamedTuple):
+    proof: SignInProof
+    name: str
+
+
+class Offer(NamedTuple):
+    """What a link opens, as far as its page says."""
+
+    asks_for_owner: bool = False
+    user: User | None = None
+
+
+def begin(
+    tx: Tx,
+    shown: Proof,
+    visitor: SignInOrigin,
+    browser: str,
+    token: str,
+    old_token: str,
+    config: Config,
+    now: int,
+) -> None:
+    """A new session with a new token; one that the browser had before ends."""
+    proved = prove(tx, shown, visitor, browser, config, now)
+    open_session(tx, proved, visitor, token, old_token, now)
+
+
+def open_session(tx: Tx, proved: Proved, visitor: SignInOrigin, token: str, old_token: str, now: int) -> None:
+    old = sessions.find(tx, old_token, now) if old_token else None
+    if old is not None:
+        sessions.remove(tx, old[1].reach, old[0].id)
+    session = sessions.add(tx, proved.proof, proved.name, visitor, token, now)
+    if session.user_id is not None:
+        sessions.mark_used(tx, session.id, now)
+
+
+def prove(tx: Tx, shown: Proof, visitor: SignInOrigin, browser: str, config: Config, now: int) -> Proved:
+    """What the session may do, and a name for it."""
+    if shown.invitation:
+        return accept(tx, mail_links.take(tx, shown.invitation, "", now), shown.name.strip(), visitor, now)
+    if shown.mail:
+        return of_user(mail_links.take(tx, shown.mail, browser, now))
+    if shown.link:
+        return prove_by_link(tx, shown, visitor, config, now)
+    return prove_by_key(tx, shown, now)
+
+
+def accept(tx: Tx, user: User, name: str, visitor: SignInOrigin, now: int) -> Proved:
+    """Who opens an invitation has shown to have the address."""
+    active = users.activate(tx, user, name)
+    actor = Actor(USER, active.id, active.name or active.email)
+    within = Reach(active.account_id)
+    audit.record(tx, actor, "user.joined", active.id, within, now, address=visitor.address)
+    return of_user(active)
+
+
+def of_user(user: User, is_operator: bool = False) -> Proved:
+    if user.state != ACTIVE:
+        raise Unauthorized("This user has not accepted the invitation yet.")
+    return Proved(users.proof_of(user, is_operator), user.name or user.email)
+
+
+def prove_by_link(tx: Tx, shown: Proof, visitor: SignInOrigin, config: Config, now: int) -> Proved:
+    link = sessions.take_link(tx, shown.link, now)
+    if link is None:
+        raise Unauthorized("This link was used before, or is too old. `postroom login-link` makes a new one.")
+    if link.user_id is not None:
+        user = users.find(tx, link.user_id)
+        if user is None:
+            raise Unauthorized("The user of this link is no longer here.")
+        return of_user(replace(user, state=ACTIVE) if user.state == ACTIVE else users.activate(tx, user, ""))
+    accounts.lock(tx, link.account_id)
+    if shown.email.strip() and not users.has_owner(tx, link.account_id):
+        return make_first_owner(tx, link, shown, visitor, config, now)
+    return Proved(link, shown.name.strip() or "owner")
+
+
+def make_first_owner(
+    tx: Tx, link: SignInProof, shown: Proof, visitor: SignInOrigin, config: Config, now: int
+) -> Proved:
+    email = require_elsewhere(tx, users.require_email(shown.email.strip()), config)
+    invited = users.find_by_email(tx, link.account_id, email)
+    if invited is None:
+        user = users.add(tx, link.account_id, email, shown.name.strip(), OWNER, (), ACTIVE, now)
+    else:
+        user = replace(invited, role=OWNER, pod_ids=(), state=ACTIVE, name=shown.name.strip() or invited.name)
+        users.put(tx, user)
+    actor = Actor(USER, user.id, user.name or user.email)
+    audit.record(tx, actor, "user.joined", user.id, Reach(user.account_id), now, address=visitor.address)
+    return of_user(user, link.is_operator)
+
+
+def prove_by_key(tx: Tx, shown: Proof, now: int) -> Proved:
+    caller = keys.find_caller(tx, shown.key.strip(), now)
+    if caller is None or caller.resource is not None:
+        raise Unauthorized("This API key is not valid. It may have been revoked.")
+    if caller.inbox_id is not None:
+        raise Forbidden("A key of one inbox is for programs. Sign in with a key of the account or of a pod.")
+    proof = SignInProof(caller.account_id, caller.key_id, is_operator=False, by_key=True)
+    return Proved(proof, shown.name.strip() or caller.key_name or "owner")
+
+
+def look_at(tx: Tx, shown: Proof, now: int) -> Offer:
+    """Opening a page uses nothing up."""
+    if shown.invitation or shown.mail:
+        link = mail_links.find(tx, shown.invitation or shown.mail, now)
+        return Offer(user=None if link is None else link.user)
+    proof = sessions.find_link(tx, shown.link, now) if shown.link else None
+    if proof is None:
+        return Offer()
+    if proof.user_id is not None:
+        return Offer(user=users.find(tx, proof.user_id))
+    return Offer(asks_for_owner=not users.has_owner(tx, proof.account_id))
+
+
+def ask_for_link(tx: Tx, email: str, browser: str, config: Config, now: int) -> None:
+    """Whether anybody has this address is told to nobody but the mailbox."""
+    for user in users.list_active_of_address(tx, email, ACCOUNTS_OF_AN_ADDRESS):
+        token = mail_links.new_token()
+        if mail_links.ask(tx, user, browser, token, now):
+            account = accounts.get(tx, user.account_id)
+            url = f"{config.base_url}{SIGN_IN_PATH}?mail={token}"
+            text = (
+                f"To sign in to the account {account.name}, open this page in the browser where you asked\n"
+                f"for it, and press its button. It works once, within 15 minutes:\n\n{url}\n\n"
+                "If you did not ask for it, do nothing.\n"
+            )
+            letters.add(tx, user.account_id, user.id, user.email, "Sign in to Postroom", text, now)

@@ -1,0 +1,172 @@
+"""Operations on users: invited, listed, changed and removed."""
+
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from postroom.accounts import accounts, audit, domains
+from postroom.accounts.keys import Caller
+from postroom.accounts.names import Name
+from postroom.accounts.people import mail_links, users
+from postroom.accounts.people.users import ACTIVE, INVITED
+from postroom.clock import to_iso
+from postroom.config import Config
+from postroom.errors import BadRequest
+from postroom.fields import PageQuery, PodId, Timestamp, iso
+from postroom.mail.address import split
+from postroom.outward.notices import letters
+from postroom.storage.database import Tx
+
+SIGN_IN_PATH = "/app/sign-in"
+
+Role = Annotated[
+    Literal["owner", "admin", "approver", "viewer"],
+    Meta(
+        description="owner: everything; admin: all but owners; approver: read, write, approve; viewer: read."
+    ),
+]
+Email = Annotated[
+    str, Meta(max_length=320, description="Where the person gets mail.", examples=["ann@example.org"])
+]
+PodIds = Annotated[list[PodId], Meta(description="These pods alone; empty: the whole account.")]
+
+
+class NewUser(Struct, rename="camel", frozen=True):
+    email: Email
+    role: Role
+    pod_ids: PodIds = []
+    name: Name = ""
+
+
+class UserChange(Struct, rename="camel", frozen=True):
+    role: Role | UnsetType = UNSET
+    pod_ids: PodIds | UnsetType = UNSET
+    name: Name | UnsetType = UNSET
+
+
+class User(Struct, rename="camel", frozen=True):
+    """`invitationUrl` is there only where the server keeps mail instead of sending it."""
+
+    id: str
+    email: str
+    name: str
+    role: Role
+    pod_ids: list[str]
+    state: Literal["invited", "active"]
+    passkeys: int
+    created_at: Timestamp
+    last_seen_at: Timestamp | None
+    invitation_url: str | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, user: users.User, invitation_url: str | UnsetType = UNSET) -> "User":
+        return cls(
+            id=user.id,
+            email=user.email,
+            name=user.name,
+            role=user.role,  # type: ignore[arg-type]
+            pod_ids=list(user.pod_ids),
+            state=user.state,  # type: ignore[arg-type]
+            passkeys=user.passkeys,
+            created_at=to_iso(user.created_at),
+            last_seen_at=iso(user.last_seen_at),
+            invitation_url=invitation_url,
+        )
+
+
+class UserPage(Struct, frozen=True):
+    data: list[User]
+    total: int
+
+
+def create_user(tx: Tx, caller: Caller, body: NewUser, config: Config, now: int) -> User:
+    """Invite a person: a mail with a link that works once, for 72 hours"""
+    accounts.lock(tx, caller.account_id)  # two at once are one after the other
+    users.require_may_give(tx, caller, body.role)
+    email = require_elsewhere(tx, users.require_email(body.email), config)
+    pod_ids = users.require_pods(tx, caller.account_id, body.role, body.pod_ids)
+    user = users.add(tx, caller.account_id, email, body.name, body.role, pod_ids, INVITED, now)
+    audit.record_by(tx, caller, "user.invited", user.id, now, after=User.of(user))
+    return User.of(user, send_invitation(tx, caller, user, config, now))
+
+
+def require_elsewhere(tx: Tx, email: str, config: Config) -> str:
+    """Whoever reads an inbox of this server could sign in as the person: agents do."""
+    if domains.is_served(tx, split(email)[1], config.domain):
+        raise BadRequest(
+            "A person needs an address elsewhere: inboxes here are read by agents.", field="email"
+        )
+    return email
+
+
+def send_invitation(tx: Tx, caller: Caller, user: users.User, config: Config, now: int) -> str | UnsetType:
+    """Gives the link where no mail leaves."""
+    token = mail_links.new_token()
+    mail_links.invite(tx, user, token, now)
+    url = f"{config.base_url}{SIGN_IN_PATH}?invitation={token}"
+    by = caller.session_name if caller.session_id is not None else caller.account_name
+    text = (
+        f"{by} invites you to Postroom, as {user.role} of the account {caller.account_name}.\n\n"
+        f"Open this page and press its button; the link works once, within 72 hours:\n\n{url}\n\n"
+        "If you expected nothing of the kind, do nothing.\n"
+    )
+    letters.add(tx, user.account_id, user.id, user.email, "You are invited to Postroom", text, now)
+    return url if letters.is_captured(config) else UNSET
+
+
+def list_users(tx: Tx, caller: Caller, query: PageQuery) -> UserPage:
+    """List the people of the account, oldest first"""
+    found = users.list_of_account(tx, caller.account_id, query.limit, query.offset)
+    return UserPage([User.of(user) for user in found], users.count(tx, caller.account_id))
+
+
+def get_user(tx: Tx, caller: Caller, user_id: str) -> User:
+    """Get a user"""
+    return User.of(users.get(tx, caller.account_id, user_id))
+
+
+def change_user(tx: Tx, caller: Caller, user_id: str, body: UserChange, now: int) -> User:
+    """Change a user's role, pods or name; who may do less from now on is signed out"""
+    accounts.lock(tx, caller.account_id)
+    user = users.get(tx, caller.account_id, user_id)
+    users.require_may_give(tx, caller, user.role)
+    role = user.role if body.role is UNSET else body.role
+    users.require_may_give(tx, caller, role)
+    asked = user.pod_ids if body.pod_ids is UNSET else body.pod_ids
+    pod_ids = () if role == users.OWNER and body.pod_ids is UNSET else asked
+    changed = replace(
+        user,
+        role=role,
+        pod_ids=users.require_pods(tx, caller.account_id, role, pod_ids),
+        name=user.name if body.name is UNSET else body.name,
+    )
+    if changed.role != users.OWNER:
+        users.require_another_owner(tx, user)
+    users.put(tx, changed)
+    may_less = not set(users.PERMISSIONS[user.role]) <= set(users.PERMISSIONS[changed.role])
+    if may_less or changed.pod_ids != user.pod_ids:
+        users.end_what_exceeds(tx, changed)
+    before, after = User.of(user), User.of(changed)
+    audit.record_by(tx, caller, "user.changed", user.id, now, before=before, after=after)
+    return after
+
+
+def delete_user(tx: Tx, caller: Caller, user_id: str, now: int) -> None:
+    """Remove a user, with sessions, passkeys, and the keys and grants that the user allowed"""
+    accounts.lock(tx, caller.account_id)
+    user = users.get(tx, caller.account_id, user_id)
+    users.require_may_give(tx, caller, user.role)
+    users.require_another_owner(tx, user)
+    users.remove(tx, user)
+    audit.record_by(tx, caller, "user.removed", user.id, now, before=User.of(user))
+
+
+def invite_user(tx: Tx, caller: Caller, user_id: str, config: Config, now: int) -> User:
+    """Send the invitation again; the earlier link ends"""
+    user = users.get(tx, caller.account_id, user_id)
+    users.require_may_give(tx, caller, user.role)
+    if user.state == ACTIVE:
+        raise BadRequest("This user has signed in already, and asks for a link at the sign-in page.")
+    audit.record_by(tx, caller, "user.invited", user.id, now, after=User.of(user))
+    return User.of(user, send_invitation(tx, caller, user, config, now))

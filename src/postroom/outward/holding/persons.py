@@ -1,0 +1,65 @@
+"""Who counts as one person where several have to approve, and that nobody approves what he wrote."""
+
+from dataclasses import replace
+
+from postroom.accounts import actors, keys
+from postroom.accounts.actors import Actor
+from postroom.accounts.keys import Caller
+from postroom.accounts.people import users
+from postroom.accounts.people.users import User
+from postroom.accounts.permissions import APPROVE
+from postroom.errors import Forbidden, Unauthorized
+from postroom.mailbox.holds import GivenApproval, Hold
+from postroom.storage.database import Tx
+
+
+def of_caller(caller: Caller) -> str:
+    """A user and all keys that came from the user are one, and so is a key with all that it made."""
+    return caller.lineage[0] if caller.lineage else caller.key_id
+
+
+def of_reviewer(tx: Tx, account_id: str, address: str) -> str:
+    """A reviewer who is a user as well is not two people."""
+    user = users.find_by_email(tx, account_id, address)
+    return address if user is None else user.key_id
+
+
+def require_still_may_approve(tx: Tx, caller: Caller) -> None:
+    """In the transaction that decides: a role or a key may have gone since the request came in."""
+    users.require_still(tx, caller, APPROVE)
+    key = keys.find(tx, caller.account_id, caller.key_id)
+    if key is None:
+        raise Unauthorized("This API key is not valid. It may have been revoked.")
+    if APPROVE not in key.permissions:
+        raise Forbidden("This key may not do that: it needs the permission approve.")
+
+
+def add_approval(tx: Tx, hold: Hold, given: GivenApproval) -> Hold:
+    """With those of the earlier ones that still count. The row of the message is locked."""
+    if given.person == hold.key_id and _is_of_a_user(tx, hold):
+        raise Forbidden("Nobody approves what he wrote: another person has to.")
+    earlier = [each for each in hold.approvals if _still_counts(tx, hold, each.actor)]
+    if any(each.person == given.person for each in earlier):
+        raise Forbidden("You have approved this already. Another person has to.")
+    return replace(hold, approvals=(*earlier, given))
+
+
+def _is_of_a_user(tx: Tx, hold: Hold) -> bool:
+    key = keys.find(tx, hold.account_id, hold.key_id)
+    return key is not None and key.kind == keys.USER
+
+
+def _still_counts(tx: Tx, hold: Hold, actor: Actor) -> bool:
+    """Who was removed, or may no longer approve, has not approved."""
+    if actor.type == actors.USER:
+        user = users.find(tx, actor.id)
+        return user is not None and _may_approve(user, hold)
+    if actor.type == actors.KEY:
+        key = keys.find(tx, hold.account_id, actor.id)
+        return key is not None and APPROVE in key.permissions
+    return True
+
+
+def _may_approve(user: User, hold: Hold) -> bool:
+    has_pod = not user.pod_ids or hold.pod_id in user.pod_ids
+    return user.state == users.ACTIVE and has_pod and APPROVE in users.PERMISSIONS[user.role]

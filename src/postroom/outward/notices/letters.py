@@ -1,0 +1,191 @@
+"""Letters: mails of the server itself to its users, which pass limits, policy and pause."""
+
+import secrets
+from dataclasses import dataclass
+
+from postroom import ids, log
+from postroom.accounts import domains
+from postroom.accounts.domains import DkimKey
+from postroom.accounts.people import mail_links
+from postroom.config import CAPTURE, Config
+from postroom.inward.addressing import NOBODYS_NAME
+from postroom.mail.writing import compose
+from postroom.mail.writing.compose import Draft
+from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, to_outcome
+from postroom.outward.deliver_mail import Outbound, domain_of
+from postroom.outward.sign_mail import Unsigned
+from postroom.processes import pools
+from postroom.queue import deliveries, outcomes
+from postroom.queue.deliveries import Delivery, NewDelivery
+from postroom.queue.outcomes import TriedDelivery
+from postroom.resources import Resources
+from postroom.storage.database import Row, Tx
+
+PENDING, CAPTURED = "pending", "captured"
+LIFETIME = mail_links.INVITATION_LIFETIME  # then every link in it has ended
+SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLetter:
+    id: str
+    account_id: str
+    user_id: str | None
+    recipient: str
+    subject: str
+    content: str
+    state: str
+    created_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "ServerLetter":
+        return cls(
+            row["id"],
+            row["account_id"],
+            row["user_id"],
+            row["recipient"],
+            row["subject"],
+            row["content"],
+            row["state"],
+            row["created_at"],
+        )
+
+
+def add(
+    tx: Tx, account_id: str, user_id: str | None, recipient: str, subject: str, content: str, now: int
+) -> ServerLetter:
+    letter = ServerLetter(
+        ids.new(ids.LETTER, now), account_id, user_id, recipient, subject, content, PENDING, now
+    )
+    tx.run(
+        "insert into letters (id, account_id, user_id, recipient, subject, content, state, created_at) values"
+        " (:id, :account_id, :user_id, :recipient, :subject, :content, :state, :now)",
+        id=letter.id,
+        account_id=account_id,
+        user_id=user_id,
+        recipient=recipient,
+        subject=subject,
+        content=content,
+        state=PENDING,
+        now=now,
+    )
+    enqueue(tx, account_id, letter.id, recipient, domain_of(recipient), now)
+    return letter
+
+
+def enqueue(tx: Tx, account_id: str, letter_id: str, target: str, lane: str, now: int) -> None:
+    new = NewDelivery(
+        id=ids.new(ids.NOTICE_DELIVERY, now),
+        account_id=account_id,
+        inbox_id="",
+        kind=deliveries.NOTICE,
+        message_id=letter_id,
+        target=target,
+        lane=lane,
+        due_at=now,
+        created_at=now,
+    )
+    deliveries.add_all(tx, [new])
+    tx.ring(deliveries.NOTICE_BELL)
+
+
+def find(tx: Tx, letter_id: str) -> ServerLetter | None:
+    row = tx.one("select * from letters where id = :id", id=letter_id)
+    return None if row is None else ServerLetter.from_row(row)
+
+
+def list_captured(tx: Tx, account_id: str) -> list[ServerLetter]:
+    """Newest first: what was kept here instead of sent."""
+    rows = tx.all(
+        "select * from letters where account_id = :id and state = 'captured'"
+        " order by created_at desc, id desc limit :limit",
+        id=account_id,
+        limit=SHOWN,
+    )
+    return [ServerLetter.from_row(row) for row in rows]
+
+
+def is_captured(config: Config) -> bool:
+    return config.outbound == CAPTURE
+
+
+# --- delivering
+
+
+@dataclass(frozen=True, slots=True)
+class LetterJob:
+    letter: ServerLetter
+    key: DkimKey | None
+
+
+async def deliver_letter(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
+    job = await resources.db.read(look_up, delivery.message_id, resources.config.domain)
+    if job is None or job.letter.created_at + LIFETIME <= resources.now():
+        await resources.db.write(give_up, delivery, resources.now())
+        return
+    started_at = resources.now()
+    answer: Receipt | DeliveryError
+    try:
+        answer = await hand_over(resources, outbound, job, started_at)
+    except DeliveryError as error:
+        answer = error
+    tried = TriedDelivery(delivery, to_outcome(answer, started_at, resources.now()))
+    await outbound.recorder.record(tried, lambda: write_tried(resources, tried))
+
+
+async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
+    await resources.db.write(record_tried, tried)
+    return []
+
+
+def record_tried(tx: Tx, tried: TriedDelivery) -> None:
+    """The link in a letter that has left is no longer needed here."""
+    state = outcomes.record(tx, tried)
+    if state == deliveries.CAPTURED:
+        tx.run("update letters set state = 'captured' where id = :id", id=tried.delivery.message_id)
+    elif state in (deliveries.DONE, deliveries.FAILED):
+        tx.run("delete from letters where id = :id", id=tried.delivery.message_id)
+
+
+def look_up(tx: Tx, letter_id: str, service_domain: str) -> LetterJob | None:
+    letter = find(tx, letter_id)
+    return (
+        None if letter is None else LetterJob(letter, domains.signing_key(tx, service_domain, service_domain))
+    )
+
+
+def give_up(tx: Tx, delivery: Delivery, now: int) -> None:
+    deliveries.note_answer(tx, delivery, None, "", 0)
+    deliveries.finish(tx, delivery, deliveries.CANCELLED, None, "", now)
+
+
+async def hand_over(resources: Resources, outbound: Outbound, job: LetterJob, now: int) -> Receipt:
+    """Whatever goes wrong counts as an attempt, so that nothing is tried again for ever."""
+    letter, domain = job.letter, resources.config.domain
+    try:
+        raw = await pools.READING.run(write_letter, letter, domain, now)
+        if job.key is not None:
+            unsigned = Unsigned(f"letter {letter.id}", raw, domain, job.key, now)
+            raw = await outbound.signers.sign(unsigned) + raw
+        mail = OutgoingMail("", letter.recipient, raw, domain_of(letter.recipient))
+        return await outbound.courier.deliver(mail)
+    except DeliveryError:
+        raise
+    except Exception as error:
+        log.get().exception("a letter could not be sent", letter=letter.id)
+        raise DeliveryError("4.3.0 An error on this server.", permanent=False, enhanced="4.3.0") from error
+
+
+def write_letter(letter: ServerLetter, domain: str, now: int) -> bytes:
+    return compose.compose(
+        Draft(
+            from_name="Postroom",
+            from_address=f"{NOBODYS_NAME}@{domain}",
+            to=(letter.recipient,),
+            subject=letter.subject,
+            text=letter.content,
+            message_id=compose.new_message_id(domain, secrets.token_bytes(16)),
+            date_at=now,
+            automated=True,
+        )
+    )

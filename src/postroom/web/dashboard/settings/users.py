@@ -1,0 +1,127 @@
+"""People: users of the account with their roles and pods, and the pod that one of several works in."""
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from postroom.accounts import pods, sessions
+from postroom.accounts.people import users as nouns
+from postroom.accounts.pods import Pod
+from postroom.accounts.reach import Reach
+from postroom.errors import NotFound
+from postroom.operations.people import users
+from postroom.outward.notices import letters
+from postroom.outward.notices.letters import ServerLetter
+from postroom.web.call import Tx
+from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display.values import plain
+from postroom.web.dashboard.settings.paging import OffsetQuery
+
+PATH = "/app/settings/people"
+PODS_SHOWN = 100
+
+
+class InvitationForm(Struct, rename="camel", frozen=True):
+    email: str = ""
+    name: str = ""
+    role: str = nouns.VIEWER
+    pod_ids: list[str] = []
+
+
+class UserForm(Struct, rename="camel", frozen=True):
+    name: str = ""
+    role: str = nouns.VIEWER
+    pod_ids: list[str] = []
+
+
+class PodChoiceForm(Struct, rename="camel", frozen=True):
+    pod_id: str = ""
+
+
+async def show_people(desk: Desk, query: OffsetQuery) -> Response:
+    page = plain(await desk.run(users.list_users, query=query.to_page()))
+    captured, all_pods = await desk.call.resources.db.read(read_beside, desk)
+    return await desk.show(
+        "users.html",
+        "settings",
+        title="People",
+        users=page["data"],
+        letters=captured,
+        pods={
+            pod.id: pod.name or pod.client_id or ("Default pod" if pod.is_default else pod.id)
+            for pod in all_pods
+        },
+        roles=offered_roles(desk),
+        **query.of(page["total"]),
+    )
+
+
+def offered_roles(desk: Desk) -> list[str]:
+    is_owner = desk.call.caller.role in (None, nouns.OWNER)
+    return [role for role in nouns.ROLES if role != nouns.OWNER or is_owner]
+
+
+def read_beside(tx: Tx, desk: Desk) -> tuple[list[ServerLetter], list[Pod]]:
+    """Letters that were kept instead of sent, but none by which the reader would become more than he is."""
+    account_id = desk.call.account_id
+    kept = letters.list_captured(tx, account_id)
+    found = {letter.user_id: nouns.find(tx, letter.user_id or "") for letter in kept}
+    may_all = nouns.is_like_owner(tx, desk.call.caller)
+    shown = [
+        letter
+        for letter in kept
+        if (user := found[letter.user_id]) is not None and (may_all or user.role != nouns.OWNER)
+    ]
+    return shown, pods.list_within(tx, Reach(account_id), PODS_SHOWN, 0)[0]
+
+
+async def invite(desk: Desk, body: InvitationForm) -> Response:
+    new = users.NewUser(body.email, read_role(body.role), body.pod_ids, body.name)
+    await desk.run(users.create_user, body=new)
+    return go(PATH, f"{body.email} is invited.")
+
+
+async def invite_again(desk: Desk, user_id: str) -> Response:
+    await desk.run(users.invite_user, user_id=user_id)
+    return go(PATH, "A new invitation is on its way; the earlier link has ended.")
+
+
+async def show_user(desk: Desk, user_id: str) -> Response:
+    user = plain(await desk.run(users.get_user, user_id=user_id))
+    _, all_pods = await desk.call.resources.db.read(read_beside, desk)
+    return await desk.show(
+        "user.html",
+        "settings",
+        title=user["name"] or user["email"],
+        user=user,
+        pods={pod.id: pod.name or pod.client_id or pod.id for pod in all_pods},
+        roles=offered_roles(desk),
+    )
+
+
+async def change(desk: Desk, user_id: str, body: UserForm) -> Response:
+    change = users.UserChange(read_role(body.role), body.pod_ids, body.name)
+    await desk.run(users.change_user, user_id=user_id, body=change)
+    return go(f"{PATH}/{user_id}", "Kept.")
+
+
+async def remove(desk: Desk, user_id: str) -> Response:
+    await desk.run(users.delete_user, user_id=user_id)
+    return go(PATH, "The user is gone, with the keys and programs that the user let in.")
+
+
+def read_role(word: str) -> users.Role:
+    nouns.require_role(word)
+    return word  # type: ignore[return-value]
+
+
+async def choose_pod(desk: Desk, body: PodChoiceForm) -> Response:
+    """For who has several pods of his own."""
+    await desk.call.resources.db.write(choose_own_pod, desk, body.pod_id)
+    return go("/app")
+
+
+def choose_own_pod(tx: Tx, desk: Desk, pod_id: str) -> None:
+    user = nouns.find(tx, desk.session.user_id or "")
+    if user is None or pod_id not in user.pod_ids:
+        raise NotFound("No such pod.")
+    sessions.choose_pod(tx, desk.session.id, pod_id)
