@@ -24,6 +24,7 @@ LAYERS: list[list[str]] = [
     ["operations"],
     ["extraction", "smtp", "web", "couriers"],
     ["workers"],
+    ["mail_server"],
     ["assembly", "welcome"],
     ["commands"],
     ["__main__"],
@@ -62,8 +63,10 @@ ROOMS: dict[str, list[str]] = {
             "deposit",
         ),
         "receive",
+        "journal",
     ],
     "connections": ["connections", "fetching", "posts"],
+    "inward/journal": ["entries", "places", "depositor", "journal", "running"],
     "outward": [
         *("courier", "states", "orders", "holding", "complete", "submit", "send", "sign_mail", "simulate"),
         *("deliver_mail", "deliver_webhook", "reviewers", "notices", "deliver"),

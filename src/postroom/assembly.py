@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from functools import partial
 
 from postroom import log
@@ -19,8 +19,10 @@ from postroom.couriers.webhook import HttpCourier
 from postroom.extraction.pool import ExtractionPool
 from postroom.first_start import FirstAccount, make_first_account, make_service_key
 from postroom.inward import examine, review_answers, suspicion
-from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader, warm_up
+from postroom.inward.journal import places
+from postroom.inward.receive import Reader
 from postroom.mail.proof import dkim
+from postroom.mail_server import MailServer, start_mail_intake
 from postroom.mailbox.search.indexing import keep_indexed
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.dns import Resolver, ThreadResolver
@@ -40,11 +42,6 @@ from postroom.queue import deliveries
 from postroom.queue.recording import JOURNAL_NAME, Recorder
 from postroom.queue.work import Queue, work_through
 from postroom.resources import Resources
-from postroom.smtp.intake import DatabaseIntake
-from postroom.smtp.limits import SessionLimits
-from postroom.smtp.recipient_cache import CachedDirectory, watch_deleted_inboxes
-from postroom.smtp.recipient_directory import DatabaseDirectory
-from postroom.smtp.server import Server as SmtpServer
 from postroom.smtp.tls import own_files
 from postroom.storage.blobs import Blobs, LocalBlobs
 from postroom.storage.data_folder import (
@@ -61,8 +58,6 @@ from postroom.web.door import Door
 from postroom.web.server import HttpServer
 from postroom.web.streams.hub import Hubs
 from postroom.web.streams.stream import Streams
-from postroom.workers.supervisor import WorkerSupervisor
-from postroom.workers.supervisor import listen as worker_sockets
 
 KEY_USE_SECONDS = 5.0
 EXAMINATIONS = Queue(examine.BELL, examine.claim_due, examine.renew, at_once=16)
@@ -76,7 +71,7 @@ class Postroom:
         self,
         resources: Resources,
         first: FirstAccount | None,
-        mail_server: "MailServer",
+        mail_server: MailServer,
         streams: Streams,
         certificate: Certificate,
     ) -> None:
@@ -131,6 +126,8 @@ async def serving(
         resources.gauges.update(
             postroom_streams=streams.count,
             postroom_smtp_sessions=mail_server.sessions,
+            postroom_journal_bytes=partial(places.count_bytes, config.data_dir),
+            postroom_journal_set_aside=partial(places.count_aside, config.data_dir),
             postroom_certificate_expiry_timestamp_seconds=lambda: certificate.expires_at() / SECOND,
         )
         run(stack, resources, "pauses", process_metrics.measure_pauses)
@@ -278,13 +275,7 @@ def run(
     loop: Loop,
 ) -> None:
     """Runs a loop under supervision until the server stops."""
-    stack.push_async_callback(stop, asyncio.create_task(resources.loops.supervise(name, loop)))
-
-
-async def stop(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
+    resources.loops.run(stack, name, loop)
 
 
 def require_webhook_url(config: Config) -> None:
@@ -318,58 +309,6 @@ async def deliver_queued_mail(
     await make_service_key(resources.db, resources.config.domain, make_key)
     send = partial(deliver_mail.deliver_mail, resources, outbound)
     await deliver_all(resources, outbound.recorder, deliveries.MAIL, send)
-
-
-@dataclass(frozen=True, slots=True)
-class MailServer:
-    """The SMTP server and the reader of its mail: workers, or this process."""
-
-    port: int
-    reader: Reader
-    wait_until_ready: Callable[[], Awaitable[object]]
-    reload_certificate: Callable[[], None]
-    sessions: Callable[[], int]
-
-
-async def start_mail_intake(
-    stack: contextlib.AsyncExitStack,
-    resources: Resources,
-    return_path_secret: bytes,
-    max_connections: int,
-    certificate: Certificate,
-) -> MailServer:
-    config = resources.config
-    recipients = DatabaseDirectory(resources, return_path_secret)
-    if config.workers:
-        sockets = worker_sockets(config.smtp, config.workers)
-        supervisor = WorkerSupervisor(resources, recipients, sockets, certificate.files)
-        supervisor.start()
-        stack.push_async_callback(supervisor.stop)
-        return MailServer(
-            supervisor.port,
-            supervisor,
-            supervisor.wait_until_ready,
-            supervisor.reload_certificate,
-            supervisor.count,
-        )
-    reader, directory = OwnReader(AT_ONCE_BYTES), CachedDirectory(recipients)
-    run(stack, resources, "recipient cache", partial(watch_deleted_inboxes, resources, directory.clear))
-    limits = SessionLimits(hostname=config.domain, max_connections=max_connections)
-    spool = config.data_dir / "spool"
-    proxies = Proxies(config.trusted_proxies)
-    intake = DatabaseIntake(resources, reader)
-    smtp = SmtpServer(directory, intake, limits, spool, certificate.context, proxies=proxies)
-    await pools.ONCE.run(warm_up)
-    await start_smtp(smtp, config.smtp)
-    stack.push_async_callback(smtp.stop)
-    return MailServer(smtp.port, reader, partial(asyncio.sleep, 0), lambda: None, smtp.count)
-
-
-async def start_smtp(smtp: SmtpServer, endpoint: Endpoint) -> None:
-    try:
-        await smtp.start(endpoint.host, endpoint.port)
-    except OSError as error:
-        raise ConfigError("POSTROOM_SMTP", f"cannot listen on {endpoint}: {error.strerror}") from error
 
 
 def listen(setting: str, endpoint: Endpoint) -> socket.socket:

@@ -75,6 +75,7 @@ class Config:
     tls_key: Path | None
     log: str  # the form of its lines
     workers: int  # processes that take mail in; 0: this one does
+    journal: bool | None  # mail gets its 250 from a journal; None: with SQLite
 
     def __repr__(self) -> str:
         return f"Config(data_dir={self.data_dir}, http={self.http}, smtp={self.smtp})"  # no key, no password
@@ -86,6 +87,11 @@ def allows_private_targets(config: Config) -> bool:
         return config.allow_private
     host = urlsplit(config.base_url).hostname or ""
     return host == "localhost" or host == "::1" or host.startswith("127.")
+
+
+def uses_journal(config: Config) -> bool:
+    """By default with SQLite alone: the disk of a node is its own, and its mail must not wait there."""
+    return not config.database_url if config.journal is None else config.journal
 
 
 def own_url(config: Config) -> str:
@@ -271,6 +277,7 @@ SETTINGS = (
     Setting("POSTROOM_TLS_KEY", "tls_key", "", _file, "Its key."),
     Setting("POSTROOM_LOG", "log", LOG_FORMS[0], _log_form, "Form of the log: logfmt or json."),
     Setting("POSTROOM_WORKERS", "workers", "", _workers, "Processes that take mail in; 0: none of its own."),
+    Setting("POSTROOM_JOURNAL", "journal", "", _switch, "on or off: mail is journaled, then stored."),
     Setting("POSTROOM_API_KEY", "api_key", "", _api_key, "Key of the first account."),
     Setting("POSTROOM_PLAN", "plan", "free", _plan, "Plan of the first account."),
 )

@@ -114,11 +114,12 @@ async def test_several_recipients_get_a_message_and_an_event_each_from_one_mail(
         assert len(await messages_of(server, box)) == 1
 
 
-async def test_a_mail_is_stored_for_all_of_its_recipients_or_for_none(server: Server) -> None:
+async def hand_over_while_one_is_deleted(server: Server) -> tuple[int, str]:
+    """The answer to the mail, and the inbox that is still there."""
     kept = await server.new_inbox("kept")
     gone = await server.new_inbox("gone")
 
-    def hand_over_while_one_is_deleted() -> int:
+    def hand_over() -> int:
         with smtplib.SMTP("127.0.0.1", server.smtp_port) as smtp:
             smtp.ehlo()
             smtp.mail("alice@example.com")
@@ -128,9 +129,29 @@ async def test_a_mail_is_stored_for_all_of_its_recipients_or_for_none(server: Se
             return smtp.data(letter())[0]
 
     loop = asyncio.get_running_loop()
-    assert await asyncio.to_thread(hand_over_while_one_is_deleted) == 451
-    assert await messages_of(server, kept) == []
-    assert await counted(server, "messages", "threads", "events", "raw_mails", "handovers") == [0] * 5
+    return await asyncio.to_thread(hand_over), kept
+
+
+async def test_without_a_journal_a_mail_is_stored_for_all_of_its_recipients_or_for_none(
+    database_url: str, tmp_path: Path, clock: FakeClock
+) -> None:
+    config = settings(tmp_path, DATABASE_URL=database_url, JOURNAL="off")
+    async with running_server(config, clock) as server:
+        code, kept = await hand_over_while_one_is_deleted(server)
+        assert code == 451
+        assert await messages_of(server, kept) == []
+        assert await counted(server, "messages", "threads", "events", "raw_mails", "handovers") == [0] * 5
+
+
+async def test_with_a_journal_a_recipient_that_is_removed_meanwhile_takes_no_mail_from_the_others(
+    database_url: str, tmp_path: Path, clock: FakeClock
+) -> None:
+    config = settings(tmp_path, DATABASE_URL=database_url, JOURNAL="on")
+    async with running_server(config, clock) as server:
+        code, kept = await hand_over_while_one_is_deleted(server)
+        assert code == 250
+        assert len(await messages_of(server, kept)) == 1
+        assert await counted(server, "messages", "threads", "events", "raw_mails", "handovers") == [1] * 5
 
 
 async def test_one_inbox_named_twice_gets_one_message(server: Server) -> None:

@@ -10,10 +10,14 @@ import pytest
 from postroom.assembly import serving
 from postroom.clock import to_iso
 from postroom.commands import backups
+from postroom.inward.journal import places
+from postroom.inward.journal.entries import encode
+from postroom.inward.mails import Arrival, Destination
 from postroom.mailbox import raw_mails
 from postroom.storage.blobs import LocalBlobs
 from postroom.storage.database import StorageError
 from postroom.storage.database_copy import DatabaseCopy, in_order
+from postroom.storage.segments import SegmentWriter
 from postroom.transfer import backup_file
 from postroom.transfer.backup_file import Manifest, Source
 from tests.api.test_damaged_mail import files_of_at_most
@@ -67,6 +71,7 @@ async def back_up(server: Server, path: Path, database: DatabaseCopy | None = No
         server.resources.blobs,
         server.resources.config.data_dir / "tls",
         is_named_now=lambda name: False,
+        journal=server.resources.config.data_dir / places.FOLDER,
     )
     try:
         return await asyncio.to_thread(
@@ -129,6 +134,24 @@ async def test_a_server_comes_out_of_its_backup_as_it_was(
         assert [file["sizeBytes"] for file in found["attachments"]] == [len(LARGE) * 2]
         await again.deliver(mail(4), "own")
         assert (await again.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] == 3
+
+
+async def test_mail_that_is_only_in_a_journal_is_in_the_backup_and_is_stored_by_the_next_start(
+    server: Server, tmp_path: Path, clock: FakeClock
+) -> None:
+    inbox_id = await server.new_inbox("own")
+    await server.deliver(mail(1), "own")
+    journal = server.resources.config.data_dir / places.FOLDER / "7-of-a-worker"
+    journal.mkdir(parents=True)
+    left = Arrival((Destination(inbox_id),), mail(2), b"", "127.0.0.1", "x", "alice@example.com")
+    SegmentWriter(journal, 1).append([encode(left)])
+    path = tmp_path / "all.backup"
+    await back_up(server, path)
+    async with restored(server, path, tmp_path / "again", clock) as again, asyncio.timeout(120):
+        while (await again.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] < 2:
+            await asyncio.sleep(0.05)
+        while (tmp_path / "again" / places.FOLDER / "7-of-a-worker").exists():
+            await asyncio.sleep(0.05)
 
 
 async def test_mail_that_is_deleted_during_a_backup_is_deleted_after_the_restore(

@@ -16,7 +16,6 @@ from tests.inward.test_receive import (
     test_a_mail_becomes_a_message_of_the_specification,
     test_a_mail_handed_over_again_after_a_lost_answer_is_stored_once,
     test_a_mail_is_kept_behind_our_trace_field_and_read_again_without_it,
-    test_a_mail_is_stored_for_all_of_its_recipients_or_for_none,
     test_several_recipients_get_a_message_and_an_event_each_from_one_mail,
 )
 
@@ -37,7 +36,6 @@ __all__ = [
     "test_a_mail_becomes_a_message_of_the_specification",
     "test_a_mail_handed_over_again_after_a_lost_answer_is_stored_once",
     "test_a_mail_is_kept_behind_our_trace_field_and_read_again_without_it",
-    "test_a_mail_is_stored_for_all_of_its_recipients_or_for_none",
     "test_a_tampered_return_path_is_refused_even_where_an_inbox_has_its_name",
     "test_several_recipients_get_a_message_and_an_event_each_from_one_mail",
 ]

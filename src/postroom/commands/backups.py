@@ -37,6 +37,7 @@ async def _back_up(resources: "Resources", path: Path) -> "Manifest":
 
     from postroom import __version__
     from postroom.clock import to_iso
+    from postroom.inward.journal import places
     from postroom.processes import pools
     from postroom.transfer import backup_file
     from postroom.upkeep.orphans import find_used_blobs
@@ -50,8 +51,10 @@ async def _back_up(resources: "Resources", path: Path) -> "Manifest":
 
     def work() -> "Manifest":
         database = copy_of(resources.config)
-        tls = resources.config.data_dir / "tls"
-        source = backup_file.Source(database, resources.blobs, tls, is_named_now)
+        folder = resources.config.data_dir
+        source = backup_file.Source(
+            database, resources.blobs, folder / "tls", is_named_now, folder / places.FOLDER
+        )
         try:
             with progress("files", None) as tell:
                 return backup_file.write(source, path, __version__, created_at, tell)

@@ -51,17 +51,23 @@ def export_account(
     folder: Annotated[Path, typer.Argument(help="A new folder, made for you alone.")],
 ) -> None:
     """Write all mail of an account into a folder: mbox and JSON for each inbox, and every attachment."""
+    from postroom.inward.journal import places
     from postroom.transfer.export_mail import export_account
 
     if folder.exists():
         raise typer.BadParameter("is there already", param_hint="folder")
 
-    async def work(resources: "Resources") -> int:
+    async def work(resources: "Resources") -> tuple[int, int]:
         found = await resources.db.read(require_account, account)
         with progress("messages", None) as tell:
-            return await export_account(resources, found, folder, tell)
+            count = await export_account(resources, found, folder, tell)
+        left = await resources.db.read(places.survey, resources.config.data_dir)
+        return count, sum(each.mails for each in left)
 
-    print(f"{with_resources(work)} messages are in {folder}.")
+    count, waiting = with_resources(work)
+    print(f"{count} messages are in {folder}.")
+    if waiting:
+        print(f"{waiting} mails wait in the journal. A running server stores them: export again then.")
 
 
 def _import(list_mails: "Callable[[int], list[FiledMail]]", inbox: str) -> None:

@@ -12,7 +12,7 @@ from postroom.inward.attribute import find_subject
 from postroom.inward.deposit import BODY_MAX_CHARACTERS, deposit
 from postroom.inward.examine import has_to_be_judged, unjudged
 from postroom.inward.mails import AcceptedMail, Arrival, ReadMail
-from postroom.mail import reading_cost
+from postroom.mail import headers, reading_cost
 from postroom.mail.bounces.read import may_be_report, read_report, read_returned
 from postroom.mail.bounces.report import Report
 from postroom.mail.codes import find as codes
@@ -62,6 +62,15 @@ def warm_up() -> None:
     for subject in ("Code", "Código"):
         raw = f"Subject: {subject}\r\n\r\n{subject}\r\n".encode()
         read_mail(Arrival((), raw, trace=b"", peer_ip="", helo="", mail_from=""))
+
+
+def require_few_hops(raw: bytes) -> None:
+    """Before a mail is read; raises TooManyHops."""
+    if (
+        raw.lower().count(b"received") > MAX_HOPS
+        and headers.split(raw, 0).headers.count("received") > MAX_HOPS
+    ):
+        raise TooManyHops
 
 
 async def receive_mail(resources: Resources, reader: Reader, arrival: Arrival) -> None:

@@ -1,7 +1,7 @@
 """Inboxes: an address that sends and receives."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -355,6 +355,14 @@ def addresses_of(tx: Tx, inbox_ids: Sequence[str]) -> dict[str, str]:
         row["id"]: row["address"]
         for row in tx.all(f"select id, address from inboxes where {is_wanted}", **wanted)
     }
+
+
+def find_existing(tx: Tx, inbox_ids: Collection[str]) -> set[str]:
+    """Those of some inboxes that are still there."""
+    if not inbox_ids:
+        return set()
+    is_wanted, wanted = one_of("id", sorted(inbox_ids))
+    return {row["id"] for row in tx.all(f"select id from inboxes where {is_wanted}", **wanted)}
 
 
 def has_mail(tx: Tx, inbox_id: str) -> bool:

@@ -1,6 +1,7 @@
 """Loops that must not end: a failure is logged and shown by /ready, and the loop restarts after a pause."""
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -34,6 +35,10 @@ class LoopSupervisor:
         self._clock = clock
         self._failing: dict[str, Failure] = {}
         self.failures: Counter[str] = Counter()
+
+    def run(self, stack: contextlib.AsyncExitStack, name: str, loop: Loop) -> None:
+        """Under supervision, until the stack is closed."""
+        stack.push_async_callback(_stop, asyncio.create_task(self.supervise(name, loop)))
 
     async def supervise(self, name: str, loop: Loop) -> None:
         """Runs the loop until cancelled. A loop that merely ends has failed too."""
@@ -87,6 +92,12 @@ class LoopSupervisor:
             for name, failure in sorted(self._failing.items())
             if failure.since <= limit and not failure.is_away
         ]
+
+
+async def _stop(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
 
 
 async def _run(name: str, loop: Loop) -> None:

@@ -1,19 +1,20 @@
 """From a finished SMTP transaction to a stored mail."""
 
+from collections.abc import Callable
 from typing import cast
 
 from postroom import log
 from postroom.clock import to_mail_date
-from postroom.errors import STORE_AWAY
+from postroom.inward.journal.depositor import is_out_of_space
+from postroom.inward.journal.journal import LARGEST_BYTES, Backlogged, DepositFull, MailJournal
 from postroom.inward.mails import Arrival, Destination
-from postroom.inward.receive import Reader, TooManyHops, receive_mail
+from postroom.inward.receive import Reader, TooManyHops, receive_mail, require_few_hops
 from postroom.processes import pools
 from postroom.resources import Resources
-from postroom.smtp.backend import MailLoop, StorageFull
+from postroom.smtp.backend import MailIntake, MailLoop, StorageFull
 from postroom.smtp.envelope import Envelope
 
 READ_IN_LOOP_BYTES = 1024 * 1024
-OUT_OF_SPACE = ("disk is full", "no space left", "quota exceeded", "file too large", STORE_AWAY.lower())
 
 
 class DatabaseIntake:
@@ -31,6 +32,36 @@ class DatabaseIntake:
             raise MailLoop from error
         except Exception as error:
             if is_out_of_space(error):
+                raise StorageFull from error
+            raise
+        log_received(envelope)
+
+
+class JournalIntake:
+    """Appends a mail to the journal of this process; a large one is stored at once, after those before."""
+
+    def __init__(
+        self, journal: MailJournal, large: MailIntake, hostname: str, now: Callable[[], int]
+    ) -> None:
+        self._journal = journal
+        self._large = large
+        self._hostname = hostname
+        self._now = now
+
+    async def accept(self, envelope: Envelope) -> None:
+        if envelope.size_bytes > LARGEST_BYTES:
+            if not await self._journal.wait_until_deposited():
+                raise Backlogged("Smaller mails that came before wait to be stored.")
+            await self._large.accept(envelope)
+            return
+        arrival = await to_arrival(envelope, self._hostname, self._now())
+        try:
+            require_few_hops(arrival.raw)
+            await self._journal.append(arrival)
+        except TooManyHops as error:
+            raise MailLoop from error
+        except (OSError, DepositFull) as error:
+            if isinstance(error, DepositFull) or is_out_of_space(error):
                 raise StorageFull from error
             raise
         log_received(envelope)
@@ -55,12 +86,6 @@ def log_received(envelope: Envelope) -> None:
         size=envelope.size_bytes,
         inboxes=len(envelope.recipients),
     )
-
-
-def is_out_of_space(error: BaseException) -> bool:
-    """Judged by the words of the error and of its cause: each storage has its own type."""
-    reasons = f"{error} {error.__cause__}".lower()
-    return any(words in reasons for words in OUT_OF_SPACE)
 
 
 async def read_content(envelope: Envelope) -> bytes:

@@ -7,6 +7,8 @@ import hashlib
 import io
 import json
 import os
+import re
+import shutil
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
@@ -17,14 +19,16 @@ from typing import IO
 
 from postroom.errors import Unavailable
 from postroom.storage.blobs import Blobs, DamagedBlob
+from postroom.storage.data_folder import make_folder
 from postroom.storage.database import StorageError
 from postroom.storage.database_copy import DatabaseCopy
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-DATABASE, BLOBS, TLS = "database/", "blobs/", "tls/"
+DATABASE, BLOBS, TLS, JOURNAL = "database/", "blobs/", "tls/", "journal/"
 TLS_FILES = ("certificate.pem", "key.pem")
 CHUNK_BYTES = 1 << 20
+_JOURNAL_NAME = re.compile(r"journal/[a-z0-9-]{1,64}/[0-9a-f]{16}")
 Tell = Callable[[int], None]
 
 
@@ -53,10 +57,13 @@ class Source:
     blobs: Blobs
     tls: Path
     is_named_now: Callable[[str], bool]
+    journal: Path | None = None
 
 
 def write(source: Source, path: Path, version: str, created_at: str, tell: Tell) -> Manifest:
-    """The database first: the blobs it refers to were stored before. The file is renamed when complete."""
+    """The database before the blobs that it refers to, and after the journal: what leaves that meanwhile is
+    in the database, and a mail that is in both is behind the place reached. Renamed when complete.
+    """
     part = path.with_name(f"{path.name}.part")
     with told_in_one_line(f"The backup {path} cannot be written"), removed_on_failure(part):
         manifest = _write_part(source, part, version, created_at, tell)
@@ -68,10 +75,13 @@ def write(source: Source, path: Path, version: str, created_at: str, tell: Tell)
 def _write_part(source: Source, part: Path, version: str, created_at: str, tell: Tell) -> Manifest:
     with private_file(part) as file:
         with tarfile.open(fileobj=file, mode="w") as tar, scratch_folder(part.parent) as scratch:
+            segments = _copy_journal(source.journal, scratch) if source.journal else {}
             files = source.database.take(scratch)
             manifest = Manifest(source.database.engine, source.database.schema_version(), created_at, version)
             for each in files:
                 _add_file(tar, manifest, DATABASE + each.name, each)
+            for name, each in segments.items():
+                _add_file(tar, manifest, JOURNAL + name, each)
             for name in TLS_FILES:
                 if (source.tls / name).exists():
                     _add_file(tar, manifest, TLS + name, source.tls / name)
@@ -80,6 +90,17 @@ def _write_part(source: Source, part: Path, version: str, created_at: str, tell:
         file.flush()
         os.fsync(file.fileno())
     return manifest
+
+
+def _copy_journal(journal: Path, scratch: Path) -> dict[str, Path]:
+    """By the folder and the name of each segment. One that is gone in this moment was deposited."""
+    copies: dict[str, Path] = {}
+    for segment in sorted(journal.glob("*/*")):
+        copy = scratch / f"segment-{len(copies)}"
+        with suppress(FileNotFoundError):
+            shutil.copyfile(segment, copy)
+            copies[f"{segment.parent.name}/{segment.name}"] = copy
+    return copies
 
 
 def _add_blobs(tar: tarfile.TarFile, manifest: Manifest, source: Source, tell: Tell) -> None:
@@ -167,7 +188,9 @@ def members(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 def _is_known(name: str) -> bool:
     folder, slash, rest = name.rpartition("/")
-    return name == MANIFEST or (folder + slash in (DATABASE, BLOBS, TLS) and rest not in ("", ".", ".."))
+    is_journal = _JOURNAL_NAME.fullmatch(name) is not None
+    is_in_folder = folder + slash in (DATABASE, BLOBS, TLS) and rest not in ("", ".", "..")
+    return name == MANIFEST or is_in_folder or is_journal
 
 
 def restore(path: Path, database: DatabaseCopy, blobs: Blobs, tls: Path, tell: Tell) -> None:
@@ -197,6 +220,10 @@ def _unpack(path: Path, scratch: Path, tls: Path) -> list[Path]:
         elif name.startswith(TLS):
             tls.mkdir(mode=0o700, exist_ok=True)
             _put_file(tls / name.removeprefix(TLS), file)
+        elif name.startswith(JOURNAL):
+            make_folder(tls.parent / JOURNAL)
+            make_folder((tls.parent / name).parent)
+            _put_file(tls.parent / name, file)
     return files
 
 

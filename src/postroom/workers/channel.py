@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from postroom import log
+from postroom.inward.journal.entries import Held, Journaled, Reached
 from postroom.inward.mails import Arrival, Destination, ReadMail
 from postroom.processes.message_framing import FrameDecoder, encode_frame
 
@@ -27,6 +28,9 @@ class WorkerSetup(Struct, frozen=True, tag=True, array_like=True):
     key: str
     proxies: list[str]
     log: str
+    journal: str = ""  # its folder; none: mail is stored before its 250
+    place: tuple[int, int] = (0, 0)  # where it is read on from
+    deaths: int = 0  # of workers that read on from there
 
 
 class WorkerReady(Struct, frozen=True, tag=True, array_like=True):
@@ -110,8 +114,12 @@ FromServer = (
     | ForgetRecipients
     | ReloadCertificate
     | StopWorker
+    | Reached
+    | Held
 )
-FromWorker = WorkerReady | RecipientRequest | AdmitRequest | Disconnected | StoreRequest | ReadResponse
+FromWorker = (
+    WorkerReady | RecipientRequest | AdmitRequest | Disconnected | StoreRequest | ReadResponse | Journaled
+)
 Answer = RecipientResponse | AdmitResponse | StoreResponse | ReadResponse
 
 

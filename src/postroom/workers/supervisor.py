@@ -7,9 +7,12 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from msgspec import structs
+
 from postroom import log
 from postroom.config import Config, ConfigError, Endpoint
 from postroom.errors import Unavailable
+from postroom.inward.journal.depositor import Depositor
 from postroom.inward.mails import Arrival, ReadMail
 from postroom.inward.receive import TooManyHops
 from postroom.net.certificate import CertificateFiles
@@ -20,6 +23,8 @@ from postroom.smtp.backend import RecipientDirectory
 from postroom.smtp.connection_limits import LocalConnectionLimits
 from postroom.smtp.limits import SessionLimits
 from postroom.smtp.recipient_cache import watch_deleted_inboxes
+from postroom.storage import segments
+from postroom.storage.segments import SegmentPlace
 from postroom.workers.channel import (
     ChannelClosed,
     ForgetRecipients,
@@ -47,6 +52,27 @@ class WorkerTimeouts:
     restart: RestartPauses = field(default_factory=RestartPauses)
 
 
+@dataclass(slots=True)
+class Slot:
+    """Where one worker after another runs, with the sockets and the journal of all of them."""
+
+    sockets: Sequence[socket.socket]
+    children: ChildSupervisor
+    depositor: Depositor | None
+    began_at: SegmentPlace | None = None
+    deaths: int = 0  # in a row at the same place of the journal, with mail behind it
+
+    async def next_place(self) -> SegmentPlace:
+        """Where the next worker begins to read the journal."""
+        if self.depositor is None:
+            return SegmentPlace()
+        place = await self.depositor.settle()
+        is_stuck = place == self.began_at and segments.has_more(self.depositor.folder, place)
+        self.deaths = self.deaths + 1 if is_stuck else 0
+        self.began_at = place
+        return place
+
+
 class NoWorkerAvailable(Unavailable):
     """No worker is ready to read a mail."""
 
@@ -61,32 +87,42 @@ class WorkerSupervisor:
         listeners: Sequence[Sequence[socket.socket]],
         certificate: CertificateFiles,
         timeouts: WorkerTimeouts | None = None,
+        depositors: Sequence[Depositor] = (),
     ) -> None:
+        """With a depositor for each list of sockets, mail is journaled; without any, stored first."""
         self._resources = resources
         self._directory = directory
         most = descriptors.MOST_SMTP * len(listeners)  # each worker has its own limit below this
         limits = SessionLimits(resources.config.domain, max_connections=most)
         self._connections = LocalConnectionLimits(limits)
-        self._listeners = listeners
+        self._depositors = depositors
         self._certificate = certificate
         self._timeouts = timeouts or WorkerTimeouts()
-        self._children = [ChildSupervisor("worker", self._timeouts.restart) for _ in listeners]
+        self._slots = [
+            Slot(
+                sockets,
+                ChildSupervisor("worker", self._timeouts.restart),
+                depositors[number] if depositors else None,
+            )
+            for number, sockets in enumerate(listeners)
+        ]
         self._handles: set[WorkerHandle] = set()
         self._is_any_ready = asyncio.Event()
         self._is_stopping = False
         self._workers: list[asyncio.Task[None]] = []
+        self._depositing: list[asyncio.Task[None]] = []
         self._deletions: asyncio.Task[None] | None = None
         resources.workers.expected = len(listeners)
 
     @property
     def port(self) -> int:
-        port: int = self._listeners[0][0].getsockname()[1]
+        port: int = self._slots[0].sockets[0].getsockname()[1]
         return port
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
-        slots = zip(self._children, self._listeners, strict=True)
-        self._workers = [loop.create_task(self._keep_running(*slot)) for slot in slots]
+        self._depositing = [loop.create_task(each.run()) for each in self._depositors]
+        self._workers = [loop.create_task(self._keep_running(slot)) for slot in self._slots]
         self._deletions = loop.create_task(watch_deleted_inboxes(self._resources, self._forget_recipients))
 
     async def wait_until_ready(self) -> None:
@@ -98,19 +134,20 @@ class WorkerSupervisor:
     async def stop(self) -> None:
         """Sessions end with 421; a mail that is being stored gets its answer first."""
         self._is_stopping = True
-        for sockets in self._listeners:
-            for each in sockets:
+        for slot in self._slots:
+            for each in slot.sockets:
                 each.close()
-        for children in self._children:
-            children.stop_starting()
+            slot.children.stop_starting()
         for handle in self._handles:
             handle.channel.send(StopWorker())
         assert self._deletions is not None, "the supervisor was not started"
         self._deletions.cancel()
         await asyncio.wait(self._workers, timeout=self._timeouts.stop)
-        for children in self._children:
-            await children.close()
-        await asyncio.wait([*self._workers, self._deletions])
+        for slot in self._slots:
+            await slot.children.close()
+        for task in self._depositing:
+            task.cancel()
+        await asyncio.wait([*self._workers, self._deletions, *self._depositing])
 
     async def read(self, arrival: Arrival) -> ReadMail:
         """By the worker with the shortest queue; by another if that one is killed meanwhile."""
@@ -154,10 +191,10 @@ class WorkerSupervisor:
         for handle in self._handles:
             handle.channel.send(ForgetRecipients())
 
-    async def _keep_running(self, children: ChildSupervisor, sockets: Sequence[socket.socket]) -> None:
+    async def _keep_running(self, slot: Slot) -> None:
         while not self._is_stopping:
             try:
-                await self._run_worker(children, sockets)
+                await self._run_worker(slot)
             except ChildNotStarted:
                 continue  # logged, and the next start waits longer
             except Exception:
@@ -165,18 +202,26 @@ class WorkerSupervisor:
             if not self._is_stopping:
                 self._resources.workers.restarts += 1
 
-    async def _run_worker(self, children: ChildSupervisor, sockets: Sequence[socket.socket]) -> None:
+    async def _run_worker(self, slot: Slot) -> None:
         """From the start of a worker to its end."""
-        handle = WorkerHandle(self._resources, self._directory, self._connections, self._count_ready)
-        child, channel = await start_worker(children, sockets)
+        place = await slot.next_place()
+        handle = WorkerHandle(
+            self._resources, self._directory, self._connections, self._count_ready, slot.depositor
+        )
+        child, channel = await start_worker(slot.children, slot.sockets)
         self._handles.add(handle)
         try:
             await asyncio.get_running_loop().create_unix_connection(lambda: handle.channel, sock=channel)
-            handle.channel.send(to_setup(self._resources.config, self._certificate))
+            setup = to_setup(self._resources.config, self._certificate)
+            if slot.depositor is not None:
+                slot.depositor.tell = handle.channel.send
+                journal = str(slot.depositor.folder.absolute())
+                setup = structs.replace(setup, journal=journal, place=place, deaths=slot.deaths)
+            handle.channel.send(setup)
             await self._watch(handle, child)
         finally:
             self._drop(handle)
-            await children.replace(child)
+            await slot.children.replace(child)
         if not self._is_stopping:
             log.get().error("a worker ended", pid=child.process.pid, code=child.process.returncode)
 

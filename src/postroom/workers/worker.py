@@ -20,6 +20,8 @@ from postroom import log
 from postroom.clock import SystemClock
 from postroom.errors import Unavailable
 from postroom.inward import suspicion
+from postroom.inward.journal.entries import Held, Reached
+from postroom.inward.journal.journal import MailJournal
 from postroom.inward.mails import ReadMail
 from postroom.inward.receive import AT_ONCE_IN_WORKER_BYTES, OwnReader, TooManyHops, warm_up
 from postroom.net.certificate import Certificate, CertificateFiles
@@ -27,12 +29,13 @@ from postroom.net.proxies import Proxies
 from postroom.processes import descriptors, pools
 from postroom.processes.child_limits import die_with_parent
 from postroom.smtp import intake
-from postroom.smtp.backend import Accepted, MailLoop, RecipientVerdict, Refused, StorageFull
+from postroom.smtp.backend import Accepted, MailIntake, MailLoop, RecipientVerdict, Refused, StorageFull
 from postroom.smtp.connection_limits import LimitedConnection, LocalConnectionLimits
 from postroom.smtp.envelope import Envelope
 from postroom.smtp.limits import SessionLimits
 from postroom.smtp.recipient_cache import CachedDirectory
 from postroom.smtp.server import Server
+from postroom.storage.segments import SegmentPlace
 from postroom.workers.channel import (
     AdmitRequest,
     Channel,
@@ -144,6 +147,7 @@ class Worker:
         self._setup: asyncio.Future[WorkerSetup] = asyncio.get_running_loop().create_future()
         self._stopping = asyncio.Event()
         self._certificate: Certificate | None = None
+        self._journal: MailJournal | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self, channel: socket.socket) -> None:
@@ -157,6 +161,8 @@ class Worker:
         self._start(self._prepare_the_rest())
         await self._stopping.wait()
         await server.stop()
+        if self._journal is not None:
+            await self._journal.close()
 
     def _server(self, setup: WorkerSetup) -> Server:
         log.use(setup.log)
@@ -166,7 +172,7 @@ class Worker:
         folder, limits = Path(setup.data_dir), SessionLimits(setup.hostname, max_connections=caps.smtp)
         return Server(
             self._directory,
-            RemoteIntake(self._channel, self._reader, setup.hostname),
+            self._intake(setup),
             limits,
             folder / "spool",
             self._certificate.context,
@@ -174,8 +180,21 @@ class Worker:
             Proxies(map(ip_network, setup.proxies)),
         )
 
+    def _intake(self, setup: WorkerSetup) -> MailIntake:
+        stores = RemoteIntake(self._channel, self._reader, setup.hostname)
+        if not setup.journal:
+            return stores
+        self._journal = MailJournal(
+            Path(setup.journal), SegmentPlace(*setup.place), self._reader, self._channel.send, setup.deaths
+        )
+        self._start(self._journal.follow())
+        return intake.JournalIntake(self._journal, stores, setup.hostname, SystemClock().now)
+
     def _receive(self, message: FromServer) -> None:
-        if isinstance(message, ReadRequest):
+        if isinstance(message, Reached | Held):
+            if self._journal is not None:
+                self._journal.note(message)
+        elif isinstance(message, ReadRequest):
             self._start(self._read(message))
         elif isinstance(message, ForgetRecipients):
             self._directory.clear()

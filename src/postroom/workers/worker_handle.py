@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, cast
 
 from postroom.errors import Unavailable
+from postroom.inward.journal.depositor import Depositor, is_out_of_space
+from postroom.inward.journal.entries import Journaled
 from postroom.inward.mails import Destination
 from postroom.inward.receive import store_mail
 from postroom.resources import Resources
 from postroom.smtp.backend import RecipientDirectory, RecipientVerdict, Refused, look_up_failed
 from postroom.smtp.connection_limits import LimitedConnection, LocalConnectionLimits
-from postroom.smtp.intake import is_out_of_space
 from postroom.workers.channel import (
     AdmitRequest,
     AdmitResponse,
@@ -45,7 +46,9 @@ class WorkerHandle:
         directory: RecipientDirectory,
         connections: LocalConnectionLimits,
         on_ready: Callable[[], None],
+        depositor: Depositor | None = None,
     ) -> None:
+        self._depositor = depositor
         self._on_ready = on_ready
         self._resources = resources
         self._directory = directory
@@ -59,13 +62,17 @@ class WorkerHandle:
     def close(self) -> None:
         """The worker is gone, and its connections with it. Mail that it handed over is still stored."""
         self.channel.close()
+        self._depositor = None
         for connection in self._admitted.values():
             self._connections.release(connection)
         self._admitted.clear()
 
     def _receive(self, message: FromWorker) -> None:
         self.missed_looks = 0
-        if isinstance(message, StoreRequest):
+        if isinstance(message, Journaled):
+            if self._depositor is not None:
+                self._depositor.add(message)
+        elif isinstance(message, StoreRequest):
             self._start(self._store(message))
         elif isinstance(message, RecipientRequest):
             self._find_recipient(message)

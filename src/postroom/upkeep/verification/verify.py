@@ -5,12 +5,18 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from postroom.resources import Resources, Tx
-from postroom.upkeep.verification import counters, large_mails, messages, search_index
+from postroom.upkeep.verification import counters, journals, large_mails, messages, search_index
 from postroom.upkeep.verification.parts import PAGE_SECONDS, Finding, StoredPart
 
 DATABASE = "database"
 # What is looked at first is what others are derived from.
-PARTS: tuple[StoredPart, ...] = (messages.PART, large_mails.PART, *counters.PARTS, *search_index.PARTS)
+PARTS: tuple[StoredPart, ...] = (
+    journals.PART,
+    messages.PART,
+    large_mails.PART,
+    *counters.PARTS,
+    *search_index.PARTS,
+)
 Tell = Callable[[int], None]
 
 

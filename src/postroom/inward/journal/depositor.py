@@ -1,0 +1,164 @@
+"""A journal, at the end where mail is put into inboxes: in its order, in batches, with the place reached."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec import structs
+
+from postroom import log
+from postroom.errors import STORE_AWAY, Unavailable
+from postroom.inward.deposit import deposit
+from postroom.inward.journal import places
+from postroom.inward.journal.entries import Held, Journaled, Reached
+from postroom.inward.mails import AcceptedMail
+from postroom.inward.receive import accept
+from postroom.mailbox import inboxes
+from postroom.processes import pools
+from postroom.resources import Resources
+from postroom.storage import segments
+from postroom.storage.database import Tx
+from postroom.storage.segments import SegmentPlace
+
+BATCH = 100
+# A commit writes the last page of every tree: where many come, mails wait a moment for others.
+BUSY_BATCH = 8
+GATHER_SECONDS = 0.02
+PAUSE_SECONDS = 1.0
+OUT_OF_SPACE = ("disk is full", "no space left", "quota exceeded", "file too large", STORE_AWAY.lower())
+
+Tell = Callable[[Reached | Held], None]
+
+
+class Depositor:
+    """Of one journal. `tell` reaches whoever reads it now."""
+
+    def __init__(self, resources: Resources, folder: Path, place: SegmentPlace) -> None:
+        self._resources = resources
+        self.folder = folder
+        self.place = place
+        self.tell: Tell = lambda _: None
+        self._mails: deque[Journaled] = deque()
+        self._has_mail = asyncio.Event()
+        self._is_at_rest = asyncio.Event()
+        self._is_at_rest.set()
+        self._is_busy = False
+
+    def add(self, mail: Journaled) -> None:
+        self._mails.append(mail)
+        self._has_mail.set()
+        self._is_at_rest.clear()
+
+    async def settle(self) -> SegmentPlace:
+        """Its reader is gone: what was handed over is deposited first. Gives where the next one begins."""
+        await self._is_at_rest.wait()
+        return self.place
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._has_mail.wait()
+            if self._is_busy and len(self._mails) < BATCH:
+                await asyncio.sleep(GATHER_SECONDS)
+            batch = [self._mails.popleft() for _ in range(min(BATCH, len(self._mails)))]
+            self._is_busy = len(batch) > BUSY_BATCH
+            await self._deposit(batch)
+            if not self._mails:
+                self._has_mail.clear()
+                self._is_at_rest.set()
+
+    async def _deposit(self, batch: Sequence[Journaled]) -> None:
+        """Of mails that fail together, halving finds the one to set aside; the order stays."""
+        while True:
+            try:
+                await self._store(batch)
+                break
+            except Exception as error:
+                if is_passing(error):
+                    await self._hold(error)
+                elif len(batch) > 1:
+                    middle = len(batch) // 2
+                    await self._deposit(batch[:middle])
+                    await self._deposit(batch[middle:])
+                    return
+                elif await self._set_aside(batch[0], error):
+                    break
+        self._reach(SegmentPlace(*batch[-1].end))
+
+    async def _store(self, batch: Sequence[Journaled]) -> None:
+        resources, end = self._resources, SegmentPlace(*batch[-1].end)
+        accepted = [await accept(resources, each.read) for each in batch if each.read is not None]
+        if len(accepted) < len(batch):
+            raise UnreadableMail("; ".join(each.failure for each in batch if each.read is None))
+        bells = await resources.db.write(deposit_up_to, self.folder.name, end, accepted)
+        resources.db.ring(*bells)
+
+    async def _hold(self, error: Exception) -> None:
+        self._resources.loops.failed("journal", error)
+        self.tell(Held(str(error)[:200], is_out_of_space(error)))
+        await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _set_aside(self, mail: Journaled, error: Exception) -> bool:
+        """False: the place cannot be noted either, so the mail is not to blame."""
+        start, end = SegmentPlace(*mail.start), SegmentPlace(*mail.end)
+        aside = self.folder.parent / places.ASIDE
+        try:
+            await pools.FILES.run(segments.copy_out, self.folder, start, end, aside)
+            await self._resources.db.write(places.note, self.folder.name, end)
+        except Exception as second:
+            await self._hold(second)
+            return False
+        log.get().error(
+            "a mail could not be stored and was set aside",
+            folder=str(aside),
+            reason=f"{type(error).__name__}: {error}"[:500],
+        )
+        return True
+
+    def _reach(self, place: SegmentPlace) -> None:
+        self.place = place
+        self._resources.loops.works("journal")
+        self.tell(Reached(place))
+
+
+class UnreadableMail(Exception):
+    """A mail of the journal could not be read; the words say why."""
+
+
+def deposit_up_to(tx: Tx, journal: str, place: SegmentPlace, mails: list[AcceptedMail]) -> list[str]:
+    """Mails and the place behind them, in one transaction: after a crash none is deposited twice.
+
+    Nor if the commit before took effect although it seemed to fail.
+    """
+    if places.find(tx, journal) >= place:
+        return []
+    there = inboxes.find_existing(
+        tx, {to.inbox_id for mail in mails for to in mail.read.origin.destinations if to.review is None}
+    )
+    bells = deposit(tx, [without_removed(mail, there) for mail in mails])
+    places.note(tx, journal, place)
+    return list(dict.fromkeys(bell for rung in bells for bell in rung))
+
+
+def without_removed(mail: AcceptedMail, there: set[str]) -> AcceptedMail:
+    """An inbox may have been removed since the 250: with its mail, as that which it had."""
+    origin = mail.read.origin
+    left = tuple(
+        to for to in origin.destinations if to.inbox_id in there or to.review is not None or to.is_dropped
+    )
+    if len(left) == len(origin.destinations):
+        return mail
+    read = structs.replace(mail.read, origin=structs.replace(origin, destinations=left))
+    return structs.replace(mail, read=read)
+
+
+def is_passing(error: BaseException) -> bool:
+    """The trouble of the disk or the database, not of a mail."""
+    return isinstance(error, Unavailable | OSError) or is_out_of_space(error)
+
+
+def is_out_of_space(error: BaseException) -> bool:
+    """Judged by the words of the error and of its cause: each storage has its own type."""
+    reasons = f"{error} {error.__cause__}".lower()
+    return any(words in reasons for words in OUT_OF_SPACE)

@@ -1,0 +1,46 @@
+"""What stands in a journal, and what its two ends tell each other."""
+
+import msgspec
+from msgspec import Struct
+
+from postroom.inward.mails import Arrival, Origin, ReadMail
+from postroom.storage.segments import Record
+
+LENGTH_BYTES = 4
+
+_origin = msgspec.msgpack.Decoder(Origin)
+
+
+class Journaled(Struct, frozen=True, tag=True, array_like=True):
+    """A mail of a journal that was read, or why it could not be; where it stands and where the next does."""
+
+    start: tuple[int, int]
+    end: tuple[int, int]
+    read: ReadMail | None
+    failure: str = ""
+
+
+class Reached(Struct, frozen=True, tag=True, array_like=True):
+    """All before this place is deposited."""
+
+    place: tuple[int, int]
+
+
+class Held(Struct, frozen=True, tag=True, array_like=True):
+    """Nothing can be deposited now; it is tried again and again."""
+
+    reason: str
+    is_full: bool
+
+
+def encode(arrival: Arrival) -> Record:
+    origin = msgspec.msgpack.encode(arrival.origin)
+    return len(origin).to_bytes(LENGTH_BYTES, "big") + origin, arrival.raw
+
+
+def decode(record: bytes) -> Arrival:
+    behind = LENGTH_BYTES + int.from_bytes(record[:LENGTH_BYTES], "big")
+    origin = _origin.decode(record[LENGTH_BYTES:behind])
+    return Arrival(
+        origin.destinations, record[behind:], origin.trace, origin.peer_ip, origin.helo, origin.mail_from
+    )

@@ -1,0 +1,254 @@
+"""A journal, at the end where mail comes in.
+
+A mail is appended and synced together with those that wait, and is then answered. Behind that it is read and
+handed over, in the order of the journal, to whoever deposits it and tells how far that has come.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from postroom import log
+from postroom.errors import Unavailable
+from postroom.inward.journal.entries import Held, Journaled, Reached, decode, encode
+from postroom.inward.mails import Arrival
+from postroom.inward.receive import Reader
+from postroom.processes.pools import Pool
+from postroom.storage import segments
+from postroom.storage.segments import (
+    DamagedSegment,
+    FoundRecord,
+    Record,
+    SegmentPlace,
+    SegmentReader,
+    SegmentWriter,
+)
+
+LARGEST_BYTES = 256 * 1024  # larger mail is stored before its 250: its bytes go into a blob, and not twice
+# Of what has a 250 and is in no inbox yet. Beyond, a 250 waits, and after a while it is a 451 instead.
+BACKLOG_BYTES = 64 * 1024 * 1024
+BACKLOG_SECONDS = 30.0
+PATIENCE_SECONDS = 30.0
+# Who hands over few mails at a time finds each in its inbox when it hears the 250.
+FEW = 4
+PRESENT_SECONDS = 1.0
+# Read and handed over, but not deposited yet.
+AHEAD = 200
+AHEAD_BYTES = 8 * 1024 * 1024
+IDLE_SECONDS = 10.0  # after which a segment goes whose mails are all deposited
+CLOSE_SECONDS = 20.0
+PAUSE_SECONDS = 1.0
+DEADLY = 5  # readers that died at the same mail; it is then set aside unread
+
+
+class Backlogged(Unavailable):
+    """So many mails wait to be put into their inboxes that no more are taken."""
+
+
+class DepositFull(Exception):
+    """There is no room for what was taken already; the words are those of a full disk."""
+
+
+class Waiting(NamedTuple):
+    """A mail that is in no inbox yet."""
+
+    end: SegmentPlace
+    size_bytes: int
+    since: float
+
+
+class MailJournal:
+    """One folder of segments. `deaths`: how many readers died where this one begins."""
+
+    def __init__(
+        self,
+        folder: Path,
+        reached: SegmentPlace,
+        reader: Reader,
+        hand_over: Callable[[Journaled], None],
+        deaths: int = 0,
+    ) -> None:
+        self._folder = folder
+        self._reader = reader
+        self._hand_over = hand_over
+        self._deaths = deaths
+        self._reached = reached
+        self._tidied = reached.segment
+        self._end = self._left_over = segments.prepare(folder, reached)
+        self._segments = SegmentReader(folder, reached)
+        self._writer = SegmentWriter(folder, max(reached, self._end).segment + 1)
+        self._thread = Pool("journal", 1)
+        self._pending: list[tuple[Record, asyncio.Future[SegmentPlace]]] = []
+        self._writing: asyncio.Task[None] | None = None
+        self._waiting: deque[Waiting] = deque()
+        self._waiting_bytes = 0
+        self._ahead: deque[tuple[SegmentPlace, int]] = deque()
+        self._ahead_bytes = 0
+        self._has_more = asyncio.Event()
+        self._has_moved = asyncio.Event()
+        self._held: Held | None = None
+        self._note_left_over()
+
+    async def append(self, arrival: Arrival) -> None:
+        """Durable on return. Raises OSError, Backlogged or DepositFull, and has then kept nothing."""
+        await self._wait_for_room()
+        written: asyncio.Future[SegmentPlace] = asyncio.get_running_loop().create_future()
+        self._pending.append((encode(arrival), written))
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write())
+        end = await written
+        if len(self._waiting) <= FEW:
+            await self._wait_until(lambda: self._reached >= end, PRESENT_SECONDS)
+
+    async def follow(self) -> None:
+        """Reads and hands over, until cancelled."""
+        while True:
+            try:
+                await self._follow_one()
+            except Exception:
+                log.get().exception("the journal cannot be read")
+                await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _follow_one(self) -> None:
+        """One mail a turn of the loop: who has no 250 yet goes first."""
+        found = self._next()
+        if found is None:
+            await self._rest()
+            return
+        self._hand_over(await self._read(found) if isinstance(found, FoundRecord) else found)
+        await asyncio.sleep(0)
+        await self._wait_until(self._may_go_ahead)
+        if self._reached.segment > self._tidied:
+            self._tidied = self._reached.segment
+            await self._thread.run(self._tidy)
+
+    def note(self, news: Reached | Held) -> None:
+        """From whoever deposits."""
+        if isinstance(news, Held):
+            self._held = news
+        else:
+            self._note_reached(SegmentPlace(*news.place))
+        self._has_moved.set()
+
+    def _note_reached(self, place: SegmentPlace) -> None:
+        self._reached, self._held = place, None
+        while self._waiting and self._waiting[0].end <= self._reached:
+            self._waiting_bytes -= self._waiting.popleft().size_bytes
+        while self._ahead and self._ahead[0][0] <= self._reached:
+            self._ahead_bytes -= self._ahead.popleft()[1]
+
+    async def wait_until_deposited(self, seconds: float | None = PATIENCE_SECONDS) -> bool:
+        """All that is here now."""
+        end = self._end
+        return await self._wait_until(lambda: self._reached >= end, seconds)
+
+    async def close(self) -> None:
+        """After the last append. What is not deposited in time is the next start's."""
+        await self.wait_until_deposited(CLOSE_SECONDS)
+        if self._reached >= self._end:
+            segments.remove_before(self._folder, self._reached, with_own=True)
+        self._segments.close()
+        self._writer.close()
+        self._thread.close()
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    def _note_left_over(self) -> None:
+        size = segments.bytes_between(self._folder, self._reached, self._end)
+        if size and self._reached < self._end:
+            self._wait_for(Waiting(self._end, size, time.monotonic()))
+            self._has_more.set()
+
+    def _wait_for(self, waiting: Waiting) -> None:
+        self._waiting.append(waiting)
+        self._waiting_bytes += waiting.size_bytes
+
+    async def _wait_for_room(self) -> None:
+        if self._held is not None and self._held.is_full:
+            raise DepositFull(self._held.reason)
+        if not self._has_room() and not await self._wait_until(self._has_room, PATIENCE_SECONDS):
+            raise Backlogged(f"{len(self._waiting)} mails wait: {self._held.reason if self._held else ''}")
+
+    def _has_room(self) -> bool:
+        if not self._waiting:
+            return True
+        is_recent = time.monotonic() - self._waiting[0].since < BACKLOG_SECONDS
+        return is_recent and self._waiting_bytes < BACKLOG_BYTES
+
+    async def _write(self) -> None:
+        """For all that wait one sync; who comes meanwhile shares the next."""
+        while self._pending:
+            pending, self._pending = self._pending, []
+            try:
+                ends = await self._thread.run(self._writer.append, [record for record, _ in pending])
+            except BaseException as error:
+                _fail(pending, error)
+                continue
+            now = time.monotonic()
+            for (record, written), end in zip(pending, ends, strict=True):
+                self._wait_for(Waiting(end, sum(map(len, record)), now))
+                if not written.done():
+                    written.set_result(end)
+            self._end = ends[-1]
+            self._has_more.set()
+        self._writing = None
+
+    def _next(self) -> FoundRecord | Journaled | None:
+        try:
+            return self._segments.next(self._end)
+        except DamagedSegment as error:
+            return Journaled(error.start, error.end, None, str(error))
+
+    async def _read(self, found: FoundRecord) -> Journaled:
+        self._ahead.append((found.end, len(found.record)))
+        self._ahead_bytes += len(found.record)
+        if self._deaths >= DEADLY:
+            self._deaths = 0
+            return Journaled(found.start, found.end, None, "its readers died")
+        try:
+            return Journaled(found.start, found.end, await self._reader.read(decode(found.record)))
+        except Exception as error:
+            log.get().exception("a mail of the journal cannot be read")
+            return Journaled(found.start, found.end, None, repr(error)[:200])
+
+    def _may_go_ahead(self) -> bool:
+        """After a death one by one, so that it is known at which mail the next reader dies."""
+        if self._deaths and self._ahead and self._ahead[-1][0] <= self._left_over:
+            return False
+        return len(self._ahead) < AHEAD and self._ahead_bytes < AHEAD_BYTES
+
+    async def _rest(self) -> None:
+        self._has_more.clear()
+        try:
+            async with asyncio.timeout(IDLE_SECONDS):
+                await self._has_more.wait()
+        except TimeoutError:
+            await self._thread.run(self._tidy)
+
+    def _tidy(self) -> None:
+        """In the thread of the writer: nothing is appended meanwhile."""
+        is_all = self._reached >= max(self._end, self._writer.end)
+        if is_all:
+            self._writer.close()
+        segments.remove_before(self._folder, self._reached, with_own=is_all)
+
+    async def _wait_until(self, holds: Callable[[], bool], seconds: float | None = None) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                while not holds():
+                    self._has_moved.clear()
+                    await self._has_moved.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+def _fail(pending: list[tuple[Record, "asyncio.Future[SegmentPlace]"]], error: BaseException) -> None:
+    for _, written in pending:
+        if not written.done():
+            written.set_exception(error)

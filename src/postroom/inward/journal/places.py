@@ -1,0 +1,88 @@
+"""How far each journal is deposited, which journals a data folder has, and what of them is left."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from postroom.storage import segments
+from postroom.storage.database import Tx
+from postroom.storage.segments import DamagedSegment, SegmentPlace, SegmentReader
+
+FOLDER = "journal"
+ASIDE = "aside"  # mails that could not be stored, a segment each
+
+
+def find(tx: Tx, journal: str) -> SegmentPlace:
+    row = tx.one("select segment, position from journal_places where journal = :journal", journal=journal)
+    return SegmentPlace() if row is None else SegmentPlace(row["segment"], row["position"])
+
+
+def note(tx: Tx, journal: str, place: SegmentPlace) -> None:
+    """In the transaction that deposits what stands before the place."""
+    tx.run(
+        "insert into journal_places (journal, segment, position) values (:journal, :segment, :position)"
+        " on conflict (journal) do update set segment = excluded.segment, position = excluded.position",
+        journal=journal,
+        segment=place.segment,
+        position=place.offset,
+    )
+
+
+def remove(tx: Tx, journal: str) -> None:
+    tx.run("delete from journal_places where journal = :journal", journal=journal)
+
+
+def of_slot(data_dir: Path, slot: int) -> Path:
+    """The folder of one worker, or of the server itself: its name is in no other data folder."""
+    folder = data_dir / FOLDER
+    found = sorted(folder.glob(f"{slot}-*"))
+    return found[0] if found else folder / f"{slot}-{secrets.token_hex(8)}"
+
+
+def others(data_dir: Path, used: Sequence[Path]) -> list[Path]:
+    """Journals that nobody writes any more: there were more workers once, or mails are to be tried again."""
+    folder = data_dir / FOLDER
+    found = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    return [path for path in found if path.name != ASIDE and path not in used]
+
+
+def count_aside(data_dir: Path) -> int:
+    return len(segments.numbers(data_dir / FOLDER / ASIDE))
+
+
+def count_bytes(data_dir: Path) -> int:
+    everything = SegmentPlace(), SegmentPlace(1 << 60)
+    return sum(segments.bytes_between(folder, *everything) for folder in others(data_dir, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What stands in a journal behind the place reached; with damage, as much as could be read."""
+
+    journal: str
+    mails: int
+    size_bytes: int
+    damage: str = ""
+
+
+def survey(tx: Tx, data_dir: Path) -> list[Left]:
+    """Of every journal that has something left. While somebody writes, its end may look torn."""
+    found = [_look_through(folder, find(tx, folder.name)) for folder in others(data_dir, ())]
+    return [left for left in found if left.mails or left.damage]
+
+
+def _look_through(folder: Path, place: SegmentPlace) -> Left:
+    reader, mails, size, damage = SegmentReader(folder, place), 0, 0, ""
+    last = max(segments.numbers(folder), default=0)
+    end = SegmentPlace(last, segments.size_of(folder, last))
+    while True:
+        try:
+            found = reader.next(end)
+        except DamagedSegment as error:
+            damage = damage or str(error)
+            continue
+        if found is None:
+            reader.close()
+            return Left(folder.name, mails, size, damage)
+        mails, size = mails + 1, size + len(found.record)

@@ -1,0 +1,46 @@
+"""Journals that are read and deposited in this process: its own, and those that nobody writes any more."""
+
+import asyncio
+import contextlib
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+from postroom import log
+from postroom.inward.journal import places
+from postroom.inward.journal.depositor import Depositor
+from postroom.inward.journal.journal import MailJournal
+from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader
+from postroom.processes import pools
+from postroom.resources import Resources
+
+
+async def open_depositor(resources: Resources, folder: Path) -> Depositor:
+    return Depositor(resources, folder, await resources.db.read(places.find, folder.name))
+
+
+@contextlib.asynccontextmanager
+async def running_journal(resources: Resources, folder: Path, reader: Reader) -> AsyncIterator[MailJournal]:
+    """What was appended inside the block is deposited after it, or by the next start."""
+    depositor = await open_depositor(resources, folder)
+    journal = MailJournal(folder, depositor.place, reader, depositor.add)
+    depositor.tell = journal.note
+    tasks = [asyncio.create_task(depositor.run()), asyncio.create_task(journal.follow())]
+    try:
+        yield journal
+    finally:
+        await journal.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
+async def deposit_others(resources: Resources, used: Sequence[Path]) -> None:
+    """Once, and then waits until cancelled, as a loop does."""
+    for folder in await pools.FILES.run(places.others, resources.config.data_dir, used):
+        async with running_journal(resources, folder, OwnReader(AT_ONCE_BYTES)) as journal:
+            await journal.wait_until_deposited(None)
+        await resources.db.write(places.remove, folder.name)
+        await pools.FILES.run(shutil.rmtree, folder)
+        log.get().info("a journal that nobody writes any more was deposited", journal=folder.name)
+    await asyncio.Event().wait()

@@ -1,0 +1,85 @@
+"""Takes mail in: workers, or this process; with a journal, or straight into the database."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+
+from postroom.config import ConfigError, Endpoint, uses_journal
+from postroom.inward.journal import places
+from postroom.inward.journal.running import deposit_others, open_depositor, running_journal
+from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader, warm_up
+from postroom.net.certificate import Certificate
+from postroom.net.proxies import Proxies
+from postroom.processes import pools
+from postroom.resources import Resources
+from postroom.smtp.backend import MailIntake
+from postroom.smtp.intake import DatabaseIntake, JournalIntake
+from postroom.smtp.limits import SessionLimits
+from postroom.smtp.recipient_cache import CachedDirectory, watch_deleted_inboxes
+from postroom.smtp.recipient_directory import DatabaseDirectory
+from postroom.smtp.server import Server as SmtpServer
+from postroom.workers.supervisor import WorkerSupervisor
+from postroom.workers.supervisor import listen as worker_sockets
+
+
+@dataclass(frozen=True, slots=True)
+class MailServer:
+    """The SMTP server and the reader of its mail: workers, or this process."""
+
+    port: int
+    reader: Reader
+    wait_until_ready: Callable[[], Awaitable[object]]
+    reload_certificate: Callable[[], None]
+    sessions: Callable[[], int]
+
+
+async def start_mail_intake(
+    stack: contextlib.AsyncExitStack,
+    resources: Resources,
+    return_path_secret: bytes,
+    max_connections: int,
+    certificate: Certificate,
+) -> MailServer:
+    config = resources.config
+    recipients = DatabaseDirectory(resources, return_path_secret)
+    slots = range(max(1, config.workers)) if uses_journal(config) else range(0)
+    journals = [places.of_slot(config.data_dir, slot) for slot in slots]
+    resources.loops.run(stack, "journals", partial(deposit_others, resources, journals))
+    if config.workers:
+        sockets = worker_sockets(config.smtp, config.workers)
+        depositors = [await open_depositor(resources, folder) for folder in journals]
+        supervisor = WorkerSupervisor(
+            resources, recipients, sockets, certificate.files, depositors=depositors
+        )
+        supervisor.start()
+        stack.push_async_callback(supervisor.stop)
+        return MailServer(
+            supervisor.port,
+            supervisor,
+            supervisor.wait_until_ready,
+            supervisor.reload_certificate,
+            supervisor.count,
+        )
+    reader, directory = OwnReader(AT_ONCE_BYTES), CachedDirectory(recipients)
+    resources.loops.run(stack, "recipient cache", partial(watch_deleted_inboxes, resources, directory.clear))
+    limits = SessionLimits(hostname=config.domain, max_connections=max_connections)
+    spool = config.data_dir / "spool"
+    proxies = Proxies(config.trusted_proxies)
+    intake: MailIntake = DatabaseIntake(resources, reader)
+    for folder in journals:
+        journal = await stack.enter_async_context(running_journal(resources, folder, reader))
+        intake = JournalIntake(journal, intake, config.domain, resources.now)
+    smtp = SmtpServer(directory, intake, limits, spool, certificate.context, proxies=proxies)
+    await pools.ONCE.run(warm_up)
+    await start_smtp(smtp, config.smtp)
+    stack.push_async_callback(smtp.stop)
+    return MailServer(smtp.port, reader, partial(asyncio.sleep, 0), lambda: None, smtp.count)
+
+
+async def start_smtp(smtp: SmtpServer, endpoint: Endpoint) -> None:
+    try:
+        await smtp.start(endpoint.host, endpoint.port)
+    except OSError as error:
+        raise ConfigError("POSTROOM_SMTP", f"cannot listen on {endpoint}: {error.strerror}") from error

@@ -1,0 +1,25 @@
+"""The journals: segments that can be read to their end, and mails that were set aside."""
+
+from postroom.inward.journal import places
+from postroom.resources import Resources, Tx
+from postroom.upkeep.verification.parts import PAGE_SECONDS, Finding, Page, StoredPart
+
+NAME, ASIDE = "journal", "mails set aside"
+
+
+async def look(resources: Resources, after: str) -> Page:
+    """What is not deposited yet, in one page: that is little."""
+    data_dir = resources.config.data_dir
+    left = await resources.db.read_long(places.survey, PAGE_SECONDS, data_dir)
+    found = [Finding(NAME, each.journal, each.damage) for each in left if each.damage]
+    if count := places.count_aside(data_dir):
+        found.append(Finding(ASIDE, places.ASIDE, f"{count} could not be stored"))
+    return Page(found, sum(each.mails for each in left), None)
+
+
+def count(tx: Tx) -> int:
+    """Not known before it is read."""
+    return 0
+
+
+PART = StoredPart(NAME, count, look)

@@ -1,0 +1,309 @@
+"""The journal between the 250 and the inbox: nothing lost, nothing doubled, nothing in its way."""
+
+import asyncio
+import contextlib
+import smtplib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from postroom.assembly import serving
+from postroom.inward.deposit import deposit
+from postroom.inward.journal import depositor as depositing
+from postroom.inward.journal import journal as journaling
+from postroom.inward.journal import places
+from postroom.inward.journal.depositor import Depositor, deposit_up_to
+from postroom.inward.journal.entries import Held, Journaled, Reached, decode, encode
+from postroom.inward.journal.journal import Backlogged, DepositFull, MailJournal
+from postroom.inward.journal.running import running_journal
+from postroom.inward.mails import AcceptedMail, Arrival, Destination
+from postroom.inward.receive import MAX_HOPS, OwnReader
+from postroom.mailbox import documents, messages
+from postroom.storage import segments
+from postroom.storage.database import Tx
+from postroom.storage.segments import SegmentPlace, SegmentWriter
+from postroom.upkeep.verification import journals
+from postroom.upkeep.verification.verify import verify
+from tests.conftest import Server, api_client, running_server, settings, signing_key
+from tests.doubles import FakeClock
+from tests.letters import letter
+
+READER = OwnReader(1 << 20)
+
+
+@pytest.fixture
+async def server(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
+    config = settings(tmp_path, DATABASE_URL=database_url, JOURNAL="on")
+    async with running_server(config, clock) as server:
+        yield server
+
+
+def arrival(inbox_id: str, subject: str) -> Arrival:
+    """Without a Message-ID: only the place tells that it was deposited."""
+    raw = letter(subject=subject)
+    assert b"message-id" not in raw.lower()
+    return Arrival((Destination(inbox_id),), raw, b"Received: x\r\n", "192.0.2.1", "helo", "a@example.com")
+
+
+def subjects(tx: Tx, inbox_id: str) -> list[str]:
+    """Oldest first."""
+    page, _ = messages.list_of_inbox(tx, inbox_id, None, 100, 0)
+    stored = [b"".join(documents.pieces(message.stored)) for message in reversed(page.messages)]
+    return [documents.decode(document).subject for document in stored]
+
+
+def put(folder: Path, arrivals: list[Arrival], number: int = 1) -> list[SegmentPlace]:
+    """As a process would have left it that was killed after the 250."""
+    folder.mkdir(parents=True, exist_ok=True)
+    writer = SegmentWriter(folder, number)
+    ends = writer.append([encode(each) for each in arrivals])
+    writer.close()
+    return ends
+
+
+def journal_of(server: Server) -> Path:
+    return server.resources.config.data_dir / places.FOLDER / "9-test"
+
+
+def test_an_entry_is_read_as_it_was_written() -> None:
+    whole = Arrival(
+        (Destination("inb_1"), Destination("inb_2")), b"\0\xff\r\n", b"Received: x\r\n", "::1", "h", ""
+    )
+    assert decode(b"".join(encode(whole))) == whole
+
+
+async def test_what_a_dead_process_left_is_deposited_once_and_in_order(server: Server) -> None:
+    db, folder = server.resources.db, journal_of(server)
+    inbox_id = await server.new_inbox("hello")
+    wanted = [f"mail {number}" for number in range(250)]  # more than a batch
+    ends = put(folder, [arrival(inbox_id, subject) for subject in wanted])
+    for _ in range(2):  # a second process finds nothing left to do
+        async with running_journal(server.resources, folder, READER) as journal:
+            assert await journal.wait_until_deposited(None)
+        assert (await db.read(count_of, inbox_id)) == 250
+        assert await db.read(places.find, folder.name) == ends[-1]
+    assert segments.numbers(folder) == []
+    assert (await db.read(subjects, inbox_id))[-3:] == wanted[-3:]
+
+
+def count_of(tx: Tx, inbox_id: str) -> int:
+    row = tx.one("select count(*) as number from messages where inbox_id = :id", id=inbox_id)
+    return 0 if row is None else int(row["number"])
+
+
+async def test_the_place_is_written_with_the_mails_or_not_at_all(server: Server) -> None:
+    """A crash between the two would lose mails, or double them."""
+    db, inbox_id = server.resources.db, await server.new_inbox("hello")
+    mail = AcceptedMail(await READER.read(arrival(inbox_id, "one")), "http://x", server.clock.now())
+
+    def deposit_and_fail(tx: Tx) -> None:
+        deposit_up_to(tx, "j", SegmentPlace(1, 10), [mail])
+        raise RuntimeError("the power is gone")
+
+    with pytest.raises(RuntimeError):
+        await db.write(deposit_and_fail)
+    assert (await db.read(places.find, "j"), await db.read(count_of, inbox_id)) == (SegmentPlace(), 0)
+    for _ in range(2):  # again, as after a commit of which nobody heard
+        await db.write(deposit_up_to, "j", SegmentPlace(1, 10), [mail])
+    assert (await db.read(places.find, "j"), await db.read(count_of, inbox_id)) == (SegmentPlace(1, 10), 1)
+
+
+async def test_a_mail_that_cannot_be_stored_is_set_aside_and_keeps_none_back(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db, folder, inbox_id = server.resources.db, journal_of(server), await server.new_inbox("hello")
+    put(folder, [arrival(inbox_id, subject) for subject in ("one", "bad", "two", "three")])
+
+    def refusing(tx: Tx, mails: list[AcceptedMail]) -> list[list[str]]:
+        if any(mail.read.mail.subject == "bad" for mail in mails):
+            raise ValueError("no row for this")
+        return deposit(tx, mails)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(depositing, "deposit", refusing)
+        async with running_journal(server.resources, folder, READER) as journal:
+            assert await journal.wait_until_deposited(None)
+    assert await db.read(subjects, inbox_id) == ["one", "two", "three"]
+    data = server.resources.config.data_dir
+    assert places.count_aside(data) == 1
+    again = (data / places.FOLDER / places.ASIDE).rename(folder.with_name("again"))
+    async with running_journal(server.resources, again, READER) as journal:
+        assert await journal.wait_until_deposited(None)
+    assert await db.read(subjects, inbox_id) == ["one", "two", "three", "bad"]
+
+
+async def test_a_damaged_segment_is_set_aside_and_the_next_one_is_deposited(server: Server) -> None:
+    db, folder, inbox_id = server.resources.db, journal_of(server), await server.new_inbox("hello")
+    first, _ = put(folder, [arrival(inbox_id, "one"), arrival(inbox_id, "damaged")])
+    put(folder, [arrival(inbox_id, "two")], number=2)
+    path = folder / segments.NAME.format(1)
+    content = bytearray(path.read_bytes())
+    content[first.offset + 20] ^= 1
+    path.write_bytes(content)
+    left = await db.read(places.survey, server.resources.config.data_dir)
+    assert [(each.mails, each.damage) for each in left] == [
+        (2, f"segment {segments.NAME.format(1)} is damaged at {first.offset}")
+    ]
+    found = (await verify(server.resources, False, lambda by: None, [journals.PART])).findings
+    assert [(each.id, each.what) for each in found] == [(folder.name, left[0].damage)]
+    async with running_journal(server.resources, folder, READER) as journal:
+        assert await journal.wait_until_deposited(None)
+    assert await db.read(subjects, inbox_id) == ["one", "two"]
+    assert places.count_aside(server.resources.config.data_dir) == 1
+    found = (await verify(server.resources, False, lambda by: None, [journals.PART])).findings
+    assert [each.what for each in found] == ["1 could not be stored"]
+
+
+async def test_while_nothing_can_be_deposited_the_mail_waits_and_is_not_set_aside(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db, folder, inbox_id = server.resources.db, journal_of(server), await server.new_inbox("hello")
+    put(folder, [arrival(inbox_id, "patient")])
+    told: list[object] = []
+
+    def full(tx: Tx, mails: list[AcceptedMail]) -> list[list[str]]:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(depositing, "PAUSE_SECONDS", 0.01)
+    with monkeypatch.context() as patch:
+        patch.setattr(depositing, "deposit", full)
+        depositor = Depositor(server.resources, folder, SegmentPlace())
+        depositor.tell = told.append
+        task = asyncio.create_task(depositor.run())
+        reader = segments.SegmentReader(folder, SegmentPlace())
+        found = reader.next(SegmentPlace(1, 1 << 20))
+        assert found is not None
+        depositor.add(Journaled(found.start, found.end, await READER.read(decode(found.record))))
+        async with asyncio.timeout(120):
+            while not told:
+                await asyncio.sleep(0.01)
+    assert isinstance(told[0], Held)
+    assert told[0].is_full
+    async with asyncio.timeout(120):
+        assert await depositor.settle() == found.end
+    task.cancel()
+    assert await db.read(subjects, inbox_id) == ["patient"]
+    assert places.count_aside(server.resources.config.data_dir) == 0
+
+
+@contextlib.asynccontextmanager
+async def undeposited(folder: Path) -> AsyncIterator[MailJournal]:
+    """Read and handed over to nobody."""
+    journal = MailJournal(folder, SegmentPlace(), READER, lambda mail: None)
+    yield journal
+    journal.note(Held("no room", is_full=False))
+
+
+async def test_a_full_backlog_keeps_the_250_back_and_then_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit, value in {"PATIENCE_SECONDS": 0.01, "PRESENT_SECONDS": 0.01, "BACKLOG_BYTES": 1}.items():
+        monkeypatch.setattr(journaling, limit, value)
+    async with undeposited(tmp_path / "j") as journal:
+        await journal.append(arrival("inb_1", "one"))
+        with pytest.raises(Backlogged):
+            await journal.append(arrival("inb_1", "two"))
+        monkeypatch.setattr(journaling, "PATIENCE_SECONDS", 120)
+        waiting = asyncio.create_task(journal.append(arrival("inb_1", "three")))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        journal.note(Reached(SegmentPlace(1, 1 << 20)))
+        await waiting
+        journal.note(Held("no space left", is_full=True))
+        with pytest.raises(DepositFull):
+            await journal.append(arrival("inb_1", "four"))
+    (path,) = (tmp_path / "j").iterdir()
+    assert [name in path.read_bytes() for name in (b"one", b"two", b"three", b"four")] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+
+
+async def test_a_backlog_that_is_too_old_refuses_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit in ("PATIENCE_SECONDS", "PRESENT_SECONDS", "BACKLOG_SECONDS"):
+        monkeypatch.setattr(journaling, limit, 0.0)
+    async with undeposited(tmp_path / "j") as journal:
+        await journal.append(arrival("inb_1", "one"))
+        with pytest.raises(Backlogged):
+            await journal.append(arrival("inb_1", "two"))
+
+
+async def test_a_mail_at_which_readers_die_is_set_aside_unread(server: Server) -> None:
+    db, folder, inbox_id = server.resources.db, journal_of(server), await server.new_inbox("hello")
+    put(folder, [arrival(inbox_id, "deadly"), arrival(inbox_id, "fine")])
+    depositor = Depositor(server.resources, folder, SegmentPlace())
+    journal = MailJournal(folder, SegmentPlace(), READER, depositor.add, deaths=journaling.DEADLY)
+    depositor.tell = journal.note
+    tasks = [asyncio.create_task(depositor.run()), asyncio.create_task(journal.follow())]
+    assert await journal.wait_until_deposited(120)
+    for task in tasks:
+        task.cancel()
+    assert await db.read(subjects, inbox_id) == ["fine"]
+    assert places.count_aside(server.resources.config.data_dir) == 1
+
+
+async def test_after_a_death_one_mail_is_read_at_a_time(tmp_path: Path) -> None:
+    put(tmp_path, [arrival("inb_1", "one"), arrival("inb_1", "two")])
+    handed: list[Journaled] = []
+    journal = MailJournal(tmp_path, SegmentPlace(), READER, handed.append, deaths=1)
+    task = asyncio.create_task(journal.follow())
+    for count in (1, 2):
+        async with asyncio.timeout(120):
+            while len(handed) < count:
+                await asyncio.sleep(0)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert len(handed) == count
+        journal.note(Reached(handed[-1].end))
+    task.cancel()
+
+
+async def test_a_looping_mail_is_refused_before_it_is_journaled(server: Server) -> None:
+    await server.new_inbox("hello")
+    looping = b"Received: x\r\n" * (MAX_HOPS + 1) + letter()
+    with pytest.raises(smtplib.SMTPDataError) as refused:
+        await server.deliver(looping, "hello")
+    assert refused.value.smtp_code == 554
+    assert await server.resources.db.read(places.survey, server.resources.config.data_dir) == []
+
+
+async def test_mails_of_one_connection_are_stored_in_their_order_large_ones_too(server: Server) -> None:
+    inbox_id = await server.new_inbox("hello")
+    wanted = [f"mail {number}" for number in range(12)]
+
+    def hand_over() -> None:
+        with smtplib.SMTP("127.0.0.1", server.smtp_port) as smtp:
+            for number, subject in enumerate(wanted):
+                text = "x" * 300_000 if number % 5 == 2 else "Hello"
+                smtp.sendmail("a@example.com", ["hello@postroom.localhost"], letter(text, subject=subject))
+
+    await asyncio.to_thread(hand_over)
+    assert await server.resources.db.read(by_position, inbox_id) == wanted
+
+
+def by_position(tx: Tx, inbox_id: str) -> list[str]:
+    rows = tx.all("select message_id from events where inbox_id = :id order by position", id=inbox_id)
+    found = messages.list_by_ids(tx, [row["message_id"] for row in rows])
+    return [documents.decode(each.document).subject for each in found]
+
+
+async def test_without_a_journal_what_is_left_of_one_is_deposited(
+    database_url: str, tmp_path: Path, clock: FakeClock
+) -> None:
+    config = settings(tmp_path, DATABASE_URL=database_url, JOURNAL="on")
+    async with running_server(config, clock) as server:
+        inbox_id, token = await server.new_inbox("hello"), server.token
+    put(tmp_path / places.FOLDER / "3-gone", [arrival(inbox_id, "left")])
+    off = settings(tmp_path, DATABASE_URL=database_url, JOURNAL="off")
+    async with (
+        serving(off, clock, None, signing_key) as postroom,
+        api_client(postroom.resources.config.base_url, token) as api,
+        asyncio.timeout(120),
+    ):
+        while (await api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["total"] < 1:
+            await asyncio.sleep(0.02)
