@@ -68,8 +68,8 @@ ROOMS: dict[str, list[str]] = {
     "connections": ["connections", "fetching", "posts"],
     "inward/journal": ["entries", "places", "depositor", "journal", "running"],
     "outward": [
-        *("courier", "states", "orders", "holding", "complete", "submit", "send", "sign_mail", "simulate"),
-        *("deliver_mail", "deliver_webhook", "reviewers", "notices", "deliver"),
+        *("courier", "states", "orders", "holding", "complete", "appointments", "submit", "send"),
+        *("sign_mail", "simulate", "deliver_mail", "deliver_webhook", "reviewers", "notices", "deliver"),
     ],
     "outward/notices": ["letters", "deliver_notice"],
     "outward/holding": [

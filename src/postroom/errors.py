@@ -43,6 +43,12 @@ class NoWebhookUrl(ApiError):
     status, code = 400, "no_webhook_url"
 
 
+class NotAnInvitation(ApiError):
+    """An answer to a message that brings no invitation."""
+
+    status, code = 422, "not_an_invitation"
+
+
 class InvalidDomain(ApiError):
     """Not a verified domain of the account, or not a name that can be added."""
 

@@ -231,6 +231,12 @@ class NoText(PostroomError):
     code, status = "no_text", 422
 
 
+class NotAnInvitation(PostroomError):
+    """An answer to a message that brings no invitation."""
+
+    code, status = "not_an_invitation", 422
+
+
 class RecipientSuppressed(PostroomError):
     """An address on the suppression list."""
 

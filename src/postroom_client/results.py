@@ -103,6 +103,23 @@ class DnsRecord(Struct, frozen=True):
     found: bool | None = None
 
 
+class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
+    """It goes out as an invitation that calendars take: new, changed (`uid`, `sequence`) or called
+    off.
+    """
+
+    summary: str
+    start: str = ""
+    end: str = ""
+    time_zone: str = ""
+    location: str = ""
+    attendees: list[str] = []
+    uid: str = ""
+    sequence: int | None = None
+    method: str = "request"
+    recurrence: str = ""
+
+
 class EventHold(Struct, frozen=True):
     """Why a send waits or waited."""
 
@@ -345,6 +362,21 @@ class ApprovalRules(Struct, rename="camel", frozen=True, omit_defaults=True):
     approvals: int = 1
 
 
+class DirectionPolicy(Struct, frozen=True):
+    mode: str
+    rules: list[PolicyRule] = []
+
+
+class Domain(Struct, rename="camel", frozen=True):
+    id: str
+    domain: str = ""
+    pod_id: str = ""
+    status: str = ""
+    created_at: datetime | None = None
+    verified_at: datetime | None = None
+    records: list[DnsRecord] = []
+
+
 class Draft(Struct, rename="camel", frozen=True):
     """What is missing is None or empty."""
 
@@ -367,24 +399,10 @@ class Draft(Struct, rename="camel", frozen=True):
     metadata: dict[str, str] = {}
     send_at: str | None = None
     undo_seconds: int = 0
+    calendar: InvitationBody | None = None
     attachments: list[Attachment] = []
     created_at: datetime | None = None
     updated_at: datetime | None = None
-
-
-class DirectionPolicy(Struct, frozen=True):
-    mode: str
-    rules: list[PolicyRule] = []
-
-
-class Domain(Struct, rename="camel", frozen=True):
-    id: str
-    domain: str = ""
-    pod_id: str = ""
-    status: str = ""
-    created_at: datetime | None = None
-    verified_at: datetime | None = None
-    records: list[DnsRecord] = []
 
 
 class EventCalendar(Struct, frozen=True):

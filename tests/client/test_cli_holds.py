@@ -12,6 +12,7 @@ from typer.testing import Result
 from postroom_client import AsyncClient, profiles
 from postroom_client.errors import ContentChanged, Forbidden, NotFound, NotHeld
 from postroom_client.results import ApprovalRules, Budget, OverPerDay
+from tests.api.test_send import first_message
 from tests.client.live import LiveServer, Shell
 from tests.conftest import Server
 from tests.outward.test_holds import EVERYTHING, add_key, set_rule
@@ -184,6 +185,22 @@ async def test_send_takes_the_new_ways(server: Server, person: Person) -> None:
         ("send", *to, "--subject", "s", "--undo", "500"),
     ):
         assert (await person.run(*wrong)).exit_code == 2, wrong
+
+
+async def test_invitations_leave_and_are_answered(server: Server, person: Person) -> None:
+    erin, dora = await server.new_inbox("erin"), await server.new_inbox("dora")
+    when = '{"summary": "Review", "start": "2027-01-20", "end": "2027-01-21"}'
+    mail = ("--to", "dora@postroom.localhost", "--subject", "Review", "--body", "Come")
+    await person.json("send", "--inbox-id", erin, *mail, "--calendar", when)
+    invited = await first_message(server, dora)
+    assert invited["calendar"]["allDay"] is True
+    sent = await person.json("messages", "respond", invited["id"], "accepted", "--comment", "Gladly")
+    assert (await person.json("messages", "get", sent["id"]))["replyText"] == "Gladly"
+    refused = await person.run("send", "--inbox-id", erin, *mail, "--calendar", "[1]")
+    assert (refused.exit_code, "object of JSON" in refused.output) == (2, True)
+    async with AsyncClient(server.token, server.base_url) as client:
+        again = await client.respond_to_invitation(invited["id"], "declined")
+        assert (await client.get_message(again.id)).subject == "Declined: Review"
 
 
 async def test_the_library_decides_too(server: Server, bob: str) -> None:

@@ -80,6 +80,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "messages list": INBOX,
     "messages get": ("msg_1",),
     "messages raw": ("msg_1",),
+    "messages respond": ("msg_1", "accepted"),
     "messages retry": ("msg_1",),
     "messages cancel": ("msg_1",),
     "messages reschedule": ("msg_1", "2100-01-01T00:00:00Z"),

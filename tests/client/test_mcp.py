@@ -33,6 +33,7 @@ TOOLS = {
     "create_draft",
     "list_drafts",
     "send_draft",
+    "respond_to_invitation",
     "get_message_status",
     "cancel_message",
     "list_threads",

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.api.test_send import first_message
 from tests.client.live import LiveServer
 from tests.client.test_mcp import Agent, http_agent, unfenced
 from tests.conftest import Server
@@ -18,7 +19,7 @@ READING = {
 }
 WRITING = {
     *("send_email", "reply_to_thread", "reply_all", "forward_message", "create_draft", "send_draft"),
-    *("cancel_message", "mark_thread_read"),
+    *("respond_to_invitation", "cancel_message", "mark_thread_read"),
 }
 MAIL = (
     b"From: Alice <alice@example.com>\r\nTo: bob@postroom.localhost, carol@postroom.localhost\r\n"
@@ -114,13 +115,36 @@ async def test_a_mail_is_answered_to_all_and_passed_on(server: Server) -> None:
     assert (passed_on["headerTo"], passed_on["subject"]) == ("dave@example.com", "Fwd: Question")
 
 
+async def test_an_agent_invites_and_answers_invitations(server: Server) -> None:
+    bob, carol = await server.new_inbox("bob"), await server.new_inbox("carol")
+    when = {"start": "2027-01-20T15:00:00Z", "end": "2027-01-20T16:00:00Z"}
+    order = {"to": "carol@postroom.localhost", "subject": "Review", "body": "Come", "inbox_id": bob}
+    async with http_agent(live(server), server.token) as agent:
+        await agent.call("send_email", **order, calendar={"summary": "Review", **when})
+        invited = await first_message(server, carol)
+        answered = await agent.call(
+            "respond_to_invitation", message_id=invited["id"], status="declined", comment="Away"
+        )
+    told = (await server.api.get(f"/v1/messages/{answered['message_id']}")).json()
+    assert (told["headerTo"], told["subject"]) == ("bob@postroom.localhost", "Declined: Review")
+    assert told["calendar"]["attendees"][0]["participationStatus"] == "declined"
+
+
 OFFERED: list[tuple[list[str], set[str]]] = [
     (["read"], READING),
     (["read", "draft"], READING | WRITING),
     (["read", "send"], (READING | WRITING) - {"create_draft"}),
     (
         ["draft"],
-        {"auth_me", "send_email", "create_draft", "send_draft", "cancel_message", "mark_thread_read"},
+        {
+            "auth_me",
+            "send_email",
+            "create_draft",
+            "send_draft",
+            "respond_to_invitation",
+            "cancel_message",
+            "mark_thread_read",
+        },
     ),
 ]
 

@@ -79,6 +79,8 @@ def _kind(each: Field) -> str:
         return "files"
     if is_addresses(each.kind):
         return "addresses"
+    if each.kind.shape == "InvitationBody":
+        return "object"
     if each.kind.name == "list":
         return "texts" if each.kind.parts[0].name in ("text", "choice") else ""
     return "texts" if each.separator else KINDS.get(each.kind.name, "")

@@ -113,6 +113,9 @@ export class InvalidWebhookUrl extends PostroomError {}
 /** No text was found in the attachment; the message says why. */
 export class NoText extends PostroomError {}
 
+/** An answer to a message that brings no invitation. */
+export class NotAnInvitation extends PostroomError {}
+
 /** An address on the suppression list. */
 export class RecipientSuppressed extends PostroomError {}
 
@@ -181,6 +184,7 @@ export const BY_CODE: Record<string, typeof PostroomError> = {
   invalid_target: InvalidTarget,
   invalid_webhook_url: InvalidWebhookUrl,
   no_text: NoText,
+  not_an_invitation: NotAnInvitation,
   recipient_suppressed: RecipientSuppressed,
   unknown_recipient: UnknownRecipient,
   cold_outreach_limit: ColdOutreachLimit,

@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions } from "./transport.ts";
-import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, Connection, ConnectionChange, ConnectionTest, Domain, Draft, DraftBody, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFiles, NewInbox, NewKey, NewPod, NewRule, NewSuppression, NewUser, NewWebhook, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Domain, Draft, DraftBody, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFiles, NewInbox, NewKey, NewPod, NewRule, NewSuppression, NewUser, NewWebhook, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -612,6 +612,18 @@ export abstract class Operations {
     return this.run({
       method: "POST",
       path: path("v1", "drafts", draftId, "send"),
+      idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Accept or decline the invitation that a message brought; its organizer is told by mail. */
+  respondToInvitation(messageId: string, body: CalendarAnswerBody, options: SendOptions = {}): Promise<Sent> {
+    return this.run({
+      method: "POST",
+      path: path("v1", "messages", messageId, "calendar", "respond"),
+      body,
       idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
       answer: "json",
       isRepeatable: true,

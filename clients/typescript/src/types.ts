@@ -95,6 +95,30 @@ export interface DnsRecord {
   found: boolean | null;
 }
 
+/** It goes out as an invitation that calendars take: new, changed (`uid`, `sequence`) or called off. */
+export interface InvitationBody {
+  /** What it is about. */
+  summary: string;
+  /** 2026-11-20T15:00:00 with timeZone, or with Z or an offset; a day such as 2026-11-20 for whole days. */
+  start: string;
+  /** As start; of whole days the day after the last one. */
+  end: string;
+  /** Such as Europe/Berlin. */
+  timeZone?: string;
+  /** Where it is. */
+  location?: string;
+  /** Who is invited; by default To and Cc. */
+  attendees?: string[];
+  /** Of the appointment that this changes or calls off. */
+  uid?: string;
+  /** With uid: more than that of the last mail about it. */
+  sequence?: number | null;
+  /** request invites, cancel calls it off. */
+  method?: "cancel" | "request" | (string & {});
+  /** A rule of RFC 5545 such as FREQ=WEEKLY;COUNT=10. */
+  recurrence?: string;
+}
+
 /** Why a send waits or waited. */
 export interface EventHold {
   state: string;
@@ -328,6 +352,21 @@ export interface ApprovalRules {
   approvals?: number;
 }
 
+export interface DirectionPolicy {
+  mode: string;
+  rules: PolicyRule[];
+}
+
+export interface Domain {
+  id: string;
+  domain: string;
+  podId: string;
+  status: "pending" | "verified" | (string & {});
+  createdAt: string;
+  verifiedAt: string | null;
+  records: DnsRecord[];
+}
+
 /** What is missing is null or empty. */
 export interface Draft {
   id: string;
@@ -348,25 +387,11 @@ export interface Draft {
   metadata: Record<string, string>;
   sendAt: string | null;
   undoSeconds: number;
+  calendar: InvitationBody | null;
   attachments: Attachment[];
   createdBy: Actor;
   createdAt: string;
   updatedAt: string;
-}
-
-export interface DirectionPolicy {
-  mode: string;
-  rules: PolicyRule[];
-}
-
-export interface Domain {
-  id: string;
-  domain: string;
-  podId: string;
-  status: "pending" | "verified" | (string & {});
-  createdAt: string;
-  verifiedAt: string | null;
-  records: DnsRecord[];
 }
 
 /** The appointment that a mail brings, in the names of events. */
@@ -757,6 +782,7 @@ export interface SendBody {
   sendAt?: string | null;
   /** How long it can still be cancelled before it leaves. */
   undoSeconds?: number;
+  calendar?: InvitationBody | null;
 }
 
 export interface SentFile {
@@ -804,10 +830,18 @@ export interface DraftBody {
   sendAt?: string | null;
   /** How long it can still be cancelled before it leaves. */
   undoSeconds?: number | null;
+  calendar?: InvitationBody | null;
 }
 
 export interface NewFiles {
   attachments?: SentFile[];
+}
+
+export interface CalendarAnswerBody {
+  /** What the organizer is told. */
+  status: "accepted" | "declined" | "tentative";
+  /** Words to the organizer. */
+  comment?: string;
 }
 
 export interface Approve {

@@ -11,14 +11,14 @@ MAX_CALENDARS = 3
 
 def read_appointment(mail: ParsedMail) -> Appointment | None:
     """That of the first calendar that has one: a part of its own, a file, or the whole mail."""
-    for content in _calendars(mail):
+    for content in calendars_of(mail):
         found = read_calendar(content[:MAX_CALENDAR_BYTES])
         if found is not None:
             return _shown(found)
     return None
 
 
-def _calendars(mail: ParsedMail) -> list[bytes]:
+def calendars_of(mail: ParsedMail) -> list[bytes]:
     found = [
         file.content
         for file in mail.attachments

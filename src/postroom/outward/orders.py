@@ -10,8 +10,10 @@ from postroom.clock import DAY, from_iso
 from postroom.errors import BadRequest, PayloadTooLarge
 from postroom.mail.address import Address
 from postroom.mail.writing.compose import Draft, DraftAttachment
+from postroom.mail.writing.invitation import Invitation
+from postroom.mail.writing.invitation_answer import CalendarAnswer
 from postroom.mailbox.attachments import Attachment
-from postroom.mailbox.documents import Document
+from postroom.mailbox.documents import Appointment, Document
 from postroom.mailbox.holds import ShownHold
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.threads import Thread
@@ -58,6 +60,7 @@ class Order(Struct, frozen=True):
     headers: dict[str, str] = {}
     metadata: dict[str, str] = {}
     draft: DraftVersion | None = None
+    calendar: Invitation | CalendarAnswer | None = None
 
 
 class Context(Struct, frozen=True):
@@ -81,6 +84,7 @@ class Letter(Struct, frozen=True):
     own_html: str | None
     raw: bytes
     files: tuple[Attachment, ...]
+    appointment: Appointment | None = None
 
 
 class RuleFacts(Struct, frozen=True):

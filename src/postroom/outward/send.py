@@ -15,12 +15,13 @@ from postroom.mail.address import Address, mailbox_of, parse_list
 from postroom.mail.html import text
 from postroom.mail.writing import compose, forward, quote
 from postroom.mail.writing.compose import Draft, DraftAttachment
+from postroom.mail.writing.invitation_answer import CalendarAnswer
 from postroom.mailbox import documents, inboxes, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox, Outdated
 from postroom.mailbox.messages import INBOUND
-from postroom.outward import complete
+from postroom.outward import appointments, complete
 from postroom.outward.holding.judgement import Guarded, Unjudged, is_foreseen, judge
 from postroom.outward.orders import (
     RECIPIENTS_LIMIT,
@@ -173,7 +174,10 @@ def to_letter(order: Order, around: Context, now: int) -> Letter:
     own_text, own_html = both_forms(order)
     whole_text, whole_html = with_quote(order, around, own_text, own_html)
     cc = with_auto_cc(order, around)
-    files = to_files(order.files) if order.files else ()
+    message_id = compose.new_message_id(around.inbox.address.rpartition("@")[2], secrets.token_bytes(16))
+    calendar = appointments.write_calendar(order, around.inbox, (*order.to, *cc), message_id, own_text, now)
+    files = order.files if calendar is None else appointments.with_file(order.files, calendar)
+    files = to_files(files) if files else ()
     draft = Draft(
         from_name=around.inbox.display_name or "",
         from_address=around.inbox.address,
@@ -184,18 +188,23 @@ def to_letter(order: Order, around: Context, now: int) -> Letter:
         text=whole_text,
         html=whole_html,
         attachments=files,
-        message_id=compose.new_message_id(around.inbox.address.rpartition("@")[2], secrets.token_bytes(16)),
+        message_id=message_id,
         in_reply_to=around.rfc_ids[-1] if around.rfc_ids else None,
         references=around.rfc_ids,
         date_at=now,
         automated=order.is_automated,
         headers=order.headers,
+        calendar=calendar,
     )
     described = tuple(
         Attachment(file.filename, position, compose.media_type(file.content_type), len(file.content))
         for position, file in enumerate(files)
     )
-    return Letter(draft, cc, own_text, own_html, compose.compose(draft), described)
+    raw = compose.compose(draft)
+    if calendar is None:
+        return Letter(draft, cc, own_text, own_html, raw, described)
+    appointment, described = appointments.read_written(raw)
+    return Letter(draft, cc, own_text, own_html, raw, described, appointment)
 
 
 def to_files(given: Sequence[DraftAttachment]) -> tuple[DraftAttachment, ...]:
@@ -210,6 +219,8 @@ def to_files(given: Sequence[DraftAttachment]) -> tuple[DraftAttachment, ...]:
 
 
 def subject_of(order: Order, around: Context) -> str:
+    if isinstance(order.calendar, CalendarAnswer):
+        return order.subject
     if around.forwarded is not None:
         return order.subject or forward.forward_subject(around.forwarded.subject)
     return order.subject if around.thread is None else compose.reply_subject(around.thread.subject)
@@ -252,7 +263,8 @@ def to_forwarded(document: Document) -> forward.Forwarded:
 def with_auto_cc(order: Order, around: Context) -> tuple[Address, ...]:
     """A reply copies whom it answers, unless he is addressed already, or the service itself is answered."""
     room = RECIPIENTS_LIMIT - len(order.to) - len(order.cc) - len(order.bcc)
-    if around.last_inbound is None or around.is_from_service or room < 1:
+    is_for_one = isinstance(order.calendar, CalendarAnswer)  # the organizer, whoever sent the invitation
+    if around.last_inbound is None or around.is_from_service or is_for_one or room < 1:
         return order.cc
     known = {mailbox_of(address.address) for address in (*order.to, *order.cc)} | {around.inbox.address}
     senders = [

@@ -321,5 +321,6 @@ def to_document(inbox: Inbox, thread: Thread, order: Order, letter: Letter, now:
         new_participant=False,
         codes=[],
         links=[],
+        calendar=letter.appointment or UNSET,
         metadata=order.metadata or UNSET,
     )

@@ -25,7 +25,7 @@ from postroom.web.api.events import webhooks as webhook_posts
 from postroom.web.api.mailbox import messages as downloads
 from postroom.web.api.mailbox import search
 from postroom.web.api.mailbox import threads as thread_deletion
-from postroom.web.api.outward import drafts, send
+from postroom.web.api.outward import calendar, drafts, send
 from postroom.web.api.ways import connections as connection_checks
 from postroom.web.interface.bodies.send_body import require_idempotency_key
 from postroom.web.interface.bodies.uploads import read_with_files
@@ -193,6 +193,17 @@ ROUTES = (
     Route(
         *("POST", "/v1/drafts/{draft_id}/send", drafts.send_draft, SCOPED, WRITING, 200, SEND_DRAFT),
         header="Idempotency-Key",
+    ),
+    Route(
+        "POST",
+        "/v1/messages/{message_id}/calendar/respond",
+        calendar.respond_to_invitation,
+        SCOPED,
+        WRITING,
+        200,
+        (*SEND, errors.NotAnInvitation),
+        header="Idempotency-Key",
+        before_body=require_idempotency_key,
     ),
     Route("POST", "/v1/messages/{message_id}/retry", messages.retry_message, SCOPED, SENDING, 200, AGAIN),
     Route("POST", "/v1/messages/{message_id}/cancel", messages.cancel_message, SCOPED, WRITING, 200, CANCEL),

@@ -42,6 +42,7 @@ from postroom_client.results import (
     Inbox,
     InboxLimits,
     InboxSecret,
+    InvitationBody,
     Me,
     Message,
     Page,
@@ -666,6 +667,7 @@ def send(
     metadata: Mapping[str, str] | None = None,
     send_at: datetime | str | None = None,
     undo_seconds: int = 0,
+    calendar: InvitationBody | Mapping[str, Any] | None = None,
     idempotency_key: str | None = None,
 ) -> Call[Sent]:
     """Send a mail, or reply inside a thread."""
@@ -692,6 +694,7 @@ def send(
                 metadata=metadata,
                 sendAt=moment(send_at),
                 undoSeconds=unless(undo_seconds, 0),
+                calendar=calendar,
             ),
             files,
         ),
@@ -720,6 +723,7 @@ def create_draft(
     metadata: Mapping[str, str] | UnsetType | None = UNSET,
     send_at: datetime | str | UnsetType | None = UNSET,
     undo_seconds: int | UnsetType | None = UNSET,
+    calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
 ) -> Call[Draft]:
     """Begin a mail: any field of a send may still be missing."""
     return Call(
@@ -744,6 +748,7 @@ def create_draft(
             metadata=metadata,
             sendAt=moment(send_at),
             undoSeconds=undo_seconds,
+            calendar=calendar,
         ),
         timeout_seconds=UPLOAD_TIMEOUT_SECONDS,
         is_repeatable=False,
@@ -785,6 +790,7 @@ def update_draft(
     metadata: Mapping[str, str] | UnsetType | None = UNSET,
     send_at: datetime | str | UnsetType | None = UNSET,
     undo_seconds: int | UnsetType | None = UNSET,
+    calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
 ) -> Call[Draft]:
     """Change a draft: what is not named stays, None clears, attachments stand in for those that were
     there.
@@ -811,6 +817,7 @@ def update_draft(
             metadata=metadata,
             sendAt=moment(send_at),
             undoSeconds=undo_seconds,
+            calendar=calendar,
         ),
         timeout_seconds=UPLOAD_TIMEOUT_SECONDS,
     )
@@ -843,6 +850,23 @@ def send_draft(draft_id: str, *, idempotency_key: str | None = None) -> Call[Sen
     """Send a draft, which is gone once it is accepted."""
     return Call(
         "POST", path("v1", "drafts", draft_id, "send"), decoded(Sent), headers=idempotency(idempotency_key)
+    )
+
+
+def respond_to_invitation(
+    message_id: str,
+    status: Literal["accepted", "declined", "tentative"],
+    *,
+    comment: str = "",
+    idempotency_key: str | None = None,
+) -> Call[Sent]:
+    """Accept or decline the invitation that a message brought; its organizer is told by mail."""
+    return Call(
+        "POST",
+        path("v1", "messages", message_id, "calendar", "respond"),
+        decoded(Sent),
+        json=given(status=status, comment=unless(comment, "")),
+        headers=idempotency(idempotency_key),
     )
 
 
@@ -1260,4 +1284,5 @@ class SendOptions(TypedDict, total=False):
     metadata: Mapping[str, str] | None
     send_at: datetime | str | None
     undo_seconds: int
+    calendar: InvitationBody | Mapping[str, Any] | None
     idempotency_key: str | None

@@ -27,6 +27,7 @@ from postroom_client.results import (
     Inbox,
     InboxLimits,
     InboxSecret,
+    InvitationBody,
     Me,
     Message,
     Page,
@@ -653,6 +654,7 @@ class BlockingMethods(Protocol):
         metadata: Mapping[str, str] | None = None,
         send_at: datetime | str | None = None,
         undo_seconds: int = 0,
+        calendar: InvitationBody | Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
     ) -> Sent:
         """Send a mail, or reply inside a thread."""
@@ -676,6 +678,7 @@ class BlockingMethods(Protocol):
                 metadata=metadata,
                 send_at=send_at,
                 undo_seconds=undo_seconds,
+                calendar=calendar,
                 idempotency_key=idempotency_key,
             )
         )
@@ -701,6 +704,7 @@ class BlockingMethods(Protocol):
         metadata: Mapping[str, str] | UnsetType | None = UNSET,
         send_at: datetime | str | UnsetType | None = UNSET,
         undo_seconds: int | UnsetType | None = UNSET,
+        calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Draft:
         """Begin a mail: any field of a send may still be missing."""
         return self.run(
@@ -723,6 +727,7 @@ class BlockingMethods(Protocol):
                 metadata=metadata,
                 send_at=send_at,
                 undo_seconds=undo_seconds,
+                calendar=calendar,
             )
         )
 
@@ -759,6 +764,7 @@ class BlockingMethods(Protocol):
         metadata: Mapping[str, str] | UnsetType | None = UNSET,
         send_at: datetime | str | UnsetType | None = UNSET,
         undo_seconds: int | UnsetType | None = UNSET,
+        calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Draft:
         """Change a draft: what is not named stays, None clears, attachments stand in for those that were
         there.
@@ -783,6 +789,7 @@ class BlockingMethods(Protocol):
                 metadata=metadata,
                 send_at=send_at,
                 undo_seconds=undo_seconds,
+                calendar=calendar,
             )
         )
 
@@ -801,6 +808,19 @@ class BlockingMethods(Protocol):
     def send_draft(self, draft_id: str, *, idempotency_key: str | None = None) -> Sent:
         """Send a draft, which is gone once it is accepted."""
         return self.run(calls.send_draft(draft_id, idempotency_key=idempotency_key))
+
+    def respond_to_invitation(
+        self,
+        message_id: str,
+        status: Literal["accepted", "declined", "tentative"],
+        *,
+        comment: str = "",
+        idempotency_key: str | None = None,
+    ) -> Sent:
+        """Accept or decline the invitation that a message brought; its organizer is told by mail."""
+        return self.run(
+            calls.respond_to_invitation(message_id, status, comment=comment, idempotency_key=idempotency_key)
+        )
 
     def retry_message(self, message_id: str) -> Message:
         """Try again now: what failed or waits is due at once."""
@@ -1875,6 +1895,7 @@ class AwaitedMethods(Protocol):
         metadata: Mapping[str, str] | None = None,
         send_at: datetime | str | None = None,
         undo_seconds: int = 0,
+        calendar: InvitationBody | Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
     ) -> Sent:
         """Send a mail, or reply inside a thread."""
@@ -1898,6 +1919,7 @@ class AwaitedMethods(Protocol):
                 metadata=metadata,
                 send_at=send_at,
                 undo_seconds=undo_seconds,
+                calendar=calendar,
                 idempotency_key=idempotency_key,
             )
         )
@@ -1923,6 +1945,7 @@ class AwaitedMethods(Protocol):
         metadata: Mapping[str, str] | UnsetType | None = UNSET,
         send_at: datetime | str | UnsetType | None = UNSET,
         undo_seconds: int | UnsetType | None = UNSET,
+        calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Draft:
         """Begin a mail: any field of a send may still be missing."""
         return await self.run(
@@ -1945,6 +1968,7 @@ class AwaitedMethods(Protocol):
                 metadata=metadata,
                 send_at=send_at,
                 undo_seconds=undo_seconds,
+                calendar=calendar,
             )
         )
 
@@ -1981,6 +2005,7 @@ class AwaitedMethods(Protocol):
         metadata: Mapping[str, str] | UnsetType | None = UNSET,
         send_at: datetime | str | UnsetType | None = UNSET,
         undo_seconds: int | UnsetType | None = UNSET,
+        calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
     ) -> Draft:
         """Change a draft: what is not named stays, None clears, attachments stand in for those that were
         there.
@@ -2005,6 +2030,7 @@ class AwaitedMethods(Protocol):
                 metadata=metadata,
                 send_at=send_at,
                 undo_seconds=undo_seconds,
+                calendar=calendar,
             )
         )
 
@@ -2023,6 +2049,19 @@ class AwaitedMethods(Protocol):
     async def send_draft(self, draft_id: str, *, idempotency_key: str | None = None) -> Sent:
         """Send a draft, which is gone once it is accepted."""
         return await self.run(calls.send_draft(draft_id, idempotency_key=idempotency_key))
+
+    async def respond_to_invitation(
+        self,
+        message_id: str,
+        status: Literal["accepted", "declined", "tentative"],
+        *,
+        comment: str = "",
+        idempotency_key: str | None = None,
+    ) -> Sent:
+        """Accept or decline the invitation that a message brought; its organizer is told by mail."""
+        return await self.run(
+            calls.respond_to_invitation(message_id, status, comment=comment, idempotency_key=idempotency_key)
+        )
 
     async def retry_message(self, message_id: str) -> Message:
         """Try again now: what failed or waits is due at once."""

@@ -419,6 +419,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             minimum=0,
             maximum=120,
         ),
+        Parameter("calendar", "object"),
         Parameter(
             "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
         ),
@@ -485,6 +486,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             maximum=120,
             clears=True,
         ),
+        Parameter("calendar", "object", clears=True),
     ),
     "list_drafts": (
         Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
@@ -558,6 +560,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             maximum=120,
             clears=True,
         ),
+        Parameter("calendar", "object", clears=True),
     ),
     "delete_draft": (Parameter("draft_id", "text", help="Id of the draft, drf_…", is_required=True),),
     "add_draft_files": (
@@ -575,6 +578,20 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "send_draft": (
         Parameter("draft_id", "text", help="Id of the draft, drf_…", is_required=True),
+        Parameter(
+            "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
+        ),
+    ),
+    "respond_to_invitation": (
+        Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),
+        Parameter(
+            "status",
+            "choice",
+            help="What the organizer is told.",
+            is_required=True,
+            choices=("accepted", "declined", "tentative"),
+        ),
+        Parameter("comment", "text", help="Words to the organizer."),
         Parameter(
             "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
         ),

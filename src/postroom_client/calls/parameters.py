@@ -14,6 +14,7 @@ Kind = Literal[
     "moment",
     "day",
     "files",
+    "object",
 ]
 
 

@@ -1,6 +1,7 @@
 """Makes arguments and options of what an operation takes, and arguments of a call of what was given."""
 
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -84,7 +85,13 @@ def _value(parameter: Parameter) -> Any:
 def _metavar(parameter: Parameter, names: Mapping[str, str]) -> str | None:
     if parameter.name == "headers":
         return "NAME:VALUE"
-    words = {"moment": "MOMENT", "addresses": "ADDRESS", "pairs": "NAME=VALUE", "files": "FILE"}
+    words = {
+        "moment": "MOMENT",
+        "addresses": "ADDRESS",
+        "pairs": "NAME=VALUE",
+        "files": "FILE",
+        "object": "JSON",
+    }
     return words.get(parameter.kind)
 
 
@@ -98,7 +105,7 @@ def _help(parameter: Parameter, names: Mapping[str, str]) -> str:
     told = re.sub(r"\b[a-z]+[A-Z]\w*\b", as_flag, parameter.help)
     if parameter.default is True:
         told = told.removeprefix("false ").capitalize()
-    if parameter.name in LONG_TEXTS:
+    if parameter.name in LONG_TEXTS or parameter.kind == "object":
         return f"{told} {READ_FROM}"
     more = " (repeatable)." if parameter.kind in ("texts", "addresses", "pairs", "files") else "."
     more = more.replace(".", "; empty clears it.") if parameter.clears and parameter.kind == "text" else more
@@ -133,6 +140,8 @@ def _read(parameter: Parameter, value: Any) -> Any:
         return parameter.default is not True
     if parameter.kind == "pairs":
         return read_pairs(parameter.name, value, ":" if parameter.name == "headers" else "=")
+    if parameter.kind == "object":
+        return read_object(parameter.name, value)
     if parameter.kind == "day":
         return value.date() if isinstance(value, datetime) else value
     return read_text(value) if parameter.name in LONG_TEXTS else value
@@ -148,6 +157,16 @@ def read_text(value: str) -> str:
         return Path(value[1:]).read_text() if value.startswith("@") else value
     except (OSError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"{value} cannot be read as text: {error}") from None
+
+
+def read_object(name: str, value: str) -> dict[str, Any]:
+    try:
+        read = json.loads(read_text(value))
+    except ValueError as error:
+        raise typer.BadParameter(f"--{name} takes JSON: {error}") from None
+    if not isinstance(read, dict):
+        raise typer.BadParameter(f"--{name} takes an object of JSON")
+    return read
 
 
 def read_pairs(name: str, given: list[str], mark: str) -> dict[str, str]:

@@ -54,6 +54,8 @@ def _kind(parameter: Parameter) -> tuple[Any, Any]:
             return int, parameter.default or 0
         case "pairs":
             return dict[str, str] | None, None
+        case "object":
+            return dict[str, Any] | None, None
         case "files":
             return Attachments, None
         case "addresses":

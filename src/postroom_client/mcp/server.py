@@ -58,6 +58,7 @@ ANNOTATIONS = {
     "create_draft": _adds(is_mail=False),
     "list_drafts": _reads(is_mail=True),
     "send_draft": _adds(is_mail=True),
+    "respond_to_invitation": _adds(is_mail=True),
     "get_message_status": _reads(is_mail=True),
     "cancel_message": _ends(),
     "list_threads": _reads(is_mail=True),
@@ -80,6 +81,7 @@ NEEDS: dict[str, tuple[frozenset[str], ...]] = {
     "forward_message": (READ, WRITE),
     "create_draft": (frozenset({"draft"}),),
     "send_draft": (WRITE,),
+    "respond_to_invitation": (WRITE,),
     "cancel_message": (WRITE,),
     "mark_thread_read": (WRITE,),
 }

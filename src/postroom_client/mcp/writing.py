@@ -1,6 +1,6 @@
 """The tools for writing that an agent is given: sending, answering, passing on, drafts, and their fate."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -99,6 +99,22 @@ class WritingTools:
     async def send_draft(self, ctx: Ctx, draft_id: DraftId, idempotency_key: IdempotencyKey = "") -> SentMail:
         """Send a draft as it is; it is then gone. It may be held for a person to approve."""
         call = calls.send_draft(draft_id, idempotency_key=idempotency_key or None)
+        return outgoing.sent_mail(await self._asker.ask(ctx, call))
+
+    async def respond_to_invitation(
+        self,
+        ctx: Ctx,
+        message_id: MessageId,
+        status: Annotated[
+            Literal["accepted", "declined", "tentative"], Field(description="What the organizer is told.")
+        ],
+        comment: Annotated[str, Field(description="Words to the organizer.", max_length=2000)] = "",
+        idempotency_key: IdempotencyKey = "",
+    ) -> SentMail:
+        """Answer the invitation that a mail brought; its organizer is told. It may be held as any mail."""
+        call = calls.respond_to_invitation(
+            message_id, status, comment=comment, idempotency_key=idempotency_key or None
+        )
         return outgoing.sent_mail(await self._asker.ask(ctx, call))
 
     async def get_message_status(self, ctx: Ctx, message_id: MessageId) -> MessageStatus:

@@ -24,6 +24,7 @@ from postroom.mail.writing.header_words import (
     require_no_control,
     text_words,
 )
+from postroom.mail.writing.invitation import CalendarFile
 
 LINE_LIMIT = 76  # RFC 2047 section 2: a line that holds an encoded word
 ADDRESS_LIMIT_BYTES = 320  # RFC 5321 section 4.5.3.1: 64 + "@" + 255
@@ -74,6 +75,7 @@ class Draft(Struct, frozen=True):
     references: tuple[str, ...] = ()
     automated: bool = False
     headers: dict[str, str] = {}  # names begin with X-
+    calendar: CalendarFile | None = None
 
 
 class WrittenPart(Struct, frozen=True):
@@ -243,10 +245,19 @@ def ascii_domain(field: str, domain: str) -> str:
 
 
 def text_parts(draft: Draft) -> WrittenPart:
-    plain = text_part("plain", draft.text)
-    if draft.html is None:
-        return plain
-    return multipart("alternative", draft.message_id, [plain, text_part("html", draft.html)])
+    """The richest form last (RFC 2046, 5.1.4): of an appointment that is its calendar (RFC 6047, 2.4)."""
+    parts = [text_part("plain", draft.text)]
+    if draft.html is not None:
+        parts.append(text_part("html", draft.html))
+    if draft.calendar is not None:
+        parts.append(calendar_part(draft.calendar))
+    return parts[0] if len(parts) == 1 else multipart("alternative", draft.message_id, parts)
+
+
+def calendar_part(calendar: CalendarFile) -> WrittenPart:
+    encoding, body = encode_text(calendar.content)
+    content_type = f"text/calendar; charset=utf-8; method={calendar.method}"
+    return WrittenPart(part_head(content_type, encoding), (body,))
 
 
 def text_part(subtype: str, text: str) -> WrittenPart:

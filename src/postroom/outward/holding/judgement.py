@@ -7,6 +7,7 @@ from postroom.accounts.keys import Caller
 from postroom.clock import MINUTE
 from postroom.mail.mentions import mentions_a_link
 from postroom.mail.writing.content_hash import content_hash
+from postroom.mail.writing.invitation import Invitation
 from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import OUTBOUND
 from postroom.outward.orders import Context, Letter, Order, RuleFacts
@@ -20,13 +21,19 @@ class Unjudged(Exception):
 
 
 def judge(order: Order, around: Context, letter: Letter) -> RuleFacts:
-    own = mentions_a_link(letter.own_text, letter.own_html)
+    own = mentions_a_link(f"{letter.own_text}{words_of(order)}", letter.own_html)
     quoted = quoted_of_ours(around)
+    whole = letter.draft
     return RuleFacts(
         content_hash=content_hash(letter.raw, tuple(map(str, order.bcc))),
         has_links=own,
-        has_links_with_quote=own if quoted is None else mentions_a_link(letter.draft.text, letter.draft.html),
+        has_links_with_quote=own if quoted is None else own or mentions_a_link(whole.text, whole.html),
     )
+
+
+def words_of(order: Order) -> str:
+    """What an invitation says beside the text of its mail."""
+    return f"\n{order.calendar.words}" if isinstance(order.calendar, Invitation) else ""
 
 
 def quoted_of_ours(around: Context) -> Document | None:

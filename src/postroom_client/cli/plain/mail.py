@@ -146,6 +146,12 @@ MAILBOX = (
         names={"include_blocked": "blocked"},
     ),
     Plain("messages get", "get_message", "Show a message.", show=messages.show_message),
+    Plain(
+        "messages respond",
+        "respond_to_invitation",
+        "Answer the invitation that a message brought; its organizer is told by mail.",
+        show=show_sent,
+    ),
     Plain("messages retry", "retry_message", "Deliver again, now.", show=messages.show_message),
     Plain(
         "messages cancel",

@@ -31,6 +31,8 @@ ROLES = {
 }
 PURPOSES = {"verify": "confirms an address", "signin": "signs in", "unsubscribe": "unsubscribes"}
 METHODS = {"REQUEST": "Invitation", "CANCEL": "Cancelled", "REPLY": "Reply to an invitation"}
+ANSWERS = {"accepted": "Accept", "tentative": "Maybe", "declined": "Decline"}
+UNANSWERED = ("", "needs-action")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,15 @@ def marked(text: str, signals: Sequence[dict[str, Any]]) -> Markup:
             pieces.append(Markup('<mark title="{}">{}</mark>').format(reason, text[begin:end]))
             at = end
     return Markup("").join([*pieces, escape(text[at:])])
+
+
+def attendees(listed: Iterable[dict[str, Any]]) -> str:
+    """Each with the answer, if there is one yet."""
+    return ", ".join(
+        f"{each['name'] or each['address']}"
+        + (f" ({each['participationStatus']})" if each["participationStatus"] not in UNANSWERED else "")
+        for each in listed
+    )
 
 
 def passages(text: str, signals: Iterable[dict[str, Any]]) -> list[tuple[int, int, str]]:

@@ -12,11 +12,14 @@ from postroom.mailbox.messages import Message
 from postroom.operations import messages as message_operations
 from postroom.operations import policies, suppressions, threads
 from postroom.operations.threads import ThreadChange
+from postroom.outward.appointments import to_answer
 from postroom.processes import pools
 from postroom.web.api.mailbox import messages as api_messages
 from postroom.web.api.mailbox import threads as api_threads
+from postroom.web.api.outward.send import accept_order
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display import mail_html
+from postroom.web.interface.bodies.calendar_body import CalendarAnswerBody
 
 
 class LabelForm(Struct, frozen=True):
@@ -36,6 +39,14 @@ async def retry(desk: Desk, message_id: str) -> Response:
 async def cancel(desk: Desk, message_id: str) -> Response:
     await desk.run(message_operations.cancel_message, message_id=message_id)
     return await back_to(desk, message_id, "Cancelled. What had not left yet never will.")
+
+
+async def respond(desk: Desk, message_id: str, body: CalendarAnswerBody) -> Response:
+    """Once, however often the button is pressed."""
+    key = f"page-{message_id}-{body.status}"
+    order = await to_answer(desk.call.resources, desk.call.reach, message_id, body.status, body.comment, key)
+    await accept_order(desk.call, order)
+    return await back_to(desk, message_id, "The organizer is told, once nothing holds it.")
 
 
 async def suppress_sender(desk: Desk, message_id: str) -> Response:

@@ -11,11 +11,13 @@ from postroom.fields import Timestamp
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.outward.orders import parse_moment
 from postroom.web.interface.bodies.address_fields import read_addresses, read_reply_to
+from postroom.web.interface.bodies.calendar_body import InvitationBody, read_invitation
 from postroom.web.interface.bodies.send_body import (
     Addresses,
     Automated,
     Body,
     BodyHtml,
+    CalendarField,
     Files,
     ForwardOf,
     IncludeQuote,
@@ -58,6 +60,7 @@ class DraftBody(Struct, rename="camel", frozen=True):
     metadata: Metadata | UnsetType | None = UNSET
     send_at: SendAt | UnsetType | None = UNSET
     undo_seconds: UndoSeconds | UnsetType | None = UNSET
+    calendar: CalendarField | UnsetType | None = UNSET
 
 
 class NewFiles(Struct, rename="camel", frozen=True):
@@ -91,6 +94,7 @@ class ShownDraft(Struct, rename="camel", frozen=True, kw_only=True):
     metadata: dict[str, str] = {}
     send_at: str | None = None
     undo_seconds: int = 0
+    calendar: InvitationBody | None = None
     attachments: list[ShownFile]
     created_by: Actor
     created_at: Timestamp
@@ -114,6 +118,8 @@ def read_fields(body: DraftBody) -> dict[str, Any]:
         parse_moment(given["sendAt"])
     read_reply_to(given.get("replyTo"))
     read_headers(given.get("headers") or {})
+    if isinstance(body.calendar, InvitationBody):
+        read_invitation(body.calendar)
     return given
 
 

@@ -16,6 +16,7 @@ from postroom.outward.orders import RECIPIENTS_LIMIT, Order, parse_moment, requi
 from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.web.interface.bodies.address_fields import read_addresses, read_reply_to
+from postroom.web.interface.bodies.calendar_body import InvitationBody, read_invitation
 from postroom.web.interface.bodies.uploads import LISTS, SentFile
 from postroom.web.requests.request_body import header
 
@@ -89,6 +90,14 @@ SendAt = Annotated[
 UndoSeconds = Annotated[
     int, Meta(ge=0, le=UNDO_SECONDS_LIMIT, description="How long it can still be cancelled before it leaves.")
 ]
+CalendarField = Annotated[
+    InvitationBody,
+    Meta(
+        description="An appointment with summary, start, end and timeZone: the mail becomes an invitation;"
+        " there may be location, attendees, recurrence, and to change or call one off uid, sequence and"
+        " method cancel."
+    ),
+]
 
 _own_header = re.compile(r"[Xx]-[!-9;-~]{1,70}")
 
@@ -125,6 +134,7 @@ class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     metadata: Metadata = {}
     send_at: SendAt | None = None
     undo_seconds: UndoSeconds = 0
+    calendar: CalendarField | None = None
 
 
 def require_idempotency_key(request: Request) -> str:
@@ -164,6 +174,7 @@ def read_order(inbox_id: str, key: str, request_hash: str, body: SendBody) -> Or
         forward_of=body.forward_of,
         headers=read_headers(body.headers),
         metadata=body.metadata,
+        calendar=read_invitation(body.calendar),
     )
 
 

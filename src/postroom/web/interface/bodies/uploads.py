@@ -24,7 +24,7 @@ UPLOAD_SECONDS = 600.0
 FILES_LIMIT = 100
 CONTENT_TYPE_LIMIT = 500
 LISTS = ("to", "cc", "bcc")
-OBJECTS = ("headers", "metadata")
+OBJECTS: dict[str, Any] = {"headers": dict[str, str], "metadata": dict[str, str], "calendar": dict[str, Any]}
 
 
 class SentFile(Struct, rename="camel", frozen=True):
@@ -101,12 +101,12 @@ def to_body(form: FormData, files: Sequence[SentFile], kind: type[T]) -> T:
 
 
 def read_values(name: str, values: list[str]) -> Any:
-    """Addresses may be repeated, headers and metadata are JSON objects, of all else the last one counts."""
+    """Addresses may be repeated, some fields are JSON objects, of all else the last one counts."""
     if name in LISTS:
         return values
     if name not in OBJECTS:
         return values[-1]
     try:
-        return msgspec.json.decode(values[-1], type=dict[str, str])
+        return msgspec.json.decode(values[-1], type=OBJECTS[name])
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        raise BadRequest(f"{name} must be a JSON object of strings.", field=name) from None
+        raise BadRequest(f"{name} must be a JSON object.", field=name) from None

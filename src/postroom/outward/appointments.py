@@ -1,0 +1,122 @@
+"""Appointments in mail that goes out: invitations, and answers to those that came in."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from postroom.accounts.reach import Reach
+from postroom.errors import NotAnInvitation
+from postroom.inward.appointment import calendars_of, read_appointment
+from postroom.mail.address import Address, mailbox_of, validate
+from postroom.mail.parse import parse_mail
+from postroom.mail.writing import invitation, invitation_answer
+from postroom.mail.writing.compose import DraftAttachment
+from postroom.mail.writing.header_words import CONTROL
+from postroom.mail.writing.invitation import CalendarFile, CalendarSender, Invitation
+from postroom.mail.writing.invitation_answer import CalendarAnswer, Invited
+from postroom.mailbox import inboxes, messages, raw_mails
+from postroom.mailbox.attachments import Attachment
+from postroom.mailbox.documents import Appointment
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.messages import RECEIVED, Message
+from postroom.outward.orders import Order
+from postroom.processes import pools
+from postroom.queue import idempotency
+from postroom.resources import Resources
+from postroom.storage.database import Tx
+
+SUBJECT_CHARACTERS = 900
+FILE_NAME, FILE_TYPE = "invite.ics", "application/ics"
+SAID = {"accepted": "Accepted", "declined": "Declined", "tentative": "Maybe"}
+
+
+def write_calendar(
+    order: Order, inbox: Inbox, recipients: tuple[Address, ...], message_id: str, said: str, now: int
+) -> CalendarFile | None:
+    """None: the mail is about no appointment."""
+    if order.calendar is None:
+        return None
+    own = Address(inbox.display_name or "", inbox.address)
+    sender = CalendarSender(own, message_id, datetime.fromtimestamp(now / 1000, UTC))
+    if isinstance(order.calendar, Invitation):
+        return invitation.write(order.calendar, sender, recipients, said)
+    return invitation_answer.write(order.calendar, sender)
+
+
+def with_file(files: Sequence[DraftAttachment], calendar: CalendarFile) -> tuple[DraftAttachment, ...]:
+    """As a file as well: some readers take that, and no part of the text."""
+    return (DraftAttachment(FILE_NAME, FILE_TYPE, calendar.content), *files)
+
+
+def read_written(raw: bytes) -> tuple[Appointment | None, tuple[Attachment, ...]]:
+    """The appointment and the files of a mail that was just written, as a reader of it finds them."""
+    mail = parse_mail(raw)
+    described = (
+        Attachment(file.filename, position, file.content_type, len(file.content))
+        for position, file in enumerate(mail.attachments)
+    )
+    return read_appointment(mail), tuple(described)
+
+
+async def to_answer(
+    resources: Resources, reach: Reach, message_id: str, status: str, comment: str, key: str
+) -> Order:
+    """The order that answers the invitation which a message brought."""
+    message, inbox = await resources.db.read(find_invited, reach, message_id)
+    raw = await raw_mails.read(resources, message.id, with_trace=False)
+    invited = await pools.READING.run(find_invitation, raw)
+    organizer = require_answerable(message, invited)
+    assert invited is not None
+    return Order(
+        inbox_id=inbox.id,
+        idempotency_key=key,
+        request_hash=hash_answer(message_id, status, comment),
+        to=(organizer,),
+        cc=(),
+        bcc=(),
+        subject=subject_of(status, invited),
+        body=comment or f"{SAID[status]}: {invited.summary}".rstrip(": "),
+        body_html=None,
+        thread_id=message.thread_id,
+        include_quote=False,
+        reply_to=None,
+        is_automated=False,
+        files=(),
+        calendar=CalendarAnswer(invited, status.upper(), attendee_of(invited, inbox), comment),
+    )
+
+
+def find_invited(tx: Tx, reach: Reach, message_id: str) -> tuple[Message, Inbox]:
+    message = messages.get(tx, reach, message_id)
+    return message, inboxes.get(tx, reach, message.inbox_id)
+
+
+def find_invitation(raw: bytes) -> Invited | None:
+    found = map(invitation_answer.find_invitation, calendars_of(parse_mail(raw)))
+    return next((each for each in found if each is not None), None)
+
+
+def require_answerable(message: Message, invited: Invited | None) -> Address:
+    """The organizer, to whom an answer goes (RFC 5546, 3.2.3)."""
+    try:
+        if invited is None or message.status != RECEIVED:
+            raise ValueError("no invitation")
+        return Address("", validate(invited.organizer))
+    except ValueError:
+        raise NotAnInvitation("This message brings no invitation that can be answered by mail.") from None
+
+
+def attendee_of(invited: Invited, inbox: Inbox) -> str:
+    """As the organizer wrote it, perhaps with a tag; who was invited by a list answers by the own address."""
+    own = (each for each in invited.attendees if mailbox_of(each) == inbox.address)
+    return next(own, inbox.address)
+
+
+def subject_of(status: str, invited: Invited) -> str:
+    summary = " ".join(CONTROL.sub(" ", invited.summary).split())[:SUBJECT_CHARACTERS]
+    return f"{SAID[status]}: {summary}" if summary else SAID[status]
+
+
+def hash_answer(message_id: str, status: str, comment: str) -> str:
+    return idempotency.hash_request(
+        b"calendar", message_id.encode(), status.encode(), comment.encode(errors="replace")
+    )
