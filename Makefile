@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start a thousand processes: without compiled files each would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test setup generate check bench docs screenshots wheels lock clean
+.PHONY: help run test setup generate check bench docs screenshots release lock clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -42,9 +42,8 @@ screenshots: $(VENV)/.dev  ## Take pictures of the pages into docs/images (needs
 docs: .tools/docs/.complete  ## Build the documentation site into site (links are checked)
 	@NO_MKDOCS_2_WARNING=1 .tools/docs/bin/mkdocs build --quiet --strict
 
-wheels: $(VENV)/.server  ## Build the wheels of the server and of the client into dist
-	@$(BIN)/python -m hatchling build -t wheel -d "$(CURDIR)/dist"
-	@cd src/postroom_client && "$(CURDIR)/$(BIN)/python" -m hatchling build -t wheel -d "$(CURDIR)/dist"
+release: $(VENV)/.server  ## Build wheels, archives, bill of materials and checksums into dist, the same bytes twice
+	@$(BIN)/python -m tools.release
 
 lock: $(UV)  ## Compile the hashed requirements anew (LOCK_ARGS=--upgrade for newer versions)
 	@sh requirements/lock.sh $(LOCK_ARGS)

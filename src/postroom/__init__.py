@@ -1,3 +1,3 @@
 """Postroom: the post office for software agents."""
 
-__version__ = "0.1.0"
+from postroom_client import __version__ as __version__

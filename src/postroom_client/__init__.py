@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from postroom_client.signature import verify_signature
     from postroom_client.transport.exchange import OutgoingFile, Patience
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __all__ = [
     "AsyncClient",

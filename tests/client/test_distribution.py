@@ -1,9 +1,15 @@
 """The two distributions of this repository, as wheels: the client alone is light, the server stands on it."""
 
+import json
+import os
+import re
+import smtplib
 import subprocess
 import sys
 import venv
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import Message
 from email.parser import Parser
@@ -11,6 +17,7 @@ from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 
+import httpx2
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -18,6 +25,9 @@ from packaging.utils import canonicalize_name
 import postroom
 import postroom_client
 from tests.client.live import API_KEY, LiveServer
+from tests.letters import letter
+from tests.ports import free_port
+from tools import release
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "src" / "postroom_client"
@@ -43,6 +53,12 @@ class Wheel:
     @property
     def requirements(self) -> list[Requirement]:
         return [Requirement(line) for line in self.metadata.get_all("Requires-Dist", [])]
+
+    @property
+    def commands(self) -> set[str]:
+        with zipfile.ZipFile(self.path) as archive:
+            [name] = [name for name in archive.namelist() if name.endswith(".dist-info/entry_points.txt")]
+            return {line for line in archive.read(name).decode().splitlines() if "=" in line}
 
     def unpack(self, folder: Path) -> None:
         with zipfile.ZipFile(self.path) as archive:
@@ -77,14 +93,44 @@ class Machine:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.symlink_to(source)
 
+    @contextmanager
+    def serving(self, data: Path) -> Iterator[tuple[str, int, str]]:
+        """A server of its own: its address, the port of its SMTP, and the first key."""
+        http, smtp = free_port(), free_port()
+        environment = {
+            **os.environ,
+            "POSTROOM_DATA_DIR": str(data),
+            "POSTROOM_HTTP": f"127.0.0.1:{http}",
+            "POSTROOM_SMTP": f"127.0.0.1:{smtp}",
+        }
+        command = [str(self.python), "-I", "-c", COMMAND, "serve"]
+        with subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process:
+            try:
+                assert process.stdout is not None
+                [token] = next(
+                    found for line in process.stdout if (found := re.findall(r"pr_[\w-]{20,}", line))
+                )
+                yield f"http://127.0.0.1:{http}", smtp, token
+            finally:
+                process.terminate()
+
     def run(self, code: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
         command = [str(self.python), "-I", "-c", code, *arguments]
         return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=60)
 
 
-def closure(requirements: list[Requirement]) -> set[str]:
+def closure(requirements: list[Requirement], extra: str = "") -> set[str]:
     """All that these need here, by the metadata of what is installed."""
-    found, left = set[str](), [one for one in requirements if one.marker is None or one.marker.evaluate()]
+    asked = {"extra": extra}
+    found = set[str]()
+    left = [one for one in requirements if one.marker is None or one.marker.evaluate(asked)]
     while left:
         name = canonicalize_name(left.pop().name)
         if name not in found:
@@ -164,6 +210,69 @@ def test_the_server_is_whole_in_its_wheel(server_wheel: Wheel) -> None:
     with zipfile.ZipFile(server_wheel.path) as archive:
         packed = {Path(name) for name in archive.namelist() if name.startswith("postroom/")}
     assert packed == {path for path in files if "__pycache__" not in path.parts}
+
+
+def test_what_is_installed_by_name_serves_pages_and_takes_mail(
+    client_wheel: Wheel, server_wheel: Wheel, tmp_path: Path
+) -> None:
+    """As after `pipx install postroom`, away from any checkout."""
+    machine = Machine.empty(tmp_path / "machine")
+    client_wheel.unpack(machine.packages)
+    server_wheel.unpack(machine.packages)
+    needed = [one for one in server_wheel.requirements if one.name != "postroom-client"]
+    needed += [one for one in client_wheel.requirements if one.name != "postroom-client"]
+    for name in closure(needed, "mcp") | closure(needed, "command"):
+        machine.take(name)
+    assert server_wheel.commands == client_wheel.commands == {"postroom = postroom_client.__main__:main"}
+    told = machine.run(COMMAND, "--version").stdout
+    assert re.fullmatch(
+        rf"postroom {re.escape(postroom.__version__)} \([0-9a-f]{{12}} [0-9-]{{10}}\)\n", told
+    )
+    with machine.serving(tmp_path / "data") as (base_url, smtp_port, token):
+        assert "<h1>Sign in</h1>" in httpx2.get(f"{base_url}/app/sign-in").text
+        with httpx2.Client(base_url=base_url, headers={"Authorization": f"Bearer {token}"}) as api:
+            assert api.post("/v1/inboxes", json={"mailboxName": "light"}).status_code == 201
+            with smtplib.SMTP("127.0.0.1", smtp_port) as smtp:
+                smtp.sendmail(
+                    "alice@example.com", ["light@postroom.localhost"], letter("Your code is 482913.")
+                )
+            told_of = "/v1/events?event_types=message.received&wait=60"
+            [arrived] = api.get(told_of, timeout=120).json()["data"]
+    assert arrived["message"]["codes"] == ["482913"]
+
+
+def test_a_release_is_built_of_the_same_bytes_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)  # npm has a test of its own
+    for folder in ("one", "other"):
+        release.build(tmp_path / folder)
+    release.require_same(tmp_path / "one", tmp_path / "other")
+    assert len(list((tmp_path / "one").iterdir())) == 4
+    (tmp_path / "other" / "more").touch()
+    with pytest.raises(SystemExit, match="more"):
+        release.require_same(tmp_path / "one", tmp_path / "other")
+
+
+def test_the_bill_of_materials_names_what_the_server_runs_on_with_its_licence() -> None:
+    bill = release.bill_of_materials()
+    parts = {part["name"]: part for part in bill["components"]}
+    assert {canonicalize_name(name) for name in closure(own_requirements())} <= parts.keys() | {
+        "postroom-client"
+    }
+    assert all(part["licenses"][0]["expression"] for part in parts.values())
+    assert parts["starlette"]["version"] == metadata.version("starlette")
+
+
+def own_requirements() -> list[Requirement]:
+    return [one for line in metadata.requires("postroom") or () if (one := Requirement(line)).marker is None]
+
+
+def test_every_file_says_the_same_version() -> None:
+    package = json.loads((ROOT / "clients" / "typescript" / "package.json").read_text())
+    assert package["version"] == postroom.__version__ == metadata.version("postroom")
+    for file in ("Dockerfile", "compose.yaml", "compose.cluster.yaml", "kubernetes.yaml"):
+        assert set(re.findall(r"postroom:([\d.]+)", (ROOT / "deploy" / file).read_text())) == {
+            postroom.__version__
+        }
 
 
 def test_the_installed_client_calls_a_server(light_machine: Machine, live: LiveServer) -> None:

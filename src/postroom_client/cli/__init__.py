@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from postroom_client import __version__
 from postroom_client.cli import bridge, doctor, login, mcp, status
+from postroom_client.cli import version as versions
 from postroom_client.cli.accounts import approval_rules, budget, pause
 from postroom_client.cli.command import in_order, narrowed
 from postroom_client.cli.events import listen, webhook
@@ -45,7 +45,7 @@ mcp.add_to(app)
 
 def _show_version(is_asked: bool) -> None:
     if is_asked:
-        print(f"postroom {__version__}")
+        print(versions.describe())
         raise typer.Exit
 
 
