@@ -98,6 +98,7 @@ PURE = {"mail", "errors", "config"}
 IMPURE_MODULES = {"asyncio", "socket", "subprocess", "threading", "sqlite3", "psycopg"}
 # The command is the client's with the operator's commands added; /mcp serves the client's tools.
 USERS_OF_THE_CLIENT = {
+    SOURCE / "__init__.py",  # the version of both
     SOURCE / "__main__.py",
     *(SOURCE / "commands").glob("*.py"),
     SOURCE / "web" / "mcp.py",
