@@ -55,6 +55,7 @@ class Attachment(Struct, rename="camel", frozen=True):
     url: str = ""
     parsed_text: str | None = None
     extraction_method: str | None = None
+    filename_raw: str | None = None
 
 
 class AttachmentText(Struct, rename="camel", frozen=True):
@@ -509,6 +510,10 @@ class Message(Judged, Struct, rename="camel", frozen=True):
     calendar: Appointment | None = None
     parse_error: str | None = None
     metadata: dict[str, str] = {}
+    subject_raw: str | None = None
+    from_addr_raw: str | None = None
+    header_to_raw: str | None = None
+    cc_raw: list[str] = []
     status: str = ""
     blocked: bool = False
     attachments_read: bool = False

@@ -6,10 +6,15 @@ from collections.abc import Iterable
 
 from postroom_client.result_types import FLAGGED
 
-# Invisible to people, plain text to a model (Unicode tags, direction and zero-width marks), and controls.
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+# Invisible to people, plain text to a model: controls, Unicode tags, marks of direction, no width. The
+# server leaves them out of a mail's text, subject and names; mail stored by an earlier version may have them.
+_INVISIBLE = (
+    r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
+    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    r"\u3164\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
 )
+_JOINED = r"(?<=[^\x00-\x7f" + _INVISIBLE + r"])[\u200c\u200d](?=[^\x00-\x7f" + _INVISIBLE + r"])"
+_HIDDEN = re.compile(rf"({_JOINED})|[{_INVISIBLE}\u2028\u2029]|(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]")
 
 
 class Delimiters:
@@ -43,7 +48,7 @@ def warning(verdict: str | None, reasons: Iterable[str]) -> str:
 
 def visible(text: str) -> str:
     """Without what a person would not see."""
-    return _HIDDEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _HIDDEN.sub(lambda found: found[1] or "", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def cut(text: str, limit: int) -> str:

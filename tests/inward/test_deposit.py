@@ -1,6 +1,9 @@
 """Mail put into inboxes: once each, counted, in its thread, with its event or its examination."""
 
+import json
+
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from postroom.accounts.reach import Reach
@@ -11,13 +14,14 @@ from postroom.inward.addressing import PARTICIPANTS_PER_MAIL, participants
 from postroom.inward.deposit import deposit, in_parts, to_each_inbox
 from postroom.inward.mails import Destination
 from postroom.mail.parse import parse_mail
-from postroom.mailbox import correspondents, documents, messages, threads
+from postroom.mailbox import attachments, correspondents, documents, message_json, messages, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.message_json import Links
 from postroom.queue.leases import LEASE
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
-from tests.letters import letter
+from tests.letters import letter, letter_with_files
 from tests.stored import incoming, make_inbox
 
 
@@ -126,3 +130,60 @@ async def test_a_mail_to_be_examined_is_told_when_that_is_done(db: Database, inb
     ]
     assert await db.write(examine.finish, message, found, "http://x", START) == []
     assert len((await db.read(events.list_after, wanted, 0, 10)).events) == 1
+
+
+HIDDEN = "\u200b\u202e\U000e0069\U000e0067\u2066\u00ad"
+
+
+async def test_subject_names_and_file_names_lose_what_shows_nothing_and_keep_it_beside(
+    db: Database, inbox: Inbox
+) -> None:
+    raw = letter(
+        f"words{HIDDEN}",
+        subject=f"Inv{HIDDEN}oice",
+        **{"from": f"Ad{HIDDEN}a <a\u200bda@example.com>", "to": f"B{HIDDEN}ob <hello@postroom.localhost>"},
+        cc=f"Car{HIDDEN}ol <carol@example.com>, dan@example.com",
+        mime_version="1.0",
+        content_type="text/plain; charset=utf-8",
+    )
+    await db.write(deposit, [incoming(inbox, raw)])
+    [document] = await db.read(documents_of, inbox)
+    assert (document.subject, document.subject_raw) == ("Invoice", f"Inv{HIDDEN}oice")
+    assert document.from_addr == "Ada <a\u200bda@example.com>"  # whom an answer would go to is not changed
+    assert document.from_addr_raw == f"Ad{HIDDEN}a <a\u200bda@example.com>"
+    assert (document.header_to, document.header_to_raw) == (
+        "Bob <hello@postroom.localhost>",
+        f"B{HIDDEN}ob <hello@postroom.localhost>",
+    )
+    assert document.cc == ["Carol <carol@example.com>", "dan@example.com"]
+    assert document.cc_raw == [f"Car{HIDDEN}ol <carol@example.com>", "dan@example.com"]
+    assert document.reply_text.strip() == document.body_text.strip() == "words"
+    page, _ = await db.read(threads.list_of_inbox, inbox.id, None, 10, 0)
+    assert [thread.subject for thread in page] == ["Invoice"]
+
+
+async def test_a_mail_with_nothing_hidden_is_kept_once(db: Database, inbox: Inbox) -> None:
+    await db.write(deposit, [incoming(inbox, letter(subject="Grüße, میخواهم", cc="Zoë <zoe@example.com>"))])
+    [document] = await db.read(documents_of, inbox)
+    assert {document.subject_raw, document.from_addr_raw, document.header_to_raw, document.cc_raw} == {UNSET}
+
+
+async def test_a_file_keeps_the_name_it_was_given_beside_the_one_it_is_shown_by(
+    db: Database, inbox: Inbox
+) -> None:
+    raw = letter_with_files((f"re{HIDDEN}port.txt", "text/plain", b"a"), ("plain.txt", "text/plain", b"b"))
+    await db.write(deposit, [incoming(inbox, raw)])
+    [document] = await db.read(documents_of, inbox)
+    found = await db.read(attachments.list_of_messages, [document.id])
+    assert [(file.filename, file.filename_raw) for file in found[document.id]] == [
+        ("report.txt", f"re{HIDDEN}port.txt"),
+        ("plain.txt", None),
+    ]
+    links = Links("http://here", START, b"secret")
+    message = await db.read(messages.find, document.id)
+    assert message is not None
+    [shown] = await db.read(message_json.to_json, [message], links)
+    assert [file.get("filenameRaw") for file in json.loads(shown)["attachments"]] == [
+        f"re{HIDDEN}port.txt",
+        None,
+    ]

@@ -22,6 +22,8 @@ from tests.samples import samples
         ("a\r\nb\0c.txt", "abc.txt"),
         ("invoice\u202efdp.exe", "invoicefdp.exe"),
         ("zero\u200bwidth.txt", "zerowidth.txt"),
+        ("tag\U000e0067\U000e006f.txt", "tag.txt"),
+        ("a\u2066b\u00adc\u115fd.txt", "abcd.txt"),
         ("u\u0308.txt", "ü.txt"),
         ("lone\ud800.txt", "lone?.txt"),
         ("", ""),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from postroom.mail.html.markup import VOID, Close, Open, nested
 from postroom.mail.html.text import html_to_text, looks_like_html, visible
+from postroom_client import untrusted
 from tests.samples import samples
 
 NESTING = [
@@ -252,3 +253,21 @@ def test_real_tags_make_html(text: str) -> None:
 )
 def test_a_lone_bracket_does_not_make_html(text: str) -> None:
     assert not looks_like_html(text)
+
+
+def test_controls_are_left_out_but_lines_and_tabs_stay() -> None:
+    assert visible("a\x1b[31mb\x00\x7f\x08\n\tc\r\n") == "a[31mb\n\tc\r\n"
+    assert visible("ä\x1b[31mb\x85\n\tc") == "ä[31mb\n\tc"
+
+
+def test_the_tools_of_an_agent_leave_out_what_the_server_does() -> None:
+    """The client stands alone, and has the list once more."""
+    beside = [("a", "b"), ("ä", "ö"), ("\U0001f469", "\U0001f469"), ("\ufe0f", "\ufe0f")]
+    differing = [
+        (hex(code), before)
+        for code in (*range(0x3000), 0x3164, *range(0xFE00, 0x10000), *range(0xE0000, 0xE1000))
+        for before, behind in beside
+        if chr(code) not in "\r\u2028\u2029" and not 0xD800 <= code < 0xE000
+        if visible(before + chr(code) + behind) != untrusted.visible(before + chr(code) + behind)
+    ]
+    assert differing == []

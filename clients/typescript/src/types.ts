@@ -47,6 +47,8 @@ export interface Attachment {
   url?: string;
   parsedText?: string;
   extractionMethod?: string;
+  /** As it came, where that holds characters which show nothing; they are left out of the other. */
+  filenameRaw?: string;
 }
 
 export interface AttachmentText {
@@ -497,6 +499,14 @@ export interface Message {
   calendar?: Appointment;
   parseError?: string;
   metadata?: Record<string, string>;
+  /** As it came, where that holds characters which show nothing; they are left out of the other. */
+  subjectRaw?: string;
+  /** As it came, where that holds characters which show nothing; they are left out of the other. */
+  fromAddrRaw?: string;
+  /** As it came, where that holds characters which show nothing; they are left out of the other. */
+  headerToRaw?: string;
+  /** As it came, where that holds characters which show nothing; they are left out of the other. */
+  ccRaw?: string[];
   status: "failed" | "pending" | "received" | "sent" | (string & {});
   blocked: boolean;
   attachmentsRead: boolean;

@@ -19,6 +19,8 @@ from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.mails import AcceptedMail, AddressedMail, Copy, ReadMail
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
 from postroom.inward.suspicion import Suspicion
+from postroom.mail.address import parse_list, shown
+from postroom.mail.html.text import visible
 from postroom.mail.parse import ParsedMail
 from postroom.mailbox import attachments, correspondents, inboxes, messages, raw_mails, usage
 from postroom.mailbox.documents import Document
@@ -172,7 +174,7 @@ def to_copy(tx: Tx, addressed: AddressedMail, inbox: Inbox, is_blocked: bool) ->
         return Copy(addressed, inbox, None, to_document(inbox, addressed.mail, None))
     mail = addressed.read.mail
     names = into_thread.names_of(mail)
-    place = into_thread.find_place(tx, inbox, names, mail.subject, addressed.mail.now)
+    place = into_thread.find_place(tx, inbox, names, visible(mail.subject), addressed.mail.now)
     return Copy(addressed, inbox, place, to_document(inbox, addressed.mail, place))
 
 
@@ -268,17 +270,20 @@ def to_news(copy: Copy) -> News:
 
 def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None) -> Document:
     read, mail = accepted.read, accepted.read.mail
+    sender, subject = shown_sender(mail), visible(mail.subject)
+    to, cc = [str(shown(each)) for each in mail.to], [str(shown(each)) for each in mail.cc]
+    given_cc = [str(each) for each in mail.cc]
     document = Document(
         id=ids.new(ids.MESSAGE, accepted.now),
         thread_id="" if place is None else place.thread.id,
         inbox_id=inbox.id,
         direction=INBOUND,
-        from_addr=mail.from_addr,
+        from_addr=sender,
         to_addr=inbox.address,
-        header_to=mail.header_to,
+        header_to=", ".join(to),
         delivery_role=delivery_role(inbox.address, mail),
-        cc=[str(address) for address in mail.cc],
-        subject=mail.subject,
+        cc=cc,
+        subject=subject,
         body_text=read.body_text,
         body_html=mail.body_html[:BODY_MAX_CHARACTERS],
         created_at=to_iso(accepted.now),
@@ -294,8 +299,19 @@ def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None)
         auto_replyable=read.kind.auto_replyable and not is_calendar_answer(read),
         calendar=read.calendar or UNSET,
         parse_error=mail.parse_error or UNSET,
+        subject_raw=UNSET if subject == mail.subject else mail.subject,
+        from_addr_raw=UNSET if sender == mail.from_addr else mail.from_addr,
+        header_to_raw=UNSET if ", ".join(to) == mail.header_to else mail.header_to,
+        cc_raw=UNSET if cc == given_cc else given_cc,
     )
     return document if read.findings is None else suspicion.judged(document, read.findings)
+
+
+def shown_sender(mail: ParsedMail) -> str:
+    """One of whom no address could be read is a text like any other."""
+    if mail.from_addr.isascii():
+        return mail.from_addr
+    return str(shown(parse_list(mail.from_addr)[0])) if mail.from_address else visible(mail.from_addr)
 
 
 def is_calendar_answer(read: ReadMail) -> bool:

@@ -174,7 +174,14 @@ def _is_returned(arrival: Arrival) -> bool:
 
 def _describe(position: int, file: ParsedAttachment) -> Attachment:
     method = "skipped_too_large" if len(file.content) > MAX_CONTENT_BYTES else None
-    return Attachment(file.filename, position, file.content_type, len(file.content), method)
+    return Attachment(
+        file.filename,
+        position,
+        file.content_type,
+        len(file.content),
+        method,
+        filename_raw=file.filename_raw or None,
+    )
 
 
 def is_unread(file: Attachment) -> bool:

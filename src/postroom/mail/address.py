@@ -10,6 +10,7 @@ import idna
 from msgspec import Struct
 
 from postroom.mail import charset, headers
+from postroom.mail.html.text import visible
 
 MAX_ADDRESSES = 10_000
 # What a list may cost: so many tokens or one for four letters, and so many without finding a mailbox.
@@ -75,6 +76,11 @@ class Address(Struct, frozen=True):
             return f"{self.name} <{self.address}>"
         escaped = self.name.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{escaped}" <{self.address}>'
+
+
+def shown(address: Address) -> Address:
+    """With the name as people see it. The address stays: a cleaned one would be somebody else's."""
+    return address if address.name.isascii() else Address(visible(address.name).strip(), address.address)
 
 
 @dataclass(slots=True)

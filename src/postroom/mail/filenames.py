@@ -5,16 +5,15 @@ import unicodedata
 from collections.abc import Iterable
 
 from postroom.mail import charset
+from postroom.mail.html.text import visible
 
 MAX_BYTES = 200
 MAX_EXTENSION_BYTES = 20
 # Normalising sorts runs of combining marks in quadratic time, so the length is cut before.
 _MAX_READ = 1_000
 
-# Controls, and the invisible characters that reorder or hide parts of a name (exe.fdp).
-_UNSEEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
-)
+# Beside what shows nothing, and would reorder or hide parts of a name (exe.fdp).
+_LINE_BREAKS = re.compile("[\t\n\r\u2028\u2029]")
 _EDGES = re.compile(r"\A[\s.]+|[\s.]+\Z")
 
 _EXTENSIONS = {
@@ -77,7 +76,8 @@ _EXTENSIONS = {
 def clean(name: str) -> str:
     """The last path part without unseen characters or leading dots, at most 200 bytes; may be ""."""
     name = name.replace("\\", "/").rstrip("/ ").rpartition("/")[2]
-    name = _UNSEEN.sub("", charset.clean(name[:_MAX_READ] + name[_MAX_READ:][-MAX_BYTES:]))
+    name = charset.clean(name[:_MAX_READ] + name[_MAX_READ:][-MAX_BYTES:])
+    name = _LINE_BREAKS.sub("", visible(name))
     return _fitted(_EDGES.sub("", unicodedata.normalize("NFC", name)), "")
 
 

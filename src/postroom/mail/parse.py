@@ -17,6 +17,7 @@ MAX_REFERENCES = 200
 MAX_SENDERS = 50
 MAX_IN_REPLY_TO = 20
 MAX_CONTENT_ID_LENGTH = 500
+MAX_RAW_NAME_LENGTH = 1_000
 MAX_UNSUBSCRIBE_LENGTH = 4_000
 
 _BULK = frozenset(("bulk", "list", "junk", "auto_reply"))
@@ -31,6 +32,7 @@ class ParsedAttachment(Struct, frozen=True):
     content: bytes
     content_id: str
     inline: bool
+    filename_raw: str = ""  # as it was given, where that is not the name
 
 
 class ParsedMail(Struct, frozen=True):
@@ -169,7 +171,11 @@ def _named(attachments: tuple[ParsedAttachment, ...]) -> tuple[ParsedAttachment,
         for number, attachment in enumerate(attachments, 1)
     ]
     return tuple(
-        structs.replace(attachment, filename=name)
+        structs.replace(
+            attachment,
+            filename=name,
+            filename_raw="" if attachment.filename_raw == name else attachment.filename_raw,
+        )
         for attachment, name in zip(attachments, filenames.unique(names), strict=True)
     )
 
@@ -206,11 +212,12 @@ def _best(alternatives: list[tuple[str, ...]]) -> tuple[str, ...]:
 def _leaf(part: Part, parent_type: str) -> _Content:
     disposition = part.headers.text("content-disposition")
     kind = disposition.partition(";")[0].strip().lower()
-    name = _filename(part, disposition)
+    given = _filename(part, disposition)
+    name = filenames.clean(given) if given else ""
     decoded = transfer.decode(part.body, part.headers.text("content-transfer-encoding"))
     notes = ("a part with damaged encoding",) if decoded.is_damaged else ()
     if kind == "attachment" or not _is_body(part.content_type, name, parent_type):
-        return _Content(attachments=(_attachment(part, kind, name, decoded.content),), notes=notes)
+        return _Content(attachments=(_attachment(part, kind, name, given, decoded.content),), notes=notes)
     label = _charset_label(part, decoded.content)
     if part.content_type == "text/html":
         html = _unix_lines(charset.decode(decoded.content, label))
@@ -226,18 +233,19 @@ def _is_body(content_type: str, name: str, parent_type: str) -> bool:
     return is_text and (not name or parent_type == "multipart/alternative")
 
 
-def _attachment(part: Part, kind: str, name: str, content: bytes) -> ParsedAttachment:
+def _attachment(part: Part, kind: str, name: str, given: str, content: bytes) -> ParsedAttachment:
     content_id = charset.clean_line(part.headers.text("content-id")).strip("<> ")[:MAX_CONTENT_ID_LENGTH]
     if name and part.content_type in _EMBEDDED_MAIL and not name.lower().endswith(".eml"):
         name = filenames.clean(f"{name}.eml")
     is_inline = kind == "inline" or (kind != "attachment" and content_id != "")
-    return ParsedAttachment(name, part.content_type, content, content_id, is_inline)
+    raw_name = charset.clean(given[:MAX_RAW_NAME_LENGTH])
+    return ParsedAttachment(name, part.content_type, content, content_id, is_inline, raw_name)
 
 
 def _filename(part: Part, disposition: str) -> str:
-    """The cleaned name, "" if there is none; the disposition wins over the type (RFC 2183 section 2.3)."""
+    """As it was given, "" if there is none; the disposition wins over the type (RFC 2183 section 2.3)."""
     given = headers.parameters(disposition).get("filename") or part.parameters.get("name", "")
-    return filenames.clean(headers.decode_words(given)) if given else ""
+    return headers.decode_words(given) if given else ""
 
 
 def _text(part: Part, content: bytes, label: str) -> str:

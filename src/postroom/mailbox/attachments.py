@@ -23,6 +23,7 @@ class Attachment(Struct, frozen=True):
     size_bytes: int
     extraction_method: str | None = None
     parsed_text: str | None = None
+    filename_raw: str | None = None  # as it was given, where that is not the name
 
     @classmethod
     def from_row(cls, row: Row) -> "Attachment":
@@ -33,6 +34,7 @@ class Attachment(Struct, frozen=True):
             row["size_bytes"],
             row["extraction_method"],
             row["parsed_text"],
+            row["filename_raw"],
         )
 
 
@@ -40,7 +42,7 @@ def add_all(tx: Tx, found: Iterable[tuple[str, Attachment]]) -> None:
     """Pairs of message and attachment."""
     tx.many(
         "insert into attachments (message_id, filename, position, content_type, size_bytes,"
-        " extraction_method, parsed_text) values :rows",
+        " extraction_method, parsed_text, filename_raw) values :rows",
         [
             (
                 message_id,
@@ -50,6 +52,7 @@ def add_all(tx: Tx, found: Iterable[tuple[str, Attachment]]) -> None:
                 attachment.size_bytes,
                 attachment.extraction_method,
                 attachment.parsed_text,
+                attachment.filename_raw,
             )
             for message_id, attachment in found
         ],

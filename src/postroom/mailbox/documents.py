@@ -3,16 +3,17 @@
 The reply text is nearly always a piece of the text. Then the row keeps where it is, and no second copy of it.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType, structs
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, structs
 
 from postroom.mail.kinds.category import Category
 from postroom.mail.meaning.calendar import Attendee, Occurrence
 from postroom.mail.meaning.links import LinkDetail
 from postroom.storage.database import Row
 
+AS_GIVEN = "As it came, where that holds characters which show nothing; they are left out of the other."
 COLUMNS = "document, reply_at, reply_bytes"
 Columns = tuple[bytes, int | None, int | None]
 Piece = bytes | memoryview  # of JSON
@@ -101,6 +102,10 @@ class Document(Struct, rename="camel", frozen=True):
     calendar: Appointment | UnsetType = UNSET
     parse_error: str | UnsetType = UNSET
     metadata: dict[str, str] | UnsetType = UNSET  # of the sender's, never sent
+    subject_raw: Annotated[str, Meta(description=AS_GIVEN)] | UnsetType = UNSET
+    from_addr_raw: Annotated[str, Meta(description=AS_GIVEN)] | UnsetType = UNSET
+    header_to_raw: Annotated[str, Meta(description=AS_GIVEN)] | UnsetType = UNSET
+    cc_raw: Annotated[list[str], Meta(description=AS_GIVEN)] | UnsetType = UNSET
 
 
 class _Texts(Struct, rename="camel", frozen=True):

@@ -1,15 +1,15 @@
 """The JSON of a message: the stored document, with what changes or expires put in at its end."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from postroom.mailbox import attachments, documents, holds
 from postroom.mailbox.attachments import Attachment
-from postroom.mailbox.documents import Piece
+from postroom.mailbox.documents import AS_GIVEN, Piece
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import (
     BLOCKED_MARK,
@@ -55,6 +55,7 @@ class ShownAttachment(Struct, rename="camel", frozen=True):
     url: str
     parsed_text: str | UnsetType = UNSET
     extraction_method: str | UnsetType = UNSET
+    filename_raw: Annotated[str, Meta(description=AS_GIVEN)] | UnsetType = UNSET
 
 
 class Links(Struct, frozen=True):
@@ -140,4 +141,5 @@ def _show(message_id: str, file: Attachment, links: Links) -> ShownAttachment:
         url=links.url(message_id, file.filename),
         parsed_text=UNSET if file.parsed_text is None else file.parsed_text,
         extraction_method=UNSET if file.extraction_method is None else file.extraction_method,
+        filename_raw=file.filename_raw or UNSET,
     )

@@ -26,7 +26,10 @@ HTML_NAMES = names(
 
 _TAG = re.compile(r"<(?:/?([a-zA-Z][a-zA-Z0-9]*)([^<>]*)|!(doctype)\s+html[^<>]*)>", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t\r\n\f]+")
+# Line breaks and tabs stay.
+_CONTROLS = bytes([*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F])
 _INVISIBLE = (
+    r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
     r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     r"\u3164\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff"
 )
@@ -36,9 +39,9 @@ _HIDDEN_CHARACTER = re.compile(rf"({_JOINED})|[{_INVISIBLE}]|(?<=[\ufe00-\ufe0f]
 
 
 def visible(text: str) -> str:
-    """Plain text without characters that show nothing: zero width, tags, direction controls."""
+    """Plain text without characters that show nothing: controls, zero width, tags, marks of direction."""
     if text.isascii():
-        return text
+        return text.encode().translate(None, _CONTROLS).decode()
     return _HIDDEN_CHARACTER.sub(lambda match: match[1] or "", text)
 
 
