@@ -187,9 +187,16 @@ async def pause(house: House, key_id: str) -> httpx2.Response:
     return await house.api.put("/v1/pause")
 
 
+async def cancel(house: House, key_id: str) -> httpx2.Response:
+    inbox = (await house.api.get("/v1/inboxes")).json()["data"][0]["id"]
+    [message] = (await house.api.get(f"/v1/inboxes/{inbox}/messages")).json()["data"]
+    return await house.api.post(f"/v1/messages/{message['id']}/cancel")
+
+
 @pytest.mark.parametrize(
     ("change", "wanted"),
     [
+        (cancel, "cancelled"),
         (revoke, "key_revoked"),
         (pause, "paused"),
         (suppress, "recipient_suppressed"),

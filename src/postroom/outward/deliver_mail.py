@@ -58,6 +58,7 @@ class Outgoing:
     sender: str
     pod_id: str
     clearance: Clearance
+    is_claimed: bool  # still, and by nobody since: it was neither cancelled nor held meanwhile
     hold: Hold | None
     recipients: int
     content: bytes | None
@@ -112,6 +113,8 @@ async def deliver_mail(resources: Resources, outbound: Outbound, delivery: Deliv
     job = await resources.db.read(look_up, delivery, resources.config.domain)
     if job is None:
         await resources.db.write(deliveries.cancel, delivery.message_id, resources.now())
+        return
+    if not job.outgoing.is_claimed:
         return
     if not job.outgoing.clearance.is_free:
         await stop_before(resources, job)
@@ -192,12 +195,16 @@ def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
     """None when the inbox that sent it has been deleted: nothing more leaves for it."""
     row = tx.one(
         f"select {messages.COLUMNS}, inboxes.address as sender, {STANDING}, {SUPPRESSED_AS},"
+        " (select 1 from deliveries where id = :delivery_id and state = 'pending' and attempts = :number)"
+        " as is_claimed,"
         " raw_mails.content, raw_mails.blob,"
         " (select count(*) from deliveries where message_id = :id and kind = 'mail') as recipients"
         " from messages join inboxes on inboxes.id = messages.inbox_id"
         " left join raw_mails on raw_mails.message_id = messages.id where messages.id = :id",
         id=delivery.message_id,
         target=delivery.target,
+        delivery_id=delivery.id,
+        number=delivery.attempts,
     )
     if row is None:
         return None
@@ -209,6 +216,7 @@ def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
         sender=row["sender"],
         pod_id=row["pod_id"],
         clearance=judge(tx, row, delivery.target, hold),
+        is_claimed=row["is_claimed"] is not None,
         hold=hold,
         recipients=row["recipients"],
         content=content,
