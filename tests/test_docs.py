@@ -182,8 +182,7 @@ def test_what_a_newcomer_reads_can_be_followed_one_after_the_other_and_again(tmp
         for document in (*FOR_NEWCOMERS, ROOT / "README.md"):
             shown = run_examples(document, reader)
             if document.name == "README.md":
-                assert "Yes, I am." in shown
-                assert "['482913']" in shown
+                assert "someone@example.com wrote: Are you there? Your code is 482913. ['482913']" in shown
         assert words_of(first_command()) == words_of(reader.welcome.partition("curl ")[2])
 
 
@@ -192,6 +191,10 @@ def test_the_quickstart_can_be_followed_first_and_again(tmp_path: Path) -> None:
     with desk(tmp_path, with_curl=False, POSTROOM_WORKERS="0") as reader:
         for _ in range(2):
             assert run_examples(ROOT / "docs" / "quickstart.md", reader).count("answered Broken lamp") == 1
+
+
+def test_the_first_page_is_short() -> None:
+    assert len(read("README.md").splitlines()) < 120
 
 
 @pytest.mark.parametrize("name", ["openai-agents", "langchain", "pydantic-ai"])

