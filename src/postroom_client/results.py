@@ -450,6 +450,7 @@ class Me(Struct, rename="camel", frozen=True):
     inbox_id: str | None = None
     permissions: list[str] = []
     mcp_scopes: list[str] | None = None
+    canary: str | None = None
 
 
 class Usage(Struct, frozen=True):
@@ -564,6 +565,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     limits: Budget | None = None
     metadata: dict[str, bool | float | int | str] = {}
     retention_days: int | None = None
+    canary: bool = False
     webhook_secret: str | None = None
 
 
@@ -627,6 +629,7 @@ class ThreadMessages(Struct, rename="camel", frozen=True):
     total: int = 0
     related_thread_ids: list[str] = []
     truncated: bool = False
+    canary: str | None = None
 
 
 class Event(Struct, frozen=True):

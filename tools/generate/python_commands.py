@@ -59,6 +59,8 @@ def _parameter(operation: Operation, each: Field) -> str:
     name = names.argument_of(operation, each.name)
     if each.kind.name == "choice" and len(each.kind.choices) == 1:
         name, kind = f"{name}_{each.kind.choices[0]}", "flag"
+    if kind == "flag" and not (each.has_default or each.is_required or each.kind.is_nullable):
+        kind = "switch"
     known: dict[str, Any] = {"name": name, "kind": kind, "help": _help(each)}
     known |= {"is_required": True} if each.is_required else {}
     known |= {"default": each.default} if each.default not in (None, "", [], {}) else {}

@@ -439,6 +439,8 @@ export interface Me {
   inboxId: string | null;
   permissions: string[];
   mcpScopes: string[] | null;
+  /** What the agent of this inbox reads. */
+  canary?: string;
 }
 
 export interface Usage {
@@ -556,6 +558,7 @@ export interface Inbox {
   limits: Budget | null;
   metadata: Record<string, string | number | boolean>;
   retentionDays: number | null;
+  canary: boolean;
   webhookSecret?: string;
 }
 
@@ -618,6 +621,8 @@ export interface ThreadMessages {
   relatedThreadIds: string[];
   /** Only when a page is cut short: the next begins behind it. */
   truncated?: boolean;
+  /** What the agent of this inbox reads. */
+  canary?: string;
 }
 
 export interface Event {
@@ -664,6 +669,8 @@ export interface NewInbox {
   metadata?: Record<string, string | number | boolean | null> | null;
   /** Days that mail is kept; older mail is deleted. */
   retentionDays?: number | null;
+  /** Its agent reads a token that has no reason to leave; a send with it is held (canary). */
+  canary?: boolean;
 }
 
 export interface InboxChange {
@@ -677,6 +684,8 @@ export interface InboxChange {
   metadata?: Record<string, string | number | boolean | null> | null;
   /** Days that mail is kept; older mail is deleted. */
   retentionDays?: number | null;
+  /** Its agent reads a token that has no reason to leave; a send with it is held (canary). */
+  canary?: boolean;
 }
 
 export interface NewKey {

@@ -51,6 +51,7 @@ class Inbox(Struct, frozen=True):
     limits: str | None = None
     metadata: str | None = None
     retention_days: int | None = None
+    canary: str | None = None  # a token that must not leave
 
     @property
     def reach(self) -> Reach:
@@ -70,6 +71,7 @@ class Inbox(Struct, frozen=True):
             row["limits"],
             row["metadata"],
             row["retention_days"],
+            row["canary"],
         )
 
     def stores(self, size_bytes: int, now: int) -> UsageGrowth:
@@ -209,12 +211,13 @@ def put(tx: Tx, inbox: Inbox) -> None:
     names.require_clean(inbox.display_name or "", "displayName")
     tx.run(
         "update inboxes set display_name = :name, approval = :approval, limits = :limits,"
-        " metadata = :metadata, retention_days = :days where id = :id",
+        " metadata = :metadata, retention_days = :days, canary = :canary where id = :id",
         name=inbox.display_name,
         approval=inbox.approval,
         limits=inbox.limits,
         metadata=inbox.metadata,
         days=inbox.retention_days,
+        canary=inbox.canary,
         id=inbox.id,
     )
 

@@ -15,6 +15,7 @@ from postroom.config import Config
 from postroom.connections import connections
 from postroom.events import webhooks
 from postroom.fields import Limit, Offset, OwnWebhook, PodFilter, PodId, RetentionDays, Timestamp
+from postroom.mail import canary
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
 
@@ -43,6 +44,11 @@ Metadata = Annotated[
     ),
 ]
 
+WithCanary = Annotated[
+    bool,
+    Meta(description="Its agent reads a token that has no reason to leave; a send with it is held (canary)."),
+]
+
 
 class NewInbox(Struct, rename="camel", frozen=True):
     mailbox_name: MailboxName
@@ -54,6 +60,7 @@ class NewInbox(Struct, rename="camel", frozen=True):
     limits: Budget | UnsetType | None = UNSET
     metadata: Metadata | UnsetType | None = UNSET
     retention_days: RetentionDays | UnsetType | None = UNSET
+    canary: WithCanary | UnsetType = UNSET
 
 
 class InboxChange(Struct, rename="camel", frozen=True):
@@ -63,6 +70,7 @@ class InboxChange(Struct, rename="camel", frozen=True):
     limits: Budget | UnsetType | None = UNSET
     metadata: Metadata | UnsetType | None = UNSET
     retention_days: RetentionDays | UnsetType | None = UNSET
+    canary: WithCanary | UnsetType = UNSET
 
 
 class InboxQuery(Struct, frozen=True):
@@ -84,6 +92,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     limits: Budget | None
     metadata: dict[str, str | int | float | bool]
     retention_days: int | None
+    canary: bool
     webhook_secret: str | UnsetType = UNSET
 
     @classmethod
@@ -99,6 +108,7 @@ class Inbox(Struct, rename="camel", frozen=True):
             limits=None if inbox.limits is None else limits.decode(inbox.limits),
             metadata=inboxes.decode_metadata(inbox.metadata),
             retention_days=inbox.retention_days,
+            canary=inbox.canary is not None,
             webhook_secret=webhook_secret,
         )
 
@@ -170,6 +180,8 @@ def bind(inbox: inboxes.Inbox, body: InboxChange | NewInbox) -> inboxes.Inbox:
         inbox = replace(inbox, metadata=inboxes.change_metadata(inbox.metadata, body.metadata))
     if body.retention_days is not UNSET:
         inbox = replace(inbox, retention_days=body.retention_days)
+    if body.canary is not UNSET:
+        inbox = replace(inbox, canary=(inbox.canary or canary.new_token()) if body.canary else None)
     return inbox
 
 

@@ -18,6 +18,7 @@ from postroom.clock import to_iso
 from postroom.config import Plan
 from postroom.errors import BadRequest
 from postroom.fields import Moment, PageQuery, Timestamp, iso, to_moment
+from postroom.operations.threads import find_canary
 from postroom.outward.holding import stop
 from postroom.storage.database import Tx
 
@@ -121,9 +122,10 @@ class Me(Struct, rename="camel", frozen=True):
     inbox_id: str | None
     permissions: list[str]
     mcp_scopes: list[str] | None
+    canary: Annotated[str, Meta(description="What the agent of this inbox reads.")] | UnsetType = UNSET
 
     @classmethod
-    def of(cls, caller: keys.Caller) -> "Me":
+    def of(cls, caller: keys.Caller, canary: str | UnsetType = UNSET) -> "Me":
         reach = caller.reach
         return cls(
             account_id=caller.account_id,
@@ -137,12 +139,13 @@ class Me(Struct, rename="camel", frozen=True):
             inbox_id=reach.inbox_id,
             permissions=[word for word in permissions.ALL if word in caller.permissions],
             mcp_scopes=None,
+            canary=canary,
         )
 
 
 def who_am_i(tx: Tx, caller: Caller) -> Me:
     """Who a key speaks for"""
-    return Me.of(caller)
+    return Me.of(caller, UNSET if caller.inbox_id is None else find_canary(tx, caller.inbox_id))
 
 
 def create_api_key(tx: Tx, caller: Caller, body: NewKey, now: int) -> CreatedApiKey:

@@ -11,6 +11,7 @@ from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
 from postroom.errors import BadRequest
 from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp
+from postroom.mail import canary
 from postroom.mailbox import inboxes, labels, message_json, messages, related, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
@@ -118,6 +119,7 @@ class ThreadMessages(Struct, rename="camel", frozen=True):
     total: int
     related_thread_ids: list[str]
     truncated: Truncated | UnsetType = UNSET
+    canary: Annotated[str, Meta(description="What the agent of this inbox reads.")] | UnsetType = UNSET
 
 
 def list_threads(tx: Tx, inbox: Inbox, query: ThreadQuery) -> ThreadPage:
@@ -173,7 +175,13 @@ def list_thread_messages(
         total=thread.message_count,
         truncated=is_cut or UNSET,
         related_thread_ids=related.list_of_thread(tx, thread.id),
+        canary=find_canary(tx, thread.inbox_id),
     )
+
+
+def find_canary(tx: Tx, inbox_id: str) -> str | UnsetType:
+    inbox = inboxes.find(tx, inbox_id)
+    return UNSET if inbox is None or inbox.canary is None else canary.line(inbox.canary)
 
 
 def delete_some_of_thread(tx: Tx, caller: Caller, thread_id: str, now: int) -> tuple[list[str], bool]:

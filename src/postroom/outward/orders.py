@@ -93,6 +93,7 @@ class RuleFacts(Struct, frozen=True):
     content_hash: str
     has_links: bool  # in what its sender wrote
     has_links_with_quote: bool
+    has_canary: bool = False
 
 
 class SendReceipt(Struct, rename="camel", frozen=True):

@@ -19,6 +19,7 @@ from postroom.connections.posts import PostIntake
 from postroom.errors import ApiError, Forbidden, InternalError, RecipientNotAllowed
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Outdated
+from postroom.operations.keys import who_am_i
 from postroom.outward.courier import WebhookCourier
 from postroom.processes import pools
 from postroom.resources import Resources
@@ -254,7 +255,9 @@ class Door:
             await self._resources.db.read(inboxes.get, call.reach, narrowing.inbox_id)
         came_from = CLIENT_ADDRESS.set(client_address(visit.request))
         try:
-            return await self._mcp.answer(visit.request, narrowing.of(call.caller))
+            narrowed = narrowing.of(call.caller)
+            me = await self._resources.db.read(who_am_i, narrowed)
+            return await self._mcp.answer(visit.request, narrowed, me.canary or "")
         finally:
             CLIENT_ADDRESS.reset(came_from)
 

@@ -39,6 +39,7 @@ PATH = "/mcp"
 METADATA_PATH = f"/.well-known/oauth-protected-resource{PATH}"
 READONLY_PATH = f"{PATH}/readonly"
 INBOX_PREFIX = f"{PATH}/inbox/"
+MOST_SERVERS = 64
 BODY_LIMIT_BYTES = 4 * 1024 * 1024
 NARROWING = "postroom.narrowing"  # in the scope of a request that a tool makes
 
@@ -80,23 +81,27 @@ class McpDoor:
         self._app = app
         self._config = config
         self._base_url = config.base_url
-        self._servers: dict[tuple[str, ...], MCPServer] = {}  # by the tools that they offer
+        # By the tools that they offer, and by what is said to one inbox alone.
+        self._servers: dict[tuple[tuple[str, ...], str], MCPServer] = {}
         self._loading = asyncio.Lock()
 
-    async def answer(self, request: Request, caller: Caller) -> Response:
-        """The caller as narrowed by the address."""
+    async def answer(self, request: Request, caller: Caller, more: str) -> Response:
+        """The caller as narrowed by the address; `more` is a line that its agent is told."""
         require_post(request)
         require_known_origin(request, self._config)
         body = await read_bytes(request, BODY_LIMIT_BYTES)
-        server = await self._load(caller)
+        server = await self._load(caller, more)
         return await unless_disconnected(request, lambda: answer_once(server, request, body))
 
-    async def _load(self, caller: Caller) -> "MCPServer":
+    async def _load(self, caller: Caller, more: str) -> "MCPServer":
         async with self._loading:
             names = await pools.ONCE.run(offered, caller)
-            if names not in self._servers:
-                self._servers[names] = await pools.ONCE.run(build, self._app, self._base_url, names)
-        return self._servers[names]
+            if (names, more) not in self._servers:
+                if len(self._servers) >= MOST_SERVERS:
+                    del self._servers[next(iter(self._servers))]
+                made = await pools.ONCE.run(build, self._app, self._base_url, names, more)
+                self._servers[names, more] = made
+        return self._servers[names, more]
 
 
 def offered(caller: Caller) -> tuple[str, ...]:
@@ -105,7 +110,7 @@ def offered(caller: Caller) -> tuple[str, ...]:
     return server.offered(caller.permissions, is_of_one_inbox=caller.inbox_id is not None)
 
 
-def build(app: ASGIApp, base_url: str, names: tuple[str, ...]) -> "MCPServer":
+def build(app: ASGIApp, base_url: str, names: tuple[str, ...], more: str) -> "MCPServer":
     import httpx2
 
     from postroom_client.mcp import asking, server
@@ -120,7 +125,7 @@ def build(app: ASGIApp, base_url: str, names: tuple[str, ...]) -> "MCPServer":
         assert narrowing is not None
         return asking.Caller(Inside(inside, bearer_token(request), narrowing), narrowing.inbox_id)
 
-    return server.build(caller_of, names)
+    return server.build(caller_of, names, more)
 
 
 def narrowed(app: ASGIApp) -> ASGIApp:

@@ -83,6 +83,7 @@ def create_inbox(
     limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
     retention_days: int | UnsetType | None = UNSET,
+    canary: bool | None = None,
 ) -> Call[Inbox]:
     """Create an inbox."""
     return Call(
@@ -95,6 +96,7 @@ def create_inbox(
             domain=domain,
             podId=pod_id,
             webhookUrl=webhook_url,
+            canary=canary,
         )
         | changes(approval=approval, limits=limits, metadata=metadata, retentionDays=retention_days),
         is_repeatable=False,
@@ -125,13 +127,15 @@ def update_inbox(
     limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
     metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
     retention_days: int | UnsetType | None = UNSET,
+    canary: bool | None = None,
 ) -> Call[Inbox]:
     """Change an inbox; None clears a field."""
     return Call(
         "PATCH",
         path("v1", "inboxes", inbox_id),
         decoded(Inbox),
-        json=changes(
+        json=given(canary=canary)
+        | changes(
             displayName=display_name,
             webhookUrl=webhook_url,
             approval=approval,

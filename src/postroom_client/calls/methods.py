@@ -75,6 +75,7 @@ class BlockingMethods(Protocol):
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
         metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
         retention_days: int | UnsetType | None = UNSET,
+        canary: bool | None = None,
     ) -> Inbox:
         """Create an inbox."""
         return self.run(
@@ -88,6 +89,7 @@ class BlockingMethods(Protocol):
                 limits=limits,
                 metadata=metadata,
                 retention_days=retention_days,
+                canary=canary,
             )
         )
 
@@ -117,6 +119,7 @@ class BlockingMethods(Protocol):
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
         metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
         retention_days: int | UnsetType | None = UNSET,
+        canary: bool | None = None,
     ) -> Inbox:
         """Change an inbox; None clears a field."""
         return self.run(
@@ -128,6 +131,7 @@ class BlockingMethods(Protocol):
                 limits=limits,
                 metadata=metadata,
                 retention_days=retention_days,
+                canary=canary,
             )
         )
 
@@ -1308,6 +1312,7 @@ class AwaitedMethods(Protocol):
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
         metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
         retention_days: int | UnsetType | None = UNSET,
+        canary: bool | None = None,
     ) -> Inbox:
         """Create an inbox."""
         return await self.run(
@@ -1321,6 +1326,7 @@ class AwaitedMethods(Protocol):
                 limits=limits,
                 metadata=metadata,
                 retention_days=retention_days,
+                canary=canary,
             )
         )
 
@@ -1352,6 +1358,7 @@ class AwaitedMethods(Protocol):
         limits: Budget | Mapping[str, Any] | UnsetType | None = UNSET,
         metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
         retention_days: int | UnsetType | None = UNSET,
+        canary: bool | None = None,
     ) -> Inbox:
         """Change an inbox; None clears a field."""
         return await self.run(
@@ -1363,6 +1370,7 @@ class AwaitedMethods(Protocol):
                 limits=limits,
                 metadata=metadata,
                 retention_days=retention_days,
+                canary=canary,
             )
         )
 

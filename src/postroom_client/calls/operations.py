@@ -26,6 +26,11 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             clears=True,
         ),
         Parameter(
+            "canary",
+            "switch",
+            help="Its agent reads a token that has no reason to leave; a send with it is held (canary).",
+        ),
+        Parameter(
             "when",
             "texts",
             help="When a send waits: always, strangers, attachments, links, risk, or overPerDay.",
@@ -64,6 +69,11 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             minimum=1,
             maximum=3650,
             clears=True,
+        ),
+        Parameter(
+            "canary",
+            "switch",
+            help="Its agent reads a token that has no reason to leave; a send with it is held (canary).",
         ),
     ),
     "delete_inbox": (Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),),
@@ -298,7 +308,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "get_thread": (Parameter("thread_id", "text", help="Id of the thread, thr_…", is_required=True),),
     "update_thread": (
         Parameter("thread_id", "text", help="Id of the thread, thr_…", is_required=True),
-        Parameter("is_read", "flag", help="false marks it unread."),
+        Parameter("is_read", "switch", help="false marks it unread."),
         Parameter("add_labels", "texts"),
         Parameter("remove_labels", "texts"),
     ),

@@ -7,6 +7,7 @@ Kind = Literal[
     "integer",
     "number",
     "flag",
+    "switch",
     "choice",
     "texts",
     "addresses",

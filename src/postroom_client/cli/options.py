@@ -40,6 +40,9 @@ def option(parameter: Parameter, names: Mapping[str, str]) -> inspect.Parameter:
     told: dict[str, Any] = {"help": _help(parameter, names), "metavar": _metavar(parameter, names)}
     if parameter.kind == "flag":
         return _made(parameter.name, Annotated[bool, typer.Option(spelled, help=told["help"])], False)
+    if parameter.kind == "switch":
+        both = f"{spelled}/--no-{spelled[2:]}"
+        return _made(parameter.name, Annotated[bool | None, typer.Option(both, help=told["help"])], None)
     if parameter.kind in ("integer", "number"):
         told |= {"min": parameter.minimum, "max": parameter.maximum}
     if parameter.kind == "files":
@@ -73,6 +76,7 @@ def _value(parameter: Parameter) -> Any:
         "integer": int,
         "number": float,
         "flag": bool,
+        "switch": bool,
         "texts": list[str],
         "addresses": list[str],
         "pairs": list[str],

@@ -183,7 +183,7 @@ def thread_content(page: results.ThreadMessages) -> ThreadContent:
     delimiters = Delimiters()
     mails = [mail(message, delimiters) for message in page.data]
     return ThreadContent(
-        delimiters.notice,
+        f"{delimiters.notice} {page.canary or ''}".rstrip(),
         page.thread_id,
         page.inbox_id,
         page.is_read,

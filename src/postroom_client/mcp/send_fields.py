@@ -48,7 +48,7 @@ def _snake(found: re.Match[str]) -> str:
 
 def _kind(parameter: Parameter) -> tuple[Any, Any]:
     match parameter.kind:
-        case "flag":
+        case "flag" | "switch":
             return bool, parameter.default is True
         case "integer":
             return int, parameter.default or 0

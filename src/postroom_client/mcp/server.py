@@ -98,13 +98,18 @@ def offered(permissions: Collection[str], *, is_of_one_inbox: bool) -> tuple[str
     )
 
 
-def build(caller_of: Callable[[Ctx], Caller], names: Collection[str] = tuple(ANNOTATIONS)) -> MCPServer:
-    """`caller_of` says with whose key each request is carried out; `names` are the tools to offer."""
+def build(
+    caller_of: Callable[[Ctx], Caller], names: Collection[str] = tuple(ANNOTATIONS), more: str = ""
+) -> MCPServer:
+    """`caller_of` says with whose key each request is carried out; `names` are the tools to offer.
+
+    `more` is a further line of instructions.
+    """
     server = MCPServer(
         "postroom",
         title="Postroom",
         version=__version__,
-        instructions=INSTRUCTIONS,
+        instructions=f"{INSTRUCTIONS}\n{more}".rstrip(),
         log_level="WARNING",
         subscriptions=False,
     )
@@ -121,13 +126,15 @@ async def serve_stdio(settings: Settings) -> None:
     patience = Patience(attempts=2, longest_wait_seconds=LONGEST_PAUSE_SECONDS)
     async with AsyncClient(settings.api_key, settings.base_url, patience=patience) as client:
         caller = Caller(client, settings.inbox_id)
-        await build(lambda ctx: caller, await offered_to(client)).run_stdio_async()
+        names, more = await offered_to(client)
+        await build(lambda ctx: caller, names, more).run_stdio_async()
 
 
-async def offered_to(client: AsyncClient) -> tuple[str, ...]:
-    """All of them while the server cannot be asked: each then says what is wrong."""
+async def offered_to(client: AsyncClient) -> tuple[tuple[str, ...], str]:
+    """All of them while the server cannot be asked: each then says what is wrong. And a line to add."""
     try:
         me = await client.run(calls.me())
     except PostroomError:
-        return tuple(ANNOTATIONS)
-    return offered(me.permissions, is_of_one_inbox=me.scope == "inbox")
+        return tuple(ANNOTATIONS), ""
+    names = offered(me.permissions, is_of_one_inbox=me.scope == "inbox")
+    return names, me.canary or ""

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from postroom import ids
-from postroom.accounts import keys
+from postroom.accounts import audit, keys
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import approval
 from postroom.clock import HOUR, SECOND
@@ -37,12 +37,13 @@ def find_holds(
         above = rules_of[each.inbox_id]
         is_free = above.ask_nothing(each.submission.caller)
         send_at = moment_to_send(each.submission)
-        if is_free and not clearance.waits and send_at is None:
+        if is_free and not above.has_canary and not clearance.waits and send_at is None:
             continue
         if (judgement := each.submission.judgement) is None:
             raise Unjudged
         asked = [] if is_free else rules.find_reasons(tx, to_sending(tx, each, judgement), above)
-        reasons = [*asked, *clearance.waits]
+        found_out = [holds.CANARY] if above.has_canary and judgement.has_canary else []
+        reasons = [*asked, *found_out, *clearance.waits]
         if reasons or send_at is not None:
             found[each.document.id] = to_hold(each, above, reasons, send_at, judgement.content_hash)
     return found
@@ -121,11 +122,29 @@ def tell(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> tuple[str, ...]:
     for each, _ in held:
         key = each.submission.order.idempotency_key
         idempotency.set_answer(tx, each.account_id, key, answer_of(each, waiting))
+    for each, hold in held:
+        if holds.CANARY in hold.reasons:
+            note_canary(tx, each, hold)
     notices = [notice for each, hold in held for notice in to_notices(tx, each, hold)]
     deliveries.add_all(tx, notices)
     told = announce_all(tx, [to_news(each, hold) for each, hold in held], held[0][0].submission.base_url)
     rung = [deliveries.HOLDS_BELL, *([deliveries.NOTICE_BELL] if notices else [])]
     return tuple(dict.fromkeys([*rung, *(bell for bells in told for bell in bells)]))
+
+
+def note_canary(tx: Tx, ready: Ready, hold: Hold) -> None:
+    """In the audit log, which the key that sent it cannot change."""
+    where = ready.submission.around.inbox.reach
+    sent_to = {"inboxId": hold.inbox_id, "recipients": list(ready.addresses)}
+    audit.record_by(
+        tx,
+        ready.submission.caller,
+        "canary.found",
+        hold.message_id,
+        hold.created_at,
+        within=where,
+        after=sent_to,
+    )
 
 
 def to_notices(tx: Tx, ready: Ready, hold: Hold) -> list[NewDelivery]:

@@ -5,6 +5,7 @@ from msgspec import Struct
 from postroom.accounts import permissions
 from postroom.accounts.keys import Caller
 from postroom.clock import MINUTE
+from postroom.mail.canary import holds_token
 from postroom.mail.mentions import mentions_a_link
 from postroom.mail.writing.content_hash import content_hash
 from postroom.mail.writing.invitation import Invitation
@@ -28,7 +29,13 @@ def judge(order: Order, around: Context, letter: Letter) -> RuleFacts:
         content_hash=content_hash(letter.raw, tuple(map(str, order.bcc))),
         has_links=own,
         has_links_with_quote=own if quoted is None else own or mentions_a_link(whole.text, whole.html),
+        has_canary=has_canary(around, letter),
     )
+
+
+def has_canary(around: Context, letter: Letter) -> bool:
+    token = around.inbox.canary
+    return token is not None and holds_token(letter.raw, token)
 
 
 def words_of(order: Order) -> str:
@@ -59,6 +66,7 @@ class Guarded(Struct):
 
 def is_foreseen(caller: Caller, order: Order, around: Context) -> bool:
     """Whether the transaction is sure to ask."""
-    is_ruled = caller.approval is not None or around.inbox.approval is not None
+    inbox = around.inbox
+    is_ruled = caller.approval is not None or inbox.approval is not None or inbox.canary is not None
     is_later = order.send_at is not None or order.undo_seconds > 0
     return is_ruled or is_later or permissions.SEND not in caller.permissions

@@ -24,6 +24,7 @@ class InboxRules(Struct, frozen=True):
     is_paused: bool = False
     has_policy: bool = False
     is_full: bool = False  # nothing more may be stored
+    has_canary: bool = False  # a token must not leave
 
     def ask_nothing(self, caller: Caller) -> bool:
         """Nobody has to approve what the caller sends."""
@@ -47,7 +48,7 @@ def read_all(tx: Tx, inbox_ids: Collection[str]) -> dict[str, InboxRules]:
         return {}
     is_wanted, wanted = one_of("inboxes.id", sorted(inbox_ids))
     rows = tx.all(
-        "select inboxes.id, inboxes.approval as of_inbox, pods.approval as of_pod,"
+        "select inboxes.id, inboxes.approval as of_inbox, inboxes.canary, pods.approval as of_pod,"
         f" accounts.approval as of_account, {IS_PAUSED} as is_paused, {HAS_POLICY} as has_policy,"
         f" {IS_FULL} as is_full"
         " from inboxes join pods on pods.id = inboxes.pod_id"
@@ -61,6 +62,7 @@ def read_all(tx: Tx, inbox_ids: Collection[str]) -> dict[str, InboxRules]:
             is_paused=bool(row["is_paused"]) and pauses.is_inbox_paused(tx, row["id"]),
             has_policy=bool(row["has_policy"]),
             is_full=bool(row["is_full"]),
+            has_canary=row["canary"] is not None,
         )
         for row in rows
     }

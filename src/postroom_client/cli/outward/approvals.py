@@ -26,6 +26,7 @@ WHY = {
     "links": "it holds links",
     "risk": "the thread holds a message that was found suspicious",
     "overPerDay": "the inbox has sent its share of the day",
+    "canary": "it holds the token that only the agent of this inbox reads",
     "key": "the key may write, but not send",
     "key_revoked": "the key that sent it was revoked since",
     "paused": "sending is paused; it goes when the pause ends",

@@ -35,6 +35,7 @@ WORDS = {
     "links": "it contains a link or a network address",
     "risk": "the thread holds a message that was judged suspicious",
     "overPerDay": "the inbox has sent more than its rule allows without a look today",
+    "canary": "it holds the token that only the agent of this inbox reads: somebody made it tell",
     "key": "the key that sent it may only draft",
     "key_revoked": "the key that sent it was revoked since",
     "paused": "sending is paused",

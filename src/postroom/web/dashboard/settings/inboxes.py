@@ -38,6 +38,7 @@ class InboxSettingsForm(Struct, rename="camel", frozen=True):
     per_minute: str = ""
     per_day: str = ""
     cold_per_day: str = ""
+    canary: bool = False
 
 
 class InboxWebhookForm(Struct, frozen=True):
@@ -100,6 +101,7 @@ async def change_inbox(desk: Desk, inbox_id: str, body: InboxSettingsForm) -> Re
         display_name=body.display_name or None,
         retention_days=read_days(body.retention_days),
         limits=None if budget == Budget() else budget,
+        canary=body.canary,
     )
     await desk.run(operations.change_inbox, inbox_id=inbox_id, body=change)
     return go(f"{PATH}/{inbox_id}", "Kept.")
