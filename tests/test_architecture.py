@@ -41,7 +41,7 @@ ROOMS: dict[str, list[str]] = {
         *("usage", "correspondents", "inboxes", "attachments", "threads", "related", "documents", "holds"),
         *("messages", "message_json", "raw_mails", "drafts", "labels", "search"),
     ],
-    "mailbox/search": ["batch", "pace", "latecomers", "indexing", "filters", "search"],
+    "mailbox/search": ["batch", "pace", "latecomers", "index_upkeep", "indexing", "filters", "search"],
     "queue": [
         *("leases", "duties", "idempotency", "deliveries", "suppressions", "claims", "retries", "outcomes"),
         *("recording", "statistics", "work"),

@@ -114,6 +114,12 @@ class WatchedDatabase:
     async def find_damage(self) -> str:
         return await self._db.find_damage()
 
+    async def write_index(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return await self._db.write_index(lambda tx: fn(WatchedTx(tx, self._work), *args, **kwargs))
+
+    async def sync_index(self) -> None:
+        await self._db.sync_index()
+
     async def read_long(self, fn: Callable[..., Any], seconds: float, *args: Any, **kwargs: Any) -> Any:
         return await self._db.read_long(lambda tx: fn(WatchedTx(tx, self._work), *args, **kwargs), seconds)
 

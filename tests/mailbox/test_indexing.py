@@ -1,22 +1,27 @@
 """The search index keeps up with the messages: through kills, deletions, upgrades and new tokens."""
 
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
 from postroom import ids
 from postroom.accounts import accounts
 from postroom.accounts.reach import Reach
+from postroom.assembly import open_database
 from postroom.mail.search import tokens
 from postroom.mail.search.query import parse
 from postroom.mailbox import documents, inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.mailbox.messages import NewMessage
-from postroom.mailbox.search import indexing, search
+from postroom.mailbox.search import index_upkeep, indexing, search
 from postroom.mailbox.search.batch import Batch
 from postroom.mailbox.search.pace import RESTS, RESTS_IN_A_CROWD, Pace
 from postroom.storage.database import Database, Tx
-from tests.doubles import START
+from postroom.storage.engines import sqlite_index
+from tests.conftest import settings
+from tests.doubles import START, FakeClock
 from tests.filled_inbox import document
 
 DOMAIN = "postroom.localhost"
@@ -95,10 +100,10 @@ async def test_a_kill_between_reading_and_storing_misses_and_doubles_nothing(db:
         raise Killed
 
     with pytest.raises(Killed):
-        await db.write(die)
+        await db.write_index(die)
     assert await db.read(find, inbox, "report") == []
     await index(db)
-    await db.write(indexing.store, batch, "node", START)  # what another node had prepared meanwhile
+    await db.write_index(indexing.store, batch, "node", START)  # what another node had prepared meanwhile
     assert await db.read(find, inbox, "report") == ["Report"]
     assert await entries(db) == 1
 
@@ -116,7 +121,7 @@ async def test_what_is_removed_while_it_is_being_indexed_is_not_found(db: Databa
         indexing.enqueue_all(tx, [message_id])
 
     await db.write(remove)
-    await db.write(indexing.store, batch, "node", START)
+    await db.write_index(indexing.store, batch, "node", START)
     await index(db)
     assert await entries(db) == 0
     assert await db.read(lambda tx: tx.all("select * from search_documents")) == []
@@ -193,6 +198,59 @@ def test_the_index_rests_longer_while_the_process_has_much_to_do() -> None:
     assert crowded == 0.1 * RESTS_IN_A_CROWD
 
 
+async def test_changes_are_forgotten_when_they_are_in_the_index_for_good(db: Database) -> None:
+    inbox = await new_inbox(db)
+    for number in range(3):
+        await db.write(store, inbox, f"Report {number}")
+    await index_upkeep.tidy(db)
+    assert (await db.read(indexing.progress)).waiting == 3
+    await index(db)
+    await index_upkeep.tidy(db)
+    assert await db.read(lambda tx: tx.all("select * from search_changes")) == []
+    await db.write(store, inbox, "Report 3")
+    await index(db)
+    assert len(await db.read(find, inbox, "report")) == 4
+
+
+async def test_an_index_that_was_emptied_is_made_anew(db: Database) -> None:
+    inbox = await new_inbox(db)
+    for number in range(3):
+        await db.write(store, inbox, f"Report {number}")
+    await index(db)
+    await db.write_index(index_upkeep.clear)
+    assert await db.read(find, inbox, "report") == []
+    await index(db)
+    assert await db.read(find, inbox, "report") == ["Report 2", "Report 1", "Report 0"]
+    assert await entries(db) == 3
+
+
+@pytest.mark.sqlite_alone
+async def test_an_index_that_lost_its_last_steps_or_all_of_it_is_made_whole(
+    database_url: str, tmp_path: Path, clock: FakeClock
+) -> None:
+    """As after a power cut: the file is synced seldom. Then it is damaged, and then it is gone."""
+    config, file = settings(tmp_path), tmp_path / sqlite_index.NAME
+    db = await open_database(config, START)
+    inbox = await new_inbox(db)
+    await db.write(store, inbox, "Report 0")
+    await index(db)
+    await db.close()
+    before = file.read_bytes()
+    db = await open_database(config, START)
+    await db.write(store, inbox, "Report 1")
+    await index(db)
+    await db.close()
+    for content in (before, b"no database" * 1000, None):
+        file.unlink()
+        if content is not None:
+            file.write_bytes(content)
+        db = await open_database(config, START)
+        await index(db)
+        assert await db.read(find, inbox, "report") == ["Report 1", "Report 0"]
+        assert await entries(db) == 2
+        await db.close()
+
+
 async def test_a_batch_is_stored_in_parts_and_is_whole_in_the_end(db: Database) -> None:
     inbox = await new_inbox(db)
     count = 2 * indexing.STORED_AT_ONCE + 1
@@ -205,7 +263,7 @@ async def test_a_batch_is_stored_in_parts_and_is_whole_in_the_end(db: Database) 
 def test_parts_of_a_batch_have_every_entry_once() -> None:
     turns = [(f"msg_{number}", number) for number in range(5)]
     parts = list(Batch(turns, {message_id: None for message_id, _ in turns}, {}).parts(2))
-    assert [part.turns for part in parts] == [turns[:2], turns[2:4], turns[4:]]
+    assert [part.changes for part in parts] == [turns[:2], turns[2:4], turns[4:]]
     assert [list(part.entries) for part in parts] == [["msg_0", "msg_1"], ["msg_2", "msg_3"], ["msg_4"]]
     earlier = Batch([], dict.fromkeys("abc"), {}, "a", 3)
     assert list(earlier.parts(2)) == [earlier]

@@ -52,7 +52,7 @@ def entry(text: str) -> IndexEntry:
 
 @pytest.fixture
 def shelf(tmp_path: Path) -> Iterator[Shelf]:
-    schema = Path(database.__file__).parent / "schema" / "sqlite" / "0100_schema.sql"
+    schema = Path(database.__file__).parent / "schema" / "sqlite" / "search_index.sql"
     with closing(sqlite.connect(tmp_path / "words.db")) as connection:
         connection.executescript(schema.read_text())
         yield Shelf(connection)

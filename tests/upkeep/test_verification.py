@@ -83,10 +83,13 @@ async def test_counters_and_index_are_made_anew_and_what_is_lost_stays_named(ser
         tx.run("update threads set message_count = message_count + 1 where inbox_id = :id", id=inbox_id)
         tx.run("update accounts set inbox_count = 9, stored_bytes = 5")
         tx.run("update pods set inbox_count = 9")
+
+    def damage_index(tx: Tx) -> None:
         tx.run("delete from search_documents")
         tx.run("insert into search_documents (doc, message_id, version) values (99999, 'msg_none', 1)")
 
     await server.resources.db.write(damage)
+    await server.resources.db.write_index(damage_index)
     parts = {part for part, _ in await found(server)}
     assert parts == {
         "counters of inboxes",

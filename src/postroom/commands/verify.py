@@ -19,9 +19,16 @@ def verify(
     repair: Annotated[
         bool, typer.Option("--repair", help="Make anew what is derived: counters and the search index.")
     ] = False,
+    rebuild_index: Annotated[
+        bool, typer.Option("--rebuild-index", help="Empty the search index; the server makes it anew.")
+    ] = False,
     as_json: Annotated[bool | None, typer.Option("--json/--no-json", help="Print JSON.")] = None,
 ) -> None:
     """Look at everything stored: rows, large mails, search index, counters; the server may run."""
+    if rebuild_index:
+        with_resources(_empty_index)
+        print("The search index is empty. The running server makes it anew, newest mail first.")
+        return
     verified = with_resources(lambda resources: _verify(resources, repair))
     shown = [
         {"part": each.part, "id": each.id, "what": each.what, "repaired": each in verified.repaired}
@@ -31,6 +38,12 @@ def verify(
     if verified.left:
         _say_what_to_do(verified, is_for_programs(as_json))
         raise typer.Exit(1)
+
+
+async def _empty_index(resources: "Resources") -> None:
+    from postroom.mailbox.search import index_upkeep
+
+    await resources.db.write_index(index_upkeep.clear)
 
 
 async def _verify(resources: "Resources", repairs: bool) -> "Verified":

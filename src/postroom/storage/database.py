@@ -23,6 +23,13 @@ class Row(Protocol):
 class WordIndex(Protocol):
     """Which documents contain which words: the one thing that each engine does in its own way."""
 
+    @property
+    def is_apart(self) -> bool:
+        """Whether it has a file of its own, which is synced later than the database."""
+        ...
+
+    def clear(self) -> None: ...
+
     def put_all(self, entries: Sequence[tuple[int, IndexEntry]]) -> None:
         """Replaces what these documents had before."""
         ...
@@ -107,6 +114,14 @@ class Database(Protocol):
 
     async def write(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """One transaction, durable on return. `fn` may run again if the first run was rolled back."""
+        ...
+
+    async def write_index(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Like write, for the tables of the search index alone: they may have a file of their own."""
+        ...
+
+    async def sync_index(self) -> None:
+        """What was written by `write_index` before is durable on return."""
         ...
 
     async def write_together(

@@ -18,12 +18,13 @@ class AccountMoment(NamedTuple):
 class Batch:
     """Entries by message, None for one that is gone. With `cursor` it is of earlier mail, down to there."""
 
-    turns: list[tuple[str, int]]
+    changes: list[tuple[str, int]]  # messages and the numbers of their changes, in the order of these
     entries: dict[str, IndexEntry | None]
     new_pods: dict[str, str]  # pods of mail that could not be read yet, with their accounts
     cursor: str | None = None
     passed: int = 0  # of the earlier mail, with what needed no new entry
     arrivals: dict[str, AccountMoment] = field(default_factory=dict)  # of all that have an entry
+    is_apart: bool = False  # for an index in a file of its own
 
     @property
     def is_of_earlier_mail(self) -> bool:
@@ -34,17 +35,17 @@ class Batch:
         if self.is_of_earlier_mail:
             yield self
             return
-        for start in range(0, len(self.turns), size):
-            turns = self.turns[start : start + size]
-            entries = {message_id: self.entries[message_id] for message_id, _ in turns}
-            yield Batch(turns, entries, {}, arrivals=self.arrivals)
+        for start in range(0, len(self.changes), size):
+            changes = self.changes[start : start + size]
+            entries = {message_id: self.entries[message_id] for message_id, _ in changes}
+            yield Batch(changes, entries, {}, arrivals=self.arrivals)
 
     def one_by_one(self) -> Iterator["Batch"]:
-        turns = dict(self.turns)
-        for message_id, entry in sorted(self.entries.items(), reverse=self.is_of_earlier_mail):
-            own_turns = [(message_id, turns[message_id])] if message_id in turns else []
-            cursor = message_id if self.is_of_earlier_mail else None
-            yield Batch(own_turns, {message_id: entry}, {}, cursor, 1, self.arrivals)
+        if not self.is_of_earlier_mail:
+            yield from self.parts(1)
+            return
+        for message_id, entry in sorted(self.entries.items(), reverse=True):
+            yield Batch([], {message_id: entry}, {}, message_id, 1, self.arrivals)
 
     def without_words(self) -> "Batch":
         emptied = {

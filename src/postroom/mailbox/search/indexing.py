@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from postroom import ids, log
 from postroom.clock import SECOND
@@ -18,7 +19,7 @@ from postroom.mailbox import attachments, documents, messages
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
 from postroom.mailbox.messages import OUTBOUND, Message
-from postroom.mailbox.search import latecomers
+from postroom.mailbox.search import index_upkeep, latecomers
 from postroom.mailbox.search.batch import AccountMoment, Batch
 from postroom.mailbox.search.pace import Pace
 from postroom.resources import Resources
@@ -27,11 +28,12 @@ from postroom.storage.database import Database, Row, Tx, one_of
 IDLE_SECONDS = 0.5
 LOOK_SECONDS = 60.0
 LEASE = 5 * SECOND
-BATCH = 48
+BATCH = 200
 BATCH_CHARACTERS = 2_000_000
-STORED_AT_ONCE = 16  # who hands mail in waits for the writer meanwhile
+STORED_AT_ONCE = 16
 READ_TOGETHER = 8
 COUNTED_WAITING = 10_000
+TIDY_SECONDS = 60.0
 BEHIND_ALL = "msg_g"  # behind the last id there can be
 REALM_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 REALM_WIDTH = 4
@@ -45,9 +47,8 @@ def inbox_scope(inbox_id: str) -> str:
 def enqueue_all(tx: Tx, message_ids: Iterable[str]) -> None:
     """These have been stored, changed or removed."""
     tx.many(
-        "insert into search_queue (message_id, turn) values :rows"
-        " on conflict (message_id) do update set turn = search_queue.turn + 1",
-        [(message_id, 0) for message_id in sorted(set(message_ids))],
+        "insert into search_changes (message_id) values :rows",
+        [(message_id,) for message_id in sorted(set(message_ids))],
     )
 
 
@@ -74,10 +75,14 @@ async def keep_indexed(resources: Resources) -> None:
     """Runs until cancelled."""
     holder = ids.trace()
     pace = Pace()
+    tidied_at = 0.0
     while True:
         started = time.monotonic()
         try:
             is_busy = await step(resources.db, holder, resources.now())
+            if started - tidied_at > TIDY_SECONDS:
+                tidied_at = started
+                await index_upkeep.tidy(resources.db)
         except Exception as error:
             resources.loops.failed("search", error)
             is_busy = False
@@ -93,32 +98,38 @@ async def step(db: Database, holder: str, now: int) -> bool:
         return False
     batch = await db.read_long(prepare, LOOK_SECONDS)
     if batch is None:
-        return await db.write(begin_anew, holder, now)
+        total = await db.read_long(_count_messages, LOOK_SECONDS)
+        return await db.write_index(begin_anew, total, holder, now)
     if batch.new_pods:
-        await db.write(add_realms, batch.new_pods)
+        await db.write_index(add_realms, batch.new_pods)
         return True
     is_busy = False
-    for part in batch.parts(STORED_AT_ONCE):
+    for part in batch.parts(stored_at_once(batch)):
         is_busy = await store_whole_or_one_by_one(db, part, holder, now)
     return is_busy
+
+
+def stored_at_once(batch: Batch) -> int:
+    """A file of its own takes a whole batch. Else who hands mail in waits for the writer meanwhile."""
+    return BATCH if batch.is_apart else STORED_AT_ONCE
 
 
 async def store_whole_or_one_by_one(db: Database, batch: Batch, holder: str, now: int) -> bool:
     """An entry that a database refuses must not keep all others out: its mail is found by its place alone."""
     try:
-        return await db.write(store, batch, holder, now)
+        return await db.write_index(store, batch, holder, now)
     except Unavailable:
         raise
     except Exception:
         log.get().exception("a batch of the search index was refused")
     for part in batch.one_by_one():
         try:
-            await db.write(store, part, holder, now)
+            await db.write_index(store, part, holder, now)
         except Unavailable:
             raise
         except Exception:
             log.get().exception("a message cannot be indexed", message=min(part.entries))
-            await db.write(store, part.without_words(), holder, now)
+            await db.write_index(store, part.without_words(), holder, now)
     return True
 
 
@@ -128,7 +139,7 @@ def has_work(tx: Tx, holder: str, now: int) -> bool:
         return False
     if state["version"] != tokens.VERSION or state["cursor"]:
         return True
-    return tx.one("select 1 as found from search_queue limit 1") is not None
+    return bool(_changes(tx, state, 1))
 
 
 def _state(tx: Tx) -> Row:
@@ -142,18 +153,27 @@ def prepare(tx: Tx) -> Batch | None:
     state = _state(tx)
     if state["version"] != tokens.VERSION:
         return None
-    rows = tx.all("select message_id, turn from search_queue order by message_id limit :limit", limit=BATCH)
-    if rows:
-        turns = {row["message_id"]: int(row["turn"]) for row in rows}
-        entries, new_pods, arrivals = _make_entries(tx, list(turns))
-        own_turns = [(each, turns[each]) for each in entries]
-        return Batch(own_turns, entries, new_pods, arrivals=arrivals)
+    changes = _changes(tx, state, BATCH)
+    if changes:
+        entries, new_pods, arrivals = _make_entries(tx, list(dict(changes)))
+        made = list(takewhile(lambda change: change[0] in entries, changes))
+        return Batch(made, entries, new_pods, arrivals=arrivals, is_apart=tx.words.is_apart)
     earlier = tx.all(
         "select id from messages where id < :cursor order by id desc limit :limit",
         cursor=state["cursor"],
         limit=BATCH,
     )
     return _prepare_earlier(tx, [row["id"] for row in earlier])
+
+
+def _changes(tx: Tx, state: Row, limit: int) -> list[tuple[str, int]]:
+    """Messages and the numbers of their changes, in the order of these."""
+    rows = tx.all(
+        "select message_id, number from search_changes where number > :reached order by number limit :limit",
+        reached=state["reached"],
+        limit=limit,
+    )
+    return [(row["message_id"], int(row["number"])) for row in rows]
 
 
 def _prepare_earlier(tx: Tx, message_ids: Sequence[str]) -> Batch:
@@ -227,18 +247,21 @@ def _hold(tx: Tx, holder: str, now: int) -> Row | None:
     )
 
 
-def begin_anew(tx: Tx, holder: str, now: int) -> bool:
+def _count_messages(tx: Tx) -> int:
+    row = tx.one("select count(*) as total from messages")
+    return 0 if row is None else int(row["total"])
+
+
+def begin_anew(tx: Tx, total: int, holder: str, now: int) -> bool:
     """The tokens are new: every message there is gets a new entry."""
     if _hold(tx, holder, now) is None:
         return False
-    row = tx.one("select count(*) as total from messages")
-    assert row is not None
     tx.run(
         "update search_state set version = :version, cursor = :cursor, earlier_count = :total,"
         " earlier_done = 0 where name = 'index'",
         version=tokens.VERSION,
-        cursor=BEHIND_ALL if row["total"] else "",
-        total=row["total"],
+        cursor=BEHIND_ALL if total else "",
+        total=total,
     )
     return True
 
@@ -327,8 +350,13 @@ def _note_documents(tx: Tx, docs: dict[str, int]) -> None:
 
 
 def _note_done(tx: Tx, batch: Batch) -> None:
-    if batch.turns:
-        tx.many("delete from search_queue where (message_id, turn) in (values :rows)", batch.turns)
+    numbers = [number for _, number in batch.changes]
+    if numbers and tx.words.is_apart:
+        sql = "update search_state set reached = :reached where name = 'index' and reached < :reached"
+        tx.run(sql, reached=numbers[-1])
+    elif numbers:
+        is_wanted, wanted = one_of("number", numbers)
+        tx.run(f"delete from search_changes where {is_wanted}", **wanted)
     if batch.is_of_earlier_mail:
         tx.run(
             "update search_state set cursor = :cursor, earlier_done = earlier_done + :count"
@@ -353,7 +381,9 @@ class Progress:
 def progress(tx: Tx) -> Progress:
     state = _state(tx)
     row = tx.one(
-        "select count(*) as waiting from (select 1 from search_queue limit :limit) as counted",
+        "select count(*) as waiting from"
+        " (select 1 from search_changes where number > :reached limit :limit) as counted",
+        reached=state["reached"],
         limit=COUNTED_WAITING,
     )
     waiting = int(row["waiting"]) if row else 0

@@ -286,6 +286,11 @@ class PostgresDatabase:
         result: T = await unless_busy(self._writes.run(lambda tx: fn(tx, *args, **kwargs)))
         return result
 
+    async def write_index(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.write(fn, *args, **kwargs)
+
+    async def sync_index(self) -> None: ...
+
     async def write_together(
         self, fn: Callable[[Tx, list[Item]], list[T]], item: Item, patience_seconds: float = 0.0
     ) -> T:

@@ -20,9 +20,13 @@ FIRST_PARTS, MORE_PARTS = 4, 32
 
 class PostgresWords:
     __slots__ = ("_tx",)
+    is_apart = False
 
     def __init__(self, tx: "Tx") -> None:
         self._tx = tx
+
+    def clear(self) -> None:
+        self._tx.run("delete from search_words")
 
     def put_all(self, entries: Sequence[tuple[int, IndexEntry]]) -> None:
         self.remove_all([doc for doc, _ in entries])

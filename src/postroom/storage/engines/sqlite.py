@@ -13,6 +13,7 @@ from postroom.errors import Unavailable
 from postroom.processes import pools
 from postroom.storage.bells import BellEar, Bells
 from postroom.storage.database import Item, Overdue, Row, StorageError, Tx, Values, in_parts
+from postroom.storage.engines import sqlite_index
 from postroom.storage.engines.sqlite_words import SqliteWords
 from postroom.storage.group_commit import WriteQueue
 from postroom.storage.migrate import migrate
@@ -123,7 +124,7 @@ class SqliteTx:
 class SqliteSession:
     engine = "sqlite"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, connect: Callable[[Path], sqlite3.Connection] = connect) -> None:
         self._connection = connect(path)
         self.tx = SqliteTx(self._connection)
 
@@ -219,7 +220,7 @@ class LongReaders:
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._own, "connection", None)
         if connection is None:
-            connection = self._own.connection = connect(self._path)
+            connection = self._own.connection = sqlite_index.attach(connect(self._path), self._path)
             self._connections.append(connection)
         return connection
 
@@ -232,10 +233,14 @@ class LongReaders:
 class SqliteDatabase:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._reader = connect(path)
+        self._reader = sqlite_index.attach(connect(path), path)
+        self._index = sqlite_index.path_beside(path)
         self._read_tx = SqliteTx(self._reader)
         self._bells = Bells()
         self._writes = WriteQueue(lambda: SqliteSession(path), writers=1, ring=self.ring)
+        self._index_writes = WriteQueue(
+            lambda: SqliteSession(self._index, sqlite_index.connect), writers=1, ring=self.ring
+        )
         self._long_readers = LongReaders(path)
         self._checkpointer = Checkpointer(path)
 
@@ -264,6 +269,13 @@ class SqliteDatabase:
         result: T = await self._writes.run(lambda tx: fn(tx, *args, **kwargs))
         return result
 
+    async def write_index(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = await self._index_writes.run(lambda tx: fn(tx, *args, **kwargs))
+        return result
+
+    async def sync_index(self) -> None:
+        await pools.ONCE.run(sqlite_index.sync, self._index)
+
     async def write_together(
         self, fn: Callable[[Tx, list[Item]], list[T]], item: Item, patience_seconds: float = 0.0
     ) -> T:
@@ -281,6 +293,7 @@ class SqliteDatabase:
 
     async def close(self) -> None:
         await self._writes.close()
+        await self._index_writes.close()
         await pools.ONCE.run(self._long_readers.close)
         await pools.ONCE.run(self._checkpointer.close)
         self._reader.close()
@@ -319,6 +332,7 @@ def open_sqlite(path: Path, now: int, may_create: bool = True) -> SqliteDatabase
     try:
         path.chmod(0o600)
         migrate(session, now)
+        sqlite_index.prepare(sqlite_index.path_beside(path))
     except (OSError, sqlite3.Error, Unavailable) as error:
         reason = error.__cause__ or error
         raise StorageError(f"POSTROOM_DATA_DIR: {path} cannot be used: {reason}.") from error

@@ -27,9 +27,14 @@ NEXT = "\n"  # in no token
 
 class SqliteWords:
     __slots__ = ("_tx",)
+    is_apart = True
 
     def __init__(self, tx: "Tx") -> None:
         self._tx = tx
+
+    def clear(self) -> None:
+        self._tx.run("insert into search_words (search_words) values ('delete-all')")
+        self._tx.run("delete from search_texts")
 
     def put_all(self, entries: Sequence[tuple[int, IndexEntry]]) -> None:
         self.remove_all([doc for doc, _ in entries])

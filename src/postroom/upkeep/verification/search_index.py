@@ -8,6 +8,10 @@ from postroom.upkeep.verification.parts import Finding, Page, next_ids, of_rows
 
 NAME, LEFT_OVER = "search index", "entries of the search index"
 PAGE = 500
+WAITING = (
+    "with waiting as (select message_id from search_changes"
+    " where number > (select reached from search_state where name = 'index'))"
+)
 
 
 def look_for_missing(tx: Tx, after: str) -> Page:
@@ -17,9 +21,9 @@ def look_for_missing(tx: Tx, after: str) -> Page:
         return Page([], len(ids), following)
     is_wanted, wanted = one_of("messages.id", ids)
     rows = tx.all(
-        f"select id from messages where {is_wanted}"
+        f"{WAITING} select id from messages where {is_wanted}"
         " and not exists (select 1 from search_documents where message_id = messages.id)"
-        " and not exists (select 1 from search_queue where message_id = messages.id)"
+        " and not exists (select 1 from waiting where waiting.message_id = messages.id)"
         " and not exists (select 1 from examinations where message_id = messages.id)"
         " and exists (select 1 from inboxes where inboxes.id = messages.inbox_id)",
         **wanted,
@@ -34,9 +38,9 @@ def look_for_left_over(tx: Tx, after: str) -> Page:
         return Page([], 0, None)
     is_wanted, wanted = one_of("message_id", ids)
     rows = tx.all(
-        f"select message_id from search_documents where {is_wanted}"
+        f"{WAITING} select message_id from search_documents where {is_wanted}"
         " and not exists (select 1 from messages where id = search_documents.message_id)"
-        " and not exists (select 1 from search_queue where message_id = search_documents.message_id)",
+        " and not exists (select 1 from waiting where waiting.message_id = search_documents.message_id)",
         **wanted,
     )
     what = "its message is not there"

@@ -1,0 +1,57 @@
+"""What the search index need not keep: changes that are in it for good, and accounts that are gone."""
+
+from collections.abc import Sequence
+
+from postroom.storage.database import Database, Tx, one_of
+
+LOOK_SECONDS = 60.0
+FORGOTTEN_AT_ONCE = 2_000
+
+
+async def tidy(db: Database) -> None:
+    """Forgets changes that are in the index for good, and accounts that are gone."""
+    reached = await db.read(_reached)
+    if reached:
+        await db.sync_index()
+        while await db.write(_forget_changes, reached):
+            pass
+    if gone := await db.read_long(_find_gone_accounts, LOOK_SECONDS):
+        await db.write_index(_forget_accounts, gone)
+
+
+def _reached(tx: Tx) -> int:
+    row = tx.one("select reached from search_state where name = 'index'")
+    return 0 if row is None else int(row["reached"])
+
+
+def _forget_changes(tx: Tx, reached: int) -> bool:
+    """Some at a time: who hands mail in waits for the writer meanwhile."""
+    removed = tx.run(
+        "delete from search_changes where number <= :reached and number in"
+        " (select number from search_changes order by number limit :limit)",
+        reached=reached,
+        limit=FORGOTTEN_AT_ONCE,
+    )
+    return removed > 0
+
+
+def _find_gone_accounts(tx: Tx) -> list[str]:
+    rows = tx.all(
+        "select distinct account_id from search_realms"
+        " where not exists (select 1 from accounts where accounts.id = search_realms.account_id)"
+    )
+    return [row["account_id"] for row in rows]
+
+
+def _forget_accounts(tx: Tx, account_ids: Sequence[str]) -> None:
+    is_wanted, wanted = one_of("account_id", account_ids)
+    for table in ("search_latecomers", "search_newest", "search_realms"):
+        tx.run(f"delete from {table} where {is_wanted}", **wanted)
+
+
+def clear(tx: Tx) -> None:
+    """Empties the index; it is then made anew, newest mail first."""
+    tx.words.clear()
+    for table in ("search_documents", "search_latecomers", "search_newest"):
+        tx.run(f"delete from {table}")
+    tx.run("update search_state set version = 0, cursor = '' where name = 'index'")

@@ -1,0 +1,65 @@
+"""The file of the search index: beside the database, with a writer of its own that nobody waits for.
+
+It is synced seldom. What a crash takes from it is made again, since it knows how far it has come.
+"""
+
+import sqlite3
+from contextlib import closing, suppress
+from importlib.resources import files
+from pathlib import Path
+
+from postroom import log
+
+NAME = "search.db"
+SCHEMA = files("postroom.storage").joinpath("schema", "sqlite", "search_index.sql")
+CACHE_KILOBYTES = 8_000
+DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+PRIMARY_CODE = 0xFF
+
+
+def path_beside(database: Path) -> Path:
+    return database.with_name(NAME)
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, cached_statements=128, timeout=30
+    )
+    connection.execute("pragma journal_mode = wal")
+    connection.execute("pragma synchronous = normal")
+    connection.execute(f"pragma cache_size = -{CACHE_KILOBYTES}")
+    connection.execute("pragma temp_store = memory")
+    return connection
+
+
+def attach(connection: sqlite3.Connection, database: Path) -> sqlite3.Connection:
+    """To a connection that only reads: one that writes would lock this file, too."""
+    connection.execute("attach database ? as search", (str(path_beside(database)),))
+    connection.execute(f"pragma search.cache_size = -{CACHE_KILOBYTES}")
+    return connection
+
+
+def prepare(path: Path) -> None:
+    """Makes the file, or makes it anew if it cannot be read."""
+    try:
+        _make(path)
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & PRIMARY_CODE not in DAMAGED:
+            raise
+        log.get().error("the search index is damaged and is made anew", reason=str(error))
+        for each in (path, path.with_name(f"{NAME}-wal"), path.with_name(f"{NAME}-shm")):
+            with suppress(FileNotFoundError):
+                each.unlink()
+        _make(path)
+
+
+def _make(path: Path) -> None:
+    path.touch(mode=0o600)
+    with closing(connect(path)) as connection:
+        connection.executescript(SCHEMA.read_text())
+
+
+def sync(path: Path) -> None:
+    """What was committed before is on the disk on return."""
+    with closing(connect(path)) as connection:
+        connection.execute("pragma wal_checkpoint(passive)").fetchall()
