@@ -59,7 +59,7 @@ def measure_at(url: str, folder: Path, load: PostgresLoad) -> list[Result]:
 def _take(server: Server, connection: Connection, connections: int, count: int, run: str) -> float:
     """The index rests for so long between its batches that the server may look as if it were done."""
     report = run_smtp_load(SmtpLoad(server.smtp_port, RECIPIENT, connections, count, SMALL_BYTES, run=run))
-    while connection.execute("select 1 from search_queue limit 1").fetchone() is not None:
+    while connection.execute("select 1 from search_changes limit 1").fetchone() is not None:
         time.sleep(LOOKS_APART_SECONDS)
     consumption.settle(server.pid)
     return report.per_second
