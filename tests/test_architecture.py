@@ -35,7 +35,7 @@ ROOMS: dict[str, list[str]] = {
         *("names", "secret_values", "reach", "permissions", "actors", "rules", "accounts", "pods"),
         *("keys", "key_rules", "audit", "sessions", "domains", "people"),
     ],
-    "accounts/people": ["users", "mail_links"],
+    "accounts/people": ["users", "mail_links", "oauth_clients", "grants", "device_codes"],
     "accounts/rules": ["approval", "pauses", "limits", "policy"],
     "mailbox": [
         *("usage", "correspondents", "inboxes", "attachments", "threads", "related", "documents", "holds"),

@@ -25,6 +25,15 @@ class ApiError(Exception):
         return {"error": self.code, "message": self.message, **self.extras}
 
 
+class OauthError(Exception):
+    """A program's request to sign in was refused; `oauth` is the word of RFC 6749 for it."""
+
+    def __init__(self, message: str, *, oauth: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.oauth = oauth
+
+
 class BadRequest(ApiError):
     """Malformed JSON, a missing or wrong field or query value, not HTTP."""
 

@@ -549,6 +549,7 @@ class ApiKey(Struct, rename="camel", frozen=True):
     last_used_at: datetime | None = None
     approval: ApprovalRules | None = None
     limits: Budget | None = None
+    kind: str = ""
     token: str | None = None
 
 

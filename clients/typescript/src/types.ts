@@ -543,6 +543,8 @@ export interface ApiKey {
   lastUsedAt: string | null;
   approval: ApprovalRules | null;
   limits: Budget | null;
+  /** oauth: a program that a person let in. */
+  kind: "key" | "oauth" | (string & {});
   token?: string;
 }
 

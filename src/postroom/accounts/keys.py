@@ -225,10 +225,12 @@ def put(tx: Tx, key: Key) -> None:
     tx.run(shared, limits=key.limits, account_id=key.account_id, id=key.id)
 
 
-def find_caller(tx: Tx, token: str, now: int) -> Caller | None:
+def find_caller(tx: Tx, token: str, now: int, *, may_be_bound: bool = False) -> Caller | None:
+    """A token that is bound to one address is good only where that address is asked for."""
     token_hash, of_token = hash_token(token), "keys.token_hash = :token_hash"
     row = tx.one(f"select {OF_CALLER} from {WITH_ACCOUNT} where {of_token}", token_hash=token_hash)
-    return None if row is None else to_caller(row, token_hash, now)
+    caller = None if row is None else to_caller(row, token_hash, now)
+    return None if caller is not None and caller.resource is not None and not may_be_bound else caller
 
 
 def to_caller(row: Row, token_hash: str, now: int) -> Caller | None:
@@ -354,6 +356,19 @@ def is_any_used(tx: Tx, account_id: str) -> bool:
 def mark_used(tx: Tx, used_at: dict[str, int]) -> None:
     for key_id, moment in used_at.items():
         tx.run("update keys set last_used_at = :moment where id = :id", moment=moment, id=key_id)
+
+
+def renew(tx: Tx, key_id: str, token: str, expires_at: int) -> None:
+    """Another token for the same key; the one before is no longer good."""
+    tx.run(
+        "update keys set token_hash = :token_hash, token_prefix = :prefix, last4 = :last4,"
+        " expires_at = :expires_at where id = :id",
+        token_hash=hash_token(token),
+        prefix=token[:SHOWN_PREFIX_CHARACTERS],
+        last4=token[-4:],
+        expires_at=expires_at,
+        id=key_id,
+    )
 
 
 def hash_token(token: str) -> str:

@@ -63,6 +63,7 @@ class ApiKey(Struct, rename="camel", frozen=True):
     last_used_at: Timestamp | None
     approval: Approval | None
     limits: Budget | None
+    kind: Annotated[Literal["key", "oauth"], Meta(description="oauth: a program that a person let in.")]
 
     @classmethod
     def of(cls, key: keys.Key) -> "ApiKey":
@@ -80,6 +81,7 @@ class ApiKey(Struct, rename="camel", frozen=True):
             last_used_at=iso(key.last_used_at),
             approval=approval.decode(key.approval),
             limits=None if key.limits is None else limits.decode(key.limits),
+            kind="oauth" if key.kind == keys.OAUTH else "key",
         )
 
 

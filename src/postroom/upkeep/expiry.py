@@ -1,6 +1,7 @@
 """Removes expired rows: which tables, and after how long."""
 
 from postroom.accounts import audit
+from postroom.accounts.people import grants, oauth_clients
 from postroom.clock import DAY
 from postroom.outward.notices import letters
 from postroom.queue import idempotency
@@ -42,7 +43,8 @@ def expire_rows(tx: Tx, now: int, rows: int) -> int:
             limit=now - lifetime,
             rows=rows,
         )
-    return removed
+    removed += grants.remove_expired(tx, now, rows)
+    return removed + oauth_clients.remove_unused(tx, now, rows)
 
 
 def expire_deliveries(tx: Tx, now: int, rows: int) -> int:

@@ -30,14 +30,20 @@ from postroom.web.dashboard.forms import HOME
 from postroom.web.dashboard.live import PATH as LIVE_PATH
 from postroom.web.dashboard.live import Live
 from postroom.web.mcp import INBOX_PREFIX as MCP_INBOX_PREFIX
-from postroom.web.mcp import METADATA_PATH as MCP_METADATA_PATH
-from postroom.web.mcp import NARROWING, McpDoor, Narrowing, narrowing_of
+from postroom.web.mcp import NARROWING, RESOURCE_METADATA, McpDoor, Narrowing, narrowing_of
 from postroom.web.mcp import PATH as MCP_PATH
 from postroom.web.metrics import Metrics
+from postroom.web.oauth import endpoints as oauth
 from postroom.web.public import Site
 from postroom.web.readiness import Readiness
 from postroom.web.requests import cors
-from postroom.web.requests.authentication import CallerAndInbox, CallerCache, bearer_token, identify
+from postroom.web.requests.authentication import (
+    CallerAndInbox,
+    CallerCache,
+    bearer_token,
+    identify,
+    require_at,
+)
 from postroom.web.requests.key_use import KeyUse
 from postroom.web.requests.posted_mail import PREFIX as POSTS_PREFIX
 from postroom.web.requests.posted_mail import take_post
@@ -164,6 +170,9 @@ class Door:
             return await take_post(self._resources, self._posts, visit.request)
         if (narrowing := narrowing_of(path)) is not None:
             return await self._open_mcp(visit, narrowing)
+        if oauth.is_own(path):
+            visit.route = path if path in oauth.METHODS else oauth.RESOURCE_PREFIX
+            return await oauth.answer(self._resources, visit.request)
         if path == HOME or path.startswith(f"{HOME}/"):
             office = await self._open_office()
             visit.route, page = await office.answer(visit.request, visit.headers["X-Request-Id"])
@@ -183,6 +192,8 @@ class Door:
         token = bearer_token(visit.request)
         known = self._recall(visit.request, token, found)
         caller, inbox = known or await self._identify(token, inbox_of_path(found))
+        if caller.resource is not None:
+            require_at(caller, self._resource_of(visit.request))
         if (narrowing := visit.request.scope.get(NARROWING)) is not None:
             caller = narrowing.of(caller)
         now = self._resources.now()
@@ -193,6 +204,11 @@ class Door:
         is_remembered = known is not None
         visit.call = Call(self._resources, caller, visit.request, self._webhook_courier, inbox, is_remembered)
         return visit.call
+
+    def _resource_of(self, request: Request) -> str | None:
+        """The address of MCP that is asked, also by what its tools ask for inside."""
+        narrowing = request.scope.get(NARROWING) or narrowing_of(request.scope["path"])
+        return None if narrowing is None else f"{self._resources.config.base_url}{narrowing.path}"
 
     def _recall(self, request: Request, token: str, found: Found | ApiError | None) -> CallerAndInbox | None:
         """Only where the transaction of the request proves it, and its body is nothing to a stranger."""
@@ -217,9 +233,11 @@ class Door:
 
     def _challenge(self, visit: Visit) -> str:
         """An MCP client learns here where to read how to sign in (RFC 9728 section 5.1)."""
-        if narrowing_of(visit.request.scope["path"]) is None:
+        narrowing = narrowing_of(visit.request.scope["path"])
+        if narrowing is None:
             return "Bearer"
-        return f'Bearer resource_metadata="{self._resources.config.base_url}{MCP_METADATA_PATH}"'
+        path = f"{RESOURCE_METADATA}{narrowing.path}"
+        return f'Bearer resource_metadata="{self._resources.config.base_url}{path}"'
 
     async def _note_refusal(self, visit: Visit, error: ApiError) -> None:
         """What a key tried and may not is in the audit, however it is answered."""

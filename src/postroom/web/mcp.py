@@ -22,6 +22,7 @@ from postroom.accounts.permissions import OF_AN_INBOX, READ
 from postroom.accounts.reach import Reach
 from postroom.config import Config
 from postroom.errors import Forbidden, MethodNotAllowed
+from postroom.operations.people import programs
 from postroom.processes import pools
 from postroom.web.requests import cors
 from postroom.web.requests.authentication import bearer_token
@@ -35,10 +36,10 @@ if TYPE_CHECKING:
     from postroom_client.transport.exchange import Call, Steps
 
 T = TypeVar("T")
-PATH = "/mcp"
-METADATA_PATH = f"/.well-known/oauth-protected-resource{PATH}"
-READONLY_PATH = f"{PATH}/readonly"
-INBOX_PREFIX = f"{PATH}/inbox/"
+PATH = programs.MCP_PATH
+RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
+READONLY_PATH = programs.READONLY_PATH
+INBOX_PREFIX = programs.INBOX_PREFIX
 MOST_SERVERS = 64
 BODY_LIMIT_BYTES = 4 * 1024 * 1024
 NARROWING = "postroom.narrowing"  # in the scope of a request that a tool makes
@@ -50,6 +51,12 @@ class Narrowing:
 
     inbox_id: str | None = None
     is_readonly: bool = False
+
+    @property
+    def path(self) -> str:
+        if self.inbox_id is not None:
+            return f"{INBOX_PREFIX}{self.inbox_id}"
+        return READONLY_PATH if self.is_readonly else PATH
 
     def of(self, caller: Caller) -> Caller:
         left = caller.permissions

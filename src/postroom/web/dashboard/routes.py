@@ -21,6 +21,7 @@ from postroom.web.dashboard.pages import (
 )
 from postroom.web.dashboard.settings import (
     audit,
+    consent,
     domains,
     inboxes,
     keys,
@@ -108,6 +109,10 @@ PAGES = (
     change("/app/settings/pods/{pod_id}/name", pods.rename_pod, ACCOUNT, MANAGING),
     change("/app/settings/pods/{pod_id}/approval", pods.set_rules, ACCOUNT, MANAGING),
     change("/app/settings/pods/{pod_id}/delete", pods.delete_pod, ACCOUNT, MANAGING),
+    page("/app/authorize", consent.show_consent, POD, READING),
+    change("/app/authorize", consent.decide_consent, POD, READING),
+    page("/app/device", consent.show_device, POD, READING),
+    change("/app/device", consent.decide_device, POD, READING),
     page("/app/settings/people", users.show_people, ACCOUNT, MANAGING),
     change("/app/settings/people", users.invite, ACCOUNT, MANAGING),
     page("/app/settings/people/{user_id}", users.show_user, ACCOUNT, MANAGING),

@@ -108,7 +108,7 @@ class SignInDesk:
         self._attempts.note_failure(visitor.address, form.address, now)
         browser = mail_links.new_token()
         email = users.require_email(form.address)
-        await self._resources.db.write(verbs.ask_for_link, email, browser, config, now)
+        await self._resources.db.write(verbs.ask_for_link, email, browser, own_path(form.next), config, now)
         response = await self._show(SignIn(next=own_path(form.next)), is_asked=True)
         response.set_cookie(
             BROWSER_COOKIE,

@@ -68,7 +68,14 @@ def _fingerprint(token: str, inbox_id: str | None) -> bytes:
 
 async def authenticate(resources: Resources, token: str) -> Caller:
     caller, _ = await identify(resources, token, None)
+    require_at(caller, None)
     return caller
+
+
+def require_at(caller: Caller, resource: str | None) -> None:
+    """A token that a program got for one address of MCP is good nowhere else (RFC 8707)."""
+    if caller.resource is not None and caller.resource != resource:
+        raise Unauthorized("This token is for another address. Sign in again for this one.")
 
 
 async def identify(resources: Resources, token: str, inbox_id: str | None) -> tuple[Caller, Inbox | None]:
@@ -83,5 +90,5 @@ async def identify(resources: Resources, token: str, inbox_id: str | None) -> tu
 def _find(tx: Tx, token: str, inbox_id: str | None, now: int) -> tuple[Caller | None, Inbox | None]:
     """By one statement: the same work for every inbox, also for those of others."""
     if inbox_id is None:
-        return keys.find_caller(tx, token, now), None
+        return keys.find_caller(tx, token, now, may_be_bound=True), None
     return inboxes.find_with_caller(tx, token, inbox_id, now)

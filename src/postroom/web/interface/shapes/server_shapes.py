@@ -30,12 +30,13 @@ class Readiness(Struct, rename="camel", frozen=True):
 
 
 class ProtectedResource(Struct, frozen=True):
-    """RFC 9728. There is no server that gives out tokens: an API key is the bearer token."""
+    """RFC 9728. An API key is a bearer token as well."""
 
     resource: str
     resource_name: str
     resource_documentation: str
     bearer_methods_supported: list[str]
+    authorization_servers: list[str]
 
 
 class Error(Struct, frozen=True):

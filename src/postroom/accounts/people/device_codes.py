@@ -1,0 +1,105 @@
+"""Programs without a browser: they show a code and wait until a person has compared it and allowed them."""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+
+from postroom.accounts.reach import Reach
+from postroom.clock import MINUTE
+from postroom.errors import NotFound, RateLimitExceeded
+from postroom.storage.database import Row, Tx
+
+LIFETIME = 10 * MINUTE
+WAITING_AN_ADDRESS = 20
+WAITING, ALLOWED = "waiting", "allowed"
+ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"  # no word comes of these, and none is taken for another (RFC 8628, 6.1)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCode:
+    request_hash: str
+    user_code: str
+    state: str
+    address: str
+    maker_id: str | None
+    within: Reach | None
+    permissions: tuple[str, ...]
+
+    @classmethod
+    def from_row(cls, row: Row) -> "DeviceCode":
+        account_id = row["account_id"]
+        return cls(
+            row["request_hash"],
+            row["user_code"],
+            row["state"],
+            row["address"],
+            row["maker_id"],
+            None if account_id is None else Reach(account_id, row["pod_id"], row["inbox_id"]),
+            tuple((row["permissions"] or "").split()),
+        )
+
+
+def add(tx: Tx, request_id: str, address: str, now: int) -> DeviceCode:
+    row = tx.one(
+        "select count(*) as codes from device_codes where address = :address and expires_at > :now",
+        address=address,
+        now=now,
+    )
+    if row is not None and row["codes"] >= WAITING_AN_ADDRESS:
+        raise RateLimitExceeded("Too many sign-ins wait from this address.", retry_after=60)
+    letters = "".join(secrets.choice(ALPHABET) for _ in range(8))
+    code = DeviceCode(hash_of(request_id), f"{letters[:4]}-{letters[4:]}", WAITING, address, None, None, ())
+    tx.run(
+        "insert into device_codes (request_hash, user_code, state, address, name, expires_at)"
+        " values (:request_hash, :user_code, :state, :address, '', :expires_at)",
+        request_hash=code.request_hash,
+        user_code=code.user_code,
+        state=WAITING,
+        address=address,
+        expires_at=now + LIFETIME,
+    )
+    return code
+
+
+def find_waiting(tx: Tx, user_code: str, now: int) -> DeviceCode:
+    row = tx.one(
+        "select * from device_codes where user_code = :user_code and state = 'waiting' and expires_at > :now",
+        user_code=user_code.strip().upper(),
+        now=now,
+    )
+    if row is None:
+        raise NotFound("No program waits with this code. It may have expired: start again there.")
+    return DeviceCode.from_row(row)
+
+
+def allow(tx: Tx, code: DeviceCode, maker_id: str, within: Reach, permissions: tuple[str, ...]) -> None:
+    changed = tx.run(
+        "update device_codes set state = 'allowed', maker_id = :maker_id, account_id = :account_id,"
+        " pod_id = :pod_id, inbox_id = :inbox_id, permissions = :permissions"
+        " where request_hash = :request_hash and state = 'waiting'",
+        maker_id=maker_id,
+        account_id=within.account_id,
+        pod_id=within.pod_id,
+        inbox_id=within.inbox_id,
+        permissions=" ".join(permissions),
+        request_hash=code.request_hash,
+    )
+    if not changed:
+        raise NotFound("Somebody has decided about this program already.")
+
+
+def remove(tx: Tx, request_hash: str) -> bool:
+    return tx.run("delete from device_codes where request_hash = :hash", hash=request_hash) == 1
+
+
+def find(tx: Tx, request_id: str, now: int) -> DeviceCode | None:
+    row = tx.one(
+        "select * from device_codes where request_hash = :hash and expires_at > :now",
+        hash=hash_of(request_id),
+        now=now,
+    )
+    return None if row is None else DeviceCode.from_row(row)
+
+
+def hash_of(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

@@ -1,0 +1,113 @@
+"""Programs that registered themselves (RFC 7591): public clients, without a secret."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
+
+import msgspec
+
+from postroom.accounts import names
+from postroom.clock import DAY
+from postroom.errors import RateLimitExceeded
+from postroom.storage.database import Row, Tx
+
+PREFIX = "prc_"
+UNUSED_LIFETIME = DAY
+A_DAY_AND_ADDRESS = 20
+REDIRECTS_LIMIT = 10
+REDIRECT_CHARACTERS = 2000
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclass(frozen=True, slots=True)
+class OauthClient:
+    id: str
+    name: str
+    redirect_uris: tuple[str, ...]
+    created_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "OauthClient":
+        uris = msgspec.json.decode(row["redirect_uris"], type=list[str])
+        return cls(row["id"], row["name"], tuple(uris), row["created_at"])
+
+    def takes(self, redirect_uri: str) -> bool:
+        """Compared exactly; only the port of a loopback address is chosen anew each time (RFC 8252, 7.3)."""
+        return redirect_uri in self.redirect_uris or any(
+            _is_same_but_for_port(known, redirect_uri) for known in self.redirect_uris
+        )
+
+
+def is_allowed_redirect(uri: str) -> bool:
+    """https anywhere, http on loopback alone; no fragment, no name or password, nothing invisible."""
+    parts = _split(uri)
+    if parts is None or not parts.hostname or "#" in uri or "@" in parts.netloc:
+        return False
+    is_visible = all(0x21 <= ord(letter) <= 0x7E for letter in uri) and '"' not in uri and "\\" not in uri
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+    return is_visible and is_safe and len(uri) <= REDIRECT_CHARACTERS
+
+
+def _split(uri: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(uri)
+        parts.port  # noqa: B018 (raises where it is none)
+        return parts
+    except ValueError:
+        return None
+
+
+def _is_same_but_for_port(known: str, asked: str) -> bool:
+    one, other = _split(known), _split(asked)
+    if one is None or other is None or one.scheme != "http" or one.hostname not in LOOPBACK:
+        return False
+    same = ("scheme", "hostname", "path", "query", "fragment", "username", "password")
+    return all(getattr(one, name) == getattr(other, name) for name in same)
+
+
+def add(tx: Tx, name: str, redirect_uris: Sequence[str], address: str, now: int) -> OauthClient:
+    row = tx.one(
+        "select count(*) as clients from oauth_clients where address = :address and created_at > :since",
+        address=address,
+        since=now - DAY,
+    )
+    if row is not None and row["clients"] >= A_DAY_AND_ADDRESS:
+        raise RateLimitExceeded("Too many programs were registered from this address.", retry_after=3600)
+    client = OauthClient(PREFIX + secrets.token_urlsafe(16), name, tuple(redirect_uris), now)
+    tx.run(
+        "insert into oauth_clients (id, name, redirect_uris, address, created_at)"
+        " values (:id, :name, :redirect_uris, :address, :now)",
+        id=client.id,
+        name=name,
+        redirect_uris=msgspec.json.encode(client.redirect_uris).decode(),
+        address=address,
+        now=now,
+    )
+    return client
+
+
+def find(tx: Tx, client_id: str) -> OauthClient | None:
+    row = tx.one("select * from oauth_clients where id = :id", id=client_id)
+    return None if row is None else OauthClient.from_row(row)
+
+
+def note_grant(tx: Tx, client_id: str, now: int) -> None:
+    tx.run("update oauth_clients set granted_at = :now where id = :id", now=now, id=client_id)
+
+
+def clean_name(name: object) -> str:
+    """What a program calls itself, as a page may show it."""
+    shown = name.strip() if isinstance(name, str) else ""
+    return shown[:100] if shown and names.is_clean(shown[:100]) else "A program without a name"
+
+
+def remove_unused(tx: Tx, now: int, rows: int) -> int:
+    """Those that nobody let in within a day, and those whose grants have all ended."""
+    return tx.run(
+        "delete from oauth_clients where id in (select id from oauth_clients where created_at < :before"
+        " and not exists (select 1 from oauth_grants where client_id = oauth_clients.id)"
+        " order by created_at limit :rows)",
+        before=now - UNUSED_LIFETIME,
+        rows=rows,
+    )

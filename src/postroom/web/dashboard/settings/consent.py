@@ -1,0 +1,117 @@
+"""Where a person lets a program in: one that came by OAuth, or one that shows a code."""
+
+from urllib.parse import urlsplit
+
+from msgspec import Struct, structs
+from starlette.responses import RedirectResponse, Response
+
+from postroom.accounts.people import device_codes
+from postroom.errors import OauthError
+from postroom.operations.people import programs
+from postroom.operations.people.programs import Asked, Choice
+from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display.rendering import HEADERS
+from postroom.web.oauth.endpoints import to_program
+
+SENTENCES = {
+    "draft": "Read mail and write drafts. What it sends waits until a person approves it.",
+    "read": "Read mail. It writes nothing.",
+    "send": "Read mail, write and send it, as far as your rules of approval let it.",
+    "everything": "All that you may do here yourself.",
+}
+
+
+class ConsentForm(Struct, frozen=True):
+    client_id: str = ""
+    redirect_uri: str = ""
+    response_type: str = ""
+    state: str = ""
+    code_challenge: str = ""
+    code_challenge_method: str = ""
+    resource: str = ""
+    scope: str = ""
+    level: str = ""
+    reach: str = ""
+    decision: str = ""
+
+    @property
+    def asked(self) -> Asked:
+        return Asked(*(getattr(self, name) for name in Asked.__struct_fields__))
+
+
+class DeviceQuery(Struct, frozen=True):
+    code: str = ""
+
+
+class DeviceForm(Struct, frozen=True):
+    code: str = ""
+    level: str = ""
+    reach: str = ""
+    decision: str = ""
+
+
+async def show_consent(desk: Desk, query: Asked) -> Response:
+    resources = desk.call.resources
+    client = await resources.db.read(programs.require_client, query)
+    try:
+        resource = programs.require_sound(query, resources.config)
+    except OauthError as error:
+        told = {"error": error.oauth, "error_description": error.message}
+        return RedirectResponse(to_program(query, resources.config, **told), 303, headers=HEADERS)
+    response = await desk.show(
+        "consent.html",
+        "settings",
+        title="Let a program in",
+        client=client,
+        asked=structs.asdict(query),
+        host=urlsplit(query.redirect_uri).netloc,
+        levels=programs.offered_levels(desk.call.caller, resource),
+        sentences=SENTENCES,
+        of_one_inbox=programs.INBOX_PREFIX in resource,
+        resource=resource,
+    )
+    return allow_leading_to(response, query.redirect_uri)
+
+
+def allow_leading_to(response: Response, redirect_uri: str) -> Response:
+    """Browsers hold the answer to a form to `form-action` too: it leads back to the program."""
+    parts = urlsplit(redirect_uri)
+    policy = response.headers["Content-Security-Policy"]
+    wider = f"form-action 'self' {parts.scheme}://{parts.netloc}"
+    response.headers["Content-Security-Policy"] = policy.replace("form-action 'self'", wider)
+    return response
+
+
+async def decide_consent(desk: Desk, body: ConsentForm) -> Response:
+    resources, asked = desk.call.resources, body.asked
+    await resources.db.read(programs.require_client, asked)
+    if body.decision != "allow":
+        told = {"error": "access_denied", "error_description": "The person refused."}
+        return RedirectResponse(to_program(asked, resources.config, **told), 303, headers=HEADERS)
+    choice, now = Choice(body.level, body.reach), resources.now()
+    code = await resources.db.write(programs.allow, desk.call.decider, asked, choice, resources.config, now)
+    return RedirectResponse(to_program(asked, resources.config, code=code), 303, headers=HEADERS)
+
+
+async def show_device(desk: Desk, query: DeviceQuery) -> Response:
+    resources = desk.call.resources
+    code = None
+    if query.code:
+        code = await resources.db.read(device_codes.find_waiting, query.code, resources.now())
+    return await desk.show(
+        "device.html",
+        "settings",
+        title="Let a program in",
+        code=code,
+        levels=list(programs.device_levels(desk.call.caller)),
+        sentences=SENTENCES,
+    )
+
+
+async def decide_device(desk: Desk, body: DeviceForm) -> Response:
+    db, now, caller = desk.call.resources.db, desk.call.now(), desk.call.decider
+    if body.decision != "allow":
+        await db.write(programs.refuse_device, caller, body.code, now)
+        return go("/app", "The program was refused.")
+    await db.write(programs.allow_device, caller, body.code, Choice(body.level, body.reach), now)
+    return go("/app", "The program may go on. Its key is in the list of keys, where you can revoke it.")
