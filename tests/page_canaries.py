@@ -380,6 +380,8 @@ def draft(account: Grown, inbox_id: str) -> None:
 
 
 def rules(account: Grown) -> None:
+    name = account.canaries.text("name of a person")
+    account.ask("POST", "/v1/users", {"email": "taken@there.example", "name": name, "role": "approver"})
     account.ask("POST", "/v1/suppressions", {"address": account.canaries.address("suppressed address")})
     rule = {"type": "block", "value": "blocked.example", "direction": "inbound"}
     account.ask("POST", "/v1/policy/rules", rule)
@@ -413,5 +415,6 @@ def take_stock(account: Grown) -> None:
         "key_id": all_of("/v1/api-keys"),
         "pod_id": all_of("/v1/pods"),
         "domain_id": all_of("/v1/domains"),
+        "user_id": all_of("/v1/users"),
     }
     assert all(account.ids.values()), account.ids

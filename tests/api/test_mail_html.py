@@ -84,3 +84,41 @@ def test_a_picture_that_is_named_a_thousand_times_does_not_fill_the_memory() -> 
     page = mail_html.to_page("<img src=cid:big>" * 1000, False, mail_html.Embedded([large]))
     assert len(page) < 2 * mail_html.EMBEDDED_CHARACTERS
     assert page.count("src=") == 3
+
+
+@pytest.mark.parametrize(
+    ("html", "kept"),
+    [
+        (
+            '<div style="background:#123456 url(x.png) no-repeat; color:#fff">Hi</div>',
+            "background-color:#123456",
+        ),
+        ('<body bgcolor="#112233"><p style="color:white">Hi</p></body>', 'bgcolor="#112233"'),
+        ('<body style="background: navy"><p style="color:white">Hi</p></body>', "background-color:navy"),
+        ('<div style="background-color:rgb(0,0,0)"><span style="color:#eee">Hi</span></div>', "color:#eee"),
+    ],
+)
+def test_a_background_stays_with_the_colour_that_is_read_on_it(html: str, kept: str) -> None:
+    shown = body_of(html)
+    assert kept in shown
+    assert "color:" in shown.replace("background-color:", "") or "white" in shown
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<p style="color:#ffffff">Hi</p>',
+        '<p style="color: rgb(250, 250, 250)">Hi</p>',
+        '<font color="white">Hi</font>',
+        '<p style="background:url(dark.png);color:white">Hi</p>',
+        '<style>.dark { background: black }</style><p class="dark" style="color:white">Hi</p>',
+    ],
+)
+def test_without_its_background_a_light_colour_goes_too(html: str) -> None:
+    shown = body_of(html)
+    assert "Hi" in shown
+    assert "color" not in shown
+
+
+def test_a_dark_colour_stays_without_a_background() -> None:
+    assert "color:#800000" in body_of('<p style="color:#800000">Hi</p>')

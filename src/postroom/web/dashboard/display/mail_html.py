@@ -8,8 +8,9 @@ from urllib.parse import unquote
 import nh3
 
 from postroom.mail.html import markup
-from postroom.mail.html.markup import VOID, Close, Open, Text
+from postroom.mail.html.markup import VOID, Close, Text
 from postroom.mail.parse import ParsedAttachment
+from postroom.web.dashboard.display import colours
 
 HTML_CHARACTERS = 500_000
 EMBEDDED_CHARACTERS = 8_000_000  # of pictures in a page, each as often as it is shown
@@ -71,6 +72,10 @@ PAGE = """<!doctype html><html lang="und"><head><meta charset="utf-8"><title>Mes
 body { margin: 12px; font: 15px/1.5 system-ui, sans-serif; background: #fff; color: #222;
  overflow-wrap: anywhere }
 img { max-width: 100%; height: auto }
+table { max-width: none }
+@media (max-width: 640px) { body:has(table[width]:not([width$="%"])) { zoom: .8 } }
+@media (max-width: 520px) { body:has(table[width]:not([width$="%"])) { zoom: .65 } }
+@media (max-width: 400px) { body:has(table[width]:not([width$="%"])) { zoom: .54 } }
 a[href]:hover::after, a[href]:focus::after { content: attr(href); position: fixed; left: 0; bottom: 0;
  max-width: 100%; padding: 2px 8px; background: #222; color: #fff; font: 13px/1.5 monospace;
  white-space: nowrap; overflow: hidden }
@@ -117,25 +122,32 @@ def to_page(html: str, with_pictures: bool, embedded: Embedded | None = None) ->
 def nested(html: str, embedded: Embedded) -> str:
     """The same, properly nested and not too deep: to build a tree of other markup can take minutes."""
     written: list[str] = []
-    depth = 0
+    grounds = [False]  # whether something around the piece has a background of its own
     for piece in markup.nested(html):
         if isinstance(piece, Text):
             written.append(escape(piece.data))
         elif isinstance(piece, Close):
-            written.append(f"</{piece.name}>" if depth <= DEPTH else "")
-            depth -= 1
+            written.append(f"</{shown_as(piece.name)}>" if len(grounds) - 1 <= DEPTH else "")
+            if len(grounds) > 1:
+                grounds.pop()
         else:
-            depth += piece.name not in VOID
-            written.append(start_tag(piece, embedded) if depth <= DEPTH else "")
+            attributes = colours.readable(piece.attributes, grounds[-1])
+            if piece.name not in VOID:
+                grounds.append(grounds[-1] or colours.has_background(attributes))
+            written.append(start_tag(piece.name, attributes, embedded) if len(grounds) - 1 <= DEPTH else "")
     return "".join(written)
 
 
-def start_tag(piece: Open, embedded: Embedded) -> str:
-    attributes: Mapping[str, str] = piece.attributes
-    if piece.name == "img" and "src" in attributes:
+def shown_as(name: str) -> str:
+    """The body has the background of the whole mail, and our page has a body of its own."""
+    return "div" if name == "body" else name
+
+
+def start_tag(name: str, attributes: Mapping[str, str], embedded: Embedded) -> str:
+    if name == "img" and "src" in attributes:
         attributes = {**attributes, "src": embedded.source(attributes["src"])}
-    given = "".join(f' {escape(name)}="{escape(value)}"' for name, value in attributes.items())
-    return f"<{piece.name}{given}>"
+    given = "".join(f' {escape(key)}="{escape(value)}"' for key, value in attributes.items())
+    return f"<{shown_as(name)}{given}>"
 
 
 def headers(with_pictures: bool) -> dict[str, str]:
