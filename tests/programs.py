@@ -91,6 +91,7 @@ NEEDS = {
     "frameworks for agents": Need(has_frameworks, "make setup, with a way to the registry"),
     "generators of clients": Need(has_generators, "apt-get install npm, with a way to the registries"),
     "network namespaces": Need(makes_namespaces, "run as root, with apt-get install iproute2"),
+    "dovecot": debian("dovecot", "dovecot-imapd"),
     "node": debian("node", "nodejs"),
     "postfix": debian("postfix", "postfix"),
     "smtp-sink": debian("smtp-sink", "postfix"),

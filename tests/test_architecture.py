@@ -65,7 +65,10 @@ ROOMS: dict[str, list[str]] = {
         "receive",
         "journal",
     ],
-    "connections": ["connections", "fetching", "posts"],
+    "connections": [
+        *("connections", "fetching", "posts", "imap_wire", "imap_client", "mailbox_access", "follow_mailbox"),
+        "follow_all",
+    ],
     "inward/journal": ["entries", "places", "depositor", "journal", "running"],
     "outward": [
         *("courier", "states", "orders", "holding", "complete", "appointments", "submit", "send"),

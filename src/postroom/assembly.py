@@ -11,6 +11,9 @@ from postroom import log
 from postroom.accounts import secret_values
 from postroom.clock import SECOND, Clock, SystemClock
 from postroom.config import CAPTURE, Config, ConfigError, Endpoint, allows_private_targets, own_url
+from postroom.connections.follow_all import follow_all
+from postroom.connections.follow_mailbox import Follower
+from postroom.connections.mailbox_access import OAuthTokens
 from postroom.connections.posts import PostIntake
 from postroom.couriers.capture import CapturingCourier
 from postroom.couriers.mail import SmtpCourier
@@ -121,6 +124,8 @@ async def serving(
         run(stack, resources, "answers", review_answers_loop(resources, lookup))
         webhook_courier = start_webhooks(stack, resources, recorder)
         posts = PostIntake(resources, mail_server.reader, webhook_courier)
+        follower = Follower(resources, mail_server.reader, OAuthTokens(resources, webhook_courier))
+        run(stack, resources, "mailboxes", partial(follow_all, follower))
         streams = await start_http(stack, resources, webhook_courier, posts, listener, caps.http, certificate)
 
         resources.gauges.update(

@@ -55,7 +55,6 @@ class Attachment(Struct, rename="camel", frozen=True):
     url: str = ""
     parsed_text: str | None = None
     extraction_method: str | None = None
-    filename_raw: str | None = None
 
 
 class AttachmentText(Struct, rename="camel", frozen=True):
@@ -65,21 +64,11 @@ class AttachmentText(Struct, rename="camel", frozen=True):
     text: str = ""
 
 
-class Connection(Struct, rename="camel", frozen=True):
-    """`url` is there once, when it was made; secrets are never shown."""
+class SmtpServer(Struct, frozen=True, omit_defaults=True):
+    """By which mail of the inbox leaves: 465 is TLS, other ports STARTTLS."""
 
-    id: str
-    kind: str = ""
-    provider: str | None = None
-    state: str = ""
-    last_error: str | None = None
-    last_mail_at: datetime | None = None
-    pod_id: str | None = None
-    inbox_id: str | None = None
-    signed: bool = False
-    api_url: str | None = None
-    created_at: datetime | None = None
-    url: str | None = None
+    host: str
+    port: int = 465
 
 
 class ConnectionTest(Struct, frozen=True):
@@ -102,23 +91,6 @@ class DnsRecord(Struct, frozen=True):
     purpose: str = ""
     required: bool = False
     found: bool | None = None
-
-
-class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
-    """It goes out as an invitation that calendars take: new, changed (`uid`, `sequence`) or called
-    off.
-    """
-
-    summary: str
-    start: str = ""
-    end: str = ""
-    time_zone: str = ""
-    location: str = ""
-    attendees: list[str] = []
-    uid: str = ""
-    sequence: int | None = None
-    method: str = "request"
-    recurrence: str = ""
 
 
 class EventHold(Struct, frozen=True):
@@ -247,21 +219,6 @@ class UsageGroup(Struct, rename="camel", frozen=True):
     stored_bytes: int = 0
 
 
-class User(Struct, rename="camel", frozen=True):
-    """`invitation_url` is there only where the server keeps mail instead of sending it."""
-
-    id: str
-    email: str = ""
-    name: str = ""
-    role: str = ""
-    pod_ids: list[str] = []
-    state: str = ""
-    passkeys: int = 0
-    created_at: datetime | None = None
-    last_seen_at: datetime | None = None
-    invitation_url: str | None = None
-
-
 class Webhook(Struct, rename="camel", frozen=True):
     """`secret` is there only when it was made just then."""
 
@@ -317,8 +274,6 @@ class Hold(Struct, rename="camel", frozen=True):
     decided_at: datetime | None = None
     decided_by: Actor | None = None
     note: str | None = None
-    approvals_needed: int = 0
-    approved_by: list[Actor] = []
 
 
 class Pause(Struct, frozen=True):
@@ -360,22 +315,6 @@ class ApprovalRules(Struct, rename="camel", frozen=True, omit_defaults=True):
     when: list[OverPerDay | str] = []
     expires_hours: int = 72
     reviewers: list[str] = []
-    approvals: int = 1
-
-
-class DirectionPolicy(Struct, frozen=True):
-    mode: str
-    rules: list[PolicyRule] = []
-
-
-class Domain(Struct, rename="camel", frozen=True):
-    id: str
-    domain: str = ""
-    pod_id: str = ""
-    status: str = ""
-    created_at: datetime | None = None
-    verified_at: datetime | None = None
-    records: list[DnsRecord] = []
 
 
 class Draft(Struct, rename="camel", frozen=True):
@@ -400,10 +339,50 @@ class Draft(Struct, rename="camel", frozen=True):
     metadata: dict[str, str] = {}
     send_at: str | None = None
     undo_seconds: int = 0
-    calendar: InvitationBody | None = None
     attachments: list[Attachment] = []
     created_at: datetime | None = None
     updated_at: datetime | None = None
+
+
+class Connection(Struct, rename="camel", frozen=True):
+    """`url` is there once, when it was made; secrets are never shown."""
+
+    id: str
+    kind: str = ""
+    provider: str | None = None
+    state: str = ""
+    last_error: str | None = None
+    last_mail_at: datetime | None = None
+    pod_id: str | None = None
+    inbox_id: str | None = None
+    signed: bool = False
+    api_url: str | None = None
+    host: str | None = None
+    port: int | None = None
+    username: str | None = None
+    address: str | None = None
+    folder: str | None = None
+    since: str | None = None
+    after: str | None = None
+    smtp: SmtpServer | None = None
+    plus_addresses: dict[str, str] = {}
+    created_at: datetime | None = None
+    url: str | None = None
+
+
+class DirectionPolicy(Struct, frozen=True):
+    mode: str
+    rules: list[PolicyRule] = []
+
+
+class Domain(Struct, rename="camel", frozen=True):
+    id: str
+    domain: str = ""
+    pod_id: str = ""
+    status: str = ""
+    created_at: datetime | None = None
+    verified_at: datetime | None = None
+    records: list[DnsRecord] = []
 
 
 class EventCalendar(Struct, frozen=True):
@@ -450,7 +429,6 @@ class Me(Struct, rename="camel", frozen=True):
     inbox_id: str | None = None
     permissions: list[str] = []
     mcp_scopes: list[str] | None = None
-    canary: str | None = None
 
 
 class Usage(Struct, frozen=True):
@@ -511,10 +489,6 @@ class Message(Judged, Struct, rename="camel", frozen=True):
     calendar: Appointment | None = None
     parse_error: str | None = None
     metadata: dict[str, str] = {}
-    subject_raw: str | None = None
-    from_addr_raw: str | None = None
-    header_to_raw: str | None = None
-    cc_raw: list[str] = []
     status: str = ""
     blocked: bool = False
     attachments_read: bool = False
@@ -566,7 +540,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     limits: Budget | None = None
     metadata: dict[str, bool | float | int | str] = {}
     retention_days: int | None = None
-    canary: bool = False
+    external_address: str | None = None
     webhook_secret: str | None = None
 
 
@@ -630,7 +604,6 @@ class ThreadMessages(Struct, rename="camel", frozen=True):
     total: int = 0
     related_thread_ids: list[str] = []
     truncated: bool = False
-    canary: str | None = None
 
 
 class Event(Struct, frozen=True):

@@ -822,7 +822,7 @@ export abstract class Operations {
     });
   }
 
-  /** Connect a mail service that posts mail here; the URL to post to is given once. */
+  /** Connect a mailbox elsewhere, or a mail service that posts here; its URL is given once. */
   createConnection(body: NewConnection): Promise<Connection> {
     return this.run({
       method: "POST",

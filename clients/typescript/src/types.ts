@@ -47,8 +47,6 @@ export interface Attachment {
   url?: string;
   parsedText?: string;
   extractionMethod?: string;
-  /** As it came, where that holds characters which show nothing; they are left out of the other. */
-  filenameRaw?: string;
 }
 
 export interface AttachmentText {
@@ -58,21 +56,10 @@ export interface AttachmentText {
   text: string;
 }
 
-/** `url` is there once, when it was made; secrets are never shown. */
-export interface Connection {
-  id: string;
-  kind: "http" | (string & {});
-  provider: string | null;
-  state: "connecting" | "failing" | "live" | (string & {});
-  lastError: string | null;
-  lastMailAt: string | null;
-  podId: string | null;
-  inboxId: string | null;
-  /** Whether each post must be signed. */
-  signed: boolean;
-  apiUrl: string | null;
-  createdAt: string;
-  url?: string;
+/** By which mail of the inbox leaves: 465 is TLS, other ports STARTTLS. */
+export interface SmtpServer {
+  host: string;
+  port?: number;
 }
 
 export interface ConnectionTest {
@@ -95,30 +82,6 @@ export interface DnsRecord {
   purpose: string;
   required: boolean;
   found: boolean | null;
-}
-
-/** It goes out as an invitation that calendars take: new, changed (`uid`, `sequence`) or called off. */
-export interface InvitationBody {
-  /** What it is about. */
-  summary: string;
-  /** 2026-11-20T15:00:00 with timeZone, or with Z or an offset; a day such as 2026-11-20 for whole days. */
-  start: string;
-  /** As start; of whole days the day after the last one. */
-  end: string;
-  /** Such as Europe/Berlin. */
-  timeZone?: string;
-  /** Where it is. */
-  location?: string;
-  /** Who is invited; by default To and Cc. */
-  attendees?: string[];
-  /** Of the appointment that this changes or calls off. */
-  uid?: string;
-  /** With uid: more than that of the last mail about it. */
-  sequence?: number | null;
-  /** request invites, cancel calls it off. */
-  method?: "cancel" | "request" | (string & {});
-  /** A rule of RFC 5545 such as FREQ=WEEKLY;COUNT=10. */
-  recurrence?: string;
 }
 
 /** Why a send waits or waited. */
@@ -239,21 +202,6 @@ export interface UsageGroup {
   storedBytes: number;
 }
 
-/** `invitationUrl` is there only where the server keeps mail instead of sending it. */
-export interface User {
-  id: string;
-  email: string;
-  name: string;
-  /** owner: everything; admin: all but owners; approver: read, write, approve; viewer: read. */
-  role: "admin" | "approver" | "owner" | "viewer" | (string & {});
-  podIds: string[];
-  state: "active" | "invited" | (string & {});
-  passkeys: number;
-  createdAt: string;
-  lastSeenAt: string | null;
-  invitationUrl?: string;
-}
-
 /** `secret` is there only when it was made just then. */
 export interface Webhook {
   url: string;
@@ -308,8 +256,6 @@ export interface Hold {
   decidedAt: string | null;
   decidedBy: Actor | null;
   note: string | null;
-  approvalsNeeded: number;
-  approvedBy: Actor[];
 }
 
 export interface Pause {
@@ -350,23 +296,6 @@ export interface ApprovalRules {
   expiresHours?: number;
   /** Addresses of people who are asked by mail. */
   reviewers?: string[];
-  /** How many different people have to approve. */
-  approvals?: number;
-}
-
-export interface DirectionPolicy {
-  mode: string;
-  rules: PolicyRule[];
-}
-
-export interface Domain {
-  id: string;
-  domain: string;
-  podId: string;
-  status: "pending" | "verified" | (string & {});
-  createdAt: string;
-  verifiedAt: string | null;
-  records: DnsRecord[];
 }
 
 /** What is missing is null or empty. */
@@ -389,11 +318,51 @@ export interface Draft {
   metadata: Record<string, string>;
   sendAt: string | null;
   undoSeconds: number;
-  calendar: InvitationBody | null;
   attachments: Attachment[];
   createdBy: Actor;
   createdAt: string;
   updatedAt: string;
+}
+
+/** `url` is there once, when it was made; secrets are never shown. */
+export interface Connection {
+  id: string;
+  kind: "http" | "imap" | (string & {});
+  provider: string | null;
+  state: "connecting" | "failing" | "live" | (string & {});
+  lastError: string | null;
+  lastMailAt: string | null;
+  podId: string | null;
+  inboxId: string | null;
+  /** Whether each post must be signed. */
+  signed: boolean;
+  apiUrl: string | null;
+  host: string | null;
+  port: number | null;
+  username: string | null;
+  address: string | null;
+  folder: string | null;
+  since: string | null;
+  after: string | null;
+  smtp: SmtpServer | null;
+  plusAddresses: Record<string, string>;
+  createdAt: string;
+  url?: string;
+}
+
+export interface DirectionPolicy {
+  mode: string;
+  rules: PolicyRule[];
+}
+
+export interface Domain {
+  id: string;
+  domain: string;
+  podId: string;
+  status: "pending" | "verified" | (string & {});
+  createdAt: string;
+  verifiedAt: string | null;
+  records: DnsRecord[];
 }
 
 /** The appointment that a mail brings, in the names of events. */
@@ -439,8 +408,6 @@ export interface Me {
   inboxId: string | null;
   permissions: string[];
   mcpScopes: string[] | null;
-  /** What the agent of this inbox reads. */
-  canary?: string;
 }
 
 export interface Usage {
@@ -501,14 +468,6 @@ export interface Message {
   calendar?: Appointment;
   parseError?: string;
   metadata?: Record<string, string>;
-  /** As it came, where that holds characters which show nothing; they are left out of the other. */
-  subjectRaw?: string;
-  /** As it came, where that holds characters which show nothing; they are left out of the other. */
-  fromAddrRaw?: string;
-  /** As it came, where that holds characters which show nothing; they are left out of the other. */
-  headerToRaw?: string;
-  /** As it came, where that holds characters which show nothing; they are left out of the other. */
-  ccRaw?: string[];
   status: "failed" | "pending" | "received" | "sent" | (string & {});
   blocked: boolean;
   attachmentsRead: boolean;
@@ -560,7 +519,7 @@ export interface Inbox {
   limits: Budget | null;
   metadata: Record<string, string | number | boolean>;
   retentionDays: number | null;
-  canary: boolean;
+  externalAddress: string | null;
   webhookSecret?: string;
 }
 
@@ -623,8 +582,6 @@ export interface ThreadMessages {
   relatedThreadIds: string[];
   /** Only when a page is cut short: the next begins behind it. */
   truncated?: boolean;
-  /** What the agent of this inbox reads. */
-  canary?: string;
 }
 
 export interface Event {
@@ -671,8 +628,6 @@ export interface NewInbox {
   metadata?: Record<string, string | number | boolean | null> | null;
   /** Days that mail is kept; older mail is deleted. */
   retentionDays?: number | null;
-  /** Its agent reads a token that has no reason to leave; a send with it is held (canary). */
-  canary?: boolean;
 }
 
 export interface InboxChange {
@@ -686,8 +641,6 @@ export interface InboxChange {
   metadata?: Record<string, string | number | boolean | null> | null;
   /** Days that mail is kept; older mail is deleted. */
   retentionDays?: number | null;
-  /** Its agent reads a token that has no reason to leave; a send with it is held (canary). */
-  canary?: boolean;
 }
 
 export interface NewKey {
@@ -734,26 +687,6 @@ export interface PodChange {
   /** A name for people. */
   name?: string | null;
   approval?: ApprovalRules | null;
-}
-
-export interface NewUser {
-  /** Where the person gets mail. */
-  email: string;
-  /** owner: everything; admin: all but owners; approver: read, write, approve; viewer: read. */
-  role: "admin" | "approver" | "owner" | "viewer";
-  /** These pods alone; empty: the whole account. */
-  podIds?: string[];
-  /** A name for people. */
-  name?: string;
-}
-
-export interface UserChange {
-  /** owner: everything; admin: all but owners; approver: read, write, approve; viewer: read. */
-  role?: "admin" | "approver" | "owner" | "viewer";
-  /** These pods alone; empty: the whole account. */
-  podIds?: string[];
-  /** A name for people. */
-  name?: string;
 }
 
 export interface ThreadChange {
@@ -803,7 +736,6 @@ export interface SendBody {
   sendAt?: string | null;
   /** How long it can still be cancelled before it leaves. */
   undoSeconds?: number;
-  calendar?: InvitationBody | null;
 }
 
 export interface SentFile {
@@ -851,18 +783,10 @@ export interface DraftBody {
   sendAt?: string | null;
   /** How long it can still be cancelled before it leaves. */
   undoSeconds?: number | null;
-  calendar?: InvitationBody | null;
 }
 
 export interface NewFiles {
   attachments?: SentFile[];
-}
-
-export interface CalendarAnswerBody {
-  /** What the organizer is told. */
-  status: "accepted" | "declined" | "tentative";
-  /** Words to the organizer. */
-  comment?: string;
 }
 
 export interface Approve {
@@ -890,7 +814,26 @@ export interface NewDomain {
 }
 
 export interface NewConnection {
-  kind: "http";
+  kind: "http" | "imap";
+  /** Of the IMAP server. */
+  host?: string | null;
+  /** 993, the default, is TLS; others STARTTLS. */
+  port?: number | null;
+  username?: string | null;
+  /** Mostly an app password. */
+  password?: string | null;
+  oauth?: OAuthGrant | null;
+  /** Of the mailbox, if the username is none. */
+  address?: string | null;
+  /** INBOX by default. */
+  folder?: string | null;
+  /** now (the default), or a date to begin with. */
+  since?: string | null;
+  /** What becomes of a mail there: leave (the default), seen, or move:FOLDER. */
+  after?: string | null;
+  smtp?: SmtpServer | null;
+  /** Further inboxes: mail to username+TAG@ goes to the inbox of that tag. */
+  plusAddresses?: Record<string, string> | null;
   /** The service that posts. */
   provider?: "cloudflare" | "mailgun" | "postmark" | "raw" | "resend" | "sendgrid" | "ses" | null;
   /** Where all its mail goes; else to whom it is addressed. */
@@ -905,7 +848,23 @@ export interface NewConnection {
   apiUrl?: string | null;
 }
 
+/** Instead of a password: the refresh token that a person allowed. */
+export interface OAuthGrant {
+  tokenUrl: string;
+  clientId: string;
+  clientSecret: string;
+  refreshToken: string;
+}
+
 export interface ConnectionChange {
+  password?: string;
+  oauth?: OAuthGrant;
+  folder?: string;
+  /** What becomes of a mail there: leave (the default), seen, or move:FOLDER. */
+  after?: string;
+  smtp?: SmtpServer | null;
+  /** Further inboxes: mail to username+TAG@ goes to the inbox of that tag. */
+  plusAddresses?: Record<string, string>;
   /** Proves each post. Without it the secret in the URL suffices. */
   signingKey?: string | null;
   apiKey?: string;

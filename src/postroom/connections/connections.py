@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
+from postroom.mailbox import inboxes
 from postroom.storage.database import LOCK_ROWS, Row, Tx
 
 IMAP, HTTP = "imap", "http"
@@ -63,6 +64,18 @@ class Connection(Struct, frozen=True):
     @property
     def reach(self) -> Reach:
         return Reach(self.account_id, self.pod_id)
+
+    @property
+    def address(self) -> str:
+        """Of a mailbox elsewhere."""
+        return str(self.settings.get("address", ""))
+
+    @property
+    def tagged(self) -> dict[str, str]:
+        """Further inboxes, by the address with a tag that each has there."""
+        local, _, domain = self.address.rpartition("@")
+        tags: dict[str, str] = self.settings.get("plusAddresses", {})
+        return {f"{local}+{tag}@{domain}": inbox_id for tag, inbox_id in tags.items()}
 
 
 def new_token() -> str:
@@ -156,10 +169,9 @@ def has_posts(tx: Tx, account_id: str) -> bool:
 
 
 def remove(tx: Tx, connection: Connection) -> None:
-    tx.run(
-        "update inboxes set external_address = null, connection_id = null where connection_id = :id",
-        id=connection.id,
-    )
+    for inbox_id in filter(None, (connection.inbox_id, *connection.tagged.values())):
+        if connection.kind == IMAP:
+            inboxes.connect(tx, inbox_id, None, None)
     for table in ("taken_mails", "posts"):
         tx.run(f"delete from {table} where connection_id = :id", id=connection.id)
     tx.run("delete from connections where id = :id", id=connection.id)
@@ -206,3 +218,27 @@ def set_topic(tx: Tx, connection_id: str, topic: str) -> None:
             live=LIVE,
             id=connection_id,
         )
+
+
+def set_position(tx: Tx, connection: Connection, uid_validity: int, uid: int) -> Connection:
+    """How far the folder has been read."""
+    tx.run(
+        "update connections set uid_validity = :uid_validity, last_uid = :uid where id = :id",
+        uid_validity=uid_validity,
+        uid=uid,
+        id=connection.id,
+    )
+    return replace(connection, uid_validity=uid_validity, last_uid=uid)
+
+
+def lease_mailboxes(tx: Tx, node: str, now: int, until: int) -> dict[str, Connection]:
+    """Those that this node reads from now on: nobody else's, or of one that has fallen silent."""
+    tx.run(
+        "update connections set leased_by = :node, leased_until = :until"
+        " where kind = 'imap' and (leased_by = :node or leased_until < :now)",
+        node=node,
+        now=now,
+        until=until,
+    )
+    rows = tx.all("select * from connections where kind = 'imap' and leased_by = :node", node=node)
+    return {row["id"]: Connection.from_row(row) for row in rows}

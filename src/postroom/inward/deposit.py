@@ -19,7 +19,7 @@ from postroom.inward.into_thread import ThreadPlace
 from postroom.inward.mails import AcceptedMail, AddressedMail, Copy, ReadMail
 from postroom.inward.review_answers import ReviewAnswer, Reviewed
 from postroom.inward.suspicion import Suspicion
-from postroom.mail.address import parse_list, shown
+from postroom.mail.address import mailbox_of, parse_list, shown
 from postroom.mail.html.text import visible
 from postroom.mail.parse import ParsedMail
 from postroom.mailbox import attachments, correspondents, inboxes, messages, raw_mails, usage
@@ -27,6 +27,7 @@ from postroom.mailbox.documents import Document
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import INBOUND, RECEIVED, NewMessage
 from postroom.mailbox.search import indexing
+from postroom.queue import idempotency
 from postroom.storage.database import Tx
 
 BODY_MAX_CHARACTERS = 1_000_000
@@ -36,7 +37,7 @@ PART_MAX_SIZE = 1024 * 1024
 def deposit(tx: Tx, mails: list[AcceptedMail]) -> list[list[str]]:
     """Gives for each mail the bells to ring after the commit."""
     bells: list[list[str]] = [[] for _ in mails]
-    new = without_known(tx, set_answers_aside(tx, mails, bells))
+    new = without_taken(tx, without_known(tx, set_answers_aside(tx, mails, bells)))
     under_policy = inboxes.find_under_policy(tx, {each.inbox_id for each in new})
     owners = count_mails(tx, new, under_policy)
     for part in in_parts(new):
@@ -56,6 +57,20 @@ def without_known(tx: Tx, addressed: list[AddressedMail]) -> list[AddressedMail]
         tx, [(each.inbox_id, each.read.content_hash, each.mail.now) for each in hashed]
     )
     known = {id(each) for each, is_new in zip(hashed, are_new, strict=True) if not is_new}
+    return [each for each in addressed if id(each) not in known]
+
+
+def without_taken(tx: Tx, addressed: list[AddressedMail]) -> list[AddressedMail]:
+    """Not what was taken from its mailbox before, however long ago and under whichever number."""
+    taken = [(each, source) for each in addressed if (source := each.read.origin.taken) is not None]
+    are_new = idempotency.note_taken(
+        tx,
+        [
+            (source.connection_id, each.read.content_hash, source.uid_validity, source.uid, each.mail.now)
+            for each, source in taken
+        ],
+    )
+    known = {id(each) for (each, _), is_new in zip(taken, are_new, strict=True) if not is_new}
     return [each for each in addressed if id(each) not in known]
 
 
@@ -281,7 +296,7 @@ def to_document(inbox: Inbox, accepted: AcceptedMail, place: ThreadPlace | None)
         from_addr=sender,
         to_addr=inbox.address,
         header_to=", ".join(to),
-        delivery_role=delivery_role(inbox.address, mail),
+        delivery_role=delivery_role(mailbox_of(inbox.known_as), mail),
         cc=cc,
         subject=subject,
         body_text=read.body_text,

@@ -38,6 +38,14 @@ class Destination(Struct, frozen=True):
 NOBODY = Destination("", is_dropped=True)
 
 
+class TakenFrom(Struct, frozen=True):
+    """A mailbox elsewhere, and the number that the mail has there."""
+
+    connection_id: str
+    uid_validity: int
+    uid: int
+
+
 class Origin(Struct, frozen=True):
     """Where a mail came from and to whom. `peer_ip` is "" for mail that never left this server."""
 
@@ -46,6 +54,7 @@ class Origin(Struct, frozen=True):
     peer_ip: str
     helo: str
     mail_from: str
+    taken: TakenFrom | None = None
 
 
 class Arrival(Struct, frozen=True):
@@ -58,10 +67,11 @@ class Arrival(Struct, frozen=True):
     helo: str
     mail_from: str
     counts_once: bool = False  # the same content is the same mail, also without a Message-ID
+    taken: TakenFrom | None = None
 
     @property
     def origin(self) -> Origin:
-        return Origin(self.destinations, self.trace, self.peer_ip, self.helo, self.mail_from)
+        return Origin(self.destinations, self.trace, self.peer_ip, self.helo, self.mail_from, self.taken)
 
 
 def trace_inside(domain: str, words: str, now: int) -> bytes:

@@ -1,7 +1,7 @@
 """Inboxes: an address that sends and receives."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -12,15 +12,12 @@ from postroom.accounts import accounts, domains, keys, names, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach, default_pod
 from postroom.accounts.rules import limits
-from postroom.errors import AddressTaken, BadRequest, InvalidMailboxName, NotFound
+from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
 from postroom.mailbox import usage
 from postroom.mailbox.usage import UsageGrowth
 from postroom.storage.database import LOCK_ROWS, Row, Tx, one_of
 
 MAILBOX_NAME = r"^(?!.*[.][.])[a-z0-9][a-z0-9.-]{1,28}[a-z0-9]$"
-METADATA_LIMIT = 256
-METADATA_CHARACTERS = 500
-METADATA_BYTES = 64 * 1024  # of all together: each list of inboxes shows it
 MetadataValue = str | int | float | bool
 RESERVED_NAMES = {
     *("postmaster", "abuse", "hostmaster", "webmaster", "mailer-daemon", "noc", "security"),
@@ -52,6 +49,18 @@ class Inbox(Struct, frozen=True):
     metadata: str | None = None
     retention_days: int | None = None
     canary: str | None = None  # a token that must not leave
+    external_address: str | None = None  # of a mailbox elsewhere that it is connected with
+    connection_id: str | None = None  # by which its mail leaves
+
+    @property
+    def known_as(self) -> str:
+        """The address that others write to."""
+        return self.external_address or self.address
+
+    @property
+    def sender(self) -> str:
+        """In From: that of the mailbox elsewhere only where mail leaves through it."""
+        return self.known_as if self.connection_id else self.address
 
     @property
     def reach(self) -> Reach:
@@ -72,6 +81,8 @@ class Inbox(Struct, frozen=True):
             row["metadata"],
             row["retention_days"],
             row["canary"],
+            row["external_address"],
+            row["connection_id"],
         )
 
     def stores(self, size_bytes: int, now: int) -> UsageGrowth:
@@ -222,33 +233,6 @@ def put(tx: Tx, inbox: Inbox) -> None:
     )
 
 
-def change_metadata(stored: str | None, asked: Mapping[str, MetadataValue | None] | None) -> str | None:
-    """As it is stored: keys that are not asked for stay, None removes one; None for all clears everything."""
-    if asked is None:
-        return None
-    changed = {
-        name: value for name, value in {**decode_metadata(stored), **asked}.items() if value is not None
-    }
-    if len(changed) > METADATA_LIMIT or not all(map(_is_short, changed)) or not _are_short(changed.values()):
-        raise BadRequest(
-            f"metadata has at most {METADATA_LIMIT} keys, and strings of at most {METADATA_CHARACTERS}"
-            " characters.",
-            field="metadata",
-        )
-    encoded = msgspec.json.encode(changed)
-    if len(encoded) > METADATA_BYTES:
-        raise BadRequest(f"metadata has at most {METADATA_BYTES} bytes as JSON.", field="metadata")
-    return encoded.decode() if changed else None
-
-
-def _are_short(values: Iterable[MetadataValue | None]) -> bool:
-    return all(_is_short(value) for value in values if isinstance(value, str))
-
-
-def _is_short(text: str) -> bool:
-    return len(text) <= METADATA_CHARACTERS and "\0" not in text  # PostgreSQL cannot keep a NUL
-
-
 def decode_metadata(stored: str | None) -> dict[str, MetadataValue]:
     return {} if stored is None else msgspec.json.decode(stored, type=dict[str, MetadataValue])
 
@@ -388,6 +372,16 @@ def remove(tx: Tx, reach: Reach, inbox_id: str, now: int) -> Inbox:
     usage.count_all(tx, [inbox.stores(-int(row["stored_bytes"]), now)] if row else [])
     tx.run("insert into removed_inboxes (inbox_id, removed_at) values (:id, :now)", id=inbox.id, now=now)
     return inbox
+
+
+def connect(tx: Tx, inbox_id: str, address: str | None, connection_id: str | None) -> None:
+    """With a mailbox elsewhere, by which its mail also leaves if there is a connection."""
+    tx.run(
+        "update inboxes set external_address = :address, connection_id = :connection_id where id = :id",
+        address=address,
+        connection_id=connection_id,
+        id=inbox_id,
+    )
 
 
 def read_budget(tx: Tx, inbox: Inbox, now: int) -> dict[str, limits.Use]:

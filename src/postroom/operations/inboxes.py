@@ -1,7 +1,9 @@
 """Operations on inboxes."""
 
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import replace
 
@@ -13,11 +15,16 @@ from postroom.accounts.rules.limits import Budget
 from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.connections import connections
+from postroom.errors import BadRequest
 from postroom.events import webhooks
 from postroom.fields import Limit, Offset, OwnWebhook, PodFilter, PodId, RetentionDays, Timestamp
 from postroom.mail import canary
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
+
+METADATA_LIMIT = 256
+METADATA_CHARACTERS = 500
+METADATA_BYTES = 64 * 1024  # of all together: each list of inboxes shows it
 
 # Patterns are only described here: the nouns check them, and say in words what is wrong.
 DisplayName = Annotated[
@@ -39,7 +46,7 @@ MailboxName = Annotated[
 Metadata = Annotated[
     dict[str, str | int | float | bool | None],
     Meta(
-        max_length=inboxes.METADATA_LIMIT,
+        max_length=METADATA_LIMIT,
         description="Kept and shown, never sent. Keys that are not named stay, null removes one.",
     ),
 ]
@@ -93,6 +100,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     metadata: dict[str, str | int | float | bool]
     retention_days: int | None
     canary: bool
+    external_address: str | None
     webhook_secret: str | UnsetType = UNSET
 
     @classmethod
@@ -109,6 +117,7 @@ class Inbox(Struct, rename="camel", frozen=True):
             metadata=inboxes.decode_metadata(inbox.metadata),
             retention_days=inbox.retention_days,
             canary=inbox.canary is not None,
+            external_address=inbox.external_address,
             webhook_secret=webhook_secret,
         )
 
@@ -177,12 +186,43 @@ def bind(inbox: inboxes.Inbox, body: InboxChange | NewInbox) -> inboxes.Inbox:
     if body.limits is not UNSET:
         inbox = replace(inbox, limits=limits.check_and_encode(body.limits))
     if body.metadata is not UNSET:
-        inbox = replace(inbox, metadata=inboxes.change_metadata(inbox.metadata, body.metadata))
+        inbox = replace(inbox, metadata=change_metadata(inbox.metadata, body.metadata))
     if body.retention_days is not UNSET:
         inbox = replace(inbox, retention_days=body.retention_days)
     if body.canary is not UNSET:
         inbox = replace(inbox, canary=(inbox.canary or canary.new_token()) if body.canary else None)
     return inbox
+
+
+def change_metadata(
+    stored: str | None, asked: Mapping[str, inboxes.MetadataValue | None] | None
+) -> str | None:
+    """As it is stored: keys that are not asked for stay, None removes one; None for all clears everything."""
+    if asked is None:
+        return None
+    changed = {
+        name: value
+        for name, value in {**inboxes.decode_metadata(stored), **asked}.items()
+        if value is not None
+    }
+    if len(changed) > METADATA_LIMIT or not all(map(_is_short, changed)) or not _are_short(changed.values()):
+        raise BadRequest(
+            f"metadata has at most {METADATA_LIMIT} keys, and strings of at most {METADATA_CHARACTERS}"
+            " characters.",
+            field="metadata",
+        )
+    encoded = msgspec.json.encode(changed)
+    if len(encoded) > METADATA_BYTES:
+        raise BadRequest(f"metadata has at most {METADATA_BYTES} bytes as JSON.", field="metadata")
+    return encoded.decode() if changed else None
+
+
+def _are_short(values: Iterable[inboxes.MetadataValue | None]) -> bool:
+    return all(_is_short(value) for value in values if isinstance(value, str))
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= METADATA_CHARACTERS and "\0" not in text  # PostgreSQL cannot keep a NUL
 
 
 def change_webhook(

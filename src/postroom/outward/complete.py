@@ -30,7 +30,7 @@ async def to_all(resources: Resources, order: Order, around: Context) -> Order:
         raise BadRequest("Nothing has come in here that replyAll could answer.", field="replyAll")
     raw = await raw_mails.read(resources, answered.id, with_trace=False)
     reply_to = await pools.READING.run(read_reply_to, raw)
-    return add_everybody(order, answered, reply_to, around.inbox.address)
+    return add_everybody(order, answered, reply_to, mailbox_of(around.inbox.known_as))
 
 
 def read_reply_to(raw: bytes) -> str:

@@ -174,13 +174,13 @@ def to_letter(order: Order, around: Context, now: int) -> Letter:
     own_text, own_html = both_forms(order)
     whole_text, whole_html = with_quote(order, around, own_text, own_html)
     cc = with_auto_cc(order, around)
-    message_id = compose.new_message_id(around.inbox.address.rpartition("@")[2], secrets.token_bytes(16))
+    message_id = compose.new_message_id(around.inbox.sender.rpartition("@")[2], secrets.token_bytes(16))
     calendar = appointments.write_calendar(order, around.inbox, (*order.to, *cc), message_id, own_text, now)
     files = order.files if calendar is None else appointments.with_file(order.files, calendar)
     files = to_files(files) if files else ()
     draft = Draft(
         from_name=around.inbox.display_name or "",
-        from_address=around.inbox.address,
+        from_address=around.inbox.sender,
         to=tuple(map(str, order.to)),
         cc=tuple(map(str, cc)),
         reply_to=order.reply_to,
@@ -266,7 +266,9 @@ def with_auto_cc(order: Order, around: Context) -> tuple[Address, ...]:
     is_for_one = isinstance(order.calendar, CalendarAnswer)  # the organizer, whoever sent the invitation
     if around.last_inbound is None or around.is_from_service or is_for_one or room < 1:
         return order.cc
-    known = {mailbox_of(address.address) for address in (*order.to, *order.cc)} | {around.inbox.address}
+    known = {mailbox_of(address.address) for address in (*order.to, *order.cc)} | {
+        mailbox_of(around.inbox.known_as)
+    }
     senders = [
         sender
         for sender in complete.writable(around.last_inbound.from_addr)[:1]

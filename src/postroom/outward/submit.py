@@ -250,7 +250,7 @@ def store(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> None:
         [
             (each.thread.id, address)
             for each in new
-            for address in (each.submission.around.inbox.address, *each.addresses)
+            for address in (each.submission.around.inbox.sender, *each.addresses)
         ],
     )
 
@@ -264,7 +264,7 @@ def to_new_message(ready: Ready, has_hold: bool) -> NewMessage:
     return NewMessage(
         document=ready.document,
         status=PENDING,
-        from_address=submission.around.inbox.address,
+        from_address=submission.around.inbox.sender,
         has_attachments=bool(submission.letter.files),
         raw=None if submission.blob else submission.letter.raw,
         blob=submission.blob,
@@ -305,7 +305,7 @@ def to_document(inbox: Inbox, thread: Thread, order: Order, letter: Letter, now:
         thread_id=thread.id,
         inbox_id=inbox.id,
         direction=OUTBOUND,
-        from_addr=str(Address(inbox.display_name or "", inbox.address)),
+        from_addr=str(Address(inbox.display_name or "", inbox.sender)),
         to_addr=inbox.address,
         header_to=", ".join(draft.to),
         delivery_role=None,

@@ -112,3 +112,21 @@ def _may_be_same(known: str, asked: str) -> bool:
     """A hash that another version of the server made cannot be compared. Its key has sent a mail, and must
     not send a second one: the retry that comes across an upgrade gets the answer of the first."""
     return known == asked or not known.startswith(VERSION)
+
+
+def note_taken(tx: Tx, taken: Sequence[tuple[str, str, int, int, int]]) -> list[bool]:
+    """Remembers which contents were taken from a mailbox elsewhere; for each, whether it is the first time.
+
+    A row is a connection, the hash of a content, its numbers there and the moment.
+    """
+    returned = tx.many(
+        "insert into taken_mails (connection_id, content_hash, uid_validity, uid, taken_at) values :rows"
+        " on conflict do nothing returning connection_id, content_hash",
+        taken,
+    )
+    new = {(row["connection_id"], row["content_hash"]) for row in returned}
+    answers = []
+    for connection_id, content_hash, *_ in taken:
+        answers.append((connection_id, content_hash) in new)
+        new.discard((connection_id, content_hash))
+    return answers

@@ -54,6 +54,7 @@ from postroom_client.results import (
     Retried,
     SearchPage,
     Sent,
+    SmtpServer,
     Suppression,
     Thread,
     ThreadMessages,
@@ -1014,8 +1015,19 @@ def list_connections(*, limit: int = 50, offset: int = 0) -> Call[Page[Connectio
 
 
 def create_connection(
-    kind: Literal["http"],
+    kind: Literal["http", "imap"],
     *,
+    host: str | None = None,
+    port: int | None = None,
+    username: str | None = None,
+    password: str | None = None,
+    oauth: Mapping[str, Any] | None = None,
+    address: str | None = None,
+    folder: str | None = None,
+    since: str | None = None,
+    after: str | None = None,
+    smtp: SmtpServer | Mapping[str, Any] | None = None,
+    plus_addresses: Mapping[str, str] | None = None,
     provider: Literal["cloudflare", "mailgun", "postmark", "raw", "resend", "sendgrid", "ses"] | None = None,
     inbox_id: str | None = None,
     pod_id: str | None = None,
@@ -1023,13 +1035,24 @@ def create_connection(
     api_key: str | None = None,
     api_url: str | None = None,
 ) -> Call[Connection]:
-    """Connect a mail service that posts mail here; the URL to post to is given once."""
+    """Connect a mailbox elsewhere, or a mail service that posts here; its URL is given once."""
     return Call(
         "POST",
         "/v1/connections",
         decoded(Connection),
         json=given(
             kind=kind,
+            host=host,
+            port=port,
+            username=username,
+            password=password,
+            oauth=oauth,
+            address=address,
+            folder=folder,
+            since=since,
+            after=after,
+            smtp=smtp,
+            plusAddresses=plus_addresses,
             provider=provider,
             inboxId=inbox_id,
             podId=pod_id,
@@ -1049,6 +1072,12 @@ def get_connection(connection_id: str) -> Call[Connection]:
 def update_connection(
     connection_id: str,
     *,
+    password: str | None = None,
+    oauth: Mapping[str, Any] | None = None,
+    folder: str | None = None,
+    after: str | None = None,
+    smtp: SmtpServer | Mapping[str, Any] | UnsetType | None = UNSET,
+    plus_addresses: Mapping[str, str] | None = None,
     signing_key: str | UnsetType | None = UNSET,
     api_key: str | None = None,
     api_url: str | UnsetType | None = UNSET,
@@ -1058,7 +1087,15 @@ def update_connection(
         "PATCH",
         path("v1", "connections", connection_id),
         decoded(Connection),
-        json=given(apiKey=api_key) | changes(signingKey=signing_key, apiUrl=api_url),
+        json=given(
+            password=password,
+            oauth=oauth,
+            folder=folder,
+            after=after,
+            plusAddresses=plus_addresses,
+            apiKey=api_key,
+        )
+        | changes(smtp=smtp, signingKey=signing_key, apiUrl=api_url),
     )
 
 

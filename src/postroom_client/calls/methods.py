@@ -40,6 +40,7 @@ from postroom_client.results import (
     SearchPage,
     SearchResult,
     Sent,
+    SmtpServer,
     Suppression,
     Thread,
     ThreadMessages,
@@ -945,8 +946,19 @@ class BlockingMethods(Protocol):
 
     def create_connection(
         self,
-        kind: Literal["http"],
+        kind: Literal["http", "imap"],
         *,
+        host: str | None = None,
+        port: int | None = None,
+        username: str | None = None,
+        password: str | None = None,
+        oauth: Mapping[str, Any] | None = None,
+        address: str | None = None,
+        folder: str | None = None,
+        since: str | None = None,
+        after: str | None = None,
+        smtp: SmtpServer | Mapping[str, Any] | None = None,
+        plus_addresses: Mapping[str, str] | None = None,
         provider: Literal["cloudflare", "mailgun", "postmark", "raw", "resend", "sendgrid", "ses"]
         | None = None,
         inbox_id: str | None = None,
@@ -955,10 +967,21 @@ class BlockingMethods(Protocol):
         api_key: str | None = None,
         api_url: str | None = None,
     ) -> Connection:
-        """Connect a mail service that posts mail here; the URL to post to is given once."""
+        """Connect a mailbox elsewhere, or a mail service that posts here; its URL is given once."""
         return self.run(
             calls.create_connection(
                 kind,
+                host=host,
+                port=port,
+                username=username,
+                password=password,
+                oauth=oauth,
+                address=address,
+                folder=folder,
+                since=since,
+                after=after,
+                smtp=smtp,
+                plus_addresses=plus_addresses,
                 provider=provider,
                 inbox_id=inbox_id,
                 pod_id=pod_id,
@@ -976,13 +999,30 @@ class BlockingMethods(Protocol):
         self,
         connection_id: str,
         *,
+        password: str | None = None,
+        oauth: Mapping[str, Any] | None = None,
+        folder: str | None = None,
+        after: str | None = None,
+        smtp: SmtpServer | Mapping[str, Any] | UnsetType | None = UNSET,
+        plus_addresses: Mapping[str, str] | None = None,
         signing_key: str | UnsetType | None = UNSET,
         api_key: str | None = None,
         api_url: str | UnsetType | None = UNSET,
     ) -> Connection:
         """Change a connection; it is tried anew."""
         return self.run(
-            calls.update_connection(connection_id, signing_key=signing_key, api_key=api_key, api_url=api_url)
+            calls.update_connection(
+                connection_id,
+                password=password,
+                oauth=oauth,
+                folder=folder,
+                after=after,
+                smtp=smtp,
+                plus_addresses=plus_addresses,
+                signing_key=signing_key,
+                api_key=api_key,
+                api_url=api_url,
+            )
         )
 
     def delete_connection(self, connection_id: str) -> None:
@@ -2192,8 +2232,19 @@ class AwaitedMethods(Protocol):
 
     async def create_connection(
         self,
-        kind: Literal["http"],
+        kind: Literal["http", "imap"],
         *,
+        host: str | None = None,
+        port: int | None = None,
+        username: str | None = None,
+        password: str | None = None,
+        oauth: Mapping[str, Any] | None = None,
+        address: str | None = None,
+        folder: str | None = None,
+        since: str | None = None,
+        after: str | None = None,
+        smtp: SmtpServer | Mapping[str, Any] | None = None,
+        plus_addresses: Mapping[str, str] | None = None,
         provider: Literal["cloudflare", "mailgun", "postmark", "raw", "resend", "sendgrid", "ses"]
         | None = None,
         inbox_id: str | None = None,
@@ -2202,10 +2253,21 @@ class AwaitedMethods(Protocol):
         api_key: str | None = None,
         api_url: str | None = None,
     ) -> Connection:
-        """Connect a mail service that posts mail here; the URL to post to is given once."""
+        """Connect a mailbox elsewhere, or a mail service that posts here; its URL is given once."""
         return await self.run(
             calls.create_connection(
                 kind,
+                host=host,
+                port=port,
+                username=username,
+                password=password,
+                oauth=oauth,
+                address=address,
+                folder=folder,
+                since=since,
+                after=after,
+                smtp=smtp,
+                plus_addresses=plus_addresses,
                 provider=provider,
                 inbox_id=inbox_id,
                 pod_id=pod_id,
@@ -2223,13 +2285,30 @@ class AwaitedMethods(Protocol):
         self,
         connection_id: str,
         *,
+        password: str | None = None,
+        oauth: Mapping[str, Any] | None = None,
+        folder: str | None = None,
+        after: str | None = None,
+        smtp: SmtpServer | Mapping[str, Any] | UnsetType | None = UNSET,
+        plus_addresses: Mapping[str, str] | None = None,
         signing_key: str | UnsetType | None = UNSET,
         api_key: str | None = None,
         api_url: str | UnsetType | None = UNSET,
     ) -> Connection:
         """Change a connection; it is tried anew."""
         return await self.run(
-            calls.update_connection(connection_id, signing_key=signing_key, api_key=api_key, api_url=api_url)
+            calls.update_connection(
+                connection_id,
+                password=password,
+                oauth=oauth,
+                folder=folder,
+                after=after,
+                smtp=smtp,
+                plus_addresses=plus_addresses,
+                signing_key=signing_key,
+                api_key=api_key,
+                api_url=api_url,
+            )
         )
 
     async def delete_connection(self, connection_id: str) -> None:

@@ -685,7 +685,24 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
     ),
     "create_connection": (
-        Parameter("kind_http", "flag", is_required=True),
+        Parameter("kind", "choice", is_required=True, choices=("http", "imap")),
+        Parameter("host", "text", help="Of the IMAP server."),
+        Parameter(
+            "port", "integer", help="993, the default, is TLS; others STARTTLS.", minimum=1, maximum=65535
+        ),
+        Parameter("username", "text"),
+        Parameter("password", "text", help="Mostly an app password."),
+        Parameter("address", "text", help="Of the mailbox, if the username is none."),
+        Parameter("folder", "text", help="INBOX by default."),
+        Parameter("since", "text", help="now (the default), or a date to begin with."),
+        Parameter(
+            "after", "text", help="What becomes of a mail there: leave (the default), seen, or move:FOLDER."
+        ),
+        Parameter(
+            "plus_addresses",
+            "pairs",
+            help="Further inboxes: mail to username+TAG@ goes to the inbox of that tag.",
+        ),
         Parameter(
             "provider",
             "choice",
@@ -703,6 +720,16 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "update_connection": (
         Parameter("connection_id", "text", help="Id of the connection, con_…", is_required=True),
+        Parameter("password", "text"),
+        Parameter("folder", "text"),
+        Parameter(
+            "after", "text", help="What becomes of a mail there: leave (the default), seen, or move:FOLDER."
+        ),
+        Parameter(
+            "plus_addresses",
+            "pairs",
+            help="Further inboxes: mail to username+TAG@ goes to the inbox of that tag.",
+        ),
         Parameter(
             "signing_key",
             "text",

@@ -1,7 +1,8 @@
-"""Operations on connections: mail services that post here."""
+"""Operations on connections: mailboxes elsewhere, and mail services that post here."""
 
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
@@ -15,11 +16,12 @@ from postroom.connections import connections
 from postroom.connections.connections import Connection
 from postroom.errors import BadRequest, ConnectionLimitReached
 from postroom.fields import PageQuery, PodId, Timestamp, iso
+from postroom.mail.address import normalize, validate
 from postroom.mail.posts import signing_keys
 from postroom.mailbox import inboxes
 from postroom.storage.database import Tx
 
-Kind = Literal["http"]
+Kind = Literal["imap", "http"]
 Provider = Literal["raw", "mailgun", "sendgrid", "postmark", "ses", "cloudflare", "resend"]
 State = Literal["connecting", "live", "failing"]
 Secret = Annotated[str, Meta(min_length=1, max_length=8000)]
@@ -32,11 +34,60 @@ SigningKey = Annotated[
     ),
 ]
 ApiUrl = Annotated[str, Meta(max_length=500, description="Another address of Resend's interface.")]
+Host = Annotated[str, Meta(min_length=1, max_length=253, pattern="^[A-Za-z0-9.:-]+$")]
+Port = Annotated[int, Meta(ge=1, le=65535)]
+Name = Annotated[str, Meta(min_length=1, max_length=320, pattern="^[^\\x00-\\x1f\\x7f]+$")]
+After = Annotated[
+    str,
+    Meta(
+        max_length=300,
+        pattern="^(leave|seen|move:[^\\x00-\\x1f\\x7f]+)$",
+        description="What becomes of a mail there: leave (the default), seen, or move:FOLDER.",
+    ),
+]
+Since = Annotated[
+    str,
+    Meta(
+        pattern="^(now|[0-9]{4}-[0-9]{2}-[0-9]{2})$",
+        description="now (the default), or a date to begin with.",
+    ),
+]
+PlusAddresses = Annotated[
+    dict[Annotated[str, Meta(pattern="^[a-z0-9._-]{1,64}$")], str],
+    Meta(max_length=100, description="Further inboxes: mail to username+TAG@ goes to the inbox of that tag."),
+]
 TargetInbox = Annotated[str, Meta(description="Where all its mail goes; else to whom it is addressed.")]
+
+
+class OAuthGrant(Struct, rename="camel", frozen=True):
+    """Instead of a password: the refresh token that a person allowed."""
+
+    token_url: Annotated[str, Meta(max_length=500)]
+    client_id: Secret
+    client_secret: Secret
+    refresh_token: Secret
+
+
+class SmtpServer(Struct, frozen=True):
+    """By which mail of the inbox leaves: 465 is TLS, other ports STARTTLS."""
+
+    host: Host
+    port: Port = 465
 
 
 class NewConnection(Struct, rename="camel", frozen=True):
     kind: Kind
+    host: Annotated[Host, Meta(description="Of the IMAP server.")] | None = None
+    port: Annotated[Port, Meta(description="993, the default, is TLS; others STARTTLS.")] | None = None
+    username: Name | None = None
+    password: Annotated[Secret, Meta(description="Mostly an app password.")] | None = None
+    oauth: OAuthGrant | None = None
+    address: Annotated[Name, Meta(description="Of the mailbox, if the username is none.")] | None = None
+    folder: Annotated[Name, Meta(description="INBOX by default.")] | None = None
+    since: Since | None = None
+    after: After | None = None
+    smtp: SmtpServer | None = None
+    plus_addresses: PlusAddresses | None = None
     provider: Annotated[Provider, Meta(description="The service that posts.")] | None = None
     inbox_id: TargetInbox | None = None
     pod_id: PodId | None = None
@@ -48,6 +99,12 @@ class NewConnection(Struct, rename="camel", frozen=True):
 
 
 class ConnectionChange(Struct, rename="camel", frozen=True):
+    password: Secret | UnsetType = UNSET
+    oauth: OAuthGrant | UnsetType = UNSET
+    folder: Name | UnsetType = UNSET
+    after: After | UnsetType = UNSET
+    smtp: SmtpServer | UnsetType | None = UNSET
+    plus_addresses: PlusAddresses | UnsetType = UNSET
     signing_key: SigningKey | UnsetType | None = UNSET
     api_key: Secret | UnsetType = UNSET
     api_url: ApiUrl | UnsetType | None = UNSET
@@ -66,6 +123,15 @@ class ShownConnection(Struct, rename="camel", frozen=True):
     inbox_id: str | None
     signed: Annotated[bool, Meta(description="Whether each post must be signed.")]
     api_url: str | None
+    host: str | None
+    port: int | None
+    username: str | None
+    address: str | None
+    folder: str | None
+    since: str | None
+    after: str | None
+    smtp: SmtpServer | None
+    plus_addresses: dict[str, str]
     created_at: Timestamp
     url: str | UnsetType = UNSET
 
@@ -82,6 +148,15 @@ class ShownConnection(Struct, rename="camel", frozen=True):
             inbox_id=connection.inbox_id,
             signed=bool(connection.hidden.get("signingKey")) or connection.provider == "ses",
             api_url=connection.settings.get("apiUrl"),
+            host=connection.settings.get("host"),
+            port=connection.settings.get("port"),
+            username=connection.settings.get("username"),
+            address=connection.settings.get("address"),
+            folder=connection.settings.get("folder"),
+            since=connection.settings.get("since"),
+            after=connection.settings.get("after"),
+            smtp=msgspec.convert(connection.settings.get("smtp"), SmtpServer | None),
+            plus_addresses=connection.settings.get("plusAddresses", {}),
             created_at=to_iso(connection.created_at),
             url=url,
         )
@@ -101,14 +176,14 @@ class ConnectionTest(Struct, frozen=True):
 def create_connection(
     tx: Tx, caller: Caller, body: NewConnection, config: Config, now: int
 ) -> ShownConnection:
-    """Connect a mail service that posts mail here; the URL to post to is given once"""
+    """Connect a mailbox elsewhere, or a mail service that posts here; its URL is given once"""
     if connections.count(tx, "account_id", caller.account_id) >= connections.LIMIT:
         raise ConnectionLimitReached(
             f"An account has at most {connections.LIMIT} connections. Delete one first."
         )
     require_complete(body)
     within = find_place(tx, caller.reach, body)
-    token = connections.new_token()
+    token = connections.new_token() if body.kind == connections.HTTP else None
     connection = Connection(
         id=ids.new(ids.CONNECTION, now),
         account_id=caller.account_id,
@@ -122,12 +197,58 @@ def create_connection(
         uid_validity=None,
         last_uid=0,
         created_at=now,
-        settings=given(apiUrl=body.api_url),
-        hidden=given(signingKey=body.signing_key, apiKey=body.api_key),
+        settings=settings_of(body),
+        hidden=given(
+            signingKey=body.signing_key,
+            apiKey=body.api_key,
+            password=body.password,
+            oauth=None if body.oauth is None else msgspec.to_builtins(body.oauth),
+        ),
     )
     connections.add(tx, connection, token)
+    if body.kind == connections.IMAP:
+        connect_inboxes(tx, caller.reach, connection)
     record(tx, caller, "connection.created", connection, now)
+    tx.ring(connections.BELL)
+    if token is None:
+        return ShownConnection.of(connection)
     return ShownConnection.of(connection, post_url(config.base_url, connection.provider, token))
+
+
+def settings_of(body: NewConnection) -> dict[str, Any]:
+    if body.kind == connections.HTTP:
+        return given(apiUrl=body.api_url)
+    return given(
+        host=body.host,
+        port=body.port or 993,
+        username=body.username,
+        address=mailbox_address(body),
+        folder=body.folder or "INBOX",
+        since=body.since or "now",
+        after=body.after or "leave",
+        smtp=None if body.smtp is None else msgspec.to_builtins(body.smtp),
+        plusAddresses=body.plus_addresses,
+    )
+
+
+def mailbox_address(body: NewConnection) -> str:
+    written = body.address or body.username or ""
+    try:
+        return normalize(validate(written))
+    except ValueError:
+        raise BadRequest(
+            "The username is no address. Give the mailbox's as address.", field="address"
+        ) from None
+
+
+def connect_inboxes(tx: Tx, reach: Reach, connection: Connection) -> None:
+    """The mailbox's address becomes the inbox's; those with a tag become those of other inboxes."""
+    way_out = connection.id if connection.settings.get("smtp") else None
+    inboxes.connect(tx, str(connection.inbox_id), connection.address, way_out)
+    for address, inbox_id in connection.tagged.items():
+        if inboxes.narrow(tx, reach, inbox_id, None) is None:
+            raise BadRequest("No such inbox.", field="plusAddresses")
+        inboxes.connect(tx, inbox_id, address, way_out)
 
 
 def given(**values: object) -> dict[str, Any]:
@@ -140,6 +261,13 @@ def post_url(base_url: str, provider: str, token: str) -> str:
 
 
 def require_complete(body: NewConnection) -> None:
+    if body.kind == connections.IMAP:
+        for field, value in (("host", body.host), ("username", body.username), ("inboxId", body.inbox_id)):
+            if value is None:
+                raise BadRequest(f"{field} is missing.", field=field)
+        if (body.password is None) == (body.oauth is None):
+            raise BadRequest("Give a password, or oauth instead.", field="password")
+        return
     if body.provider is None:
         raise BadRequest("provider is missing: who posts?", field="provider")
     require_usable_key(body.provider, body.signing_key)
@@ -184,15 +312,36 @@ def change_connection(
         require_usable_key(before.provider, body.signing_key)
     changed = replace(
         before,
-        settings=merged(before.settings, apiUrl=body.api_url),
-        hidden=merged(before.hidden, signingKey=body.signing_key, apiKey=body.api_key),
+        settings=merged(
+            before.settings,
+            apiUrl=body.api_url,
+            folder=body.folder,
+            after=body.after,
+            smtp=plain(body.smtp),
+            plusAddresses=body.plus_addresses,
+        ),
+        hidden=merged(
+            before.hidden,
+            signingKey=body.signing_key,
+            apiKey=body.api_key,
+            password=body.password,
+            oauth=plain(body.oauth),
+        ),
         state=connections.CONNECTING,
         last_error=None,
     )
     connections.put(tx, changed)
+    if changed.kind == connections.IMAP:
+        for inbox_id in before.tagged.values():
+            inboxes.connect(tx, inbox_id, None, None)
+        connect_inboxes(tx, caller.reach, changed)
     record(tx, caller, "connection.changed", changed, now)
     tx.ring(connections.BELL)
     return ShownConnection.of(changed)
+
+
+def plain(value: Struct | UnsetType | None) -> object:
+    return msgspec.to_builtins(value) if isinstance(value, Struct) else value
 
 
 def merged(stored: dict[str, Any], **changes: object) -> dict[str, Any]:

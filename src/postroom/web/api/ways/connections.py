@@ -1,9 +1,16 @@
 """What connections need beside a transaction: looking their targets up, and trying them."""
 
-from typing import Any
+import time
+from typing import Any, cast
+
+from msgspec import Struct
 
 from postroom.config import allows_private_targets
 from postroom.connections import connections
+from postroom.connections.connections import Connection
+from postroom.connections.fetching import Fetcher
+from postroom.connections.imap_wire import ImapError
+from postroom.connections.mailbox_access import OAuthTokens, sign_in
 from postroom.errors import InvalidTarget
 from postroom.mail.proof.lookup import DnsTemporary
 from postroom.net import target
@@ -18,8 +25,16 @@ NOTHING_YET = (
 
 async def require_allowed(resources: Resources, body: NewConnection | ConnectionChange) -> dict[str, Any]:
     """Refuses what can never be asked; a name that cannot be resolved now is judged at each use."""
-    if isinstance(body.api_url, str):
-        await require_target(resources, body.api_url, "apiUrl")
+    asked = {"apiUrl": body.api_url}
+    if isinstance(body.oauth, Struct):
+        asked["oauth"] = body.oauth.token_url
+    if isinstance(body, NewConnection) and body.host:
+        asked["host"] = f"https://{body.host}/"
+    if isinstance(body.smtp, Struct):
+        asked["smtp"] = f"https://{body.smtp.host}/"
+    for field, url in asked.items():
+        if isinstance(url, str):
+            await require_target(resources, url, field)
     return {}
 
 
@@ -35,8 +50,29 @@ async def require_target(resources: Resources, url: str, field: str) -> None:
 async def test_connection(call: Call, connection_id: str) -> ConnectionTest:
     """Try a connection now"""
     connection = await call.resources.db.read(connections.get, call.reach, connection_id)
+    if connection.kind == connections.IMAP:
+        return await try_mailbox(call, connection)
     if connection.last_error is not None:
         return ConnectionTest(ok=False, milliseconds=0, error=connection.last_error)
     if connection.state == connections.CONNECTING:
         return ConnectionTest(ok=False, milliseconds=0, error=NOTHING_YET)
     return ConnectionTest(ok=True, milliseconds=0)
+
+
+async def try_mailbox(call: Call, connection: Connection) -> ConnectionTest:
+    """Signs in and opens the folder, beside the connection that follows it."""
+    started = time.monotonic()
+    tokens = OAuthTokens(call.resources, cast(Fetcher, call.webhook_courier))
+    try:
+        client = await sign_in(call.resources, tokens, connection)
+        try:
+            await client.select(connection.settings.get("folder", "INBOX"), is_changed=False)
+        finally:
+            await client.log_out()
+    except ImapError as error:
+        return ConnectionTest(ok=False, milliseconds=since(started), error=str(error))
+    return ConnectionTest(ok=True, milliseconds=since(started))
+
+
+def since(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)

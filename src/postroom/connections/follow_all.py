@@ -1,0 +1,71 @@
+"""Every mailbox elsewhere is followed, each by one node and by one connection to its server."""
+
+import asyncio
+
+from postroom import ids, log
+from postroom.clock import SECOND
+from postroom.connections import connections
+from postroom.connections.connections import Connection
+from postroom.connections.follow_mailbox import Follower, follow_once, pause_seconds
+from postroom.connections.imap_wire import ImapError
+from postroom.errors import ApiError
+
+LOOK_SECONDS = 5.0
+LEASE = 30 * SECOND
+STEADY_SECONDS = 300.0
+
+
+async def follow_all(follower: Follower) -> None:
+    """Looks which there are, whenever one is made or changed and every few seconds."""
+    resources, node = follower.resources, ids.trace()
+    ear = resources.db.listen(connections.BELL)
+    running: dict[str, tuple[Connection, asyncio.Task[None]]] = {}
+    try:
+        while True:
+            now = resources.now()
+            mine = await resources.db.write(connections.lease_mailboxes, node, now, now + LEASE)
+            for connection_id in [*running]:
+                known, task = running[connection_id]
+                if not is_same(known, mine.get(connection_id)) or task.done():
+                    task.cancel()
+                    del running[connection_id]
+            for connection in mine.values():
+                if connection.id not in running:
+                    running[connection.id] = (
+                        connection,
+                        asyncio.create_task(keep_following(follower, connection)),
+                    )
+            await ear.wait(LOOK_SECONDS)
+            ear.hear()
+    finally:
+        ear.close()
+        for _, task in running.values():
+            task.cancel()
+        await asyncio.gather(*(task for _, task in running.values()), return_exceptions=True)
+
+
+def is_same(known: Connection, found: Connection | None) -> bool:
+    return found is not None and (known.settings, known.hidden) == (found.settings, found.hidden)
+
+
+async def keep_following(follower: Follower, connection: Connection) -> None:
+    """Signs in again after a break, ever more rarely while it does not work."""
+    resources, failures = follower.resources, 0
+    while True:
+        started = asyncio.get_running_loop().time()
+        found = await resources.db.read(connections.find, connection.id)
+        if found is None:
+            return
+        try:
+            await follow_once(follower, found)
+        except (ImapError, ApiError) as error:
+            reason, is_refused = str(error), isinstance(error, ImapError) and error.is_refused
+            log.get().seldom("a mailbox cannot be read", connection=connection.id, reason=reason)
+        except Exception as error:
+            reason, is_refused = f"An error on this server: {type(error).__name__}.", False
+            log.get().exception("following a mailbox failed", connection=connection.id)
+        if asyncio.get_running_loop().time() - started > STEADY_SECONDS:
+            failures = 0
+        await resources.db.write(connections.note_state, found, connections.FAILING, reason)
+        await asyncio.sleep(pause_seconds(failures, is_refused))
+        failures += 1

@@ -1,0 +1,297 @@
+"""A small IMAP client (RFC 3501, IDLE, MOVE, UIDPLUS, SPECIAL-USE): what following one folder takes."""
+
+import asyncio
+import base64
+import re
+import ssl
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from msgspec import Struct
+
+from postroom.connections.imap_wire import LINE_BYTES, ImapError, ImapResponse, ImapWire
+from postroom.net.certificate import trusted_authorities
+from postroom.processes import pools
+
+TLS_PORT = 993
+CONNECT_SECONDS = 20.0
+COMMAND_SECONDS = 60.0
+FETCH_SECONDS = 300.0
+RESPONSES = 200_000  # to one command
+LISTED = 50_000  # uids that one search may give
+_CODE = re.compile(rb"\[(UIDVALIDITY|UIDNEXT) (\d{1,10})\]", re.I)
+_EXISTS = re.compile(rb"\d{1,10} EXISTS", re.I)
+_UID = re.compile(rb"\bUID (\d{1,10})\b", re.I)
+_SIZE = re.compile(rb"RFC822\.SIZE (\d{1,12})\b", re.I)
+_DATE = re.compile(rb'INTERNALDATE "([^"]{1,40})"', re.I)
+_LIST = re.compile(rb'LIST \(([^)]*)\) (?:"[^"]{0,4}"|NIL) (?:"((?:[^"\\]|\\.)*)"|(\S+))', re.I)
+SENT_NAMES = ("Sent", "Sent Items", "Sent Messages", "INBOX.Sent", "[Gmail]/Sent Mail")
+
+
+class MailServerAddress(Struct, frozen=True):
+    """Where the mailbox is: a host, and the only addresses that a connection may be made to."""
+
+    host: str
+    ips: tuple[str, ...]
+    port: int
+    is_loopback: bool
+
+
+class OpenFolder(Struct, frozen=True):
+    uid_validity: int
+    uid_next: int | None
+
+
+class ListedMail(Struct, frozen=True):
+    """A mail of the folder, before it is fetched."""
+
+    uid: int
+    size_bytes: int
+    arrived_at: int  # milliseconds; 0 where the server does not say
+
+
+class ImapClient:
+    def __init__(self, wire: ImapWire) -> None:
+        self._wire = wire
+        self._number = 0
+        self._features: frozenset[str] = frozenset()
+
+    def offers(self, feature: str) -> bool:
+        return feature in self._features
+
+    async def greet(self, address: MailServerAddress, trusted: Callable[[], ssl.SSLContext]) -> None:
+        """STARTTLS wherever TLS did not begin with the first byte; in the clear only on this machine."""
+        greeting = await self._wire.read(CONNECT_SECONDS)
+        if greeting.tag != b"*" or greeting.status != "OK":
+            raise ImapError("The server did not greet as an IMAP server does.")
+        await self._ask_features()
+        if address.port == TLS_PORT or (address.is_loopback and not self.offers("STARTTLS")):
+            return
+        if not self.offers("STARTTLS"):
+            raise ImapError(f"{address.host} offers no STARTTLS, so the password was not sent. Use port 993.")
+        if not address.is_loopback:
+            await self.run("STARTTLS")
+            await self._wire.start_tls(await pools.ONCE.run(trusted), address.host)
+            await self._ask_features()  # what was said in the clear no longer counts
+
+    async def _ask_features(self) -> None:
+        found = await self.run("CAPABILITY")
+        words = [each.text.decode("ascii", "replace").upper().split() for each in found]
+        self._features = frozenset(word for line in words if line[:1] == ["CAPABILITY"] for word in line[1:])
+
+    async def log_in(self, username: str, password: str) -> None:
+        secret = base64.b64encode(f"\0{username}\0{password}".encode())
+        if self.offers("AUTH=PLAIN") and self.offers("SASL-IR"):
+            await self._sign_in(b"AUTHENTICATE PLAIN " + secret)
+        else:
+            await self._sign_in(b"LOGIN " + quoted(username) + b" " + quoted(password))
+
+    async def log_in_with_token(self, username: str, token: str) -> None:
+        secret = base64.b64encode(f"user={username}\1auth=Bearer {token}\1\1".encode())
+        await self._sign_in(b"AUTHENTICATE XOAUTH2 " + secret)
+
+    async def _sign_in(self, command: bytes) -> None:
+        try:
+            await self.run(command)
+        except ImapError as error:
+            if error.is_refused:
+                raise ImapError(
+                    f"The server refused the sign-in: {error} Many services want an app password.",
+                    is_refused=True,
+                ) from None
+            raise
+        await self._ask_features()
+
+    async def select(self, folder: str, is_changed: bool) -> OpenFolder:
+        """For reading alone unless it is to be changed."""
+        found = await self.run((b"SELECT " if is_changed else b"EXAMINE ") + quoted(folder))
+        codes: dict[bytes, bytes] = {
+            match[1].upper(): match[2] for each in found if (match := _CODE.search(each.text))
+        }
+        if b"UIDVALIDITY" not in codes:
+            raise ImapError(f"The folder {folder} has no UIDVALIDITY.")
+        uid_next = codes.get(b"UIDNEXT")
+        return OpenFolder(int(codes[b"UIDVALIDITY"]), None if uid_next is None else int(uid_next))
+
+    async def search(self, criterion: str) -> list[int]:
+        """In rising order."""
+        uids: set[int] = set()
+        for each in await self.run(f"UID SEARCH {criterion}"):
+            words = each.text.split()
+            if words[:1] == [b"SEARCH"]:
+                uids.update(int(word) for word in words[1:LISTED] if word.isdigit() and len(word) <= 10)
+        return sorted(uids)
+
+    async def describe(self, uids: Sequence[int]) -> list[ListedMail]:
+        """Only of those that were asked for, whatever else the server talks of."""
+        asked = ",".join(map(str, uids))
+        found = [
+            _listed(each) for each in await self.run(f"UID FETCH {asked} (UID INTERNALDATE RFC822.SIZE)")
+        ]
+        wanted = set(uids)
+        return [each for each in found if each is not None and each.uid in wanted]
+
+    async def fetch(self, uid: int, most_bytes: int) -> bytes | None:
+        """The whole mail. None if it is gone."""
+        found = await self.run(f"UID FETCH {uid} (UID BODY.PEEK[])", FETCH_SECONDS, most_bytes)
+        for each in found:
+            match = _UID.search(each.text)
+            if match is not None and int(match[1]) == uid and each.literals and b"BODY[" in each.text.upper():
+                return each.literals[0]
+        return None
+
+    async def mark_seen(self, uid: int) -> None:
+        await self.run(f"UID STORE {uid} +FLAGS.SILENT (\\Seen)")
+
+    async def move(self, uid: int, folder: str) -> None:
+        if self.offers("MOVE"):
+            await self.run(f"UID MOVE {uid} ".encode() + quoted(folder))
+            return
+        if not self.offers("UIDPLUS"):
+            raise ImapError("The server can move no mail. Choose after: seen, or leave.", is_refused=True)
+        await self.run(f"UID COPY {uid} ".encode() + quoted(folder))
+        await self.run(f"UID STORE {uid} +FLAGS.SILENT (\\Deleted)")
+        await self.run(f"UID EXPUNGE {uid}")
+
+    async def find_sent_folder(self) -> str | None:
+        """By its use (RFC 6154), else by a name that it mostly has."""
+        folders: dict[str, bytes] = {}
+        for each in await self.run('LIST "" "*"'):
+            if (match := _LIST.match(each.text)) is not None:
+                name = (match[2] or match[3] or b"").replace(b'\\"', b'"').replace(b"\\\\", b"\\")
+                folders[name.decode("utf-8", "replace")] = match[1].lower()
+        by_use = next((name for name, flags in folders.items() if b"\\sent" in flags.split()), None)
+        return by_use or next((name for name in SENT_NAMES if name in folders), None)
+
+    async def append(self, folder: str, raw: bytes) -> None:
+        tag = await self._send(b"APPEND " + quoted(folder) + b" (\\Seen) {%d}" % len(raw))
+        while (found := await self._wire.read(COMMAND_SECONDS)).tag != b"+":
+            _require_ok(found, tag)
+        await self._wire.send(raw + b"\r\n")
+        while (found := await self._wire.read(FETCH_SECONDS)).tag != tag:
+            pass
+        _require_ok(found, tag)
+
+    async def wait_for_mail(self, seconds: float) -> None:
+        """Until the folder has changed, or so long (RFC 2177)."""
+        tag = await self._send(b"IDLE")
+        while (found := await self._wire.read(COMMAND_SECONDS)).tag != b"+":
+            _require_ok(found, tag)
+        ends_at = asyncio.get_running_loop().time() + seconds
+        while (left := ends_at - asyncio.get_running_loop().time()) > 0:
+            try:
+                async with asyncio.timeout(left):
+                    found = await self._wire.read(seconds + COMMAND_SECONDS, 0)
+            except TimeoutError:
+                break
+            _require_ok(found, tag)
+            if _EXISTS.fullmatch(found.text):
+                break
+        await self._wire.send(b"DONE\r\n")
+        while (found := await self._wire.read(COMMAND_SECONDS, 0)).tag != tag:
+            _require_ok(found, tag)
+
+    async def run(
+        self, command: str | bytes, seconds: float = COMMAND_SECONDS, literal_bytes: int = LINE_BYTES
+    ) -> list[ImapResponse]:
+        """The untagged responses to a command; raises ImapError unless it ends with OK."""
+        tag = await self._send(command.encode() if isinstance(command, str) else command)
+        found: list[ImapResponse] = []
+        left = literal_bytes
+        while (each := await self._wire.read(seconds, left)).tag != tag:
+            _require_ok(each, tag)
+            if each.tag == b"+":
+                await self._wire.send(b"\r\n")  # a refusal of XOAUTH2 is told behind an empty answer
+                continue
+            left -= sum(map(len, each.literals))
+            found.append(each)
+            if len(found) > RESPONSES:
+                raise ImapError("The server does not come to an end.")
+        _require_ok(each, tag)
+        return [*found, each]
+
+    async def _send(self, command: bytes) -> bytes:
+        self._number += 1
+        tag = b"a%d" % self._number
+        await self._wire.send(tag + b" " + command + b"\r\n")
+        return tag
+
+    async def log_out(self) -> None:
+        try:
+            await self._send(b"LOGOUT")
+        except ImapError:
+            pass
+        finally:
+            self._wire.close()
+
+    def close(self) -> None:
+        self._wire.close()
+
+
+def _require_ok(found: ImapResponse, tag: bytes) -> None:
+    words = found.text.decode("utf-8", "replace")[:300]
+    if found.tag == b"*" and found.status == "BYE":
+        raise ImapError(f"The server ended the connection: {words}.")
+    if found.tag == tag and found.status != "OK":
+        raise ImapError(words, is_refused=True)
+    if found.tag not in (b"*", b"+", tag):
+        raise ImapError("The server does not speak IMAP.")
+
+
+def _listed(found: ImapResponse) -> ListedMail | None:
+    uid, size, date = _UID.search(found.text), _SIZE.search(found.text), _DATE.search(found.text)
+    if uid is None or b"FETCH" not in found.text.upper():
+        return None
+    return ListedMail(
+        int(uid[1]), 0 if size is None else int(size[1]), 0 if date is None else _moment(date[1])
+    )
+
+
+def _moment(written: bytes) -> int:
+    try:
+        found = datetime.strptime(written.decode("ascii").strip(), "%d-%b-%Y %H:%M:%S %z")
+    except (ValueError, OverflowError):
+        return 0
+    return max(0, int(found.timestamp() * 1000))
+
+
+def search_day(moment: int) -> str:
+    """A day as SEARCH takes it."""
+    day = datetime.fromtimestamp(moment / 1000, UTC)
+    months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    return f"{day.day}-{months[day.month - 1]}-{day.year}"
+
+
+def quoted(text: str) -> bytes:
+    if any(character in text for character in "\r\n\0"):
+        raise ImapError("A name or a password must not hold a line break.", is_refused=True)
+    return b'"' + text.replace("\\", "\\\\").replace('"', '\\"').encode() + b'"'
+
+
+async def open_client(
+    address: MailServerAddress, trusted: Callable[[], ssl.SSLContext] = trusted_authorities
+) -> ImapClient:
+    """Greeted and encrypted, to the first address that answers."""
+    context = await pools.ONCE.run(trusted) if address.port == TLS_PORT else None
+    failure = "it has no address"
+    for ip in address.ips:
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                reader, writer = await asyncio.open_connection(
+                    ip,
+                    address.port,
+                    ssl=context,
+                    server_hostname=address.host if context else None,
+                    limit=LINE_BYTES,
+                )
+        except (OSError, UnicodeError) as error:  # ssl.SSLError and TimeoutError are OSErrors
+            failure = str(error) or type(error).__name__
+            continue
+        client = ImapClient(ImapWire(reader, writer))
+        try:
+            await client.greet(address, trusted)
+        except BaseException:
+            client.close()
+            raise
+        return client
+    raise ImapError(f"No connection to {address.host}:{address.port}: {failure}.")

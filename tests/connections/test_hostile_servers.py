@@ -1,0 +1,152 @@
+"""IMAP servers that lie, flood, stall or speak nonsense: nothing but a reason comes of it."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from postroom.connections import follow_mailbox, imap_client
+from postroom.connections.imap_client import ImapClient, MailServerAddress, open_client, quoted, search_day
+from postroom.connections.imap_wire import ImapError, ImapWire
+
+HELLO = b"* OK ready\r\n"
+FEATURES = b"* CAPABILITY IMAP4rev1 IDLE\r\na1 OK\r\n"
+
+
+@contextlib.asynccontextmanager
+async def server_that_says(*answers: bytes, endless: bytes = b"") -> AsyncIterator[MailServerAddress]:
+    """A greeting and features, then an answer to each line that comes; then the same again and again."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            writer.write(HELLO)
+            for answer in (FEATURES, *answers):
+                if not await reader.readline():
+                    break
+                writer.write(answer)
+            while endless and not writer.is_closing():
+                writer.write(endless)
+                await writer.drain()
+            await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    try:
+        yield MailServerAddress("127.0.0.1", ("127.0.0.1",), port, is_loopback=True)
+    finally:
+        server.close()
+
+
+@contextlib.asynccontextmanager
+async def client_of(*answers: bytes, endless: bytes = b"") -> AsyncIterator[ImapClient]:
+    async with server_that_says(*answers, endless=endless) as address:
+        client = await open_client(address)
+        try:
+            yield client
+        finally:
+            client.close()
+
+
+Ask = Callable[[ImapClient], Awaitable[object]]
+
+
+@pytest.mark.parametrize(
+    ("answer", "endless", "words"),
+    [
+        (b"* 1 FETCH (UID 1 BODY[] {999999999}\r\n", b"", "announced 999999999 bytes"),
+        (b"* 1 FETCH (UID 1 BODY[] {99999999999999999999}\r\n", b"x", "too long"),
+        (b"", b"x" * 1000, "too long"),
+        (b"", b"* 1 FETCH (UID 1 BODY[] {1}\r\nx {1}\r\n", "too long|announced"),
+        (b"HTTP/1.1 200 OK\r\n", b"", "does not speak IMAP"),
+        (b"* BYE go away\r\n", b"", "ended the connection"),
+        (b"a2 NO not now\r\n", b"", "not now"),
+        (b"a2 BAD\r\n", b"", "BAD"),
+        (b"a2", b"", "closed|nothing"),
+    ],
+)
+async def test_what_a_server_says_is_bounded_and_told(answer: bytes, endless: bytes, words: str) -> None:
+    async with client_of(answer, endless=endless) as client:
+        with pytest.raises(ImapError, match=words):
+            await client.run("UID FETCH 1 (UID BODY.PEEK[])", seconds=5, literal_bytes=1000)
+
+
+async def test_endless_responses_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(imap_client, "RESPONSES", 1_000)
+    async with client_of(endless=b"* 1 EXISTS\r\n") as client:
+        with pytest.raises(ImapError, match="come to an end"):
+            await client.run("NOOP")
+
+
+async def test_literals_of_one_answer_are_bounded_together() -> None:
+    piece = b"* 1 FETCH (UID 1 BODY[] {400}\r\n" + b"x" * 400 + b")\r\n"
+    async with client_of(piece * 3) as client:
+        with pytest.raises(ImapError, match="announced"):
+            await client.run("UID FETCH 1 (UID BODY.PEEK[])", literal_bytes=1000)
+
+
+async def test_silence_is_waited_for_no_longer_than_allowed() -> None:
+    async with client_of() as client:
+        with pytest.raises(ImapError, match="said nothing"):
+            await client.run("NOOP", seconds=0.05)
+
+
+async def test_mails_that_nobody_asked_for_are_not_taken() -> None:
+    answers = (
+        b"* SEARCH 7 8 x 99999999999999 9\r\na2 OK\r\n",
+        b"* 1 FETCH (UID 5 RFC822.SIZE 1)\r\n"
+        b'* 2 FETCH (UID 7 RFC822.SIZE 2 INTERNALDATE "when?")\r\na3 OK\r\n',
+        b"* 1 FETCH (UID 5 BODY[] {2}\r\nno)\r\n* 2 FETCH (UID 7 BODY[] {3}\r\nyes)\r\na4 OK\r\n",
+        b"* 1 FETCH (UID 9 BODY[] {2}\r\nno)\r\na5 OK\r\n",
+    )
+    async with client_of(*answers) as client:
+        assert await client.search("ALL") == [7, 8, 9]
+        (listed,) = await client.describe([7, 8])
+        assert (listed.uid, listed.size_bytes, listed.arrived_at) == (7, 2, 0)
+        assert await client.fetch(7, 1000) == b"yes"
+        assert await client.fetch(7, 1000) is None
+
+
+async def test_a_folder_without_uidvalidity_is_refused() -> None:
+    async with client_of(b"* 3 EXISTS\r\na2 OK\r\n") as client:
+        with pytest.raises(ImapError, match="UIDVALIDITY"):
+            await client.select("INBOX", is_changed=False)
+
+
+async def test_a_password_never_leaves_in_the_clear() -> None:
+    """Where the server is not on this machine and offers no STARTTLS."""
+    async with server_that_says() as address:
+        far = MailServerAddress("mail.example.com", address.ips, address.port, is_loopback=False)
+        with pytest.raises(ImapError, match="no STARTTLS"):
+            await open_client(far)
+
+
+async def test_a_certificate_that_proves_nothing_ends_it() -> None:
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"not TLS at all\r\n")
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(greet, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    wire = ImapWire(reader, writer)
+    with pytest.raises(ImapError, match=r"TLS with mail\.example\.com failed"):
+        await wire.start_tls(imap_client.trusted_authorities(), "mail.example.com")
+    wire.close()
+    server.close()
+
+
+def test_names_are_quoted_and_never_break_a_line() -> None:
+    assert quoted('a"b\\c') == b'"a\\"b\\\\c"'
+    for text in ("a\r\nb", "a\0b"):
+        with pytest.raises(ImapError):
+            quoted(text)
+
+
+def test_who_is_refused_asks_seldom_and_others_ever_more_so() -> None:
+    assert follow_mailbox.pause_seconds(0, is_refused=True) == follow_mailbox.LONGEST_PAUSE_SECONDS
+    assert 1 <= follow_mailbox.pause_seconds(0, is_refused=False) <= 2
+    assert 150 <= follow_mailbox.pause_seconds(50, is_refused=False) <= 300
+    assert search_day(1_794_650_400_000) == "14-Nov-2026"
