@@ -55,6 +55,7 @@ class Attachment(Struct, rename="camel", frozen=True):
     url: str = ""
     parsed_text: str | None = None
     extraction_method: str | None = None
+    filename_raw: str | None = None
 
 
 class AttachmentText(Struct, rename="camel", frozen=True):
@@ -91,6 +92,23 @@ class DnsRecord(Struct, frozen=True):
     purpose: str = ""
     required: bool = False
     found: bool | None = None
+
+
+class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
+    """It goes out as an invitation that calendars take: new, changed (`uid`, `sequence`) or called
+    off.
+    """
+
+    summary: str
+    start: str = ""
+    end: str = ""
+    time_zone: str = ""
+    location: str = ""
+    attendees: list[str] = []
+    uid: str = ""
+    sequence: int | None = None
+    method: str = "request"
+    recurrence: str = ""
 
 
 class EventHold(Struct, frozen=True):
@@ -219,6 +237,21 @@ class UsageGroup(Struct, rename="camel", frozen=True):
     stored_bytes: int = 0
 
 
+class User(Struct, rename="camel", frozen=True):
+    """`invitation_url` is there only where the server keeps mail instead of sending it."""
+
+    id: str
+    email: str = ""
+    name: str = ""
+    role: str = ""
+    pod_ids: list[str] = []
+    state: str = ""
+    passkeys: int = 0
+    created_at: datetime | None = None
+    last_seen_at: datetime | None = None
+    invitation_url: str | None = None
+
+
 class Webhook(Struct, rename="camel", frozen=True):
     """`secret` is there only when it was made just then."""
 
@@ -274,6 +307,8 @@ class Hold(Struct, rename="camel", frozen=True):
     decided_at: datetime | None = None
     decided_by: Actor | None = None
     note: str | None = None
+    approvals_needed: int = 0
+    approved_by: list[Actor] = []
 
 
 class Pause(Struct, frozen=True):
@@ -315,33 +350,7 @@ class ApprovalRules(Struct, rename="camel", frozen=True, omit_defaults=True):
     when: list[OverPerDay | str] = []
     expires_hours: int = 72
     reviewers: list[str] = []
-
-
-class Draft(Struct, rename="camel", frozen=True):
-    """What is missing is None or empty."""
-
-    id: str
-    created_by: Actor
-    inbox_id: str = ""
-    to: list[str] = []
-    cc: list[str] = []
-    bcc: list[str] = []
-    subject: str | None = None
-    body: str | None = None
-    body_html: str | None = None
-    thread_id: str | None = None
-    include_quote: bool = False
-    reply_to: str | None = None
-    reply_all: bool = False
-    forward_of: str | None = None
-    automated: bool = False
-    headers: dict[str, str] = {}
-    metadata: dict[str, str] = {}
-    send_at: str | None = None
-    undo_seconds: int = 0
-    attachments: list[Attachment] = []
-    created_at: datetime | None = None
-    updated_at: datetime | None = None
+    approvals: int = 1
 
 
 class Connection(Struct, rename="camel", frozen=True):
@@ -383,6 +392,34 @@ class Domain(Struct, rename="camel", frozen=True):
     created_at: datetime | None = None
     verified_at: datetime | None = None
     records: list[DnsRecord] = []
+
+
+class Draft(Struct, rename="camel", frozen=True):
+    """What is missing is None or empty."""
+
+    id: str
+    created_by: Actor
+    inbox_id: str = ""
+    to: list[str] = []
+    cc: list[str] = []
+    bcc: list[str] = []
+    subject: str | None = None
+    body: str | None = None
+    body_html: str | None = None
+    thread_id: str | None = None
+    include_quote: bool = False
+    reply_to: str | None = None
+    reply_all: bool = False
+    forward_of: str | None = None
+    automated: bool = False
+    headers: dict[str, str] = {}
+    metadata: dict[str, str] = {}
+    send_at: str | None = None
+    undo_seconds: int = 0
+    calendar: InvitationBody | None = None
+    attachments: list[Attachment] = []
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
 
 
 class EventCalendar(Struct, frozen=True):
@@ -429,6 +466,7 @@ class Me(Struct, rename="camel", frozen=True):
     inbox_id: str | None = None
     permissions: list[str] = []
     mcp_scopes: list[str] | None = None
+    canary: str | None = None
 
 
 class Usage(Struct, frozen=True):
@@ -489,6 +527,10 @@ class Message(Judged, Struct, rename="camel", frozen=True):
     calendar: Appointment | None = None
     parse_error: str | None = None
     metadata: dict[str, str] = {}
+    subject_raw: str | None = None
+    from_addr_raw: str | None = None
+    header_to_raw: str | None = None
+    cc_raw: list[str] = []
     status: str = ""
     blocked: bool = False
     attachments_read: bool = False
@@ -540,6 +582,7 @@ class Inbox(Struct, rename="camel", frozen=True):
     limits: Budget | None = None
     metadata: dict[str, bool | float | int | str] = {}
     retention_days: int | None = None
+    canary: bool = False
     external_address: str | None = None
     webhook_secret: str | None = None
 
@@ -604,6 +647,7 @@ class ThreadMessages(Struct, rename="camel", frozen=True):
     total: int = 0
     related_thread_ids: list[str] = []
     truncated: bool = False
+    canary: str | None = None
 
 
 class Event(Struct, frozen=True):

@@ -47,6 +47,8 @@ export interface Attachment {
   url?: string;
   parsedText?: string;
   extractionMethod?: string;
+  /** As it came, where that holds characters which show nothing; they are left out of the other. */
+  filenameRaw?: string;
 }
 
 export interface AttachmentText {
@@ -82,6 +84,30 @@ export interface DnsRecord {
   purpose: string;
   required: boolean;
   found: boolean | null;
+}
+
+/** It goes out as an invitation that calendars take: new, changed (`uid`, `sequence`) or called off. */
+export interface InvitationBody {
+  /** What it is about. */
+  summary: string;
+  /** 2026-11-20T15:00:00 with timeZone, or with Z or an offset; a day such as 2026-11-20 for whole days. */
+  start: string;
+  /** As start; of whole days the day after the last one. */
+  end: string;
+  /** Such as Europe/Berlin. */
+  timeZone?: string;
+  /** Where it is. */
+  location?: string;
+  /** Who is invited; by default To and Cc. */
+  attendees?: string[];
+  /** Of the appointment that this changes or calls off. */
+  uid?: string;
+  /** With uid: more than that of the last mail about it. */
+  sequence?: number | null;
+  /** request invites, cancel calls it off. */
+  method?: "cancel" | "request" | (string & {});
+  /** A rule of RFC 5545 such as FREQ=WEEKLY;COUNT=10. */
+  recurrence?: string;
 }
 
 /** Why a send waits or waited. */
@@ -202,6 +228,21 @@ export interface UsageGroup {
   storedBytes: number;
 }
 
+/** `invitationUrl` is there only where the server keeps mail instead of sending it. */
+export interface User {
+  id: string;
+  email: string;
+  name: string;
+  /** owner: everything; admin: all but owners; approver: read, write, approve; viewer: read. */
+  role: "admin" | "approver" | "owner" | "viewer" | (string & {});
+  podIds: string[];
+  state: "active" | "invited" | (string & {});
+  passkeys: number;
+  createdAt: string;
+  lastSeenAt: string | null;
+  invitationUrl?: string;
+}
+
 /** `secret` is there only when it was made just then. */
 export interface Webhook {
   url: string;
@@ -256,6 +297,8 @@ export interface Hold {
   decidedAt: string | null;
   decidedBy: Actor | null;
   note: string | null;
+  approvalsNeeded: number;
+  approvedBy: Actor[];
 }
 
 export interface Pause {
@@ -296,32 +339,8 @@ export interface ApprovalRules {
   expiresHours?: number;
   /** Addresses of people who are asked by mail. */
   reviewers?: string[];
-}
-
-/** What is missing is null or empty. */
-export interface Draft {
-  id: string;
-  inboxId: string;
-  to: string[];
-  cc: string[];
-  bcc: string[];
-  subject: string | null;
-  body: string | null;
-  bodyHtml: string | null;
-  threadId: string | null;
-  includeQuote: boolean;
-  replyTo: string | null;
-  replyAll: boolean;
-  forwardOf: string | null;
-  automated: boolean;
-  headers: Record<string, string>;
-  metadata: Record<string, string>;
-  sendAt: string | null;
-  undoSeconds: number;
-  attachments: Attachment[];
-  createdBy: Actor;
-  createdAt: string;
-  updatedAt: string;
+  /** How many different people have to approve. */
+  approvals?: number;
 }
 
 /** `url` is there once, when it was made; secrets are never shown. */
@@ -363,6 +382,33 @@ export interface Domain {
   createdAt: string;
   verifiedAt: string | null;
   records: DnsRecord[];
+}
+
+/** What is missing is null or empty. */
+export interface Draft {
+  id: string;
+  inboxId: string;
+  to: string[];
+  cc: string[];
+  bcc: string[];
+  subject: string | null;
+  body: string | null;
+  bodyHtml: string | null;
+  threadId: string | null;
+  includeQuote: boolean;
+  replyTo: string | null;
+  replyAll: boolean;
+  forwardOf: string | null;
+  automated: boolean;
+  headers: Record<string, string>;
+  metadata: Record<string, string>;
+  sendAt: string | null;
+  undoSeconds: number;
+  calendar: InvitationBody | null;
+  attachments: Attachment[];
+  createdBy: Actor;
+  createdAt: string;
+  updatedAt: string;
 }
 
 /** The appointment that a mail brings, in the names of events. */
@@ -408,6 +454,8 @@ export interface Me {
   inboxId: string | null;
   permissions: string[];
   mcpScopes: string[] | null;
+  /** What the agent of this inbox reads. */
+  canary?: string;
 }
 
 export interface Usage {
@@ -468,6 +516,14 @@ export interface Message {
   calendar?: Appointment;
   parseError?: string;
   metadata?: Record<string, string>;
+  /** As it came, where that holds characters which show nothing; they are left out of the other. */
+  subjectRaw?: string;
+  /** As it came, where that holds characters which show nothing; they are left out of the other. */
+  fromAddrRaw?: string;
+  /** As it came, where that holds characters which show nothing; they are left out of the other. */
+  headerToRaw?: string;
+  /** As it came, where that holds characters which show nothing; they are left out of the other. */
+  ccRaw?: string[];
   status: "failed" | "pending" | "received" | "sent" | (string & {});
   blocked: boolean;
   attachmentsRead: boolean;
@@ -519,6 +575,7 @@ export interface Inbox {
   limits: Budget | null;
   metadata: Record<string, string | number | boolean>;
   retentionDays: number | null;
+  canary: boolean;
   externalAddress: string | null;
   webhookSecret?: string;
 }
@@ -582,6 +639,8 @@ export interface ThreadMessages {
   relatedThreadIds: string[];
   /** Only when a page is cut short: the next begins behind it. */
   truncated?: boolean;
+  /** What the agent of this inbox reads. */
+  canary?: string;
 }
 
 export interface Event {
@@ -628,6 +687,8 @@ export interface NewInbox {
   metadata?: Record<string, string | number | boolean | null> | null;
   /** Days that mail is kept; older mail is deleted. */
   retentionDays?: number | null;
+  /** Its agent reads a token that has no reason to leave; a send with it is held (canary). */
+  canary?: boolean;
 }
 
 export interface InboxChange {
@@ -641,6 +702,8 @@ export interface InboxChange {
   metadata?: Record<string, string | number | boolean | null> | null;
   /** Days that mail is kept; older mail is deleted. */
   retentionDays?: number | null;
+  /** Its agent reads a token that has no reason to leave; a send with it is held (canary). */
+  canary?: boolean;
 }
 
 export interface NewKey {
@@ -687,6 +750,26 @@ export interface PodChange {
   /** A name for people. */
   name?: string | null;
   approval?: ApprovalRules | null;
+}
+
+export interface NewUser {
+  /** Where the person gets mail. */
+  email: string;
+  /** owner: everything; admin: all but owners; approver: read, write, approve; viewer: read. */
+  role: "admin" | "approver" | "owner" | "viewer";
+  /** These pods alone; empty: the whole account. */
+  podIds?: string[];
+  /** A name for people. */
+  name?: string;
+}
+
+export interface UserChange {
+  /** owner: everything; admin: all but owners; approver: read, write, approve; viewer: read. */
+  role?: "admin" | "approver" | "owner" | "viewer";
+  /** These pods alone; empty: the whole account. */
+  podIds?: string[];
+  /** A name for people. */
+  name?: string;
 }
 
 export interface ThreadChange {
@@ -736,6 +819,7 @@ export interface SendBody {
   sendAt?: string | null;
   /** How long it can still be cancelled before it leaves. */
   undoSeconds?: number;
+  calendar?: InvitationBody | null;
 }
 
 export interface SentFile {
@@ -783,10 +867,18 @@ export interface DraftBody {
   sendAt?: string | null;
   /** How long it can still be cancelled before it leaves. */
   undoSeconds?: number | null;
+  calendar?: InvitationBody | null;
 }
 
 export interface NewFiles {
   attachments?: SentFile[];
+}
+
+export interface CalendarAnswerBody {
+  /** What the organizer is told. */
+  status: "accepted" | "declined" | "tentative";
+  /** Words to the organizer. */
+  comment?: string;
 }
 
 export interface Approve {
