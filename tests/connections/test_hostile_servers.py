@@ -9,6 +9,7 @@ import pytest
 from postroom.connections import follow_mailbox, imap_client
 from postroom.connections.imap_client import ImapClient, MailServerAddress, open_client, quoted, search_day
 from postroom.connections.imap_wire import ImapError, ImapWire
+from postroom.net.certificate import trusted_authorities
 
 HELLO = b"* OK ready\r\n"
 FEATURES = b"* CAPABILITY IMAP4rev1 IDLE\r\na1 OK\r\n"
@@ -133,7 +134,7 @@ async def test_a_certificate_that_proves_nothing_ends_it() -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     wire = ImapWire(reader, writer)
     with pytest.raises(ImapError, match=r"TLS with mail\.example\.com failed"):
-        await wire.start_tls(imap_client.trusted_authorities(), "mail.example.com")
+        await wire.start_tls(trusted_authorities(), "mail.example.com")
     wire.close()
     server.close()
 
