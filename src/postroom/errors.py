@@ -203,7 +203,7 @@ class ContentChanged(ApiError):
 
 
 class DraftChanged(ApiError):
-    """A draft was changed again and again while it was being sent."""
+    """A draft is not at the version that was named, or was changed again and again while it was sent."""
 
     status, code = 409, "draft_changed"
 
@@ -293,7 +293,7 @@ class LoopDetected(ApiError):
 
 
 class HeadersTooLarge(ApiError):
-    """A head above 64 kB."""
+    """A head above 64 kB, or a path and query above 16 kB."""
 
     status, code = 431, "headers_too_large"
 

@@ -116,7 +116,7 @@ class DomainTaken(PostroomError):
 
 
 class DraftChanged(PostroomError):
-    """A draft was changed again and again while it was being sent."""
+    """A draft is not at the version that was named, or was changed again and again while it was sent."""
 
     code, status = "draft_changed", 409
 
@@ -268,7 +268,7 @@ class RateLimitExceeded(PostroomError):
 
 
 class HeadersTooLarge(PostroomError):
-    """A head above 64 k_b."""
+    """A head above 64 k_b, or a path and query above 16 k_b."""
 
     code, status = "headers_too_large", 431
 

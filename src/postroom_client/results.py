@@ -399,6 +399,7 @@ class Draft(Struct, rename="camel", frozen=True):
 
     id: str
     created_by: Actor
+    version: int = 0
     inbox_id: str = ""
     to: list[str] = []
     cc: list[str] = []

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from postroom.accounts.reach import Reach
 from postroom.accounts.sessions import Session
@@ -53,6 +53,27 @@ async def test_a_page_hears_of_new_mail_where_it_is_and_what_kind(server: Server
             "counts": {"message.received": 1},
             "places": sorted([inbox, event["thread_id"]]),
         }
+
+
+async def test_a_session_that_may_not_read_hears_nothing(server: Server) -> None:
+    body = {"name": "writer", "permissions": ["send"]}
+    key = (await server.api.post("/v1/api-keys", json=body)).json()["token"]
+    async with signed_in(server, key=key) as client:
+        with pytest.raises(InvalidStatus) as refused:
+            async with open_page(server, client):
+                pass
+    assert refused.value.response.status_code == 403
+
+
+@pytest.mark.sqlite_alone
+async def test_a_long_query_of_a_page_or_a_stream_is_refused_unread(server: Server) -> None:
+    async with signed_in(server) as client:
+        assert (await client.get(f"/app/search?q={'%25' * 700}")).status_code == 431
+        assert (await client.get(f"/app/search?q={'%25' * 100}")).status_code == 200
+        with pytest.raises(InvalidStatus) as refused:
+            async with open_page(server, client, after="%25" * 700):
+                pass
+    assert refused.value.response.status_code == 431
 
 
 async def test_a_page_that_comes_back_hears_what_it_missed(server: Server) -> None:

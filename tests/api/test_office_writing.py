@@ -90,15 +90,20 @@ async def test_a_draft_is_gone_over_gets_files_and_is_sent(server: Server) -> No
         kept = await page.post("/app/compose", data={"inboxId": inbox_id, "body": "x", "action": "draft"})
         path = kept.headers["location"]
         assert path.startswith("/app/drafts/drf_")
-        change = {"to": "carol@there.example", "subject": "Now", "body": "y", "action": "draft"}
-        assert (await page.post(path, data=change, files=part("one.csv"))).status_code == 303
-        assert (await page.post(path, data=change, files=part("two.csv"))).status_code == 303
-        assert (await page.post(f"{path}/files/remove", data={"filename": "one.csv"})).status_code == 303
+        change = {"to": "carol@there.example", "subject": "Now", "body": "y"}
+        for version, name in (("1", "one.csv"), ("3", "two.csv")):  # the fields, and then the file
+            kept = await page.post(path, data={**change, "version": version}, files=part(name))
+            assert kept.status_code == 303
+        off = {"filename": "one.csv", "version": "5"}
+        assert (await page.post(f"{path}/files/remove", data=off)).status_code == 303
         shown = (await page.get(path)).text
         assert re.findall(r'name="filename" value="([^"]+)"', shown) == ["two.csv"]
-        missing = await page.post(path, data={**change, "to": "", "action": "send"})
-        assert (missing.status_code, "names no recipient" in missing.text) == (400, True)
-        assert (await page.post(path, data={**change, "action": "send"})).status_code == 303
+        assert (await page.post(path, data={**change, "to": "", "version": "6"})).status_code == 303
+        shown = (await page.get(path)).text
+        assert ("names no recipient" in shown, "contentHash" in shown) == (True, False)
+        assert (await page.post(path, data={**change, "version": "7"})).status_code == 303
+        seen = dict(re.findall(r'name="(version|contentHash)" value="([^"]+)"', (await page.get(path)).text))
+        assert (await page.post(f"{path}/send", data=seen)).status_code == 303
         assert (await page.get(path)).status_code == 404
     [sent] = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
     assert (sent["subject"], [file["filename"] for file in sent["attachments"]]) == ("Now", ["two.csv"])
@@ -135,7 +140,9 @@ async def test_nobody_writes_from_an_inbox_or_changes_a_draft_of_another_account
     async with signed_in(server, key=other) as page:
         assert (await page.post("/app/compose", data={**NEW, "inboxId": inbox_id})).status_code == 404
         assert (await page.get(f"/app/drafts/{draft}")).status_code == 404
-        assert (await page.post(f"/app/drafts/{draft}", data={"body": "stolen"})).status_code == 404
+        assert (
+            await page.post(f"/app/drafts/{draft}", data={"version": "1", "body": "stolen"})
+        ).status_code == 404
         assert (await page.get(f"/app/inboxes/{inbox_id}")).status_code == 404
         gone = await page.post(f"/app/inboxes/{inbox_id}/delete", data={"typed": "bob@postroom.localhost"})
         assert gone.status_code == 404

@@ -9,6 +9,7 @@ from postroom.web.interface import openapi
 from postroom.web.routes import ROUTES
 
 BASE_URL = "http://127.0.0.1:8025"
+VERSIONED = "If-Match"
 
 Json = dict[str, Any]
 KindName = Literal[
@@ -88,6 +89,7 @@ class Operation:
     body_shape: str
     takes_files: bool
     header: str
+    is_versioned: bool  # takes If-Match; `version` in a body says the same, and is left to it
     status: int
     result: str
     is_binary: bool
@@ -127,7 +129,11 @@ def _operations(document: Json) -> Iterator[Operation]:
 def _operation(document: Json, path: str, method: str, operation: Json) -> Operation:
     parameters = operation.get("parameters", ())
     content = operation.get("requestBody", {}).get("content", {})
+    named = [each["name"] for each in parameters if each["in"] == "header"]
     body_shape = _ref_name(content["application/json"]["schema"]) if content else ""
+    body = _fields(document["components"]["schemas"][body_shape]) if body_shape else ()
+    if VERSIONED in named:
+        body = tuple(each for each in body if each.name != "version")
     status = next(iter(operation["responses"]))
     answer = operation["responses"][status].get("content", {})
     return Operation(
@@ -141,10 +147,11 @@ def _operation(document: Json, path: str, method: str, operation: Json) -> Opera
         permissions=tuple(operation["x-permissions"]),
         path_fields=tuple(_parameters(parameters, "path")),
         query=tuple(_parameters(parameters, "query")),
-        body=_fields(document["components"]["schemas"][body_shape]) if body_shape else (),
-        body_shape=body_shape,
+        body=body,
+        body_shape=body_shape if body else "",
         takes_files="multipart/form-data" in content,
-        header=next((each["name"] for each in parameters if each["in"] == "header"), ""),
+        header=next((each for each in named if each != VERSIONED), ""),
+        is_versioned=VERSIONED in named,
         status=int(status),
         result=_ref_name(answer.get("application/json", {}).get("schema", {})),
         is_binary=any(each["schema"].get("format") == "binary" for each in answer.values()),

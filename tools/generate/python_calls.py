@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tools.generate import names
-from tools.generate.description import Description, Field, Kind, Operation, is_addresses
+from tools.generate.description import VERSIONED, Description, Field, Kind, Operation, is_addresses
 from tools.generate.python_results import answered_shapes
 from tools.generate.python_source import documented, literal, module, result_shape
 
@@ -14,7 +14,8 @@ IMPORTS = (
     "from msgspec import UNSET, UnsetType",
     "from postroom_client.calls.arguments import ANSWER_MARGIN_SECONDS, UPLOAD_TIMEOUT_SECONDS",
     "from postroom_client.calls.arguments import Addresses, File",
-    "from postroom_client.calls.arguments import as_json, changes, commas, day, given, idempotency, listed",
+    "from postroom_client.calls.arguments import as_json, changes, commas, day, given, idempotency",
+    "from postroom_client.calls.arguments import if_match, listed",
     "from postroom_client.calls.arguments import moment, read_files, repeated, unless, upload_seconds",
     "from postroom_client.calls.arguments import with_files",
     "from postroom_client.transport.exchange import Call, content, decoded, nothing, path, present",
@@ -66,6 +67,8 @@ def arguments(description: Description, operation: Operation) -> list[Argument]:
         found.append(
             Argument("idempotency_key", "str | None", "None", operation.header, "idempotency_key", "header")
         )
+    if operation.is_versioned:
+        found.append(Argument("version", "int | None", "None", VERSIONED, "version", "header"))
     order = positional(operation)
     first = {each.name: each for each in found if each.name in order}
     return [first[name] for name in order] + [each for each in found if each.name not in order]
@@ -200,12 +203,18 @@ def _body(description: Description, operation: Operation) -> str:
     parts = [literal(operation.method), _path(operation), _reader(description, operation)]
     parts += [f"query=present({_table(made, 'query')})"] if operation.query else []
     parts += _carried(operation, made)
-    parts += ["headers=idempotency(idempotency_key)"] if operation.header else []
+    parts += _headers(operation)
     parts += _how(operation)
     call = f"    return Call({', '.join(parts)})"
     if not any(each.place == "files" for each in made):
         return call
     return f"    files = read_files(attachments)\n{call}"
+
+
+def _headers(operation: Operation) -> list[str]:
+    made = ["idempotency(idempotency_key)"] if operation.header else []
+    made += ["if_match(version)"] if operation.is_versioned else []
+    return [f"headers={' | '.join(made)}"] if made else []
 
 
 def _carried(operation: Operation, made: list[Argument]) -> list[str]:

@@ -35,6 +35,9 @@ def _row(description: Description, operation: Operation) -> str:
     if operation.header:
         known = "The same key sends only once in 24 hours; a new one by default."
         parameters.append(_written({"name": "idempotency_key", "kind": "text", "help": known}))
+    if operation.is_versioned:
+        seen = "Only if it is still at this version, which you have seen."
+        parameters.append(_written({"name": "version", "kind": "integer", "minimum": 1, "help": seen}))
     return f"{literal(names.method_of(operation))}: ({' '.join(f'{each},' for each in parameters)})"
 
 

@@ -111,7 +111,7 @@ def operations(description: Description) -> str:
     imports = f'import type {{ {", ".join(sorted(used))} }} from "./types.ts";'
     head = (
         'import { pages, path } from "./transport.ts";\n'
-        'import type { Call, SendOptions } from "./transport.ts";\n' + imports
+        'import type { Call, SendOptions, VersionOptions } from "./transport.ts";\n' + imports
     )
     opening = (
         "/** A method for each operation of the interface; `run` carries one out. */\n"
@@ -169,9 +169,15 @@ def _arguments(operation: Operation, used: set[str]) -> list[str]:
     if operation.query:
         needed = any(each.is_required for each in operation.query)
         made.append(f"query: {_query_type(operation)}{'' if needed else ' = {}'}")
-    if operation.header:
-        made.append("options: SendOptions = {}")
+    if operation.header or operation.is_versioned:
+        made.append(f"options: {options_of(operation)} = {{}}")
     return made
+
+
+def options_of(operation: Operation) -> str:
+    kinds = ["SendOptions"] if operation.header else []
+    kinds += ["VersionOptions"] if operation.is_versioned else []
+    return " & ".join(kinds)
 
 
 def _method(description: Description, operation: Operation, used: set[str]) -> str:
@@ -180,6 +186,7 @@ def _method(description: Description, operation: Operation, used: set[str]) -> s
     call += ["query"] if operation.query else []
     call += ["body"] if operation.body_shape else []
     call += ["idempotencyKey: options.idempotencyKey ?? crypto.randomUUID()"] if operation.header else []
+    call += ["version: options.version"] if operation.is_versioned else []
     call += [f'answer: "{_answer(operation)}"', f"isRepeatable: {_repeatable(operation)}"]
     call += _seconds(operation)
     lines = [

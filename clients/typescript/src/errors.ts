@@ -56,7 +56,7 @@ export class DefaultPod extends PostroomError {}
 /** The domain is verified or added already, or inboxes still use it. */
 export class DomainTaken extends PostroomError {}
 
-/** A draft was changed again and again while it was being sent. */
+/** A draft is not at the version that was named, or was changed again and again while it was sent. */
 export class DraftChanged extends PostroomError {}
 
 /** The first account cannot be deleted (a command's answer, as accounts are made and deleted there). */
@@ -131,7 +131,7 @@ export class LoopDetected extends PostroomError {}
 /** 1,000 requests a minute, 10 sends a minute or 200 a day per inbox, 100 new inboxes a day. */
 export class RateLimitExceeded extends PostroomError {}
 
-/** A head above 64 kB. */
+/** A head above 64 kB, or a path and query above 16 kB. */
 export class HeadersTooLarge extends PostroomError {}
 
 /** A bug; give the operator the `request_id`. */

@@ -10,6 +10,7 @@ export interface Call {
   query?: object;
   body?: unknown;
   idempotencyKey?: string;
+  version?: number;
   answer: "json" | "bytes" | "nothing";
   isRepeatable: boolean;
   seconds?: number;
@@ -18,6 +19,11 @@ export interface Call {
 /** Another call with the same key within 24 hours sends nothing more; a new one is made by default. */
 export interface SendOptions {
   idempotencyKey?: string;
+}
+
+/** The version that was seen: where the server has another one by now, nothing is done (`DraftChanged`). */
+export interface VersionOptions {
+  version?: number;
 }
 
 /** How long a client tries before it gives up. */
@@ -59,6 +65,7 @@ interface Request {
 function build(baseUrl: string, apiKey: string, call: Call): Request {
   const headers: Record<string, string> = { Authorization: `Bearer ${apiKey}` };
   if (call.idempotencyKey !== undefined) headers["Idempotency-Key"] = call.idempotencyKey;
+  if (call.version !== undefined) headers["If-Match"] = `"${call.version}"`;
   const init: RequestInit = { method: call.method, headers };
   if (call.body !== undefined) {
     headers["Content-Type"] = "application/json";

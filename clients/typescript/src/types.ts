@@ -387,6 +387,7 @@ export interface Domain {
 /** What is missing is null or empty. */
 export interface Draft {
   id: string;
+  version: number;
   inboxId: string;
   to: string[];
   cc: string[];
@@ -868,6 +869,47 @@ export interface DraftBody {
   /** How long it can still be cancelled before it leaves. */
   undoSeconds?: number | null;
   calendar?: InvitationBody | null;
+}
+
+/** `version` may stand in If-Match as well. */
+export interface DraftChange {
+  /** Recipients. */
+  to?: string | string[] | null;
+  /** Plain text, or HTML, which is detected. */
+  body?: string | null;
+  /** The subject. */
+  subject?: string | null;
+  /** An HTML form of its own, where it must differ from body. */
+  bodyHtml?: string | null;
+  /** Reply in this thread: subject, In-Reply-To, References, the quote and a copy to the last sender are added. */
+  threadId?: string | null;
+  /** false leaves the quoted copy of the last message out. */
+  includeQuote?: boolean | null;
+  /** Where answers should go. */
+  replyTo?: string | null;
+  /** Recipients of a copy. */
+  cc?: string | string[] | null;
+  /** Recipients of a copy whom nobody else sees. */
+  bcc?: string | string[] | null;
+  /** Files to attach, 25 MB in total. */
+  attachments?: SentFile[] | null;
+  /** No person wrote this: the mail says so in its field Auto-Submitted. */
+  automated?: boolean | null;
+  /** With threadId: to Reply-To or the sender of the last message that came in, with copies to all others that it names; whom you name is added. */
+  replyAll?: boolean | null;
+  /** Pass on this message of the inbox: its text is quoted and its files are attached. A new thread, unless threadId names one; without subject it is Fwd: and the old one. */
+  forwardOf?: string | null;
+  /** Header fields of your own: names that begin with X-. */
+  headers?: Record<string, string> | null;
+  /** Kept with the message and shown in its events; never sent. */
+  metadata?: Record<string, string> | null;
+  /** Not before this moment, at most 30 days ahead, with its time zone. */
+  sendAt?: string | null;
+  /** How long it can still be cancelled before it leaves. */
+  undoSeconds?: number | null;
+  calendar?: InvitationBody | null;
+  /** The version that was seen: another one is 409 `draft_changed`. */
+  version?: number;
 }
 
 export interface NewFiles {

@@ -55,7 +55,7 @@ _PLAIN_ENTRY = re.compile(
     r"""\s*+(?:(?:"([^"\\<>=]{1,100}+)"\s?|([^\s"<>,;:()@=\\][^"<>,;:()@=\\]{0,100}+))<([a-zA-Z0-9_.+-]{1,64}+@[a-zA-Z0-9.-]{1,200}+)>"""
     r"|([a-zA-Z0-9_.+-]{1,64}+@[a-zA-Z0-9.-]{1,200}+))\s*+(?:[,;]|\Z)",
 )
-_AROUND_MARKS = re.compile(r"\s*+([.@])\s*+")
+_AROUND_MARKS = re.compile(r"(?:(?<!\s)\s++)?([.@])\s*+")
 _PARENTHESES = re.compile(r'"(?:[^"\\]++|\\.)*+"|\\.|[()]', re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _NEEDS_QUOTES = re.compile(r'[()<>\[\]:;@\\,"]')

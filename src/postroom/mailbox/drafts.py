@@ -100,11 +100,25 @@ def get(tx: Tx, reach: Reach, draft_id: str) -> KeptDraft:
     return draft
 
 
-def get_for_change(tx: Tx, reach: Reach, draft_id: str, now: int) -> KeptDraft:
-    """Keeps other transactions off it until this one ends; whoever read it before reads an old version."""
+def get_for_change(
+    tx: Tx, reach: Reach, draft_id: str, now: int, seen_version: int | None = None
+) -> KeptDraft:
+    """Keeps other transactions off it until this one ends; whoever read it before reads an old version.
+
+    `seen_version` is the one that the caller has before his eyes: of two who change it at once, one is told.
+    """
     get(tx, reach, draft_id)
     tx.run("update drafts set version = version + 1, updated_at = :now where id = :id", now=now, id=draft_id)
-    return get(tx, reach, draft_id)
+    draft = get(tx, reach, draft_id)
+    require_version(draft.version - 1, seen_version)
+    return draft
+
+
+def require_version(version: int, seen_version: int | None) -> None:
+    if seen_version is not None and seen_version != version:
+        raise DraftChanged(
+            f"The draft is at version {version} now, not {seen_version}. Look at it again.", version=version
+        )
 
 
 def list_of_inbox(tx: Tx, inbox_id: str, limit: int, offset: int) -> tuple[list[KeptDraft], int]:

@@ -8,7 +8,7 @@ Network = IPv4Network | IPv6Network
 Headers = Sequence[tuple[bytes, bytes]]
 
 MAX_HOPS = 32
-_FORWARDED_FOR = re.compile(r'(?:^|;)[ \t]*for=("?)([^";,]*)\1[ \t]*(?=;|$)', re.IGNORECASE)
+_FORWARDED_FOR = re.compile(r'(?:^|;)[ \t]*+for=("?)([^";,\s]*+)\1[ \t]*+(?=;|$)', re.IGNORECASE)
 _WITH_PORT = re.compile(r"\[([0-9a-fA-F:.]+)\](?::[0-9]{1,5})?|([0-9.]+)(?::[0-9]{1,5})?|([0-9a-fA-F:.]+)")
 
 

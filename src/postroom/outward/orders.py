@@ -61,6 +61,7 @@ class Order(Struct, frozen=True):
     metadata: dict[str, str] = {}
     draft: DraftVersion | None = None
     calendar: Invitation | CalendarAnswer | None = None
+    seen_hash: str | None = None  # the lasting one of what a person was shown: nothing else may be sent
 
 
 class Context(Struct, frozen=True):

@@ -17,16 +17,15 @@ from postroom.inward.mails import Arrival, Destination, trace_inside
 from postroom.inward.receive import receive_mail
 from postroom.inward.review_answers import REVIEW, ReviewAnswer
 from postroom.mail.address import mailbox_of, normalize
-from postroom.mail.html.text import html_to_text
 from postroom.mail.parse import ParsedMail, parse_mail
 from postroom.mail.proof.lookup import Lookup
-from postroom.mail.writing import compose, review_path
+from postroom.mail.writing import compose, content_view, review_path
 from postroom.mail.writing.compose import Draft, DraftAttachment
+from postroom.mail.writing.content_view import ContentView, view
 from postroom.mail.writing.header_words import CONTROL
 from postroom.mail.writing.quote import INVISIBLE
 from postroom.mail.writing.review_path import ReviewPath
-from postroom.mailbox import attachments, documents, holds, inboxes, messages, raw_mails
-from postroom.mailbox.attachments import Attachment
+from postroom.mailbox import documents, holds, inboxes, messages, raw_mails
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.inboxes import Inbox
@@ -43,9 +42,10 @@ from postroom.queue.outcomes import TriedDelivery
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
-SHOWN_TEXT_CHARACTERS = 50_000
+REVIEW_PATH = "/review/"
+SHOWN_TEXT_CHARACTERS = 100_000  # as long as a text may be
 NOTE_CHARACTERS = 1000
-ANSWER = re.compile(r"(?i)\s*(approve|reject)\b[\s.!:,-]*(.*)")
+ANSWER = re.compile(r"(?i)\s*+(approve|reject)\b[\s.!:,-]*+(.*+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,6 @@ class Review:
     message: Message
     hold: Hold
     document: Document
-    files: list[Attachment]
-    recipients: list[str]
 
 
 def find_review(tx: Tx, token: str) -> Review:
@@ -79,8 +77,6 @@ def _look_up(tx: Tx, path: ReviewPath) -> Review | None:
         message=message,
         hold=hold,
         document=documents.decode(message.document),
-        files=attachments.list_of_messages(tx, [message.id]).get(message.id, []),
-        recipients=[delivery.target for delivery in deliveries.list_of_message(tx, message.id)],
     )
 
 
@@ -116,12 +112,6 @@ def _decide(tx: Tx, review: Review, word: str, content_hash: str, ruling: Ruling
 def read_note(text: str) -> str | None:
     """What a person wrote beside the decision, as it can be stored."""
     return INVISIBLE.sub("", text).strip()[:NOTE_CHARACTERS] or None
-
-
-def other_words(document: Document) -> str:
-    """What the HTML of a mail says, where that is not what its text says: most people will read the HTML."""
-    shown = html_to_text(document.body_html) if document.body_html else ""
-    return "" if shown.split() == document.body_text.split() else shown
 
 
 # --- notices
@@ -196,7 +186,7 @@ def write_notice(job: NoticeJob, raw: bytes, domain: str, base_url: str, now: in
             to=(review.reviewer,),
             reply_to=f"{review_path.PREFIX}{job.token}@{domain}",
             subject=f"To approve: {subject}"[:200],
-            text=notice_text(review, f"{base_url}/review/{job.token}"),
+            text=notice_text(review, view(raw, review.hold.bcc), f"{base_url}{REVIEW_PATH}{job.token}"),
             attachments=(DraftAttachment("mail.eml", "application/octet-stream", raw),),
             message_id=compose.new_message_id(domain, secrets.token_bytes(16)),
             date_at=now,
@@ -205,26 +195,17 @@ def write_notice(job: NoticeJob, raw: bytes, domain: str, base_url: str, now: in
     )
 
 
-def notice_text(review: Review, link: str) -> str:
-    document, hold = review.document, review.hold
-    files = ", ".join(f"{file.filename} ({file.size_bytes} bytes)" for file in review.files) or "none"
+def notice_text(review: Review, shown: ContentView, link: str) -> str:
+    """Says all that the page behind the link shows; what its hash covers and is too long is in the mail."""
+    hold = review.hold
     until = "" if hold.expires_at is None else f"\nIt expires at {to_iso(hold.expires_at)}.\n"
-    quoted, other = quote(document.body_text), other_words(document)
-    if other:
-        quoted += f"\n\nIts HTML says:\n\n{quote(other)}"
     return (
         f"A mail waits for you to decide. Why it waits: {', '.join(hold.reasons)}.\n{until}\n"
-        f"From:       {document.from_addr}\nRecipients: {', '.join(review.recipients)}\n"
-        f"Subject:    {document.subject}\nFiles:      {files}\n"
-        f"Content:    {hold.content_hash}\n\n{quoted}\n\n"
+        f"{content_view.to_text(shown, SHOWN_TEXT_CHARACTERS)}\n\n"
         "The whole mail is attached. To decide, answer this mail with one word in its first line,\n"
         "approve or reject (with a reason behind it, if you like), or open this page, which only shows\n"
         f"the mail until you press a button:\n\n{link}\n"
     )
-
-
-def quote(text: str) -> str:
-    return "\n".join(f"| {line}" for line in text[:SHOWN_TEXT_CHARACTERS].splitlines())
 
 
 async def hand_over(resources: Resources, outbound: Outbound, job: NoticeJob, notice: bytes) -> Receipt:

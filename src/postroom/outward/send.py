@@ -9,12 +9,14 @@ from postroom.accounts import domains
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import from_iso
-from postroom.errors import ApiError
+from postroom.errors import ApiError, DraftChanged
 from postroom.mail import filenames, reading_cost
 from postroom.mail.address import Address, mailbox_of, parse_list
 from postroom.mail.html import text
 from postroom.mail.writing import compose, forward, quote
 from postroom.mail.writing.compose import Draft, DraftAttachment
+from postroom.mail.writing.content_hash import lasting_hash, read_content
+from postroom.mail.writing.content_view import ContentView, view
 from postroom.mail.writing.invitation_answer import CalendarAnswer
 from postroom.mailbox import documents, inboxes, messages, raw_mails, threads
 from postroom.mailbox.attachments import Attachment
@@ -39,6 +41,7 @@ from postroom.queue import deliveries, idempotency
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 
+FEW_FILES = 3  # each has a head of its own to be written
 GUARDED = Guarded()
 
 
@@ -65,12 +68,40 @@ async def send_mail(
             return found
         around, order = found, await complete.from_mail(resources, order, found)
         letter = await write_letter(order, around, now)
+    await require_seen(order, letter)
     blob = await raw_mails.put_if_large(resources, letter.raw)
     base_url = resources.config.base_url
     submission = Submission(caller, order, around, letter, blob, base_url, resources.now(), is_remembered)
     if is_foreseen(caller, order, around) or GUARDED.includes(around.inbox.id, now):
         submission = await judged(submission)
     return await hand_in(resources, submission)
+
+
+async def preview(resources: Resources, caller: Caller, order: Order) -> ContentView:
+    """What an order would become if it were sent now, with all that a send adds to it; nothing is stored.
+
+    Raises what a send would, as far as the order itself is to blame.
+    """
+    now = resources.now()
+    require_no_steering(order.headers, resources.config.allowed_headers)
+    around = await resources.db.read(look_up, caller, order, now, resources.config.domain)
+    assert isinstance(around, Context)  # its key was never used
+    order = await complete.from_mail(resources, order, around)
+    letter = await write_letter(order, around, now)
+    return await pools.READING.run(view, letter.raw, tuple(map(str, order.bcc)))
+
+
+async def require_seen(order: Order, letter: Letter) -> None:
+    """A mail that came in meanwhile may change whom an answer goes to, and what it quotes."""
+    if order.seen_hash is None:
+        return
+    bcc = tuple(map(str, order.bcc))
+    if await pools.COMPOSING.run(hash_again, letter.raw, bcc) != order.seen_hash:
+        raise DraftChanged("What would leave now is not what was shown. Look at it again.")
+
+
+def hash_again(raw: bytes, bcc: Sequence[str]) -> str:
+    return lasting_hash(read_content(raw, bcc))
 
 
 async def hand_in(resources: Resources, submission: Submission) -> SendAnswer:
@@ -161,6 +192,8 @@ def is_little(order: Order, *quoted: Document | None) -> bool:
     """With what will be quoted: a reply of a word may carry a mail of a megabyte."""
     texts = [order.body, order.body_html or "", *(each.body_text for each in quoted if each is not None)]
     length = sum(map(len, texts))
+    if len(order.files) > FEW_FILES:
+        return False
     if length <= reading_cost.MOST_MARKS and not order.files:  # if each of its characters were a mark
         return True
     if length > reading_cost.MOST_BYTES:

@@ -12,9 +12,9 @@ HEAD_BYTES = 64 * 1024
 EARLIEST = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp()) * 1000
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 _TO_QUOTE = re.compile(rb"^(>*From )", re.MULTILINE)
-_DATE = re.compile(rb"^date:[ \t]*([^\r\n]{1,100})", re.MULTILINE | re.IGNORECASE)
+_DATE = re.compile(rb"^date:[ \t]*+([^\r\n]{1,100})", re.MULTILINE | re.IGNORECASE)
 _RETURN_PATH = re.compile(rb"^return-path:[ \t]*<([^>\r\n]{0,320})>", re.MULTILINE | re.IGNORECASE)
-_FROM_LINE = re.compile(rb"From (\S{1,320})[ \t]+([^\r\n]{1,60})")
+_FROM_LINE = re.compile(rb"From (\S{1,320})[ \t]++([^\r\n]{1,60})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from postroom.web.requests.request_body import IS_WHOLE
 from postroom.web.streams.websocket import StreamProtocol
 
 HEAD_LIMIT_BYTES = 64 * 1024
+URL_LIMIT_BYTES = 16 * 1024
 IDLE_SECONDS = 20.0
 WAITING_REQUESTS = 64
 MAX_CONNECTIONS = 20_000
@@ -103,6 +104,8 @@ class BoundedConnection(HttpToolsProtocol):
                 len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
             )
         self._head_bytes = 0
+        if len(self.url) > URL_LIMIT_BYTES:
+            raise HeadersTooLarge(f"The path and the query are larger than {URL_LIMIT_BYTES} bytes.")
         if self._proxies and self.client is not None:
             self.scope["client"] = self._proxies.client_of(self.client[0], self.headers), UNKNOWN_PORT
         if len(self.pipeline) >= WAITING_REQUESTS:

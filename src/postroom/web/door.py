@@ -21,10 +21,11 @@ from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Outdated
 from postroom.operations.keys import who_am_i
 from postroom.outward.courier import WebhookCourier
+from postroom.outward.reviewers import REVIEW_PATH
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.web import operations
-from postroom.web.api.mailbox.messages import get_attachment_by_link
+from postroom.web.api.mailbox.messages import get_attachment_by_link, is_signed_link
 from postroom.web.call import CLIENT_ADDRESS, Call, Tx, client_address, require_owned
 from postroom.web.dashboard.forms import HOME
 from postroom.web.dashboard.live import PATH as LIVE_PATH
@@ -49,8 +50,6 @@ from postroom.web.requests.posted_mail import PREFIX as POSTS_PREFIX
 from postroom.web.requests.posted_mail import take_post
 from postroom.web.requests.request_body import is_small, read_query, require_boundaries_taken
 from postroom.web.requests.request_limit import RequestLimit
-from postroom.web.review import PREFIX as REVIEW_PREFIX
-from postroom.web.review import answer_review
 from postroom.web.routes import ROUTES
 from postroom.web.routing import Found, Route, Router
 from postroom.web.streams.stream import Streams
@@ -59,8 +58,6 @@ if TYPE_CHECKING:
     from postroom.web.dashboard.office import Office
 
 API_PREFIX = "/v1/"
-LINK_PREFIX = "/v1/attachments/"
-LINK_SLASHES = 4
 NO_ROUTE = "none"
 BODY = "postroom.body"  # where a request keeps what was read of it
 PATH_CHARACTERS = 200
@@ -151,7 +148,7 @@ class Door:
         route, values = found
         visit.route = route.name
         if call is None:
-            require_boundaries_taken(request, route.query)
+            await require_boundaries_taken(request, route.query)
             return to_response(route, await route.operation(self._site, **values))
         try:
             return await self._carry_out(route, call, values)
@@ -162,9 +159,9 @@ class Door:
 
     async def _answer_beside(self, visit: Visit, path: str) -> Response | None:
         """The doors that are not the interface: reviewers, mail services, MCP, the front office."""
-        if path.startswith(REVIEW_PREFIX):
-            visit.route = f"{REVIEW_PREFIX}{{token}}"
-            return await answer_review(self._resources, visit.request)
+        if path.startswith(REVIEW_PATH):
+            visit.route = f"{REVIEW_PATH}{{token}}"
+            return await (await self._open_office()).reviews.answer(visit.request)
         if path.startswith(POSTS_PREFIX):
             visit.route = f"{POSTS_PREFIX}{{token}}"
             return await take_post(self._resources, self._posts, visit.request)
@@ -255,7 +252,7 @@ class Door:
             raise found
         route, values = found
         visit.route = route.name
-        require_boundaries_taken(visit.request, route.query)
+        await require_boundaries_taken(visit.request, route.query)
         query = visit.request.query_params
         return await get_attachment_by_link(
             self._resources,
@@ -300,18 +297,26 @@ class Door:
         """Ownership comes before query and body: a stranger learns nothing of what is not his."""
         arguments: dict[str, Any] = dict(values)
         try:
-            require_boundaries_taken(call.request, route.query)
+            await require_boundaries_taken(call.request, route.query)
             if route.query is not None:
-                arguments["query"] = read_query(call.request, route.query)
+                arguments["query"] = await read_query(call.request, route.query)
         except ApiError:
             await require_owned(call, values)
             raise
         if route.body is not None:
-            await require_owned(call, values, arguments.get("query"))
+            if not route.answers_gone:
+                await require_owned(call, values, arguments.get("query"))
             if route.before_body is not None:
                 route.before_body(call.request)
-            arguments["body"] = await read_once(route, call.request)
+            arguments["body"] = await self._read_body(route, call, values)
         return await operations.perform(route, call, arguments)
+
+    async def _read_body(self, route: Route, call: Call, values: dict[str, str]) -> Any:
+        try:
+            return await read_once(route, call.request)
+        except ApiError:
+            await require_owned(call, values)
+            raise
 
 
 def make_office(resources: Resources, webhook_courier: WebhookCourier) -> "Office":
@@ -331,16 +336,6 @@ def note_refusal(tx: Tx, call: Call, route: str, error: ApiError) -> None:
         recipients = [str(error.extras["recipient"])]
         for refusal in [] if inbox is None else policy.find_refused(tx, inbox.reach, recipients):
             policy.record_stop(tx, policy.REFUSED, policy.OUTBOUND, refusal, call.now())
-
-
-def is_signed_link(request: Request) -> bool:
-    path = request.scope["path"]
-    return (
-        path.startswith(LINK_PREFIX)
-        and path.count("/") == LINK_SLASHES
-        and "signature" in request.query_params
-        and "authorization" not in request.headers
-    )
 
 
 def is_browser(request: Request) -> bool:

@@ -29,6 +29,7 @@ from postroom.web.api.outward import calendar, drafts, send
 from postroom.web.api.ways import connections as connection_checks
 from postroom.web.interface.bodies.send_body import require_idempotency_key
 from postroom.web.interface.bodies.uploads import read_with_files
+from postroom.web.requests.request_body import read_optional
 from postroom.web.routing import ACCOUNT, POD, PUBLIC, SCOPED, Route
 
 NEW_INBOX = (
@@ -47,6 +48,7 @@ SEND = (
     *(errors.RecipientNotAllowed, errors.RecipientSuppressed, errors.ColdOutreachLimit, errors.LoopDetected),
 )
 NEW_DRAFT = (errors.DraftLimitReached,)
+CHANGE_DRAFT = (errors.DraftChanged,)
 SEND_DRAFT = (*SEND, errors.DraftChanged, errors.PayloadTooLarge)
 TEST = (errors.NoWebhookUrl, errors.WebhookFailed)
 MISSING = (errors.NotFound,)
@@ -180,19 +182,33 @@ ROUTES = (
     ),
     Route("GET", "/v1/inboxes/{inbox_id}/drafts", drafts.list_drafts, SCOPED, READING),
     Route("GET", "/v1/drafts/{draft_id}", drafts.get_draft, SCOPED, READING),
-    Route("PATCH", "/v1/drafts/{draft_id}", drafts.change_draft, SCOPED, DRAFTING, read=read_with_files),
-    Route("DELETE", "/v1/drafts/{draft_id}", drafts.delete_draft, SCOPED, DRAFTING, 204),
+    Route(
+        *("PATCH", "/v1/drafts/{draft_id}", drafts.change_draft, SCOPED, DRAFTING, 200, CHANGE_DRAFT),
+        read=read_with_files,
+        is_versioned=True,
+    ),
+    Route(
+        *("DELETE", "/v1/drafts/{draft_id}", drafts.delete_draft, SCOPED, DRAFTING, 204, CHANGE_DRAFT),
+        is_versioned=True,
+    ),
     Route(
         *("POST", "/v1/drafts/{draft_id}/attachments", drafts.add_draft_files, SCOPED, DRAFTING, 201),
+        errors=CHANGE_DRAFT,
         read=read_with_files,
+        is_versioned=True,
     ),
     Route(
         *("DELETE", "/v1/drafts/{draft_id}/attachments/{filename}", drafts.delete_draft_file),
         *(SCOPED, DRAFTING, 204),
+        errors=CHANGE_DRAFT,
+        is_versioned=True,
     ),
     Route(
         *("POST", "/v1/drafts/{draft_id}/send", drafts.send_draft, SCOPED, WRITING, 200, SEND_DRAFT),
         header="Idempotency-Key",
+        read=read_optional,
+        is_versioned=True,
+        answers_gone=True,
     ),
     Route(
         "POST",

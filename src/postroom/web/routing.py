@@ -33,8 +33,10 @@ class Route:
     errors: tuple[type[ApiError], ...] = ()
     read: Callable[..., Awaitable[Any]] = read_json
     header: str = ""  # one that must be there
+    is_versioned: bool = False  # takes If-Match with the version that the caller has seen
     also: tuple[int, ...] = ()  # other statuses without a body
     before_body: Callable[[Request], object] | None = None
+    answers_gone: bool = False  # a repeated request is answered although what it names is gone
     proves: bool = False  # asks in its own transaction whether caller and inbox are what they were
     prepare: Callable[..., Awaitable[dict[str, Any]]] | None = None  # before the transaction; more arguments
     after: Callable[..., Awaitable[None]] | None = None  # with what the verb returned, after the commit

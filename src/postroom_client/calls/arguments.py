@@ -67,6 +67,11 @@ def idempotency(key: str | None) -> dict[str, str]:
     return {"Idempotency-Key": key or str(uuid4())}
 
 
+def if_match(version: int | None) -> dict[str, str]:
+    """Nothing is done where the server has another version by now."""
+    return {} if version is None else {"If-Match": f'"{version}"'}
+
+
 def read_file(source: File) -> OutgoingFile:
     if isinstance(source, OutgoingFile):
         return source

@@ -18,6 +18,7 @@ from postroom_client.calls.arguments import (
     day,
     given,
     idempotency,
+    if_match,
     listed,
     moment,
     read_files,
@@ -796,6 +797,7 @@ def update_draft(
     send_at: datetime | str | UnsetType | None = UNSET,
     undo_seconds: int | UnsetType | None = UNSET,
     calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
+    version: int | None = None,
 ) -> Call[Draft]:
     """Change a draft: what is not named stays, None clears, attachments stand in for those that were
     there.
@@ -825,15 +827,18 @@ def update_draft(
             calendar=calendar,
         ),
         timeout_seconds=UPLOAD_TIMEOUT_SECONDS,
+        headers=if_match(version),
     )
 
 
-def delete_draft(draft_id: str) -> Call[None]:
+def delete_draft(draft_id: str, *, version: int | None = None) -> Call[None]:
     """Throw a draft away."""
-    return Call("DELETE", path("v1", "drafts", draft_id), nothing)
+    return Call("DELETE", path("v1", "drafts", draft_id), nothing, headers=if_match(version))
 
 
-def add_draft_files(draft_id: str, attachments: Sequence[File] = ()) -> Call[Draft]:
+def add_draft_files(
+    draft_id: str, attachments: Sequence[File] = (), *, version: int | None = None
+) -> Call[Draft]:
     """Attach files to a draft."""
     files = read_files(attachments)
     return Call(
@@ -842,19 +847,27 @@ def add_draft_files(draft_id: str, attachments: Sequence[File] = ()) -> Call[Dra
         decoded(Draft),
         **with_files(given(), files),
         timeout_seconds=upload_seconds(files),
+        headers=if_match(version),
         is_repeatable=False,
     )
 
 
-def delete_draft_file(draft_id: str, filename: str) -> Call[None]:
+def delete_draft_file(draft_id: str, filename: str, *, version: int | None = None) -> Call[None]:
     """Take a file off a draft."""
-    return Call("DELETE", path("v1", "drafts", draft_id, "attachments", filename), nothing)
+    return Call(
+        "DELETE", path("v1", "drafts", draft_id, "attachments", filename), nothing, headers=if_match(version)
+    )
 
 
-def send_draft(draft_id: str, *, idempotency_key: str | None = None) -> Call[Sent]:
+def send_draft(
+    draft_id: str, *, idempotency_key: str | None = None, version: int | None = None
+) -> Call[Sent]:
     """Send a draft, which is gone once it is accepted."""
     return Call(
-        "POST", path("v1", "drafts", draft_id, "send"), decoded(Sent), headers=idempotency(idempotency_key)
+        "POST",
+        path("v1", "drafts", draft_id, "send"),
+        decoded(Sent),
+        headers=idempotency(idempotency_key) | if_match(version),
     )
 
 

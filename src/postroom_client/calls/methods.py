@@ -770,6 +770,7 @@ class BlockingMethods(Protocol):
         send_at: datetime | str | UnsetType | None = UNSET,
         undo_seconds: int | UnsetType | None = UNSET,
         calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
+        version: int | None = None,
     ) -> Draft:
         """Change a draft: what is not named stays, None clears, attachments stand in for those that were
         there.
@@ -795,24 +796,29 @@ class BlockingMethods(Protocol):
                 send_at=send_at,
                 undo_seconds=undo_seconds,
                 calendar=calendar,
+                version=version,
             )
         )
 
-    def delete_draft(self, draft_id: str) -> None:
+    def delete_draft(self, draft_id: str, *, version: int | None = None) -> None:
         """Throw a draft away."""
-        return self.run(calls.delete_draft(draft_id))
+        return self.run(calls.delete_draft(draft_id, version=version))
 
-    def add_draft_files(self, draft_id: str, attachments: Sequence[File] = ()) -> Draft:
+    def add_draft_files(
+        self, draft_id: str, attachments: Sequence[File] = (), *, version: int | None = None
+    ) -> Draft:
         """Attach files to a draft."""
-        return self.run(calls.add_draft_files(draft_id, attachments))
+        return self.run(calls.add_draft_files(draft_id, attachments, version=version))
 
-    def delete_draft_file(self, draft_id: str, filename: str) -> None:
+    def delete_draft_file(self, draft_id: str, filename: str, *, version: int | None = None) -> None:
         """Take a file off a draft."""
-        return self.run(calls.delete_draft_file(draft_id, filename))
+        return self.run(calls.delete_draft_file(draft_id, filename, version=version))
 
-    def send_draft(self, draft_id: str, *, idempotency_key: str | None = None) -> Sent:
+    def send_draft(
+        self, draft_id: str, *, idempotency_key: str | None = None, version: int | None = None
+    ) -> Sent:
         """Send a draft, which is gone once it is accepted."""
-        return self.run(calls.send_draft(draft_id, idempotency_key=idempotency_key))
+        return self.run(calls.send_draft(draft_id, idempotency_key=idempotency_key, version=version))
 
     def respond_to_invitation(
         self,
@@ -2054,6 +2060,7 @@ class AwaitedMethods(Protocol):
         send_at: datetime | str | UnsetType | None = UNSET,
         undo_seconds: int | UnsetType | None = UNSET,
         calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
+        version: int | None = None,
     ) -> Draft:
         """Change a draft: what is not named stays, None clears, attachments stand in for those that were
         there.
@@ -2079,24 +2086,29 @@ class AwaitedMethods(Protocol):
                 send_at=send_at,
                 undo_seconds=undo_seconds,
                 calendar=calendar,
+                version=version,
             )
         )
 
-    async def delete_draft(self, draft_id: str) -> None:
+    async def delete_draft(self, draft_id: str, *, version: int | None = None) -> None:
         """Throw a draft away."""
-        return await self.run(calls.delete_draft(draft_id))
+        return await self.run(calls.delete_draft(draft_id, version=version))
 
-    async def add_draft_files(self, draft_id: str, attachments: Sequence[File] = ()) -> Draft:
+    async def add_draft_files(
+        self, draft_id: str, attachments: Sequence[File] = (), *, version: int | None = None
+    ) -> Draft:
         """Attach files to a draft."""
-        return await self.run(calls.add_draft_files(draft_id, attachments))
+        return await self.run(calls.add_draft_files(draft_id, attachments, version=version))
 
-    async def delete_draft_file(self, draft_id: str, filename: str) -> None:
+    async def delete_draft_file(self, draft_id: str, filename: str, *, version: int | None = None) -> None:
         """Take a file off a draft."""
-        return await self.run(calls.delete_draft_file(draft_id, filename))
+        return await self.run(calls.delete_draft_file(draft_id, filename, version=version))
 
-    async def send_draft(self, draft_id: str, *, idempotency_key: str | None = None) -> Sent:
+    async def send_draft(
+        self, draft_id: str, *, idempotency_key: str | None = None, version: int | None = None
+    ) -> Sent:
         """Send a draft, which is gone once it is accepted."""
-        return await self.run(calls.send_draft(draft_id, idempotency_key=idempotency_key))
+        return await self.run(calls.send_draft(draft_id, idempotency_key=idempotency_key, version=version))
 
     async def respond_to_invitation(
         self,

@@ -571,11 +571,22 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             clears=True,
         ),
         Parameter("calendar", "object", clears=True),
+        Parameter(
+            "version", "integer", minimum=1, help="Only if it is still at this version, which you have seen."
+        ),
     ),
-    "delete_draft": (Parameter("draft_id", "text", help="Id of the draft, drf_…", is_required=True),),
+    "delete_draft": (
+        Parameter("draft_id", "text", help="Id of the draft, drf_…", is_required=True),
+        Parameter(
+            "version", "integer", minimum=1, help="Only if it is still at this version, which you have seen."
+        ),
+    ),
     "add_draft_files": (
         Parameter("draft_id", "text", help="Id of the draft, drf_…", is_required=True),
         Parameter("attachments", "files"),
+        Parameter(
+            "version", "integer", minimum=1, help="Only if it is still at this version, which you have seen."
+        ),
     ),
     "delete_draft_file": (
         Parameter("draft_id", "text", help="Id of the draft, drf_…", is_required=True),
@@ -585,11 +596,17 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="Name of the file, as the message or the draft lists it.",
             is_required=True,
         ),
+        Parameter(
+            "version", "integer", minimum=1, help="Only if it is still at this version, which you have seen."
+        ),
     ),
     "send_draft": (
         Parameter("draft_id", "text", help="Id of the draft, drf_…", is_required=True),
         Parameter(
             "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
+        ),
+        Parameter(
+            "version", "integer", minimum=1, help="Only if it is still at this version, which you have seen."
         ),
     ),
     "respond_to_invitation": (

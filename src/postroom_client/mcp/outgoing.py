@@ -78,6 +78,7 @@ class MessageStatus:
 class DraftSummary:
     notice: Notice
     draft_id: str
+    version: Annotated[int, Field(description="It goes up with each change; send_draft takes it.")]
     inbox_id: str
     thread_id: str | None
     written_by: Annotated[str, Field(description="The name of the key that wrote it, or its id.")]
@@ -174,6 +175,7 @@ def draft_summary(draft: results.Draft, delimiters: Delimiters) -> DraftSummary:
     return DraftSummary(
         notice=delimiters.notice,
         draft_id=draft.id,
+        version=draft.version,
         inbox_id=draft.inbox_id,
         thread_id=draft.thread_id,
         written_by="" if by is None else by.name or by.id,
@@ -186,5 +188,8 @@ def draft_summary(draft: results.Draft, delimiters: Delimiters) -> DraftSummary:
 def draft_letter(draft: results.Draft) -> str:
     lines = [f"To: {', '.join(draft.to)}"]
     lines += [f"Cc: {', '.join(draft.cc)}"] if draft.cc else []
+    lines += [f"Bcc: {', '.join(draft.bcc)}"] if draft.bcc else []
+    lines += [f"Reply-To: {draft.reply_to}"] if draft.reply_to else []
+    lines += [f"{name}: {value}" for name, value in draft.headers.items()]
     lines += [f"Subject: {draft.subject or ''}"]
     return "\n".join([*lines, "", cut(draft.body or "", DRAFT_LIMIT_CHARACTERS)])

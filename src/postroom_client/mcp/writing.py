@@ -22,6 +22,12 @@ from postroom_client.mcp.outgoing import DraftPage, DraftSummary, MessageStatus,
 from postroom_client.mcp.send_fields import given, takes
 
 DraftId = Annotated[str, Field(description="Id of the draft, drf_…", min_length=1)]
+DraftVersion = Annotated[
+    int,
+    Field(
+        description="The version that you read: another one is not sent. 0: whatever it says by now.", ge=0
+    ),
+]
 ANSWERING = ("to", "subject", "thread_id", "reply_all", "forward_of")
 
 
@@ -96,9 +102,12 @@ class WritingTools:
         page = await self._asker.ask(ctx, calls.list_drafts(found, limit=limit, offset=offset))
         return outgoing.draft_page(page)
 
-    async def send_draft(self, ctx: Ctx, draft_id: DraftId, idempotency_key: IdempotencyKey = "") -> SentMail:
+    async def send_draft(
+        self, ctx: Ctx, draft_id: DraftId, version: DraftVersion = 0, idempotency_key: IdempotencyKey = ""
+    ) -> SentMail:
         """Send a draft as it is; it is then gone. It may be held for a person to approve."""
-        call = calls.send_draft(draft_id, idempotency_key=idempotency_key or None)
+        key = idempotency_key or None
+        call = calls.send_draft(draft_id, idempotency_key=key, version=version or None)
         return outgoing.sent_mail(await self._asker.ask(ctx, call))
 
     async def respond_to_invitation(

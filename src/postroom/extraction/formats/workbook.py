@@ -15,7 +15,7 @@ FIRST_DAY = datetime(1899, 12, 30)  # noqa: DTZ001 (a cell has no time zone)
 # Number formats every workbook knows without naming them (ECMA-376 part 1, 18.8.30).
 DATE_FORMATS = frozenset({*range(14, 23), *range(45, 48)})
 
-_NOT_A_PATTERN = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
+_NOT_A_PATTERN = re.compile(r'"[^"]*+"|\[[^\[\]]*+\]|\\.')
 _COLUMN = re.compile(r"([A-Z]{1,3})\d")
 
 

@@ -22,7 +22,7 @@ _KIND_BEHIND = late(
 )
 _SIGNING_IN = late(lambda: one_of(code_words.SIGNING_IN))
 _OTHER_MATTER = late(lambda: one_of(code_words.OTHER_MATTERS))
-_NAMED = late(lambda: rf"[\W_]*(?:(?:{one_of(code_words.LINKS)})[\W_]*){{0,2}}")
+_NAMED = late(lambda: rf"[\W_]*+(?:(?:{one_of(code_words.LINKS)})[\W_]*+){{0,2}}")
 _SEPARATED = re.compile(r"[:\uff1a]|\w|[\u2013\u2014-]\s|\n\s*\n")
 _NAMED_BEHIND = late(
     lambda: (

@@ -88,6 +88,11 @@ def unescape(text: str) -> str:
     return entities.unescape(_LONG_REFERENCE.sub("\ufffd", text))
 
 
+def is_cut(html: str) -> bool:
+    """Whether some of it may not be read: each tag takes a bracket."""
+    return len(html) > MAX_MARKUP_CHARS or html.count("<") > MAX_TAGS
+
+
 def tokens(html: str) -> Iterator[Piece]:
     """The tags and texts in the order they are written, nested or not."""
     html = html[:MAX_MARKUP_CHARS]

@@ -24,7 +24,7 @@ HTML_NAMES = names(
     "table tbody td tfoot th thead title tr tt u ul var video"
 )
 
-_TAG = re.compile(r"<(?:/?([a-zA-Z][a-zA-Z0-9]*)([^<>]*)|!(doctype)\s+html[^<>]*)>", re.IGNORECASE)
+_TAG = re.compile(r"<(?:/?([a-zA-Z][a-zA-Z0-9]*+)([^<>]*+)|!(doctype)\s++html[^<>]*+)>", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 # Line breaks and tabs stay.
 _CONTROLS = bytes([*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F])
@@ -45,6 +45,13 @@ def visible(text: str) -> str:
     return _HIDDEN_CHARACTER.sub(lambda match: match[1] or "", text)
 
 
+def revealed(text: str) -> str:
+    """The same characters as marks that a person sees: ⟨U+200B⟩."""
+    if text.isascii():
+        return text
+    return _HIDDEN_CHARACTER.sub(lambda match: match[1] or f"⟨U+{ord(match[0]):04X}⟩", text)
+
+
 def looks_like_html(text: str) -> bool:
     """True for at least one real tag; `a <b and c> d` or `<someone@example.com>` is plain text."""
     for tag in _TAG.finditer(text):
@@ -60,7 +67,7 @@ def html_to_text(html: str) -> str:
     page = TextPage()
     looks = [Look()]
     wardrobe = Wardrobe()
-    for css in _style_sheets(pieces):
+    for css in style_sheets(pieces):
         wardrobe.read(css)
     for piece in pieces:
         if isinstance(piece, Text):
@@ -77,7 +84,7 @@ def html_to_text(html: str) -> str:
     return visible(page.text())
 
 
-def _style_sheets(pieces: list[Piece]) -> Iterator[str]:
+def style_sheets(pieces: list[Piece]) -> Iterator[str]:
     for place, piece in enumerate(pieces):
         if (
             isinstance(piece, Open)

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 MAX_ONSETS = 500
 DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _ZONE_NAME = re.compile(r"(?:.*/)?((?:[A-Za-z]{2,20}/)?[A-Za-z]{2,20}/[A-Za-z_+-]{2,30}\d{0,2}|UTC|GMT)")
-_SHOWN = re.compile(r"\((?:UTC|GMT)[^)]{0,12}\)\s*(.{2,150})")
+_SHOWN = re.compile(r"\((?:UTC|GMT)[^)]{0,12}\)\s*+(.{2,150})")
 _CITIES = re.compile(r"[,/;]")
 _CITY = re.compile(r"[A-Z][A-Za-z_.'-]{2,30}")
 CONTINENTS = ("Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic")

@@ -37,7 +37,7 @@ _CAN_HIDE = re.compile(
 _LINK_TARGET = re.compile(r"\bhref\s?=\s?[\"']?\s?https?://([^/\"'\s<>?#]{1,255})", re.IGNORECASE)
 _LINK_START = re.compile(r"<a\s", re.IGNORECASE)
 _SHOWN_DOMAIN = re.compile(
-    r"(?:https?://)?(?:www\.)?((?:[a-z0-9-]{1,63}\.){1,5}[a-z]{2,18})(?![\w@.-])[^\s]{0,200}", re.IGNORECASE
+    r"(?:https?://)?(?:www\.)?((?:[a-z0-9-]{1,63}\.){1,5}[a-z]{2,18}+)(?![\w@.-])[^\s]{0,200}", re.IGNORECASE
 )
 
 

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom.mail import headers
 from postroom.mail.address import parse_list
-from postroom.mail.parse import ParsedAttachment, parse_mail
+from postroom.mail.headers import Block
+from postroom.mail.parse import ParsedAttachment, ParsedMail, parse_mail
 
 _OWN_FIELD = re.compile(rb"^(X-[!-9;-~]*):((?:[^\r\n]|\r\n[ \t])*)", re.M)
 
@@ -41,14 +43,29 @@ class Content(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 def content_hash(raw: bytes, bcc: Sequence[str]) -> str:
+    return hash_of(read_content(raw, bcc))
+
+
+def hash_of(content: Content) -> str:
     """Lower-case hex SHA-256 of canonical JSON: keys sorted, no spaces, UTF-8."""
-    return hashlib.sha256(msgspec.json.encode(read_content(raw, bcc), order="sorted")).hexdigest()
+    return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
+
+
+def lasting_hash(content: Content) -> str:
+    """Without what each composing makes anew: the id and the stamp of an appointment."""
+    files = [
+        replace(file, sha256="") if file.content_type.startswith("text/calendar") else file
+        for file in content.attachments
+    ]
+    return hash_of(replace(content, attachments=files))
 
 
 def read_content(raw: bytes, bcc: Sequence[str]) -> Content:
     """Of a mail that was written here; Bcc stands in no mail, and is given."""
-    mail = parse_mail(raw)
-    block = headers.split(raw, 0)
+    return content_of(parse_mail(raw), headers.split(raw, 0), raw, bcc)
+
+
+def content_of(mail: ParsedMail, block: Block, raw: bytes, bcc: Sequence[str]) -> Content:
     reply_to = [str(address) for address in parse_list(block.headers.joined("reply-to"))]
     return Content(
         attachments=[_hash_file(file) for file in mail.attachments],

@@ -10,7 +10,7 @@ _PLAIN = r'[^\s"@<>()\[\]\\,;:]++'
 _MAILBOX = re.compile(rf'({_QUOTED}|{_PLAIN})@([^"@]+)')
 _LABEL = r"[^\x00-,./:-@\[-^`{-\x7f]+"  # letters, digits, "_", "-" and all beyond ASCII
 _DOMAIN = re.compile(rf"\[[0-9A-Za-z.:-]+\]|{_LABEL}(?:\.{_LABEL})*")
-_SOURCE_ROUTE = re.compile(r"@[^:]*+:")
+_SOURCE_ROUTE = re.compile(r"\A@[^:]*+:")
 _PLAIN_LOCAL = re.compile(_PLAIN)
 _MAX_RECIPIENT_CHARACTERS = 254
 

@@ -13,6 +13,8 @@ from starlette.requests import Request
 
 from postroom.errors import BadRequest, Forbidden, RequestTimeout, UnsupportedMediaType
 from postroom.outward.orders import require_files_fit
+from postroom.processes import pools
+from postroom.web.interface.bodies.address_fields import LIST_LIMIT_CHARACTERS
 from postroom.web.interface.bodies.uploads import (
     FILES_LIMIT,
     MULTIPART_LIMIT_BYTES,
@@ -22,10 +24,13 @@ from postroom.web.interface.bodies.uploads import (
     read_file,
     require_plain_form,
 )
-from postroom.web.requests.request_body import explain, read_bytes
+from postroom.web.requests.request_body import UNQUOTE_IN_LOOP_BYTES, explain, read_bytes
 
-FORM_LIMIT_BYTES = 2 * 1024 * 1024
+FORM_LIMIT_BYTES = 256 * 1024
+LETTER_LIMIT_BYTES = 2 * 1024 * 1024  # of a form that has a whole mail in it
 FIELDS_LIMIT = 1000
+FIELD_CHARACTERS = 5_000
+LONG_FIELDS = {"body": LETTER_LIMIT_BYTES, **dict.fromkeys(("to", "cc", "bcc"), LIST_LIMIT_CHARACTERS)}
 HOME = "/app"
 COOKIE = "postroom_session"
 FORM = "application/x-www-form-urlencoded"
@@ -33,11 +38,17 @@ FORM = "application/x-www-form-urlencoded"
 _OWN_PATH = re.compile(r"/app(/[\w./~%-]*)?(\?[\w./~%&=+:@,*-]*)?", re.ASCII)
 
 
-async def read_form(request: Request, kind: type[Struct]) -> Any:
+async def read_form(request: Request, kind: type[Struct], limit: int = FORM_LIMIT_BYTES) -> Any:
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != FORM:
         raise UnsupportedMediaType("This is for the forms of the pages.")
-    raw = await read_bytes(request, FORM_LIMIT_BYTES)
+    raw = await read_bytes(request, limit)
+    if len(raw) <= UNQUOTE_IN_LOOP_BYTES:
+        return _decode(raw, kind)
+    return await pools.COMPOSING.run(_decode, raw, kind)
+
+
+def _decode(raw: bytes, kind: type[Struct]) -> Any:
     try:
         pairs = parse_qsl(raw.decode(), keep_blank_values=True, max_num_fields=FIELDS_LIMIT)
     except ValueError:
@@ -48,7 +59,7 @@ async def read_form(request: Request, kind: type[Struct]) -> Any:
 async def read_upload(request: Request, kind: type[Struct]) -> Any:
     """A form that may carry files; `kind` has a field `attachments` for them."""
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        return await read_form(request, kind)
+        return await read_form(request, kind, LETTER_LIMIT_BYTES)
     try:
         async with asyncio.timeout(UPLOAD_SECONDS):
             pairs, files = await _read_parts(request)
@@ -63,7 +74,7 @@ async def _read_parts(request: Request) -> tuple[list[tuple[str, str]], list[Sen
     """A browser sends a part without a name where no file was chosen."""
     require_plain_form(request)
     counted = Request(request.scope, counting(request.receive, MULTIPART_LIMIT_BYTES))
-    async with counted.form(max_files=FILES_LIMIT, max_part_size=FORM_LIMIT_BYTES) as form:
+    async with counted.form(max_files=FILES_LIMIT, max_part_size=LETTER_LIMIT_BYTES) as form:
         chosen = [file for file in form.getlist("attachments") if isinstance(file, UploadFile)]
         files = [file for file in chosen if file.filename]
         require_files_fit(file.size or 0 for file in files)
@@ -73,6 +84,9 @@ async def _read_parts(request: Request) -> tuple[list[tuple[str, str]], list[Sen
 
 
 def _convert(pairs: list[tuple[str, str]], kind: type[Struct]) -> Any:
+    for name, value in pairs:
+        if len(value) > LONG_FIELDS.get(name, FIELD_CHARACTERS):
+            raise BadRequest(f"{name[:50]} is too long.", field=name[:50])
     try:
         return msgspec.convert(_to_values(pairs, kind), kind, strict=False)
     except msgspec.ValidationError as error:

@@ -10,6 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from postroom import ids
 from postroom.accounts import sessions
+from postroom.accounts.permissions import READING, require_any
 from postroom.accounts.reach import Reach
 from postroom.accounts.sessions import Session
 from postroom.errors import ApiError, Forbidden, NotFound, Unauthorized
@@ -18,6 +19,7 @@ from postroom.events.events import Event
 from postroom.resources import Resources, Tx
 from postroom.web.dashboard.forms import COOKIE, is_own_origin
 from postroom.web.requests import cookies
+from postroom.web.requests.request_body import require_short_query
 from postroom.web.streams.hub import Hub, Hubs
 from postroom.web.streams.stream import (
     CONNECTIONS_PER_ACCOUNT,
@@ -139,6 +141,7 @@ class Live:
         config = self._resources.config
         if not is_own_origin(request.headers.get("origin"), request.headers.get("host"), config.base_url):
             raise Forbidden("This is for the pages of Postroom itself.")
+        require_short_query(request)
         after = parse_qs(scope["query_string"].decode("latin-1")).get("after", [""])[0]
         token = cookies.find(request, COOKIE)
         return await self._resources.db.read(admit, token, after, self._resources.now())
@@ -204,6 +207,7 @@ def admit(tx: Tx, token: str, after: str, now: int) -> tuple[OpenPage, int | Non
     if found is None:
         raise Unauthorized("Sign in first.")
     session, caller = found
+    require_any(caller.permissions, READING)
     page = OpenPage(session, caller.reach)
     if not after:  # none had happened when the page was made
         return page, 0

@@ -20,10 +20,11 @@ from postroom.web.dashboard.desk import ALERT, Desk
 from postroom.web.dashboard.display import assets
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
 from postroom.web.dashboard.forms import COOKIE, HOME, own_page, require_own_page
+from postroom.web.dashboard.review import ReviewDesk
 from postroom.web.dashboard.routes import PAGES
 from postroom.web.operations import require_permitted
 from postroom.web.requests import cookies
-from postroom.web.requests.request_body import read_query
+from postroom.web.requests.request_body import read_query, require_short_query
 from postroom.web.requests.request_limit import RequestLimit
 from postroom.web.routing import Route, Router
 
@@ -37,6 +38,7 @@ class Office:
         self._webhook_courier = webhook_courier
         self._renderer = Renderer(resources.config.base_url)
         self._sign_in = sign_in.SignInDesk(resources, self._renderer)
+        self.reviews = ReviewDesk(resources, self._renderer)
         self._router = Router(PAGES)
         self._limit = RequestLimit()
 
@@ -57,6 +59,7 @@ class Office:
             return "error", self._error(request, fault)
 
     async def _answer(self, request: Request) -> tuple[str, Response]:
+        require_short_query(request)
         path = request.scope["path"]
         if path.startswith(f"{assets.PATH}/"):
             return "static", assets.answer(request, self._renderer.by_url)
@@ -138,7 +141,7 @@ async def handle(route: Route, desk: Desk, values: dict[str, str]) -> Response:
     arguments: dict[str, Any] = dict(values)
     request = desk.call.request
     if route.query is not None:
-        arguments["query"] = read_query(request, route.query)
+        arguments["query"] = await read_query(request, route.query)
     if route.method != "GET":
         require_own_page(request, desk.call.resources.config.base_url)
     if route.body is not None:

@@ -12,9 +12,10 @@ from postroom import errors
 from postroom.errors import ApiError
 from postroom.events.payload import Payload
 from postroom.operations import messages
+from postroom.web.interface.bodies.uploads import read_with_files
 from postroom.web.interface.schemas import BINARY, FORM, REF, components, is_struct, ref
 from postroom.web.interface.shapes import server_shapes
-from postroom.web.requests.request_body import read_json
+from postroom.web.requests.request_body import read_optional
 from postroom.web.routing import PUBLIC, SCOPED, Route
 
 VERSION = "1.0.0"
@@ -61,6 +62,14 @@ PATH_NAMES = {
 }
 
 Json = dict[str, Any]
+
+IF_MATCH: Json = {
+    "name": "If-Match",
+    "in": "header",
+    "required": False,
+    "description": "The version that was seen, in quotes: another one is 409 `draft_changed`.",
+    "schema": {"type": "string", "pattern": '^("[0-9]{1,15}"|[0-9]{1,15}|[*])$'},
+}
 
 
 @lru_cache(maxsize=1)
@@ -119,7 +128,10 @@ def _operation(route: Route) -> Json:
     if parameters := _path_parameters(route) + _query_parameters(route) + _header_parameters(route):
         operation["parameters"] = parameters
     if route.body is not None:
-        operation["requestBody"] = {"required": True, "content": _request_content(route, route.body)}
+        operation["requestBody"] = {
+            "required": route.read is not read_optional,
+            "content": _request_content(route, route.body),
+        }
     return operation
 
 
@@ -169,10 +181,9 @@ def _path_parameters(route: Route) -> list[Json]:
 
 
 def _header_parameters(route: Route) -> list[Json]:
-    if not route.header:
-        return []
     schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"}
-    return [{"name": route.header, "in": "header", "required": True, "schema": schema}]
+    named: list[Json] = [{"name": route.header, "in": "header", "required": True, "schema": schema}]
+    return (named if route.header else []) + ([IF_MATCH] if route.is_versioned else [])
 
 
 def _query_parameters(route: Route) -> list[Json]:
@@ -258,4 +269,4 @@ def _schemas(routes: Sequence[Route]) -> Json:
 
 
 def takes_files(route: Route) -> bool:
-    return route.body is not None and route.read is not read_json
+    return route.body is not None and route.read is read_with_files

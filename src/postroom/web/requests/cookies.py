@@ -4,11 +4,13 @@ from starlette.requests import HTTPConnection
 
 from postroom.web.requests.request_body import header
 
+MOST_COOKIES = 500
+
 
 def find(request: HTTPConnection, name: str) -> str:
     """The last of that name, without quotes around it; empty if there is none. Ours have no escapes."""
     found = ""
-    for part in header(request, b"cookie").split(";"):
+    for part in header(request, b"cookie").split(";", MOST_COOKIES):
         given, _, value = part.partition("=")
         if given.strip() == name:
             found = value.strip()

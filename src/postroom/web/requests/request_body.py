@@ -13,6 +13,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from postroom.errors import (
     ApiError,
     BadRequest,
+    HeadersTooLarge,
     InvalidMailboxName,
     PayloadTooLarge,
     RequestTimeout,
@@ -24,8 +25,9 @@ from postroom.web import boundaries
 BODY_LIMIT_BYTES = 1024 * 1024
 BODY_SECONDS = 60.0
 PAGE_LIMIT = 100
-DECODE_IN_LOOP_BYTES = 256 * 1024
+DECODE_IN_LOOP_BYTES = 64 * 1024
 SHORT_QUERY_BYTES = 200
+UNQUOTE_IN_LOOP_BYTES = 2_000
 SMALL_DIGITS = 5  # of its length: less than 100 kB
 HEADERS = "postroom.headers"
 NONE_YET: tuple[None, dict[bytes, bytes]] = (None, {})
@@ -47,10 +49,23 @@ def header(request: HTTPConnection, name: bytes) -> str:
     return value.decode("latin-1")
 
 
-def require_boundaries_taken(request: HTTPConnection, kind: type[Struct] | None) -> None:
+def has_short_query(request: HTTPConnection) -> bool:
+    """So short that it may be read in the loop, even if it is all escapes, each of which takes a while."""
+    return len(request.scope["query_string"]) <= UNQUOTE_IN_LOOP_BYTES
+
+
+def require_short_query(request: HTTPConnection) -> None:
+    """For what takes a few words alone: pages, streams."""
+    if not has_short_query(request):
+        raise HeadersTooLarge(f"The query of this address is longer than {UNQUOTE_IN_LOOP_BYTES} bytes.")
+
+
+async def require_boundaries_taken(request: HTTPConnection, kind: type[Struct] | None) -> None:
     """For every route: a boundary in the query that its type does not take is refused, never ignored."""
     raw: bytes = request.scope["query_string"]
-    if raw:
+    if len(raw) > UNQUOTE_IN_LOOP_BYTES:
+        await pools.COMPOSING.run(check_boundaries, raw, kind)
+    elif raw:
         (_recall_boundaries if len(raw) <= SHORT_QUERY_BYTES else check_boundaries)(raw, kind)
 
 
@@ -62,10 +77,14 @@ def check_boundaries(raw: bytes, kind: type[Struct] | None) -> None:
 _recall_boundaries = functools.lru_cache(maxsize=1_000)(check_boundaries)
 
 
-def read_query(request: Request, kind: type[Struct]) -> Any:
+async def read_query(request: Request, kind: type[Struct]) -> Any:
     """Most ask the same again and again."""
     raw: bytes = request.scope["query_string"]
-    return _recall_query(raw, kind) if len(raw) <= SHORT_QUERY_BYTES else decode_query(raw, kind)
+    if len(raw) <= SHORT_QUERY_BYTES:
+        return _recall_query(raw, kind)
+    if len(raw) <= UNQUOTE_IN_LOOP_BYTES:
+        return decode_query(raw, kind)
+    return await pools.COMPOSING.run(decode_query, raw, kind)
 
 
 def decode_query(raw: bytes, kind: type[Struct]) -> Any:
@@ -93,6 +112,14 @@ async def read_json(
     if len(raw) > DECODE_IN_LOOP_BYTES:
         return await pools.COMPOSING.run(decode, raw, kind)
     return decode(raw, kind)
+
+
+async def read_optional(request: Request, kind: type[Struct]) -> Any:
+    """What may be left out altogether."""
+    declared = header(request, b"content-length")
+    if declared in ("", "0") and not header(request, b"transfer-encoding"):
+        return kind()
+    return await read_json(request, kind)
 
 
 def decode(raw: bytes, kind: type[Struct]) -> Any:

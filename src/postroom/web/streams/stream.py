@@ -20,7 +20,7 @@ from postroom.events.events import Event
 from postroom.mailbox import inboxes
 from postroom.resources import Resources, Tx
 from postroom.web.requests.authentication import authenticate, bearer_token, client_address
-from postroom.web.requests.request_body import check_boundaries
+from postroom.web.requests.request_body import check_boundaries, require_short_query
 from postroom.web.streams.hub import Hub, Hubs
 from postroom.web.streams.websocket import (
     BROKEN,
@@ -168,6 +168,7 @@ class Streams:
         if scope["path"] != PATH:
             raise NotFound(f"No such path. The event stream is at {PATH}.")
         request = HTTPConnection(scope)
+        require_short_query(request)
         token = parse_qs(scope["query_string"].decode("latin-1")).get("token")
         caller = await authenticate(self._resources, token[0] if token else bearer_token(request))
         try:

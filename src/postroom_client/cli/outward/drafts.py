@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 def show_draft(context: CommandContext, draft: "Draft") -> None:
     pairs = [
         ("id", draft.id),
+        ("version", str(draft.version)),
         ("written by", named(draft.created_by)),
         ("to", ", ".join(draft.to)),
         ("cc", ", ".join(draft.cc)),
         ("bcc", ", ".join(draft.bcc)),
+        ("reply to", draft.reply_to or ""),
         ("subject", draft.subject or ""),
         ("thread", draft.thread_id or ""),
         ("reply to all", "yes" if draft.reply_all else ""),
@@ -28,3 +30,6 @@ def show_draft(context: CommandContext, draft: "Draft") -> None:
     ]
     output.print_human(output.record([(name, value) for name, value in pairs if value]), "")
     output.print_text((draft.body or "").strip())
+    if draft.body_html:
+        output.print_human("\nAnd as HTML:", "")
+        output.print_text(draft.body_html.strip())

@@ -2,6 +2,7 @@
 
 from urllib.parse import quote
 
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from postroom.mail.parse import parse_mail
@@ -10,7 +11,10 @@ from postroom.mailbox.attachments import Attachment
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.web.call import Call, Tx
+from postroom.web.requests.request_body import has_short_query
 
+LINK_PREFIX = "/v1/attachments/"
+LINK_SLASHES = 4
 RFC_822 = "message/rfc822"
 SAFE_FILE_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 
@@ -39,6 +43,17 @@ async def get_attachment(call: Call, message_id: str, filename: str) -> Response
         return attachments.get(tx, message.id, filename)
 
     return await send_file(call.resources, message_id, await call.resources.db.read(work))
+
+
+def is_signed_link(request: Request) -> bool:
+    path = request.scope["path"]
+    return (
+        path.startswith(LINK_PREFIX)
+        and path.count("/") == LINK_SLASHES
+        and has_short_query(request)
+        and "signature" in request.query_params
+        and "authorization" not in request.headers
+    )
 
 
 async def get_attachment_by_link(

@@ -1,15 +1,19 @@
 """Drafts over REST: written in steps, by whoever may not send as well, and sent as a whole."""
 
+import re
+import secrets
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import structs
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from postroom.accounts.reach import Reach
 from postroom.errors import ApiError, BadRequest, DraftChanged, NotFound
 from postroom.fields import PageQuery
 from postroom.mail.writing.compose import DraftAttachment
+from postroom.mail.writing.content_view import ContentView
+from postroom.mail.writing.header_words import DraftError
 from postroom.mailbox import drafts, inboxes, messages, raw_mails, threads
 from postroom.mailbox.drafts import KeptDraft, KeptFile
 from postroom.outward.orders import (
@@ -20,24 +24,51 @@ from postroom.outward.orders import (
     require_files_fit,
     require_no_steering,
 )
+from postroom.outward.send import preview
 from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.web.api.outward.send import accept_order, to_response
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies import draft_body
-from postroom.web.interface.bodies.draft_body import DraftBody, DraftPage, NewFiles, ShownDraft
+from postroom.web.interface.bodies.draft_body import (
+    DraftBody,
+    DraftChange,
+    DraftPage,
+    DraftToSend,
+    NewFiles,
+    ShownDraft,
+)
 from postroom.web.interface.bodies.send_body import read_order, require_idempotency_key
 from postroom.web.interface.bodies.uploads import SentFile
 from postroom.web.interface.shapes import shapes
+from postroom.web.requests.request_body import header
 
 T = TypeVar("T")
 SEND_ATTEMPTS = 3
+VERSION = re.compile(r'(?P<quote>"?)(?P<version>[0-9]{1,15})(?P=quote)')
+
+
+class Seen(Struct, frozen=True):
+    """What whoever sends a draft has before his eyes: nothing else is sent."""
+
+    version: int | None
+    content_hash: str | None
+
+    @property
+    def is_named(self) -> bool:
+        return self.version is not None or self.content_hash is not None
+
+
+class DraftView(Struct, frozen=True):
+    draft: ShownDraft
+    content: ContentView | None
+    problem: str = ""
 
 
 async def create_draft(call: Call, inbox_id: str, body: DraftBody) -> ShownDraft:
     """Begin a mail: any field of a send may still be missing"""
-    given = read_fields(call, body)
+    given = await read_fields(call, body)
     fields = draft_body.merge(b"{}", given)
 
     def work(tx: Tx, files: list[KeptFile]) -> ShownDraft:
@@ -49,8 +80,9 @@ async def create_draft(call: Call, inbox_id: str, body: DraftBody) -> ShownDraft
     return await write_with_files(call.resources, body.attachments or [], work)
 
 
-def read_fields(call: Call, body: DraftBody) -> dict[str, Any]:
-    given = draft_body.read_fields(body)
+async def read_fields(call: Call, body: DraftBody) -> dict[str, Any]:
+    """Off the loop: a draft is changed now and then, and may hold long lists."""
+    given = await pools.COMPOSING.run(draft_body.read_fields, body)
     require_no_steering(given.get("headers") or (), call.resources.config.allowed_headers)
     return given
 
@@ -71,13 +103,14 @@ async def get_draft(call: Call, draft_id: str) -> ShownDraft:
     return await call.resources.db.read(lambda tx: show(tx, [drafts.get(tx, call.reach, draft_id)])[0])
 
 
-async def change_draft(call: Call, draft_id: str, body: DraftBody) -> ShownDraft:
+async def change_draft(call: Call, draft_id: str, body: DraftChange) -> ShownDraft:
     """Change a draft: what is not named stays, null clears, attachments stand in for those that were there"""
-    given = read_fields(call, body)
+    given = await read_fields(call, body)
+    seen = seen_version(call, body.version)
     unneeded: list[str] = []
 
     def work(tx: Tx, files: list[KeptFile]) -> ShownDraft:
-        draft = drafts.get_for_change(tx, call.reach, draft_id, call.now())
+        draft = drafts.get_for_change(tx, call.reach, draft_id, call.now(), seen)
         require_named(tx, call.account_id, draft.inbox_id, given)
         drafts.set_fields(tx, draft.id, draft_body.merge(draft.fields, given))
         if body.attachments is not msgspec.UNSET:
@@ -92,9 +125,10 @@ async def change_draft(call: Call, draft_id: str, body: DraftBody) -> ShownDraft
 
 async def delete_draft(call: Call, draft_id: str) -> None:
     """Throw a draft away"""
+    seen = seen_version(call)
 
     def work(tx: Tx) -> list[str]:
-        return drafts.remove(tx, drafts.get_for_change(tx, call.reach, draft_id, call.now()).id)
+        return drafts.remove(tx, drafts.get_for_change(tx, call.reach, draft_id, call.now(), seen).id)
 
     await remove_blobs(call.resources, await call.resources.db.write(work))
 
@@ -103,9 +137,10 @@ async def add_draft_files(call: Call, draft_id: str, body: NewFiles) -> ShownDra
     """Attach files to a draft"""
     if not body.attachments:
         raise BadRequest("attachments holds no file.", field="attachments")
+    seen = seen_version(call)
 
     def work(tx: Tx, files: list[KeptFile]) -> ShownDraft:
-        draft = drafts.get_for_change(tx, call.reach, draft_id, call.now())
+        draft = drafts.get_for_change(tx, call.reach, draft_id, call.now(), seen)
         there = drafts.list_files(tx, [draft.id])[draft.id]
         require_files_fit(file.size_bytes for file in (*there, *files))
         drafts.add_files(tx, draft.id, files)
@@ -116,31 +151,38 @@ async def add_draft_files(call: Call, draft_id: str, body: NewFiles) -> ShownDra
 
 async def delete_draft_file(call: Call, draft_id: str, filename: str) -> None:
     """Take a file off a draft"""
+    seen = seen_version(call)
 
     def work(tx: Tx) -> list[str]:
-        draft = drafts.get_for_change(tx, call.reach, draft_id, call.now())
+        draft = drafts.get_for_change(tx, call.reach, draft_id, call.now(), seen)
         return drafts.remove_file(tx, draft.id, filename)
 
     await remove_blobs(call.resources, await call.resources.db.write(work))
 
 
-async def send_draft(call: Call, draft_id: str) -> shapes.RawReceipt:
+async def send_draft(
+    call: Call, draft_id: str, body: DraftToSend, seen_hash: str | None = None
+) -> shapes.RawReceipt:
     """Send a draft, which is gone once it is accepted"""
+    seen = Seen(seen_version(call, body.version), seen_hash)
     for attempt in range(SEND_ATTEMPTS):
         try:
-            return await send_once(call, draft_id)
+            return await send_once(call, draft_id, seen)
         except DraftChanged:  # between our reading it and its acceptance
-            if attempt == SEND_ATTEMPTS - 1:
+            if seen.is_named or attempt == SEND_ATTEMPTS - 1:
                 raise
     raise AssertionError("unreachable")
 
 
-async def send_once(call: Call, draft_id: str) -> shapes.RawReceipt:
+async def send_once(call: Call, draft_id: str, seen: Seen) -> shapes.RawReceipt:
+    """At the version that was seen; its acceptance takes that one alone."""
     found = await call.resources.db.read(look_up, call, draft_id)
     if isinstance(found, SendAnswer):
         return to_response(found)
     draft, files = found
-    order = await to_order(call, draft, files)
+    drafts.require_version(draft.version, seen.version)
+    order = await to_order(call, draft, files, require_idempotency_key(call.request))
+    order = structs.replace(order, draft=DraftVersion(draft.id, draft.version), seen_hash=seen.content_hash)
     answer = await accept_order(call, order)
     if not answer.is_replay:
         await remove_blobs(call.resources, [file.blob for file in files])
@@ -163,19 +205,51 @@ def look_up(tx: Tx, call: Call, draft_id: str) -> SendAnswer | tuple[KeptDraft, 
     return draft, drafts.read_files(tx, draft.id)
 
 
+def seen_version(call: Call, given: int | UnsetType = UNSET) -> int | None:
+    """Of If-Match (RFC 9110 section 13.1.1), with quotes or without, or of the body; None: any version."""
+    field = header(call.request, b"if-match").strip()
+    named = VERSION.fullmatch(field)
+    if field not in ("", "*") and named is None:
+        raise BadRequest("If-Match holds the version of the draft in quotes.", field="If-Match")
+    in_header = None if named is None else int(named["version"])
+    if given is UNSET or in_header == given:
+        return in_header
+    if in_header is not None:
+        raise BadRequest("If-Match and version name two versions.", field="version")
+    return given
+
+
 def hash_of(draft_id: str) -> str:
     return idempotency.hash_request(b"draft", draft_id.encode())
 
 
-async def to_order(call: Call, draft: KeptDraft, files: Sequence[KeptFile]) -> Order:
-    body = draft_body.to_send_body(draft)
-    key = require_idempotency_key(call.request)
-    order = read_order(draft.inbox_id, key, hash_of(draft.id), body)
-    return structs.replace(
-        order,
-        files=await pools.FILES.run(read_files, call.resources, files),
-        draft=DraftVersion(draft.id, draft.version),
-    )
+async def to_order(call: Call, draft: KeptDraft, files: Sequence[KeptFile], key: str) -> Order:
+    order = await pools.COMPOSING.run(read_draft, draft, key)
+    return structs.replace(order, files=await pools.FILES.run(read_files, call.resources, files))
+
+
+async def view_draft(call: Call, draft_id: str) -> DraftView:
+    """As it is now, and what would leave if it were sent now; or why it could not."""
+    draft, files = await call.resources.db.read(_read_whole, call, draft_id)
+    shown = draft_body.show(draft, files)
+    try:
+        order = await to_order(call, draft, files, f"preview-{secrets.token_urlsafe(16)}")
+        return DraftView(shown, await preview(call.resources, call.caller, order))
+    except DraftError as error:
+        return DraftView(shown, None, f"This cannot be written into a mail: {error}")
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        return DraftView(shown, None, error.message)
+
+
+def _read_whole(tx: Tx, call: Call, draft_id: str) -> tuple[KeptDraft, list[KeptFile]]:
+    draft = drafts.get(tx, call.reach, draft_id)
+    return draft, drafts.read_files(tx, draft.id)
+
+
+def read_draft(draft: KeptDraft, key: str) -> Order:
+    return read_order(draft.inbox_id, key, hash_of(draft.id), draft_body.to_send_body(draft))
 
 
 def read_files(resources: Resources, files: Iterable[KeptFile]) -> tuple[DraftAttachment, ...]:

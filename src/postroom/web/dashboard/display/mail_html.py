@@ -12,7 +12,7 @@ from postroom.mail.html.markup import VOID, Close, Text
 from postroom.mail.parse import ParsedAttachment
 from postroom.web.dashboard.display import colours
 
-HTML_CHARACTERS = 500_000
+HTML_CHARACTERS = 1_000_000
 EMBEDDED_CHARACTERS = 8_000_000  # of pictures in a page, each as often as it is shown
 PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"))
 DEPTH = 100

@@ -9,13 +9,14 @@ from starlette.responses import Response
 
 from postroom.errors import ApiError
 from postroom.fields import Offset
-from postroom.mail.meaning.links import link_details
+from postroom.mail.address import normalize, parse_list
 from postroom.mail.parse import parse_mail
+from postroom.mail.writing.content_view import ContentView, view
 from postroom.mailbox import correspondents, documents, message_json, messages, raw_mails
+from postroom.mailbox import holds as stored_holds
 from postroom.mailbox.message_json import Told
 from postroom.operations import holds
 from postroom.operations.holds import ApprovalQuery, Approve, Reject
-from postroom.outward import reviewers
 from postroom.processes import pools
 from postroom.queue import deliveries
 from postroom.web.api.outward import drafts as api_drafts
@@ -63,6 +64,9 @@ async def show_approvals(desk: Desk, query: StateQuery) -> Response:
     asked = ApprovalQuery(query.state, query.inbox_id or None, query.pod_id or None, CARDS, query.offset)
     page = plain(await desk.run(holds.list_approvals, query=asked))
     cards = await desk.call.resources.db.read(complete, desk, page["data"])
+    for card in cards:
+        card["shown"] = await look_at(desk, card["message"]["id"], card["bcc"])
+        card["strangers"] = strangers_of(card["shown"], card["known"])
     return await desk.show(
         "approvals.html",
         "approvals",
@@ -80,24 +84,37 @@ def complete(tx: Tx, desk: Desk, found: list[dict[str, Any]]) -> list[dict[str, 
 
 
 def complete_one(tx: Tx, desk: Desk, message: dict[str, Any], hold: dict[str, Any]) -> dict[str, Any]:
-    """Who would get it, where its links lead, and the thread that it stands in."""
+    """Who of them wrote here before, and the thread that it stands in."""
     addresses = [each.target for each in deliveries.list_of_message(tx, message["id"])]
     known = correspondents.find(
         tx, [(message["inboxId"], address) for address in addresses], only_trusted=True
     )
-    found = messages.find(tx, message["id"])
-    assert found is not None
-    stored = documents.decode(found.document)
+    kept = stored_holds.find(tx, message["id"])
     last = messages.list_of_thread(tx, message["threadId"], BESIDE + 1, 0, "desc").messages
     thread = [each for each in decode(tx, desk, last) if each["id"] != message["id"]]
     return {
         "message": message,
         "hold": hold,
-        "recipients": [(address, (message["inboxId"], address) in known) for address in addresses],
-        "links": link_details(message["bodyText"], message["bodyHtml"]),
+        "bcc": () if kept is None else kept.bcc,
+        "known": {address for _, address in known},
         "thread": thread[BESIDE - 1 :: -1],
-        "other": reviewers.other_words(stored),
     }
+
+
+async def look_at(desk: Desk, message_id: str, bcc: Sequence[str]) -> ContentView | None:
+    """Read from the very bytes that wait, as its hash was and will be. None: the store has lost them."""
+    try:
+        raw = await raw_mails.read(desk.call.resources, message_id, with_trace=False)
+    except FileNotFoundError:
+        return None
+    return await pools.READING.run(view, raw, bcc)
+
+
+def strangers_of(shown: ContentView | None, known: set[str]) -> list[str]:
+    """Recipients who never wrote to this inbox."""
+    if shown is None:
+        return []
+    return [each for each in shown.recipients if normalize(parse_list(each)[0].address) not in known]
 
 
 def decode(tx: Tx, desk: Desk, found: Sequence[Told]) -> list[dict[str, Any]]:

@@ -1,12 +1,10 @@
-"""Writing mail: a new one, an answer, or a draft that is gone over; sent now, later, or kept as a draft."""
+"""Writing mail: a new one or an answer; sent now, later, or kept as a draft."""
 
 import secrets
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import UNSET, Struct
-from msgspec.structs import replace
-from starlette.requests import Request
 from starlette.responses import Response
 
 from postroom.errors import ApiError, BadRequest
@@ -15,9 +13,8 @@ from postroom.outward.orders import SendReceipt
 from postroom.web.api.outward import drafts as api
 from postroom.web.api.outward import send as api_send
 from postroom.web.dashboard.desk import Desk, go
-from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.pages.thread import ThreadPageQuery, show_thread
-from postroom.web.interface.bodies.draft_body import DraftBody, NewFiles
+from postroom.web.interface.bodies.draft_body import DraftBody
 from postroom.web.interface.bodies.send_body import SendBody, to_order
 from postroom.web.interface.bodies.uploads import SentFile
 
@@ -54,10 +51,6 @@ class AnswerForm(MailForm, rename="camel", frozen=True, kw_only=True):
     message: str = ""
 
 
-class FileForm(Struct, frozen=True):
-    filename: str
-
-
 def moment_of(form: MailForm) -> str | None:
     if form.action != "schedule":
         return None
@@ -74,16 +67,15 @@ async def show_compose(desk: Desk, query: ComposeQuery) -> Response:
     return await show_form(desk, MailForm(inbox_id=query.inbox_id, to=query.to))
 
 
-async def show_form(desk: Desk, form: MailForm, error: ApiError | None = None, draft: Any = None) -> Response:
+async def show_form(desk: Desk, form: MailForm, error: ApiError | None = None) -> Response:
     """What was written is there again when it was refused; files have to be chosen once more."""
     return await desk.show(
         "compose.html",
-        "drafts" if draft else "mail",
+        "mail",
         200 if error is None else error.status,
-        title="Draft" if draft else "New mail",
+        title="New mail",
         form=form,
         error=error,
-        draft=draft,
         once=form.once or secrets.token_urlsafe(16),
     )
 
@@ -178,62 +170,3 @@ def to_answer_draft(form: AnswerForm, wanted: SendBody) -> DraftBody:
         forward_of=wanted.forward_of,
         attachments=form.attachments or UNSET,
     )
-
-
-# --- a draft
-
-
-async def show_draft(desk: Desk, draft_id: str) -> Response:
-    draft = plain(await api.get_draft(desk.call, draft_id))
-    form = MailForm(
-        inbox_id=draft["inboxId"],
-        to=", ".join(draft["to"]),
-        cc=", ".join(draft["cc"]),
-        bcc=", ".join(draft["bcc"]),
-        subject=draft["subject"] or "",
-        body=draft["body"] or "",
-    )
-    return await show_form(desk, form, draft=draft)
-
-
-async def change_draft(desk: Desk, draft_id: str, body: MailForm) -> Response:
-    draft = plain(await api.get_draft(desk.call, draft_id))
-    try:
-        await save(desk, draft, body)
-        if body.action == "draft":
-            return go(f"{DRAFTS}/{draft_id}", "The draft is kept.")
-        await send_named(desk, draft_id)
-    except ApiError as error:
-        if error.status >= 500:
-            raise
-        return await show_form(desk, body, error, draft)
-    return go(DRAFTS, accepted(body))
-
-
-async def save(desk: Desk, draft: dict[str, Any], form: MailForm) -> None:
-    """HTML would say something else than a text that was changed."""
-    is_same = form.body == (draft["body"] or "")
-    fields = DraftBody(
-        to=form.to or None,
-        cc=form.cc or None,
-        bcc=form.bcc or None,
-        subject=form.subject or None,
-        body=form.body or None,
-        body_html=UNSET if is_same else None,
-        send_at=moment_of(form),
-    )
-    await api.change_draft(desk.call, draft["id"], fields)
-    if form.attachments:
-        await api.add_draft_files(desk.call, draft["id"], NewFiles(form.attachments))
-
-
-async def send_named(desk: Desk, draft_id: str) -> None:
-    """Once, however often the button is pressed: the draft's own id is the key."""
-    scope = desk.call.request.scope
-    named = [*scope["headers"], (b"idempotency-key", f"page-{draft_id}".encode())]
-    await api.send_draft(replace(desk.call, request=Request({**scope, "headers": named})), draft_id)
-
-
-async def remove_file(desk: Desk, draft_id: str, body: FileForm) -> Response:
-    await api.delete_draft_file(desk.call, draft_id, body.filename)
-    return go(f"{DRAFTS}/{draft_id}", f"{body.filename} is taken off.")

@@ -12,7 +12,6 @@ from postroom.operations.holds import ApprovalQuery, MessageChange
 from postroom.web.api.outward import drafts as api
 from postroom.web.dashboard.desk import INBOXES_SHOWN, Desk, go
 from postroom.web.dashboard.display.values import plain
-from postroom.web.dashboard.pages.compose import send_named
 
 PATH = "/app/drafts"
 SHOWN = 50
@@ -35,16 +34,6 @@ async def show_drafts(desk: Desk) -> Response:
     scheduled = plain(await desk.run(holds.list_approvals, query=asked))["data"]
     waiting = [each for each in scheduled if each["message"]["status"] == "pending"]
     return await desk.show("drafts.html", "drafts", title="Drafts", drafts=shown, scheduled=waiting)
-
-
-async def delete_draft(desk: Desk, draft_id: str) -> Response:
-    await api.delete_draft(desk.call, draft_id)
-    return go(PATH, "The draft is gone.")
-
-
-async def send_draft(desk: Desk, draft_id: str) -> Response:
-    await send_named(desk, draft_id)
-    return go(PATH, "Accepted.")
 
 
 async def cancel_scheduled(desk: Desk, message_id: str) -> Response:

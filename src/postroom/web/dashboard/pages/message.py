@@ -103,8 +103,13 @@ async def show_html(desk: Desk, message_id: str, query: PictureQuery) -> Respons
     message: Message = await desk.call.resources.db.read(messages.get, desk.call.reach, message_id)
     html = documents.decode(message.document).body_html
     raw = await raw_mails.read(desk.call.resources, message_id, with_trace=False) if "cid:" in html else b""
-    page = await pools.READING.run(to_page, html, raw, query.pictures)
-    return Response(page, media_type="text/html", headers=mail_html.headers(query.pictures))
+    return await html_page(html, raw, query.pictures)
+
+
+async def html_page(html: str, raw: bytes = b"", with_pictures: bool = False) -> Response:
+    """A page of its own, for a frame. `raw` is the mail, where its HTML shows pictures that it carries."""
+    page = await pools.READING.run(to_page, html, raw, with_pictures)
+    return Response(page, media_type="text/html", headers=mail_html.headers(with_pictures))
 
 
 def to_page(html: str, raw: bytes, with_pictures: bool) -> str:

@@ -9,6 +9,7 @@ from postroom.mail.writing.header_words import CONTROL
 from postroom.outward.orders import RECIPIENTS_LIMIT
 
 LIST_LIMIT_CHARACTERS = 50_000
+LIST_LIMIT_ENTRIES = 1_000  # some of which may be empty
 ENTRY_LIMIT_CHARACTERS = 2_000
 
 _COMMENT = re.compile(r"\([^()]*+\)")

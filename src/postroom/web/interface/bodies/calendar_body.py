@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from postroom.errors import BadRequest
 from postroom.mail.writing.header_words import CONTROL
 from postroom.mail.writing.invitation import Invitation, is_rule, is_zone, read_moment
-from postroom.web.interface.bodies.address_fields import read_addresses
+from postroom.web.interface.bodies.address_fields import ENTRY_LIMIT_CHARACTERS, read_addresses
 
 FIELD = "calendar"
 ATTENDEES_LIMIT = 50
@@ -34,7 +34,8 @@ class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     time_zone: Annotated[str, Meta(max_length=64, description="Such as Europe/Berlin.")] = ""
     location: Annotated[ShortText, Meta(description="Where it is.")] = ""
     attendees: Annotated[
-        list[str], Meta(max_length=ATTENDEES_LIMIT, description="Who is invited; by default To and Cc.")
+        list[Annotated[str, Meta(max_length=ENTRY_LIMIT_CHARACTERS)]],
+        Meta(max_length=ATTENDEES_LIMIT, description="Who is invited; by default To and Cc."),
     ] = []
     uid: Annotated[
         str, Meta(max_length=255, description="Of the appointment that this changes or calls off.")

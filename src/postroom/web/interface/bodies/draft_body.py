@@ -13,6 +13,7 @@ from postroom.outward.orders import parse_moment
 from postroom.web.interface.bodies.address_fields import read_addresses, read_reply_to
 from postroom.web.interface.bodies.calendar_body import InvitationBody, read_invitation
 from postroom.web.interface.bodies.send_body import (
+    READ_LIMIT,
     Addresses,
     Automated,
     Body,
@@ -32,7 +33,7 @@ from postroom.web.interface.bodies.send_body import (
     read_headers,
     require_subject,
 )
-from postroom.web.interface.bodies.uploads import LISTS, SentFile
+from postroom.web.interface.bodies.uploads import LISTS, SentFiles
 from postroom.web.requests.request_body import explain
 
 
@@ -41,9 +42,11 @@ class DraftBody(Struct, rename="camel", frozen=True):
 
     to: Annotated[Addresses, Meta(description="Recipients.")] | UnsetType | None = UNSET
     body: Body | UnsetType | None = UNSET
-    subject: Annotated[str, Meta(description="The subject.")] | UnsetType | None = UNSET
+    subject: Annotated[str, Meta(max_length=READ_LIMIT, description="The subject.")] | UnsetType | None = (
+        UNSET
+    )
     body_html: BodyHtml | UnsetType | None = UNSET
-    thread_id: Annotated[ThreadId, Meta(max_length=100)] | UnsetType | None = UNSET
+    thread_id: ThreadId | UnsetType | None = UNSET
     include_quote: IncludeQuote | UnsetType | None = UNSET
     reply_to: ReplyTo | UnsetType | None = UNSET
     cc: Annotated[Addresses, Meta(description="Recipients of a copy.")] | UnsetType | None = UNSET
@@ -55,7 +58,7 @@ class DraftBody(Struct, rename="camel", frozen=True):
     attachments: Files | UnsetType | None = UNSET
     automated: Automated | UnsetType | None = UNSET
     reply_all: ReplyAll | UnsetType | None = UNSET
-    forward_of: Annotated[ForwardOf, Meta(max_length=100)] | UnsetType | None = UNSET
+    forward_of: ForwardOf | UnsetType | None = UNSET
     headers: OwnHeaders | UnsetType | None = UNSET
     metadata: Metadata | UnsetType | None = UNSET
     send_at: SendAt | UnsetType | None = UNSET
@@ -63,8 +66,25 @@ class DraftBody(Struct, rename="camel", frozen=True):
     calendar: CalendarField | UnsetType | None = UNSET
 
 
+Version = Annotated[
+    int, Meta(ge=1, description="The version that was seen: another one is 409 `draft_changed`.")
+]
+
+
+class DraftChange(DraftBody, rename="camel", frozen=True):
+    """`version` may stand in If-Match as well."""
+
+    version: Version | UnsetType = UNSET
+
+
+class DraftToSend(Struct, frozen=True):
+    """`version` may stand in If-Match as well."""
+
+    version: Version | UnsetType = UNSET
+
+
 class NewFiles(Struct, rename="camel", frozen=True):
-    attachments: Annotated[list[SentFile], Meta(min_length=1, max_length=100)] = []
+    attachments: Annotated[SentFiles, Meta(min_length=1)] = []
 
 
 class ShownFile(Struct, rename="camel", frozen=True):
@@ -77,6 +97,7 @@ class ShownDraft(Struct, rename="camel", frozen=True, kw_only=True):
     """What is missing is null or empty."""
 
     id: str
+    version: int
     inbox_id: str
     to: list[str] = []
     cc: list[str] = []
@@ -109,6 +130,7 @@ class DraftPage(Struct, rename="camel", frozen=True):
 def read_fields(body: DraftBody) -> dict[str, Any]:
     """What the body names, in the words of the interface; None is to be cleared."""
     given: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(body, attachments=UNSET))
+    given.pop("version", None)
     for name in LISTS:
         if given.get(name) is not None:
             given[name] = [str(address) for address in read_addresses(name, given[name])]
@@ -141,6 +163,7 @@ def show(draft: KeptDraft, files: list[KeptFile]) -> ShownDraft:
         {
             **msgspec.json.decode(draft.fields),
             "id": draft.id,
+            "version": draft.version,
             "inboxId": draft.inbox_id,
             "attachments": [
                 {"filename": file.filename, "contentType": file.content_type, "sizeBytes": file.size_bytes}

@@ -15,19 +15,30 @@ from postroom.mail.writing.header_words import CONTROL
 from postroom.outward.orders import RECIPIENTS_LIMIT, Order, parse_moment, require_files_fit
 from postroom.processes import pools
 from postroom.queue import idempotency
-from postroom.web.interface.bodies.address_fields import read_addresses, read_reply_to
+from postroom.web.interface.bodies.address_fields import (
+    LIST_LIMIT_CHARACTERS,
+    LIST_LIMIT_ENTRIES,
+    read_addresses,
+    read_reply_to,
+)
 from postroom.web.interface.bodies.calendar_body import InvitationBody, read_invitation
-from postroom.web.interface.bodies.uploads import LISTS, SentFile
+from postroom.web.interface.bodies.uploads import LISTS, SentFiles
 from postroom.web.requests.request_body import header
 
 SUBJECT_LIMIT = 998
+ID_LIMIT = 100
+READ_LIMIT = 10_000  # of what is refused, or not looked at, before it is stored
 HEADERS_LIMIT = 20
 HEADER_LIMIT = 998
 METADATA_LIMIT = 20
 UNDO_SECONDS_LIMIT = 120
+SMALL_TEXT_CHARACTERS = 64 * 1024
+SMALL_LISTS_CHARACTERS = 500
 
+AddressList = Annotated[str, Meta(max_length=LIST_LIMIT_CHARACTERS)]
 Addresses = Annotated[
-    str | list[str], Meta(description="Addresses, or `Name <address>`; separated by commas, or as an array.")
+    AddressList | Annotated[list[AddressList], Meta(max_length=LIST_LIMIT_ENTRIES)],
+    Meta(description="Addresses, or `Name <address>`; separated by commas, or as an array."),
 ]
 
 Body = Annotated[
@@ -39,13 +50,14 @@ BodyHtml = Annotated[
 ThreadId = Annotated[
     str,
     Meta(
+        max_length=ID_LIMIT,
         description="Reply in this thread: subject, In-Reply-To, References, the quote and a copy to the last"
-        " sender are added."
+        " sender are added.",
     ),
 ]
 IncludeQuote = Annotated[bool, Meta(description="false leaves the quoted copy of the last message out.")]
-ReplyTo = Annotated[str, Meta(description="Where answers should go.")]
-Files = Annotated[list[SentFile], Meta(description="Files to attach, 25 MB in total.")]
+ReplyTo = Annotated[AddressList, Meta(description="Where answers should go.")]
+Files = Annotated[SentFiles, Meta(description="Files to attach, 25 MB in total.")]
 Automated = Annotated[
     bool, Meta(description="No person wrote this: the mail says so in its field Auto-Submitted.")
 ]
@@ -59,12 +71,13 @@ ReplyAll = Annotated[
 ForwardOf = Annotated[
     str,
     Meta(
+        max_length=ID_LIMIT,
         description="Pass on this message of the inbox: its text is quoted and its files are attached. A new"
-        " thread, unless threadId names one; without subject it is Fwd: and the old one."
+        " thread, unless threadId names one; without subject it is Fwd: and the old one.",
     ),
 ]
 OwnHeaders = Annotated[
-    dict[str, str],
+    dict[Annotated[str, Meta(max_length=HEADER_LIMIT)], Annotated[str, Meta(max_length=HEADER_LIMIT)]],
     Meta(
         max_length=HEADERS_LIMIT,
         description="Header fields of your own: names that begin with X-.",
@@ -115,7 +128,8 @@ class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
         Annotated[
             str,
             Meta(
-                description="1 to 998 characters; needed without threadId and forwardOf, ignored in a reply."
+                max_length=READ_LIMIT,
+                description="1 to 998 characters; needed without threadId and forwardOf, ignored in a reply.",
             ),
         ]
         | None
@@ -142,9 +156,24 @@ def require_idempotency_key(request: Request) -> str:
 
 
 async def to_order(inbox_id: str, key: str, body: SendBody) -> Order:
-    is_small = not body.attachments
-    hashed = hash_body(inbox_id, body) if is_small else await pools.COMPOSING.run(hash_body, inbox_id, body)
-    return read_order(inbox_id, key, hashed, body)
+    if is_small(body):
+        return read_and_hash(inbox_id, key, body)
+    return await pools.COMPOSING.run(read_and_hash, inbox_id, key, body)
+
+
+def is_small(body: SendBody) -> bool:
+    """Read in less than a millisecond, whatever stands in it."""
+    if body.attachments or len(body.body) + len(body.body_html or "") > SMALL_TEXT_CHARACTERS:
+        return False
+    lists = (body.to, body.cc, body.bcc, body.reply_to or "")
+    texts = [each if isinstance(each, str) else ",".join(each) for each in lists]
+    return sum(map(len, texts)) <= SMALL_LISTS_CHARACTERS
+
+
+def read_and_hash(inbox_id: str, key: str, body: SendBody) -> Order:
+    """Found to be bounded before all of it is hashed."""
+    order = read_order(inbox_id, key, "", body)
+    return structs.replace(order, request_hash=hash_body(inbox_id, body))
 
 
 def read_order(inbox_id: str, key: str, request_hash: str, body: SendBody) -> Order:

@@ -22,15 +22,22 @@ MULTIPART_LIMIT_BYTES = FILES_LIMIT_BYTES + 4 * 1024 * 1024
 JSON_LIMIT_BYTES = FILES_LIMIT_BYTES * 4 // 3 + 4 * 1024 * 1024
 UPLOAD_SECONDS = 600.0
 FILES_LIMIT = 100
+FIELDS_LIMIT = 200
+PART_LIMIT_BYTES = 4 * 1024 * 1024
+FILENAME_LIMIT = 1000
 CONTENT_TYPE_LIMIT = 500
+OCTETS = "application/octet-stream"
 LISTS = ("to", "cc", "bcc")
 OBJECTS: dict[str, Any] = {"headers": dict[str, str], "metadata": dict[str, str], "calendar": dict[str, Any]}
 
 
 class SentFile(Struct, rename="camel", frozen=True):
-    filename: Annotated[str, Meta(description="Its name, as recipients see it.")]
+    filename: Annotated[str, Meta(max_length=FILENAME_LIMIT, description="Its name, as recipients see it.")]
     data: Annotated[bytes, Meta(description="The content in base64.")]
-    content_type: Annotated[str, Meta(description="Its media type.")] = "application/octet-stream"
+    content_type: Annotated[str, Meta(max_length=CONTENT_TYPE_LIMIT, description="Its media type.")] = OCTETS
+
+
+SentFiles = Annotated[list[SentFile], Meta(max_length=FILES_LIMIT)]
 
 
 async def read_with_files(request: Request, kind: type[T]) -> T:
@@ -50,7 +57,9 @@ async def read_multipart(request: Request, kind: type[T]) -> T:
     require_plain_form(request)
     counted = Request(request.scope, counting(request.receive, MULTIPART_LIMIT_BYTES))
     try:
-        async with counted.form(max_files=FILES_LIMIT, max_part_size=4 * 1024 * 1024) as form:
+        async with counted.form(
+            max_files=FILES_LIMIT, max_fields=FIELDS_LIMIT, max_part_size=PART_LIMIT_BYTES
+        ) as form:
             files = [file for file in form.getlist("attachments") if isinstance(file, UploadFile)]
             require_files_fit(file.size or 0 for file in files)
             return to_body(form, [await read_file(file) for file in files], kind)
@@ -83,16 +92,18 @@ def counting(receive: Receive, limit: int) -> Receive:
 
 
 async def read_file(file: UploadFile) -> SentFile:
-    content = await file.read()
-    return SentFile(file.filename or "", content, file.content_type or "application/octet-stream")
+    filename, content_type = file.filename or "", file.content_type or OCTETS
+    if len(filename) > FILENAME_LIMIT or len(content_type) > CONTENT_TYPE_LIMIT:
+        raise BadRequest("The name or the type of a file is too long.", field="attachments")
+    return SentFile(filename, await file.read(), content_type)
 
 
 def to_body(form: FormData, files: Sequence[SentFile], kind: type[T]) -> T:
-    fields: dict[str, Any] = {}
-    for name in form:
-        values = [value for value in form.getlist(name) if isinstance(value, str)]
-        if values and name != "attachments":
-            fields[name] = read_values(name, values)
+    given: dict[str, list[str]] = {}
+    for name, value in form.multi_items():
+        if isinstance(value, str) and name != "attachments":
+            given.setdefault(name, []).append(value)
+    fields = {name: read_values(name, values) for name, values in given.items()}
     try:
         body = msgspec.convert(fields, kind, strict=False)
     except msgspec.ValidationError as error:

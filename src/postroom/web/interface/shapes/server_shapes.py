@@ -50,5 +50,6 @@ class Error(Struct, frozen=True):
     inbox_id: str | UnsetType = msgspec.field(name="inboxId", default=UNSET)
     recipient: str | UnsetType = UNSET  # that is suppressed or not allowed
     type: str | UnsetType = UNSET  # why it is suppressed
+    version: int | UnsetType = UNSET  # that a draft is at
     status: int | UnsetType = UNSET  # what a webhook answered
     milliseconds: int | UnsetType = UNSET

@@ -1,0 +1,166 @@
+"""A draft: what would leave if it were sent now, a button that sends exactly that, a form to change it."""
+
+from typing import Any
+
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
+from starlette.requests import Request
+from starlette.responses import Response
+
+from postroom.errors import ApiError, DraftChanged, NotFound
+from postroom.web.api.outward import drafts as api
+from postroom.web.call import Call
+from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display.values import plain
+from postroom.web.dashboard.pages.message import html_page
+from postroom.web.interface.bodies.draft_body import DraftChange, DraftToSend, NewFiles
+from postroom.web.interface.bodies.uploads import SentFile
+
+PATH = "/app/drafts"
+
+
+class SeenDraft(Struct, frozen=True):
+    """The version that the page showed: it is changed, or nothing is."""
+
+    version: int
+
+
+class SeenMail(Struct, rename="camel", frozen=True):
+    """And the hash of what it showed: that leaves, or nothing does."""
+
+    version: int
+    content_hash: str
+
+
+class FileForm(Struct, frozen=True):
+    version: int
+    filename: str
+
+
+class DraftForm(Struct, rename="camel", frozen=True, kw_only=True):
+    """`send_at` is UTC, unless the script of the page said the same moment in `send_at_utc`."""
+
+    version: int
+    to: str = ""
+    cc: str = ""
+    bcc: str = ""
+    reply_to: str = ""
+    subject: str = ""
+    body: str = ""
+    send_at: str = ""
+    send_at_utc: str = ""
+    at_once: bool = False
+    attachments: list[SentFile] = []
+
+
+async def show_draft(desk: Desk, draft_id: str) -> Response:
+    return await show(desk, draft_id)
+
+
+async def show(
+    desk: Desk, draft_id: str, error: ApiError | None = None, written: DraftForm | None = None
+) -> Response:
+    """What was written stays in the form when it was refused, unless the draft itself is another by now."""
+    found = await api.view_draft(desk.call, draft_id)
+    draft = plain(found.draft)
+    is_other = written is None or written.version != draft["version"]
+    return await desk.show(
+        "draft.html",
+        "drafts",
+        200 if error is None else error.status,
+        title="Draft",
+        draft=draft,
+        content=found.content,
+        problem=found.problem,
+        form=to_form(draft) if is_other or written is None else written,
+        lost=written if is_other else None,
+        error=error,
+    )
+
+
+def to_form(draft: dict[str, Any]) -> DraftForm:
+    return DraftForm(
+        version=draft["version"],
+        to=", ".join(draft["to"]),
+        cc=", ".join(draft["cc"]),
+        bcc=", ".join(draft["bcc"]),
+        reply_to=draft["replyTo"] or "",
+        subject=draft["subject"] or "",
+        body=draft["body"] or "",
+    )
+
+
+async def show_html(desk: Desk, draft_id: str) -> Response:
+    """As it would look to whom it is sent."""
+    found = await api.view_draft(desk.call, draft_id)
+    if found.content is None:
+        raise NotFound(found.problem)
+    return await html_page(found.content.content.body_html)
+
+
+async def change_draft(desk: Desk, draft_id: str, body: DraftForm) -> Response:
+    try:
+        await save(desk, draft_id, body)
+    except ApiError as error:
+        if error.status >= 500 or isinstance(error, NotFound):
+            raise
+        return await show(desk, draft_id, error, body)
+    return go(f"{PATH}/{draft_id}", "The draft is kept. This is what leaves now.")
+
+
+async def save(desk: Desk, draft_id: str, form: DraftForm) -> None:
+    """HTML would say something else than a text that was changed."""
+    draft = await api.get_draft(desk.call, draft_id)
+    fields = DraftChange(
+        to=form.to or None,
+        cc=form.cc or None,
+        bcc=form.bcc or None,
+        reply_to=form.reply_to or None,
+        subject=form.subject or None,
+        body=form.body or None,
+        body_html=UNSET if is_same(form.body, draft.body or "") else None,
+        send_at=moment_of(form),
+        version=form.version,
+    )
+    changed = await api.change_draft(desk.call, draft_id, fields)
+    if form.attachments:
+        await api.add_draft_files(naming(desk, changed.version), draft_id, NewFiles(form.attachments))
+
+
+def is_same(written: str, kept: str) -> bool:
+    """But for line breaks, which browsers send as CR LF (HTML standard, 4.10.22.4)."""
+    return written.splitlines() == kept.splitlines()
+
+
+def moment_of(form: DraftForm) -> str | UnsetType | None:
+    """Unless it is moved or shall go at once, its moment stays."""
+    if form.at_once:
+        return None
+    return (form.send_at_utc or f"{form.send_at}:00Z") if form.send_at else UNSET
+
+
+async def send_draft(desk: Desk, draft_id: str, body: SeenMail) -> Response:
+    """Once, however often the button is pressed: the draft's own id is the key."""
+    call = naming(desk, body.version, (b"idempotency-key", f"page-{draft_id}".encode()))
+    try:
+        await api.send_draft(call, draft_id, DraftToSend(), seen_hash=body.content_hash)
+    except DraftChanged as error:
+        return await show(desk, draft_id, error)
+    return go(PATH, "Accepted, as it was shown.")
+
+
+async def delete_draft(desk: Desk, draft_id: str, body: SeenDraft) -> Response:
+    await api.delete_draft(naming(desk, body.version), draft_id)
+    return go(PATH, "The draft is gone.")
+
+
+async def remove_file(desk: Desk, draft_id: str, body: FileForm) -> Response:
+    await api.delete_draft_file(naming(desk, body.version), draft_id, body.filename)
+    return go(f"{PATH}/{draft_id}", f"{body.filename} is taken off.")
+
+
+def naming(desk: Desk, version: int, *more: tuple[bytes, bytes]) -> Call:
+    """The call of a page, as a program would make it that has seen this version."""
+    scope = desk.call.request.scope
+    headers = [(b"if-match", f'"{version}"'.encode()), *more, *scope["headers"]]
+    return replace(desk.call, request=Request({**scope, "headers": headers}))

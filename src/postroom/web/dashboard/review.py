@@ -1,0 +1,111 @@
+"""The page behind a reviewer's link: it shows the mail, and only a button decides. It needs no session."""
+
+from urllib.parse import parse_qs
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from postroom.errors import ApiError, MethodNotAllowed, NotFound
+from postroom.mail.writing.content_view import ContentView, view
+from postroom.mailbox import holds, raw_mails
+from postroom.mailbox.holds import Hold
+from postroom.outward import reviewers
+from postroom.outward.reviewers import REVIEW_PATH, Review
+from postroom.processes import pools
+from postroom.resources import Resources
+from postroom.web.call import client_address
+from postroom.web.dashboard.display.rendering import Renderer
+from postroom.web.dashboard.pages.approvals import WORDS
+from postroom.web.dashboard.pages.message import html_page
+from postroom.web.requests.request_body import read_bytes
+
+AS_HTML = "/html"
+FORM_LIMIT_BYTES = 16 * 1024
+POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; frame-src 'self'; form-action 'self';"
+    " frame-ancestors 'none'; base-uri 'none'"
+)
+# The address is a secret: no other page, no index and no cache may learn it.
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Robots-Tag": "noindex",
+}
+
+
+class ReviewDesk:
+    """Answers whoever has the link of a mail that waits."""
+
+    def __init__(self, resources: Resources, renderer: Renderer) -> None:
+        self._resources = resources
+        self._renderer = renderer
+
+    async def answer(self, request: Request) -> Response:
+        """GET shows and HEAD asks; nothing is decided but by POST."""
+        token = request.scope["path"].removeprefix(REVIEW_PATH)
+        try:
+            if request.method == "POST":
+                return await self._decide(request, token)
+            if request.method not in ("GET", "HEAD"):
+                raise MethodNotAllowed("This page takes GET and POST.", allow=["GET", "POST"])
+            if token.endswith(AS_HTML):
+                return await self._show_html(token.removesuffix(AS_HTML))
+            return await self._show(token)
+        except ApiError as error:
+            return self._page(error.status, "Nothing to decide", said=error.message)
+
+    async def _show(self, token: str) -> Response:
+        review = await self._resources.db.read(reviewers.find_review, token)
+        shown = await look_at(self._resources, review)
+        return self._page(
+            200, "A mail waits for you", review=review, shown=shown, here=f"{REVIEW_PATH}{token}", words=WORDS
+        )
+
+    async def _show_html(self, token: str) -> Response:
+        review = await self._resources.db.read(reviewers.find_review, token)
+        html = review.document.body_html
+        raw = b""
+        if "cid:" in html:
+            raw = await raw_mails.read(self._resources, review.message.id, with_trace=False)
+        return await html_page(html, raw)
+
+    async def _decide(self, request: Request, token: str) -> Response:
+        form = parse_qs((await read_bytes(request, FORM_LIMIT_BYTES)).decode("utf-8", "replace"))
+        word, seen, note = (form.get(name, [""])[0] for name in ("decision", "content_hash", "note"))
+        if word not in ("approve", "reject"):
+            return self._page(400, "Nothing was decided", said="Press one of the two buttons.")
+        resources = self._resources
+        bells = await resources.db.write(
+            reviewers.decide_by_link,
+            *(token, word, seen, reviewers.read_note(note)),
+            *(resources.config.base_url, resources.now(), client_address(request)),
+        )
+        resources.db.ring(*bells)
+        review = await resources.db.read(reviewers.find_review, token)
+        return self._page(200, "Decided", said=told(review.hold, word))
+
+    def _page(self, status: int, title: str, **values: object) -> Response:
+        given = {"review": None, "said": "", **values}
+        response = self._renderer.page("review.html", status, title=title, holds=holds, **given)
+        response.headers.update(HEADERS)
+        del response.headers["Cross-Origin-Opener-Policy"]
+        return response
+
+
+def told(hold: Hold, word: str) -> str:
+    if word == "reject":
+        return "The mail is rejected. It will not leave."
+    if hold.state == holds.HELD and len(hold.approvals) < hold.approvals_needed:
+        missing = hold.approvals_needed - len(hold.approvals)
+        return f"Your approval counts. {missing} more must come from other people before it leaves."
+    return "The mail is approved. It leaves now."
+
+
+async def look_at(resources: Resources, review: Review) -> ContentView:
+    try:
+        raw = await raw_mails.read(resources, review.message.id, with_trace=False)
+    except FileNotFoundError:
+        raise NotFound("The mail is not there any more.") from None
+    return await pools.READING.run(view, raw, review.hold.bcc)

@@ -1,0 +1,123 @@
+"""No regular expression of the source takes more than linear time, by its form: nothing is measured."""
+
+import re
+from functools import cache
+from typing import Any
+
+from postroom.mail import address
+from tests.pattern_trees import Tree
+from tests.source_patterns import Found, Made, held, in_functions, is_searched, of_types
+
+LINE_BREAKS = "a run in which it could begin again holds the line break that ends it"
+ESCAPES = "its other branches take an escaped quote as one, so that none inside begins again"
+# What is not linear by itself, with the reason why that does no harm.
+BOUNDED: dict[str | bytes, str] = {
+    r"https?://|www\.|\S+\.\S+/": "the label of a link, cut at 200 characters",
+    r'"(?:[^"\\]++|\\.)*+"|<[^>]*+>|[^,"<]++|,|(?P<unclosed>["<])': "its reader stops where nothing closes",
+    r".*(?:[.!?]\s|[\u3002\uff01\uff1f]|\n\s*\n)": "what stands before a code, as far as a sentence reaches",
+    rb"\s*\n\s*|(?<=[{};:,]) +| +(?=[{}])": "our own style sheets, once",
+}
+# What is only known when it is asked for.
+MADE_LATE = {
+    "postroom.mail.languages.patterns._compiled": "those of modules, which `held` sees",
+    "postroom.mail.bounces.reason_words._patterns": "of word lists, which `held` sees",
+    "postroom.mail.search.snippet._pattern": "tokens between spaces; every repetition is possessive",
+    "postroom.mail.signals.lexicon.is_in": "a class of letters",
+    "postroom.web.dashboard.display.assets._shorten": "our own style sheets, once",
+    "postroom.web.dashboard.display.assets._names": "our own style sheets, once",
+    "postroom.web.dashboard.display.signs.passages": "escaped words with at most a few signs between them",
+    "postroom.web.dashboard.display.attributes._between_tags": "the name of an element, once a template",
+    "postroom_client.cli.doctor_checks._gauge": "a name of ours at the beginning of a line",
+}
+# What a search could enter at each character of a run by its form alone, and does not.
+ENTERED_ONCE: dict[str | bytes, str] = {
+    r"[.!?](?:\s|\Z)|[\u3002\uff01\uff1f]|\n\s*\n": LINE_BREAKS,
+    r"[:\uff1a]|\w|[\u2013\u2014-]\s|\n\s*\n": LINE_BREAKS,
+    r"[.!?]\s|[\u3002\uff01\uff1f]|\n\s*\n": LINE_BREAKS,
+    r"[.!?](?=\s)|[\u3002\uff01\uff1f\u0964]|\n\s*\n": LINE_BREAKS,
+    r'"(?:[^"\\]++|\\.)*+"|\\.|[()]': ESCAPES,
+    address._TOKEN.pattern: "its reader goes on without quotes where one never ends",
+    r"[a-z]+\([^()]{0,100}\)|[^\s()]+": "its other branch takes the run, and all of it",
+    r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)": "our own lists of words, once",
+    r'(?:^|;)[ \t]*+for=("?)([^";,\s]*+)\1[ \t]*+(?=;|$)': "entered at the beginning or at a semicolon",
+    r"<!--.*?-->|<(/?[a-zA-Z][^\s/>]*)": "our own templates, once",
+    r"""([^\s"'=<>/]+)\s*=\s*(["'])|>""": "our own templates, once",
+}
+
+
+@cache
+def patterns() -> list[tuple[tuple[str, ...], re.Pattern[Any]]]:
+    """Each once, with all the places that hold it."""
+    places: dict[tuple[Any, int], list[Found]] = {}
+    for each in (*held(), *of_types(), *(each for each in in_functions() if isinstance(each, Found))):
+        places.setdefault((each.pattern.pattern, each.pattern.flags), []).append(each)
+    return [(tuple(each.place for each in found), found[0].pattern) for found in places.values()]
+
+
+def test_no_pattern_can_share_the_same_characters_out_in_two_ways() -> None:
+    everything = patterns()
+    assert len(everything) > 200
+    found = {
+        places: (pattern.pattern, shared)
+        for places, pattern in everything
+        if pattern.pattern not in BOUNDED and (shared := Tree(pattern).ambiguities())
+    }
+    assert found == {}
+    kept = {pattern.pattern for _, pattern in everything}
+    assert set(BOUNDED) <= kept, "an exception for what is not there any more"
+
+
+def test_a_pattern_that_is_made_late_is_known_to_be_harmless() -> None:
+    made = {each.place for each in in_functions() if isinstance(each, Made)}
+    assert made == set(MADE_LATE)
+
+
+def test_the_forms_that_take_forever_are_seen() -> None:
+    """So that the test above cannot pass for want of sight."""
+    bad = (
+        *(
+            "(a+)+b",
+            "(?:a|a)*?(?:a*)*b",
+            "(?:[^x]+|y)*z",
+            r'"(?:[^"\\]+|\\.)*"',
+            "(?:a{1,5})*b",
+            "(?:a*x?)*b",
+        ),
+        *("a*a*b", r"\s*\s+x", "a*(a*)b", "[ab]+[bc]+d", ".*x.*y", r"\d+\d*-", "a*aa*b", "(?:x*)(?:y?)x*z"),
+    )
+    for text in bad:
+        assert Tree(re.compile(text)).ambiguities(), text
+    good = (
+        "(?:a+,)*",
+        "a*+a*",
+        "(?:,a+)*x",
+        "a*b*",
+        r'"(?:[^"\\]++|\\.)*+"',
+        "(?>a*)a*",
+        r"\s*x\s*",
+        "(?:ab)*c*",
+    )
+    for text in good:
+        assert not Tree(re.compile(text)).ambiguities(), text
+
+
+def test_no_search_begins_again_at_each_character_of_a_run() -> None:
+    """What only ever looks at the beginning of a text cannot: `match` and `fullmatch` are asked once."""
+    anchored = [places for places, _ in patterns() if not is_searched(places)]
+    assert len(anchored) > 50
+    found = {
+        places: (pattern.pattern, again)
+        for places, pattern in patterns()
+        if is_searched(places) and pattern.pattern not in BOUNDED | ENTERED_ONCE
+        if (again := Tree(pattern).restarts())
+    }
+    assert found == {}
+    kept = {pattern.pattern for _, pattern in patterns()}
+    assert set(ENTERED_ONCE) <= kept, "an exception for what is not there any more"
+
+
+def test_searches_that_begin_again_are_seen() -> None:
+    for text in ("a+b", "<[^>]*>", r"\s+$x", r"\w*?:", "(?:ab)+c", "a*+b", r'"(?:[^"\\]++|\\.)*+"', "x?a+b"):
+        assert Tree(re.compile(text)).restarts(), text
+    for text in ("a+", "<[^<>]*>", r"(?<!\s)\s+x", "^a+b", r"\bb+c", "a{1,80}b", "a+b?", "x(?:,y*)z"):
+        assert not Tree(re.compile(text)).restarts(), text
