@@ -218,7 +218,7 @@ def _closing(chunks: Iterator[bytes], file: BinaryIO) -> Iterator[bytes]:
 def tell_of_damage(name: str) -> DamagedBlob:
     """In the log and in the metrics, for which there is an alert; whoever reads the mail gets the error."""
     process_metrics.DAMAGED_READS.increment(process_metrics.BLOB)
-    log.get().seldom("a large mail is damaged", blob=name)
+    log.get().error("a large mail is damaged", blob=name)
     return DamagedBlob(name)
 
 
