@@ -1,0 +1,27 @@
+"""`python -m tests.simulation SEED` runs one and tells what happened; `FIRST LAST` runs many and counts."""
+
+import sys
+import time
+
+from tests.simulation.run import run
+
+
+def main(first: int, last: int | None = None) -> int:
+    if last is None:
+        result = run(first)
+        print("\n".join([*result.told, "", *(result.broken or ["Every promise was kept."])]))
+        return bool(result.broken)
+    failed, virtual, started = [], 0.0, time.monotonic()
+    for seed in range(first, last):
+        result = run(seed)
+        virtual += result.seconds
+        if result.broken:
+            failed.append(seed)
+            print(f"seed {seed}: {'; '.join(result.broken[:3])}", flush=True)
+    took = time.monotonic() - started
+    print(f"{last - first} runs, {virtual / 3600:.0f} virtual hours in {took:.0f} s, {len(failed)} failed")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:])))

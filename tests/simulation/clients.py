@@ -1,0 +1,103 @@
+"""Who uses the cluster: each tries until it has its answer, as senders of mail and agents do."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from postroom.accounts.keys import Caller
+from postroom.errors import RateLimitExceeded, Unavailable
+from postroom.inward.mails import Arrival, Destination
+from postroom.inward.receive import receive_mail
+from postroom.mail.address import Address
+from postroom.mailbox.inboxes import Inbox
+from postroom.outward.orders import Order, SendReceipt
+from postroom.outward.send import send_mail
+from postroom.queue import idempotency
+from postroom.storage.database import StorageError
+from tests.letters import letter
+from tests.simulation.cluster import Cluster, Node
+
+PATIENCE_SECONDS = 60.0
+LARGE = 270_000
+
+
+@dataclass
+class Clients:
+    """What was answered: mails with 250, and sends with 200, by their keys."""
+
+    cluster: Cluster
+    caller: Caller
+    inboxes: list[Inbox]
+    mails: dict[str, str] = field(default_factory=dict)  # Message-ID to inbox
+    sends: dict[str, str] = field(default_factory=dict)  # key to message
+    recipients: dict[str, list[str]] = field(default_factory=dict)  # outside, by key
+
+    async def _until_answered(self, attempt: Callable[[Node], Awaitable[None]]) -> None:
+        """Against any node, with pauses."""
+        random = self.cluster.faults.random
+        while True:
+            try:
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    await attempt(self.cluster.any_node())
+                return
+            except (TimeoutError, Unavailable, RateLimitExceeded, StorageError, OSError):
+                await asyncio.sleep(random.uniform(1.0, 30.0))
+
+    async def hand_in(self, number: int, after_seconds: float) -> None:
+        """Another mail server, which hands the same mail over until it hears 250."""
+        await asyncio.sleep(after_seconds)
+        inbox = self.cluster.faults.random.choice(self.inboxes)
+        text = "x" * LARGE if number % 17 == 0 else f"Mail {number}"
+        name = f"<in-{number}@there.example>"
+        raw = letter(text, message_id=name, subject=f"Number {number}")
+        arrival = Arrival((Destination(inbox.id),), raw, b"", "", "", "alice@there.example")
+
+        async def attempt(node: Node) -> None:
+            await receive_mail(node.resources, node.reader, arrival)
+
+        await self._until_answered(attempt)
+        self.mails[name] = inbox.id
+
+    async def send(self, number: int, after_seconds: float) -> None:
+        """An agent, which repeats its request with the same key until it hears 200."""
+        await asyncio.sleep(after_seconds)
+        order = self._order(number)
+
+        async def attempt(node: Node) -> None:
+            answer = await send_mail(node.resources, self.caller, order)
+            receipt = msgspec.json.decode(answer.content, type=SendReceipt)
+            known = self.sends.setdefault(order.idempotency_key, receipt.id)
+            assert known == receipt.id, "a key gave two answers"
+
+        self.recipients[order.idempotency_key] = [
+            str(each) for each in order.to if str(each).endswith("@there.example")
+        ]
+        await self._until_answered(attempt)
+
+    def _order(self, number: int) -> Order:
+        random = self.cluster.faults.random
+        to = [Address("", f"r{number}@there.example")]
+        if number % 5 == 0:
+            to.append(Address("", f"s{number}@elsewhere.there.example".replace("elsewhere.", "")))
+        if number % 3 == 0:
+            to.append(Address("", random.choice(self.inboxes).address))
+        body = "y" * LARGE if number % 13 == 0 else f"Send {number}"
+        return Order(
+            inbox_id=self.inboxes[number % len(self.inboxes)].id,
+            idempotency_key=f"key-{number}",
+            request_hash=idempotency.hash_request(b"%d" % number),
+            to=tuple(to),
+            cc=(),
+            bcc=(),
+            subject=f"Send {number}",
+            body=body,
+            body_html=None,
+            thread_id=None,
+            include_quote=False,
+            reply_to=None,
+            is_automated=False,
+            files=(),
+            undo_seconds=random.choice([0, 0, 0, 30]),
+        )

@@ -1,0 +1,119 @@
+"""The real SQL on a real SQLite file, behind a way on which requests and answers are slow or lost."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from postroom.errors import Unavailable
+from postroom.storage.bells import BellEar, Bells
+from postroom.storage.engines.sqlite import SqliteSession, SqliteTx
+from tests.simulation.faults import Fate, Faults
+
+AWAY_SECONDS = 1.0  # until somebody who asks a database that is away is told so
+
+
+class SharedDatabase:
+    """The one database of all nodes. While `is_away` it answers nobody."""
+
+    def __init__(self, path: Path) -> None:
+        self.session = SqliteSession(path)
+        self.session.tx._connection.execute("pragma synchronous = off")  # power loss is tried elsewhere
+        self.bells = Bells()
+        self.is_away = False
+
+    def run(self, fn: Callable[[SqliteTx], Any], commits: bool) -> Any:
+        """One transaction. Gives its result, and rings what it asks for."""
+        self.session.tx.rung.clear()
+        self.session.begin()
+        try:
+            result = fn(self.session.tx)
+        except BaseException:
+            self.session.rollback()
+            raise
+        if not commits:
+            self.session.rollback()
+            return result
+        self.session.commit()
+        self.bells.ring(*self.session.tx.rung)
+        return result
+
+
+class FaultyDatabase:
+    """A node's way to it. Nothing that a dead node asks for is ever answered."""
+
+    def __init__(self, shared: SharedDatabase, faults: Faults) -> None:
+        self._shared = shared
+        self._faults = faults
+        self.is_dead = False
+        self.has_crashed = False
+        self._cut_offs: list[list[float]] = []
+
+    @property
+    def is_cut_off(self) -> bool:
+        return bool(self._cut_offs) and len(self._cut_offs[-1]) == 1
+
+    def cut_off(self) -> None:
+        self._cut_offs.append([asyncio.get_running_loop().time()])
+
+    def join_again(self) -> None:
+        self._cut_offs[-1].append(asyncio.get_running_loop().time())
+
+    def was_cut_off(self, since: float, until: float | None) -> bool:
+        return any(
+            (until is None or span[0] <= until) and (len(span) == 1 or span[1] >= since)
+            for span in self._cut_offs
+        )
+
+    async def _travel(self) -> None:
+        await asyncio.sleep(self._faults.travel_seconds())
+        await self.stand_still_if_dead()
+        if self.is_cut_off or self._shared.is_away:
+            await asyncio.sleep(AWAY_SECONDS)
+            await self.stand_still_if_dead()
+            raise Unavailable("The database does not answer.")
+
+    async def stand_still_if_dead(self) -> None:
+        if self.is_dead:
+            await asyncio.get_running_loop().create_future()
+
+    async def read(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        await self._travel()
+        return fn(self._shared.session.tx, *args, **kwargs)
+
+    async def read_long(self, fn: Callable[..., Any], seconds: float, *args: Any, **kwargs: Any) -> Any:
+        return await self.read(fn, *args, **kwargs)
+
+    async def look_up(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return await self.read(fn, *args, **kwargs)
+
+    def version(self) -> int | None:
+        return None
+
+    async def write(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        await self._travel()
+        fate = self._faults.fate()
+        if fate is Fate.REFUSED:
+            raise Unavailable("The database refused it.")
+        result = self._shared.run(lambda tx: fn(tx, *args, **kwargs), commits=fate is not Fate.ROLLED_BACK)
+        if fate is not Fate.COMMITTED:
+            self._faults.tell(f"{fate.name} {getattr(fn, '__name__', fn)}")
+            raise Unavailable("The connection to the database was lost.")
+        await asyncio.sleep(self._faults.answer_seconds())
+        await self.stand_still_if_dead()
+        return result
+
+    async def write_together(self, fn: Callable[..., Any], item: Any, patience_seconds: float = 0.0) -> Any:
+        return (await self.write(fn, [item]))[0]
+
+    async def find_damage(self) -> str:
+        return ""
+
+    def ring(self, *bells: str) -> None:
+        if not self.is_dead and not self._faults.happens():
+            self._shared.bells.ring(*bells)
+
+    def listen(self, bell: str) -> BellEar:
+        return self._shared.bells.listen(bell)
+
+    async def close(self) -> None: ...

@@ -1,0 +1,27 @@
+"""A cluster under faults, on a virtual clock. `POSTROOM_TEST_SEEDS=5000:6000` makes it as long as you like.
+
+To look into a seed that failed: `.venv/bin/python -m tests.simulation SEED`.
+"""
+
+import os
+
+from tests.simulation.run import run
+
+FEW = "0:6"
+
+
+def seeds() -> range:
+    first, colon, last = os.environ.get("POSTROOM_TEST_SEEDS", FEW).partition(":")
+    return range(int(first), int(last)) if colon else range(int(first))
+
+
+def test_whatever_fails_every_promise_is_kept() -> None:
+    failed = {seed: found for seed in seeds() if (found := run(seed).broken)}
+    assert failed == {}, "look into one with: python -m tests.simulation SEED"
+
+
+def test_a_seed_gives_the_same_run_again() -> None:
+    first, second = run(3), run(3)
+    assert first.told == second.told
+    assert len(first.told) > 10
+    assert (first.mails, first.sends, first.seconds) == (second.mails, second.sends, second.seconds)
