@@ -98,6 +98,7 @@ NEEDS = {
     "smtp-source": debian("smtp-source", "postfix"),
     "swaks": debian("swaks", "swaks"),
     "tesseract": debian("tesseract", "tesseract-ocr"),
+    "cc": debian("cc", "gcc libc6-dev"),
     "chromium": Need(lambda: browser() is not None, "apt-get install chromium-headless-shell"),
     "haproxy": debian("haproxy", "haproxy"),
     "promtool": debian("promtool", "prometheus"),

@@ -18,7 +18,7 @@ from typing import BinaryIO, Protocol
 from postroom import log
 from postroom.errors import InternalError, Unavailable
 from postroom.processes import process_metrics
-from postroom.storage.data_folder import make_folder
+from postroom.storage.data_folder import make_folder, sync_folder
 
 # A disk without space for this much has none for a large mail either.
 PROBE_BYTES = 256 * 1024
@@ -109,9 +109,9 @@ class LocalBlobs:
         with _unwritable_is_unavailable():
             if not path.parent.exists():
                 path.parent.mkdir(mode=0o700, exist_ok=True)
-                self._sync_folder(self._folder)
+                sync_folder(self._folder)
             self._write_durably(path, content)
-            self._sync_folder(path.parent)
+            sync_folder(path.parent)
 
     def get(self, name: str) -> bytes:
         content = self.get_unchecked(name)
@@ -153,7 +153,7 @@ class LocalBlobs:
             with suppress(FileExistsError):
                 path.hardlink_to(own)  # the first wins
             own.unlink()
-            self._sync_folder(self._folder)
+            sync_folder(self._folder)
         return path.read_text()
 
     def link(self, part: BlobPart, make: Callable[[], bytes], seconds: float) -> str | None:
@@ -174,13 +174,6 @@ class LocalBlobs:
             with suppress(OSError):
                 part.unlink()
             raise
-
-    def _sync_folder(self, folder: Path) -> None:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def is_sound(name: str, content: bytes) -> bool:

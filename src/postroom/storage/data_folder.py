@@ -66,11 +66,23 @@ def _open_lock(path: Path) -> int:
 
 def make_folder(folder: Path) -> None:
     try:
+        new = [each for each in (folder, *folder.parents) if not each.exists()]
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for each in new:
+            sync_folder(each.parent)
     except OSError as error:
         raise StorageError(f"POSTROOM_DATA_DIR: {folder} cannot be made: {error.strerror}.") from error
     if not os.access(folder, os.W_OK | os.X_OK):
         raise StorageError(f"POSTROOM_DATA_DIR: {folder} cannot be written.")
+
+
+def sync_folder(folder: Path) -> None:
+    """Without it a power loss may take back the names of new, renamed and removed files."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def require_no_lost_database(folder: Path) -> None:

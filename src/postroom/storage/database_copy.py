@@ -3,7 +3,6 @@
 SQLite: a copy of its file. PostgreSQL: every table by COPY, in one snapshot.
 """
 
-import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
@@ -13,6 +12,7 @@ from typing import Any, Protocol
 import psycopg
 from psycopg import sql
 
+from postroom.storage.data_folder import sync_folder
 from postroom.storage.database import StorageError
 from postroom.storage.engines.sqlite import connect
 
@@ -87,11 +87,7 @@ class SqliteCopy:
     def finish(self) -> None:
         assert self._restored is not None, "put first"
         self._restored.rename(self._path)
-        folder = os.open(self._path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(self._path.parent)
 
     def close(self) -> None:
         if self._copy is not None:

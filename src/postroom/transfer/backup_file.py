@@ -19,7 +19,7 @@ from typing import IO
 
 from postroom.errors import Unavailable
 from postroom.storage.blobs import Blobs, DamagedBlob
-from postroom.storage.data_folder import make_folder
+from postroom.storage.data_folder import make_folder, sync_folder
 from postroom.storage.database import StorageError
 from postroom.storage.database_copy import DatabaseCopy
 
@@ -69,6 +69,7 @@ def write(source: Source, path: Path, version: str, created_at: str, tell: Tell)
         manifest = _write_part(source, part, version, created_at, tell)
         verify(part)
         part.rename(path)
+        sync_folder(path.parent)
     return manifest
 
 
