@@ -40,15 +40,23 @@ class SkewedClock:
         return START + int(asyncio.get_running_loop().time() * 1000) + self.skew
 
 
+class ForgetfulRecorder(Recorder):
+    """As a server would be that tries once to write an outcome down: the simulation must notice."""
+
+    async def record(self, tried: TriedDelivery, write: Write, has_left: bool = True) -> None:
+        await write()
+
+
 class WatchedRecorder(Recorder):
     """Notes what was written down, so that a second delivery of it has no excuse."""
 
-    def __init__(self, resources: Resources, journal: Journal, peers: Peers, db: FaultyDatabase) -> None:
-        super().__init__(resources, journal)
+    def __init__(self, recorder: Recorder, peers: Peers, db: FaultyDatabase) -> None:
+        self._recorder = recorder
         self._peers, self._db = peers, db
+        self.catch_up = recorder.catch_up  # type: ignore[method-assign]
 
     async def record(self, tried: TriedDelivery, write: Write, has_left: bool = True) -> None:
-        await super().record(tried, write, has_left)
+        await self._recorder.record(tried, write, has_left)
         target = tried.delivery.event_id if tried.delivery.kind == WEBHOOK else tried.delivery.target
         for (_, name), taken in self._peers.taken.items():
             if name == target:
@@ -60,7 +68,9 @@ class WatchedRecorder(Recorder):
 class Node:
     """One life of a node, from a start to its end."""
 
-    def __init__(self, folder: Path, shared: SharedDatabase, faults: Faults, peers: Peers) -> None:
+    def __init__(
+        self, folder: Path, shared: SharedDatabase, faults: Faults, peers: Peers, kind: type[Recorder]
+    ) -> None:
         self.db = FaultyDatabase(shared, faults)
         clock = SkewedClock(faults.random.randint(-SKEW_MILLISECONDS, SKEW_MILLISECONDS))
         own = {"POSTROOM_DATA_DIR": str(folder), "POSTROOM_OUTBOUND": "smtp://127.0.0.1:9"}
@@ -76,7 +86,8 @@ class Node:
             loops=loops,
         )
         self.reader = OwnReader(AT_ONCE_BYTES)
-        recorder = WatchedRecorder(self.resources, Journal(folder / JOURNAL_NAME), peers, self.db)
+        self.is_stopping = False
+        recorder = WatchedRecorder(kind(self.resources, Journal(folder / JOURNAL_NAME)), peers, self.db)
         courier = SimulatedCourier(peers, self.db)
         outbound = Outbound(courier, cast(Signers, None), SECRET, self.reader, recorder)
         send = partial(deliver_mail.deliver_mail, self.resources, outbound)
@@ -103,6 +114,7 @@ class Node:
 
     async def stop(self) -> None:
         """As a server stops: what is under way gets its time, and what is known is kept."""
+        self.is_stopping = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -112,8 +124,10 @@ class Node:
 class Cluster:
     """`nodes` are those that live now; the folder of each outlives it."""
 
-    def __init__(self, folder: Path, shared: SharedDatabase, faults: Faults, size: int) -> None:
-        self.folder, self.shared, self.faults = folder, shared, faults
+    def __init__(
+        self, folder: Path, shared: SharedDatabase, faults: Faults, size: int, kind: type[Recorder]
+    ) -> None:
+        self.folder, self.shared, self.faults, self._kind = folder, shared, faults, kind
         self.peers = Peers(faults)
         self.nodes: list[Node] = []
         for number in range(size):
@@ -121,7 +135,8 @@ class Cluster:
             self.nodes.append(self._start(number))
 
     def _start(self, number: int) -> Node:
-        return Node(self.folder / f"node-{number}", self.shared, self.faults, self.peers)
+        folder = self.folder / f"node-{number}"
+        return Node(folder, self.shared, self.faults, self.peers, self._kind)
 
     def any_node(self) -> Node:
         return self.faults.random.choice(self.nodes)

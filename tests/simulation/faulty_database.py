@@ -21,6 +21,7 @@ class SharedDatabase:
         self.session.tx._connection.execute("pragma synchronous = off")  # power loss is tried elsewhere
         self.bells = Bells()
         self.is_away = False
+        self.endless: list[asyncio.Future[None]] = []  # what dead nodes wait for; else it would be collected
 
     def run(self, fn: Callable[[SqliteTx], Any], commits: bool) -> Any:
         """One transaction. Gives its result, and rings what it asks for."""
@@ -75,7 +76,8 @@ class FaultyDatabase:
 
     async def stand_still_if_dead(self) -> None:
         if self.is_dead:
-            await asyncio.get_running_loop().create_future()
+            self._shared.endless.append(asyncio.get_running_loop().create_future())
+            await self._shared.endless[-1]
 
     async def read(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         await self._travel()

@@ -54,7 +54,7 @@ class Peers:
         await asyncio.sleep(self.faults.random.uniform(0.0, 0.2))
         await db.stand_still_if_dead()
         if is_unheard:
-            self.faults.tell(f"the answer to {name} was lost")
+            self.faults.tell(f"the answer to {name[1]} was lost")
             raise DeliveryError("4.4.2 The answer was lost.", permanent=False, unknown_outcome=True)
 
 

@@ -17,6 +17,7 @@ from postroom.inward.receive import warm_up
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
 from postroom.queue import work
+from postroom.queue.recording import Recorder
 from postroom.storage.database import Tx
 from tests import memory_folder
 from tests.conftest import migrated_sqlite
@@ -46,7 +47,9 @@ class Result:
     seconds: float  # of virtual time
 
 
-def run(seed: int, mails: int = 20, sends: int = 24, rate: float = 0.15) -> Result:
+def run(
+    seed: int, mails: int = 20, sends: int = 24, rate: float = 0.15, kind: type[Recorder] = Recorder
+) -> Result:
     """The same seed gives the same run."""
     ids._random.seed(seed)
     ids._last_moment = ids._sequence = 0
@@ -56,7 +59,7 @@ def run(seed: int, mails: int = 20, sends: int = 24, rate: float = 0.15) -> Resu
     with _folder() as folder, contextlib.redirect_stderr(io.StringIO()):
         loop = VirtualLoop(faults.answer_seconds)
         try:
-            return loop.run_until_complete(_run(folder, faults, mails, sends))
+            return loop.run_until_complete(_run(folder, faults, mails, sends, kind))
         finally:
             _end(loop)
 
@@ -76,11 +79,11 @@ def _end(loop: VirtualLoop) -> None:
     loop.close()
 
 
-async def _run(folder: Path, faults: Faults, mails: int, sends: int) -> Result:
+async def _run(folder: Path, faults: Faults, mails: int, sends: int, kind: type[Recorder]) -> Result:
     (folder / "postroom.db").write_bytes(migrated_sqlite())
     shared = SharedDatabase(folder / "postroom.db")
     caller, owned = shared.run(_furnish, commits=True)
-    cluster = Cluster(folder, shared, faults, size=faults.random.randint(1, MOST_NODES))
+    cluster = Cluster(folder, shared, faults, faults.random.randint(1, MOST_NODES), kind)
     clients = Clients(cluster, caller, owned)
     misbehaving = asyncio.create_task(cluster.misbehave())
     using = [
@@ -114,6 +117,8 @@ async def _mend(cluster: Cluster, misbehaving: asyncio.Task[None]) -> None:
     for number, node in enumerate(cluster.nodes):
         if node.db.is_cut_off:
             node.db.join_again()
+        if node.is_stopping:
+            await node.stop()
         if node.db.is_dead:
             cluster.nodes[number] = cluster._start(number)
 

@@ -5,6 +5,7 @@ To look into a seed that failed: `.venv/bin/python -m tests.simulation SEED`.
 
 import os
 
+from tests.simulation.cluster import ForgetfulRecorder
 from tests.simulation.run import run
 
 FEW = "0:6"
@@ -18,6 +19,12 @@ def seeds() -> range:
 def test_whatever_fails_every_promise_is_kept() -> None:
     failed = {seed: found for seed in seeds() if (found := run(seed).broken)}
     assert failed == {}, "look into one with: python -m tests.simulation SEED"
+
+
+def test_a_server_that_forgets_what_it_heard_is_found_out() -> None:
+    """The test of the test: mails go twice although the node that heard the answer lives."""
+    found = [fault for seed in range(3) for fault in run(seed, kind=ForgetfulRecorder).broken]
+    assert any("though its answer was known" in fault for fault in found)
 
 
 def test_a_seed_gives_the_same_run_again() -> None:
