@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start a thousand processes: without compiled files each would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test setup generate check bench docs screenshots release lock clean
+.PHONY: help run test soak setup generate check bench docs screenshots release lock clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -21,6 +21,14 @@ run: $(VENV)/.server  ## Set up and start Postroom on SQLite and local files
 
 test: $(VENV)/.dev  ## Set up, start the real engines and run every test
 	@$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
+
+soak: $(VENV)/.dev  ## Faults and load for as long as you like: SEEDS=0:1000 KILLS=100 MINUTES=60
+	@$(BIN)/python -m tests.simulation $(subst :, ,$(or $(SEEDS),0:1000))
+	@POSTROOM_TEST_KILLS=$(or $(KILLS),100) POSTROOM_TEST_HOLD_KILLS=$(or $(KILLS),100) \
+		POSTROOM_TEST_NODE_KILLS=$(or $(KILLS),100) POSTROOM_TEST_TORN_DISKS=2000 \
+		$(BIN)/python -m pytest -n 2 -q tests/power_loss tests/storage/test_postgres_failover.py tests/nodes \
+		$(foreach kind,kill mail_kill send_kill hold_kill search_kill stream_resume,tests/end_to_end/test_$(kind).py)
+	@$(BIN)/python -m tests.soak $(or $(MINUTES),60) soak.svg
 
 setup: $(VENV)/.dev  ## Set up the server and the development tools
 
