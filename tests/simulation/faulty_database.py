@@ -7,7 +7,8 @@ from typing import Any
 
 from postroom.errors import Unavailable
 from postroom.storage.bells import BellEar, Bells
-from postroom.storage.engines.sqlite import SqliteSession, SqliteTx
+from postroom.storage.engines import sqlite_index
+from postroom.storage.engines.sqlite import SqliteSession, SqliteTx, connect
 from tests.simulation.faults import Fate, Faults
 
 AWAY_SECONDS = 1.0  # until somebody who asks a database that is away is told so
@@ -17,27 +18,38 @@ class SharedDatabase:
     """The one database of all nodes. While `is_away` it answers nobody."""
 
     def __init__(self, path: Path) -> None:
+        sqlite_index.prepare(sqlite_index.path_beside(path))
         self.session = SqliteSession(path)
-        self.session.tx._connection.execute("pragma synchronous = off")  # power loss is tried elsewhere
+        self.index = SqliteSession(sqlite_index.path_beside(path), sqlite_index.connect)
+        for session in (self.session, self.index):
+            session.tx._connection.execute("pragma synchronous = off")  # power loss is tried elsewhere
+        self._reader = sqlite_index.attach(connect(path), path)
+        self.read_tx = SqliteTx(self._reader)
         self.bells = Bells()
         self.is_away = False
         self.endless: list[asyncio.Future[None]] = []  # what dead nodes wait for; else it would be collected
 
-    def run(self, fn: Callable[[SqliteTx], Any], commits: bool) -> Any:
+    def run(self, fn: Callable[[SqliteTx], Any], commits: bool, session: SqliteSession | None = None) -> Any:
         """One transaction. Gives its result, and rings what it asks for."""
-        self.session.tx.rung.clear()
-        self.session.begin()
+        session = session or self.session
+        session.tx.rung.clear()
+        session.begin()
         try:
-            result = fn(self.session.tx)
+            result = fn(session.tx)
         except BaseException:
-            self.session.rollback()
+            session.rollback()
             raise
         if not commits:
-            self.session.rollback()
+            session.rollback()
             return result
-        self.session.commit()
-        self.bells.ring(*self.session.tx.rung)
+        session.commit()
+        self.bells.ring(*session.tx.rung)
         return result
+
+    def close(self) -> None:
+        self._reader.close()
+        self.index.close()
+        self.session.close()
 
 
 class FaultyDatabase:
@@ -81,7 +93,7 @@ class FaultyDatabase:
 
     async def read(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         await self._travel()
-        return fn(self._shared.session.tx, *args, **kwargs)
+        return fn(self._shared.read_tx, *args, **kwargs)
 
     async def read_long(self, fn: Callable[..., Any], seconds: float, *args: Any, **kwargs: Any) -> Any:
         return await self.read(fn, *args, **kwargs)
@@ -93,11 +105,20 @@ class FaultyDatabase:
         return None
 
     async def write(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return await self._write(self._shared.session, fn, *args, **kwargs)
+
+    async def write_index(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return await self._write(self._shared.index, fn, *args, **kwargs)
+
+    async def sync_index(self) -> None: ...
+
+    async def _write(self, session: SqliteSession, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         await self._travel()
         fate = self._faults.fate()
         if fate is Fate.REFUSED:
             raise Unavailable("The database refused it.")
-        result = self._shared.run(lambda tx: fn(tx, *args, **kwargs), commits=fate is not Fate.ROLLED_BACK)
+        commits = fate is not Fate.ROLLED_BACK
+        result = self._shared.run(lambda tx: fn(tx, *args, **kwargs), commits, session)
         if fate is not Fate.COMMITTED:
             self._faults.tell(f"{fate.name} {getattr(fn, '__name__', fn)}")
             raise Unavailable("The connection to the database was lost.")

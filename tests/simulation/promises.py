@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from postroom.mailbox.search import indexing
 from postroom.storage.database import Tx
 from postroom.upkeep.verification import verify
 from tests.simulation.clients import Clients
@@ -10,7 +11,7 @@ from tests.simulation.cluster import Cluster
 
 async def broken(cluster: Cluster, clients: Clients) -> list[str]:
     """Each promise that does not hold, in words; empty: all of them do."""
-    tx = cluster.shared.session.tx
+    tx = cluster.shared.read_tx
     found = [
         *mails_are_there_once(tx, clients),
         *sends_are_there_once(tx, clients),
@@ -58,7 +59,7 @@ def sends_are_there_once(tx: Tx, clients: Clients) -> Iterator[str]:
 def everything_had_its_end(tx: Tx) -> Iterator[str]:
     for row in tx.all("select id, kind, state, attempts from deliveries where state = 'pending'"):
         yield f"the delivery {row['id']} ({row['kind']}) still waits after {row['attempts']} attempts"
-    if left := count(tx, "search_queue"):
+    if left := indexing.progress(tx).waiting:
         yield f"{left} messages wait for the index"
     for row in tx.all("select message_id, state from holds where state in ('held', 'scheduled')"):
         if count(tx, "deliveries where message_id = :id", id=row["message_id"]) == 0:

@@ -97,7 +97,7 @@ async def _run(folder: Path, faults: Faults, mails: int, sends: int, kind: type[
     with _rarely_looking():
         await _until_quiet(cluster)
     found = await promises.broken(cluster, clients)
-    shared.session.close()
+    shared.close()
     return Result(
         faults.seed,
         found,
@@ -129,7 +129,7 @@ async def _until_quiet(cluster: Cluster) -> None:
     ends_at = loop.time() + QUIET_SECONDS
     while loop.time() < ends_at:
         await asyncio.sleep(60.0)
-        if not list(promises.everything_had_its_end(cluster.shared.session.tx)):
+        if not list(promises.everything_had_its_end(cluster.shared.read_tx)):
             return
 
 
