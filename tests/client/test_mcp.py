@@ -43,6 +43,9 @@ TOOLS = {
     "search_messages",
     "wait_for_message",
     "get_attachment_text",
+    "read_message",
+    "create_key_for_inbox",
+    "check_domain",
 }
 FENCE = re.compile(
     r"^(?:Judged [^\n]*\n)?\[untrusted (?P<mark>[0-9a-f]{16})\]\n(?P<text>.*)\n\[end (?P=mark)\]$", re.DOTALL
@@ -136,6 +139,11 @@ def unfenced(text: str) -> str:
     return match["text"]
 
 
+def tools_as_sent(tools: list[Any]) -> bytes:
+    listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+    return json.dumps({"tools": listed}, separators=(",", ":"), ensure_ascii=False).encode()
+
+
 @transports
 async def test_every_tool_is_listed_with_annotations_and_schemas(connect: Connect, live: LiveServer) -> None:
     async with connect(live) as agent:
@@ -148,7 +156,11 @@ async def test_every_tool_is_listed_with_annotations_and_schemas(connect: Connec
         assert None not in (hints.idempotent_hint, hints.open_world_hint)
         assert tool.output_schema is not None
         assert tool.output_schema["type"] == "object"
+        assert tool.output_schema["required"]
         assert tool.description
+        assert tool.title
+        assert tool.input_schema["additionalProperties"] is False
+    assert len(tools_as_sent(tools)) < 20_000
 
 
 @transports
@@ -413,3 +425,90 @@ async def test_a_client_that_leaves_ends_its_wait(server: Server) -> None:
         asking.cancel()
         while is_answering():
             await asyncio.sleep(0.05)
+
+
+@transports
+async def test_an_answer_comes_once_and_faults_are_told_in_the_tool_s_words(
+    connect: Connect, live: LiveServer, new_inbox: Callable[[], Inbox]
+) -> None:
+    inbox = new_inbox()
+    async with connect(live) as agent:
+        result = await agent.client.call_tool("get_inbox", {"inbox_id": inbox.id})
+        assert result.structured_content["address"] == inbox.address
+        assert inbox.address not in str(result.content)
+        unknown = await agent.fail("get_inbox", inbox_id=inbox.id, inboxId="x")
+        assert "There is no argument inboxId. There are: inbox_id." in unknown
+        assert "The argument thread_id is missing." in await agent.fail("read_thread")
+        assert "limit: Input should be" in await agent.fail("list_threads", inbox_id=inbox.id, limit=0)
+        refused = await agent.fail("create_inbox", mailbox_name="no such name")
+        assert "mailbox_name" in refused
+        assert "mailboxName" not in refused
+
+
+@transports
+async def test_an_agent_sets_up_what_its_key_may(
+    connect: Connect, live: LiveServer, new_inbox: Callable[[], Inbox]
+) -> None:
+    inbox = new_inbox()
+    async with connect(live) as agent:
+        made = await agent.call("create_key_for_inbox", inbox_id=inbox.id, name="helper")
+        assert made["token"].startswith("pr_")
+        assert "is no domain of this account" in await agent.fail("check_domain", domain="nobody.example")
+
+
+@transports
+async def test_long_texts_come_in_pieces_with_a_cursor(
+    connect: Connect, live: LiveServer, new_inbox: Callable[[], Inbox]
+) -> None:
+    inbox = new_inbox()
+    long = " ".join(f"word{number}" for number in range(5000))
+    async with connect(live) as agent:
+        await agent.call("send_email", inbox_id=inbox.id, to=inbox.address, subject="Long", body=long)
+        [message] = await asyncio.to_thread(live.arrived, inbox)
+        first = await agent.call("read_message", message_id=message.id)
+        assert first["next_offset"] == 20_000
+        second = await agent.call("read_message", message_id=message.id, offset=first["next_offset"])
+        whole = unfenced(first["text"]) + unfenced(second["text"])
+        rest = second["next_offset"]
+        while rest is not None:
+            more = await agent.call("read_message", message_id=message.id, offset=rest)
+            whole, rest = whole + unfenced(more["text"]), more["next_offset"]
+        assert whole.strip() == long
+
+
+@transports
+async def test_threads_are_resources_and_ways_to_work_are_prompts(
+    connect: Connect, live: LiveServer, new_inbox: Callable[[], Inbox]
+) -> None:
+    inbox = new_inbox()
+    async with connect(live) as agent:
+        sent = await agent.call(
+            "send_email", inbox_id=inbox.id, to=inbox.address, subject="Here", body="Look at this"
+        )
+        templates = (await agent.client.list_resource_templates()).resource_templates
+        assert {template.uri_template for template in templates} == {
+            "postroom://threads/{thread_id}",
+            "postroom://attachments/{message_id}/{filename}",
+        }
+        read = await agent.client.read_resource(f"postroom://threads/{sent['thread_id']}")
+        assert "Look at this" in str(read.contents[0])
+        prompts = (await agent.client.list_prompts()).prompts
+        assert {prompt.name for prompt in prompts} == {"triage_my_inbox", "answer_this_thread_safely"}
+        asked = await agent.client.get_prompt("answer_this_thread_safely", {"thread_id": "thr_1"})
+        assert "thr_1" in str(asked.messages[0])
+
+
+async def test_a_client_that_reads_text_alone_gets_the_answer_as_text(server: Server) -> None:
+    inbox_id = await server.new_inbox("text")
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "get_inbox", "arguments": {"inbox_id": inbox_id}},
+    }
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    answer = await server.api.post("/mcp?answers=text", json=body, headers=headers)
+    result = answer.json()["result"]
+    assert json.loads(result["content"][0]["text"])["inbox_id"] == inbox_id
+    assert "structuredContent" not in result
+    assert answer.headers["keep-alive"] == "timeout=75"

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.sqlite_alone  # a client speaks to no database
 READING = {
     *("auth_me", "list_inboxes", "get_inbox", "list_threads", "list_unread_threads", "read_thread"),
     *("wait_for_message", "get_attachment_text", "list_drafts", "get_message_status", "search_messages"),
+    "read_message",
 }
 WRITING = {
     *("send_email", "reply_to_thread", "reply_all", "forward_message", "create_draft", "send_draft"),
@@ -157,7 +158,8 @@ async def test_only_tools_of_what_the_key_may_do_are_offered(server: Server) -> 
             assert await names(agent) == offered, asked
         account = await server.resources.db.write(add_key, server, None, [*asked, "manage"])
         async with http_agent(live(server), account) as agent:
-            assert await names(agent) == offered | {"create_inbox"}, asked
+            managing = {"create_inbox", "create_key_for_inbox", "check_domain"}
+            assert await names(agent) == offered | managing, asked
 
 
 async def test_the_readonly_address_offers_and_does_nothing_but_read(server: Server) -> None:

@@ -41,6 +41,7 @@ RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
 READONLY_PATH = programs.READONLY_PATH
 INBOX_PREFIX = programs.INBOX_PREFIX
 MOST_SERVERS = 64
+KEEP_ALIVE_SECONDS = 75  # a slow client asks again on the same connection
 BODY_LIMIT_BYTES = 4 * 1024 * 1024
 NARROWING = "postroom.narrowing"  # in the scope of a request that a tool makes
 
@@ -89,7 +90,7 @@ class McpDoor:
         self._config = config
         self._base_url = config.base_url
         # By the tools that they offer, and by what is said to one inbox alone.
-        self._servers: dict[tuple[tuple[str, ...], str], MCPServer] = {}
+        self._servers: dict[tuple[tuple[str, ...], str, bool], MCPServer] = {}
         self._loading = asyncio.Lock()
 
     async def answer(self, request: Request, caller: Caller, more: str) -> Response:
@@ -97,27 +98,33 @@ class McpDoor:
         require_post(request)
         require_known_origin(request, self._config)
         body = await read_bytes(request, BODY_LIMIT_BYTES)
-        server = await self._load(caller, more)
-        return await unless_disconnected(request, lambda: answer_once(server, request, body))
+        server = await self._load(caller, more, request.query_params.get("answers") == "text")
+        response = await unless_disconnected(request, lambda: answer_once(server, request, body))
+        response.headers["Keep-Alive"] = f"timeout={KEEP_ALIVE_SECONDS}"
+        return response
 
-    async def _load(self, caller: Caller, more: str) -> "MCPServer":
+    async def _load(self, caller: Caller, more: str, is_text: bool) -> "MCPServer":
         async with self._loading:
             names = await pools.ONCE.run(offered, caller)
-            if (names, more) not in self._servers:
+            if (names, more, is_text) not in self._servers:
                 if len(self._servers) >= MOST_SERVERS:
                     del self._servers[next(iter(self._servers))]
-                made = await pools.ONCE.run(build, self._app, self._base_url, names, more)
-                self._servers[names, more] = made
-        return self._servers[names, more]
+                made = await pools.ONCE.run(build, self._app, self._base_url, names, more, is_text)
+                self._servers[names, more, is_text] = made
+        return self._servers[names, more, is_text]
 
 
 def offered(caller: Caller) -> tuple[str, ...]:
     from postroom_client.mcp import server
 
-    return server.offered(caller.permissions, is_of_one_inbox=caller.inbox_id is not None)
+    return server.offered(
+        caller.permissions,
+        is_of_one_inbox=caller.inbox_id is not None,
+        is_of_account=caller.reach.is_account,
+    )
 
 
-def build(app: ASGIApp, base_url: str, names: tuple[str, ...], more: str) -> "MCPServer":
+def build(app: ASGIApp, base_url: str, names: tuple[str, ...], more: str, is_text: bool) -> "MCPServer":
     import httpx2
 
     from postroom_client.mcp import asking, server
@@ -132,7 +139,7 @@ def build(app: ASGIApp, base_url: str, names: tuple[str, ...], more: str) -> "MC
         assert narrowing is not None
         return asking.Caller(Inside(inside, bearer_token(request), narrowing), narrowing.inbox_id)
 
-    return server.build(caller_of, names, more)
+    return server.build(caller_of, names, more, is_text)
 
 
 def narrowed(app: ASGIApp) -> ASGIApp:

@@ -15,6 +15,7 @@ from postroom.net.proxies import Proxies
 from postroom.net.proxy_protocol import ProxyProtocol
 from postroom.net.tls_proxy_protocol import TlsProxyProtocol
 from postroom.web.connection import MAX_CONNECTIONS, BoundedConnection
+from postroom.web.mcp import KEEP_ALIVE_SECONDS
 from postroom.web.streams.websocket import MESSAGE_BYTES, PING_SECONDS, PONG_SECONDS, StreamProtocol
 
 STOP_SECONDS = 8
@@ -44,6 +45,7 @@ class HttpServer:
                 app,
                 http=self._connection,  # type: ignore[arg-type]
                 ws=StreamProtocol,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
                 ws_max_size=MESSAGE_BYTES,
                 ws_ping_interval=PING_SECONDS,
                 ws_ping_timeout=PONG_SECONDS,

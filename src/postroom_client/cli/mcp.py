@@ -1,12 +1,17 @@
 """postroom mcp: the tools for an agent, over stdin and stdout."""
 
+from typing import Annotated
+
 import typer
 
 from postroom_client.cli.command import command
 from postroom_client.cli.context import CommandContext
 
 
-def mcp(context: CommandContext) -> None:
+def mcp(
+    context: CommandContext,
+    text: Annotated[bool, typer.Option("--text", help="Answers as text alone.")] = False,
+) -> None:
     """Serve MCP tools on stdin and stdout, for an agent that starts this command."""
     import asyncio
 
@@ -20,7 +25,7 @@ def mcp(context: CommandContext) -> None:
         raise PostroomError("This command needs: pip install 'postroom-client[mcp]'") from None
     if not context.settings.api_key:
         raise Unauthorized(f"There is no API key for {context.settings.base_url}.")
-    asyncio.run(serve_stdio(context.settings))
+    asyncio.run(serve_stdio(context.settings, is_text=text))
 
 
 def add_to(app: typer.Typer) -> None:

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, TypeVar
@@ -73,7 +74,7 @@ class Asker:
         try:
             return await self._caller_of(ctx).carrier.run(work)
         except PostroomError as error:
-            raise ToolError(msgspec.json.encode(error.to_json()).decode()) from None
+            raise ToolError(in_own_words(msgspec.json.encode(error.to_json()).decode())) from None
 
     async def inbox_id(self, ctx: Ctx, asked: str) -> str:
         """The inbox that is named, else the caller's default, else the only one that the key reaches."""
@@ -84,6 +85,15 @@ class Asker:
         if me.inbox_id is None:
             raise ToolError("Name the inbox: pass inbox_id. list_inboxes shows them all.")
         return me.inbox_id
+
+
+def in_own_words(told: str) -> str:
+    """Fields have the names of the tools' arguments: mailbox_name, and not mailboxName."""
+    return re.sub(r"\b[a-z]+(?:[A-Z][a-z]+)+\b", lambda found: _snake(found[0]), told)
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"([A-Z])", r"_\1", name).lower()
 
 
 def decode_files(files: Sequence[AttachedFile] | None) -> list[OutgoingFile]:

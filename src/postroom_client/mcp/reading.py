@@ -13,6 +13,7 @@ from postroom_client.mcp.results import (
     Identity,
     InboxPage,
     InboxSummary,
+    MessageText,
     SearchResults,
     ThreadContent,
     ThreadMark,
@@ -20,6 +21,8 @@ from postroom_client.mcp.results import (
 )
 from postroom_client.results import ThreadMessages
 from postroom_client.transport.exchange import Steps
+
+TextOffset = Annotated[int, Field(description="next_offset of the piece before.", ge=0)]
 
 
 class Tools:
@@ -147,10 +150,15 @@ class Tools:
         ctx: Ctx,
         message_id: MessageId,
         filename: Annotated[str, Field(description="As read_thread shows it.", min_length=1)],
+        offset: TextOffset = 0,
     ) -> FileText:
         """Read the text of an attachment: PDF, office files, CSV, HTML, plain text, scanned pages."""
         found = await self._asker.ask(ctx, calls.get_attachment_text(message_id, filename))
-        return results.file_text(message_id, found)
+        return results.file_text(message_id, found, offset)
+
+    async def read_message(self, ctx: Ctx, message_id: MessageId, offset: TextOffset = 0) -> MessageText:
+        """Read the text of one mail from where read_thread cut it."""
+        return results.message_text(await self._asker.ask(ctx, calls.get_message(message_id)), offset)
 
 
 def _page(thread_id: str, limit: int, offset: int) -> Steps[ThreadMessages]:

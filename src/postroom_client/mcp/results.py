@@ -144,11 +144,21 @@ class SearchResults:
 
 
 @dataclass(frozen=True)
+class MessageText:
+    notice: Notice
+    message_id: str
+    characters: Annotated[int, Field(description="Of the whole text.")]
+    text: Delimited
+    next_offset: Annotated[int | None, Field(description="Where the text goes on; null: this was all.")]
+
+
+@dataclass(frozen=True)
 class FileText:
     notice: Notice
     message_id: str
     extraction_method: str
     text: Delimited
+    next_offset: Annotated[int | None, Field(description="Where the text goes on; null: this was all.")]
 
 
 def identity(me: results.Me, default_inbox_id: str | None) -> Identity:
@@ -217,9 +227,22 @@ def _found(result: results.SearchResult, delimiters: Delimiters) -> FoundMail:
     )
 
 
-def file_text(message_id: str, found: results.AttachmentText) -> FileText:
+def file_text(message_id: str, found: results.AttachmentText, offset: int) -> FileText:
     delimiters = Delimiters()
-    return FileText(delimiters.notice, message_id, found.extraction_method, delimiters.wrap(found.text))
+    text, goes_on = piece(found.text, offset)
+    return FileText(delimiters.notice, message_id, found.extraction_method, delimiters.wrap(text), goes_on)
+
+
+def piece(text: str, offset: int) -> tuple[str, int | None]:
+    """As much as an answer holds from there, and where it goes on."""
+    end = offset + BODY_LIMIT_CHARACTERS
+    return (text[offset:end], end) if end < len(text) else (text[offset:], None)
+
+
+def message_text(message: results.Message, offset: int) -> MessageText:
+    delimiters = Delimiters()
+    text, goes_on = piece(message.body_text, offset)
+    return MessageText(delimiters.notice, message.id, len(message.body_text), delimiters.wrap(text), goes_on)
 
 
 def mail(message: results.Message, delimiters: Delimiters) -> Mail:

@@ -9,8 +9,10 @@ from postroom_client import __version__
 from postroom_client.async_client import AsyncClient
 from postroom_client.calls import calls
 from postroom_client.errors import PostroomError
+from postroom_client.mcp import answers, guides
 from postroom_client.mcp.asking import Asker, Caller, Ctx
 from postroom_client.mcp.reading import Tools
+from postroom_client.mcp.setting_up import SettingUpTools
 from postroom_client.mcp.writing import WritingTools
 from postroom_client.settings import Settings
 from postroom_client.transport.exchange import Patience
@@ -68,13 +70,18 @@ ANNOTATIONS = {
     "search_messages": _reads(is_mail=True),
     "wait_for_message": _reads(is_mail=True),
     "get_attachment_text": _reads(is_mail=True),
+    "read_message": _reads(is_mail=True),
+    "create_key_for_inbox": _adds(is_mail=False),
+    "check_domain": _reads(is_mail=False),
 }
 
-READ, WRITE = frozenset({"read"}), frozenset({"draft", "send"})
+READ, WRITE, MANAGE = frozenset({"read"}), frozenset({"draft", "send"}), frozenset({"manage"})
 # Of each set a key must have one; all other tools need `read`.
 NEEDS: dict[str, tuple[frozenset[str], ...]] = {
     "auth_me": (),
-    "create_inbox": (frozenset({"manage"}),),
+    "create_inbox": (MANAGE,),
+    "create_key_for_inbox": (MANAGE,),
+    "check_domain": (MANAGE,),
     "send_email": (WRITE,),
     "reply_to_thread": (READ, WRITE),
     "reply_all": (READ, WRITE),
@@ -87,9 +94,10 @@ NEEDS: dict[str, tuple[frozenset[str], ...]] = {
 }
 
 
-def offered(permissions: Collection[str], *, is_of_one_inbox: bool) -> tuple[str, ...]:
+def offered(permissions: Collection[str], *, is_of_one_inbox: bool, is_of_account: bool) -> tuple[str, ...]:
     """The tools of what a key may do; it is never offered what it would be refused."""
-    hidden = {"create_inbox"} if is_of_one_inbox else set()
+    hidden = {"create_inbox", "check_domain"} if is_of_one_inbox else set()
+    hidden |= set() if is_of_account else {"create_key_for_inbox"}
     held = frozenset(permissions)
     return tuple(
         name
@@ -99,11 +107,14 @@ def offered(permissions: Collection[str], *, is_of_one_inbox: bool) -> tuple[str
 
 
 def build(
-    caller_of: Callable[[Ctx], Caller], names: Collection[str] = tuple(ANNOTATIONS), more: str = ""
+    caller_of: Callable[[Ctx], Caller],
+    names: Collection[str] = tuple(ANNOTATIONS),
+    more: str = "",
+    is_text: bool = False,
 ) -> MCPServer:
     """`caller_of` says with whose key each request is carried out; `names` are the tools to offer.
 
-    `more` is a further line of instructions.
+    `more` is a further line of instructions. `is_text`: answers as text, for clients that read nothing else.
     """
     server = MCPServer(
         "postroom",
@@ -114,20 +125,26 @@ def build(
         subscriptions=False,
     )
     asker = Asker(caller_of)
-    reading, writing = Tools(asker), WritingTools(asker)
+    groups = Tools(asker), WritingTools(asker), SettingUpTools(asker)
     for name in names:
-        tool = getattr(reading if hasattr(reading, name) else writing, name)
-        server.add_tool(tool, annotations=ANNOTATIONS[name], structured_output=True)
+        tool = next(getattr(group, name) for group in groups if hasattr(group, name))
+        title = name.replace("_", " ").capitalize()
+        server.add_tool(tool, title=title, annotations=ANNOTATIONS[name], structured_output=True)
+    told: dict[str, str] = {}
+    known = server._tool_manager
+    known._tools = {tool.name: answers.tidy(tool, told, is_text=is_text) for tool in known.list_tools()}
+    if "read_thread" in names:
+        guides.add_to(server, asker)
     return server
 
 
-async def serve_stdio(settings: Settings) -> None:
+async def serve_stdio(settings: Settings, *, is_text: bool = False) -> None:
     """Until stdin ends."""
     patience = Patience(attempts=2, longest_wait_seconds=LONGEST_PAUSE_SECONDS)
     async with AsyncClient(settings.api_key, settings.base_url, patience=patience) as client:
         caller = Caller(client, settings.inbox_id)
         names, more = await offered_to(client)
-        await build(lambda ctx: caller, names, more).run_stdio_async()
+        await build(lambda ctx: caller, names, more, is_text).run_stdio_async()
 
 
 async def offered_to(client: AsyncClient) -> tuple[tuple[str, ...], str]:
@@ -136,5 +153,5 @@ async def offered_to(client: AsyncClient) -> tuple[tuple[str, ...], str]:
         me = await client.run(calls.me())
     except PostroomError:
         return tuple(ANNOTATIONS), ""
-    names = offered(me.permissions, is_of_one_inbox=me.scope == "inbox")
+    names = offered(me.permissions, is_of_one_inbox=me.scope == "inbox", is_of_account=me.scope == "account")
     return names, me.canary or ""

@@ -84,7 +84,7 @@ def require_sound(asked: Asked, config: Config) -> str:
 
 def require_resource(asked: str, config: Config) -> str:
     """One of the addresses of MCP here, in the form that is compared (RFC 8707)."""
-    resource = asked.rstrip("/") or f"{config.base_url}{MCP_PATH}"
+    resource = asked.partition("?")[0].rstrip("/") or f"{config.base_url}{MCP_PATH}"
     path = resource.removeprefix(config.base_url) if resource.startswith(f"{config.base_url}/") else ""
     inbox_id = path.removeprefix(INBOX_PREFIX)
     is_inbox = path.startswith(INBOX_PREFIX) and inbox_id and "/" not in inbox_id

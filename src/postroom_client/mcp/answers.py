@@ -1,0 +1,133 @@
+"""How tools are described and answer: short schemas, each answer once, faults in the tool's own words."""
+
+import inspect
+from typing import Any
+
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools.base import Tool
+from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+from mcp.types import CallToolResult, TextContent
+from pydantic import TypeAdapter, ValidationError
+
+LOOK = (
+    "The answer is in structuredContent. A client that reads text alone adds ?answers=text to this address,"
+    " or --text to the command."
+)
+UNKNOWN = "extra_forbidden"
+ADDRESSES = [{"type": "string"}, {"items": {"type": "string"}, "type": "array"}]
+Json = dict[str, Any]
+
+
+class Answering(FuncMetadata):
+    """What the library keeps of a tool, with arguments that it does not know refused, and one answer."""
+
+    result: Any = None  # the type of what the tool returns
+    is_text: bool = False
+
+    def convert_result(self, result: Any) -> CallToolResult:
+        adapter: TypeAdapter[Any] = TypeAdapter(self.result)
+        if self.is_text:
+            text = adapter.dump_json(result, by_alias=True).decode()
+            return CallToolResult(content=[TextContent(type="text", text=text)])
+        dumped = adapter.dump_python(result, mode="json", by_alias=True)
+        return CallToolResult(content=[TextContent(type="text", text=LOOK)], structured_content=dumped)
+
+
+class PlainTool(Tool):
+    """Says in its own words what is wrong with its arguments."""
+
+    async def run(self, arguments: Json, context: Any, convert_result: bool = False) -> Any:
+        try:
+            self.fn_metadata.validate_arguments(arguments)
+        except ValidationError as error:
+            told = [_told(fault, self.fn_metadata.arg_model) for fault in error.errors()]
+            raise ToolError(" ".join(told)) from None
+        return await super().run(arguments, context, convert_result)
+
+
+def _told(fault: Any, model: Any) -> str:
+    place = ".".join(str(part) for part in fault["loc"])
+    if fault["type"] == UNKNOWN:
+        return f"There is no argument {place}. There are: {', '.join(model.model_fields)}."
+    if fault["type"] == "missing":
+        return f"The argument {place} is missing."
+    return f"{place}: {fault['msg']}."
+
+
+def tidy(tool: Tool, told: dict[str, str], *, is_text: bool) -> Tool:
+    """Says the same in fewer words, and refuses what it does not say. `told` is what others said before."""
+    known = tool.fn_metadata
+    model = known.arg_model
+    model.model_config["extra"] = "forbid"
+    model.model_rebuild(force=True)
+    parameters = {**_said_once(_input(tool.parameters), told), "additionalProperties": False}
+    described = None if is_text else _outline(known.output_schema or {})
+    answering = Answering(
+        arg_model=model,
+        output_schema=described,
+        output_model=None,
+        wrap_output=False,
+        result=known.output_model,
+        is_text=is_text,
+    )
+    kept = {name: getattr(tool, name) for name in Tool.model_fields}
+    kept |= {
+        "description": inspect.cleandoc(tool.description),
+        "parameters": parameters,
+        "fn_metadata": answering,
+    }
+    return PlainTool.model_construct(**kept)
+
+
+def _said_once(schema: Json, told: dict[str, str]) -> Json:
+    """An argument that means the same as in a tool before is not described again."""
+    fields = schema.get("properties", {})
+    is_repeated = told.get("attachments") == fields.get("attachments", {}).get("description", "")
+    short = {name: _unless_told(name, field, told) for name, field in fields.items()}
+    if is_repeated:
+        short["attachments"] = {"type": "array", "items": {"type": "object"}}
+        schema = {name: value for name, value in schema.items() if name != "$defs"}
+    return {**schema, "properties": short}
+
+
+def _unless_told(name: str, field: Json, told: dict[str, str]) -> Json:
+    meaning = field.get("description", "")
+    if told.get(name) == meaning:
+        return {key: value for key, value in field.items() if key != "description"}
+    told.setdefault(name, meaning)
+    return field if meaning else {key: value for key, value in field.items() if key != "description"}
+
+
+def _input(schema: Any) -> Any:
+    """Without titles, and without what says nothing: empty defaults, objects that take anything."""
+    if isinstance(schema, list):
+        return [_input(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept: Json = {}
+    for name, value in schema.items():
+        is_title = name == "title" and isinstance(value, str)
+        is_empty_default = name == "default" and value in ("", None, [], {}, False)
+        is_open = name == "additionalProperties" and value is True
+        if not is_title and not is_empty_default and not is_open:
+            kept[name] = _input(value)
+    return _without_null(kept)
+
+
+def _without_null(schema: Json) -> Json:
+    """What may be left out is not described as null as well."""
+    choices = schema.get("anyOf")
+    if not isinstance(choices, list):
+        return schema
+    left = [each for each in choices if each != {"type": "null"}]
+    if left == ADDRESSES:
+        left = [{"type": ["string", "array"], "items": {"type": "string"}}]
+    if len(left) == 1:
+        rest = {name: value for name, value in schema.items() if name != "anyOf"}
+        return {**left[0], **rest}
+    return {**schema, "anyOf": left}
+
+
+def _outline(schema: Json) -> Json:
+    """The names of what is in an answer; the answer itself shows the rest."""
+    return {"type": "object", "required": list(schema.get("properties", {}))}
