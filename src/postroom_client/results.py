@@ -528,6 +528,9 @@ class Message(Judged, Struct, rename="camel", frozen=True):
     calendar: Appointment | None = None
     parse_error: str | None = None
     metadata: dict[str, str] = {}
+    bcc: list[str] = []
+    reply_to: str | None = None
+    headers: dict[str, str] = {}
     subject_raw: str | None = None
     from_addr_raw: str | None = None
     header_to_raw: str | None = None

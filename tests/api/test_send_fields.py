@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 
 from postroom.clock import DAY, HOUR, MINUTE, SECOND, to_iso
@@ -11,6 +12,7 @@ from postroom.mail.parse import parse_mail
 from tests.api.test_send import raw_of, send, status_of
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
+from tests.letters import assert_is_message
 
 TO_MANY = (
     b"From: Alice <alice@example.com>\r\n"
@@ -314,3 +316,24 @@ async def test_every_field_can_come_in_a_form(server: Server) -> None:
         wrong = {**fields, name: value}
         refused = await server.api.post(path, data=wrong, files=file, headers={"Idempotency-Key": name})
         assert (refused.status_code, refused.json().get("field")) == (400, name), refused.text
+
+
+async def test_a_sent_message_shows_whom_nobody_else_sees_and_what_only_programs_read(server: Server) -> None:
+    bob = await server.new_inbox("bob")
+    for name in ("carol", "eve", "replies"):
+        await server.new_inbox(name)
+    fields: dict[str, Any] = {
+        "to": "carol@postroom.localhost",
+        "bcc": "Eve <eve@postroom.localhost>",
+        "replyTo": "replies@postroom.localhost",
+        "headers": {"X-Order": "7"},
+    }
+    for number, given in enumerate((fields, {"to": "carol@postroom.localhost"})):
+        body = {"subject": "Hi", "body": "Yes", **given}
+        key = {"Idempotency-Key": f"shown-{number}"}
+        message = await read(server, await server.api.post(f"/v1/inboxes/{bob}/send", json=body, headers=key))
+        assert_is_message(msgspec.json.encode(message))
+        assert message["bcc"] == ([given["bcc"]] if "bcc" in given else [])
+        assert (message["replyTo"], message["headers"]) == (given.get("replyTo"), given.get("headers", {}))
+        listed = (await server.api.get(f"/v1/inboxes/{bob}/messages")).json()["data"]
+        assert listed[0]["bcc"] == message["bcc"]

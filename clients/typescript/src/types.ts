@@ -517,6 +517,9 @@ export interface Message {
   calendar?: Appointment;
   parseError?: string;
   metadata?: Record<string, string>;
+  bcc?: string[];
+  replyTo?: string | null;
+  headers?: Record<string, string>;
   /** As it came, where that holds characters which show nothing; they are left out of the other. */
   subjectRaw?: string;
   /** As it came, where that holds characters which show nothing; they are left out of the other. */

@@ -102,6 +102,9 @@ class Document(Struct, rename="camel", frozen=True):
     calendar: Appointment | UnsetType = UNSET
     parse_error: str | UnsetType = UNSET
     metadata: dict[str, str] | UnsetType = UNSET  # of the sender's, never sent
+    bcc: list[str] | UnsetType = UNSET  # of mail that goes out, like all below
+    reply_to: str | UnsetType | None = UNSET
+    headers: dict[str, str] | UnsetType = UNSET
     subject_raw: Annotated[str, Meta(description=AS_GIVEN)] | UnsetType = UNSET
     from_addr_raw: Annotated[str, Meta(description=AS_GIVEN)] | UnsetType = UNSET
     header_to_raw: Annotated[str, Meta(description=AS_GIVEN)] | UnsetType = UNSET

@@ -323,4 +323,7 @@ def to_document(inbox: Inbox, thread: Thread, order: Order, letter: Letter, now:
         links=[],
         calendar=letter.appointment or UNSET,
         metadata=order.metadata or UNSET,
+        bcc=list(map(str, order.bcc)),
+        reply_to=order.reply_to,
+        headers=order.headers,
     )

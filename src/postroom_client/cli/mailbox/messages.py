@@ -65,6 +65,8 @@ def _head(message: "Message") -> list[tuple[str, str]]:
         ("delivery", f"{recipient.address}: {recipient.state} {recipient.last_reply}".rstrip())
         for recipient in message.recipients
     ]
+    pairs += [("bcc", ", ".join(message.bcc)), ("reply to", message.reply_to or "")]
+    pairs += [("header", f"{name}: {value}") for name, value in message.headers.items()]
     pairs += [("metadata", f"{name}={value}") for name, value in message.metadata.items()]
     return [(name, value) for name, value in pairs if value]
 
