@@ -15,6 +15,7 @@ from typing import cast
 import msgspec
 import uvloop
 
+from bench import mail_mix
 from bench.processes import CHECKOUT, HOST
 
 DEADLINE_SECONDS = 300
@@ -27,12 +28,14 @@ class SmtpLoad(msgspec.Struct, frozen=True):
     recipient: str
     connections: int
     count: int
-    size_bytes: int
+    size_bytes: int  # 0: the mix
     per_second: float | None = None  # None: as fast as the answers come
+    seconds: float | None = None  # None: all of them, however long that takes
     run: str = "0"  # makes the mails of a run differ from those of every other
 
 
 class SmtpReport(msgspec.Struct, frozen=True):
+    count: int
     per_second: float
     p50_ms: float
     p99_ms: float
@@ -67,12 +70,22 @@ class _Run:
 
     def note(self, seconds: float) -> None:
         self.seconds.append(seconds)
-        if len(self.seconds) == self.load.count and not self.finished.done():
+        is_all = len(self.seconds) == self.load.count or (
+            len(self.seconds) == self.sent and self._is_time_over()
+        )
+        if is_all and not self.finished.done():
             self.finished.set_result(None)
+
+    def _is_time_over(self) -> bool:
+        if self.load.seconds is None:
+            return False
+        return time.perf_counter() - self.started >= self.load.seconds
 
     def hand_out(self) -> None:
         """A mail for each idle connection, as long as one is due."""
         now = time.perf_counter()
+        if self._is_time_over():
+            return
         while self.idle and self.sent < self.load.count and (due_at := self._due_at(now)) <= now:
             self.idle.popleft().send(compose(self.load, self.sent), due_at)
             self.sent += 1
@@ -95,6 +108,8 @@ def lines(size_bytes: int) -> bytes:
 
 
 def compose(load: SmtpLoad, number: int) -> bytes:
+    if not load.size_bytes:
+        return mail_mix.compose(load.run, number, load.recipient)
     head = (
         f"From: Sender {number} <sender-{number % 50}@example.com>\r\nTo: {load.recipient}\r\n"
         f"Subject: Mail {number} of run {load.run}\r\nMessage-ID: <{load.run}.{number}@example.com>\r\n"
@@ -163,7 +178,7 @@ async def _apply(load: SmtpLoad) -> SmtpReport:
     pace.cancel()
     times = sorted(run.seconds)
     elapsed = time.perf_counter() - run.started
-    return SmtpReport(len(times) / elapsed, _at(times, 0.50) * 1000, _at(times, 0.99) * 1000)
+    return SmtpReport(len(times), len(times) / elapsed, _at(times, 0.50) * 1000, _at(times, 0.99) * 1000)
 
 
 async def _keep_pace(run: _Run) -> None:

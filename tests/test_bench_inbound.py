@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from bench import consumption, report
+from bench import consumption, mail_mix, report
 from bench.measurements import inbound, inbound_postgres, message_list, nodes
 from bench.measurements.inbound import InboundLoad
 from bench.measurements.inbound_postgres import PostgresLoad
@@ -15,22 +15,59 @@ from bench.measurements.nodes import NodesLoad
 from bench.peers import postfix, stdlib_mail
 from bench.processes import scratch_folder
 from bench.smtp_load import SmtpLoad, compose, run_smtp_load
+from postroom.inward.mails import Arrival
+from postroom.inward.receive import read_mail
 from tests.ports import free_port
 from tests.warm_bench import warm_servers as warm_servers
 
 pytestmark = pytest.mark.usefixtures("warm_servers")
 
 
-def test_inbound_gives_the_rates_of_both_sizes_and_the_time_at_a_pace() -> None:
-    load = InboundLoad(2, small_mails=10, large_mails=4, rounds=1, paced_mails=10, paced_per_second=100)
-    results = inbound.measure(load)
-    assert {result.unit for result in results} == {"mails/s", "ms", "kB"}
-    assert all(result.value >= 0 for result in results)
-    rates = [result for result in results if result.unit == "mails/s"]
+def test_inbound_gives_the_rates_to_the_250_and_until_all_is_done_the_costs_and_the_events() -> None:
+    load = InboundLoad(
+        2,
+        small_mails=10,
+        large_mails=4,
+        rounds=1,
+        seconds=0.2,
+        large_seconds=0.1,
+        streams=1,
+        events=10,
+        events_per_second=100,
+    )
+    results = {result.name: result for result in inbound.measure(load)}
+    assert list(results)[:5] == [
+        "5 kB, to the 250",
+        "5 kB, all done",
+        "100 kB, to the 250",
+        "100 kB, all done",
+        "mix, all done",
+    ]
+    assert results.keys() >= {
+        "written for 5 kB",
+        "kept for 5 kB",
+        "processor for a mail of the mix",
+        "event p50 at 100/s",
+        "event p99 at 100/s",
+    }
+    rates = [result for result in results.values() if result.unit == "mails/s"]
     assert all(result.value > 0 for result in rates)
     peers = {result.peer.name for result in rates if result.peer is not None}
     assert peers >= {stdlib_mail.NAME}
     assert (postfix.NAME in peers) is inbound.can_run_postfix()
+
+
+def test_the_mix_is_what_it_says_and_the_same_each_time() -> None:
+    mails = [mail_mix.compose("run", number, "a@b.example") for number in range(mail_mix.SAMPLES)]
+    assert mails == [mail_mix.compose("run", number, "a@b.example") for number in range(mail_mix.SAMPLES)]
+    assert not any(b"\r\n." in mail[:-5] for mail in mails)
+    read = [read_mail(Arrival((), mail[:-3], b"", "192.0.2.1", "x", "a@example.com")) for mail in mails]
+    assert sum(bool(each.mail.body_html) for each in read) == 60
+    assert sum(file.filename == "table.csv" for each in read for file in each.attachments) == 10
+    assert sum(each.report is not None for each in read) == 5
+    assert all(
+        5_000 < len(mail) < 45_000 for mail, each in zip(mails, read, strict=True) if each.mail.body_html
+    )
 
 
 def test_a_list_of_messages_is_compared_with_stored_json() -> None:

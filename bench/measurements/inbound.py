@@ -1,9 +1,12 @@
-"""Mails over 20 SMTP connections, each read, stored and announced before its 250: how many a second."""
+"""Mails over 20 SMTP connections: how many a second get their 250, and how many are all done."""
 
 import contextlib
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -12,16 +15,20 @@ from bench.consumption import Use
 from bench.peers import postfix, stdlib_mail
 from bench.peers.postfix import running_postfix
 from bench.processes import HOST, listening, running_postroom, scratch_folder, started
-from bench.results import Peer, Result, at_least_times_peer, at_most
+from bench.results import Aim, Peer, Result, at_least_times_peer, at_most
 from bench.rounds import in_turn
 from bench.seeding import seed
 from bench.smtp_load import SmtpLoad, SmtpReport, run_smtp_load
+from bench.stream_load import StreamLoad, run_stream_load
 from tests.ports import free_port
 
 DOMAIN = "postroom.localhost"
 RECIPIENT = f"bench-0-0@{DOMAIN}"
-SMALL_BYTES, LARGE_BYTES = 5_000, 100_000
+SMALL_BYTES, LARGE_BYTES, MIX = 5_000, 100_000, 0
 MAILS_OF_A_SLOW_PEER = 8  # it gets one in so many
+MANY = 10_000_000
+LOOK_SECONDS = 0.05
+DONE_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,71 +37,142 @@ class InboundLoad:
     small_mails: int
     large_mails: int
     rounds: int
-    paced_mails: int
-    paced_per_second: float
+    seconds: float  # of sustained load, of 5 kB and of the mix
+    large_seconds: float
+    streams: int
+    events: int
+    events_per_second: float
 
 
-LOAD = InboundLoad(20, small_mails=3_000, large_mails=400, rounds=5, paced_mails=1_500, paced_per_second=300)
+LOAD = InboundLoad(
+    20,
+    small_mails=3_000,
+    large_mails=400,
+    rounds=5,
+    seconds=60,
+    large_seconds=10,
+    streams=10,
+    events=3_000,
+    events_per_second=200,
+)
 
 
 class MailServer:
-    """Somebody who takes mail: its port, and the process above all of its processes."""
+    """Somebody who takes mail: its port, the process above all of its processes, and what is still to do."""
 
-    def __init__(self, name: str, port: int, pid: int) -> None:
+    def __init__(
+        self, name: str, port: int, pid: int, is_done: Callable[[int], bool] = lambda count: True
+    ) -> None:
         self.name, self.port, self.pid = name, port, pid
+        self._is_done = is_done
+        self._taken = 0
 
-    def take(self, connections: int, count: int, size_bytes: int) -> "Turn":
-        before = consumption.of_family(self.pid)
+    def take(self, connections: int, count: int, size_bytes: int, seconds: float | None = None) -> "Turn":
+        before, began = consumption.of_family(self.pid), time.perf_counter()
+        run = os.urandom(4).hex()
         report = run_smtp_load(
-            SmtpLoad(self.port, RECIPIENT, connections, count, size_bytes, run=os.urandom(4).hex())
+            SmtpLoad(self.port, RECIPIENT, connections, count, size_bytes, seconds=seconds, run=run)
         )
+        began = max(began, time.perf_counter() - report.count / report.per_second)
+        self._taken += report.count
+        self._wait_until_done()
+        done_seconds = time.perf_counter() - began
         consumption.settle(self.pid)
-        return Turn(report, consumption.of_family(self.pid) - before, count)
+        return Turn(report, consumption.of_family(self.pid) - before, done_seconds)
+
+    def _wait_until_done(self) -> None:
+        end = time.monotonic() + DONE_SECONDS
+        while not self._is_done(self._taken):
+            if time.monotonic() > end:
+                raise RuntimeError("what was taken is never done")
+            time.sleep(LOOK_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
     report: SmtpReport
     use: Use
-    count: int
+    done_seconds: float
 
     @property
     def per_second(self) -> float:
         return self.report.per_second
 
     @property
+    def done_per_second(self) -> float:
+        return self.report.count / self.done_seconds
+
+    @property
     def cpu_ms(self) -> float:
-        return self.use.cpu_seconds * 1000 / self.count
+        return self.use.cpu_seconds * 1000 / self.report.count
 
     @property
     def written_kb(self) -> float:
-        return self.use.written_bytes / 1000 / self.count
+        return self.use.written_bytes / 1000 / self.report.count
 
 
-def measure(load: InboundLoad = LOAD) -> list[Result]:
+def measure(load: InboundLoad = LOAD, size: int | None = None) -> list[Result]:
+    """With a size, so many seconds of sustained load."""
+    if size is not None:
+        load = replace(load, seconds=size, large_seconds=size, rounds=min(load.rounds, 1 + size // 10))
     with scratch_folder() as folder, contextlib.ExitStack() as stack:
-        database = folder / "postroom" / "postroom.db"
-        ours = stack.enter_context(receiving_postroom(folder))
+        data = folder / "postroom"
+        (token,) = seed(data, account_count=1, inboxes_each=1)
+        server = stack.enter_context(running_postroom(data))
+        ours = MailServer("postroom", server.smtp_port, server.pid, lambda count: is_all_done(data, count))
         peers = [*stack.enter_context(_postfix_if_there(folder)), stack.enter_context(_stdlib(folder))]
-        before = database.stat().st_size
         small = _turns(load, [ours, *peers], load.small_mails, SMALL_BYTES)
-        kept_kb = (database.stat().st_size - before) / 1000 / (load.rounds * load.small_mails)
+        before = _kept_bytes(data)
+        small_long = ours.take(load.connections, MANY, SMALL_BYTES, load.seconds)
+        kept_kb = (_kept_bytes(data) - before) / 1000 / small_long.report.count
         large = _turns(load, [ours, *peers[:-1]], load.large_mails, LARGE_BYTES)
-        return [
-            *_rates("inbound mails of 5 kB", small, {postfix.NAME: 1.2, stdlib_mail.NAME: 12}),
-            *_rates("inbound mails of 100 kB", large, {postfix.NAME: 0.75}),
-            *_costs("of a mail of 5 kB", small),
-            *_costs("of a mail of 100 kB", large),
-            Result("kept in the database of a mail of 5 kB", kept_kb, "kB", at_most(12)),
-            _paced(ours, load),
-        ]
+        large_long = ours.take(load.connections, MANY, LARGE_BYTES, load.large_seconds)
+        mix = _turns(replace(load, rounds=1), peers[:-1], load.small_mails, MIX)
+        mix_long = ours.take(load.connections, MANY, MIX, load.seconds)
+        events = run_stream_load(
+            StreamLoad(
+                server.port,
+                server.smtp_port,
+                token,
+                load.streams,
+                RECIPIENT,
+                load.events,
+                load.events_per_second,
+            )
+        )
+    at_pace = f"at {load.events_per_second:g}/s"
+    return [
+        _rate("5 kB, to the 250", _rates(small["postroom"]), small, at_least_times_peer(2.0)),
+        _rate("5 kB, all done", [small_long.done_per_second], small, at_least_times_peer(1.1)),
+        _rate("100 kB, to the 250", _rates(large["postroom"]), large, at_least_times_peer(1.0)),
+        _rate("100 kB, all done", [large_long.done_per_second], large, at_least_times_peer(0.5)),
+        _rate("mix, all done", [mix_long.done_per_second], mix),
+        _cost("written for 5 kB", small_long.written_kb, "kB", _of_postfix(small, "written_kb"), at_most(34)),
+        Result("kept for 5 kB", kept_kb, "kB", at_most(11)),
+        _cost(
+            "processor for a mail of the mix", mix_long.cpu_ms, "ms", _of_postfix(mix, "cpu_ms"), at_most(2.0)
+        ),
+        _cost("processor for 5 kB", small_long.cpu_ms, "ms", _of_postfix(small, "cpu_ms")),
+        Result(f"event p50 {at_pace}", events.p50_ms, "ms", at_most(5)),
+        Result(f"event p99 {at_pace}", events.p99_ms, "ms", at_most(10)),
+        _rate("5 kB, to the 250, of a script", _rates(small["postroom"]), small, peer=stdlib_mail.NAME),
+    ]
 
 
-@contextlib.contextmanager
-def receiving_postroom(folder: Path) -> Iterator[MailServer]:
-    seed(folder / "postroom", account_count=1, inboxes_each=1)
-    with running_postroom(folder / "postroom") as server:
-        yield MailServer("postroom", server.smtp_port, server.pid)
+def is_all_done(data: Path, count: int) -> bool:
+    """Whether so many mails are in the inbox, examined, and in the search index."""
+    with closing(sqlite3.connect(f"file:{data}/postroom.db?mode=ro", uri=True)) as rows:
+        rows.execute("attach database ? as search", (f"file:{data}/search.db?mode=ro",))
+        (found, examined, changed, indexed) = rows.execute(
+            "select (select sum(inbound_count) from inboxes),"
+            " (select count(*) from examinations), (select max(number) from search_changes),"
+            " (select reached from search_state)"
+        ).fetchone()
+    return found >= count and not examined and (changed or 0) <= indexed
+
+
+def _kept_bytes(data: Path) -> int:
+    return sum((data / name).stat().st_size for name in ("postroom.db", "search.db"))
 
 
 def can_run_postfix() -> bool:
@@ -125,70 +203,42 @@ def _turns(
         is_slow = server.name == stdlib_mail.NAME
         return max(1, count // MAILS_OF_A_SLOW_PEER) if is_slow else count
 
-    return in_turn(
-        load.rounds,
-        {
-            server.name: lambda server=server: server.take(load.connections, mails(server), size_bytes)  # type: ignore[misc]
-            for server in servers
-        },
-    )
+    runs = {
+        server.name: lambda server=server: server.take(load.connections, mails(server), size_bytes)
+        for server in servers
+    }
+    return in_turn(load.rounds, runs) if runs else {}
 
 
-def _rates(name: str, turns: dict[str, list[Turn]], aims: dict[str, float]) -> list[Result]:
-    ours = [turn.per_second for turn in turns["postroom"]]
-    if len(turns) == 1:
-        return [Result(name, median(ours), "mails/s")]
-    return [
-        Result(
-            name,
-            median(ours),
-            "mails/s",
-            at_least_times_peer(aims[peer]),
-            _peer(peer, ours, [turn.per_second for turn in found]),
-        )
-        for peer, found in turns.items()
-        if peer != "postroom"
-    ]
+def _rates(turns: list[Turn]) -> list[float]:
+    return [turn.per_second for turn in turns]
 
 
-def _costs(of_what: str, turns: dict[str, list[Turn]]) -> list[Result]:
-    cpu = [turn.cpu_ms for turn in turns["postroom"]]
-    written = [turn.written_kb for turn in turns["postroom"]]
-    found = turns.get(postfix.NAME)
-    return [
-        Result(
-            f"processor time {of_what}",
-            median(cpu),
-            "ms",
-            peer=_peer(postfix.NAME, cpu, [turn.cpu_ms for turn in found]) if found else None,
-        ),
-        Result(
-            f"written to disk {of_what}",
-            median(written),
-            "kB",
-            at_most(40) if of_what.endswith(" 5 kB") else None,
-            _peer(postfix.NAME, written, [turn.written_kb for turn in found]) if found else None,
-        ),
-    ]
+def _rate(
+    name: str,
+    ours: list[float],
+    turns: dict[str, list[Turn]],
+    aim: Aim | None = None,
+    peer: str = postfix.NAME,
+) -> Result:
+    """A peer that only queues is done with its 250."""
+    found = _rates(turns.get(peer, []))
+    return Result(name, median(ours), "mails/s", aim if found else None, _peer(peer, ours, found))
 
 
-def _peer(name: str, ours: list[float], peers: list[float]) -> Peer:
+def _cost(name: str, value: float, unit: str, of_peer: list[float], aim: Aim | None = None) -> Result:
+    return Result(name, value, unit, aim, _peer(postfix.NAME, [value], of_peer))
+
+
+def _of_postfix(turns: dict[str, list[Turn]], what: str) -> list[float]:
+    return [getattr(turn, what) for turn in turns.get(postfix.NAME, [])]
+
+
+def _peer(name: str, ours: list[float], peers: list[float]) -> Peer | None:
     """The ratio is taken within each round, where both met the same state of the machine."""
-    return Peer(
-        name, median(peers), median(our / max(peer, 1e-9) for our, peer in zip(ours, peers, strict=True))
-    )
-
-
-def _paced(ours: MailServer, load: InboundLoad) -> Result:
-    report = run_smtp_load(
-        SmtpLoad(
-            ours.port,
-            RECIPIENT,
-            load.connections,
-            load.paced_mails,
-            SMALL_BYTES,
-            load.paced_per_second,
-            run=os.urandom(4).hex(),
-        )
-    )
-    return Result(f"p99 until 250 at {load.paced_per_second:g} mails/s", report.p99_ms, "ms", at_most(50))
+    if not peers:
+        return None
+    if len(ours) != len(peers):
+        ours = [median(ours)] * len(peers)
+    ratios = [our / max(peer, 1e-9) for our, peer in zip(ours, peers, strict=True)]
+    return Peer(name, median(peers), median(ratios))
