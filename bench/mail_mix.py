@@ -7,6 +7,7 @@ import base64
 import functools
 import random
 from collections.abc import Callable
+from email.utils import formatdate
 
 SEED = 20261116
 SAMPLES = 100
@@ -15,12 +16,12 @@ STYLE = "font-family: Arial, sans-serif; font-size: 14px; color: #333333; paddin
 TEXT = 'Content-Type: text/plain; charset="utf-8"\r\n\r\n'
 
 
-def compose(run: str, number: int, recipient: str) -> bytes:
+def compose(run: str, number: int, recipient: str, date: float | None = None) -> bytes:
     """The dot of SMTP at the end of its lines is doubled by nobody: no line begins with one."""
     head = (
         f"From: Sender {number % 50} <sender-{number % 50}@example.com>\r\nTo: {recipient}\r\n"
         f"Subject: {_subject(number)} {number}\r\nMessage-ID: <{run}.{number}@example.com>\r\n"
-        "Date: Mon, 16 Nov 2026 10:00:00 +0000\r\nMIME-Version: 1.0\r\n"
+        f"Date: {formatdate(date)}\r\nMIME-Version: 1.0\r\n"
     )
     return head.encode() + samples()[number * 37 % SAMPLES] + b"\r\n.\r\n"
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import deque
+from email.utils import formatdate
 from typing import cast
 
 import msgspec
@@ -113,7 +114,7 @@ def compose(load: SmtpLoad, number: int) -> bytes:
     head = (
         f"From: Sender {number} <sender-{number % 50}@example.com>\r\nTo: {load.recipient}\r\n"
         f"Subject: Mail {number} of run {load.run}\r\nMessage-ID: <{load.run}.{number}@example.com>\r\n"
-        "Date: Sat, 14 Nov 2026 10:00:00 +0000\r\nMIME-Version: 1.0\r\n"
+        f"Date: {formatdate()}\r\nMIME-Version: 1.0\r\n"
         "Content-Type: text/plain; charset=utf-8\r\n\r\n"
     ).encode()
     wanted = load.size_bytes - len(head)

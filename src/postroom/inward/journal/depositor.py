@@ -23,7 +23,7 @@ from postroom.storage.segments import SegmentPlace
 
 BATCH = 100
 # A commit writes the last page of every tree: where many come, mails wait a moment for others.
-BUSY_BATCH = 8
+BUSY_BATCH = 2
 GATHER_SECONDS = 0.02
 PAUSE_SECONDS = 1.0
 OUT_OF_SPACE = ("disk is full", "no space left", "quota exceeded", "file too large", STORE_AWAY.lower())

@@ -89,7 +89,8 @@ async def keep_indexed(resources: Resources) -> None:
         else:
             resources.loops.works("search")
         rest = pace.rest(time.monotonic() - started)
-        await asyncio.sleep(rest if is_busy else IDLE_SECONDS)
+        is_worth_it = is_busy and await resources.db.read(has_full_batch)
+        await asyncio.sleep(rest if is_worth_it else IDLE_SECONDS)
 
 
 async def step(db: Database, holder: str, now: int) -> bool:
@@ -140,6 +141,11 @@ def has_work(tx: Tx, holder: str, now: int) -> bool:
     if state["version"] != tokens.VERSION or state["cursor"]:
         return True
     return bool(_changes(tx, state, 1))
+
+
+def has_full_batch(tx: Tx) -> bool:
+    """What is less waits a moment for more: each batch writes the same pages of the index again."""
+    return not is_whole(tx) or len(_changes(tx, _state(tx), BATCH)) == BATCH
 
 
 def _state(tx: Tx) -> Row:
