@@ -302,6 +302,7 @@ class RandomPlay(RuleBasedStateMachine):
 
     @rule(who=Pick, to=Picks, kind=Pick, is_changed=st.booleans())
     def draft_and_send(self, who: int, to: list[int], kind: int, is_changed: bool) -> None:
+        """A version that somebody saw leaves, or nothing."""
         key = self.keys[who % len(self.keys)]
         inbox = key.inbox or NAMES[who % len(NAMES)]
         body = self.compose(inbox, to, [], kind, 0)
@@ -309,12 +310,15 @@ class RandomPlay(RuleBasedStateMachine):
         if made.status_code != 201:
             assert key.is_revoked or "draft" not in key.may, made.text
             return
+        path, seen = f"/v1/drafts/{made.json()['id']}", made.json()["version"]
         if is_changed:
             change = self.compose(inbox, [*to, *to], [], kind + 1, 0)
-            assert self.ask(key, "PATCH", f"/v1/drafts/{made.json()['id']}", change).status_code == 200
-            body |= change
-        answer = self.ask(key, "POST", f"/v1/drafts/{made.json()['id']}/send", {})
-        self.expect(key, inbox, body, answer)
+            changed = self.ask(key, "PATCH", path, change | {"version": seen})
+            assert changed.status_code == 200, changed.text
+            stale = self.ask(key, "POST", f"{path}/send", {"version": seen})
+            assert (stale.status_code, stale.json()["error"]) == (409, "draft_changed")
+            seen, body = changed.json()["version"], body | change
+        self.expect(key, inbox, body, self.ask(key, "POST", f"{path}/send", {"version": seen}))
 
     def compose(self, inbox: str, to: list[int], copy: list[int], kind: int, when: int) -> dict[str, Any]:
         everybody = [*PEOPLE, *(f"{name}@{HERE}" for name in NAMES if name != inbox)]
