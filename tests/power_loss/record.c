@@ -38,7 +38,7 @@ static void note(char op, const char *path, uint64_t offset, const void *data, u
     if (log_fd < 0) log_fd = REAL(open)(getenv("POWER_LOSS_LOG"), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     uint64_t head[4] = {(uint64_t)op, strlen(path), length, offset};
     struct iovec parts[3] = {{head, sizeof head}, {(void *)path, head[1]}, {(void *)data, length}};
-    if (writev(log_fd, parts, 3) < 0) abort();
+    if (REAL(writev)(log_fd, parts, 3) < 0) abort();
 }
 
 static int opened(int fd, const char *path, int flags, int was_there) {
@@ -87,6 +87,24 @@ ssize_t write(int fd, const void *data, size_t length) {
     off_t at = fcntl(fd, F_GETFL) & O_APPEND ? found.st_size : lseek(fd, 0, SEEK_CUR);
     ssize_t written = REAL(write)(fd, data, length);
     if (written > 0) note('W', path, at, data, written);
+    pthread_mutex_unlock(&lock);
+    return written;
+}
+
+ssize_t writev(int fd, const struct iovec *parts, int count) {
+    char path[PATH_MAX];
+    if (!path_of(fd, path)) return REAL(writev)(fd, parts, count);
+    pthread_mutex_lock(&lock);
+    struct stat found;
+    fstat(fd, &found);
+    off_t at = fcntl(fd, F_GETFL) & O_APPEND ? found.st_size : lseek(fd, 0, SEEK_CUR);
+    ssize_t written = REAL(writev)(fd, parts, count), left = written;
+    for (int number = 0; number < count && left > 0; number++) {
+        size_t length = parts[number].iov_len < (size_t)left ? parts[number].iov_len : (size_t)left;
+        note('W', path, at, parts[number].iov_base, length);
+        at += length;
+        left -= length;
+    }
     pthread_mutex_unlock(&lock);
     return written;
 }

@@ -5,6 +5,7 @@ Run as `python -m tests.power_loss.scenario FOLDER LOG`; whatever is answered is
 
 import asyncio
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -14,10 +15,13 @@ from postroom import one_store
 from postroom.accounts import keys
 from postroom.assembly import open_blobs, open_database
 from postroom.commands import backups
+from postroom.inward.journal import places
+from postroom.inward.journal.running import running_journal
 from postroom.inward.mails import Arrival, Destination
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, receive_mail
 from postroom.mail.address import Address
 from postroom.mailbox import inboxes
+from postroom.mailbox.inboxes import Inbox
 from postroom.net.dns import Resolver
 from postroom.outward.orders import Order
 from postroom.outward.send import send_mail
@@ -51,6 +55,7 @@ async def main(folder: Path, log: Path) -> None:
         await receive_mail(resources, OwnReader(AT_ONCE_BYTES), arrival)
         told(f"mail <{number}@there.example>")
         await asyncio.sleep(0.1)  # so that the log of the database is copied in between
+    await journal_mails(resources, inbox, told)
     for number in range(4):
         body = "y" * LARGE if number == 1 else f"Send {number}"
         await send_mail(resources, caller, order_of(inbox.id, number, body))
@@ -64,6 +69,21 @@ async def main(folder: Path, log: Path) -> None:
     for name in one_store.move(LocalBlobs(data / "blobs"), LocalBlobs(folder / "other"), False, told):
         told(f"moved {name}")
     await db.close()
+
+
+async def journal_mails(resources: Resources, inbox: Inbox, told: Callable[[str], None]) -> None:
+    """As a worker takes mail in: answered when it is in the journal, and put into its inbox behind that."""
+    folder = places.of_slot(resources.config.data_dir, 0)
+    async with running_journal(resources, folder, OwnReader(AT_ONCE_BYTES)) as journal:
+
+        async def take(number: int) -> None:
+            raw = letter(f"Mail {number}", message_id=f"<j{number}@there.example>")
+            arrival = Arrival((Destination(inbox.id),), raw, b"", "", "", "alice@there.example")
+            await journal.append(arrival)
+            told(f"journaled <j{number}@there.example>")
+
+        for start in range(0, 36, 12):
+            await asyncio.gather(*map(take, range(start, start + 12)))
 
 
 def order_of(inbox_id: str, number: int, body: str) -> Order:

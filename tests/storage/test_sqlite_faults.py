@@ -87,9 +87,18 @@ async def test_a_database_that_was_lost_beside_large_mails_is_no_new_server(
     if is_there:
         (tmp_path / "postroom.db").touch()
     config = configuration.load({"POSTROOM_DATA_DIR": str(tmp_path)})
-    with pytest.raises(StorageError, match="large mails of a server are beside it"):
+    with pytest.raises(StorageError, match="mail of a server is beside it"):
         await open_database(config, START)
     assert LocalBlobs(tmp_path / "blobs").get(name) == b"a large mail"
+
+
+async def test_a_journal_beside_a_lost_database_is_no_new_server_either(tmp_path: Path) -> None:
+    segment = tmp_path / "journal" / "0-0" / "0000000000000001"
+    segment.parent.mkdir(parents=True)
+    segment.write_bytes(b"a mail that has its 250")
+    config = configuration.load({"POSTROOM_DATA_DIR": str(tmp_path)})
+    with pytest.raises(StorageError, match="mail of a server is beside it"):
+        await open_database(config, START)
 
 
 async def test_an_empty_file_without_anything_beside_it_is_a_new_server(tmp_path: Path) -> None:

@@ -86,15 +86,15 @@ def sync_folder(folder: Path) -> None:
 
 
 def require_no_lost_database(folder: Path) -> None:
-    """Large mails without a database that names them are those of a server whose database was lost: one that
-    starts anew would sweep them away as nobody's."""
+    """Large mails and journals without a database that names them are those of a server whose database was
+    lost: one that starts anew would sweep them away as nobody's."""
     database = folder / DATABASE_NAME
     if database.is_file() and database.stat().st_size:
         return
-    if any((folder / "blobs").glob("??/*")):
+    if any((folder / "blobs").glob("??/*")) or any((folder / "journal").glob("*/*")):
         state = "is empty" if database.exists() else "is missing"
         raise StorageError(
-            f"POSTROOM_DATA_DIR: {database} {state}, and large mails of a server are beside it. Put the"
+            f"POSTROOM_DATA_DIR: {database} {state}, and mail of a server is beside it. Put the"
             " database back (postroom restore, into an empty folder), or start on another folder; nothing was"
             " changed."
         )
