@@ -267,3 +267,15 @@ def test_parts_of_a_batch_have_every_entry_once() -> None:
     assert [list(part.entries) for part in parts] == [["msg_0", "msg_1"], ["msg_2", "msg_3"], ["msg_4"]]
     earlier = Batch([], dict.fromkeys("abc"), {}, "a", 3)
     assert list(earlier.parts(2)) == [earlier]
+
+
+async def test_a_node_that_was_killed_goes_on_at_once_and_another_after_the_lease(
+    db: Database, tmp_path: Path
+) -> None:
+    inbox = await new_inbox(db)
+    await db.write(store, inbox, "Report")
+    killed, other = index_upkeep.holder_of(tmp_path / "one"), index_upkeep.holder_of(tmp_path / "other")
+    assert await indexing.step(db, killed, START)
+    assert not await db.read(indexing.has_work, other, START + 1)
+    assert await db.read(indexing.has_work, index_upkeep.holder_of(tmp_path / "one"), START + 1)
+    assert await db.read(indexing.has_work, other, START + indexing.LEASE)

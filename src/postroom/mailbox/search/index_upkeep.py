@@ -1,11 +1,19 @@
-"""What the search index need not keep: changes that are in it for good, and accounts that are gone."""
+"""Who keeps the search index, and what need not be kept: changes that are in it, accounts that are gone."""
 
+import hashlib
+import socket
 from collections.abc import Sequence
+from pathlib import Path
 
 from postroom.storage.database import Database, Tx, one_of
 
 LOOK_SECONDS = 60.0
 FORGOTTEN_AT_ONCE = 2_000
+
+
+def holder_of(data_dir: Path) -> str:
+    """The same for a node after a restart: what it held before it was killed is its own at once."""
+    return hashlib.sha256(f"{socket.gethostname()} {data_dir.absolute()}".encode()).hexdigest()[:16]
 
 
 async def tidy(db: Database) -> None:

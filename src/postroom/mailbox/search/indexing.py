@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from postroom import ids, log
+from postroom import log
 from postroom.clock import SECOND
 from postroom.errors import Unavailable
 from postroom.mail.search import days, index_entry, tokens
@@ -73,7 +73,7 @@ def realm_of(number: int) -> str:
 
 async def keep_indexed(resources: Resources) -> None:
     """Runs until cancelled."""
-    holder = ids.trace()
+    holder = index_upkeep.holder_of(resources.config.data_dir)
     pace = Pace()
     tidied_at = 0.0
     while True:
