@@ -46,7 +46,10 @@ ROOMS: dict[str, list[str]] = {
         *("leases", "duties", "idempotency", "deliveries", "suppressions", "claims", "retries", "outcomes"),
         *("recording", "statistics", "work"),
     ],
-    "events": ["kinds", "payload", "events", "webhook_signature", "webhooks", "webhook_log", "announce"],
+    "events": [
+        *("kinds", "payload", "events", "webhook_signature", "webhooks", "webhook_list", "webhook_log"),
+        "announce",
+    ],
     "inward": [
         *(
             "addressing",

@@ -256,6 +256,12 @@ class DraftLimitReached(ApiError):
     status, code = 422, "draft_limit_reached"
 
 
+class WebhookLimitReached(ApiError):
+    """An account has 50 webhooks in its list."""
+
+    status, code = 422, "webhook_limit_reached"
+
+
 class NoText(ApiError):
     """No text was found in the attachment; the message says why."""
 

@@ -249,6 +249,12 @@ class UnknownRecipient(PostroomError):
     code, status = "unknown_recipient", 422
 
 
+class WebhookLimitReached(PostroomError):
+    """An account has 50 webhooks in its list."""
+
+    code, status = "webhook_limit_reached", 422
+
+
 class ColdOutreachLimit(PostroomError):
     """An inbox younger than 30 days, and more than 20 strangers a day."""
 

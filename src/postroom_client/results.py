@@ -172,6 +172,22 @@ class LinkDetail(Struct, frozen=True):
     purpose: str = ""
 
 
+class ListedWebhook(Struct, rename="camel", frozen=True):
+    """`secret` is there only when it was made just then."""
+
+    id: str
+    client_id: str | None = None
+    url: str = ""
+    event_types: list[str] = []
+    inbox_ids: list[str] = []
+    pod_ids: list[str] = []
+    headers: dict[str, str] = {}
+    enabled: bool = False
+    disabled_reason: str | None = None
+    created_at: datetime | None = None
+    secret: str | None = None
+
+
 class Recipient(Struct, rename="camel", frozen=True):
     """One recipient of a sent mail, and how far its delivery has come."""
 

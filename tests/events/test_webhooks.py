@@ -54,11 +54,11 @@ async def test_after_a_rotation_both_secrets_are_valid_for_a_day(db: Database, i
 
 
 async def test_an_inbox_s_own_webhook_comes_before_the_account_s(db: Database, inbox: Inbox) -> None:
-    assert await db.read(webhooks.find_for_inbox, inbox.id, inbox.account_id) is None
+    assert await db.read(webhooks.list_for_inbox, inbox.id, inbox.account_id) == []
     of_account = await put(db, inbox)
-    assert await db.read(webhooks.find_for_inbox, inbox.id, inbox.account_id) == of_account
+    assert await db.read(webhooks.list_for_inbox, inbox.id, inbox.account_id) == [of_account]
     own = await put(db, inbox, inbox.id)
-    assert await db.read(webhooks.find_for_inbox, inbox.id, inbox.account_id) == own
+    assert await db.read(webhooks.list_for_inbox, inbox.id, inbox.account_id) == [own]
     assert await db.write(webhooks.remove, inbox.id)
     assert not await db.write(webhooks.remove, inbox.id)
 

@@ -122,6 +122,9 @@ export class RecipientSuppressed extends PostroomError {}
 /** A posted mail for nobody here; `recipients` are those that it named. */
 export class UnknownRecipient extends PostroomError {}
 
+/** An account has 50 webhooks in its list. */
+export class WebhookLimitReached extends PostroomError {}
+
 /** An inbox younger than 30 days, and more than 20 strangers a day. */
 export class ColdOutreachLimit extends PostroomError {}
 
@@ -187,6 +190,7 @@ export const BY_CODE: Record<string, typeof PostroomError> = {
   not_an_invitation: NotAnInvitation,
   recipient_suppressed: RecipientSuppressed,
   unknown_recipient: UnknownRecipient,
+  webhook_limit_reached: WebhookLimitReached,
   cold_outreach_limit: ColdOutreachLimit,
   loop_detected: LoopDetected,
   rate_limit_exceeded: RateLimitExceeded,

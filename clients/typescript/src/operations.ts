@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Domain, Draft, DraftBody, DraftChange, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFiles, NewInbox, NewKey, NewPod, NewRule, NewSuppression, NewUser, NewWebhook, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Domain, Draft, DraftBody, DraftChange, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFiles, NewInbox, NewKey, NewListedWebhook, NewPod, NewRule, NewSuppression, NewUser, NewWebhook, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -943,6 +943,79 @@ export abstract class Operations {
     });
   }
 
+  /** Add a webhook to the list; its secret is shown once. */
+  createWebhook(body: NewListedWebhook): Promise<ListedWebhook> {
+    return this.run({
+      method: "POST",
+      path: "/v1/webhooks",
+      body,
+      answer: "json",
+      isRepeatable: false,
+    });
+  }
+
+  /** List the webhooks, oldest first. */
+  listWebhooks(query: { limit?: number; offset?: number } = {}): Promise<Page<ListedWebhook>> {
+    return this.run({
+      method: "GET",
+      path: "/v1/webhooks",
+      query,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Get a webhook of the list. */
+  getListedWebhook(webhookId: string): Promise<ListedWebhook> {
+    return this.run({
+      method: "GET",
+      path: path("v1", "webhooks", webhookId),
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Change a webhook of the list; what is given replaces what was there. */
+  updateWebhook(webhookId: string, body: ListedWebhookChange = {}): Promise<ListedWebhook> {
+    return this.run({
+      method: "PATCH",
+      path: path("v1", "webhooks", webhookId),
+      body,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Remove a webhook of the list. */
+  deleteListedWebhook(webhookId: string): Promise<void> {
+    return this.run({
+      method: "DELETE",
+      path: path("v1", "webhooks", webhookId),
+      answer: "nothing",
+      isRepeatable: true,
+    });
+  }
+
+  /** Post a signed test event to a webhook of the list now. */
+  testListedWebhook(webhookId: string): Promise<WebhookTest> {
+    return this.run({
+      method: "POST",
+      path: path("v1", "webhooks", webhookId, "test"),
+      answer: "json",
+      isRepeatable: false,
+    });
+  }
+
+  /** Make a new secret for a webhook of the list; the old one stays valid for 24 hours. */
+  rotateListedWebhookSecret(webhookId: string): Promise<WebhookSecret> {
+    return this.run({
+      method: "POST",
+      path: path("v1", "webhooks", webhookId, "rotate-secret"),
+      answer: "json",
+      isRepeatable: false,
+    });
+  }
+
   /** List webhook deliveries with every attempt, newest first. */
   listWebhookDeliveries(query: { state?: "delivered" | "failed" | "pending"; limit?: number; offset?: number } = {}): Promise<Page<WebhookDelivery>> {
     return this.run({
@@ -1148,6 +1221,11 @@ export abstract class Operations {
   /** List connections, newest first; each page is asked for when it is wanted. */
   iterConnections(query: { limit?: number; offset?: number } = {}): AsyncGenerator<Connection> {
     return pages((page) => this.listConnections(page), query);
+  }
+
+  /** List the webhooks, oldest first; each page is asked for when it is wanted. */
+  iterWebhooks(query: { limit?: number; offset?: number } = {}): AsyncGenerator<ListedWebhook> {
+    return pages((page) => this.listWebhooks(page), query);
   }
 
   /** List webhook deliveries with every attempt, newest first; each page is asked for when it is wanted. */

@@ -168,6 +168,21 @@ export interface LinkDetail {
   purpose: "other" | "signin" | "unsubscribe" | "verify" | (string & {});
 }
 
+/** `secret` is there only when it was made just then. */
+export interface ListedWebhook {
+  id: string;
+  clientId: string | null;
+  url: string;
+  eventTypes: string[];
+  inboxIds: string[];
+  podIds: string[];
+  headers: Record<string, string>;
+  enabled: boolean;
+  disabledReason: string | null;
+  createdAt: string;
+  secret?: string;
+}
+
 /** One recipient of a sent mail, and how far its delivery has come. */
 export interface Recipient {
   address: string;
@@ -1016,6 +1031,36 @@ export interface NewWebhook {
   eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released")[] | null;
   /** The secret that signs; a new one by default. */
   secret?: string | null;
+}
+
+export interface NewListedWebhook {
+  /** Where to post events. */
+  url: string;
+  /** Kinds of events to post; message.received by default. */
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released")[] | null;
+  /** Of these inboxes. */
+  inboxIds?: string[];
+  /** Of these pods; neither: of all. */
+  podIds?: string[];
+  /** Header fields to send along; shown as ***. */
+  headers?: Record<string, string>;
+  /** An id of your own, unique. */
+  clientId?: string | null;
+}
+
+export interface ListedWebhookChange {
+  /** Where to post events. */
+  url?: string;
+  /** Kinds of events to post; message.received by default. */
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released")[];
+  /** Of these inboxes. */
+  inboxIds?: string[];
+  /** Of these pods; neither: of all. */
+  podIds?: string[];
+  /** Header fields to send along; shown as ***. */
+  headers?: Record<string, string>;
+  /** true: it begins anew. */
+  enabled?: boolean;
 }
 
 export interface RetryFailed {

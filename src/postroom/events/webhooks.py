@@ -1,8 +1,10 @@
 """Webhooks: where an account's events are posted, and with which secret they are signed."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
+
+import msgspec
 
 from postroom import ids
 from postroom.clock import DAY
@@ -21,7 +23,7 @@ DEFAULT_EVENT_TYPES = (MESSAGE_RECEIVED,)
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """`owner` is the account, or the inbox whose own webhook this is."""
+    """`owner` is the account, the inbox whose own webhook this is, or the id of one of the list."""
 
     owner: str
     account_id: str
@@ -34,6 +36,11 @@ class Webhook:
     disabled_reason: str | None
     failing_since: int | None
     created_at: int
+    client_id: str | None = None
+    inbox_ids: tuple[str, ...] = ()  # none: all
+    pod_ids: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    is_listed: bool = False
 
     @classmethod
     def from_row(cls, row: Row) -> "Webhook":
@@ -49,7 +56,17 @@ class Webhook:
             row["disabled_reason"],
             row["failing_since"],
             row["created_at"],
+            row["client_id"],
+            tuple(row["inbox_ids"].split()),
+            tuple(row["pod_ids"].split()),
+            msgspec.json.decode(row["headers"], type=dict[str, str]),
+            bool(row["is_listed"]),
         )
+
+    def wants(self, event: NewEvent) -> bool:
+        is_inside = event.inbox_id in self.inbox_ids or event.pod_id in self.pod_ids
+        is_meant = is_inside or not (self.inbox_ids or self.pod_ids)
+        return self.enabled and event.kind in self.event_types and is_meant
 
     def secrets_at(self, now: int) -> list[str]:
         """The one to sign with, then the one that a receiver may still have."""
@@ -64,15 +81,19 @@ def find(tx: Tx, owner: str) -> Webhook | None:
     return None if row is None else Webhook.from_row(row)
 
 
-def find_for_inbox(tx: Tx, inbox_id: str, account_id: str) -> Webhook | None:
-    """The inbox's own webhook, else the account's."""
+def list_for_inbox(tx: Tx, inbox_id: str, account_id: str) -> list[Webhook]:
+    """The inbox's own webhook, else the account's; and all of the list."""
     rows = tx.all(
-        "select * from webhooks where owner in (:inbox_id, :account_id)",
+        "select * from webhooks where owner in (:inbox_id, :account_id)"
+        " union all select * from webhooks where account_id = :account_id and is_listed = 1",
         inbox_id=inbox_id,
         account_id=account_id,
     )
     found = {row["owner"]: Webhook.from_row(row) for row in rows}
-    return found.get(inbox_id) or found.get(account_id)
+    own = found.pop(inbox_id, None)
+    of_account = found.pop(account_id, None)
+    first = own or of_account
+    return [*([] if first is None else [first]), *found.values()]
 
 
 def list_of_account(tx: Tx, account_id: str, limit: int) -> list[Webhook]:
@@ -161,13 +182,14 @@ def rotate_secret(tx: Tx, owner: str, now: int) -> Webhook:
 
 
 def enqueue_all(tx: Tx, recorded: Sequence[NewEvent]) -> set[str]:
-    """For the inbox's own webhook, else for the account's. Gives the ids of those that somebody wants."""
+    """For every webhook that wants it. Gives the ids of those that somebody wants."""
     owners = {event.inbox_id: event.account_id for event in recorded}
-    found = {inbox_id: find_for_inbox(tx, inbox_id, account_id) for inbox_id, account_id in owners.items()}
+    found = {inbox_id: list_for_inbox(tx, inbox_id, account_id) for inbox_id, account_id in owners.items()}
     wanted = [
         (event, webhook.owner, webhook.url)
         for event in recorded
-        if (webhook := found[event.inbox_id]) and webhook.enabled and event.kind in webhook.event_types
+        for webhook in found[event.inbox_id]
+        if webhook.wants(event)
     ]
     _enqueue(tx, wanted)
     return {event.id for event, _, _ in wanted}

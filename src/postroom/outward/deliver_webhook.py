@@ -75,7 +75,9 @@ async def post(resources: Resources, courier: WebhookCourier, webhook: Webhook, 
     for secret in webhook.secrets_at(started_at):
         try:
             answer = await courier.post(
-                webhook.url, event.payload, signed_headers(event, secret, resources.now())
+                webhook.url,
+                event.payload,
+                {**webhook.headers, **signed_headers(event, secret, resources.now())},
             )
         except DeliveryError as error:
             ended_at = resources.now()

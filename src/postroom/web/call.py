@@ -14,6 +14,7 @@ from postroom.accounts.people import users
 from postroom.accounts.reach import Reach
 from postroom.connections import connections
 from postroom.errors import NotFound
+from postroom.events import webhook_list
 from postroom.fields import Boundary
 from postroom.mailbox import drafts, inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
@@ -116,6 +117,7 @@ FIND_OWNED: dict[str, Callable[[Tx, Reach, str], object]] = {
     "domain_id": domains.get,
     "connection_id": connections.get,
     "key_id": lambda tx, reach, key_id: keys.get(tx, reach.account_id, key_id),
+    "webhook_id": lambda tx, reach, webhook_id: webhook_list.get(tx, reach.account_id, webhook_id),
     "user_id": lambda tx, reach, user_id: users.get(tx, reach.account_id, user_id),
 }
 

@@ -17,7 +17,7 @@ from postroom.operations import (
     webhooks,
 )
 from postroom.operations.people import users
-from postroom.operations.ways import connections
+from postroom.operations.ways import connections, webhook_list
 from postroom.web import public
 from postroom.web.api.accounts import domains as domain_checks
 from postroom.web.api.events import events, waiting
@@ -40,6 +40,7 @@ NEW_KEY = (errors.ApiKeyLimitReached,)
 OLD_KEY = (errors.LastKey,)
 OLD_POD = (errors.DefaultPod, errors.PodNotEmpty, errors.PodHasDomains)
 USER = (errors.UserExists,)
+LISTED_WEBHOOK = (errors.InvalidWebhookUrl, errors.WebhookLimitReached, errors.ClientIdTaken)
 OLD_USER = (errors.LastOwner,)
 LINK = (errors.InvalidSignature,)
 TEXT = (errors.NoText,)
@@ -290,6 +291,45 @@ ROUTES = (
     Route("POST", "/v1/webhook/test", webhook_posts.test_webhook, ACCOUNT, MANAGING, 200, TEST),
     Route(
         "POST", "/v1/webhook/rotate-secret", webhooks.rotate_webhook_secret, ACCOUNT, MANAGING, 200, MISSING
+    ),
+    Route(
+        "POST",
+        "/v1/webhooks",
+        webhook_list.create_webhook,
+        ACCOUNT,
+        MANAGING,
+        201,
+        LISTED_WEBHOOK,
+        prepare=webhook_posts.require_allowed_listed_url,
+    ),
+    Route("GET", "/v1/webhooks", webhook_list.list_webhooks, ACCOUNT, READING),
+    Route("GET", "/v1/webhooks/{webhook_id}", webhook_list.get_listed_webhook, ACCOUNT, READING),
+    Route(
+        "PATCH",
+        "/v1/webhooks/{webhook_id}",
+        webhook_list.change_webhook,
+        ACCOUNT,
+        MANAGING,
+        200,
+        (errors.InvalidWebhookUrl,),
+        prepare=webhook_posts.require_allowed_listed_url,
+    ),
+    Route("DELETE", "/v1/webhooks/{webhook_id}", webhook_list.delete_listed_webhook, ACCOUNT, MANAGING, 204),
+    Route(
+        "POST",
+        "/v1/webhooks/{webhook_id}/test",
+        webhook_posts.test_listed_webhook,
+        ACCOUNT,
+        MANAGING,
+        200,
+        (errors.WebhookFailed,),
+    ),
+    Route(
+        "POST",
+        "/v1/webhooks/{webhook_id}/rotate-secret",
+        webhook_list.rotate_listed_webhook_secret,
+        ACCOUNT,
+        MANAGING,
     ),
     Route("GET", "/v1/webhook/deliveries", webhooks.list_webhook_deliveries, ACCOUNT, READING),
     Route("POST", "/v1/webhook/deliveries/retry", webhook_posts.retry_failed_deliveries, ACCOUNT, MANAGING),

@@ -44,6 +44,7 @@ from postroom_client.results import (
     InboxLimits,
     InboxSecret,
     InvitationBody,
+    ListedWebhook,
     Me,
     Message,
     Page,
@@ -1158,6 +1159,93 @@ def test_webhook() -> Call[WebhookTest]:
 def rotate_webhook_secret() -> Call[WebhookSecret]:
     """Make a new secret; the old one stays valid for 24 hours."""
     return Call("POST", "/v1/webhook/rotate-secret", decoded(WebhookSecret), is_repeatable=False)
+
+
+def create_webhook(
+    url: str,
+    *,
+    event_types: Sequence[str] | None = None,
+    inbox_ids: Sequence[str] = (),
+    pod_ids: Sequence[str] = (),
+    headers: Mapping[str, str] | None = None,
+    client_id: str | None = None,
+) -> Call[ListedWebhook]:
+    """Add a webhook to the list; its secret is shown once."""
+    return Call(
+        "POST",
+        "/v1/webhooks",
+        decoded(ListedWebhook),
+        json=given(
+            url=url,
+            eventTypes=repeated(event_types),
+            inboxIds=repeated(inbox_ids) or None,
+            podIds=repeated(pod_ids) or None,
+            headers=headers,
+            clientId=client_id,
+        ),
+        is_repeatable=False,
+    )
+
+
+def list_webhooks(*, limit: int = 50, offset: int = 0) -> Call[Page[ListedWebhook]]:
+    """List the webhooks, oldest first."""
+    return Call(
+        "GET",
+        "/v1/webhooks",
+        decoded(Page[ListedWebhook]),
+        query=present({"limit": unless(limit, 50), "offset": unless(offset, 0)}),
+    )
+
+
+def get_listed_webhook(webhook_id: str) -> Call[ListedWebhook]:
+    """Get a webhook of the list."""
+    return Call("GET", path("v1", "webhooks", webhook_id), decoded(ListedWebhook))
+
+
+def update_webhook(
+    webhook_id: str,
+    *,
+    url: str | None = None,
+    event_types: Sequence[str] | None = None,
+    inbox_ids: Sequence[str] | None = None,
+    pod_ids: Sequence[str] | None = None,
+    headers: Mapping[str, str] | None = None,
+    enabled: bool | None = None,
+) -> Call[ListedWebhook]:
+    """Change a webhook of the list; what is given replaces what was there."""
+    return Call(
+        "PATCH",
+        path("v1", "webhooks", webhook_id),
+        decoded(ListedWebhook),
+        json=given(
+            url=url,
+            eventTypes=repeated(event_types),
+            inboxIds=repeated(inbox_ids),
+            podIds=repeated(pod_ids),
+            headers=headers,
+            enabled=enabled,
+        ),
+    )
+
+
+def delete_listed_webhook(webhook_id: str) -> Call[None]:
+    """Remove a webhook of the list."""
+    return Call("DELETE", path("v1", "webhooks", webhook_id), nothing)
+
+
+def test_listed_webhook(webhook_id: str) -> Call[WebhookTest]:
+    """Post a signed test event to a webhook of the list now."""
+    return Call("POST", path("v1", "webhooks", webhook_id, "test"), decoded(WebhookTest), is_repeatable=False)
+
+
+def rotate_listed_webhook_secret(webhook_id: str) -> Call[WebhookSecret]:
+    """Make a new secret for a webhook of the list; the old one stays valid for 24 hours."""
+    return Call(
+        "POST",
+        path("v1", "webhooks", webhook_id, "rotate-secret"),
+        decoded(WebhookSecret),
+        is_repeatable=False,
+    )
 
 
 def list_webhook_deliveries(

@@ -28,6 +28,7 @@ from postroom_client.results import (
     InboxLimits,
     InboxSecret,
     InvitationBody,
+    ListedWebhook,
     Me,
     Message,
     Page,
@@ -1060,6 +1061,76 @@ class BlockingMethods(Protocol):
     def rotate_webhook_secret(self) -> WebhookSecret:
         """Make a new secret; the old one stays valid for 24 hours."""
         return self.run(calls.rotate_webhook_secret())
+
+    def create_webhook(
+        self,
+        url: str,
+        *,
+        event_types: Sequence[str] | None = None,
+        inbox_ids: Sequence[str] = (),
+        pod_ids: Sequence[str] = (),
+        headers: Mapping[str, str] | None = None,
+        client_id: str | None = None,
+    ) -> ListedWebhook:
+        """Add a webhook to the list; its secret is shown once."""
+        return self.run(
+            calls.create_webhook(
+                url,
+                event_types=event_types,
+                inbox_ids=inbox_ids,
+                pod_ids=pod_ids,
+                headers=headers,
+                client_id=client_id,
+            )
+        )
+
+    def list_webhooks(self, *, limit: int = 50, offset: int = 0) -> Page[ListedWebhook]:
+        """List the webhooks, oldest first."""
+        return self.run(calls.list_webhooks(limit=limit, offset=offset))
+
+    def iter_webhooks(self, *, limit: int = 100, offset: int = 0) -> Iterator[ListedWebhook]:
+        """List the webhooks, oldest first; each page is asked for when it is wanted."""
+        return paging.each(self.run, calls.list_webhooks, (), {"limit": limit, "offset": offset})
+
+    def get_listed_webhook(self, webhook_id: str) -> ListedWebhook:
+        """Get a webhook of the list."""
+        return self.run(calls.get_listed_webhook(webhook_id))
+
+    def update_webhook(
+        self,
+        webhook_id: str,
+        *,
+        url: str | None = None,
+        event_types: Sequence[str] | None = None,
+        inbox_ids: Sequence[str] | None = None,
+        pod_ids: Sequence[str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        enabled: bool | None = None,
+    ) -> ListedWebhook:
+        """Change a webhook of the list; what is given replaces what was there."""
+        return self.run(
+            calls.update_webhook(
+                webhook_id,
+                url=url,
+                event_types=event_types,
+                inbox_ids=inbox_ids,
+                pod_ids=pod_ids,
+                headers=headers,
+                enabled=enabled,
+            )
+        )
+
+    def delete_listed_webhook(self, webhook_id: str) -> None:
+        """Remove a webhook of the list."""
+        return self.run(calls.delete_listed_webhook(webhook_id))
+
+    def test_listed_webhook(self, webhook_id: str) -> WebhookTest:
+        """Post a signed test event to a webhook of the list now."""
+        return self.run(calls.test_listed_webhook(webhook_id))
+
+    def rotate_listed_webhook_secret(self, webhook_id: str) -> WebhookSecret:
+        """Make a new secret for a webhook of the list; the old one stays valid for 24 hours."""
+        return self.run(calls.rotate_listed_webhook_secret(webhook_id))
 
     def list_webhook_deliveries(
         self,
@@ -2352,6 +2423,76 @@ class AwaitedMethods(Protocol):
     async def rotate_webhook_secret(self) -> WebhookSecret:
         """Make a new secret; the old one stays valid for 24 hours."""
         return await self.run(calls.rotate_webhook_secret())
+
+    async def create_webhook(
+        self,
+        url: str,
+        *,
+        event_types: Sequence[str] | None = None,
+        inbox_ids: Sequence[str] = (),
+        pod_ids: Sequence[str] = (),
+        headers: Mapping[str, str] | None = None,
+        client_id: str | None = None,
+    ) -> ListedWebhook:
+        """Add a webhook to the list; its secret is shown once."""
+        return await self.run(
+            calls.create_webhook(
+                url,
+                event_types=event_types,
+                inbox_ids=inbox_ids,
+                pod_ids=pod_ids,
+                headers=headers,
+                client_id=client_id,
+            )
+        )
+
+    async def list_webhooks(self, *, limit: int = 50, offset: int = 0) -> Page[ListedWebhook]:
+        """List the webhooks, oldest first."""
+        return await self.run(calls.list_webhooks(limit=limit, offset=offset))
+
+    def iter_webhooks(self, *, limit: int = 100, offset: int = 0) -> AsyncIterator[ListedWebhook]:
+        """List the webhooks, oldest first; each page is asked for when it is wanted."""
+        return paging.async_each(self.run, calls.list_webhooks, (), {"limit": limit, "offset": offset})
+
+    async def get_listed_webhook(self, webhook_id: str) -> ListedWebhook:
+        """Get a webhook of the list."""
+        return await self.run(calls.get_listed_webhook(webhook_id))
+
+    async def update_webhook(
+        self,
+        webhook_id: str,
+        *,
+        url: str | None = None,
+        event_types: Sequence[str] | None = None,
+        inbox_ids: Sequence[str] | None = None,
+        pod_ids: Sequence[str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        enabled: bool | None = None,
+    ) -> ListedWebhook:
+        """Change a webhook of the list; what is given replaces what was there."""
+        return await self.run(
+            calls.update_webhook(
+                webhook_id,
+                url=url,
+                event_types=event_types,
+                inbox_ids=inbox_ids,
+                pod_ids=pod_ids,
+                headers=headers,
+                enabled=enabled,
+            )
+        )
+
+    async def delete_listed_webhook(self, webhook_id: str) -> None:
+        """Remove a webhook of the list."""
+        return await self.run(calls.delete_listed_webhook(webhook_id))
+
+    async def test_listed_webhook(self, webhook_id: str) -> WebhookTest:
+        """Post a signed test event to a webhook of the list now."""
+        return await self.run(calls.test_listed_webhook(webhook_id))
+
+    async def rotate_listed_webhook_secret(self, webhook_id: str) -> WebhookSecret:
+        """Make a new secret for a webhook of the list; the old one stays valid for 24 hours."""
+        return await self.run(calls.rotate_listed_webhook_secret(webhook_id))
 
     async def list_webhook_deliveries(
         self,

@@ -771,6 +771,43 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     "delete_webhook": (),
     "test_webhook": (),
     "rotate_webhook_secret": (),
+    "create_webhook": (
+        Parameter("url", "text", help="Where to post events.", is_required=True),
+        Parameter("event_types", "texts", help="Kinds of events to post; message.received by default."),
+        Parameter("inbox_ids", "texts", help="Of these inboxes."),
+        Parameter("pod_ids", "texts", help="Of these pods; neither: of all."),
+        Parameter("headers", "pairs", help="Header fields to send along; shown as ***."),
+        Parameter("client_id", "text", help="An id of your own, unique."),
+    ),
+    "list_webhooks": (
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
+        Parameter(
+            "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
+        ),
+    ),
+    "get_listed_webhook": (
+        Parameter("webhook_id", "text", help="Id of the webhook, whk_…", is_required=True),
+    ),
+    "update_webhook": (
+        Parameter("webhook_id", "text", help="Id of the webhook, whk_…", is_required=True),
+        Parameter("url", "text", help="Where to post events."),
+        Parameter("event_types", "texts", help="Kinds of events to post; message.received by default."),
+        Parameter("inbox_ids", "texts", help="Of these inboxes."),
+        Parameter("pod_ids", "texts", help="Of these pods; neither: of all."),
+        Parameter("headers", "pairs", help="Header fields to send along; shown as ***."),
+        Parameter("enabled", "switch", help="true: it begins anew."),
+    ),
+    "delete_listed_webhook": (
+        Parameter("webhook_id", "text", help="Id of the webhook, whk_…", is_required=True),
+    ),
+    "test_listed_webhook": (
+        Parameter("webhook_id", "text", help="Id of the webhook, whk_…", is_required=True),
+    ),
+    "rotate_listed_webhook_secret": (
+        Parameter("webhook_id", "text", help="Id of the webhook, whk_…", is_required=True),
+    ),
     "list_webhook_deliveries": (
         Parameter(
             "state", "choice", help="Only these; all by default.", choices=("delivered", "failed", "pending")

@@ -18,6 +18,7 @@ GROUPS = {
         "messages": "Messages, in and out.",
         "attachments": "Attachments, and the text in them.",
         "webhook": "The webhook of the account, and its deliveries.",
+        "webhooks": "Several webhooks, each for some inboxes, pods and kinds of events.",
         "suppressions": "Addresses that no mail goes to.",
         "connections": "Mail services and mailboxes elsewhere that mail comes from.",
         "domains": "Domains of your own, and their DNS records.",

@@ -42,6 +42,7 @@ TAGS = {
     "threads": "Conversations.",
     "usage": "What was used.",
     "users": "People of the account, with their roles.",
+    "webhooks": "Several endpoints, each for some of the events.",
     "webhook": "Events by HTTP.",
 }
 UNLISTED = ("/docs/{file}",)
@@ -59,6 +60,7 @@ PATH_NAMES = {
     "rule_id": "Id of the rule.",
     "thread_id": "Id of the thread, thr_…",
     "user_id": "Id of the user, usr_…",
+    "webhook_id": "Id of the webhook, whk_…",
 }
 
 Json = dict[str, Any]

@@ -20,6 +20,15 @@ CONNECTION = (
     ("inbox", "inbox_id"),
     ("url", "url"),
 )
+LISTED_WEBHOOK = (
+    ("id", "id"),
+    ("url", "url"),
+    ("events", "event_types"),
+    ("inboxes", "inbox_ids"),
+    ("pods", "pod_ids"),
+    ("enabled", "enabled"),
+    ("secret", "secret"),
+)
 USER = (
     ("id", "id"),
     ("email", "email"),
@@ -223,6 +232,40 @@ TENANTS = (
 )
 
 OUTSIDE = (
+    Plain(
+        "webhooks create",
+        "create_webhook",
+        "Have events posted to one more URL; its secret is shown once.",
+        fields=LISTED_WEBHOOK,
+    ),
+    Plain(
+        "webhooks list",
+        "list_webhooks",
+        "List the webhooks, oldest first.",
+        columns=(("ID", "id"), ("URL", "url"), ("EVENTS", "event_types"), ("ENABLED", "enabled")),
+        empty="None yet. Add one: postroom webhooks create URL",
+    ),
+    Plain("webhooks show", "get_listed_webhook", "Show a webhook.", fields=LISTED_WEBHOOK),
+    Plain("webhooks change", "update_webhook", "Change a webhook.", fields=LISTED_WEBHOOK),
+    Plain(
+        "webhooks rotate",
+        "rotate_listed_webhook_secret",
+        "Make a new secret; the old one stays valid for 24 hours.",
+        fields=(("secret", "secret"),),
+    ),
+    Plain(
+        "webhooks test",
+        "test_listed_webhook",
+        "Post a signed test event now.",
+        fields=(("status", "status"), ("milliseconds", "milliseconds")),
+    ),
+    Plain(
+        "webhooks delete",
+        "delete_listed_webhook",
+        "Remove a webhook.",
+        confirm="Remove the webhook {webhook_id}?",
+        done="{webhook_id} is gone.",
+    ),
     Plain(
         "webhook set",
         "set_webhook",

@@ -8,6 +8,7 @@ from postroom import ids
 from postroom.clock import to_iso
 from postroom.config import allows_private_targets
 from postroom.errors import InvalidWebhookUrl, WebhookFailed
+from postroom.events import webhook_list
 from postroom.events import webhooks as stored
 from postroom.events.events import Event
 from postroom.events.payload import EventMessage, Payload
@@ -16,6 +17,7 @@ from postroom.mailbox import inboxes
 from postroom.net import target
 from postroom.operations import webhooks
 from postroom.operations.inboxes import InboxChange, NewInbox
+from postroom.operations.ways.webhook_list import ListedWebhookChange, NewListedWebhook
 from postroom.operations.webhooks import NewWebhook, Retried, RetryFailed, WebhookTest
 from postroom.outward.deliver_webhook import post
 from postroom.resources import Resources
@@ -55,6 +57,19 @@ async def test_inbox_webhook(call: Call, inbox_id: str) -> WebhookTest:
     """Post a signed test event to an inbox's own webhook now"""
     inbox = await call.resources.db.read(inboxes.get, call.reach, inbox_id)
     return await post_test(call, await call.resources.db.read(stored.find, inbox.id))
+
+
+async def test_listed_webhook(call: Call, webhook_id: str) -> WebhookTest:
+    """Post a signed test event to a webhook of the list now"""
+    return await post_test(call, await call.resources.db.read(webhook_list.get, call.account_id, webhook_id))
+
+
+async def require_allowed_listed_url(
+    resources: Resources, body: NewListedWebhook | ListedWebhookChange
+) -> dict[str, Any]:
+    if isinstance(body.url, str):
+        await require_allowed(resources, body.url)
+    return {}
 
 
 async def post_test(call: Call, webhook: stored.Webhook | None) -> WebhookTest:

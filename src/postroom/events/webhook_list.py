@@ -1,0 +1,112 @@
+"""The list of webhooks of an account, beside its first one and those of inboxes."""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from postroom import ids
+from postroom.errors import BadRequest, ClientIdTaken, NotFound, WebhookLimitReached
+from postroom.events import kinds, webhooks
+from postroom.events.webhooks import Webhook
+from postroom.storage.database import Tx
+
+MOST = 50
+HEADERS_LIMIT = 20
+VALUE_CHARACTERS = 1000
+NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+VALUE = re.compile(r"[\x20-\x7e]*")
+# What we say ourselves, and what the connection is made of.
+OURS = frozenset(
+    {
+        *("content-type", "content-length", "content-encoding", "transfer-encoding", "host", "connection"),
+        *("user-agent", "x-timestamp", "x-signature", "x-event-id", "webhook-id", "webhook-timestamp"),
+        *("webhook-signature", "expect", "upgrade", "te", "trailer", "keep-alive"),
+    }
+)
+
+
+def require_headers(headers: Mapping[str, str]) -> None:
+    if len(headers) > HEADERS_LIMIT:
+        raise BadRequest(f"headers has at most {HEADERS_LIMIT} of them.", field="headers")
+    for name, value in headers.items():
+        if name.lower() in OURS:
+            raise BadRequest(f"{name} is a header that is set here, and cannot be replaced.", field="headers")
+        if not NAME.fullmatch(name) or not VALUE.fullmatch(value) or len(value) > VALUE_CHARACTERS:
+            raise BadRequest("headers holds a name or a value that HTTP does not allow.", field="headers")
+
+
+def add(tx: Tx, webhook: Webhook) -> None:
+    """The row of the account is locked, so that two at once are counted one after the other."""
+    row = tx.one(
+        "select count(*) as webhooks from webhooks where account_id = :id and is_listed = 1",
+        id=webhook.account_id,
+    )
+    if row is not None and row["webhooks"] >= MOST:
+        raise WebhookLimitReached(f"An account has at most {MOST} webhooks. Delete one first.")
+    _require_free(tx, webhook)
+    kinds.require_known(webhook.event_types, "eventTypes")
+    require_headers(webhook.headers)
+    tx.run(
+        "insert into webhooks (owner, account_id, url, event_types, secret, enabled, created_at, is_listed,"
+        " client_id, inbox_ids, pod_ids, headers) values (:owner, :account_id, :url, :event_types, :secret,"
+        " 1, :created_at, 1, :client_id, :inbox_ids, :pod_ids, :headers)",
+        owner=webhook.owner,
+        account_id=webhook.account_id,
+        secret=webhook.secret,
+        created_at=webhook.created_at,
+        **_changeable(webhook),
+    )
+
+
+def _require_free(tx: Tx, webhook: Webhook) -> None:
+    taken = webhook.client_id is not None and tx.one(
+        "select owner from webhooks where account_id = :account_id and client_id = :client_id",
+        account_id=webhook.account_id,
+        client_id=webhook.client_id,
+    )
+    if taken and taken["owner"] != webhook.owner:
+        raise ClientIdTaken("Another webhook has this clientId.", field="clientId")
+
+
+def _changeable(webhook: Webhook) -> dict[str, object]:
+    return {
+        "url": webhook.url,
+        "event_types": " ".join(webhook.event_types),
+        "client_id": webhook.client_id,
+        "inbox_ids": " ".join(webhook.inbox_ids),
+        "pod_ids": " ".join(webhook.pod_ids),
+        "headers": msgspec.json.encode(dict(webhook.headers)).decode(),
+    }
+
+
+def put(tx: Tx, webhook: Webhook) -> None:
+    """What is enabled again begins anew."""
+    _require_free(tx, webhook)
+    kinds.require_known(webhook.event_types, "eventTypes")
+    require_headers(webhook.headers)
+    tx.run(
+        "update webhooks set url = :url, event_types = :event_types, client_id = :client_id,"
+        " inbox_ids = :inbox_ids, pod_ids = :pod_ids, headers = :headers, enabled = :enabled,"
+        " disabled_reason = :disabled_reason, failing_since = :failing_since where owner = :owner",
+        owner=webhook.owner,
+        enabled=int(webhook.enabled),
+        disabled_reason=webhook.disabled_reason,
+        failing_since=webhook.failing_since,
+        **_changeable(webhook),
+    )
+
+
+def get(tx: Tx, account_id: str, webhook_id: str) -> Webhook:
+    webhook = webhooks.find(tx, webhook_id) if ids.is_id(ids.WEBHOOK, webhook_id) else None
+    if webhook is None or webhook.account_id != account_id:
+        raise NotFound("No such webhook.")
+    return webhook
+
+
+def list_of_account(tx: Tx, account_id: str) -> list[Webhook]:
+    rows = tx.all(
+        "select * from webhooks where account_id = :id and is_listed = 1 order by created_at, owner",
+        id=account_id,
+    )
+    return [Webhook.from_row(row) for row in rows]

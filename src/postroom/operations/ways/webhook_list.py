@@ -1,0 +1,179 @@
+"""Operations on the list of webhooks: several endpoints, each for some inboxes, pods and kinds of events."""
+
+from dataclasses import replace
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from postroom import ids
+from postroom.accounts import accounts, audit, pods
+from postroom.accounts.keys import Caller
+from postroom.accounts.reach import Reach
+from postroom.clock import to_iso
+from postroom.errors import BadRequest, NotFound
+from postroom.events import webhook_list, webhooks
+from postroom.events.webhook_signature import new_secret
+from postroom.fields import PageQuery, PodId, Timestamp
+from postroom.mailbox import inboxes
+from postroom.operations.pods import ClientId
+from postroom.operations.webhooks import EventType, WebhookSecret
+from postroom.storage.database import Tx
+
+HIDDEN = "***"
+MOST_PLACES = 100
+
+Url = Annotated[str, Meta(description="Where to post events.", examples=["https://example.com/hooks/mail"])]
+EventTypes = Annotated[
+    list[EventType], Meta(max_length=20, description="Kinds of events to post; message.received by default.")
+]
+InboxIds = Annotated[list[str], Meta(max_length=MOST_PLACES, description="Of these inboxes.")]
+PodIds = Annotated[list[PodId], Meta(max_length=MOST_PLACES, description="Of these pods; neither: of all.")]
+Headers = Annotated[dict[str, str], Meta(description="Header fields to send along; shown as ***.")]
+
+
+class NewListedWebhook(Struct, rename="camel", frozen=True):
+    url: Url
+    event_types: EventTypes | None = None
+    inbox_ids: InboxIds = []
+    pod_ids: PodIds = []
+    headers: Headers = {}
+    client_id: ClientId | None = None
+
+
+class ListedWebhookChange(Struct, rename="camel", frozen=True):
+    url: Url | UnsetType = UNSET
+    event_types: EventTypes | UnsetType = UNSET
+    inbox_ids: InboxIds | UnsetType = UNSET
+    pod_ids: PodIds | UnsetType = UNSET
+    headers: Headers | UnsetType = UNSET
+    enabled: Annotated[bool, Meta(description="true: it begins anew.")] | UnsetType = UNSET
+
+
+class ListedWebhook(Struct, rename="camel", frozen=True):
+    """`secret` is there only when it was made just then."""
+
+    id: str
+    client_id: str | None
+    url: str
+    event_types: list[str]
+    inbox_ids: list[str]
+    pod_ids: list[str]
+    headers: dict[str, str]
+    enabled: bool
+    disabled_reason: str | None
+    created_at: Timestamp
+    secret: str | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, webhook: webhooks.Webhook, secret: str | UnsetType = UNSET) -> "ListedWebhook":
+        return cls(
+            id=webhook.owner,
+            client_id=webhook.client_id,
+            url=webhook.url,
+            event_types=list(webhook.event_types),
+            inbox_ids=list(webhook.inbox_ids),
+            pod_ids=list(webhook.pod_ids),
+            headers=dict.fromkeys(webhook.headers, HIDDEN),
+            enabled=webhook.enabled,
+            disabled_reason=webhook.disabled_reason,
+            created_at=to_iso(webhook.created_at),
+            secret=secret,
+        )
+
+
+class ListedWebhookPage(Struct, frozen=True):
+    data: list[ListedWebhook]
+    total: int
+
+
+def create_webhook(tx: Tx, caller: Caller, body: NewListedWebhook, now: int) -> ListedWebhook:
+    """Add a webhook to the list; its secret is shown once"""
+    accounts.lock(tx, caller.account_id)
+    pods.require_client_id(body.client_id)
+    webhook = webhooks.Webhook(
+        owner=ids.new(ids.WEBHOOK, now),
+        account_id=caller.account_id,
+        url=body.url,
+        event_types=tuple(body.event_types or webhooks.DEFAULT_EVENT_TYPES),
+        secret=new_secret(),
+        previous_secret=None,
+        previous_until=None,
+        enabled=True,
+        disabled_reason=None,
+        failing_since=None,
+        created_at=now,
+        client_id=body.client_id,
+        inbox_ids=require_inboxes(tx, caller, body.inbox_ids),
+        pod_ids=require_pods(tx, caller, body.pod_ids),
+        headers=body.headers,
+        is_listed=True,
+    )
+    webhook_list.add(tx, webhook)
+    audit.record_by(tx, caller, "webhook.created", webhook.owner, now, after=ListedWebhook.of(webhook))
+    return ListedWebhook.of(webhook, webhook.secret)
+
+
+def require_inboxes(tx: Tx, caller: Caller, asked: list[str]) -> tuple[str, ...]:
+    try:
+        return tuple(dict.fromkeys(inboxes.get(tx, caller.reach, inbox_id).id for inbox_id in asked))
+    except NotFound:
+        raise BadRequest("inboxIds names an inbox that is not there.", field="inboxIds") from None
+
+
+def require_pods(tx: Tx, caller: Caller, asked: list[str]) -> tuple[str, ...]:
+    try:
+        return tuple(dict.fromkeys(pods.get(tx, Reach(caller.account_id), pod_id).id for pod_id in asked))
+    except NotFound:
+        raise BadRequest("podIds names a pod that is not there.", field="podIds") from None
+
+
+def list_webhooks(tx: Tx, caller: Caller, query: PageQuery) -> ListedWebhookPage:
+    """List the webhooks, oldest first"""
+    found = webhook_list.list_of_account(tx, caller.account_id)
+    page = found[query.offset : query.offset + query.limit]
+    return ListedWebhookPage([ListedWebhook.of(webhook) for webhook in page], len(found))
+
+
+def get_listed_webhook(tx: Tx, caller: Caller, webhook_id: str) -> ListedWebhook:
+    """Get a webhook of the list"""
+    return ListedWebhook.of(webhook_list.get(tx, caller.account_id, webhook_id))
+
+
+def change_webhook(
+    tx: Tx, caller: Caller, webhook_id: str, body: ListedWebhookChange, now: int
+) -> ListedWebhook:
+    """Change a webhook of the list; what is given replaces what was there"""
+    accounts.lock(tx, caller.account_id)
+    webhook = webhook_list.get(tx, caller.account_id, webhook_id)
+    changed = webhook
+    if body.url is not UNSET:
+        changed = replace(changed, url=body.url)
+    if body.event_types is not UNSET:
+        changed = replace(changed, event_types=tuple(body.event_types) or webhooks.DEFAULT_EVENT_TYPES)
+    if body.inbox_ids is not UNSET:
+        changed = replace(changed, inbox_ids=require_inboxes(tx, caller, body.inbox_ids))
+    if body.pod_ids is not UNSET:
+        changed = replace(changed, pod_ids=require_pods(tx, caller, body.pod_ids))
+    if body.headers is not UNSET:
+        changed = replace(changed, headers=body.headers)
+    if body.enabled is not UNSET:
+        reason = None if body.enabled else "It was disabled by hand."
+        changed = replace(changed, enabled=body.enabled, disabled_reason=reason, failing_since=None)
+    webhook_list.put(tx, changed)
+    before, after = ListedWebhook.of(webhook), ListedWebhook.of(changed)
+    audit.record_by(tx, caller, "webhook.changed", webhook_id, now, before=before, after=after)
+    return after
+
+
+def delete_listed_webhook(tx: Tx, caller: Caller, webhook_id: str, now: int) -> None:
+    """Remove a webhook of the list"""
+    before = ListedWebhook.of(webhook_list.get(tx, caller.account_id, webhook_id))
+    webhooks.remove(tx, webhook_id)
+    audit.record_by(tx, caller, "webhook.removed", webhook_id, now, before=before)
+
+
+def rotate_listed_webhook_secret(tx: Tx, caller: Caller, webhook_id: str, now: int) -> WebhookSecret:
+    """Make a new secret for a webhook of the list; the old one stays valid for 24 hours"""
+    webhook_list.get(tx, caller.account_id, webhook_id)
+    audit.record_by(tx, caller, "webhook.secret_rotated", webhook_id, now)
+    return WebhookSecret(webhooks.rotate_secret(tx, webhook_id, now).secret)

@@ -1,0 +1,109 @@
+"""Several webhooks: each with its own secret, for some inboxes, pods and kinds of events."""
+
+from typing import Any
+
+import pytest
+
+from postroom.events.webhook_signature import sign
+from tests.api.endpoint import running_endpoint
+from tests.api.test_keys import second_account
+from tests.api.test_pods import told
+from tests.conftest import Server
+from tests.letters import letter
+
+
+async def add(server: Server, url: str, **body: Any) -> dict[str, Any]:
+    answer = await server.api.post("/v1/webhooks", json={"url": url, **body})
+    assert answer.status_code == 201, answer.text
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+async def test_each_webhook_gets_what_it_wants_signed_with_its_own_secret(server: Server) -> None:
+    pod = (await server.api.post("/v1/pods", json={"name": "p"})).json()["id"]
+    one = await server.new_inbox("one")
+    await server.api.post("/v1/inboxes", json={"mailboxName": "two", "podId": pod})
+    await server.new_inbox("other")
+    async with running_endpoint() as all_of_it, running_endpoint() as some, running_endpoint() as account:
+        await server.api.put("/v1/webhook", json={"url": account.url})
+        first = await add(server, all_of_it.url, headers={"X-Tenant": "seven"})
+        second = await add(server, some.url, inboxIds=[one], podIds=[pod])
+        assert first["id"].startswith("whk_")
+        assert first["headers"] == {"X-Tenant": "***"}
+        for name in ("one", "two", "other"):
+            await server.deliver(letter(subject=name), name)
+        await all_of_it.wait_for(3)
+        await some.wait_for(2)
+        await account.wait_for(3)
+        assert len(some.requests) == 2
+        for endpoint, secret in ((all_of_it, first["secret"]), (some, second["secret"])):
+            headers, body = endpoint.requests[0]
+            assert headers["x-signature"] == sign(secret, int(headers["x-timestamp"]), body)
+            assert headers["webhook-id"] == headers["x-event-id"]
+        assert all_of_it.requests[0][0]["x-tenant"] == "seven"
+        assert "x-tenant" not in some.requests[0][0]
+
+
+async def test_a_webhook_is_listed_changed_tested_rotated_and_removed(server: Server) -> None:
+    async with running_endpoint() as endpoint:
+        made = await add(server, endpoint.url, clientId="mine", eventTypes=["message.sent"])
+        path = f"/v1/webhooks/{made['id']}"
+        shown = (await server.api.get(path)).json()
+        assert shown == {name: value for name, value in made.items() if name != "secret"}
+        listed = (await server.api.get("/v1/webhooks")).json()
+        assert (listed["total"], listed["data"]) == (1, [shown])
+        changed = await server.api.patch(path, json={"eventTypes": ["message.failed"], "enabled": False})
+        assert (changed.json()["eventTypes"], changed.json()["enabled"]) == (["message.failed"], False)
+        assert changed.json()["url"] == endpoint.url
+        again = (await server.api.patch(path, json={"enabled": True})).json()
+        assert (again["enabled"], again["disabledReason"]) == (True, None)
+        assert (await server.api.post(f"{path}/test")).json()["ok"] is True
+        rotated = (await server.api.post(f"{path}/rotate-secret")).json()["secret"]
+        assert rotated != made["secret"]
+        assert (await server.api.get("/v1/webhook")).status_code == 404  # it is none of the list
+        assert (await server.api.delete(path)).status_code == 204
+        assert told(await server.api.get(path)) == (404, "not_found")
+
+
+@pytest.mark.sqlite_alone
+async def test_what_is_wrong_with_a_webhook_is_said(server: Server) -> None:
+    url = "http://127.0.0.1:9/hook"
+    for body, field in (
+        ({"inboxIds": ["inb_none"]}, "inboxIds"),
+        ({"podIds": ["nobody"]}, "podIds"),
+        ({"eventTypes": ["message.sung"]}, "eventTypes"),
+        ({"headers": {"X-Signature": "forged"}}, "headers"),
+        ({"headers": {"content-length": "1"}}, "headers"),
+        ({"headers": {"X-A": "line\r\nbreak"}}, "headers"),
+        ({"headers": {"bad name": "x"}}, "headers"),
+        ({"clientId": "a/b"}, "clientId"),
+    ):
+        answer = await server.api.post("/v1/webhooks", json={"url": url, **body})
+        assert (answer.status_code, answer.json()["field"]) == (400, field), body
+    assert told(await server.api.post("/v1/webhooks", json={"url": "ftp://x"})) == (
+        422,
+        "invalid_webhook_url",
+    )
+    made = await add(server, url, clientId="a")
+    assert told(await server.api.post("/v1/webhooks", json={"url": url, "clientId": "a"})) == (
+        409,
+        "client_id_taken",
+    )
+    bad = await server.api.patch(f"/v1/webhooks/{made['id']}", json={"url": "ftp://x"})
+    assert told(bad) == (422, "invalid_webhook_url")
+    for _ in range(49):
+        await add(server, url)
+    assert told(await server.api.post("/v1/webhooks", json={"url": url})) == (422, "webhook_limit_reached")
+
+
+async def test_webhooks_of_others_are_not_found(server: Server) -> None:
+    made = await add(server, "http://127.0.0.1:9/hook")
+    async with server.client(await second_account(server)) as other:
+        for answer in (
+            await other.get(f"/v1/webhooks/{made['id']}"),
+            await other.patch(f"/v1/webhooks/{made['id']}", json={}),
+            await other.delete(f"/v1/webhooks/{made['id']}"),
+            await other.post(f"/v1/webhooks/{made['id']}/test"),
+        ):
+            assert told(answer) == (404, "not_found")
+        assert (await other.get("/v1/webhooks")).json()["total"] == 0
