@@ -16,7 +16,17 @@ from tests.conftest import Server
 
 UNKNOWN = "0" * 32
 # Of these the paths must name something that is there: what is unknown is told before the query is judged.
-OWNED = ("inbox_id", "draft_id", "pod_id", "thread_id", "message_id", "domain_id", "key_id")
+OWNED = (
+    "inbox_id",
+    "draft_id",
+    "pod_id",
+    "thread_id",
+    "message_id",
+    "domain_id",
+    "key_id",
+    "user_id",
+    "connection_id",
+)
 
 
 async def ids_of_everything(server: Server) -> dict[str, str]:
@@ -29,6 +39,8 @@ async def ids_of_everything(server: Server) -> dict[str, str]:
     draft = await api.post(f"/v1/inboxes/{inbox_id}/drafts", json={"subject": "s"})
     domain = await api.post("/v1/domains", json={"domain": "tenant.example"})
     key = await api.post("/v1/api-keys", json={"name": "other"})
+    user = await api.post("/v1/users", json={"email": "ann@there.example", "role": "viewer"})
+    connection = await api.post("/v1/connections", json={"kind": "http", "provider": "raw"})
     return {
         "inbox_id": inbox_id,
         "draft_id": draft.json()["id"],
@@ -37,6 +49,8 @@ async def ids_of_everything(server: Server) -> dict[str, str]:
         "message_id": event["message"]["id"],
         "domain_id": domain.json()["id"],
         "key_id": key.json()["id"],
+        "user_id": user.json()["id"],
+        "connection_id": connection.json()["id"],
     }
 
 

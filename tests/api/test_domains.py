@@ -273,6 +273,6 @@ async def test_the_page_shows_what_was_found_and_how_the_world_reaches_the_serve
     domain = await add(host.api)
     async with signed_in(host) as page:
         shown = (await page.post(f"/app/settings/domains/{domain['id']}/check")).text
-    for words in ("10 elsewhere.example", "another name", "<dt>Port 25</dt>", service):
+    for words in ("10 elsewhere.example", "different name", "<dt>Port 25</dt>", service):
         assert words in shown, words
     assert ("no answer" in shown) != ("<dt>STARTTLS</dt>" in shown)

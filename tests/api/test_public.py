@@ -84,6 +84,8 @@ async def test_the_description_lists_every_route_with_its_types(server: Server) 
         "limits",
         "metadata",
         "retentionDays",
+        "canary",
+        "externalAddress",
     }
 
 

@@ -22,6 +22,7 @@ from postroom.outward.orders import Context, RuleFacts, Submission
 from postroom.outward.send import to_letter
 from postroom.outward.submit import submit
 from postroom.queue import deliveries, suppressions
+from postroom.queue.idempotency import hash_request
 from postroom.storage.database import Database, Tx
 from tests.doubles import START
 from tests.outward.test_holds import set_rule
@@ -59,12 +60,13 @@ async def test_every_recipient_is_there_once_in_the_order_of_the_heads(db: Datab
 
 
 async def test_a_repeated_key_gives_the_first_answer_and_stores_nothing(db: Database, inbox: Inbox) -> None:
-    first, second = await db.write(submit, [sending(inbox), sending(inbox)])
+    asked = sending(inbox, request_hash=hash_request(b"this"))
+    first, second = await db.write(submit, [asked, asked])
     assert (first.is_replay, second.is_replay) == (False, True)
     assert first.content == second.content
     assert (await db.read(messages.list_of_inbox, inbox.id, None, 10, 0))[1] == 1
     with pytest.raises(IdempotencyKeyReused):
-        await db.write(submit, [sending(inbox, request_hash="other")])
+        await db.write(submit, [sending(inbox, request_hash=hash_request(b"other"))])
 
 
 async def test_a_send_that_is_refused_leaves_its_key_free(db: Database, inbox: Inbox) -> None:

@@ -24,6 +24,7 @@ ROWS: dict[str, tuple[dict[str, object], str, str, int]] = {
         30 * DAY,
     ),
     "handovers": ({"inbox_id": "inb"}, "content_hash", "received_at", 5 * DAY),
+    "posts": ({"connection_id": "con", "content_hash": ""}, "post_id", "received_at", 5 * DAY),
     "idempotency_keys": (
         {"account_id": "acc", "request_hash": "", "answer": b""},
         "idempotency_key",

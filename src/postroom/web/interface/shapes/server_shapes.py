@@ -49,6 +49,7 @@ class Error(Struct, frozen=True):
     request_id: str | UnsetType = UNSET  # of an error on our side
     inbox_id: str | UnsetType = msgspec.field(name="inboxId", default=UNSET)
     recipient: str | UnsetType = UNSET  # that is suppressed or not allowed
+    recipients: list[str] | UnsetType = UNSET  # that no inbox has
     type: str | UnsetType = UNSET  # why it is suppressed
     version: int | UnsetType = UNSET  # that a draft is at
     status: int | UnsetType = UNSET  # what a webhook answered
