@@ -70,7 +70,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "connections": [
         *("connections", "fetching", "posts", "imap_wire", "imap_client", "mailbox_access", "follow_mailbox"),
-        "follow_all",
+        *("follow_all", "sent_copies"),
     ],
     "inward/journal": ["entries", "places", "depositor", "journal", "running"],
     "outward": [

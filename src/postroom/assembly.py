@@ -15,9 +15,11 @@ from postroom.connections.follow_all import follow_all
 from postroom.connections.follow_mailbox import Follower
 from postroom.connections.mailbox_access import OAuthTokens
 from postroom.connections.posts import PostIntake
+from postroom.connections.sent_copies import SentCopies
 from postroom.couriers.capture import CapturingCourier
 from postroom.couriers.mail import SmtpCourier
-from postroom.couriers.relay import parse_outbound
+from postroom.couriers.relay import Relay, parse_ways
+from postroom.couriers.ways_out import WaysOut
 from postroom.couriers.webhook import HttpCourier
 from postroom.extraction.pool import ExtractionPool
 from postroom.first_start import FirstAccount, make_first_account, make_service_key
@@ -120,11 +122,13 @@ async def serving(
         return_path_secret = await resources.db.read(secret_values.get, secret_values.RETURN_PATH)
         mail_server = await start_mail_intake(stack, resources, return_path_secret, caps.smtp, certificate)
         recorder = Recorder(resources, Journal(config.data_dir / JOURNAL_NAME))
-        start_deliveries(stack, resources, recorder, return_path_secret, mail_server.reader, make_key)
-        run(stack, resources, "answers", review_answers_loop(resources, lookup))
         webhook_courier = start_webhooks(stack, resources, recorder)
+        tokens = OAuthTokens(resources, webhook_courier)
+        reader = mail_server.reader
+        start_deliveries(stack, resources, recorder, return_path_secret, reader, tokens, make_key)
+        run(stack, resources, "answers", review_answers_loop(resources, lookup))
         posts = PostIntake(resources, mail_server.reader, webhook_courier)
-        follower = Follower(resources, mail_server.reader, OAuthTokens(resources, webhook_courier))
+        follower = Follower(resources, mail_server.reader, tokens)
         run(stack, resources, "mailboxes", partial(follow_all, follower))
         streams = await start_http(stack, resources, webhook_courier, posts, listener, caps.http, certificate)
 
@@ -184,13 +188,15 @@ def start_deliveries(
     recorder: Recorder,
     return_path_secret: bytes,
     reader: Reader,
+    tokens: OAuthTokens,
     make_key: Callable[[], bytes],
 ) -> None:
     courier = mail_courier(resources)
     stack.push_async_callback(courier.close)
     signers = Signers()
     stack.callback(signers.close)
-    outbound = Outbound(courier, signers, return_path_secret, reader, recorder)
+    copies = SentCopies(resources, tokens)
+    outbound = Outbound(courier, signers, return_path_secret, reader, recorder, copies)
     run(stack, resources, "mail", partial(deliver_queued_mail, resources, outbound, make_key))
     run(stack, resources, "holds", partial(watch_holds, resources))
     tell = partial(deliver_notice.deliver_notice, resources, outbound)
@@ -291,20 +297,20 @@ def require_webhook_url(config: Config) -> None:
         raise ConfigError("POSTROOM_WEBHOOK_URL", error.reason) from None
 
 
-def mail_courier(resources: Resources) -> MailCourier:
-    config = resources.config
+def mail_courier(resources: Resources) -> WaysOut:
+    config, resolver = resources.config, resources.resolver
+    allow_private = allows_private_targets(config)
+
+    def make(relay: Relay | None) -> MailCourier:
+        return SmtpCourier(resolver, own_name=config.domain, relay=relay, allow_private=allow_private)
+
     if config.outbound == CAPTURE:
-        return CapturingCourier()
+        return WaysOut([CapturingCourier()], make, resolver, allow_private)
     try:
-        relay = parse_outbound(config.outbound)
+        own = [make(relay) for relay in parse_ways(config.outbound)]
     except ValueError as error:
         raise ConfigError("POSTROOM_OUTBOUND", str(error)) from None
-    return SmtpCourier(
-        resources.resolver,
-        own_name=config.domain,
-        relay=relay,
-        allow_private=allows_private_targets(config),
-    )
+    return WaysOut(own, make, resolver, allow_private)
 
 
 async def deliver_queued_mail(

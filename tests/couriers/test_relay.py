@@ -32,6 +32,17 @@ SECRET = ("agent", "s3cret:@/pass")
         ("smtps://a:b@relay.example", Relay("relay.example", 465, "a", "b", implicit_tls=True)),
         ("smtps://[::1]:4650", Relay("::1", 4650, implicit_tls=True)),
         ("SMTP://Relay.Example", Relay("relay.example", 25)),
+        (
+            "ses://AKIA:s%2Fx@eu-central-1",
+            Relay("email-smtp.eu-central-1.amazonaws.com", 465, "AKIA", "s/x", implicit_tls=True),
+        ),
+        (
+            "mailgun://me%40x.example:pw@",
+            Relay("smtp.mailgun.org", 465, "me@x.example", "pw", implicit_tls=True),
+        ),
+        ("mailgun://me:pw@eu", Relay("smtp.eu.mailgun.org", 465, "me", "pw", implicit_tls=True)),
+        ("postmark://Token-1@", Relay("smtp.postmarkapp.com", 587, "Token-1", "Token-1")),
+        ("resend://re_Key@", Relay("smtp.resend.com", 465, "resend", "re_Key", implicit_tls=True)),
     ],
 )
 def test_the_setting_is_read(value: str, relay: Relay | None) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
@@ -18,10 +19,28 @@ IMAP, HTTP = "imap", "http"
 CONNECTING, LIVE, FAILING = "connecting", "live", "failing"
 BELL = "connections"
 POSTS_PATH = "/inbound/"
+SMTP_TLS_PORT = 465
 ERROR_CHARACTERS = 500
 LIMIT = 100  # of an account
 
 Json = dict[str, Any]
+
+# Of the inbox that sends, by what way its mail leaves.
+OF_SENDER = (
+    "inboxes.external_address, inboxes.connection_id, (select outbound from domains"
+    " where name = inboxes.domain and verified_at is not null) as of_domain,"
+    " (select outbound from pods where id = inboxes.pod_id) as of_pod"
+)
+
+
+class WayOut(Struct, frozen=True):
+    """The relays by which mail of an inbox leaves, "" for the server's own way.
+
+    With a connection they are those of its mailbox elsewhere.
+    """
+
+    outbound: str = ""
+    connection_id: str | None = None
 
 
 class Connection(Struct, frozen=True):
@@ -69,6 +88,16 @@ class Connection(Struct, frozen=True):
     def address(self) -> str:
         """Of a mailbox elsewhere."""
         return str(self.settings.get("address", ""))
+
+    @property
+    def smtp_url(self) -> str:
+        """Of its own server for sending, with the password; "" without one."""
+        smtp, password = self.settings.get("smtp"), self.hidden.get("password")
+        if not smtp or not password:
+            return ""
+        scheme = "smtps" if smtp["port"] == SMTP_TLS_PORT else "smtp"
+        secret = f"{quote(self.settings['username'], safe='')}:{quote(password, safe='')}"
+        return f"{scheme}://{secret}@{smtp['host']}:{smtp['port']}"
 
     @property
     def tagged(self) -> dict[str, str]:
@@ -242,3 +271,11 @@ def lease_mailboxes(tx: Tx, node: str, now: int, until: int) -> dict[str, Connec
     )
     rows = tx.all("select * from connections where kind = 'imap' and leased_by = :node", node=node)
     return {row["id"]: Connection.from_row(row) for row in rows}
+
+
+def find_way_out(tx: Tx, row: Row) -> WayOut:
+    """Of a row with OF_SENDER: through its mailbox, else by the relay of its domain, else of its pod."""
+    connection = find(tx, row["connection_id"]) if row["connection_id"] else None
+    if connection is not None and connection.smtp_url:
+        return WayOut(connection.smtp_url, connection.id)
+    return WayOut(row["of_domain"] or row["of_pod"] or "")

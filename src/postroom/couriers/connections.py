@@ -41,8 +41,8 @@ class Dialer:
 
     async def _open_plain_relay(self, relay: Relay) -> SmtpSession:
         if not relay.must_be_verified:
-            return await self.open_mx(Hop(relay.host, relay.host), relay.port)
-        session = await self._greeted(relay.host, relay.host, relay.port)
+            return await self.open_mx(Hop(relay.host, relay.address or relay.host), relay.port)
+        session = await self._greeted(relay.host, relay.address or relay.host, relay.port)
         await self._upgrade(session, self.trusted())
         if not session.has_tls:
             session.abort()
@@ -52,7 +52,7 @@ class Dialer:
 
     async def _greeted_in_tls(self, relay: Relay) -> SmtpSession:
         context = self.trusted() if relay.must_be_verified else self.opportunistic
-        return await self._greeted(relay.host, relay.host, relay.port, context)
+        return await self._greeted(relay.host, relay.address or relay.host, relay.port, context)
 
     async def _greeted(
         self, host: str, address: str, port: int, context: ssl.SSLContext | None = None

@@ -28,6 +28,10 @@ class MailLimits:
     idle_seconds: float = 10
 
 
+class RelayAway(DeliveryError):
+    """The relay took no connection, or not ours: it has not seen the mail, and another may take it."""
+
+
 class SmtpCourier:
     def __init__(
         self,
@@ -110,7 +114,8 @@ class SmtpCourier:
         try:
             session = await self._dialer.open_relay(relay)
         except DeliveryError as error:
-            raise _worth_a_retry(error) from error
+            reason, enhanced = error.reason, error.enhanced
+            raise RelayAway(reason, permanent=False, code=error.code, enhanced=enhanced) from error
         try:
             return await self._hand_over(destination, session, mail)
         except DeliveryError as error:

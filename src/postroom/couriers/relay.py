@@ -1,10 +1,16 @@
-"""Reads POSTROOM_OUTBOUND: straight to the recipients' servers, or through one relay."""
+"""Reads POSTROOM_OUTBOUND: straight to the recipients' servers, or through relays, some known by name."""
 
+import re
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from urllib.parse import SplitResult, unquote, urlsplit
 
-_FORM = "must be capture, mx, smtp://host:port or smtps://user:password@host:port"
+_FORM = (
+    "must be capture, mx, smtp://host:port, smtps://user:password@host:port, or a service by name: "
+    "ses://user:password@region, mailgun://user:password@, postmark://token@, resend://key@"
+)
+_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
+_MAILGUN_HOSTS = {"": "smtp.mailgun.org", "us": "smtp.mailgun.org", "eu": "smtp.eu.mailgun.org"}
 _DEFAULT_PORTS = {"smtp": 25, "smtps": 465}
 _SUBMISSION_PORT = 587
 
@@ -18,6 +24,7 @@ class Relay:
     username: str = ""
     password: str = field(default="", repr=False)
     implicit_tls: bool = False
+    address: str = ""  # to connect to, where it was checked before
 
     @property
     def must_be_verified(self) -> bool:
@@ -25,10 +32,20 @@ class Relay:
         return not is_loopback(self.host) and (self.implicit_tls or bool(self.username))
 
 
+def parse_ways(value: str) -> list[Relay | None]:
+    """The first is used, and the next when one takes no connections. Spaces stand between them."""
+    ways = [parse_outbound(part) for part in value.split()]
+    if not ways:
+        raise ValueError(_FORM)
+    return ways
+
+
 def parse_outbound(value: str) -> Relay | None:
     """None for `mx`. Raises ValueError with a reason that never holds the password."""
     if value == "mx":
         return None
+    if value.partition("://")[0] in _NAMED:
+        return _parse_named(value)
     try:
         url = urlsplit(value)
         port = url.port
@@ -38,6 +55,43 @@ def parse_outbound(value: str) -> Relay | None:
     username, password = _credentials(url)
     default_port = _SUBMISSION_PORT if url.scheme == "smtp" and username else _DEFAULT_PORTS[url.scheme]
     return Relay(url.hostname or "", port or default_port, username, password, url.scheme == "smtps")
+
+
+def _parse_named(value: str) -> Relay:
+    scheme, _, rest = value.partition("://")
+    secret, at, place = rest.rpartition("@")
+    username, colon, password = secret.partition(":")
+    if not at or not username or not value.isprintable():
+        raise ValueError(_FORM)
+    return _NAMED[scheme](unquote(username), unquote(password) if colon else "", place.rstrip("/").lower())
+
+
+def _ses(username: str, password: str, region: str) -> Relay:
+    if not password or not _REGION.fullmatch(region):
+        raise ValueError("ses:// needs SMTP credentials and a region: ses://user:password@eu-central-1")
+    return Relay(f"email-smtp.{region}.amazonaws.com", 465, username, password, implicit_tls=True)
+
+
+def _mailgun(username: str, password: str, place: str) -> Relay:
+    if not password or place not in _MAILGUN_HOSTS:
+        raise ValueError("mailgun:// needs SMTP credentials: mailgun://postmaster%40domain:password@ or @eu")
+    return Relay(_MAILGUN_HOSTS[place], 465, username, password, implicit_tls=True)
+
+
+def _postmark(token: str, password: str, place: str) -> Relay:
+    """It has no port with TLS from the first byte."""
+    if password or place:
+        raise ValueError("postmark:// needs the server's token alone: postmark://token@")
+    return Relay("smtp.postmarkapp.com", _SUBMISSION_PORT, token, token)
+
+
+def _resend(key: str, password: str, place: str) -> Relay:
+    if password or place:
+        raise ValueError("resend:// needs the key alone: resend://re_key@")
+    return Relay("smtp.resend.com", 465, "resend", key, implicit_tls=True)
+
+
+_NAMED = {"ses": _ses, "mailgun": _mailgun, "postmark": _postmark, "resend": _resend}
 
 
 def is_loopback(host: str) -> bool:

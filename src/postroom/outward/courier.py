@@ -19,6 +19,7 @@ class OutgoingMail:
     raw: bytes = field(repr=False)
     domain: str
     signature_bytes: int = 0  # how many of the first bytes are our signature
+    outbound: str = field(default="", repr=False)  # the relays of whoever sends it; "": the server's way
 
 
 class DeliveryError(Exception):

@@ -8,6 +8,9 @@ from postroom import log
 from postroom.accounts import domains
 from postroom.accounts.domains import DkimKey
 from postroom.clock import DAY
+from postroom.connections import connections
+from postroom.connections.connections import WayOut
+from postroom.connections.sent_copies import SentCopies
 from postroom.errors import Unavailable
 from postroom.events import kinds
 from postroom.events.announce import announce_all
@@ -48,6 +51,7 @@ class Outbound:
     return_path_secret: bytes
     reader: Reader
     recorder: Recorder
+    copies: SentCopies | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ class Outgoing:
     recipients: int
     content: bytes | None
     blob: str | None
+    way: WayOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +199,8 @@ def look_up(tx: Tx, delivery: Delivery, service_domain: str) -> MailJob | None:
 def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
     """None when the inbox that sent it has been deleted: nothing more leaves for it."""
     row = tx.one(
-        f"select {messages.COLUMNS}, inboxes.address as sender, {STANDING}, {SUPPRESSED_AS},"
+        f"select {messages.COLUMNS}, inboxes.address as sender, {connections.OF_SENDER}, {STANDING},"
+        f" {SUPPRESSED_AS},"
         " (select 1 from deliveries where id = :delivery_id and state = 'pending' and attempts = :number)"
         " as is_claimed,"
         " raw_mails.content, raw_mails.blob,"
@@ -211,9 +217,10 @@ def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
     content = None if row["content"] is None else bytes(row["content"])
     message = Message.from_row(row)
     hold = holds.find(tx, message.id) if message.has_hold else None
+    way = connections.find_way_out(tx, row)
     return Outgoing(
         message=message,
-        sender=row["sender"],
+        sender=row["external_address"] if way.connection_id else row["sender"],
         pod_id=row["pod_id"],
         clearance=judge(tx, row, delivery.target, hold),
         is_claimed=row["is_claimed"] is not None,
@@ -221,6 +228,7 @@ def find_outgoing(tx: Tx, delivery: Delivery) -> Outgoing | None:
         recipients=row["recipients"],
         content=content,
         blob=row["blob"],
+        way=way,
     )
 
 
@@ -245,7 +253,10 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJo
             return await simulate(resources, outbound.reader, job.message, job.delivery, sender, raw)
         if job.is_local:
             return await deliver_inside(resources, outbound, job, raw)
-        return await outbound.courier.deliver(await address_and_sign(resources, outbound, job, raw))
+        receipt = await outbound.courier.deliver(await address_and_sign(resources, outbound, job, raw))
+        if outbound.copies is not None and job.outgoing.way.connection_id and job.delivery.position == 0:
+            await outbound.copies.keep(job.outgoing.way.connection_id, raw)
+        return receipt
     except DeliveryError as error:
         return error
     except DamagedBlob:  # told already; it may be brought back from a backup
@@ -285,11 +296,12 @@ async def address_and_sign(
         unsigned = Unsigned(job.message.id, raw, job.sender_domain, job.key, resources.now())
         signature = await outbound.signers.sign(unsigned)
     return OutgoingMail(
-        mail_from=f"{path}@{job.sender_domain}",
+        mail_from=job.outgoing.sender if job.outgoing.way.connection_id else f"{path}@{job.sender_domain}",
         recipient=job.delivery.target,
         raw=signature + raw,
         domain=job.domain,
         signature_bytes=len(signature),
+        outbound=job.outgoing.way.outbound,
     )
 
 

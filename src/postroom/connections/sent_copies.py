@@ -1,0 +1,32 @@
+"""A copy of what left through a mailbox elsewhere, in its Sent folder, as its own programs keep one."""
+
+from postroom import log
+from postroom.connections import connections
+from postroom.connections.imap_wire import ImapError
+from postroom.connections.mailbox_access import OAuthTokens, sign_in
+from postroom.resources import Resources
+
+# These keep a copy of all that is sent through them.
+KEEP_THEIR_OWN = ("gmail.com", "googlemail.com", "office365.com", "outlook.com")
+
+
+class SentCopies:
+    def __init__(self, resources: Resources, tokens: OAuthTokens) -> None:
+        self._resources = resources
+        self._tokens = tokens
+
+    async def keep(self, connection_id: str, raw: bytes) -> None:
+        """The mail has left: whatever goes wrong here is told, and changes nothing."""
+        connection = await self._resources.db.read(connections.find, connection_id)
+        if connection is None or str(connection.settings["smtp"]["host"]).endswith(KEEP_THEIR_OWN):
+            return
+        try:
+            client = await sign_in(self._resources, self._tokens, connection)
+            try:
+                folder = await client.find_sent_folder()
+                if folder is not None:
+                    await client.append(folder, raw)
+            finally:
+                await client.log_out()
+        except ImapError as error:
+            log.get().seldom("no copy in the Sent folder", connection=connection_id, reason=str(error))

@@ -1,0 +1,68 @@
+"""The way of each mail: the server's own, or the relay of whoever sends it; the next where one is away."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from postroom import log
+from postroom.couriers.mail import RelayAway
+from postroom.couriers.relay import Relay, parse_ways
+from postroom.net.dns import DnsTemporary, Resolver
+from postroom.net.target import ForbiddenTarget, resolve_target
+from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, Receipt
+
+KEPT_COURIERS = 200
+
+
+class WaysOut:
+    """`own` are the ways of the server, in the order in which they are tried."""
+
+    def __init__(
+        self,
+        own: Sequence[MailCourier],
+        make: Callable[[Relay | None], MailCourier],
+        resolver: Resolver,
+        allow_private: bool,
+    ) -> None:
+        self._own = own
+        self._make = make
+        self._resolver = resolver
+        self._allow_private = allow_private
+        self._others: dict[Relay | None, MailCourier] = {}  # the one used last is the last
+
+    async def deliver(self, mail: OutgoingMail) -> Receipt:
+        ways = await self._named(mail.outbound) if mail.outbound else self._own
+        for courier in ways[:-1]:
+            try:
+                return await courier.deliver(mail)
+            except RelayAway as error:
+                log.get().seldom("a relay is away, the next one is tried", reason=error.reason)
+        return await ways[-1].deliver(mail)
+
+    async def _named(self, outbound: str) -> list[MailCourier]:
+        try:
+            relays = parse_ways(outbound)
+        except ValueError:
+            raise DeliveryError("the relay of this inbox cannot be read", permanent=False) from None
+        return [await self._courier(relay) for relay in relays]
+
+    async def _courier(self, relay: Relay | None) -> MailCourier:
+        checked = None if relay is None else await self._check(relay)
+        courier = self._others.pop(checked, None) or self._make(checked)
+        self._others[checked] = courier
+        if len(self._others) > KEPT_COURIERS:
+            await self._others.pop(next(iter(self._others))).close()
+        return courier
+
+    async def _check(self, relay: Relay) -> Relay:
+        """A tenant names it: it is checked like a webhook, and connected to as it was checked."""
+        try:
+            found = await resolve_target(self._resolver, f"https://{relay.host}/", self._allow_private)
+        except ForbiddenTarget as error:
+            raise DeliveryError(f"the relay cannot be used: {error.reason}", permanent=False) from None
+        except DnsTemporary:
+            raise RelayAway(f"the DNS gave no answer for {relay.host}", permanent=False) from None
+        return replace(relay, address=sorted(found.ips)[0])
+
+    async def close(self) -> None:
+        for courier in (*self._own, *self._others.values()):
+            await courier.close()
