@@ -16,10 +16,9 @@ from postroom.connections.follow_mailbox import Follower
 from postroom.connections.mailbox_access import OAuthTokens
 from postroom.connections.posts import PostIntake
 from postroom.connections.sent_copies import SentCopies
-from postroom.couriers.capture import CapturingCourier
 from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.relay import Relay, parse_ways
-from postroom.couriers.ways_out import WaysOut
+from postroom.couriers.ways_out import CapturingCourier, WaysOut
 from postroom.couriers.webhook import HttpCourier
 from postroom.extraction.pool import ExtractionPool
 from postroom.first_start import FirstAccount, make_first_account, make_service_key

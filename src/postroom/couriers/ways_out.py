@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from postroom import log
+from postroom.couriers.envelope import require_sendable
 from postroom.couriers.mail import RelayAway
 from postroom.couriers.relay import Relay, parse_ways
 from postroom.net.dns import DnsTemporary, Resolver
@@ -66,3 +67,15 @@ class WaysOut:
     async def close(self) -> None:
         for courier in (*self._own, *self._others.values()):
             await courier.close()
+
+
+class CapturingCourier:
+    """POSTROOM_OUTBOUND=capture: mail for other servers is signed and kept, and nothing is sent."""
+
+    async def deliver(self, mail: OutgoingMail) -> Receipt:
+        """Refuses mail that no server could be given, as the SMTP courier does."""
+        require_sendable(mail)
+        return Receipt(250, "2.0.0 Captured: kept here, not sent.", captured=mail.raw[: mail.signature_bytes])
+
+    async def close(self) -> None:
+        """Nothing is open."""
