@@ -4,9 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.mail.meaning.links import link_details, links, unsubscribe_targets
+from postroom.mail.html.page import read_page
+from postroom.mail.meaning import links as reader
+from postroom.mail.meaning.links import LinkDetail, unsubscribe_targets
 from tests.mail.link_samples import LABELS, SENTENCES
 from tests.samples import samples
+
+
+def links(text: str, html: str) -> tuple[str, ...]:
+    return reader.links(text, read_page(html))
+
+
+def link_details(text: str, html: str, list_unsubscribe: tuple[str, ...] = ()) -> list[LinkDetail]:
+    return reader.link_details(text, read_page(html), list_unsubscribe)
 
 
 def test_links_come_from_targets_and_text_in_order_without_repeats() -> None:

@@ -15,7 +15,7 @@ from postroom.inward import admit, suspicion
 from postroom.inward.suspicion import Suspicion
 from postroom.mail.address import normalize, parse_list
 from postroom.mail.extraction import Extraction
-from postroom.mail.html.text import html_to_text
+from postroom.mail.html.page import read_page
 from postroom.mail.parse import ParsedMail, parse_mail
 from postroom.mail.proof.lookup import Lookup
 from postroom.mailbox import attachments, correspondents, documents, inboxes, messages, raw_mails, threads
@@ -150,7 +150,8 @@ async def find_out(
 def look_for_signals(
     mail: ParsedMail, files: Sequence[Attachment], dmarc: str, known: Sequence[str]
 ) -> Suspicion:
-    return suspicion.of_mail(mail, mail.body_text or html_to_text(mail.body_html), files, dmarc, known)
+    page = read_page(mail.body_html)
+    return suspicion.of_mail(mail, mail.body_text or page.text, page, files, dmarc, known)
 
 
 def has_to_be_judged(mail: ParsedMail, peer_ip: str) -> bool:

@@ -20,6 +20,7 @@ from postroom.mail.bounces.report import Report
 from postroom.mail.codes import find as codes
 from postroom.mail.extraction import MAX_CONTENT_BYTES
 from postroom.mail.html import text
+from postroom.mail.html.page import read_page
 from postroom.mail.kinds.category import categorize
 from postroom.mail.meaning import links, reply
 from postroom.mail.parse import ParsedAttachment, ParsedMail, parse_mail
@@ -111,7 +112,8 @@ def read_mail(arrival: Arrival) -> ReadMail:
     mail = parse_mail(arrival.raw)
     if mail.received_count > MAX_HOPS:
         raise TooManyHops
-    shown = mail.body_text or text.html_to_text(mail.body_html)
+    page = read_page(mail.body_html)
+    shown = mail.body_text or page.text
     body_text = text.visible(shown)[:BODY_MAX_CHARACTERS]
     html = mail.body_html[:BODY_MAX_CHARACTERS]
     files = tuple(_describe(position, file) for position, file in enumerate(mail.attachments))
@@ -121,9 +123,7 @@ def read_mail(arrival: Arrival) -> ReadMail:
     report = _report(arrival, mail)
     returned = read_returned(arrival.raw) if _is_returned(arrival) else None
     found_codes = list(codes.codes(subject_and_text, suspicion.tellers(said, subject_and_text)))
-    link_details = links.link_details(
-        body_text, mail.body_html, links.unsubscribe_targets(mail.list_unsubscribe)
-    )
+    link_details = links.link_details(body_text, page, links.unsubscribe_targets(mail.list_unsubscribe))
     new_words = reply.reply_text(body_text, mail.subject)
     kind = categorize(
         mail.signs,
@@ -150,7 +150,9 @@ def read_mail(arrival: Arrival) -> ReadMail:
         kind=kind,
         findings=None
         if needs_examination
-        else suspicion.of_text(mail, shown, suspicion.INSIDE if arrival.peer_ip == "" else "none", said),
+        else suspicion.of_text(
+            mail, shown, page, suspicion.INSIDE if arrival.peer_ip == "" else "none", said
+        ),
         calendar=calendar,
         kept=raw_mails.cut(arrival.trace + arrival.raw, body_text, html),
         size_bytes=len(arrival.trace) + len(arrival.raw),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
+from postroom.mail.html.page import HtmlPage
 from postroom.mail.kinds import body_signs as body_signs_of
 from postroom.mail.kinds.body_signs import BodySigns
 from postroom.mail.languages import patterns
@@ -91,9 +92,9 @@ def judged(document: Document, found: Suspicion) -> Document:
     )
 
 
-def of_text(mail: ParsedMail, shown: str, dmarc: str, said: "Passage") -> Suspicion:
+def of_text(mail: ParsedMail, shown: str, page: HtmlPage, dmarc: str, said: "Passage") -> Suspicion:
     """What can be said without the inbox and the network. `shown` still has its invisible characters."""
-    return of_mail(mail, shown, (), dmarc, (), said)
+    return of_mail(mail, shown, page, (), dmarc, (), said)
 
 
 def with_sender(found: Suspicion, mail: ParsedMail, dmarc: str, known: Sequence[str]) -> Suspicion:
@@ -142,6 +143,7 @@ def note_name(tx: Tx, address: str, document: Document) -> None:
 def of_mail(
     mail: ParsedMail,
     shown: str,
+    page: HtmlPage,
     files: Sequence[Attachment],
     dmarc: str,
     known: Sequence[str],
@@ -156,6 +158,7 @@ def of_mail(
                 subject=mail.subject,
                 body_text=shown,
                 body_html=mail.body_html,
+                page=page,
                 attachment_names=tuple(file.filename for file in files),
                 attachment_texts=tuple(file.parsed_text for file in files if file.parsed_text),
                 dmarc=dmarc,

@@ -2,11 +2,8 @@
 
 from collections.abc import Iterator
 
-from postroom.mail.html.markup import VOID, Open, Text, nested
-from postroom.mail.html.text import style_sheets
-from postroom.mail.html.visibility import Look, Wardrobe
+from postroom.mail.html.page import read_page
 
-NO_TEXT = frozenset({"style", "script"})  # a program of the mail, that its source shows
 COMMENT, END_OF_COMMENT = "<!--", "-->"
 
 
@@ -14,27 +11,9 @@ def hidden_text(html: str) -> str:
     """A line for each piece. What `html_to_text` says is not here, and the other way round."""
     if not html:
         return ""
-    pieces = (" ".join(piece.split()) for piece in (*_hidden_pieces(html), *_comments(html)))
+    hidden = (piece.text for piece in read_page(html).hidden if not piece.is_doubtful)
+    pieces = (" ".join(piece.split()) for piece in (*hidden, *_comments(html)))
     return "\n".join(piece for piece in pieces if piece)
-
-
-def _hidden_pieces(html: str) -> Iterator[str]:
-    pieces = list(nested(html))
-    wardrobe = Wardrobe()
-    for css in style_sheets(pieces):
-        wardrobe.read(css)
-    looks, inside = [Look()], [""]
-    for piece in pieces:
-        if isinstance(piece, Text):
-            if not looks[-1].is_visible and inside[-1] not in NO_TEXT:
-                yield piece.data
-        elif isinstance(piece, Open):
-            if piece.name not in VOID:
-                looks.append(wardrobe.dress(piece, looks[-1]))
-                inside.append(piece.name)
-        else:
-            looks.pop()
-            inside.pop()
 
 
 def _comments(html: str) -> Iterator[str]:

@@ -7,8 +7,7 @@ Tree builders that follow the HTML standard copy open formatting elements into e
 import html as entities
 import re
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
@@ -22,22 +21,31 @@ def names(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-class Open(Struct, frozen=True, gc=False):
-    """A start tag. An element that cannot have content gets no Close."""
+class Open:
+    """A start tag, which may stand at many places. An element that cannot have content gets no Close."""
 
-    name: str
-    attributes: dict[str, str]
+    __slots__ = ("attributes", "closes", "is_void", "name")
+
+    def __init__(self, name: str, attributes: dict[str, str]) -> None:
+        self.name = name
+        self.attributes = attributes
+        self.is_void = name in VOID
+        self.closes = _CLOSED_BY.get(name, ())
 
 
 class Close(Struct, frozen=True, gc=False):
     name: str
 
 
-class Text(Struct, frozen=True, gc=False):
-    data: str
+Piece = Open | Close | str  # a text is a string, with its character references resolved
 
 
-Piece = Open | Close | Text
+class MarkupTokens(Struct):
+    """Tags and texts in the order they are written, nested or not, and comments apart."""
+
+    pieces: list[Piece]
+    comments: list[str]
+
 
 VOID = names("area base br col embed hr img input link meta param source track wbr")
 RAW = names("script style iframe noembed noframes xmp")
@@ -71,8 +79,17 @@ BARRIERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("table", "template", "body", "html"), ("template",)),
 }
 
+_CLOSED_BY = {
+    name: ("p",) * (name in ENDS_PARAGRAPH) + CLOSES.get(name, ()) for name in (*ENDS_PARAGRAPH, *CLOSES)
+}
+
 _TAG_START = re.compile(r"<[a-zA-Z/!?]")  # any other bracket is text
-_PLAIN_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)>")
+# What nearly all tags look like. Others are read letter by letter, as browsers do.
+_USUAL_TAG = re.compile(
+    r"(?:/([a-zA-Z][a-zA-Z0-9]*)\s*+|([a-zA-Z][a-zA-Z0-9]*)"
+    r"((?:\s++[a-zA-Z][a-zA-Z0-9:_-]*+(?:=(?:\"[^\"]*+\"|'[^']*+'|[a-zA-Z0-9#%._-]++))?+)*+)\s*+/?)"
+)
+_USUAL_ATTRIBUTE = re.compile(r"""([a-zA-Z][a-zA-Z0-9:_-]*+)(?:=(?:"([^"]*+)"|'([^']*+)'|([^\s"']++)))?+""")
 _NAME = re.compile(r"[a-zA-Z][^\s/>]*")
 _BETWEEN = re.compile(r"[\s/]*")
 _ATTRIBUTE = re.compile(r"""([^\s/>][^\s/>=]*)(?:\s*=\s*("[^"]*(?:"|\Z)|'[^']*(?:'|\Z)|[^\s>]*))?""")
@@ -93,33 +110,77 @@ def is_cut(html: str) -> bool:
     return len(html) > MAX_MARKUP_CHARS or html.count("<") > MAX_TAGS
 
 
-def tokens(html: str) -> Iterator[Piece]:
-    """The tags and texts in the order they are written, nested or not."""
+def tokens(html: str) -> MarkupTokens:
+    """Brackets divide the whole at once; a tag that goes on beyond the next one is read letter by letter."""
     html = html[:MAX_MARKUP_CHARS]
-    position, tags = 0, 0
-    while position < len(html) and tags < MAX_TAGS:
-        tag = _TAG_START.search(html, position)
-        bracket = len(html) if tag is None else tag.start()
-        if bracket > position:
-            yield Text(unescape(html[position:bracket]))
-        if bracket == len(html):
-            return
-        piece, position = _after_bracket(html, bracket)
-        if piece is None:
-            continue
-        yield piece
-        tags += 1
-        if isinstance(piece, Open) and piece.name in _RAW_END:
-            end = _raw_end(html, position, piece.name)
-            raw = html[position:end]
-            yield Text(unescape(raw) if piece.name in ESCAPABLE_RAW else raw)
-            position = end
+    first, *parts = html.split("<")
+    found = MarkupTokens([unescape(first)] if first else [], [])
+    add, known = found.pieces.append, dict[str, Open | Close]()
+    begin, number, tags = len(first), 0, 0  # `begin` is where the bracket of the part stands
+    while number < len(parts) and tags < MAX_TAGS:
+        part = parts[number]
+        written, closing, text = part.partition(">")
+        tag = known.get(written) if closing else None
+        number += 1
+        if tag is not None:
+            begin += len(part) + 1
+        else:
+            usual = _USUAL_TAG.fullmatch(written) if closing else None
+            if usual is not None and (usual[2] or "").lower() not in _RAW_END:
+                tag = known[written] = _usual_tag(usual)
+                begin += len(part) + 1
+            else:
+                piece, raw, end = _unusual(html, begin, found.comments)
+                begin += len(part) + 1
+                while begin < end:
+                    begin += len(parts[number]) + 1
+                    number += 1
+                text = html[end:begin]
+                if piece is not None:
+                    add(piece)
+                    tags += 1
+                if raw:
+                    add(raw)
+        if tag is not None:
+            add(tag)
+            tags += 1
+        if text:
+            add(unescape(text) if "&" in text else text)
+    return found
 
 
-def _after_bracket(html: str, start: int) -> tuple[Piece | None, int]:
-    if plain := _PLAIN_TAG.match(html, start):
-        tag = plain[2].lower()
-        return (Close(tag) if plain[1] else Open(tag, {})), plain.end()
+def _usual_tag(usual: re.Match[str]) -> Open | Close:
+    closed, name, attributes = usual.groups()
+    return Close(closed.lower()) if closed else Open(name.lower(), _usual_attributes(attributes))
+
+
+def _unusual(html: str, start: int, comments: list[str]) -> tuple[Piece | None, str, int]:
+    """What begins at a bracket, the raw text behind its start tag, and where it ends."""
+    if not _TAG_START.match(html, start):
+        return "<", "", start + 1
+    tag, end = _after_bracket(html, start)
+    if html.startswith("<!--", start):
+        comments.append(html[start + 4 : end].removesuffix("-->"))
+    if type(tag) is not Open or tag.name not in _RAW_END:
+        return tag, "", end
+    behind = _raw_end(html, end, tag.name)
+    raw = html[end:behind]
+    return tag, unescape(raw) if tag.name in ESCAPABLE_RAW else raw, behind
+
+
+def _usual_attributes(written: str) -> dict[str, str]:
+    """The first of equal names counts, as in browsers."""
+    attributes: dict[str, str] = {}
+    if written:
+        for name, double, single, bare in _USUAL_ATTRIBUTE.findall(written):
+            value = double or single or bare
+            name = name.lower()
+            if name not in attributes and len(attributes) < MAX_ATTRIBUTES:
+                attributes[name] = unescape(value) if "&" in value else value
+    return attributes
+
+
+def _after_bracket(html: str, start: int) -> tuple[Open | Close | None, int]:
     following = html[start + 1 : start + 2]
     if following == "!" or following == "?":
         return None, _end_of_comment(html, start)
@@ -181,77 +242,88 @@ def _raw_end(html: str, position: int, name: str) -> int:
 
 def nested(html: str) -> Iterator[Piece]:
     """The pieces in proper nesting: each Open that can hold content has its Close, in order."""
-    elements = _Elements()
-    for piece in tokens(html):
-        if isinstance(piece, Open):
-            yield from elements.open(piece)
-        elif isinstance(piece, Close):
-            yield from elements.close(piece.name)
+    pieces: list[Piece] = []
+    nesting = Nesting(pieces.append, lambda element: pieces.append(Close(element.name)))
+    for piece in tokens(html).pieces:
+        if isinstance(piece, str):
+            pieces.append(piece)
+        elif isinstance(piece, Open):
+            nesting.open(piece)
         else:
-            yield piece
-    yield from elements.close_all()
+            nesting.close(piece.name)
+        yield from pieces
+        pieces.clear()
+    nesting.close_all()
+    yield from pieces
 
 
-@dataclass(slots=True)
-class _Elements:
-    """The open elements, with the places of each name, so that no question needs a walk down the stack."""
+class Nesting:
+    """The open elements, with the places of each name, so that no question needs a walk down the stack.
 
-    stack: list[Open] = field(default_factory=list)
-    places: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    Tells of every element when it opens and, if it can have content, when it closes.
+    """
 
-    def open(self, element: Open) -> Iterator[Piece]:
-        if element.name in ENDS_PARAGRAPH:
-            yield from self._close_if_open("p")
-        for name in CLOSES.get(element.name, ()):
-            yield from self._close_if_open(name)
-        if element.name not in VOID:
+    def __init__(self, opened: Callable[[Open], object], closed: Callable[[Open], object]) -> None:
+        self._opened = opened
+        self._closed = closed
+        self._stack: list[Open] = []
+        self._places: defaultdict[str, list[int]] = defaultdict(list)
+
+    def open(self, element: Open) -> None:
+        for name in element.closes:
+            if self._places[name]:
+                self._close_if_open(name)
+        if not element.is_void:
             self._push(element)
-        yield element
+        self._opened(element)
 
-    def close(self, name: str) -> Iterator[Piece]:
-        if name == "br":
-            yield Open("br", {})
+    def close(self, name: str) -> None:
+        stack = self._stack
+        if stack and stack[-1].name == name:
+            self._closed(self._pop())
+        elif name == "br":
+            self._opened(Open("br", {}))
         else:
-            yield from self._close_if_open(name)
+            self._close_if_open(name)
 
-    def close_all(self) -> Iterator[Piece]:
-        while self.stack:
-            yield Close(self._pop().name)
+    def close_all(self) -> None:
+        while self._stack:
+            self._closed(self._pop())
 
-    def _close_if_open(self, name: str) -> Iterator[Piece]:
+    def _close_if_open(self, name: str) -> None:
         place = self._last(name)
         if place < 0 or self._is_behind_barrier(name, place):
             return
         survivors: list[Open] = []
-        while len(self.stack) > place + 1:
+        while len(self._stack) > place + 1:
             element = self._pop()
-            yield Close(element.name)
+            self._closed(element)
             if element.name in FORMATTING:
                 survivors.append(element)
-        yield Close(self._pop().name)
+        self._closed(self._pop())
         if name not in CELLS and name != "tr":
-            yield from self._reopen(survivors)
+            self._reopen(survivors)
 
-    def _reopen(self, survivors: list[Open]) -> Iterator[Piece]:
+    def _reopen(self, survivors: list[Open]) -> None:
         """Formatting that was not closed goes on behind the end of its block, as browsers show it."""
         for element in reversed(survivors[-MAX_REOPENED:]):
             self._push(element)
-            yield element
+            self._opened(element)
 
     def _is_behind_barrier(self, name: str, place: int) -> bool:
-        if place == len(self.stack) - 1:
+        if place == len(self._stack) - 1:
             return False
         return any(self._last(barrier) > place for barrier in BARRIERS.get(name, CELLS))
 
     def _last(self, name: str) -> int:
-        places = self.places.get(name)
+        places = self._places.get(name)
         return places[-1] if places else -1
 
     def _push(self, element: Open) -> None:
-        self.places[element.name].append(len(self.stack))
-        self.stack.append(element)
+        self._places[element.name].append(len(self._stack))
+        self._stack.append(element)
 
     def _pop(self) -> Open:
-        element = self.stack.pop()
-        self.places[element.name].pop()
+        element = self._stack.pop()
+        self._places[element.name].pop()
         return element

@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from postroom.mail.html.markup import Close, Open, Text, nested
+from postroom.mail.html.markup import Close, Open, nested
 
 LABEL_CHARACTERS = 200
 ADDRESS_CHARACTERS = 2_000
@@ -24,8 +24,8 @@ def targets(html: str) -> Iterator[LinkTarget]:
     """In their order, as often as they stand there."""
     url, label, room = "", "", 0
     for piece in nested(html) if html else ():
-        if isinstance(piece, Text):
-            label, room = label + piece.data[:room], max(0, room - len(piece.data))
+        if isinstance(piece, str):
+            label, room = label + piece[:room], max(0, room - len(piece))
         elif isinstance(piece, Open):
             if piece.name in ("a", "area") and piece.attributes.get("href"):
                 if url:

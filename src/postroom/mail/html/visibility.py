@@ -1,282 +1,322 @@
-"""What a reader would see: which elements of a mail hide their text by CSS or attributes."""
+"""What a reader would see: the look of each element, from style sheets, its own style and the browser's."""
 
-import colorsys
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec import Struct
-from msgspec.structs import replace
+from postroom.mail.html import look as looks
+from postroom.mail.html.css import colors
+from postroom.mail.html.css.declarations import (
+    UNDECIDED,
+    DeclarationReader,
+    Style,
+    StyleBlock,
+    declared,
+    set_all,
+)
+from postroom.mail.html.css.selectors import MatchBudget, PlacedElement
+from postroom.mail.html.css.sheet import Sheet, StyleRule
+from postroom.mail.html.css.values import words
+from postroom.mail.html.look import Look
+from postroom.mail.html.markup import Open, Piece, names
 
-from postroom.mail.html.markup import Open, names
-from postroom.mail.html.styles import Declarations, Sheet, override
-
-Color = tuple[int, int, int]
-
-BLACK: Color = (0, 0, 0)
-WHITE: Color = (255, 255, 255)
-# Colours closer than this in every channel cannot be told apart by eye.
-SAME_COLOR_DISTANCE = 12
-DEFAULT_FONT_PX = 16
-SMALLEST_READABLE_PX = 1.5
-FAR_OFF_PX = -400
 # No honest mail has more; what stands behind so many is not shown, since it might be meant to be hidden.
 MAX_LOOKS = 4_000
-DRESSING_ATTRIBUTES = ("style", "class", "id", "hidden", "bgcolor", "background", "color", "text")
+MAX_CLASSES = 16
+MAX_STEPS = 100_000
+MAX_DOUBTS = 8
+MAX_SUBSTITUTIONS = 20
+MAX_VALUE_CHARS = 2_000
+DRESSING_ATTRIBUTES = (
+    "style", "class", "id", "hidden", "bgcolor", "background", "color", "text", "open", "popover", "size",
+)  # fmt: skip
 
-NEVER_SHOWN = names(
-    "title script style template iframe noembed noframes datalist audio video canvas object svg"
+NEVER_SHOWN = names("title script style template iframe noembed noframes audio video svg meter progress area")
+# Not shown unless the mail says otherwise.
+_NOT_DISPLAYED = names("datalist rp")
+_CONTROLS = names("button select textarea")
+_SPECIAL = NEVER_SHOWN | _NOT_DISPLAYED | _CONTROLS | names("a mark details dialog summary table")
+_VARIABLE = re.compile(
+    r"var\(\s*+(--[^\s,()]++)\s*+(?:,((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+))?\)", re.IGNORECASE
 )
-NAMED_COLORS: Mapping[str, Color] = {
-    "white": WHITE, "black": BLACK, "snow": (255, 250, 250), "ivory": (255, 255, 240),
-    "ghostwhite": (248, 248, 255), "floralwhite": (255, 250, 240), "mintcream": (245, 255, 250),
-    "azure": (240, 255, 255), "aliceblue": (240, 248, 255), "whitesmoke": (245, 245, 245),
-    "seashell": (255, 245, 238), "honeydew": (240, 255, 240), "red": (255, 0, 0), "green": (0, 128, 0),
-    "blue": (0, 0, 255), "yellow": (255, 255, 0), "lime": (0, 255, 0), "aqua": (0, 255, 255),
-    "cyan": (0, 255, 255), "magenta": (255, 0, 255), "fuchsia": (255, 0, 255), "gray": (128, 128, 128),
-    "grey": (128, 128, 128), "silver": (192, 192, 192), "maroon": (128, 0, 0), "navy": (0, 0, 128),
-    "olive": (128, 128, 0), "purple": (128, 0, 128), "teal": (0, 128, 128), "orange": (255, 165, 0),
-    "pink": (255, 192, 203), "brown": (165, 42, 42), "gold": (255, 215, 0), "lightgray": (211, 211, 211),
-    "lightgrey": (211, 211, 211), "darkgray": (169, 169, 169), "darkgrey": (169, 169, 169),
-    "gainsboro": (220, 220, 220), "lightyellow": (255, 255, 224), "beige": (245, 245, 220),
-    "darkblue": (0, 0, 139), "lightblue": (173, 216, 230),
-}  # fmt: skip
-
-_NUMBER = re.compile(r"[-+]?(?:\d{1,12}(?:\.\d{0,12})?|\.\d{1,12})(?:e[-+]?\d{1,2})?")
-_LENGTH = re.compile(rf"({_NUMBER.pattern})([a-z]{{2,4}}|%)?")
-_HEX_COLOR = re.compile(r"#?([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})")
-_COLOR_CALL = re.compile(r"(rgb|hsl)a?\(([^()]{1,100})\)")
-_WORD = re.compile(r"[a-z]+\([^()]{0,100}\)|[^\s()]+")
-_CLIP = re.compile(r"(rect|inset|circle)\(([^()]{0,100})\)")
-_EMPTY_SCALE = re.compile(r"scale[xy]?\(\s*0(?:\.0+)?\s*[,)]")
-_PIXELS = {"px": 1.0, "pt": 4 / 3, "pc": 16.0, "cm": 37.8, "mm": 3.78, "in": 96.0, "em": 16.0, "rem": 16.0,
-           "ex": 8.0, "ch": 8.0, "vw": 10.0, "vh": 8.0, "%": 8.0, "": 1.0}  # fmt: skip
 
 
-class Look(Struct, frozen=True, gc=False):
-    """How text looks at one place. A background of None is a picture: any text may be readable on it."""
+class ElementKind:
+    """Elements for which the same is declared, as far as their start tags tell."""
 
-    removed: bool = False
-    invisible: bool = False
-    tiny: bool = False
-    color: Color | None = BLACK
-    background: Color | None = WHITE
+    __slots__ = ("around", "attributes", "before", "classes", "doubts", "identity", "name", "number",
+                 "number_of_type", "own", "parent", "presented", "rules")  # fmt: skip
+
+    def __init__(self, tag: Open, ignores_case: bool) -> None:
+        attributes = tag.attributes
+        written, identity = attributes.get("class", ""), attributes.get("id", "").strip()
+        if ignores_case:
+            written, identity = written.lower(), identity.lower()
+        self.name = tag.name
+        self.attributes = attributes
+        self.classes = frozenset(written.split()[:MAX_CLASSES]) if written else _NO_CLASSES
+        self.identity = identity
+        self.own: StyleBlock | None = None
+        self.presented: Style = {}
+        self.rules: list[StyleRule] = []  # that hold in any case
+        self.doubts: list[StyleRule] = []  # that may hold
+        self.around: list[StyleRule] = []  # that depend on what stands around the element
+        self.parent: PlacedElement | None = None
+        self.before: PlacedElement | None = None
+        self.number = self.number_of_type = 1
 
     @property
-    def is_visible(self) -> bool:
-        return not (self.removed or self.invisible or self.tiny or self._has_one_color)
-
-    @property
-    def _has_one_color(self) -> bool:
-        if self.color is None:
-            return True
-        return self.background is not None and _are_alike(self.color, self.background)
+    def is_plain(self) -> bool:
+        return not (self.own or self.presented or self.rules or self.doubts or self.around)
 
 
-def _are_alike(one: Color, other: Color) -> bool:
-    return all(abs(a - b) <= SAME_COLOR_DISTANCE for a, b in zip(one, other, strict=True))
+_NO_CLASSES: frozenset[str] = frozenset()
+_IMPLIED = frozenset({"html", "head", "body", "tbody"})
 
 
-@dataclass(slots=True)
 class Wardrobe:
-    """Looks of elements, from the style sheets read so far and the elements' own attributes."""
+    """Looks of elements, each made once for all elements of a kind in parents that look the same."""
 
-    sheet: Sheet = field(default_factory=Sheet)
-    known: dict[tuple[object, ...], Look] = field(default_factory=dict)
+    def __init__(self, is_old_page: bool) -> None:
+        self.is_old_page = is_old_page
+        self.declarations = DeclarationReader(is_old_page)
+        self.sheet = Sheet(self.declarations, ignores_case=is_old_page)
+        self.steps = MatchBudget(MAX_STEPS)
+        self._kinds: dict[Open, ElementKind] = {}
+        self._by_dressing: dict[tuple[object, ...], ElementKind] = {}
+        self._known: dict[tuple[object, ...], Look] = {}
+        self._same: dict[tuple[object, ...], Look] = {}
 
-    def read(self, css: str) -> None:
-        self.sheet.read(css)
-        self.known.clear()
+    @property
+    def has_rules(self) -> bool:
+        return self.sheet.count > 0
 
-    def dress(self, element: Open, parent: Look) -> Look:
+    def bare_page(self) -> Look:
+        look = Look()
+        look.custom = self.sheet.initials
+        look.doubt = self.sheet.is_cut
+        return look
+
+    def forget_impossible(self, pieces: Iterable[Piece]) -> None:
+        """Rules that ask for what is nowhere in the mail, as those for single programs that show mail."""
+        if not self.sheet.count:
+            return
+        tags = {piece for piece in pieces if type(piece) is Open}
+        classes = " ".join(tag.attributes.get("class", "") for tag in tags)
+        identities = {tag.attributes.get("id", "").strip() for tag in tags}
+        if self.is_old_page:
+            classes, identities = classes.lower(), {identity.lower() for identity in identities}
+        self.sheet.keep_possible({tag.name for tag in tags} | _IMPLIED, set(classes.split()), identities)
+
+    def kind(self, tag: Open) -> ElementKind:
+        known = self._kinds.get(tag)
+        if known is None:
+            known = self._kinds[tag] = self._find_kind(tag)
+        return known
+
+    def dress(self, tag: Open, parent: Look, place: PlacedElement | None = None) -> Look:
         """The look of an element inside its parent; the parent's own when nothing changes."""
-        attributes = element.attributes
-        if parent.removed or not (attributes or self.sheet.rules or element.name in NEVER_SHOWN):
+        if parent.removed:
             return parent
-        key = (parent, element.name, "href" in attributes, *map(attributes.get, DRESSING_ATTRIBUTES))
-        if key not in self.known:
-            if len(self.known) >= MAX_LOOKS:
-                return replace(parent, removed=True)
-            self.known[key] = self._fitted(element, parent)
-        return self.known[key]
+        if not (tag.attributes or self.sheet.count or tag.name in _SPECIAL):
+            return parent.inside
+        kind = self._kinds.get(tag) or self.kind(tag)
+        if kind.around:
+            return self._dress_around(kind, parent, place)
+        known = self._known.get((kind, parent))
+        if known is None:
+            known = self._known[kind, parent] = self._made(kind, parent, kind.rules, kind.doubts)
+        return known
 
-    def _fitted(self, element: Open, parent: Look) -> Look:
-        if element.name in NEVER_SHOWN or "hidden" in element.attributes:
-            return replace(parent, removed=True)
-        declared = _attribute_style(element)
-        override(declared, self.sheet.declarations(element.name, element.attributes))
-        return _changed(parent, declared) if declared else parent
+    def _dress_around(self, kind: ElementKind, parent: Look, place: PlacedElement | None) -> Look:
+        rules, doubts = kind.rules, kind.doubts
+        for rule in kind.around:
+            fits = rule.selector.fits(place or kind, self.steps)
+            if fits and rule.is_sure:
+                rules = [*rules, rule]
+            elif fits is not False:
+                doubts = [*doubts, rule]
+        key = (kind, parent, *map(id, rules), 0, *map(id, doubts))
+        known = self._known.get(key)
+        if known is None:
+            rules = sorted(rules, key=_weight) if rules is not kind.rules else rules
+            known = self._known[key] = self._made(kind, parent, rules, doubts)
+        return known
+
+    def _find_kind(self, tag: Open) -> ElementKind:
+        if self.sheet.asks_attributes:
+            return self._new_kind(tag)
+        attributes = tag.attributes
+        key = (tag.name, "href" in attributes, *map(attributes.get, DRESSING_ATTRIBUTES))
+        known = self._by_dressing.get(key)
+        if known is None:
+            known = self._by_dressing[key] = self._new_kind(tag)
+        return known
+
+    def _new_kind(self, tag: Open) -> ElementKind:
+        kind = ElementKind(tag, self.is_old_page)
+        kind.presented = browser_style(tag, self.is_old_page)
+        if style := tag.attributes.get("style"):
+            own = self.declarations.read(style)
+            kind.own = own if own.normal or own.important else None
+        if self.sheet.count:
+            for rule in self.sheet.candidates(kind.name, kind.classes, kind.identity):
+                if not rule.selector.is_simple:
+                    kind.around.append(rule)
+                elif (fits := rule.selector.fits(kind, self.steps)) and rule.is_sure:
+                    kind.rules.append(rule)
+                elif fits is not False:
+                    kind.doubts.append(rule)
+        return kind
+
+    def _made(
+        self, kind: ElementKind, parent: Look, rules: Sequence[StyleRule], doubts: Sequence[StyleRule]
+    ) -> Look:
+        if kind.name in NEVER_SHOWN:
+            return looks.removed(parent)
+        if parent.folded is not None and kind.name == "summary":
+            parent = parent.folded
+        if kind.is_plain and not rules and not doubts and kind.name != "details":
+            return parent.inside
+        if len(self._known) >= MAX_LOOKS:
+            return looks.removed(parent)
+        look = self._changed(kind, parent, rules)
+        for rule in doubts[:MAX_DOUBTS]:
+            other = self._changed(kind, parent, sorted((*rules, rule), key=_weight))
+            if other.is_seen != look.is_seen or other.doubt != look.doubt:
+                look = other if other.is_seen else look
+                look.doubt = True
+        if len(doubts) > MAX_DOUBTS:
+            look.doubt = True
+        return self._same.setdefault(look.same(), look)
+
+    def _changed(self, kind: ElementKind, parent: Look, rules: Sequence[StyleRule]) -> Look:
+        style = cascade(kind.presented, rules, kind.own)
+        custom = {name: value for name, value in style.items() if name.startswith("--")}
+        variables: Mapping[str, str] = {**parent.custom, **custom} if custom else parent.custom
+        if any("(" in value and "var(" in value.lower() for value in style.values()):
+            style = resolved(style, variables, self.is_old_page)
+        look = looks.changed(parent, kind.name, style)
+        look.custom = variables
+        if "animation-name" in style:
+            self._end_animation(look, kind, parent, style)
+        if kind.name == "details" and "open" not in kind.attributes:
+            self._fold(look)
+        return look
+
+    def _fold(self, look: Look) -> None:
+        summary = Look(look)
+        summary.judge()
+        look.folded = summary
+        look.judge()
+
+    def _end_animation(self, look: Look, kind: ElementKind, parent: Look, style: Style) -> None:
+        """What an animation ends in may stay, or not."""
+        for name in words(style["animation-name"].replace(",", " "))[:MAX_DOUBTS]:
+            if (last := self.sheet.keyframes.get(name)) is not None:
+                ended = looks.changed(parent, kind.name, {**style, **last})
+                if ended.is_seen != look.is_seen:
+                    look.doubt = look.is_seen = True
+                    look.removed = look.invisible = False
 
 
-def _attribute_style(element: Open) -> dict[str, str]:
-    """Presentational attributes and the browser's own colour of links."""
-    attributes = element.attributes
-    style: dict[str, str] = {}
-    if element.name == "a" and "href" in attributes:
-        style["color"] = "#0000ee"
-    if "bgcolor" in attributes:
-        style["background-color"] = attributes["bgcolor"].strip().lower()
-    if attributes.get("background"):
-        style["background-image"] = "url()"
-    if element.name == "font" and "color" in attributes:
-        style["color"] = attributes["color"].strip().lower()
-    if element.name == "body" and "text" in attributes:
-        style["color"] = attributes["text"].strip().lower()
+def _weight(rule: StyleRule) -> tuple[int, tuple[int, int, int], int]:
+    return rule.weight
+
+
+def _weight_of_important(rule: StyleRule) -> tuple[int, tuple[int, int, int], int]:
+    return rule.weight_of_important
+
+
+def cascade(presented: Style, rules: Sequence[StyleRule], own: StyleBlock | None) -> Style:
+    """Rules by rising weight, then the element's own style, then what is important, in the same order."""
+    style = dict(presented)
+    for rule in rules:
+        set_all(style, rule.block.normal.items())
+    if own is not None:
+        set_all(style, own.normal.items())
+    important = [rule for rule in rules if rule.block.important]
+    for rule in sorted(important, key=_weight_of_important) if len(important) > 1 else important:
+        set_all(style, rule.block.important.items())
+    if own is not None and own.important:
+        set_all(style, own.important.items())
     return style
 
 
-def _changed(parent: Look, style: Declarations) -> Look:
-    return Look(
-        removed=parent.removed or _removes(style),
-        invisible=_is_invisible(parent.invisible, style),
-        tiny=_is_tiny(parent.tiny, style),
-        color=_text_color(parent, style),
-        background=_background(parent, style),
-    )
+def resolved(style: Style, variables: Mapping[str, str], is_old_page: bool) -> Style:
+    """With the values of custom properties; a declaration that these make invalid counts as unset."""
+    result: Style = {}
+    for name, value in style.items():
+        if name.startswith("--") or "var(" not in value.lower():
+            set_all(result, ((name, value),))
+            continue
+        found = _substituted(value, variables)
+        if found is None:
+            set_all(result, declared(name, "unset", is_old_page))
+        elif found == UNDECIDED:
+            set_all(result, ((name, UNDECIDED),))
+        else:
+            set_all(
+                result, declared(name, found.lower(), is_old_page) or declared(name, "unset", is_old_page)
+            )
+    return result
 
 
-def _removes(style: Declarations) -> bool:
-    """Ways to hide that nothing inside can undo."""
-    return (
-        style.get("display") == "none"
-        or style.get("content-visibility") == "hidden"
-        or _is_nearly_zero(style.get("opacity"))
-        or _is_squeezed(style)
-        or _is_moved_away(style)
-        or _EMPTY_SCALE.search(style.get("transform", "")) is not None
-        or _is_clipped(style)
-    )
+def _substituted(value: str, variables: Mapping[str, str]) -> str | None:
+    for _ in range(MAX_SUBSTITUTIONS):
+        found = _VARIABLE.search(value)
+        if found is None:
+            return UNDECIDED if "var(" in value.lower() else value.strip()
+        given = variables.get(found[1])
+        if given is None or given.lower() == "initial":
+            given = found[2]
+        if given is None:
+            return None
+        value = f"{value[: found.start()]}{given}{value[found.end() :]}"
+        if len(value) > MAX_VALUE_CHARS:
+            return UNDECIDED
+    return UNDECIDED
 
 
-def _is_nearly_zero(opacity: str | None) -> bool:
-    number = _length(opacity or "1")
-    return number is not None and number[0] / (100 if number[1] == "%" else 1) <= 0.05
+def browser_style(tag: Open, is_old_page: bool) -> Style:
+    """What browsers themselves declare, and attributes that say how something looks."""
+    name, attributes = tag.name, tag.attributes
+    style: Style = {}
+    if name in _SPECIAL:
+        _add_special(style, tag, is_old_page)
+    if not attributes:
+        return style
+    if "hidden" in attributes or "popover" in attributes:
+        style["display"] = "none"
+    if "bgcolor" in attributes and (color := colors.parse_old_color(attributes["bgcolor"])):
+        style["background-color"] = _written(color)
+    if attributes.get("background"):
+        style["background-image"] = "url(x)"
+    if name == "font" and (color := colors.parse_old_color(attributes.get("color", ""))):
+        style["color"] = _written(color)
+    if name == "font" and "size" in attributes:
+        style["font-size"] = "13px"
+    if name == "body" and (color := colors.parse_old_color(attributes.get("text", ""))):
+        style["color"] = _written(color)
+    return style
 
 
-def _is_clipped(style: Declarations) -> bool:
-    shape = _CLIP.search(style.get("clip", "") + style.get("clip-path", ""))
-    if shape is None:
-        return False
-    numbers = [float(number) for number in _NUMBER.findall(shape[2])]
-    if shape[1] == "inset":
-        return bool(numbers) and "%" in shape[2] and min(numbers) >= 50
-    return bool(numbers) and max(numbers) <= 1
+def _add_special(style: Style, tag: Open, is_old_page: bool) -> None:
+    name = tag.name
+    if name == "a":
+        if "href" in tag.attributes:
+            style["color"] = "#0000ee"
+    elif name in _NOT_DISPLAYED or (name == "dialog" and "open" not in tag.attributes):
+        style["display"] = "none"
+    elif name == "dialog":
+        style.update({"background-color": "white", "color": "black"})
+    elif name == "mark":
+        style.update({"background-color": "yellow", "color": "black"})
+    elif name in _CONTROLS:
+        ground = "white" if name == "textarea" else "#efefef"
+        style.update({"background-color": ground, "color": "black", "font-size": "13px"})
+    elif name == "table" and is_old_page:
+        style["font-size"] = "medium"
 
 
-def _is_squeezed(style: Declarations) -> bool:
-    # max-width is left out: zero with an ellipsis is a usual way to shorten table cells.
-    sizes = ("width", "height", "max-height")
-    squeezed = any(_is_at_most(style.get(name), 1) for name in sizes)
-    return squeezed and any(
-        style.get(name, "").startswith(("hidden", "clip"))
-        for name in ("overflow", "overflow-x", "overflow-y")
-    )
-
-
-def _is_moved_away(style: Declarations) -> bool:
-    if _is_at_most(style.get("text-indent"), FAR_OFF_PX) or _is_at_most(style.get("margin-left"), FAR_OFF_PX):
-        return True
-    if style.get("position") not in ("absolute", "fixed", "relative"):
-        return False
-    return any(_is_at_most(style.get(side), FAR_OFF_PX) for side in ("left", "top", "right", "bottom"))
-
-
-def _is_invisible(inherited: bool, style: Declarations) -> bool:
-    value = style.get("visibility")
-    if value in ("hidden", "collapse"):
-        return True
-    return False if value in ("visible", "initial") else inherited
-
-
-def _is_tiny(inherited: bool, style: Declarations) -> bool:
-    size = style.get("font-size") or _size_in_shorthand(style.get("font", ""))
-    length = _length(size)
-    if length is None:
-        return False if size and size not in ("inherit", "smaller", "larger") else inherited
-    if length[1] in ("em", "%", "ex", "ch"):
-        factor = length[0] / 100 if length[1] == "%" else length[0]
-        return inherited or factor * DEFAULT_FONT_PX < SMALLEST_READABLE_PX
-    return _pixels(length) < SMALLEST_READABLE_PX
-
-
-def _size_in_shorthand(font: str) -> str:
-    """The size in `italic bold 12px/30px Georgia` is the first word that is a length with a unit, or zero."""
-    for word in _WORD.findall(font[:200]):
-        length = _length(word.partition("/")[0])
-        if length is not None and (length[1] or length[0] == 0):
-            return str(word.partition("/")[0])
-    return ""
-
-
-def _text_color(parent: Look, style: Declarations) -> Color | None:
-    value = style.get("-webkit-text-fill-color") or style.get("color", "")
-    if value in ("", "inherit", "currentcolor"):
-        return parent.color
-    if _is_transparent(value):
-        return None
-    return parse_color(value) or (BLACK if value in ("initial", "unset") else parent.color)
-
-
-def _background(parent: Look, style: Declarations) -> Color | None:
-    written = f"{style.get('background', '')[:500]} {style.get('background-color', '')[:500]}"
-    for word in reversed(_WORD.findall(written)):
-        if not _is_transparent(word) and (color := parse_color(word)):
-            return color
-    pictured = written + style.get("background-image", "")
-    return None if "url(" in pictured or "gradient(" in pictured else parent.background
-
-
-def _is_transparent(value: str) -> bool:
-    if value == "transparent":
-        return True
-    call = _COLOR_CALL.fullmatch(value)
-    if call:
-        parts = _NUMBER.findall(call[2])
-        return len(parts) == 4 and float(parts[3]) <= 0.05
-    digits = value.removeprefix("#")
-    return (
-        value.startswith("#") and len(digits) in (4, 8) and digits.endswith("0" if len(digits) == 4 else "00")
-    )
-
-
-def parse_color(value: str) -> Color | None:
-    if value in NAMED_COLORS:
-        return NAMED_COLORS[value]
-    if digits := _HEX_COLOR.fullmatch(value):
-        return _hex_color(digits[1])
-    call = _COLOR_CALL.fullmatch(value)
-    return _called_color(call[1], call[2]) if call else None
-
-
-def _hex_color(digits: str) -> Color:
-    if len(digits) < 6:
-        digits = "".join(digit * 2 for digit in digits)
-    return int(digits[:2], 16), int(digits[2:4], 16), int(digits[4:6], 16)
-
-
-def _called_color(function: str, arguments: str) -> Color | None:
-    numbers = [float(number) for number in _NUMBER.findall(arguments)]
-    if len(numbers) < 3:
-        return None
-    if function == "hsl":
-        hue, saturation, lightness = numbers[0] / 360, numbers[1] / 100, numbers[2] / 100
-        channels = colorsys.hls_to_rgb(hue % 1, min(lightness, 1), min(saturation, 1))
-        red, green, blue = (round(channel * 255) for channel in channels)
-        return red, green, blue
-    scale = 2.55 if "%" in arguments.partition("/")[0] else 1
-    red, green, blue = (min(255, max(0, round(number * scale))) for number in numbers[:3])
-    return red, green, blue
-
-
-def _length(value: str | None) -> tuple[float, str] | None:
-    found = _LENGTH.fullmatch(value) if value else None
-    return (float(found[1]), found[2] or "") if found else None
-
-
-def _pixels(length: tuple[float, str]) -> float:
-    return length[0] * _PIXELS.get(length[1], 1.0)
-
-
-def _is_at_most(value: str | None, pixels: float) -> bool:
-    length = _length(value)
-    return length is not None and _pixels(length) <= pixels
+def _written(color: colors.Color) -> str:
+    return f"rgb({color[0]},{color[1]},{color[2]})"

@@ -2,22 +2,18 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from postroom.mail.html.markup import RAW, Open, Text, tokens
+from postroom.mail.html.page import REACH_BEFORE, REACH_BEHIND, Anchor, HtmlPage
 from postroom.mail.languages.patterns import one_of
 from postroom.mail.meaning import link_words
 
 MAX_LINKS = 100
 MAX_LINK_CHARS = 2_000
 MAX_MENTIONS = 2
-MAX_LABEL_CHARS = 200
-REACH_BEFORE = 160
-REACH_BEHIND = 80
 
 Purpose = Literal["verify", "signin", "unsubscribe", "other"]
 
@@ -50,27 +46,17 @@ class LinkDetail(Struct, frozen=True):
     purpose: Purpose
 
 
-@dataclass(slots=True)
-class _Mention:
-    """A link as it stands in the mail: its target, its label, and the words around it."""
-
-    url: str
-    label: str = ""
-    before: str = ""
-    behind: str = ""
-
-
-def links(text: str, html: str) -> tuple[str, ...]:
+def links(text: str, page: HtmlPage) -> tuple[str, ...]:
     """Web addresses that the mail links to, first those of the HTML, in order and without repeats."""
-    return tuple(_by_url(text, html))
+    return tuple(_by_url(text, page))
 
 
-def link_details(text: str, html: str, list_unsubscribe: Iterable[str] = ()) -> list[LinkDetail]:
+def link_details(text: str, page: HtmlPage, list_unsubscribe: Iterable[str] = ()) -> list[LinkDetail]:
     """The same addresses in the same order, each with its purpose."""
     leaving = frozenset(list_unsubscribe)
     return [
         LinkDetail(url, "unsubscribe" if url in leaving else _purpose_of(mentions))
-        for url, mentions in _by_url(text, html).items()
+        for url, mentions in _by_url(text, page).items()
     ]
 
 
@@ -79,11 +65,9 @@ def unsubscribe_targets(field: str) -> tuple[str, ...]:
     return tuple(part.partition(">")[0].strip() for part in field.split("<", MAX_LINKS)[1:])
 
 
-def _by_url(text: str, html: str) -> dict[str, list[_Mention]]:
-    found: dict[str, list[_Mention]] = {}
-    if not html and "://" not in text:
-        return found
-    for mentions in (_in_html(html) if "href" in html.lower() else (), _in_text(text)):
+def _by_url(text: str, page: HtmlPage) -> dict[str, list[Anchor]]:
+    found: dict[str, list[Anchor]] = {}
+    for mentions in (page.anchors, _in_text(text) if "://" in text else ()):
         for mention in mentions:
             url = _IGNORED_IN_URL.sub("", mention.url[: 2 * MAX_LINK_CHARS]).strip()
             known = found.get(url)
@@ -95,43 +79,12 @@ def _by_url(text: str, html: str) -> dict[str, list[_Mention]]:
     return found
 
 
-def _in_html(html: str) -> Iterator[_Mention]:
-    mention: _Mention | None = None
-    is_inside, is_raw, before = False, False, ""
-    for piece in tokens(html):
-        if isinstance(piece, Text):
-            if is_raw or not piece.data:
-                continue
-            if mention is None or len(mention.behind) >= REACH_BEHIND:
-                before = f"{before}{piece.data}"[-REACH_BEFORE:]
-            elif is_inside:
-                mention.label = f"{mention.label}{piece.data}"[:MAX_LABEL_CHARS]
-            else:
-                mention.behind = f"{mention.behind}{piece.data[:REACH_BEHIND]}"
-                before = f"{before}{piece.data}"[-REACH_BEFORE:]
-        elif isinstance(piece, Open):
-            is_raw = piece.name in RAW
-            if piece.name in ("a", "area") and "href" in piece.attributes:
-                if mention is not None:
-                    yield mention
-                mention = _Mention(piece.attributes["href"], piece.attributes.get("title", ""), before)
-                is_inside, before = piece.name == "a", ""
-            elif piece.name == "img" and is_inside and mention is not None:
-                mention.label = f"{mention.label} {piece.attributes.get('alt', '')}"[:MAX_LABEL_CHARS]
-        else:
-            is_raw = False
-            if piece.name == "a":
-                is_inside = False
-    if mention is not None:
-        yield mention
-
-
-def _in_text(text: str) -> Iterator[_Mention]:
+def _in_text(text: str) -> Iterator[Anchor]:
     read_to = 0
     for match in _URL.finditer(text):
         before = text[max(read_to, match.start() - REACH_BEFORE) : match.start()]
         behind = text[match.end() : match.end() + REACH_BEHIND].partition("://")[0]
-        yield _Mention(_without_punctuation(match.group()), "", before, behind)
+        yield Anchor(_without_punctuation(match.group()), "", before, behind)
         read_to = match.end()
 
 
@@ -152,12 +105,12 @@ def _is_web_address(url: str) -> bool:
         return False
 
 
-def _purpose_of(mentions: list[_Mention]) -> Purpose:
+def _purpose_of(mentions: list[Anchor]) -> Purpose:
     judged = map(_judged, mentions)
     return next((purpose for purpose in judged if purpose != "other"), "other")
 
 
-def _judged(mention: _Mention) -> Purpose:
+def _judged(mention: Anchor) -> Purpose:
     label = " ".join(mention.label.lower().split())
     if label in link_words.LABELS_TO_VERIFY:
         around = f"{mention.before} {mention.behind} {mention.url}".lower()

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from postroom.mail.html.page import HtmlPage, read_page
 from postroom.mail.languages.folding import bounded, mixed_word
 from postroom.mail.signals import characters, markup, payloads, senders, wording
 from postroom.mail.signals.passage import MAX_CHARS, SIGNS_OF_MARKERS, Passage
@@ -51,6 +52,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     subject: str = ""
     body_text: str = ""
     body_html: str = ""
+    page: HtmlPage | None = None  # the HTML, if somebody has read it already
     attachment_names: tuple[str, ...] = ()
     attachment_texts: tuple[str, ...] = ()
     dmarc: str = "none"
@@ -107,7 +109,7 @@ def _all(subject: Subject, text: Passage) -> Iterator[tuple[str, str]]:
         yield from _of_invisible(bounded(subject.said, MAX_CHARS))
     yield from _encoded(text)
     if subject.body_html:
-        yield from _of_html(subject.body_html, subject.body_text, shown)
+        yield from _of_html(subject.page or read_page(subject.body_html), subject.body_text, shown)
     if subject.attachment_names or subject.attachment_texts:
         yield from _of_attachments(subject)
     yield from senders.findings(senders.Sender(subject.from_addr, subject.dmarc), subject.known)
@@ -171,14 +173,14 @@ def _encoded(text: Passage) -> Iterator[tuple[str, str]]:
         yield from _instructions("encoded_instructions", decoded)
 
 
-def _of_html(html: str, body_text: str, shown: set[str]) -> Iterator[tuple[str, str]]:
+def _of_html(page: HtmlPage, body_text: str, shown: set[str]) -> Iterator[tuple[str, str]]:
     """What the HTML says and the text does not: the text is what the HTML shows, or another body."""
-    words = markup.words_beside(html, body_text)
-    for name, excerpt in _said(Passage(words, MAX_BESIDE_CHARS)):
-        if name not in shown and name != "quoted_instructions":
-            yield "hidden_instructions", excerpt
-    yield from _of_invisible(bounded(words, MAX_BESIDE_CHARS))
-    if excerpt := markup.hidden_text(html):
+    if words := markup.words_beside(page, body_text):
+        for name, excerpt in _said(Passage(words, MAX_BESIDE_CHARS)):
+            if name not in shown and name != "quoted_instructions":
+                yield "hidden_instructions", excerpt
+        yield from _of_invisible(bounded(words, MAX_BESIDE_CHARS))
+    if excerpt := markup.hidden_text(page):
         yield "hidden_text", excerpt
 
 

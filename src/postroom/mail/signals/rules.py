@@ -32,7 +32,7 @@ RULES = (
     Rule("quoted_instructions", 1, "Quotes an instruction to a machine while speaking of such attacks."),
     Rule("hidden_instructions", 6, "Holds an instruction or a request that the text does not show."),
     Rule("encoded_instructions", 6, "Holds an encoded text that decodes to an instruction or a request."),
-    Rule("hidden_text", 1, "Holds text that its HTML hides, longer than a preview line."),
+    Rule("hidden_text", 1, "Holds text that its HTML hides, longer than a preview line, or perhaps hides."),
     Rule("smuggled_characters", 4, "Holds characters that show nothing and can spell a text."),
     Rule("zero_width_in_words", 2, "Has characters of no width inside of words."),
     Rule("lookalike_letters", 2, "Mixes letters of several scripts inside a word, where they look alike."),

@@ -7,6 +7,7 @@ from msgspec import Struct
 from postroom.mail import headers
 from postroom.mail.html import hidden, targets
 from postroom.mail.html.markup import is_cut
+from postroom.mail.html.page import NO_PAGE
 from postroom.mail.html.targets import LinkTarget
 from postroom.mail.html.text import html_to_text, revealed
 from postroom.mail.meaning.links import links
@@ -89,7 +90,7 @@ def _targets(content: Content) -> list[LinkTarget]:
     """Those of the HTML first, with what a reader sees of them; then addresses of the text."""
     found = dict.fromkeys(targets.targets(content.body_html))
     known = {each.url for each in found}
-    written = (url for url in links(content.body_text, content.body_html) if url not in known)
+    written = (url for url in links(content.body_text, NO_PAGE) if url not in known)
     return [*found, *(LinkTarget("link", url, "") for url in written)]
 
 

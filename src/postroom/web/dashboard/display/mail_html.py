@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import nh3
 
 from postroom.mail.html import markup
-from postroom.mail.html.markup import VOID, Close, Text
+from postroom.mail.html.markup import VOID, Close
 from postroom.mail.parse import ParsedAttachment
 from postroom.web.dashboard.display import colours
 
@@ -124,8 +124,8 @@ def nested(html: str, embedded: Embedded) -> str:
     written: list[str] = []
     grounds = [False]  # whether something around the piece has a background of its own
     for piece in markup.nested(html):
-        if isinstance(piece, Text):
-            written.append(escape(piece.data))
+        if isinstance(piece, str):
+            written.append(escape(piece))
         elif isinstance(piece, Close):
             written.append(f"</{shown_as(piece.name)}>" if len(grounds) - 1 <= DEPTH else "")
             if len(grounds) > 1:
