@@ -113,6 +113,23 @@ def test_what_could_not_be_written_and_synced_is_found_by_nobody(
     assert read_all(tmp_path) == [b"first", b"second"]
 
 
+def test_a_segment_whose_name_could_not_be_synced_takes_no_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(folder: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    writer = SegmentWriter(tmp_path, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(segments, "sync_folder", fail)
+        with pytest.raises(OSError, match="Input/output"):
+            writer.append([[b"never"]])
+    writer.append([[b"first"]])
+    writer.close()
+    assert writer.end.segment == 2
+    assert read_all(tmp_path) == [b"first"]
+
+
 def test_segments_go_when_all_before_a_place_is_done(tmp_path: Path) -> None:
     for number in (1, 2, 3):
         (end,) = written(tmp_path, b"x", number=number)

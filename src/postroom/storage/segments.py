@@ -85,7 +85,11 @@ class SegmentWriter:
         path = self._folder / NAME.format(self._next)
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self.end, self._next = SegmentPlace(self._next), self._next + 1
-        sync_folder(self._folder)
+        try:
+            sync_folder(self._folder)
+        except OSError:  # a power cut might take the name of this one: the next try makes another
+            self.close()
+            raise
 
     def _abandon(self, size: int) -> None:
         """Whoever waits for these records hears that they are not stored: no reader may find them."""
