@@ -53,8 +53,11 @@ def test_a_new_mail_is_written_with_a_file_and_enter_does_not_send_it(
     expect(page.get_by_text("Kept as a draft.")).to_be_visible()
     note = tmp_path / "note.txt"
     note.write_text("a note")
-    page.get_by_label("Files").set_input_files(note)
-    page.get_by_role("button", name="Send", exact=True).click()
+    page.get_by_text("Change it").click()
+    page.get_by_label("More files").set_input_files(note)
+    page.get_by_role("button", name="Save and look at it").click()
+    expect(page.locator(".carried")).to_contain_text("note.txt")
+    page.get_by_role("button", name="Send this").click()
     expect(page.get_by_text("Accepted.")).to_be_visible()
     found = running.api.get(f"/v1/inboxes/{inboxes['research']}/messages").json()["data"]
     [sent] = [each for each in found if each["subject"] == "By hand"]

@@ -146,7 +146,7 @@ async def send_draft(desk: Desk, draft_id: str, body: SeenMail) -> Response:
         await api.send_draft(call, draft_id, DraftToSend(), seen_hash=body.content_hash)
     except DraftChanged as error:
         return await show(desk, draft_id, error)
-    return go(PATH, "Accepted, as it was shown.")
+    return go(PATH, "Accepted. It leaves as it was shown.")
 
 
 async def delete_draft(desk: Desk, draft_id: str, body: SeenDraft) -> Response:
