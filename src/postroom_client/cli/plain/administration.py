@@ -10,6 +10,10 @@ OF_POD = Parameter("pod_id", "text", "Of this pod: its id or clientId.")
 NEW_KEY = (OF_POD, *OPERATIONS["create_account_key"])
 PAGE = (Parameter("limit", "integer", default=50), Parameter("offset", "integer", default=0))
 POD = (("id", "id"), ("client id", "client_id"), ("name", "name"))
+CONNECTION_OPTIONS = (
+    *("provider", "inbox_id", "pod_id", "signing_key", "host", "port", "username", "password", "address"),
+    *("folder", "since", "after"),
+)
 CONNECTION = (
     ("id", "id"),
     ("kind", "kind"),
@@ -345,9 +349,9 @@ OUTSIDE = (
     Plain(
         "connections add",
         "create_connection",
-        "Connect a mail service; the URL to post to is shown once.",
+        "Connect a mailbox (imap) or a mail service (http); the URL to post to is shown once.",
         fields=CONNECTION,
-        options=("provider", "inbox_id", "pod_id", "signing_key"),
+        options=CONNECTION_OPTIONS,
     ),
     Plain(
         "connections list",
@@ -361,15 +365,15 @@ OUTSIDE = (
             ("LAST MAIL", "last_mail_at"),
             ("LAST ERROR", "last_error"),
         ),
-        empty="No connection yet. Make one: postroom connect",
+        empty="No connection yet. Make one: postroom connections add imap --help",
     ),
     Plain("connections show", "get_connection", "Show a connection and how it is.", fields=CONNECTION),
     Plain(
         "connections change",
         "update_connection",
-        "Change the signing key of a connection.",
+        "Change the keys of a connection, or what becomes of mail there.",
         fields=CONNECTION,
-        options=("signing_key",),
+        options=("signing_key", "password", "folder", "after"),
     ),
     Plain(
         "connections test",
