@@ -23,7 +23,7 @@ LAYERS: list[list[str]] = [
     ["transfer"],
     ["operations"],
     ["extraction", "smtp", "web", "couriers"],
-    ["workers"],
+    ["judging", "workers"],
     ["mail_server"],
     ["assembly", "welcome"],
     ["commands"],

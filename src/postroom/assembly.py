@@ -19,12 +19,13 @@ from postroom.connections.sent_copies import SentCopies
 from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.relay import Relay, parse_ways
 from postroom.couriers.ways_out import CapturingCourier, WaysOut
-from postroom.couriers.webhook import HttpCourier
+from postroom.couriers.webhook import HttpCourier, WebhookLimits
 from postroom.extraction.pool import ExtractionPool
 from postroom.first_start import FirstAccount, make_first_account, make_service_key
 from postroom.inward import examine, review_answers, suspicion
 from postroom.inward.journal import places
 from postroom.inward.receive import Reader
+from postroom.judging.judge_arrivals import Judge
 from postroom.mail.proof import dkim
 from postroom.mail_server import MailServer, start_mail_intake
 from postroom.mailbox.search.indexing import keep_indexed
@@ -176,9 +177,19 @@ def start_examination_and_upkeep(
     stack.push_async_callback(extractor.close)
     look_at = partial(examine.examine_message, resources, extractor, lookup)
     run(stack, resources, "examinations", partial(work_through, resources, EXAMINATIONS, look_at))
+    if resources.config.judge_url:
+        start_judge(stack, resources)
     run(stack, resources, "upkeep", partial(run_upkeep, resources))
     run(stack, resources, "integrity", partial(watch_integrity, resources))
     run(stack, resources, "search index", partial(keep_indexed, resources))
+
+
+def start_judge(stack: contextlib.AsyncExitStack, resources: Resources) -> None:
+    """Where it is, the operator says: it may well be on this machine."""
+    limits = WebhookLimits(deadline_seconds=resources.config.judge_seconds)
+    fetcher = HttpCourier(resources.resolver, allow_private=True, limits=limits)
+    stack.push_async_callback(fetcher.close)
+    run(stack, resources, "judge", Judge(resources, fetcher).run)
 
 
 def start_deliveries(

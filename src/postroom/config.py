@@ -75,6 +75,11 @@ class Config:
     tls_key: Path | None
     log: str  # the form of its lines
     workers: int  # processes that take mail in; 0: this one does
+    judge_url: str  # asked about mail that came in; "" asks nobody
+    judge_key: str
+    judge_model: str
+    judge_seconds: int  # how long an answer may take
+    judge_per_minute: int  # how often it is asked
     journal: bool | None  # mail gets its 250 from a journal; None: with SQLite
 
     def __repr__(self) -> str:
@@ -238,6 +243,19 @@ def _networks(name: str, value: str) -> tuple[IPv4Network | IPv6Network, ...]:
         raise ConfigError(name, f"must be networks such as 10.0.0.0/8, 2001:db8::/32: {error}") from None
 
 
+def _judge_url(name: str, value: str) -> str:
+    parts = urlsplit(value)
+    if value and (parts.scheme not in ("http", "https") or not parts.hostname):
+        raise ConfigError(name, "must be a URL such as http://127.0.0.1:11434/v1/chat/completions")
+    return value
+
+
+def _judge_number(name: str, value: str) -> int:
+    if not (value.isascii() and value.isdecimal() and 1 <= int(value[:6]) <= 600 and len(value) <= 3):
+        raise ConfigError(name, f"must be a number from 1 to 600, not '{value}'")
+    return int(value)
+
+
 def _text(name: str, value: str) -> str:
     return value
 
@@ -278,6 +296,11 @@ SETTINGS = (
     Setting("POSTROOM_LOG", "log", LOG_FORMS[0], _log_form, "Form of the log: logfmt or json."),
     Setting("POSTROOM_WORKERS", "workers", "", _workers, "Processes that take mail in; 0: none of its own."),
     Setting("POSTROOM_JOURNAL", "journal", "", _switch, "on or off: mail is journaled, then stored."),
+    Setting("POSTROOM_JUDGE_URL", "judge_url", "", _judge_url, "A judge of your own: chat or JSON."),
+    Setting("POSTROOM_JUDGE_KEY", "judge_key", "", _text, "Its bearer key."),
+    Setting("POSTROOM_JUDGE_MODEL", "judge_model", "", _text, "The model of a chat endpoint."),
+    Setting("POSTROOM_JUDGE_SECONDS", "judge_seconds", "10", _judge_number, "How long an answer may take."),
+    Setting("POSTROOM_JUDGE_PER_MINUTE", "judge_per_minute", "60", _judge_number, "How often it is asked."),
     Setting("POSTROOM_API_KEY", "api_key", "", _api_key, "Key of the first account."),
     Setting("POSTROOM_PLAN", "plan", "free", _plan, "Plan of the first account."),
 )

@@ -321,3 +321,20 @@ def _texts_of(files: Sequence[Attachment], numbers: str) -> list[bytes]:
 
 def _join(numbers: Sequence[int]) -> str:
     return " ".join(map(str, numbers))
+
+
+class ToldMessage(Struct, frozen=True):
+    message_id: str
+    created_at: int
+
+
+def list_told(tx: Tx, kind: str, since: int, limit: int) -> list[ToldMessage]:
+    """Of all accounts, the newest first: the messages that events of a kind have told of."""
+    rows = tx.all(
+        "select message_id, created_at from events where created_at >= :since and kind = :kind"
+        " order by created_at desc limit :limit",
+        since=since,
+        kind=kind,
+        limit=limit,
+    )
+    return [ToldMessage(row["message_id"], row["created_at"]) for row in rows]

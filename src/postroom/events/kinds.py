@@ -17,6 +17,7 @@ MESSAGE_EXPIRED = "message.expired"
 MESSAGE_SCHEDULED = "message.scheduled"
 MESSAGE_CANCELLED = "message.cancelled"
 MESSAGE_RELEASED = "message.released"
+MESSAGE_JUDGED = "message.judged"  # a judge of the operator's own speaks against it
 
 KINDS = (
     MESSAGE_RECEIVED,
@@ -32,8 +33,9 @@ KINDS = (
     MESSAGE_SCHEDULED,
     MESSAGE_CANCELLED,
     MESSAGE_RELEASED,
+    MESSAGE_JUDGED,
 )
-INBOUND = frozenset({MESSAGE_RECEIVED, MESSAGE_BLOCKED})
+INBOUND = frozenset({MESSAGE_RECEIVED, MESSAGE_BLOCKED, MESSAGE_JUDGED})
 
 
 def require_known(asked: Iterable[str], field: str) -> None:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 INSIDE = "pass"  # mail that never left this server comes from whom it says
 
+JUDGE = "judge"  # the signal of a judge of the operator's own
+WEIGHTS: dict[Verdict, int] = {"clean": 0, "suspicious": 3, "malicious": 6}
+
 
 class Suspicion(Struct, frozen=True):
     verdict: Verdict
@@ -90,6 +93,15 @@ def judged(document: Document, found: Suspicion) -> Document:
         signals=found.signals,
         auto_replyable=document.auto_replyable and found.verdict == "clean",
     )
+
+
+def with_opinion(document: Document, verdict: Verdict, reason: str) -> Document | None:
+    """With what a judge says against it. None: it has said so before."""
+    if any(signal.name == JUDGE for signal in document.signals):
+        return None
+    signal = Signal(JUDGE, WEIGHTS[verdict], reason or "A judge speaks against it.", "")
+    worse = max(document.verdict or "clean", verdict, key=list(WEIGHTS).index)
+    return judged(document, Suspicion(worse, [*document.signals, signal]))
 
 
 def of_text(mail: ParsedMail, shown: str, page: HtmlPage, dmarc: str, said: "Passage") -> Suspicion:

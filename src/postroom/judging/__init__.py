@@ -1,0 +1,1 @@
+"""A judge of the operator's own, asked about mail that has already been told."""

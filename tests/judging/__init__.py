@@ -1,0 +1,1 @@
+"""Tests of a judge of one's own."""
