@@ -175,6 +175,7 @@ def start_examination_and_upkeep(
     """Work on stored mail: examination, search index, and removal when it has expired."""
     extractor = ExtractionPool()
     stack.push_async_callback(extractor.close)
+    resources.previews.make = extractor.preview
     look_at = partial(examine.examine_message, resources, extractor, lookup)
     run(stack, resources, "examinations", partial(work_through, resources, EXAMINATIONS, look_at))
     if resources.config.judge_url:

@@ -262,6 +262,12 @@ class WebhookLimitReached(ApiError):
     status, code = 422, "webhook_limit_reached"
 
 
+class NoPreview(ApiError):
+    """There is no small picture of the attachment: it is no PDF, JPEG or PNG, or could not be drawn."""
+
+    status, code = 422, "no_preview"
+
+
 class NoText(ApiError):
     """No text was found in the attachment; the message says why."""
 

@@ -1,7 +1,7 @@
 """What every part of the server shares: settings, database, blobs, clock and DNS resolver."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from postroom.clock import Clock, SystemClock
@@ -24,6 +24,13 @@ class WorkerCounts:
 
 
 @dataclass(slots=True)
+class Previews:
+    """Makes a small picture of a file within so many seconds; set while children run that can."""
+
+    make: Callable[[bytes, float], Awaitable[bytes | None]] | None = None
+
+
+@dataclass(slots=True)
 class Damage:
     """What was found damaged in the database, in the words of the engine; empty: nothing."""
 
@@ -43,6 +50,7 @@ class Resources:
     loops: LoopSupervisor = field(default_factory=lambda: LoopSupervisor(SystemClock()))
     workers: WorkerCounts = field(default_factory=WorkerCounts)
     damage: Damage = field(default_factory=Damage)
+    previews: Previews = field(default_factory=Previews)
     gauges: dict[str, Callable[[], float]] = field(default_factory=dict)  # by the name of the metric
 
     def now(self) -> int:

@@ -225,6 +225,12 @@ class InvalidWebhookUrl(PostroomError):
     code, status = "invalid_webhook_url", 422
 
 
+class NoPreview(PostroomError):
+    """There is no small picture of the attachment: it is no PDF, JPEG or PNG, or could not be drawn."""
+
+    code, status = "no_preview", 422
+
+
 class NoText(PostroomError):
     """No text was found in the attachment; the message says why."""
 

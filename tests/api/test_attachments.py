@@ -1,5 +1,6 @@
 """Attachments over REST: signed links, bytes, and the text that was found in them."""
 
+import base64
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -12,10 +13,13 @@ import pytest
 from postroom import assembly
 from postroom.clock import MINUTE
 from postroom.extraction.pool import ExtractionPool, Limits
+from tests.api.test_front_office import signed_in
 from tests.api.test_messages import stranger
+from tests.api.test_send import send
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
 from tests.extraction.test_pool import slow_file
+from tests.extraction.test_preview import looked_at, png
 from tests.letters import letter, letter_with_files
 from tests.mail import files
 
@@ -275,3 +279,22 @@ async def test_links_carry_the_base_url(server: Server) -> None:
     assert urlsplit(signed)._replace(query="").geturl() == in_event
     assert (await server.api.get(in_event)).content == CSV[2]
     assert (await fetch_without_key(in_event)).status_code == 401
+
+
+async def test_a_preview_is_a_small_picture_for_programs_and_pages(server: Server) -> None:
+    bob = await server.new_inbox("bob")
+    sent_files = [
+        {"filename": "dot.png", "data": base64.b64encode(png(2, 1000, 10, b"abc")).decode()},
+        {"filename": "a.txt", "data": base64.b64encode(b"words").decode()},
+    ]
+    sent = (await send(server, bob, attachments=sent_files)).json()
+    path = f"/v1/attachments/{sent['id']}"
+    found = await server.api.get(f"{path}/dot.png/preview")
+    assert (found.status_code, found.headers["content-type"]) == (200, "image/png")
+    assert looked_at(found.content) == (800, 8, tuple(b"abc"))
+    refused = await server.api.get(f"{path}/a.txt/preview")
+    assert (refused.status_code, refused.json()["error"]) == (422, "no_preview")
+    assert (await server.api.get(f"{path}/other.png/preview")).status_code == 404
+    async with signed_in(server) as page:
+        shown = await page.get(f"/app/messages/{sent['id']}/preview?filename=dot.png")
+        assert shown.content == found.content

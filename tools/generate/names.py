@@ -51,7 +51,13 @@ POSITIONAL = {
 }
 ARGUMENTS = {("get_usage", "from"): "first", ("get_usage", "to"): "last"}
 # Seconds that an answer may take.
-TIMEOUTS = {"get_raw_message": 120, "get_attachment": 120, "verify_domain": 60, "test_connection": 60}
+TIMEOUTS = {
+    "get_raw_message": 120,
+    "get_attachment": 120,
+    "get_attachment_preview": 60,
+    "verify_domain": 60,
+    "test_connection": 60,
+}
 # POST that does no more when it is asked twice.
 REPEATABLE = {"add_suppression", "verify_domain"}
 

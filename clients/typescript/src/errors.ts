@@ -110,6 +110,9 @@ export class InvalidTarget extends PostroomError {}
 /** Not http or https, or it leads into a forbidden network. */
 export class InvalidWebhookUrl extends PostroomError {}
 
+/** There is no small picture of the attachment: it is no PDF, JPEG or PNG, or could not be drawn. */
+export class NoPreview extends PostroomError {}
+
 /** No text was found in the attachment; the message says why. */
 export class NoText extends PostroomError {}
 
@@ -186,6 +189,7 @@ export const BY_CODE: Record<string, typeof PostroomError> = {
   idempotency_key_reused: IdempotencyKeyReused,
   invalid_target: InvalidTarget,
   invalid_webhook_url: InvalidWebhookUrl,
+  no_preview: NoPreview,
   no_text: NoText,
   not_an_invitation: NotAnInvitation,
   recipient_suppressed: RecipientSuppressed,

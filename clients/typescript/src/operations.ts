@@ -505,6 +505,17 @@ export abstract class Operations {
     });
   }
 
+  /** Get a small picture of an attachment: PNG, at most 800 pixels wide and high. */
+  getAttachmentPreview(messageId: string, filename: string): Promise<Uint8Array> {
+    return this.run({
+      method: "GET",
+      path: path("v1", "attachments", messageId, filename, "preview"),
+      answer: "bytes",
+      isRepeatable: true,
+      seconds: 60,
+    });
+  }
+
   /** Read the log of events, oldest first; with `wait`, hold on until there is one. */
   listEvents(query: { after?: string; limit?: number; wait?: number; order?: "asc" | "desc"; inboxId?: string; podId?: string; inbox_ids?: string[]; event_types?: string[] } = {}): Promise<EventPage> {
     return this.run({

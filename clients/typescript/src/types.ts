@@ -1037,7 +1037,7 @@ export interface NewListedWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged")[] | null;
   /** Of these inboxes. */
   inboxIds?: string[];
   /** Of these pods; neither: of all. */
@@ -1052,7 +1052,7 @@ export interface ListedWebhookChange {
   /** Where to post events. */
   url?: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released")[];
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged")[];
   /** Of these inboxes. */
   inboxIds?: string[];
   /** Of these pods; neither: of all. */

@@ -11,7 +11,8 @@ import msgspec
 
 from postroom.extraction import ocr
 from postroom.extraction.extract import extract
-from postroom.extraction.job import MAX_JOB_BYTES, ReadingJob
+from postroom.extraction.formats.preview import preview
+from postroom.extraction.job import MAX_JOB_BYTES, Preview, ReadingJob
 from postroom.mail.extraction import Extraction
 from postroom.processes.child_limits import (
     allow_processor_seconds,
@@ -30,7 +31,7 @@ def main(memory_bytes: int, cpu_seconds: int, parent_pid: int) -> None:
     confine(memory_bytes)
     while (job := _next_job(sys.stdin.buffer)) is not None:
         allow_processor_seconds(cpu_seconds)
-        answers.write(encode_frame(_answer(job)))
+        answers.write(encode_frame(_draw(job) if job.is_preview else _answer(job)))
         answers.flush()
         if peak_memory_bytes() > memory_bytes // 2:
             return
@@ -53,6 +54,14 @@ def _next_job(stream: BinaryIO) -> ReadingJob | None:
     (size,) = LENGTH.unpack(header)
     body = stream.read(size) if size <= MAX_JOB_BYTES else b""
     return msgspec.msgpack.decode(body, type=ReadingJob) if len(body) == size else None
+
+
+def _draw(job: ReadingJob) -> Preview:
+    """Files are broken in many ways; each means that there is no preview."""
+    try:
+        return Preview(preview(job.content))
+    except Exception:
+        return Preview(None)
 
 
 def _answer(job: ReadingJob) -> Extraction:

@@ -4,15 +4,18 @@ import asyncio
 import contextlib
 import os
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 
-from postroom.extraction.job import MAX_ANSWER_BYTES, job_frame
+from postroom.extraction.job import MAX_ANSWER_BYTES, MAX_PREVIEW_BYTES, Preview, job_frame
 from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, METHODS, REASONS, Extraction
 from postroom.processes.child_processes import Child, ChildNotStarted, ChildSupervisor
 from postroom.processes.message_framing import LENGTH
 
+T = TypeVar("T")
 TOO_LARGE = Extraction("skipped_too_large", None)
 TIMED_OUT = Extraction("timed_out", None)
 FAILED = Extraction("failed", None)
@@ -52,26 +55,36 @@ class ExtractionPool:
         frame = job_frame(content_type, filename, content)
         try:
             async with asyncio.timeout(deadline_seconds), self._slots:
-                return await self._answer(frame)
+                return await self._answer(frame, _checked)
         except TimeoutError:
             return TIMED_OUT
+        except ChildNotStarted:
+            return FAILED
+        except ChildLost as loss:
+            return TIMED_OUT if loss.is_out_of_time else FAILED
+
+    async def preview(self, content: bytes, deadline_seconds: float) -> bytes | None:
+        """A small picture of a file, as PNG; None where there is none, or none in time."""
+        if len(content) > MAX_CONTENT_BYTES:
+            return None
+        frame = job_frame("", "", content, is_preview=True)
+        try:
+            async with asyncio.timeout(deadline_seconds), self._slots:
+                return await self._answer(frame, _checked_preview)
+        except (TimeoutError, ChildNotStarted, ChildLost):
+            return None
 
     async def close(self) -> None:
         """Ends every child. Extractions under way fail."""
         await self._supervisor.close()
 
-    async def _answer(self, frame: bytes) -> Extraction:
+    async def _answer(self, frame: bytes, read: Callable[[bytes], T]) -> T:
         extractor = self._idle_extractor()
         if extractor is not None:
             # A child that served before may end because of earlier jobs: only a fresh one decides.
             with contextlib.suppress(ChildLost):
-                return await self._ask(extractor, frame)
-        try:
-            return await self._ask(await self._new_extractor(), frame)
-        except ChildNotStarted:
-            return FAILED
-        except ChildLost as loss:
-            return TIMED_OUT if loss.is_out_of_time else FAILED
+                return await self._ask(extractor, frame, read)
+        return await self._ask(await self._new_extractor(), frame, read)
 
     def _idle_extractor(self) -> "_Extractor | None":
         while self._idle:
@@ -91,11 +104,11 @@ class ExtractionPool:
         )
         return _Extractor(child)
 
-    async def _ask(self, extractor: "_Extractor", frame: bytes) -> Extraction:
+    async def _ask(self, extractor: "_Extractor", frame: bytes, read: Callable[[bytes], T]) -> T:
         """The child is kept only if it answered and may serve more jobs."""
         is_reusable = False
         try:
-            answer = await extractor.ask(frame)
+            answer = read(await extractor.ask(frame))
             is_reusable = extractor.jobs < self._limits.jobs_per_child and not self._supervisor.is_stopping
             return answer
         finally:
@@ -112,7 +125,7 @@ class _Extractor:
     child: Child
     jobs: int = 0
 
-    async def ask(self, frame: bytes) -> Extraction:
+    async def ask(self, frame: bytes) -> bytes:
         process = self.child.process
         assert process.stdin is not None
         assert process.stdout is not None
@@ -123,7 +136,7 @@ class _Extractor:
             (size,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
             if size > MAX_ANSWER_BYTES:
                 raise ChildLost
-            return _checked(await process.stdout.readexactly(size))
+            return await process.stdout.readexactly(size)
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             raise ChildLost(await process.wait() == -signal.SIGXCPU) from error
 
@@ -137,3 +150,13 @@ def _checked(body: bytes) -> Extraction:
     if answer.method not in (METHODS if has_text else REASONS) or len(answer.text or "") > MAX_TEXT_CHARS:
         raise ChildLost
     return answer
+
+
+def _checked_preview(body: bytes) -> bytes | None:
+    try:
+        answer = msgspec.msgpack.decode(body, type=Preview)
+    except msgspec.MsgspecError as error:
+        raise ChildLost from error
+    if answer.png is not None and len(answer.png) > MAX_PREVIEW_BYTES:
+        raise ChildLost
+    return answer.png

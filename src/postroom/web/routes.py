@@ -169,6 +169,15 @@ ROUTES = (
         200,
         TEXT,
     ),
+    Route(
+        "GET",
+        "/v1/attachments/{message_id}/{filename}/preview",
+        downloads.get_attachment_preview,
+        SCOPED,
+        READING,
+        200,
+        (errors.NoPreview,),
+    ),
     Route("GET", "/v1/events", events.list_events, SCOPED, READING, 200, MISSING),
     Route(
         *("POST", "/v1/inboxes/{inbox_id}/send", send.send_message, SCOPED, WRITING, 200, SEND),

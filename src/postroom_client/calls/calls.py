@@ -622,6 +622,13 @@ def get_attachment_text(message_id: str, filename: str) -> Call[AttachmentText]:
     return Call("GET", path("v1", "attachments", message_id, filename, "text"), decoded(AttachmentText))
 
 
+def get_attachment_preview(message_id: str, filename: str) -> Call[bytes]:
+    """Get a small picture of an attachment: PNG, at most 800 pixels wide and high."""
+    return Call(
+        "GET", path("v1", "attachments", message_id, filename, "preview"), content, timeout_seconds=60
+    )
+
+
 def list_events(
     *,
     after: str | None = None,

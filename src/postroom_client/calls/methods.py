@@ -582,6 +582,10 @@ class BlockingMethods(Protocol):
         """Get the text found in an attachment."""
         return self.run(calls.get_attachment_text(message_id, filename))
 
+    def get_attachment_preview(self, message_id: str, filename: str) -> bytes:
+        """Get a small picture of an attachment: PNG, at most 800 pixels wide and high."""
+        return self.run(calls.get_attachment_preview(message_id, filename))
+
     def list_events(
         self,
         *,
@@ -1941,6 +1945,10 @@ class AwaitedMethods(Protocol):
     async def get_attachment_text(self, message_id: str, filename: str) -> AttachmentText:
         """Get the text found in an attachment."""
         return await self.run(calls.get_attachment_text(message_id, filename))
+
+    async def get_attachment_preview(self, message_id: str, filename: str) -> bytes:
+        """Get a small picture of an attachment: PNG, at most 800 pixels wide and high."""
+        return await self.run(calls.get_attachment_preview(message_id, filename))
 
     async def list_events(
         self,

@@ -350,6 +350,15 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             is_required=True,
         ),
     ),
+    "get_attachment_preview": (
+        Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),
+        Parameter(
+            "filename",
+            "text",
+            help="Name of the file, as the message or the draft lists it.",
+            is_required=True,
+        ),
+    ),
     "list_events": (
         Parameter("after", "text", help="The last event that you have."),
         Parameter(

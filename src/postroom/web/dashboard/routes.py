@@ -56,6 +56,7 @@ PAGES = (
     page("/app/messages/{message_id}", thread.show_message, POD, READING),
     page("/app/messages/{message_id}/html", message.show_html, POD, READING),
     page("/app/messages/{message_id}/raw", message.download_raw, POD, READING),
+    page("/app/messages/{message_id}/preview", message.show_preview, POD, READING),
     change("/app/messages/{message_id}/retry", message.retry, POD, SENDING),
     change("/app/messages/{message_id}/cancel", message.cancel, POD, WRITING),
     change("/app/messages/{message_id}/calendar", message.respond, POD, WRITING),

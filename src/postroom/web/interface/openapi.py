@@ -242,10 +242,15 @@ _MEDIA_TYPES = {
     "/openapi.json": "application/json",
     "/llms.txt": "text/plain",
     "/docs": "text/html",
+    "/v1/attachments/{message_id}/{filename}/preview": "image/png",
     "/v1/messages/{message_id}/raw": "message/rfc822",
     "/v1/attachments/{message_id}/{filename}": "*/*",
 }
-_BYTES = ("/v1/messages/{message_id}/raw", "/v1/attachments/{message_id}/{filename}")
+_BYTES = (
+    "/v1/messages/{message_id}/raw",
+    "/v1/attachments/{message_id}/{filename}",
+    "/v1/attachments/{message_id}/{filename}/preview",
+)
 
 
 def _error_codes(route: Route) -> dict[int, list[str]]:

@@ -31,15 +31,18 @@ def get(
         typer.Option("--output", "-o", help="Where to write it; - is stdout; its own name by default."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    preview: Annotated[bool, typer.Option("--preview", help="A small picture of it instead.")] = False,
 ) -> None:
     """Download an attachment."""
     from postroom_client.calls import calls
 
-    place = None if to == "-" else target(to, filename)
+    ask = calls.get_attachment_preview if preview else calls.get_attachment
+    filename_here = f"{filename}.png" if preview else filename
+    place = None if to == "-" else target(to, filename_here)
     if place is not None and place.exists() and not force:
         raise typer.BadParameter(f"{place} is there already: pass --force or --output")
     with output.progress(filename) as on_progress:
-        content, _ = context.carry_out(calls.get_attachment(message_id, filename), on_progress)
+        content, _ = context.carry_out(ask(message_id, filename), on_progress)
     if place is None:
         sys.stdout.buffer.write(content)
         return

@@ -5,6 +5,8 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
+from postroom.accounts.reach import Reach
+from postroom.errors import NoPreview
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import attachments, messages, raw_mails
 from postroom.mailbox.attachments import Attachment
@@ -15,6 +17,7 @@ from postroom.web.requests.request_body import has_short_query
 
 LINK_PREFIX = "/v1/attachments/"
 LINK_SLASHES = 4
+PREVIEW_SECONDS = 10.0
 RFC_822 = "message/rfc822"
 SAFE_FILE_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 
@@ -38,11 +41,26 @@ async def get_raw_message(call: Call, message_id: str) -> Response:
 async def get_attachment(call: Call, message_id: str, filename: str) -> Response:
     """Download an attachment; its signed link works without a key"""
 
-    def work(tx: Tx) -> Attachment:
-        message = messages.get(tx, call.reach, message_id)
-        return attachments.get(tx, message.id, filename)
+    file = await call.resources.db.read(find_file, call.reach, message_id, filename)
+    return await send_file(call.resources, message_id, file)
 
-    return await send_file(call.resources, message_id, await call.resources.db.read(work))
+
+def find_file(tx: Tx, reach: Reach, message_id: str, filename: str) -> Attachment:
+    message = messages.get(tx, reach, message_id)
+    return attachments.get(tx, message.id, filename)
+
+
+async def get_attachment_preview(call: Call, message_id: str, filename: str) -> Response:
+    """Get a small picture of an attachment: PNG, at most 800 pixels wide and high"""
+    file = await call.resources.db.read(find_file, call.reach, message_id, filename)
+    raw = await raw_mails.read(call.resources, message_id, with_trace=False)
+    mail = await pools.READING.run(parse_mail, raw)
+    make = call.resources.previews.make
+    picture = None if make is None else await make(mail.attachments[file.position].content, PREVIEW_SECONDS)
+    if picture is None:
+        raise NoPreview("There is no preview of this file: it is no PDF, JPEG or PNG, or cannot be drawn.")
+    headers = {**SAFE_FILE_HEADERS, "Cache-Control": "private, max-age=3600"}
+    return Response(picture, media_type="image/png", headers=headers)
 
 
 def is_signed_link(request: Request) -> bool:

@@ -31,6 +31,7 @@ ROLES = {
 }
 PURPOSES = {"verify": "confirms an address", "signin": "signs in", "unsubscribe": "unsubscribes"}
 METHODS = {"REQUEST": "Invitation", "CANCEL": "Cancelled", "REPLY": "Reply to an invitation"}
+PREVIEWED = ("application/pdf", "image/jpeg", "image/png")
 ANSWERS = {"accepted": "Accept", "tentative": "Maybe", "declined": "Decline"}
 UNANSWERED = ("", "needs-action")
 
@@ -98,6 +99,10 @@ def marked(text: str, signals: Sequence[dict[str, Any]]) -> Markup:
             pieces.append(Markup('<mark title="{}">{}</mark>').format(reason, text[begin:end]))
             at = end
     return Markup("").join([*pieces, escape(text[at:])])
+
+
+def has_preview(file: dict[str, Any]) -> bool:
+    return file["contentType"].partition(";")[0] in PREVIEWED or file["filename"].lower().endswith(".pdf")
 
 
 def attendees(listed: Iterable[dict[str, Any]]) -> str:

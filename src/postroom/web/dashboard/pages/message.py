@@ -27,6 +27,10 @@ class LabelForm(Struct, frozen=True):
     remove: str = ""
 
 
+class PreviewQuery(Struct, frozen=True):
+    filename: str = ""
+
+
 class PictureQuery(Struct, frozen=True):
     pictures: bool = False
 
@@ -116,6 +120,10 @@ def to_page(html: str, raw: bytes, with_pictures: bool) -> str:
     """Pictures that the mail itself carries are part of it."""
     embedded = mail_html.Embedded(parse_mail(raw).attachments if raw else ())
     return mail_html.to_page(html, with_pictures, embedded)
+
+
+async def show_preview(desk: Desk, message_id: str, query: PreviewQuery) -> Response:
+    return await api_messages.get_attachment_preview(desk.call, message_id, query.filename)
 
 
 async def download_raw(desk: Desk, message_id: str) -> Response:
