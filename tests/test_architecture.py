@@ -48,7 +48,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "events": [
         *("kinds", "payload", "events", "webhook_signature", "webhooks", "webhook_list", "webhook_log"),
-        "announce",
+        *("notifications", "announce"),
     ],
     "inward": [
         *(
@@ -77,7 +77,7 @@ ROOMS: dict[str, list[str]] = {
         *("courier", "states", "orders", "holding", "complete", "appointments", "submit", "send"),
         *("sign_mail", "simulate", "deliver_mail", "deliver_webhook", "reviewers", "notices", "deliver"),
     ],
-    "outward/notices": ["letters", "deliver_notice"],
+    "outward/notices": ["letters", "tell_people", "deliver_notice"],
     "outward/holding": [
         *("rules", "judgement", "checks", "hold_back", "persons", "decide", "stop", "watch_holds"),
     ],

@@ -125,7 +125,9 @@ async def serving(
         webhook_courier = start_webhooks(stack, resources, recorder)
         tokens = OAuthTokens(resources, webhook_courier)
         reader = mail_server.reader
-        start_deliveries(stack, resources, recorder, return_path_secret, reader, tokens, make_key)
+        start_deliveries(
+            stack, resources, recorder, return_path_secret, reader, tokens, make_key, webhook_courier
+        )
         run(stack, resources, "answers", review_answers_loop(resources, lookup))
         posts = PostIntake(resources, mail_server.reader, webhook_courier)
         follower = Follower(resources, mail_server.reader, tokens)
@@ -201,6 +203,7 @@ def start_deliveries(
     reader: Reader,
     tokens: OAuthTokens,
     make_key: Callable[[], bytes],
+    webhook_courier: HttpCourier,
 ) -> None:
     courier = mail_courier(resources)
     stack.push_async_callback(courier.close)
@@ -210,7 +213,7 @@ def start_deliveries(
     outbound = Outbound(courier, signers, return_path_secret, reader, recorder, copies)
     run(stack, resources, "mail", partial(deliver_queued_mail, resources, outbound, make_key))
     run(stack, resources, "holds", partial(watch_holds, resources))
-    tell = partial(deliver_notice.deliver_notice, resources, outbound)
+    tell = partial(deliver_notice.deliver_notice, resources, outbound, webhook_courier)
     run(stack, resources, "notices", partial(deliver_all, resources, recorder, deliveries.NOTICE, tell))
 
 

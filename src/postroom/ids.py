@@ -9,7 +9,7 @@ ACCOUNT, KEY, INBOX, THREAD, MESSAGE, EVENT = "acc", "key", "inb", "thr", "msg",
 MAIL_DELIVERY, WEBHOOK_DELIVERY, NOTICE_DELIVERY, DOMAIN = "mdl", "whd", "ndl", "dom"
 REVIEW_ANSWER = "rva"
 DRAFT, SESSION = "drf", "ses"
-USER, PASSKEY, LETTER, WEBHOOK = "usr", "psk", "ltr", "whk"
+USER, PASSKEY, LETTER, WEBHOOK, NOTIFICATION = "usr", "psk", "ltr", "whk", "ntf"
 POD, AUDIT, RULE = "pod", "aud", "rul"
 CONNECTION = "con"
 

@@ -199,6 +199,17 @@ class Recipient(Struct, rename="camel", frozen=True):
     next_attempt_at: datetime | None = None
 
 
+class ShownTarget(Struct, rename="camel", frozen=True):
+    """`last_error` is why the last one could not be told; None since one was."""
+
+    kind: str
+    target: str = ""
+    on: list[str] = []
+    last_error: str | None = None
+    failed_at: datetime | None = None
+    told_at: datetime | None = None
+
+
 class PolicyStop(Struct, rename="camel", frozen=True):
     """What a policy stopped, or what was let in after all."""
 
@@ -484,6 +495,10 @@ class Me(Struct, rename="camel", frozen=True):
     permissions: list[str] = []
     mcp_scopes: list[str] | None = None
     canary: str | None = None
+
+
+class Notifications(Struct, frozen=True):
+    targets: list[ShownTarget]
 
 
 class Usage(Struct, frozen=True):

@@ -31,6 +31,7 @@ METHODS = {
     "put_policy": "set_policy",
     "put_policy_mode": "set_policy_mode",
     "put_webhook": "set_webhook",
+    "put_notifications": "set_notifications",
     "retry_failed_deliveries": "retry_failed_webhook_deliveries",
     "rotate_inbox_secret": "rotate_inbox_webhook_secret",
 }

@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Domain, Draft, DraftBody, DraftChange, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFiles, NewInbox, NewKey, NewListedWebhook, NewPod, NewRule, NewSuppression, NewUser, NewWebhook, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Domain, Draft, DraftBody, DraftChange, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFiles, NewInbox, NewKey, NewListedWebhook, NewPod, NewRule, NewSuppression, NewUser, NewWebhook, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -342,6 +342,27 @@ export abstract class Operations {
       path: path("v1", "users", userId, "invite"),
       answer: "json",
       isRepeatable: false,
+    });
+  }
+
+  /** Get who is told outside of the pages, and whether that works. */
+  getNotifications(): Promise<Notifications> {
+    return this.run({
+      method: "GET",
+      path: "/v1/notifications",
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Set who is told outside of the pages; these replace the ones there. */
+  setNotifications(body: NotificationsBody): Promise<Notifications> {
+    return this.run({
+      method: "PUT",
+      path: "/v1/notifications",
+      body,
+      answer: "json",
+      isRepeatable: true,
     });
   }
 

@@ -194,6 +194,16 @@ export interface Recipient {
   nextAttemptAt: string | null;
 }
 
+/** `lastError` is why the last one could not be told; null since one was. */
+export interface ShownTarget {
+  kind: string;
+  target: string;
+  on: string[];
+  lastError: string | null;
+  failedAt: string | null;
+  toldAt: string | null;
+}
+
 /** What a policy stopped, or what was let in after all. */
 export interface PolicyStop {
   at: string;
@@ -472,6 +482,10 @@ export interface Me {
   mcpScopes: string[] | null;
   /** What the agent of this inbox reads. */
   canary?: string;
+}
+
+export interface Notifications {
+  targets: ShownTarget[];
 }
 
 export interface Usage {
@@ -789,6 +803,19 @@ export interface UserChange {
   podIds?: string[];
   /** A name for people. */
   name?: string;
+}
+
+export interface NotificationsBody {
+  targets: TargetBody[];
+}
+
+export interface TargetBody {
+  /** How the target is told. */
+  kind: "discord" | "email" | "ntfy" | "slack" | "webhook";
+  /** A URL, or for email an address. */
+  target: string;
+  /** Of what it is told. */
+  on: ("domain_broken" | "held" | "paused" | "suspicious" | "webhook_disabled")[];
 }
 
 export interface ThreadChange {

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from postroom.events import events, webhooks
+from postroom.events import events, notifications, webhooks
 from postroom.events.payload import News
 from postroom.mailbox import usage
 from postroom.mailbox.usage import UsageGrowth
@@ -34,6 +34,7 @@ def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]
     for news in told:
         process_metrics.note_event(news.kind)
     queued = webhooks.enqueue_all(tx, recorded)
+    notifications.note_events(tx, told, base_url)
     tx.ring(*dict.fromkeys(events.bell(event.account_id) for event in recorded))
     if queued:
         tx.ring(deliveries.WEBHOOK_BELL)

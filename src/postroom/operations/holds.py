@@ -13,6 +13,7 @@ from postroom.accounts.rules.limits import Use
 from postroom.accounts.rules.pauses import Pause
 from postroom.clock import to_iso
 from postroom.config import Config
+from postroom.events import notifications
 from postroom.fields import Limit, Offset, Timestamp
 from postroom.mailbox import holds, inboxes, message_json, messages
 from postroom.mailbox.holds import ShownHold
@@ -163,6 +164,8 @@ def put_pause(tx: Tx, caller: Caller, within: Reach, config: Config, now: int) -
     """Hold every send, new and waiting, until the pause ends"""
     stop.begin_pause(tx, within, Ruling.of(caller, config.base_url, now))
     audit.record_by(tx, caller, "pause.begun", pauses.scope_of(within), now, within=within)
+    who = caller.actor.name
+    notifications.note(tx, caller.account_id, notifications.PAUSED, who, f"{config.base_url}/app", now)
     return get_pause(tx, within)
 
 

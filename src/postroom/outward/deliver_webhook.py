@@ -2,7 +2,7 @@
 
 from postroom import log
 from postroom.clock import SECOND
-from postroom.events import events, webhooks
+from postroom.events import events, notifications, webhooks
 from postroom.events.events import Event
 from postroom.events.webhook_signature import sign, standard_headers
 from postroom.events.webhooks import Webhook
@@ -126,3 +126,10 @@ def record_tried(tx: Tx, tried: TriedDelivery, webhook: Webhook | None) -> None:
         webhooks.note_success(tx, webhook)
     else:
         webhooks.note_failure(tx, webhook, tried.outcome.code == GONE, tried.outcome.ended_at)
+        note_if_disabled(tx, webhook, tried.outcome.ended_at)
+
+
+def note_if_disabled(tx: Tx, webhook: Webhook, now: int) -> None:
+    current = webhooks.find(tx, webhook.owner)
+    if webhook.enabled and current is not None and not current.enabled:
+        notifications.note(tx, webhook.account_id, notifications.WEBHOOK_DISABLED, "", webhook.url, now)

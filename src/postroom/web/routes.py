@@ -16,7 +16,7 @@ from postroom.operations import (
     usage,
     webhooks,
 )
-from postroom.operations.people import users
+from postroom.operations.people import notifications, users
 from postroom.operations.ways import connections, webhook_list
 from postroom.web import public
 from postroom.web.api.accounts import domains as domain_checks
@@ -130,6 +130,17 @@ ROUTES = (
     Route("PATCH", "/v1/users/{user_id}", users.change_user, ACCOUNT, MANAGING, 200, OLD_USER),
     Route("DELETE", "/v1/users/{user_id}", users.delete_user, ACCOUNT, MANAGING, 204, OLD_USER),
     Route("POST", "/v1/users/{user_id}/invite", users.invite_user, ACCOUNT, MANAGING, 202),
+    Route("GET", "/v1/notifications", notifications.get_notifications, ACCOUNT, MANAGING),
+    Route(
+        "PUT",
+        "/v1/notifications",
+        notifications.put_notifications,
+        ACCOUNT,
+        MANAGING,
+        200,
+        (errors.InvalidWebhookUrl,),
+        prepare=webhook_posts.require_allowed_targets,
+    ),
     Route("GET", "/v1/inboxes/{inbox_id}/threads", threads.list_threads, SCOPED, READING),
     Route("GET", "/v1/inboxes/{inbox_id}/messages", messages.list_inbox_messages, SCOPED, READING),
     Route("GET", "/v1/threads", threads.list_all_threads, SCOPED, READING),

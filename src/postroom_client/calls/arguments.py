@@ -42,7 +42,7 @@ def listed(addresses: Addresses | UnsetType | None) -> list[str] | UnsetType | N
     return [addresses] if isinstance(addresses, str) else repeated(addresses)
 
 
-def repeated(values: Sequence[str] | UnsetType | None) -> list[str] | UnsetType | None:
+def repeated(values: Sequence[Any] | UnsetType | None) -> list[Any] | UnsetType | None:
     return values if values is None or isinstance(values, UnsetType) else list(values)
 
 

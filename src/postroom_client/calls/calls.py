@@ -47,6 +47,7 @@ from postroom_client.results import (
     ListedWebhook,
     Me,
     Message,
+    Notifications,
     Page,
     Pause,
     Pod,
@@ -429,6 +430,16 @@ def delete_user(user_id: str) -> Call[None]:
 def invite_user(user_id: str) -> Call[User]:
     """Send the invitation again; the earlier link ends."""
     return Call("POST", path("v1", "users", user_id, "invite"), decoded(User), is_repeatable=False)
+
+
+def get_notifications() -> Call[Notifications]:
+    """Get who is told outside of the pages, and whether that works."""
+    return Call("GET", "/v1/notifications", decoded(Notifications))
+
+
+def set_notifications(targets: Sequence[Mapping[str, Any]]) -> Call[Notifications]:
+    """Set who is told outside of the pages; these replace the ones there."""
+    return Call("PUT", "/v1/notifications", decoded(Notifications), json=given(targets=repeated(targets)))
 
 
 def list_threads(

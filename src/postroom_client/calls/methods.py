@@ -31,6 +31,7 @@ from postroom_client.results import (
     ListedWebhook,
     Me,
     Message,
+    Notifications,
     Page,
     Pause,
     Pod,
@@ -360,6 +361,14 @@ class BlockingMethods(Protocol):
     def invite_user(self, user_id: str) -> User:
         """Send the invitation again; the earlier link ends."""
         return self.run(calls.invite_user(user_id))
+
+    def get_notifications(self) -> Notifications:
+        """Get who is told outside of the pages, and whether that works."""
+        return self.run(calls.get_notifications())
+
+    def set_notifications(self, targets: Sequence[Mapping[str, Any]]) -> Notifications:
+        """Set who is told outside of the pages; these replace the ones there."""
+        return self.run(calls.set_notifications(targets))
 
     def list_threads(
         self,
@@ -1722,6 +1731,14 @@ class AwaitedMethods(Protocol):
     async def invite_user(self, user_id: str) -> User:
         """Send the invitation again; the earlier link ends."""
         return await self.run(calls.invite_user(user_id))
+
+    async def get_notifications(self) -> Notifications:
+        """Get who is told outside of the pages, and whether that works."""
+        return await self.run(calls.get_notifications())
+
+    async def set_notifications(self, targets: Sequence[Mapping[str, Any]]) -> Notifications:
+        """Set who is told outside of the pages; these replace the ones there."""
+        return await self.run(calls.set_notifications(targets))
 
     async def list_threads(
         self,

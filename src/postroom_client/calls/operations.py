@@ -242,6 +242,8 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "delete_user": (Parameter("user_id", "text", help="Id of the user, usr_…", is_required=True),),
     "invite_user": (Parameter("user_id", "text", help="Id of the user, usr_…", is_required=True),),
+    "get_notifications": (),
+    "set_notifications": (),
     "list_threads": (
         Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
         Parameter("is_read", "flag", help="false gives the unread ones."),

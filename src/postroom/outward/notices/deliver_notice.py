@@ -1,16 +1,21 @@
-"""A claimed notice: to a reviewer of a held mail, or a letter to a user."""
+"""A claimed notice: to a reviewer of a held mail, a letter to a user, or a notification."""
 
 from postroom import ids
 from postroom.outward import reviewers
+from postroom.outward.courier import WebhookCourier
 from postroom.outward.deliver_mail import Outbound
-from postroom.outward.notices import letters
+from postroom.outward.notices import letters, tell_people
 from postroom.queue.deliveries import Delivery
 from postroom.queue.outcomes import TriedDelivery
 from postroom.resources import Resources
 
 
-async def deliver_notice(resources: Resources, outbound: Outbound, delivery: Delivery) -> None:
-    if ids.is_id(ids.LETTER, delivery.message_id):
+async def deliver_notice(
+    resources: Resources, outbound: Outbound, courier: WebhookCourier, delivery: Delivery
+) -> None:
+    if ids.is_id(ids.NOTIFICATION, delivery.message_id):
+        await tell_people.deliver_notification(resources, courier, outbound.recorder, delivery)
+    elif ids.is_id(ids.LETTER, delivery.message_id):
         await letters.deliver_letter(resources, outbound, delivery)
     else:
         await reviewers.deliver_notice(resources, outbound, delivery)
@@ -18,6 +23,8 @@ async def deliver_notice(resources: Resources, outbound: Outbound, delivery: Del
 
 async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
     """What an earlier run has left to be written."""
+    if ids.is_id(ids.NOTIFICATION, tried.delivery.message_id):
+        return await tell_people.write_tried(resources, tried)
     if ids.is_id(ids.LETTER, tried.delivery.message_id):
         return await letters.write_tried(resources, tried)
     return await reviewers.write_tried(resources, tried)

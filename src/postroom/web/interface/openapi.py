@@ -41,6 +41,7 @@ TAGS = {
     "suppressions": "Addresses that get no mail any more.",
     "threads": "Conversations.",
     "usage": "What was used.",
+    "notifications": "Who is told outside of the pages.",
     "users": "People of the account, with their roles.",
     "webhooks": "Several endpoints, each for some of the events.",
     "webhook": "Events by HTTP.",

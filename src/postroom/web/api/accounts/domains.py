@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from postroom.accounts.domains import DnsRecord
+from postroom.events import notifications
 from postroom.mail.proof import dkim
 from postroom.mail.proof.lookup import DnsTemporary
 from postroom.net.dns import Resolver
@@ -27,6 +28,11 @@ async def verify_domain(call: Call, domain_id: str) -> Domain:
     is_proved = all(there for record, there in zip(wanted, found, strict=True) if record.is_required)
     if is_proved and domain.verified_at is None:
         domain = await db.write(domains.mark_verified, call.decider, domain, call.now())
+    if not is_proved and domain.verified_at is not None:
+        page = f"{config.base_url}/app/settings/domains"
+        await db.write(
+            notifications.note, call.account_id, notifications.DOMAIN_BROKEN, domain.name, page, call.now()
+        )
     return Domain.of(domain, wanted, found)
 
 

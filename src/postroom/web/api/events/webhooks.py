@@ -11,12 +11,14 @@ from postroom.errors import InvalidWebhookUrl, WebhookFailed
 from postroom.events import webhook_list
 from postroom.events import webhooks as stored
 from postroom.events.events import Event
+from postroom.events.notifications import EMAIL
 from postroom.events.payload import EventMessage, Payload
 from postroom.mail.proof.lookup import DnsTemporary
 from postroom.mailbox import inboxes
 from postroom.net import target
 from postroom.operations import webhooks
 from postroom.operations.inboxes import InboxChange, NewInbox
+from postroom.operations.people.notifications import NotificationsBody
 from postroom.operations.ways.webhook_list import ListedWebhookChange, NewListedWebhook
 from postroom.operations.webhooks import NewWebhook, Retried, RetryFailed, WebhookTest
 from postroom.outward.deliver_webhook import post
@@ -69,6 +71,14 @@ async def require_allowed_listed_url(
 ) -> dict[str, Any]:
     if isinstance(body.url, str):
         await require_allowed(resources, body.url)
+    return {}
+
+
+async def require_allowed_targets(resources: Resources, body: NotificationsBody) -> dict[str, Any]:
+    """Checked like webhooks."""
+    for each in body.targets:
+        if each.kind != EMAIL:
+            await require_allowed(resources, each.target)
     return {}
 
 

@@ -1,0 +1,173 @@
+"""Notifications: a short word to people elsewhere that something waits, grouped when much happens at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from postroom import ids
+from postroom.clock import SECOND
+from postroom.events.payload import News
+from postroom.queue import deliveries
+from postroom.queue.deliveries import NewDelivery
+from postroom.storage.database import Row, Tx
+
+HELD, PAUSED, WEBHOOK_DISABLED, SUSPICIOUS = "held", "paused", "webhook_disabled", "suspicious"
+DOMAIN_BROKEN = "domain_broken"
+OCCASIONS = (HELD, PAUSED, WEBHOOK_DISABLED, DOMAIN_BROKEN, SUSPICIOUS)
+SLACK, DISCORD, NTFY, EMAIL, WEBHOOK = "slack", "discord", "ntfy", "email", "webhook"
+KINDS = (SLACK, DISCORD, NTFY, EMAIL, WEBHOOK)
+TARGETS_LIMIT = 20
+GATHERED = 5 * SECOND  # what happens within so long is told together
+SUBJECT_CHARACTERS = 200
+FLAGGED = ("suspicious", "malicious")
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationTarget:
+    id: str
+    account_id: str
+    kind: str
+    target: str
+    wanted: tuple[str, ...]
+    last_error: str | None = None
+    failed_at: int | None = None
+    told_at: int | None = None
+
+    @classmethod
+    def from_row(cls, row: Row) -> "NotificationTarget":
+        return cls(
+            row["id"],
+            row["account_id"],
+            row["kind"],
+            row["target"],
+            tuple(row["wanted"].split()),
+            row["last_error"],
+            row["failed_at"],
+            row["told_at"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    id: str
+    account_id: str
+    target_id: str
+    kind: str
+    subject: str
+    link: str
+    count: int
+    created_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Notification":
+        return cls(
+            row["id"],
+            row["account_id"],
+            row["target_id"],
+            row["kind"],
+            row["subject"],
+            row["link"],
+            row["count"],
+            row["created_at"],
+        )
+
+
+def list_targets(tx: Tx, account_id: str) -> list[NotificationTarget]:
+    rows = tx.all(
+        "select * from notification_targets where account_id = :id order by position", id=account_id
+    )
+    return [NotificationTarget.from_row(row) for row in rows]
+
+
+def put_targets(tx: Tx, account_id: str, targets: Sequence[NotificationTarget]) -> None:
+    """In place of those that were there."""
+    tx.run("delete from notification_targets where account_id = :id", id=account_id)
+    for position, each in enumerate(targets):
+        tx.run(
+            "insert into notification_targets (id, account_id, position, kind, target, wanted) values"
+            " (:id, :account_id, :position, :kind, :target, :wanted)",
+            id=each.id,
+            account_id=account_id,
+            position=position,
+            kind=each.kind,
+            target=each.target,
+            wanted=" ".join(each.wanted),
+        )
+
+
+def note_events(tx: Tx, told: Sequence[News], base_url: str) -> None:
+    """Of all events only those that somebody may have to look at."""
+    for news in told:
+        document = news.document
+        link = f"{base_url}/app/messages/{document.id}"
+        if news.kind == "message.held":
+            decision = f"{base_url}/app/approvals?inboxId={document.inbox_id}#{document.id}"
+            note(tx, news.account_id, HELD, document.subject, decision, news.occurred_at)
+        elif news.kind == "message.received" and document.verdict in FLAGGED:
+            note(tx, news.account_id, SUSPICIOUS, document.subject, link, news.occurred_at)
+
+
+def note(tx: Tx, account_id: str, occasion: str, subject: str, link: str, now: int) -> None:
+    """One for each target that wants it; joined to the one that is about to leave."""
+    for target in list_targets(tx, account_id):
+        if occasion in target.wanted and not _join(tx, target, occasion, now):
+            _add(tx, target, occasion, subject[:SUBJECT_CHARACTERS], link, now)
+
+
+def _join(tx: Tx, target: NotificationTarget, occasion: str, now: int) -> bool:
+    joined = tx.run(
+        "update notifications set count = count + 1 where target_id = :target_id and kind = :kind"
+        " and state = 'waiting' and created_at > :since",
+        target_id=target.id,
+        kind=occasion,
+        since=now - GATHERED,
+    )
+    return joined > 0
+
+
+def _add(tx: Tx, target: NotificationTarget, occasion: str, subject: str, link: str, now: int) -> None:
+    new_id = ids.new(ids.NOTIFICATION, now)
+    tx.run(
+        "insert into notifications (id, account_id, target_id, kind, subject, link, count, state, created_at)"
+        " values (:id, :account_id, :target_id, :kind, :subject, :link, 1, 'waiting', :now)",
+        id=new_id,
+        account_id=target.account_id,
+        target_id=target.id,
+        kind=occasion,
+        subject=subject,
+        link=link,
+        now=now,
+    )
+    new = NewDelivery(
+        id=ids.new(ids.NOTICE_DELIVERY, now),
+        account_id=target.account_id,
+        inbox_id="",
+        kind=deliveries.NOTICE,
+        message_id=new_id,
+        target=target.target,
+        lane=f"{target.account_id} {target.id}",
+        due_at=now + GATHERED,
+        created_at=now,
+    )
+    deliveries.add_all(tx, [new])
+
+
+def take(tx: Tx, notification_id: str) -> tuple[Notification, NotificationTarget] | None:
+    """From now on nothing more joins it. None when its target is gone."""
+    row = tx.one("select * from notifications where id = :id", id=notification_id)
+    target = row and tx.one("select * from notification_targets where id = :id", id=row["target_id"])
+    if row is None or not target:
+        return None
+    tx.run("update notifications set state = 'leaving' where id = :id", id=notification_id)
+    return Notification.from_row(row), NotificationTarget.from_row(target)
+
+
+def note_outcome(tx: Tx, target_id: str, error: str | None, now: int) -> None:
+    """A failure is shown beside its target until something was told again."""
+    tx.run(
+        "update notification_targets set last_error = :error, failed_at = :failed_at,"
+        " told_at = coalesce(:told_at, told_at) where id = :id",
+        error=error,
+        failed_at=None if error is None else now,
+        told_at=now if error is None else None,
+        id=target_id,
+    )

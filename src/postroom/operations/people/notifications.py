@@ -1,0 +1,92 @@
+"""Operations on notifications: who is told outside of the pages, and of what."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from postroom import ids
+from postroom.accounts import accounts, audit
+from postroom.accounts.keys import Caller
+from postroom.accounts.people import users
+from postroom.config import Config
+from postroom.events import notifications
+from postroom.events.notifications import EMAIL, NotificationTarget
+from postroom.fields import Timestamp, iso
+from postroom.operations.people.users import require_elsewhere
+from postroom.storage.database import Tx
+
+Kind = Annotated[
+    Literal["slack", "discord", "ntfy", "email", "webhook"], Meta(description="How the target is told.")
+]
+Occasion = Literal["held", "paused", "webhook_disabled", "domain_broken", "suspicious"]
+
+
+class TargetBody(Struct, rename="camel", frozen=True):
+    kind: Kind
+    target: Annotated[str, Meta(min_length=1, max_length=2000, description="A URL, or for email an address.")]
+    on: Annotated[list[Occasion], Meta(min_length=1, max_length=10, description="Of what it is told.")]
+
+
+class NotificationsBody(Struct, frozen=True):
+    targets: Annotated[list[TargetBody], Meta(max_length=notifications.TARGETS_LIMIT)]
+
+
+class ShownTarget(Struct, rename="camel", frozen=True):
+    """`lastError` is why the last one could not be told; null since one was."""
+
+    kind: str
+    target: str
+    on: list[str]
+    last_error: str | None
+    failed_at: Timestamp | None
+    told_at: Timestamp | None
+
+
+class Notifications(Struct, frozen=True):
+    targets: list[ShownTarget]
+
+
+def get_notifications(tx: Tx, caller: Caller) -> Notifications:
+    """Get who is told outside of the pages, and whether that works"""
+    found = notifications.list_targets(tx, caller.account_id)
+    return Notifications(
+        [
+            ShownTarget(
+                each.kind,
+                each.target,
+                list(each.wanted),
+                each.last_error,
+                iso(each.failed_at),
+                iso(each.told_at),
+            )
+            for each in found
+        ]
+    )
+
+
+def put_notifications(
+    tx: Tx, caller: Caller, body: NotificationsBody, config: Config, now: int
+) -> Notifications:
+    """Set who is told outside of the pages; these replace the ones there"""
+    accounts.lock(tx, caller.account_id)
+    before = get_notifications(tx, caller)
+    targets = [
+        NotificationTarget(
+            ids.new(ids.NOTIFICATION, now),
+            caller.account_id,
+            each.kind,
+            address_of(tx, each, config),
+            tuple(dict.fromkeys(each.on)),
+        )
+        for each in body.targets
+    ]
+    notifications.put_targets(tx, caller.account_id, targets)
+    after = get_notifications(tx, caller)
+    audit.record_by(tx, caller, "notifications.set", caller.account_id, now, before=before, after=after)
+    return after
+
+
+def address_of(tx: Tx, body: TargetBody, config: Config) -> str:
+    if body.kind != EMAIL:
+        return body.target
+    return require_elsewhere(tx, users.require_email(body.target), config)

@@ -1,0 +1,147 @@
+"""A claimed notification: written for Slack, Discord, ntfy, mail or a webhook, and posted."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from postroom.clock import HOUR, SECOND
+from postroom.events import notifications, webhooks
+from postroom.events.notifications import DISCORD, EMAIL, NTFY, SLACK, Notification, NotificationTarget
+from postroom.events.webhook_signature import sign, standard_headers
+from postroom.outward.courier import DeliveryError, WebhookCourier
+from postroom.outward.notices import letters
+from postroom.queue import deliveries, outcomes
+from postroom.queue.deliveries import Delivery
+from postroom.queue.outcomes import Outcome, TriedDelivery
+from postroom.queue.recording import Recorder
+from postroom.resources import Resources
+from postroom.storage.database import Tx
+
+LIFETIME = HOUR
+SENTENCES: dict[str, str] = {
+    "held": "A mail waits for approval",
+    "paused": "Sending was paused",
+    "webhook_disabled": "A webhook was disabled",
+    "domain_broken": "A domain no longer works",
+    "suspicious": "A suspicious mail came in",
+}
+MANY: dict[str, Callable[[int], str]] = {
+    "held": lambda count: f"{count} mails wait for approval",
+    "suspicious": lambda count: f"{count} suspicious mails came in",
+}
+
+
+async def deliver_notification(
+    resources: Resources, courier: WebhookCourier, recorder: Recorder, delivery: Delivery
+) -> None:
+    found = await resources.db.write(notifications.take, delivery.message_id)
+    if found is None or found[0].created_at + LIFETIME <= resources.now():
+        await resources.db.write(letters.give_up, delivery, resources.now())
+        return
+    note, target = found
+    if target.kind == EMAIL:
+        await resources.db.write(send_letter, delivery, note, target, resources.now())
+        return
+    secret = await resources.db.read(find_secret, note.account_id)
+    outcome = await post(resources, courier, note, target, secret)
+    tried = TriedDelivery(delivery, outcome)
+    await recorder.record(tried, lambda: write_tried(resources, tried))
+
+
+async def write_tried(resources: Resources, tried: TriedDelivery) -> list[str]:
+    await resources.db.write(record_tried, tried)
+    return []
+
+
+def record_tried(tx: Tx, tried: TriedDelivery) -> None:
+    state = outcomes.record(tx, tried)
+    found = notifications.take(tx, tried.delivery.message_id)
+    if state is None or found is None:
+        return
+    error = None if tried.outcome.is_success else f"{tried.outcome.code or ''} {tried.outcome.text}".strip()
+    notifications.note_outcome(tx, found[1].id, error, tried.outcome.ended_at)
+
+
+def find_secret(tx: Tx, account_id: str) -> str | None:
+    webhook = webhooks.find(tx, account_id)
+    return None if webhook is None else webhook.secret
+
+
+def send_letter(tx: Tx, delivery: Delivery, note: Notification, target: NotificationTarget, now: int) -> None:
+    """As a letter of the server, which is tried like any other."""
+    deliveries.note_answer(tx, delivery, None, "", 0)
+    if deliveries.finish(tx, delivery, deliveries.DONE, None, "It goes as a letter.", now):
+        letters.add(tx, note.account_id, None, target.target, headline(note), text_of(note), now)
+        notifications.note_outcome(tx, target.id, None, now)
+
+
+async def post(
+    resources: Resources,
+    courier: WebhookCourier,
+    note: Notification,
+    target: NotificationTarget,
+    secret: str | None,
+) -> Outcome:
+    started_at = resources.now()
+    body, headers = written(note, target, secret, started_at)
+    try:
+        answer = await courier.post(target.target, body, headers)
+    except DeliveryError as error:
+        ended_at = resources.now()
+        return Outcome(
+            code=error.code,
+            text=error.reason,
+            milliseconds=ended_at - started_at,
+            ended_at=ended_at,
+            is_permanent=error.permanent,
+        )
+    return Outcome(
+        code=answer.status,
+        text=answer.excerpt,
+        milliseconds=answer.milliseconds,
+        ended_at=resources.now(),
+        is_success=answer.is_success,
+        is_permanent=400 <= answer.status < 500 and answer.status not in (408, 429),
+        retry_after_seconds=answer.retry_after_seconds,
+    )
+
+
+def headline(note: Notification) -> str:
+    if note.count > 1 and note.kind in MANY:
+        return MANY[note.kind](note.count)
+    return SENTENCES[note.kind]
+
+
+def text_of(note: Notification) -> str:
+    """Never more of a mail than its subject."""
+    about = f": {note.subject}" if note.subject and note.count == 1 else ""
+    return f"{headline(note)}{about}\n{note.link}\n"
+
+
+def written(
+    note: Notification, target: NotificationTarget, secret: str | None, now: int
+) -> tuple[bytes, dict[str, str]]:
+    json = {"Content-Type": "application/json", "User-Agent": "Postroom"}
+    if target.kind == SLACK:
+        return msgspec.json.encode({"text": text_of(note)}), json
+    if target.kind == DISCORD:
+        # Nobody is rung by what a stranger wrote into a subject.
+        quiet = {"content": text_of(note)[:1900], "allowed_mentions": {"parse": []}}
+        return msgspec.json.encode(quiet), json
+    if target.kind == NTFY:
+        return text_of(note).encode(), {"Title": headline(note), "Click": note.link, "User-Agent": "Postroom"}
+    body = msgspec.json.encode(
+        {
+            "event": "notification",
+            "id": note.id,
+            "kind": note.kind,
+            "count": note.count,
+            "subject": note.subject,
+            "link": note.link,
+        }
+    )
+    if secret is None:
+        return body, json
+    timestamp = now // SECOND
+    signed = {"X-Timestamp": str(timestamp), "X-Signature": sign(secret, timestamp, body)}
+    return body, {**json, **signed, **standard_headers(secret, note.id, timestamp, body)}

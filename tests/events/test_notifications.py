@@ -1,0 +1,148 @@
+"""Notifications: one short message with a link, grouped when many, and a failure that is shown."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from postroom.clock import HOUR, SECOND
+from postroom.events.webhook_signature import sign
+from tests.api.endpoint import Endpoint, running_endpoint
+from tests.conftest import Server
+
+EVERYTHING = ["held", "paused", "webhook_disabled", "domain_broken", "suspicious"]
+
+
+async def set_targets(server: Server, *targets: dict[str, Any]) -> None:
+    answer = await server.api.put("/v1/notifications", json={"targets": list(targets)})
+    assert answer.status_code == 200, answer.text
+
+
+async def hold(server: Server, inbox_id: str, subject: str) -> str:
+    answer = await server.api.post(
+        f"/v1/inboxes/{inbox_id}/send",
+        json={"to": "bob@there.example", "subject": subject, "body": "A secret text"},
+        headers={"Idempotency-Key": subject.replace(" ", "-")},
+    )
+    assert answer.json()["hold"]["state"] == "held", answer.text
+    message_id: str = answer.json()["id"]
+    return message_id
+
+
+async def held_inbox(server: Server) -> str:
+    inbox_id = await server.new_inbox("careful")
+    await server.api.patch(f"/v1/inboxes/{inbox_id}", json={"approval": {"when": ["always"]}})
+    return inbox_id
+
+
+async def until_told(server: Server, endpoint: Endpoint, count: int) -> None:
+    server.clock.turn(6 * SECOND)
+    await endpoint.wait_for(count)
+
+
+async def targets_of(server: Server) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await server.api.get("/v1/notifications")).json()["targets"]
+    return found
+
+
+async def test_each_kind_of_target_is_told_in_its_form_with_a_link_and_no_text(server: Server) -> None:
+    inbox_id = await held_inbox(server)
+    async with running_endpoint() as slack, running_endpoint() as discord, running_endpoint() as ntfy:
+        await set_targets(
+            server,
+            {"kind": "slack", "target": slack.url, "on": ["held"]},
+            {"kind": "discord", "target": discord.url, "on": ["held"]},
+            {"kind": "ntfy", "target": ntfy.url, "on": ["held"]},
+            {"kind": "email", "target": "Ann@example.org", "on": ["held"]},
+        )
+        message_id = await hold(server, inbox_id, "Offer 7 @everyone")
+        for endpoint in (slack, discord, ntfy):
+            await until_told(server, endpoint, 1)
+            body = endpoint.requests[0][1].decode()
+            assert "Offer 7" in body
+            assert message_id in body
+            assert "A secret text" not in body
+        assert json.loads(discord.requests[0][1])["allowed_mentions"] == {"parse": []}
+        assert "A mail waits for approval" in json.loads(slack.requests[0][1])["text"]
+        assert ntfy.requests[0][0]["title"] == "A mail waits for approval"
+        async with asyncio.timeout(120):
+            while not (mails := await server.resources.db.read(letters_to, "ann@example.org")):
+                await asyncio.sleep(0.02)
+        assert message_id in mails[0]["content"]
+
+
+def letters_to(tx: Any, address: str) -> Any:
+    return tx.all("select content from letters where recipient = :address", address=address)
+
+
+async def test_many_at_once_are_one_message(server: Server) -> None:
+    inbox_id = await held_inbox(server)
+    async with running_endpoint() as endpoint:
+        await set_targets(server, {"kind": "slack", "target": endpoint.url, "on": EVERYTHING})
+        for number in range(4):
+            await hold(server, inbox_id, f"Mail {number}")
+        await until_told(server, endpoint, 1)
+        assert "4 mails wait for approval" in json.loads(endpoint.requests[0][1])["text"]
+        await server.api.put("/v1/pause")
+        await until_told(server, endpoint, 2)
+        assert "Sending was paused" in json.loads(endpoint.requests[1][1])["text"]
+        [shown] = await targets_of(server)
+        assert shown["lastError"] is None
+        assert shown["toldAt"] is not None
+
+
+async def test_a_webhook_target_is_signed_with_the_account_s_secret(server: Server) -> None:
+    inbox_id = await held_inbox(server)
+    async with running_endpoint() as endpoint:
+        url = {"url": "http://127.0.0.1:9/x", "eventTypes": ["message.bounced"]}
+        secret = (await server.api.put("/v1/webhook", json=url)).json()["secret"]
+        await set_targets(server, {"kind": "webhook", "target": endpoint.url, "on": ["held"]})
+        await hold(server, inbox_id, "Signed")
+        await until_told(server, endpoint, 1)
+        headers, body = endpoint.requests[0]
+        assert headers["x-signature"] == sign(secret, int(headers["x-timestamp"]), body)
+        assert json.loads(body)["kind"] == "held"
+
+
+async def test_a_failure_is_shown_tried_again_and_given_up_after_an_hour(server: Server) -> None:
+    inbox_id = await held_inbox(server)
+    async with running_endpoint() as endpoint:
+        endpoint.answers = [b"503 Not Now", b"503 Not Now"]
+        await set_targets(server, {"kind": "slack", "target": endpoint.url, "on": ["held"]})
+        await hold(server, inbox_id, "Trouble")
+        await until_told(server, endpoint, 1)
+        async with asyncio.timeout(120):
+            while (await targets_of(server))[0]["lastError"] is None:
+                await asyncio.sleep(0.02)
+        [failed] = await targets_of(server)
+        assert failed["lastError"].startswith("503")
+        assert failed["failedAt"] is not None
+        server.clock.turn(2 * 60 * SECOND)
+        await endpoint.wait_for(2)
+        server.clock.turn(HOUR)
+        async with asyncio.timeout(120):
+            while await server.resources.db.read(pending):
+                await asyncio.sleep(0.02)
+        assert len(endpoint.requests) == 2
+
+
+def pending(tx: Any) -> Any:
+    return tx.all("select id from deliveries where kind = 'notice' and state = 'pending'")
+
+
+@pytest.mark.sqlite_alone
+async def test_what_is_wrong_with_a_target_is_said(server: Server) -> None:
+    for target, status in (
+        ({"kind": "pigeon", "target": "http://127.0.0.1:9", "on": ["held"]}, 400),
+        ({"kind": "slack", "target": "ftp://x", "on": ["held"]}, 422),
+        ({"kind": "slack", "target": "http://127.0.0.1:9", "on": ["sung"]}, 400),
+        ({"kind": "slack", "target": "http://127.0.0.1:9", "on": []}, 400),
+        ({"kind": "email", "target": "no address", "on": ["held"]}, 400),
+        ({"kind": "email", "target": "careful@postroom.localhost", "on": ["held"]}, 400),
+    ):
+        answer = await server.api.put("/v1/notifications", json={"targets": [target]})
+        assert answer.status_code == status, target
+    narrow = await server.api.post("/v1/api-keys", json={"permissions": ["read"]})
+    async with server.client(narrow.json()["token"]) as reader:
+        assert (await reader.get("/v1/notifications")).status_code == 403
