@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 from postroom.mail import address
+from postroom.mail.html import visibility
 from tests.pattern_trees import Tree
 from tests.source_patterns import Found, Made, held, in_functions, is_searched, of_types
 
@@ -26,6 +27,7 @@ MADE_LATE = {
     "postroom.web.dashboard.display.assets._shorten": "our own style sheets, once",
     "postroom.web.dashboard.display.assets._names": "our own style sheets, once",
     "postroom.web.dashboard.display.signs.passages": "escaped words with at most a few signs between them",
+    "postroom.web.requests.cookies._pattern": "the name of a cookie of ours, entered at a semicolon alone",
     "postroom.web.dashboard.display.attributes._between_tags": "the name of an element, once a template",
     "postroom_client.cli.doctor_checks._gauge": "a name of ours at the beginning of a line",
 }
@@ -40,6 +42,7 @@ ENTERED_ONCE: dict[str | bytes, str] = {
     r"[a-z]+\([^()]{0,100}\)|[^\s()]+": "its other branch takes the run, and all of it",
     r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)": "our own lists of words, once",
     r'(?:^|;)[ \t]*+for=("?)([^";,\s]*+)\1[ \t]*+(?=;|$)': "entered at the beginning or at a semicolon",
+    visibility._VARIABLE.pattern: "a bracket inside of two others ends it: it reads three calls at most",
     r"<!--.*?-->|<(/?[a-zA-Z][^\s/>]*)": "our own templates, once",
     r"""([^\s"'=<>/]+)\s*=\s*(["'])|>""": "our own templates, once",
 }

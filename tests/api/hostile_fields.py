@@ -74,6 +74,8 @@ NEEDED: dict[str, Any] = {
     "q": "word",
     "role": "viewer",
     "sendAt": "2026-11-20T10:00:00Z",
+    "target": "ann@example.com",
+    "targets": [{"kind": "email", "target": "ann@example.com", "on": ["held"]}],
     "since": "2026-11-01T00:00:00Z",
     "type": "block",
     "typed": "x",

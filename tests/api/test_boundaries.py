@@ -26,6 +26,7 @@ OWNED = (
     "key_id",
     "user_id",
     "connection_id",
+    "webhook_id",
 )
 
 
@@ -41,6 +42,7 @@ async def ids_of_everything(server: Server) -> dict[str, str]:
     key = await api.post("/v1/api-keys", json={"name": "other"})
     user = await api.post("/v1/users", json={"email": "ann@there.example", "role": "viewer"})
     connection = await api.post("/v1/connections", json={"kind": "http", "provider": "raw"})
+    webhook = await api.post("/v1/webhooks", json={"url": "http://127.0.0.1:9/hook"})
     return {
         "inbox_id": inbox_id,
         "draft_id": draft.json()["id"],
@@ -51,6 +53,7 @@ async def ids_of_everything(server: Server) -> dict[str, str]:
         "key_id": key.json()["id"],
         "user_id": user.json()["id"],
         "connection_id": connection.json()["id"],
+        "webhook_id": webhook.json()["id"],
     }
 
 

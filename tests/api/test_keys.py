@@ -64,6 +64,7 @@ async def test_a_scoped_key_is_shown_once_listed_and_revoked_at_once(server: Ser
     assert listed["total"] == 1
     assert set(listed["data"][0]) == {
         "id",
+        "kind",
         "name",
         "podId",
         "inboxId",

@@ -230,7 +230,7 @@ async def test_an_error_names_its_code_and_never_the_key(connect: Connect, live:
         assert json.loads(missing[missing.index("{") :])["error"] == "not_found"
         assert "invalid_mailbox_name" in await agent.fail("create_inbox", mailbox_name="!")
         assert "list_inboxes" in await agent.fail("list_threads")
-        assert "Error executing tool" in await agent.fail("read_thread")
+        assert "thread_id is missing" in await agent.fail("read_thread")
         assert API_KEY not in "".join(agent.said)
 
 

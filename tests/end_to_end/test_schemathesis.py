@@ -17,8 +17,8 @@ from tests.mail.keys import signing_key
 SEED = 20_261_114
 EXAMPLES = os.environ.get("POSTROOM_TEST_EXAMPLES", "3")
 
-# What an address, a domain, a URL or a question is, which of them an account may use and which moment lies
-# ahead is more than a schema says: these may refuse what it allows. A long poll would outlast the run.
+# What an address, a domain, a URL, a pod or a question is, which of them an account may use and which moment
+# lies ahead is more than a schema says: these may refuse what it allows. A long poll would outlast the run.
 CONFIGURATION = """
 [[operations]]
 include-name = [
@@ -30,7 +30,9 @@ include-name = [
   "PUT /v1/policy", "POST /v1/policy/rules", "GET /v1/inboxes/{inbox_id}/wait",
   "GET /v1/search", "GET /v1/usage", "POST /v1/inboxes/{inbox_id}/drafts", "PATCH /v1/drafts/{draft_id}",
   "POST /v1/drafts/{draft_id}/attachments", "POST /v1/drafts/{draft_id}/send",
-  "PATCH /v1/messages/{message_id}",
+  "PATCH /v1/messages/{message_id}", "POST /v1/users", "PATCH /v1/users/{user_id}", "POST /v1/connections",
+  "PATCH /v1/connections/{connection_id}", "POST /v1/webhooks", "PATCH /v1/webhooks/{webhook_id}",
+  "PUT /v1/notifications",
 ]
 checks.positive_data_acceptance.enabled = false
 

@@ -32,6 +32,10 @@ NO_RULE: dict[str, Any] = {"approval": {"when": []}}
 LATER: dict[str, Any] = {"sendAt": "2026-11-14T12:00:00Z"}
 
 
+def as_list(kind: str | list[str]) -> list[str]:
+    return [kind] if isinstance(kind, str) else kind
+
+
 class Agent:
     """Calls routes with whatever it knows."""
 
@@ -79,7 +83,8 @@ class Agent:
     def argument(self, name: str, about: dict[str, Any]) -> Any:
         if name in self.known:
             return self.chance.choice([*self.known[name], "msg_" + "0" * 32])
-        kinds = {about.get("type"), *(each.get("type") for each in about.get("anyOf", []))}
+        told = [about, *about.get("anyOf", [])]
+        kinds = {kind for each in told for kind in as_list(each.get("type", []))}
         if name in ("to", "cc", "bcc"):
             return self.chance.choice([[ALLOWED], [FORBIDDEN], [ALLOWED, FORBIDDEN]])
         if "boolean" in kinds:
@@ -193,7 +198,7 @@ async def test_a_compromised_agent_gets_nothing_out(sender: Server, peer: SmtpPe
         drafted = await agent.ask("tools/call", {"name": "create_draft", "arguments": mail})
         assert not drafted["result"].get("isError"), drafted
         told = await agent.ask("tools/call", {"name": "send_email", "arguments": mail})
-        assert "held" in told["result"]["content"][0]["text"], told
+        assert told["result"]["structuredContent"]["is_held"], told
     assert 500 not in statuses
     assert {"list_drafts", "get_message_status"} <= used
     assert {200, 403, 404} <= set(statuses)

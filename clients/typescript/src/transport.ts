@@ -10,7 +10,7 @@ export interface Call {
   query?: object;
   body?: unknown;
   idempotencyKey?: string;
-  version?: number;
+  version?: number | undefined;
   answer: "json" | "bytes" | "nothing";
   isRepeatable: boolean;
   seconds?: number;

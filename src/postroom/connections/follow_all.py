@@ -36,7 +36,6 @@ async def follow_all(follower: Follower) -> None:
                         asyncio.create_task(keep_following(follower, connection)),
                     )
             await ear.wait(LOOK_SECONDS)
-            ear.hear()
     finally:
         ear.close()
         for _, task in running.values():

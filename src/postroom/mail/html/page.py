@@ -25,7 +25,7 @@ FEWEST_SPOKEN_CHARS = 12
 _LAID_OUT = BLOCKS | CELLS | {"br"}
 _UNSPOKEN = ("script", "style")
 _SPOKEN = ("alt", "title", "aria-label", "content")
-_DOCTYPE = re.compile(r"\s*+(?:<!--.{0,2000}?-->\s*+)?<!doctype", re.IGNORECASE | re.DOTALL)
+_DOCTYPE = re.compile(r"\s*+(?:<!--(?:(?!-->).){0,2000}+-->\s*+)?<!doctype", re.IGNORECASE | re.DOTALL)
 _HTML, _BODY, _TBODY = Open("html", {}), Open("body", {}), Open("tbody", {})  # written or not
 
 

@@ -31,7 +31,7 @@ LEAST_OPAQUE = 0.05
 
 Answer = bool | None
 
-_CALL = re.compile(r"([a-z0-9-]+)\(")
+_CALL = re.compile(r"([a-z0-9-]++)\(")
 _CLIPPING = ("hidden", "clip", "scroll", "auto", "overlay")
 _GRADIENT = re.compile(r"[a-z-]*gradient\((.*)\)", re.DOTALL)
 

@@ -86,7 +86,7 @@ _KEPT_SIDES = names("margin-left margin-top padding-top padding-bottom top right
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|(.))", re.DOTALL)
 _NEEDS_CARE = re.compile(r"[\"'(\[{\\]|/\*")
-_CALLS = re.compile(r"([a-z0-9-]+)\(")
+_CALLS = re.compile(r"(?<![a-z0-9-])([a-z0-9-]++)\(")
 _SHAPE = re.compile(r"(?:rect|inset|circle|ellipse|polygon|xywh)\(")
 
 

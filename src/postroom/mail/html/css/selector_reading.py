@@ -12,11 +12,11 @@ MAX_COMPOUNDS = 12
 MAX_INNER = 12
 MAX_DEPTH = 4
 
-_NAME = r"(?:[\w\u0080-\U0010ffff-]|\\[0-9a-fA-F]{1,6}\s?|\\.)+"
+_NAME = r"(?:[\w\u0080-\U0010ffff-]|\\[0-9a-fA-F]{1,6}+\s?+|\\.)++"
 _PART = re.compile(
-    rf"(?P<type>(?:[\w*]*\|)?(?:\*|{_NAME}))|\.(?P<class>{_NAME})|#(?P<id>{_NAME})"
-    r"|\[\s*(?:\w*\|)?(?P<attribute>[\w\u0080-\U0010ffff:-]+)\s*(?:(?P<sign>[~|^$*]?=)\s*"
-    r"(?P<value>\"[^\"]*\"|'[^']*'|[^\s\]]+)\s*(?P<case>[iIsS])?)?\s*\]"
+    rf"(?P<type>(?:[\w*]*+\|)?(?:\*|{_NAME}))|\.(?P<class>{_NAME})|#(?P<id>{_NAME})"
+    r"|\[\s*+(?:\w*+\|)?(?P<attribute>[\w\u0080-\U0010ffff:-]++)\s*+(?:(?P<sign>[~|^$*]?=)\s*+"
+    r"(?P<value>\"[^\"]*+\"|'[^']*+'|[^\s\]]++)\s*+(?P<case>[iIsS])?\s*+)?\]"
     rf"|(?P<colons>::?)(?P<pseudo>-?{_NAME})(?P<open>\()?"
 )
 _COMBINATOR = re.compile(r"\s*([>+~]|\|\|)\s*|\s+")

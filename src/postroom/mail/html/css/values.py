@@ -13,7 +13,7 @@ MOST = 1e9
 _NUMBER = r"[-+]?(?:\d{1,40}\.?\d{0,40}|\.\d{1,40})(?:e[-+]?\d{1,3})?"
 _MEASURE = re.compile(rf"({_NUMBER})([a-z]{{1,5}}|%)?")
 _TERM = re.compile(rf"\s*(?:({_NUMBER})([a-z]{{1,5}}|%)?|([a-z][a-z0-9-]*)?(\()|([-+*/,)])|([a-z-]+))")
-_FUNCTION = re.compile(r"([a-z-][a-z0-9-]*)\(")
+_FUNCTION = re.compile(r"(?<![a-z0-9-])[0-9]*+([a-z-][a-z0-9-]*+)\(")
 _PIXELS = {
     "px": 1.0, "pt": 4 / 3, "pc": 16.0, "cm": 96 / 2.54, "mm": 9.6 / 2.54, "q": 2.4 / 2.54, "in": 96.0,
     "rem": ROOT_FONT_PX, "rex": 8.0, "rch": 8.0, "rlh": 20.0, "vw": VIEWPORT_WIDTH_PX / 100,

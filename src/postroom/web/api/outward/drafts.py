@@ -42,7 +42,6 @@ from postroom.web.interface.bodies.draft_body import (
 from postroom.web.interface.bodies.send_body import read_order, require_idempotency_key
 from postroom.web.interface.bodies.uploads import SentFile
 from postroom.web.interface.shapes import shapes
-from postroom.web.requests.request_body import header
 
 T = TypeVar("T")
 SEND_ATTEMPTS = 3
@@ -207,9 +206,9 @@ def look_up(tx: Tx, call: Call, draft_id: str) -> SendAnswer | tuple[KeptDraft, 
 
 def seen_version(call: Call, given: int | UnsetType = UNSET) -> int | None:
     """Of If-Match (RFC 9110 section 13.1.1), with quotes or without, or of the body; None: any version."""
-    field = header(call.request, b"if-match").strip()
+    field = call.request.headers.get("if-match", "*").strip()
     named = VERSION.fullmatch(field)
-    if field not in ("", "*") and named is None:
+    if field != "*" and named is None:
         raise BadRequest("If-Match holds the version of the draft in quotes.", field="If-Match")
     in_header = None if named is None else int(named["version"])
     if given is UNSET or in_header == given:

@@ -12,9 +12,8 @@ NAMED_LIGHT = {
     "ghostwhite", "whitesmoke", "floralwhite", "lavender", "lightgray", "lightgrey", "gainsboro", "silver",
     "lightyellow", "yellow", "cornsilk", "oldlace", "lightcyan", "pink", "lightpink", "wheat", "khaki",
 }  # fmt: skip
-_DECLARATION = re.compile(r"\s*([a-z-]{1,40})\s*:([^;]{1,400})", re.IGNORECASE)
 _COLOUR = re.compile(r"#[0-9a-f]{3,8}\b|rgba?\([\d.,%\s/]{1,40}\)|\b[a-z]{3,24}\b(?!\()", re.IGNORECASE)
-_ADDRESS = re.compile(r"url\([^)]{0,2000}\)|[a-z-]{0,40}gradient\([^;]{0,400}", re.IGNORECASE)
+_ADDRESS = re.compile(r"url\([^()]{0,2000}+\)|(?<![a-z-])[a-z-]{0,40}gradient\([^;]{0,400}", re.IGNORECASE)
 _NOT_A_COLOUR = {
     "none", "transparent", "inherit", "initial", "unset", "repeat", "no", "center", "top", "bottom", "left",
     "right", "cover", "contain", "fixed", "scroll", "important", "url",
@@ -51,8 +50,11 @@ def is_unreadable(name: str, value: str) -> bool:
 def declarations(style: str) -> list[tuple[str, str]]:
     """Of a background the colour alone."""
     found = []
-    for name, value in _DECLARATION.findall(style):
-        plain = name.lower()
+    for declaration in style.split(";"):
+        name, _, value = declaration.partition(":")
+        plain = name.strip().lower()
+        if not value.strip():
+            continue
         if plain in ("background", "background-color"):
             found.append(("background-color", colour_in(value)))
         else:
