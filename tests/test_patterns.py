@@ -39,7 +39,6 @@ ENTERED_ONCE: dict[str | bytes, str] = {
     r"[.!?](?=\s)|[\u3002\uff01\uff1f\u0964]|\n\s*\n": LINE_BREAKS,
     r'"(?:[^"\\]++|\\.)*+"|\\.|[()]': ESCAPES,
     address._TOKEN.pattern: "its reader goes on without quotes where one never ends",
-    r"[a-z]+\([^()]{0,100}\)|[^\s()]+": "its other branch takes the run, and all of it",
     r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)": "our own lists of words, once",
     r'(?:^|;)[ \t]*+for=("?)([^";,\s]*+)\1[ \t]*+(?=;|$)': "entered at the beginning or at a semicolon",
     visibility._VARIABLE.pattern: "a bracket inside of two others ends it: it reads three calls at most",
