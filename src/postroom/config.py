@@ -14,6 +14,7 @@ PLANS: tuple[Plan, ...] = get_args(Plan)
 MAX_WORKERS = 64
 LOG_FORMS = ("logfmt", "json")
 MAX_DRAIN_SECONDS = 3600
+MOST_OF_A_LIMIT = 1_000_000
 HOME_DOMAIN = "postroom.localhost"
 CAPTURE = "capture"
 
@@ -80,6 +81,11 @@ class Config:
     judge_model: str
     judge_seconds: int  # how long an answer may take
     judge_per_minute: int  # how often it is asked
+    sends_per_minute: int  # of an inbox; here and below: 0 is no limit
+    sends_per_day: int  # of an inbox
+    cold_per_day: int  # strangers that a young inbox may write to
+    inboxes_per_day: int  # that an account may make
+    requests_per_minute: int  # of an account
     journal: bool | None  # mail gets its 250 from a journal; None: with SQLite
 
     def __repr__(self) -> str:
@@ -214,6 +220,12 @@ def _drain_seconds(name: str, value: str) -> int:
     return int(value)
 
 
+def _limit(name: str, value: str) -> int:
+    if not value.isascii() or not value.isdigit() or len(value) > 7 or int(value) > MOST_OF_A_LIMIT:
+        raise ConfigError(name, f"must be a number from 0, no limit, to {MOST_OF_A_LIMIT}, not '{value}'")
+    return int(value)
+
+
 def _log_form(name: str, value: str) -> str:
     if value not in LOG_FORMS:
         raise ConfigError(name, f"must be one of {', '.join(LOG_FORMS)}, not '{value}'")
@@ -301,6 +313,11 @@ SETTINGS = (
     Setting("POSTROOM_JUDGE_MODEL", "judge_model", "", _text, "The model of a chat endpoint."),
     Setting("POSTROOM_JUDGE_SECONDS", "judge_seconds", "10", _judge_number, "How long an answer may take."),
     Setting("POSTROOM_JUDGE_PER_MINUTE", "judge_per_minute", "60", _judge_number, "How often it is asked."),
+    Setting("POSTROOM_SENDS_PER_MINUTE", "sends_per_minute", "10", _limit, "Of an inbox; 0: no limit."),
+    Setting("POSTROOM_SENDS_PER_DAY", "sends_per_day", "200", _limit, "Of an inbox; 0: no limit."),
+    Setting("POSTROOM_COLD_PER_DAY", "cold_per_day", "20", _limit, "Strangers a young inbox may write to."),
+    Setting("POSTROOM_INBOXES_PER_DAY", "inboxes_per_day", "100", _limit, "New ones of an account."),
+    Setting("POSTROOM_REQUESTS_PER_MINUTE", "requests_per_minute", "1000", _limit, "Of an account."),
     Setting("POSTROOM_API_KEY", "api_key", "", _api_key, "Key of the first account."),
     Setting("POSTROOM_PLAN", "plan", "free", _plan, "Plan of the first account."),
 )

@@ -10,6 +10,16 @@ from postroom_client.result_types import Judged as Judged
 from postroom_client.result_types import Page as Page
 
 
+class AccountLimits(Struct, rename="camel", frozen=True):
+    """What the operator allows an account; None: as much as it likes."""
+
+    sends_per_minute: int | None = None
+    sends_per_day: int | None = None
+    cold_per_day: int | None = None
+    inboxes_per_day: int | None = None
+    requests_per_minute: int | None = None
+
+
 class Actor(Struct, frozen=True):
     type: str
     id: str = ""
@@ -17,7 +27,7 @@ class Actor(Struct, frozen=True):
 
 
 class Budget(Struct, rename="camel", frozen=True, omit_defaults=True):
-    """How much an inbox or a key may send, where it is less than the service allows."""
+    """How much an inbox or a key may send, where it is less than the operator allows."""
 
     per_minute: int | None = None
     per_day: int | None = None
@@ -153,7 +163,7 @@ class Verdicts(Struct, frozen=True):
 
 
 class Meter(Struct, rename="camel", frozen=True):
-    limit: int
+    limit: int | None = None
     used: int = 0
     resets_at: datetime | None = None
 
@@ -484,6 +494,7 @@ class InboxLimits(Struct, rename="camel", frozen=True):
 
 class Me(Struct, rename="camel", frozen=True):
     account_id: str
+    limits: AccountLimits
     customer_id: str = ""
     account_name: str = ""
     plan: str = ""

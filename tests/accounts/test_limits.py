@@ -106,9 +106,10 @@ async def test_a_hundred_inboxes_a_day_can_be_created(db: Database, inbox: Inbox
                 now=START,
             )
 
-    await db.read(limits.require_inbox_creation, inbox.account_id, START)
+    await db.read(limits.require_inbox_creation, inbox.account_id, 100, START)
     await db.write(create)
     with pytest.raises(RateLimitExceeded):
-        await db.read(limits.require_inbox_creation, inbox.account_id, START)
-    await db.read(limits.require_inbox_creation, inbox.account_id, START + DAY)
-    await db.read(limits.require_inbox_creation, "acc_other", START)
+        await db.read(limits.require_inbox_creation, inbox.account_id, 100, START)
+    await db.read(limits.require_inbox_creation, inbox.account_id, 100, START + DAY)
+    await db.read(limits.require_inbox_creation, "acc_other", 100, START)
+    await db.read(limits.require_inbox_creation, inbox.account_id, None, START)

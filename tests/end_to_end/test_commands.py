@@ -263,6 +263,7 @@ NEED_A_DATABASE = {
     "accounts create": ["accounts", "create", "--name", "shop"],
     "accounts rename": ["accounts", "rename", "shop", "store"],
     "accounts plan": ["accounts", "plan", "shop", "business"],
+    "accounts change": ["accounts", "change", "shop", "--sends-per-day", "5"],
     "accounts delete": ["accounts", "delete", "shop", "--yes"],
     "accounts export": ["accounts", "export", "shop", "exported"],
     "keys create": ["keys", "create", "--account", "shop", "--name", "x"],
@@ -471,6 +472,13 @@ def test_an_account_is_renamed_gets_another_plan_and_is_deleted(operator: Operat
     assert isinstance(shown, dict)
     assert (shown["plan"], shown["storageLimitBytes"]) == ("business", "none")
     assert operator.run("accounts", "plan", "store", "--storage", "much").returncode == 2
+    shown = operator.read("accounts", "change", "store", "--sends-per-day", "0", "--cold-per-day", "7")
+    assert isinstance(shown, dict)
+    assert (shown["sendsPerDay"], shown["coldPerDay"], shown["sendsPerMinute"]) == ("none", "7", "10")
+    shown = operator.read("accounts", "change", "store", "--cold-per-day", "default")
+    assert isinstance(shown, dict)
+    assert (shown["sendsPerDay"], shown["coldPerDay"]) == ("none", "20")
+    assert operator.run("accounts", "change", "store", "--sends-per-day", "-1").returncode == 2
     assert operator.run("accounts", "delete", "first", "--yes").returncode == 1
     assert operator.run("accounts", "delete", "store", "--yes").returncode == 0
     listed = operator.read("accounts", "list")["data"]

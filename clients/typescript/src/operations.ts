@@ -8,7 +8,7 @@ import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText,
 export abstract class Operations {
   protected abstract run<T>(call: Call): Promise<T>;
 
-  /** Who a key speaks for. */
+  /** Who a key speaks for, and the limits in force. */
   me(): Promise<Me> {
     return this.run({
       method: "GET",

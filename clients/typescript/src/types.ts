@@ -7,13 +7,22 @@ export interface Page<T> {
   truncated?: boolean;
 }
 
+/** What the operator allows an account; null: as much as it likes. */
+export interface AccountLimits {
+  sendsPerMinute: number | null;
+  sendsPerDay: number | null;
+  coldPerDay: number | null;
+  inboxesPerDay: number | null;
+  requestsPerMinute: number | null;
+}
+
 export interface Actor {
   type: string;
   id: string;
   name: string;
 }
 
-/** How much an inbox or a key may send, where it is less than the service allows. */
+/** How much an inbox or a key may send, where it is less than the operator allows. */
 export interface Budget {
   perMinute?: number | null;
   perDay?: number | null;
@@ -149,7 +158,8 @@ export interface Verdicts {
 }
 
 export interface Meter {
-  limit: number;
+  /** null: it is off. */
+  limit: number | null;
   used: number;
   resetsAt: string | null;
 }
@@ -480,6 +490,7 @@ export interface Me {
   inboxId: string | null;
   permissions: string[];
   mcpScopes: string[] | null;
+  limits: AccountLimits;
   /** What the agent of this inbox reads. */
   canary?: string;
 }
@@ -722,6 +733,8 @@ export interface NewInbox {
   retentionDays?: number | null;
   /** Its agent reads a token that has no reason to leave; a send with it is held (canary). */
   canary?: boolean;
+  /** Names such as postmaster or admin, with a key of the account, on a domain of your own. */
+  allowReserved?: boolean;
 }
 
 export interface InboxChange {

@@ -25,6 +25,7 @@ class Account:
     retention_days: int | None = None
     stored_bytes: int = 0
     storage_limit_bytes: int | None = None  # None: as much as there is room for
+    limits: str | None = None  # what the operator set for it alone
 
     @classmethod
     def from_row(cls, row: Row) -> "Account":
@@ -38,6 +39,7 @@ class Account:
             row["retention_days"],
             row["stored_bytes"],
             row["storage_limit_bytes"],
+            row["limits"],
         )
 
     @property
@@ -105,6 +107,11 @@ def set_storage_limit(tx: Tx, account: Account, limit_bytes: int | None) -> Acco
         "update accounts set storage_limit_bytes = :limit where id = :id", limit=limit_bytes, id=account.id
     )
     return replace(account, storage_limit_bytes=limit_bytes)
+
+
+def set_limits(tx: Tx, account: Account, limits: str | None) -> Account:
+    tx.run("update accounts set limits = :limits where id = :id", limits=limits, id=account.id)
+    return replace(account, limits=limits)
 
 
 def count_stored(tx: Tx, changes: Mapping[str, int]) -> None:

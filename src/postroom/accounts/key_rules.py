@@ -11,7 +11,7 @@ from postroom.accounts.reach import Reach
 from postroom.accounts.rules import approval as approvals
 from postroom.accounts.rules import limits
 from postroom.accounts.rules.approval import Approval
-from postroom.accounts.rules.limits import Budget
+from postroom.accounts.rules.limits import AccountLimits, Budget
 from postroom.errors import BadRequest, Forbidden, LastKey, Unauthorized
 from postroom.storage.database import Tx
 
@@ -67,12 +67,17 @@ def _require_end(asked: int | None, makers: int | None, now: int) -> int | None:
     return makers if asked is None else asked
 
 
-def bind(key: Key, approval: Approval | UnsetType | None, budget: Budget | UnsetType | None) -> Key:
+def bind(
+    key: Key,
+    approval: Approval | UnsetType | None,
+    budget: Budget | UnsetType | None,
+    allowed: AccountLimits,
+) -> Key:
     """With the rules and limits that are asked for; what is not asked for stays, None clears."""
     if approval is not UNSET:
         key = replace(key, approval=approvals.check_and_encode(approval))
     if budget is not UNSET:
-        own = limits.check_and_encode(budget)
+        own = limits.check_and_encode(budget, allowed)
         key = replace(key, limits=own, budget_id=None)  # a budget of its own from now on
     return key
 

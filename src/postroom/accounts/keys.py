@@ -83,6 +83,7 @@ class Caller(Struct, frozen=True):
     user_id: str | None = None  # set: a user of the account, at the front office
     role: str | None = None  # of that user
     resource: str | None = None  # the one address where the token is good
+    account_limits: str | None = None  # what the operator set for this account
 
     @property
     def budget_id(self) -> str:
@@ -188,7 +189,7 @@ def add(
 OF_CALLER = (
     "keys.id, keys.account_id, keys.pod_id, keys.inbox_id, keys.token_hash, keys.permissions,"
     " keys.expires_at, keys.name as key_name, keys.lineage, keys.approval, keys.limits, keys.budget_id,"
-    " keys.resource, accounts.name, accounts.plan"
+    " keys.resource, accounts.name, accounts.plan, accounts.limits as account_limits"
 )
 WITH_ACCOUNT = "keys join accounts on accounts.id = keys.account_id"
 
@@ -260,6 +261,7 @@ def _to_caller(row: Row, now: int) -> Caller | None:
         shared_budget_id=row["budget_id"],
         expires_at=row["expires_at"],
         resource=row["resource"],
+        account_limits=row["account_limits"],
     )
 
 

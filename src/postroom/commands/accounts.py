@@ -1,5 +1,6 @@
 """`postroom accounts`: who owns inboxes and keys."""
 
+import os
 import re
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,7 +8,7 @@ import typer
 
 from postroom.commands import output
 from postroom.commands.database import read, require_account, with_database, write
-from postroom.config import PLANS, Plan
+from postroom.config import MOST_OF_A_LIMIT, PLANS, Plan, load
 from postroom_client.cli import app
 from postroom_client.cli.command import group
 
@@ -19,6 +20,7 @@ accounts_app = group("Accounts own inboxes and keys (on the server's machine).")
 app.add_typer(accounts_app, name="accounts")
 
 ROWS_AT_ONCE = 200
+LIMIT_FORM = f"up to {MOST_OF_A_LIMIT}, 0 for no limit, or default"
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 SIZE = re.compile(r"([0-9]{1,15})([KMGT]?)B?", re.IGNORECASE)
 
@@ -129,6 +131,60 @@ def change_plan(
     shown = {"id": found.id, "name": found.name, "plan": found.plan}
     shown |= {"storedBytes": str(found.stored_bytes), "storageLimitBytes": limit}
     output.print_record(shown, as_json, note="")
+
+
+@accounts_app.command("change")
+def change_limits(
+    account: AccountArgument,
+    sends_per_minute: Annotated[str | None, typer.Option(help=f"Of an inbox: {LIMIT_FORM}.")] = None,
+    sends_per_day: Annotated[str | None, typer.Option(help=f"Of an inbox: {LIMIT_FORM}.")] = None,
+    cold_per_day: Annotated[str | None, typer.Option(help=f"Strangers: {LIMIT_FORM}.")] = None,
+    inboxes_per_day: Annotated[str | None, typer.Option(help=f"New ones: {LIMIT_FORM}.")] = None,
+    requests_per_minute: Annotated[str | None, typer.Option(help=f"All its keys: {LIMIT_FORM}.")] = None,
+    as_json: Json = None,
+) -> None:
+    """Give an account limits other than the server's, at once; without options, show those in force."""
+    from postroom.accounts import accounts, audit
+    from postroom.accounts.rules import limits
+
+    given = (sends_per_minute, sends_per_day, cold_per_day, inboxes_per_day, requests_per_minute)
+    asked = {
+        name: parse_limit(name, text)
+        for name, text in zip(limits.NAMES, given, strict=True)
+        if text is not None
+    }
+
+    def change(tx: "Tx", now: int) -> "Account":
+        found = require_account(tx, account)
+        if not asked:
+            return found
+        merged = {**limits.decode_own(found.limits), **asked}
+        own = {name: value for name, value in merged.items() if value is not None}
+        audit.record_command(tx, "account.limits_changed", found.id, found.id, now)
+        return accounts.set_limits(tx, found, limits.encode_own(own))
+
+    found = write(change)
+    in_force = limits.in_force(load(os.environ), found.limits)
+    shown = {"id": found.id, "name": found.name}
+    for name in limits.NAMES:
+        value = getattr(in_force, name)
+        shown[camel(name)] = "none" if value is None else str(value)
+    output.print_record(shown, as_json, note="")
+
+
+def camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.title, others))
+
+
+def parse_limit(name: str, text: str) -> int | None:
+    """None for `default`: the server's number counts again."""
+    if text == "default":
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 7 and int(text) <= MOST_OF_A_LIMIT):
+        option = f"--{name.replace('_', '-')}"
+        raise typer.BadParameter(f"must be {LIMIT_FORM}", param_hint=option)
+    return int(text)
 
 
 @accounts_app.command("delete")

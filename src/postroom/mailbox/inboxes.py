@@ -12,6 +12,7 @@ from postroom.accounts import accounts, domains, keys, names, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach, default_pod
 from postroom.accounts.rules import limits
+from postroom.accounts.rules.limits import AccountLimits
 from postroom.errors import AddressTaken, InvalidMailboxName, NotFound
 from postroom.mailbox import usage
 from postroom.mailbox.usage import UsageGrowth
@@ -122,18 +123,20 @@ def add(
     now: int,
     pod_id: str | None = None,
     reach: Reach | None = None,
+    per_day: int | None = limits.INBOX_CREATIONS_PER_DAY,
+    allow_reserved: bool = False,
 ) -> Inbox:
     """In the default pod unless told otherwise. The domain must be within reach of whoever asks."""
     require_mailbox_name(name)
     names.require_clean(display_name or "", "displayName")
-    if name in RESERVED_NAMES:
+    if name in RESERVED_NAMES and not allow_reserved:
         raise AddressTaken(f"'{name}' is a reserved name. Choose another.")
     used_domain = domains.require_usable(tx, reach or Reach(account_id), domain, service_domain)
     pod = pod_id or default_pod(account_id)
     inbox = Inbox(ids.new(ids.INBOX, now), account_id, f"{name}@{used_domain}", display_name, now, pod)
     accounts.change_inbox_count(tx, account_id, +1)
     pods.change_inbox_count(tx, pod, +1)
-    limits.require_inbox_creation(tx, account_id, now)
+    limits.require_inbox_creation(tx, account_id, per_day, now)
     _insert(tx, inbox)
     return inbox
 
@@ -384,5 +387,5 @@ def connect(tx: Tx, inbox_id: str, address: str | None, connection_id: str | Non
     )
 
 
-def read_budget(tx: Tx, inbox: Inbox, now: int) -> dict[str, limits.Use]:
-    return limits.read_uses(tx, inbox.id, inbox.created_at, limits.decode(inbox.limits), now)
+def read_budget(tx: Tx, inbox: Inbox, allowed: AccountLimits, now: int) -> dict[str, limits.Use]:
+    return limits.read_uses(tx, inbox.id, limits.decode(inbox.limits), now, allowed)

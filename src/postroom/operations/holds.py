@@ -8,7 +8,7 @@ from postroom.accounts import audit
 from postroom.accounts.actors import Actor
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
-from postroom.accounts.rules import pauses
+from postroom.accounts.rules import limits, pauses
 from postroom.accounts.rules.limits import Use
 from postroom.accounts.rules.pauses import Pause
 from postroom.clock import to_iso
@@ -84,7 +84,7 @@ class Paused(Struct, rename="camel", frozen=True):
 
 
 class Meter(Struct, rename="camel", frozen=True):
-    limit: int
+    limit: Annotated[int | None, Meta(description="null: it is off.")]
     used: int
     resets_at: Timestamp | None
 
@@ -150,9 +150,9 @@ def change_message(
     return show_message(tx, caller.reach, message_id, links)
 
 
-def get_inbox_limits(tx: Tx, inbox: Inbox, now: int) -> InboxLimits:
+def get_inbox_limits(tx: Tx, caller: Caller, inbox: Inbox, config: Config, now: int) -> InboxLimits:
     """How much an inbox may send, and has sent"""
-    return InboxLimits.of(inboxes.read_budget(tx, inbox, now))
+    return InboxLimits.of(inboxes.read_budget(tx, inbox, limits.in_force(config, caller.account_limits), now))
 
 
 def get_pause(tx: Tx, within: Reach) -> Paused:

@@ -7,15 +7,15 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import replace
 
-from postroom.accounts import audit, names, pods
+from postroom.accounts import accounts, audit, names, pods
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import approval, limits
 from postroom.accounts.rules.approval import Approval
-from postroom.accounts.rules.limits import Budget
+from postroom.accounts.rules.limits import AccountLimits, Budget
 from postroom.clock import to_iso
-from postroom.config import Config
+from postroom.config import HOME_DOMAIN, Config
 from postroom.connections import connections
-from postroom.errors import BadRequest
+from postroom.errors import BadRequest, Forbidden
 from postroom.events import webhooks
 from postroom.fields import Limit, Offset, OwnWebhook, PodFilter, PodId, RetentionDays, Timestamp
 from postroom.mail import canary
@@ -56,6 +56,13 @@ WithCanary = Annotated[
     Meta(description="Its agent reads a token that has no reason to leave; a send with it is held (canary)."),
 ]
 
+AllowReserved = Annotated[
+    bool,
+    Meta(
+        description="Names such as postmaster or admin, with a key of the account, on a domain of your own."
+    ),
+]
+
 
 class NewInbox(Struct, rename="camel", frozen=True):
     mailbox_name: MailboxName
@@ -68,6 +75,7 @@ class NewInbox(Struct, rename="camel", frozen=True):
     metadata: Metadata | UnsetType | None = UNSET
     retention_days: RetentionDays | UnsetType | None = UNSET
     canary: WithCanary | UnsetType = UNSET
+    allow_reserved: AllowReserved = False
 
 
 class InboxChange(Struct, rename="camel", frozen=True):
@@ -129,6 +137,7 @@ class InboxPage(Struct, rename="camel", frozen=True):
 
 def create_inbox(tx: Tx, caller: Caller, body: NewInbox, config: Config, now: int) -> Inbox:
     """Create an inbox"""
+    allowed = limits.in_force(config, caller.account_limits)
     added = inboxes.add(
         tx,
         caller.account_id,
@@ -139,14 +148,25 @@ def create_inbox(tx: Tx, caller: Caller, body: NewInbox, config: Config, now: in
         now,
         pods.choose(tx, caller.reach, body.pod_id),
         caller.reach,
+        allowed.inboxes_per_day,
+        allow_reserved=body.allow_reserved and may_take_reserved(tx, caller, body, config),
     )
-    inbox = bind(added, body)
+    inbox = bind(added, body, allowed)
     inboxes.put(tx, inbox)
     secret: str | UnsetType = UNSET
     if body.webhook_url is not None:
         inbox, secret = change_webhook(tx, inbox, body.webhook_url, now)
     audit.record_by(tx, caller, "inbox.created", inbox.id, now, within=inbox.reach, after=Inbox.of(inbox))
     return Inbox.of(inbox, secret)
+
+
+def may_take_reserved(tx: Tx, caller: Caller, body: NewInbox, config: Config) -> bool:
+    """On a domain of its own, or on the server's if the account is the operator's; at home on none."""
+    if not caller.reach.is_account:
+        raise Forbidden("allowReserved needs a key of the account.")
+    if body.domain is not None and body.domain.lower() != config.domain:
+        return True  # it has to be a verified one of the account
+    return config.domain != HOME_DOMAIN and accounts.is_first(tx, caller.account_id)
 
 
 def list_inboxes(tx: Tx, caller: Caller, query: InboxQuery) -> InboxPage:
@@ -163,12 +183,14 @@ def get_inbox(tx: Tx, caller: Caller, inbox_id: str) -> Inbox:
     return Inbox.of(inboxes.get(tx, caller.reach, inbox_id))
 
 
-def change_inbox(tx: Tx, caller: Caller, inbox: inboxes.Inbox, body: InboxChange, now: int) -> Inbox:
+def change_inbox(
+    tx: Tx, caller: Caller, inbox: inboxes.Inbox, body: InboxChange, config: Config, now: int
+) -> Inbox:
     """Change an inbox; null clears a field"""
     before, changed = inbox, inbox
     if body.display_name is not UNSET:
         changed = replace(changed, display_name=body.display_name)
-    changed = bind(changed, body)
+    changed = bind(changed, body, limits.in_force(config, caller.account_limits))
     inboxes.put(tx, changed)
     secret: str | UnsetType = UNSET
     if body.webhook_url is not UNSET:
@@ -180,11 +202,11 @@ def change_inbox(tx: Tx, caller: Caller, inbox: inboxes.Inbox, body: InboxChange
     return Inbox.of(changed, secret)
 
 
-def bind(inbox: inboxes.Inbox, body: InboxChange | NewInbox) -> inboxes.Inbox:
+def bind(inbox: inboxes.Inbox, body: InboxChange | NewInbox, allowed: AccountLimits) -> inboxes.Inbox:
     if body.approval is not UNSET:
         inbox = replace(inbox, approval=approval.check_and_encode(body.approval))
     if body.limits is not UNSET:
-        inbox = replace(inbox, limits=limits.check_and_encode(body.limits))
+        inbox = replace(inbox, limits=limits.check_and_encode(body.limits, allowed))
     if body.metadata is not UNSET:
         inbox = replace(inbox, metadata=change_metadata(inbox.metadata, body.metadata))
     if body.retention_days is not UNSET:

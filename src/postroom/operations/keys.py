@@ -13,9 +13,9 @@ from postroom.accounts.names import Name
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import approval, limits
 from postroom.accounts.rules.approval import Approval
-from postroom.accounts.rules.limits import Budget
+from postroom.accounts.rules.limits import AccountLimits, Budget
 from postroom.clock import to_iso
-from postroom.config import Plan
+from postroom.config import Config, Plan
 from postroom.errors import BadRequest
 from postroom.fields import Moment, PageQuery, Timestamp, iso, to_moment
 from postroom.operations.threads import find_canary
@@ -124,10 +124,11 @@ class Me(Struct, rename="camel", frozen=True):
     inbox_id: str | None
     permissions: list[str]
     mcp_scopes: list[str] | None
+    limits: AccountLimits
     canary: Annotated[str, Meta(description="What the agent of this inbox reads.")] | UnsetType = UNSET
 
     @classmethod
-    def of(cls, caller: keys.Caller, canary: str | UnsetType = UNSET) -> "Me":
+    def of(cls, caller: keys.Caller, limits: AccountLimits, canary: str | UnsetType = UNSET) -> "Me":
         reach = caller.reach
         return cls(
             account_id=caller.account_id,
@@ -141,18 +142,20 @@ class Me(Struct, rename="camel", frozen=True):
             inbox_id=reach.inbox_id,
             permissions=[word for word in permissions.ALL if word in caller.permissions],
             mcp_scopes=None,
+            limits=limits,
             canary=canary,
         )
 
 
-def who_am_i(tx: Tx, caller: Caller) -> Me:
-    """Who a key speaks for"""
-    return Me.of(caller, UNSET if caller.inbox_id is None else find_canary(tx, caller.inbox_id))
+def who_am_i(tx: Tx, caller: Caller, config: Config) -> Me:
+    """Who a key speaks for, and the limits in force"""
+    canary = UNSET if caller.inbox_id is None else find_canary(tx, caller.inbox_id)
+    return Me.of(caller, limits.in_force(config, caller.account_limits), canary)
 
 
-def create_api_key(tx: Tx, caller: Caller, body: NewKey, now: int) -> CreatedApiKey:
+def create_api_key(tx: Tx, caller: Caller, body: NewKey, config: Config, now: int) -> CreatedApiKey:
     """Create a key of the account"""
-    return create(tx, caller, Reach(caller.account_id), body, now)
+    return create(tx, caller, Reach(caller.account_id), body, config, now)
 
 
 def list_api_keys(tx: Tx, caller: Caller, query: PageQuery) -> ApiKeyPage:
@@ -160,9 +163,11 @@ def list_api_keys(tx: Tx, caller: Caller, query: PageQuery) -> ApiKeyPage:
     return list_keys(tx, Reach(caller.account_id), query)
 
 
-def create_pod_key(tx: Tx, caller: Caller, within: Reach, body: NewKey, now: int) -> CreatedApiKey:
+def create_pod_key(
+    tx: Tx, caller: Caller, within: Reach, body: NewKey, config: Config, now: int
+) -> CreatedApiKey:
     """Create a key that reaches this pod alone"""
-    return create(tx, caller, within, body, now)
+    return create(tx, caller, within, body, config, now)
 
 
 def list_pod_keys(tx: Tx, within: Reach, query: PageQuery) -> ApiKeyPage:
@@ -175,9 +180,11 @@ def delete_pod_key(tx: Tx, caller: Caller, within: Reach, key_id: str, now: int)
     revoke(tx, caller, keys.get_of(tx, within, key_id), now)
 
 
-def create_inbox_key(tx: Tx, caller: Caller, within: Reach, body: NewKey, now: int) -> CreatedApiKey:
+def create_inbox_key(
+    tx: Tx, caller: Caller, within: Reach, body: NewKey, config: Config, now: int
+) -> CreatedApiKey:
     """Create a key that reaches this inbox alone"""
-    return create(tx, caller, within, body, now)
+    return create(tx, caller, within, body, config, now)
 
 
 def list_inbox_keys(tx: Tx, within: Reach, query: PageQuery) -> ApiKeyPage:
@@ -200,13 +207,13 @@ def get_api_key(tx: Tx, caller: Caller, key_id: str) -> ApiKey:
     return ApiKey.of(keys.get(tx, caller.account_id, key_id))
 
 
-def change_api_key(tx: Tx, caller: Caller, key_id: str, body: KeyChange, now: int) -> ApiKey:
+def change_api_key(tx: Tx, caller: Caller, key_id: str, body: KeyChange, config: Config, now: int) -> ApiKey:
     """Change any key of the account: its name, its approval, its limits; fewer permissions, a sooner end"""
     accounts.lock(tx, caller.account_id)
     key = keys.get(tx, caller.account_id, key_id)
     if binds(body):
         key_rules.require_may_bind(caller)
-    changed = apply(key, body, now)
+    changed = apply(key, body, limits.in_force(config, caller.account_limits), now)
     if permissions.MANAGE not in changed.permissions or changed.expires_at != key.expires_at:
         key_rules.require_another_manager(tx, key, now)
     keys.put(tx, changed)
@@ -217,14 +224,14 @@ def change_api_key(tx: Tx, caller: Caller, key_id: str, body: KeyChange, now: in
     return after
 
 
-def apply(key: Key, body: KeyChange, now: int) -> Key:
+def apply(key: Key, body: KeyChange, allowed: AccountLimits, now: int) -> Key:
     if body.name is not UNSET:
         key = replace(key, name=body.name)
     if body.permissions is not UNSET:
         key = replace(key, permissions=fewer(key, body.permissions))
     if body.expires_at is not UNSET:
         key = replace(key, expires_at=sooner(key, to_moment(body.expires_at), now))
-    return key_rules.bind(key, body.approval, body.limits)
+    return key_rules.bind(key, body.approval, body.limits, allowed)
 
 
 def binds(body: KeyChange | NewKey) -> bool:
@@ -246,7 +253,7 @@ def sooner(key: Key, ends_at: int | None, now: int) -> int:
     return ends_at
 
 
-def create(tx: Tx, caller: Caller, within: Reach, body: NewKey, now: int) -> Struct:
+def create(tx: Tx, caller: Caller, within: Reach, body: NewKey, config: Config, now: int) -> Struct:
     accounts.lock(tx, caller.account_id)  # two at once are counted one after the other
     keys.require_room(tx, within)
     token = keys.new_token()
@@ -254,7 +261,8 @@ def create(tx: Tx, caller: Caller, within: Reach, body: NewKey, now: int) -> Str
     key = key_rules.make(tx, caller, within, body.name, token, body.permissions, ends_at, now)
     if binds(body):
         key_rules.require_may_bind(caller)
-        key = key_rules.bind(key, body.approval, body.limits)
+        allowed = limits.in_force(config, caller.account_limits)
+        key = key_rules.bind(key, body.approval, body.limits, allowed)
         keys.put(tx, key)
     audit.record_by(tx, caller, "key.created", key.id, now, within=within, after=ApiKey.of(key))
     return created_key(key, token)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from msgspec import UNSET, Struct, UnsetType
 
 from postroom.accounts.keys import Caller
+from postroom.accounts.rules.limits import SPECIFIED, AccountLimits
 from postroom.clock import DAY, from_iso
 from postroom.errors import BadRequest, PayloadTooLarge
 from postroom.mail.address import Address
@@ -128,6 +129,7 @@ class Submission(Struct, frozen=True):
     is_remembered: bool = (
         False  # who sends, and from where: its transaction has to ask whether it is still so
     )
+    allowed: AccountLimits = SPECIFIED
     judgement: RuleFacts | None = None  # made once a rule asks for it, outside of any transaction
 
 

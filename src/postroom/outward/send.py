@@ -8,6 +8,7 @@ from msgspec import structs
 from postroom.accounts import domains
 from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
+from postroom.accounts.rules import limits
 from postroom.clock import from_iso
 from postroom.errors import ApiError, DraftChanged
 from postroom.mail import filenames, reading_cost
@@ -71,7 +72,10 @@ async def send_mail(
     await require_seen(order, letter)
     blob = await raw_mails.put_if_large(resources, letter.raw)
     base_url = resources.config.base_url
-    submission = Submission(caller, order, around, letter, blob, base_url, resources.now(), is_remembered)
+    allowed = limits.in_force(resources.config, caller.account_limits)
+    submission = Submission(
+        caller, order, around, letter, blob, base_url, resources.now(), is_remembered, allowed
+    )
     if is_foreseen(caller, order, around) or GUARDED.includes(around.inbox.id, now):
         submission = await judged(submission)
     return await hand_in(resources, submission)

@@ -190,11 +190,13 @@ def require_limits(tx: Tx, new: list[Ready], owners: dict[str, Inbox], cold: set
     for inbox_id, address in cold:
         strangers[inbox_id].add(address)
     require_budgets_of_keys(tx, new, cold)
+    above = {each.inbox_id: each.submission.allowed for each in new}
     for inbox_id, moments in moments_by([(each.inbox_id, each.submission.now) for each in new]).items():
         owner = owners[inbox_id]
         budget = limits.decode(owner.limits)
-        limits.require_sends(tx, "inbox_id", inbox_id, budget, len(moments), min(moments))
-        limits.require_warmth(tx, inbox_id, owner.created_at, budget, strangers[inbox_id], min(moments))
+        cold_here, first, allowed = strangers[inbox_id], min(moments), above[inbox_id]
+        limits.require_sends(tx, "inbox_id", inbox_id, budget, len(moments), first, allowed)
+        limits.require_warmth(tx, inbox_id, owner.created_at, budget, cold_here, first, allowed)
 
 
 def require_budgets_of_keys(tx: Tx, new: list[Ready], cold: set[tuple[str, str]]) -> None:

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from postroom import ids, log
 from postroom.accounts import audit
-from postroom.accounts.rules import policy
+from postroom.accounts.rules import limits, policy
 from postroom.connections.posts import PostIntake
 from postroom.errors import ApiError, Forbidden, InternalError, RecipientNotAllowed
 from postroom.mailbox import inboxes
@@ -194,7 +194,8 @@ class Door:
         if (narrowing := visit.request.scope.get(NARROWING)) is not None:
             caller = narrowing.of(caller)
         now = self._resources.now()
-        allowance = self._limit.count(caller.account_id, now)
+        most = limits.in_force(self._resources.config, caller.account_limits).requests_per_minute
+        allowance = self._limit.count(caller.account_id, most, now)
         visit.headers.update(allowance.headers())
         allowance.require()
         self.key_use.note(caller.key_id, now)
@@ -271,7 +272,7 @@ class Door:
         came_from = CLIENT_ADDRESS.set(client_address(visit.request))
         try:
             narrowed = narrowing.of(call.caller)
-            me = await self._resources.db.read(who_am_i, narrowed)
+            me = await self._resources.db.read(who_am_i, narrowed, self._resources.config)
             return await self._mcp.answer(visit.request, narrowed, me.canary or "")
         finally:
             CLIENT_ADDRESS.reset(came_from)

@@ -72,7 +72,7 @@ from postroom_client.transport.exchange import Call, content, decoded, nothing, 
 
 
 def me() -> Call[Me]:
-    """Who a key speaks for."""
+    """Who a key speaks for, and the limits in force."""
     return Call("GET", "/v1/me", decoded(Me))
 
 
@@ -88,6 +88,7 @@ def create_inbox(
     metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
     retention_days: int | UnsetType | None = UNSET,
     canary: bool | None = None,
+    allow_reserved: bool = False,
 ) -> Call[Inbox]:
     """Create an inbox."""
     return Call(
@@ -101,6 +102,7 @@ def create_inbox(
             podId=pod_id,
             webhookUrl=webhook_url,
             canary=canary,
+            allowReserved=unless(allow_reserved, False),
         )
         | changes(approval=approval, limits=limits, metadata=metadata, retentionDays=retention_days),
         is_repeatable=False,

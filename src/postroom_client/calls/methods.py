@@ -63,7 +63,7 @@ class BlockingMethods(Protocol):
     def run(self, work: Call[T] | Steps[T], /) -> T: ...
 
     def me(self) -> Me:
-        """Who a key speaks for."""
+        """Who a key speaks for, and the limits in force."""
         return self.run(calls.me())
 
     def create_inbox(
@@ -79,6 +79,7 @@ class BlockingMethods(Protocol):
         metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
         retention_days: int | UnsetType | None = UNSET,
         canary: bool | None = None,
+        allow_reserved: bool = False,
     ) -> Inbox:
         """Create an inbox."""
         return self.run(
@@ -93,6 +94,7 @@ class BlockingMethods(Protocol):
                 metadata=metadata,
                 retention_days=retention_days,
                 canary=canary,
+                allow_reserved=allow_reserved,
             )
         )
 
@@ -1427,7 +1429,7 @@ class AwaitedMethods(Protocol):
     async def run(self, work: Call[T] | Steps[T], /) -> T: ...
 
     async def me(self) -> Me:
-        """Who a key speaks for."""
+        """Who a key speaks for, and the limits in force."""
         return await self.run(calls.me())
 
     async def create_inbox(
@@ -1443,6 +1445,7 @@ class AwaitedMethods(Protocol):
         metadata: Mapping[str, bool | float | int | str | None] | UnsetType | None = UNSET,
         retention_days: int | UnsetType | None = UNSET,
         canary: bool | None = None,
+        allow_reserved: bool = False,
     ) -> Inbox:
         """Create an inbox."""
         return await self.run(
@@ -1457,6 +1460,7 @@ class AwaitedMethods(Protocol):
                 metadata=metadata,
                 retention_days=retention_days,
                 canary=canary,
+                allow_reserved=allow_reserved,
             )
         )
 

@@ -31,6 +31,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="Its agent reads a token that has no reason to leave; a send with it is held (canary).",
         ),
         Parameter(
+            "allow_reserved",
+            "flag",
+            help="Names such as postmaster or admin, with a key of the account, on a domain of your own.",
+            default=False,
+        ),
+        Parameter(
             "when",
             "texts",
             help="When a send waits: always, strangers, attachments, links, risk, or overPerDay.",

@@ -1,12 +1,13 @@
 """Limits counted from rows, so that a restart forgets nothing."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
 from postroom.clock import DAY, HOUR, MINUTE, seconds_until, start_of_day
+from postroom.config import MOST_OF_A_LIMIT, Config
 from postroom.errors import BadRequest, ColdOutreachLimit, LoopDetected, RateLimitExceeded
 from postroom.storage.database import Tx
 
@@ -14,13 +15,44 @@ INBOX_CREATIONS_PER_DAY = 100
 SENDS_PER_MINUTE = 10
 SENDS_PER_DAY = 200
 COLD_RECIPIENTS_PER_DAY = 20
+REQUESTS_PER_MINUTE = 1_000
 COLD_LIMIT_ENDS_AFTER = 30 * DAY
 LOOP_REPLIES_PER_HOUR = 20
 
 NEWEST_FIRST = "order by created_at desc limit 1 offset"
 
 
-def require_inbox_creation(tx: Tx, account_id: str, now: int) -> None:
+class AccountLimits(Struct, rename="camel", frozen=True):
+    """What the operator allows an account; null: as much as it likes."""
+
+    sends_per_minute: int | None = SENDS_PER_MINUTE
+    sends_per_day: int | None = SENDS_PER_DAY
+    cold_per_day: int | None = COLD_RECIPIENTS_PER_DAY
+    inboxes_per_day: int | None = INBOX_CREATIONS_PER_DAY
+    requests_per_minute: int | None = REQUESTS_PER_MINUTE
+
+
+SPECIFIED = AccountLimits()
+NAMES = AccountLimits.__struct_fields__
+
+
+def in_force(config: Config, stored: str | None) -> AccountLimits:
+    """The server's, and in their place what was set for one account. 0 is no limit."""
+    own = {} if stored is None else decode_own(stored)
+    return AccountLimits(*[own.get(name, getattr(config, name)) or None for name in NAMES])
+
+
+def decode_own(stored: str | None) -> dict[str, int]:
+    return {} if stored is None else msgspec.json.decode(stored, type=dict[str, int])
+
+
+def encode_own(own: Mapping[str, int]) -> str | None:
+    return msgspec.json.encode(own).decode() if own else None
+
+
+def require_inbox_creation(tx: Tx, account_id: str, most: int | None, now: int) -> None:
+    if most is None:
+        return
     today = start_of_day(now)
     row = tx.one(
         "select count(*) as creations from inbox_creations where account_id = :id and created_at >= :today",
@@ -28,49 +60,51 @@ def require_inbox_creation(tx: Tx, account_id: str, now: int) -> None:
         today=today,
     )
     assert row is not None
-    if row["creations"] >= INBOX_CREATIONS_PER_DAY:
+    if row["creations"] >= most:
         raise RateLimitExceeded(
-            f"An account can create {INBOX_CREATIONS_PER_DAY} inboxes a day (UTC). Try again tomorrow.",
+            f"An account can create {most} inboxes a day (UTC). Try again tomorrow.",
             retry_after=seconds_until(today + DAY, now),
         )
 
 
-def _up_to(most: int) -> Meta:
-    """Only described: `require_valid` checks it, and what is stored is read whatever it says."""
-    return Meta(extra_json_schema={"minimum": 0, "maximum": most})
+# Only described: `require_valid` checks it, and what is stored is read whatever it says.
+Count = Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": MOST_OF_A_LIMIT})]
 
 
 class Budget(Struct, rename="camel", frozen=True):
-    """How much an inbox or a key may send, where it is less than the service allows."""
+    """How much an inbox or a key may send, where it is less than the operator allows."""
 
-    per_minute: Annotated[int, _up_to(SENDS_PER_MINUTE)] | None = None
-    per_day: Annotated[int, _up_to(SENDS_PER_DAY)] | None = None
-    cold_per_day: Annotated[int, _up_to(COLD_RECIPIENTS_PER_DAY)] | None = None
+    per_minute: Count | None = None
+    per_day: Count | None = None
+    cold_per_day: Count | None = None
 
 
 class Use(Struct, frozen=True):
-    """How much of a limit is used, and when there is room again."""
+    """How much of a limit is used, and when there is room again. None: it is off."""
 
-    limit: int
+    limit: int | None
     used: int
     resets_at: int | None
 
 
-SERVICE = {"per_minute": SENDS_PER_MINUTE, "per_day": SENDS_PER_DAY, "cold_per_day": COLD_RECIPIENTS_PER_DAY}
+# Fields of a budget: how they are written, and what of the operator's stands above them.
 FIELDS = {"per_minute": "perMinute", "per_day": "perDay", "cold_per_day": "coldPerDay"}
+ABOVE = {"per_minute": "sends_per_minute", "per_day": "sends_per_day", "cold_per_day": "cold_per_day"}
 
 
-def require_valid(budget: Budget) -> Budget:
-    for name, most in SERVICE.items():
-        value = getattr(budget, name)
+def require_valid(budget: Budget, allowed: AccountLimits) -> Budget:
+    for name, above in ABOVE.items():
+        value, most = getattr(budget, name), getattr(allowed, above)
+        if most is None:
+            most = MOST_OF_A_LIMIT
         if value is not None and not 0 <= value <= most:
             raise BadRequest(f"limits.{FIELDS[name]} must be 0 to {most}.", field="limits")
     return budget
 
 
-def check_and_encode(budget: Budget | None) -> str | None:
+def check_and_encode(budget: Budget | None, allowed: AccountLimits) -> str | None:
     """What somebody asks for, as it is stored."""
-    return encode(None if budget is None else require_valid(budget))
+    return encode(None if budget is None else require_valid(budget, allowed))
 
 
 def encode(budget: Budget | None) -> str | None:
@@ -81,67 +115,88 @@ def decode(stored: str | None) -> Budget:
     return Budget() if stored is None else msgspec.json.decode(stored, type=Budget)
 
 
-def _least(name: str, budget: Budget) -> int:
-    value = getattr(budget, name)
-    return SERVICE[name] if value is None else min(value, SERVICE[name])
+def _least(name: str, budget: Budget, allowed: AccountLimits) -> int | None:
+    found = [value for value in (getattr(budget, name), getattr(allowed, ABOVE[name])) if value is not None]
+    return min(found, default=None)
 
 
-def require_sends(tx: Tx, owner: str, owner_id: str, budget: Budget, count: int, now: int) -> None:
+def require_sends(
+    tx: Tx,
+    owner: str,
+    owner_id: str,
+    budget: Budget,
+    count: int,
+    now: int,
+    allowed: AccountLimits = SPECIFIED,
+) -> None:
     """So many in any 60 seconds and a UTC day; `count` are about to be stored, of an inbox or a budget."""
-    of_a_minute, of_a_day = _least("per_minute", budget), _least("per_day", budget)
+    of_a_minute, of_a_day = (_least(name, budget, allowed) for name in ("per_minute", "per_day"))
+    if of_a_minute is None and of_a_day is None:
+        return
     today = start_of_day(now)
-    nth_send = f"select created_at from messages where {owner} = :owner_id and direction = 'outbound'"
-    # Behind the newest `limit - count` sends there is another one only if the limit would be passed.
     row = tx.one(
-        f"select ({nth_send} and created_at > :minute_ago {NEWEST_FIRST} :minute_offset) as of_minute,"
-        f" ({nth_send} and created_at >= :today {NEWEST_FIRST} :day_offset) as of_day",
+        f"select {_nth_send(owner, 'minute', of_a_minute)} as of_minute,"
+        f" {_nth_send(owner, 'day', of_a_day)} as of_day",
         owner_id=owner_id,
-        minute_ago=now - MINUTE,
-        minute_offset=max(of_a_minute - count, 0),
-        today=today,
-        day_offset=max(of_a_day - count, 0),
+        minute_begin=now - MINUTE + 1,
+        minute_offset=max((of_a_minute or 0) - count, 0),
+        day_begin=today,
+        day_offset=max((of_a_day or 0) - count, 0),
     )
     assert row is not None
-    of_minute = now if count > of_a_minute else row["of_minute"]
+    of_minute = now if of_a_minute is not None and count > of_a_minute else row["of_minute"]
     if of_minute is not None:
         raise RateLimitExceeded(
             f"{_WHO[owner]} can send {of_a_minute} mails a minute.",
             retry_after=seconds_until(of_minute + MINUTE, now),
         )
-    if row["of_day"] is not None or count > of_a_day:
+    if row["of_day"] is not None or (of_a_day is not None and count > of_a_day):
         raise RateLimitExceeded(
             f"{_WHO[owner]} can send {of_a_day} mails a day (UTC).",
             retry_after=seconds_until(today + DAY, now),
         )
 
 
+def _nth_send(owner: str, span: str, most: int | None) -> str:
+    """Behind the newest `most - count` sends there is another one only if the limit would be passed."""
+    if most is None:
+        return "null"
+    return (
+        f"(select created_at from messages where {owner} = :owner_id and direction = 'outbound'"
+        f" and created_at >= :{span}_begin {NEWEST_FIRST} :{span}_offset)"
+    )
+
+
 _WHO = {"inbox_id": "An inbox", "budget_id": "This key"}
 
 
-def read_uses(tx: Tx, inbox_id: str, inbox_created_at: int, budget: Budget, now: int) -> dict[str, Use]:
-    """Of an inbox, against the lower of its budget and what the service allows."""
+def read_uses(
+    tx: Tx, inbox_id: str, budget: Budget, now: int, allowed: AccountLimits = SPECIFIED
+) -> dict[str, Use]:
+    """Of an inbox, against the lower of its budget and what the operator allows."""
     today = start_of_day(now)
-    in_minute = _moments(tx, inbox_id, now - MINUTE + 1, SENDS_PER_MINUTE)
-    in_day = _moments(tx, inbox_id, today, SENDS_PER_DAY)
+    in_minute, oldest = _count_sends(tx, inbox_id, now - MINUTE + 1)
+    in_day, _ = _count_sends(tx, inbox_id, today)
     cold = _cold_today(tx, inbox_id, today)
     return {
         "per_minute": Use(
-            _least("per_minute", budget), len(in_minute), in_minute[-1] + MINUTE if in_minute else None
+            _least("per_minute", budget, allowed), in_minute, None if oldest is None else oldest + MINUTE
         ),
-        "per_day": Use(_least("per_day", budget), len(in_day), today + DAY),
-        "cold_per_day": Use(_least("cold_per_day", budget), len(cold), today + DAY),
+        "per_day": Use(_least("per_day", budget, allowed), in_day, today + DAY),
+        "cold_per_day": Use(_least("cold_per_day", budget, allowed), len(cold), today + DAY),
     }
 
 
-def _moments(tx: Tx, inbox_id: str, since: int, limit: int) -> list[int]:
-    rows = tx.all(
-        "select created_at from messages where inbox_id = :inbox_id and direction = 'outbound'"
-        " and created_at >= :since order by created_at desc limit :limit",
+def _count_sends(tx: Tx, inbox_id: str, since: int) -> tuple[int, int | None]:
+    """And when the oldest of them was accepted."""
+    row = tx.one(
+        "select count(*) as sends, min(created_at) as oldest from messages where inbox_id = :inbox_id"
+        " and direction = 'outbound' and created_at >= :since",
         inbox_id=inbox_id,
         since=since,
-        limit=limit,
     )
-    return [row["created_at"] for row in rows]
+    assert row is not None
+    return int(row["sends"]), row["oldest"]
 
 
 def _cold_today(tx: Tx, inbox_id: str, today: int) -> set[str]:
@@ -155,7 +210,13 @@ def _cold_today(tx: Tx, inbox_id: str, today: int) -> set[str]:
 
 
 def require_warmth(
-    tx: Tx, inbox_id: str, inbox_created_at: int, budget: Budget, cold: Collection[str], now: int
+    tx: Tx,
+    inbox_id: str,
+    inbox_created_at: int,
+    budget: Budget,
+    cold: Collection[str],
+    now: int,
+    allowed: AccountLimits = SPECIFIED,
 ) -> None:
     """A young inbox writes to few strangers a day; a send that would pass the limit is refused whole.
 
@@ -165,8 +226,8 @@ def require_warmth(
     if not cold or (not is_young and budget.cold_per_day is None):
         return
     today = start_of_day(now)
-    most = _least("cold_per_day", budget)
-    if len(_cold_today(tx, inbox_id, today) | set(cold)) > most:
+    most = _least("cold_per_day", budget, allowed)
+    if most is not None and len(_cold_today(tx, inbox_id, today) | set(cold)) > most:
         raise ColdOutreachLimit(
             f"This inbox can write to {most} recipients a day (UTC) who never wrote to it.",
             retry_after=seconds_until(today + DAY, now),

@@ -10,6 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from postroom import log
 from postroom.accounts import sessions
 from postroom.accounts.keys import Caller
+from postroom.accounts.rules import limits
 from postroom.accounts.sessions import USE_NOTED_AFTER, Session
 from postroom.errors import ApiError, InternalError, MethodNotAllowed
 from postroom.outward.courier import WebhookCourier
@@ -85,7 +86,8 @@ class Office:
 
     async def _open_page(self, request: Request, session: Session, caller: Caller) -> tuple[str, Response]:
         """A person's clicks are counted apart from the requests of the account's agents."""
-        self._limit.count(session.id, self._resources.now()).require()
+        most = limits.in_force(self._resources.config, caller.account_limits).requests_per_minute
+        self._limit.count(session.id, most, self._resources.now()).require()
         found = self._router.find(request.method, request.scope["path"])
         if isinstance(found, ApiError):
             raise found

@@ -7,27 +7,29 @@ from msgspec import Struct
 from postroom.clock import MINUTE, seconds_until
 from postroom.errors import RateLimitExceeded
 
-REQUESTS_PER_MINUTE = 1_000
 FORGET_ABOVE_ACCOUNTS = 10_000
 
 
 class Allowance(Struct, frozen=True):
     """How many requests an account has left in its present minute; below zero: too many."""
 
+    most: int | None  # None: as many as it likes
     remaining: int
     reset_seconds: int
 
     def headers(self) -> dict[str, str]:
+        if self.most is None:
+            return {}
         return {
-            "RateLimit-Limit": str(REQUESTS_PER_MINUTE),
+            "RateLimit-Limit": str(self.most),
             "RateLimit-Remaining": str(max(0, self.remaining)),
             "RateLimit-Reset": str(self.reset_seconds),
         }
 
     def require(self) -> None:
-        if self.remaining < 0:
+        if self.most is not None and self.remaining < 0:
             raise RateLimitExceeded(
-                f"More than {REQUESTS_PER_MINUTE} requests in a minute. Try again in {self.reset_seconds} s.",
+                f"More than {self.most} requests in a minute. Try again in {self.reset_seconds} s.",
                 retry_after=self.reset_seconds,
             )
 
@@ -44,12 +46,14 @@ class RequestLimit:
     def __init__(self) -> None:
         self._minutes: dict[str, _Minute] = {}
 
-    def count(self, account_id: str, now: int) -> Allowance:
+    def count(self, account_id: str, most: int | None, now: int) -> Allowance:
+        if most is None:
+            return Allowance(None, 0, 0)
         minute = self._minutes.get(account_id)
         if minute is None or minute.ends_at <= now:
             minute = self._begin_minute(account_id, now)
         minute.requests += 1
-        return Allowance(REQUESTS_PER_MINUTE - minute.requests, seconds_until(minute.ends_at, now))
+        return Allowance(most, most - minute.requests, seconds_until(minute.ends_at, now))
 
     def _begin_minute(self, account_id: str, now: int) -> _Minute:
         if len(self._minutes) > FORGET_ABOVE_ACCOUNTS:

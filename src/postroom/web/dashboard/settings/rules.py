@@ -6,7 +6,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom import fields
-from postroom.accounts.rules import approval
+from postroom.accounts.rules import approval, limits
 from postroom.accounts.rules.approval import Approval, OverPerDay
 from postroom.accounts.rules.limits import Budget
 from postroom.errors import BadRequest
@@ -92,6 +92,7 @@ async def show_rules(desk: Desk) -> Response:
         account=account,
         words=approval.WORDS,
         sentences=SENTENCES,
+        limits=plain(limits.in_force(desk.call.resources.config, desk.call.caller.account_limits)),
     )
 
 
