@@ -22,7 +22,7 @@ async def send(server: Server, inbox_id: str, number: int) -> httpx2.Response:
     return await server.api.post(f"/v1/inboxes/{inbox_id}/send", json=body, headers=headers)
 
 
-def set_limits(tx: Tx, account_id: str, **own: int) -> None:
+def set_limits(tx: Tx, account_id: str, own: dict[str, int]) -> None:
     accounts.set_limits(tx, accounts.get(tx, account_id), limits.encode_own(own))
 
 
@@ -50,7 +50,7 @@ async def test_an_account_has_the_limits_that_were_set_for_it(
         statuses = [(await send(server, inbox_id, number)).status_code for number in range(3, 5)]
         assert statuses == [200, 429]
         own = {"sends_per_minute": 0, "cold_per_day": 5, "requests_per_minute": 0}
-        await server.resources.db.write(set_limits, me["accountId"], **own)
+        await server.resources.db.write(set_limits, me["accountId"], own)
         answers = [await send(server, inbox_id, number) for number in range(5, 8)]
         assert [answer.status_code for answer in answers] == [200, 200, 429]
         assert answers[-1].json()["error"] == "cold_outreach_limit"
