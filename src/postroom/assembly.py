@@ -17,7 +17,6 @@ from postroom.connections.mailbox_access import OAuthTokens
 from postroom.connections.posts import PostIntake
 from postroom.connections.sent_copies import SentCopies
 from postroom.couriers.mail import SmtpCourier
-from postroom.couriers.relay import Relay, parse_ways
 from postroom.couriers.ways_out import CapturingCourier, WaysOut
 from postroom.couriers.webhook import HttpCourier, WebhookLimits
 from postroom.extraction.pool import ExtractionPool
@@ -32,6 +31,7 @@ from postroom.mailbox.search.indexing import keep_indexed
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.dns import Resolver, ThreadResolver
 from postroom.net.proxies import Proxies
+from postroom.net.relay import Relay, parse_ways
 from postroom.net.target import ForbiddenTarget, check_url
 from postroom.one_store import keep_store, require_one_store
 from postroom.outward import deliver_mail, deliver_webhook, reviewers

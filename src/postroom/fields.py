@@ -57,3 +57,14 @@ def read_asked(asked: str | None, field: str) -> int | None:
         raise BadRequest(
             f"{field} must be a moment with its zone: 2026-11-14T10:05:00Z.", field=field
         ) from None
+
+
+Outbound = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=2000,
+        description="Relays by which its mail leaves, such as smtps://user:password@host or ses://…;"
+        " null: the server's way. Shown without the password.",
+    ),
+]

@@ -428,6 +428,7 @@ class Domain(Struct, rename="camel", frozen=True):
     status: str = ""
     created_at: datetime | None = None
     verified_at: datetime | None = None
+    outbound: str | None = None
     records: list[DnsRecord] = []
 
 
@@ -640,6 +641,7 @@ class Pod(Struct, rename="camel", frozen=True):
     is_default: bool = False
     created_at: datetime | None = None
     approval: ApprovalRules | None = None
+    outbound: str | None = None
 
 
 class Policy(Struct, frozen=True):

@@ -56,3 +56,28 @@ async def test_the_second_relay_is_used_while_the_first_takes_no_connections(
             await send(server, await server.new_inbox("agent"))
             await until_taken(peer)
     assert len(peer.mails) == 1
+
+
+async def test_mail_leaves_by_the_relay_of_its_pod_and_the_password_is_not_shown(server: Server) -> None:
+    inbox = (await server.api.post("/v1/inboxes", json={"mailboxName": "agent"})).json()
+    async with SmtpPeer(credentials=("me", "s3cret")) as peer:
+        relay = f"smtp://me:s3cret@127.0.0.1:{peer.port}"
+        pod = (await server.api.patch(f"/v1/pods/{inbox['podId']}", json={"outbound": relay})).json()
+        assert pod["outbound"] == f"smtp://me:***@127.0.0.1:{peer.port}"
+        await send(server, inbox["id"])
+        await until_taken(peer)
+    assert "s3cret" not in (await server.api.get("/v1/audit")).text
+
+
+@pytest.mark.sqlite_alone
+async def test_a_domain_has_a_relay_of_its_own_and_bad_ones_are_refused(server: Server) -> None:
+    domain = (await server.api.post("/v1/domains", json={"domain": "mail.example.com"})).json()
+    path = f"/v1/domains/{domain['id']}"
+    for bad in ("mx", "capture", "smtp://host/x", "resend://***@", "ses://a:b@nowhere", "mx resend://k@"):
+        answer = await server.api.patch(path, json={"outbound": bad})
+        assert (answer.status_code, answer.json()["field"]) == (400, "outbound"), bad
+    given = {"outbound": "postmark://tok3n@ smtps://a:b@relay.example.com"}
+    changed = (await server.api.patch(path, json=given)).json()
+    assert changed["outbound"] == "postmark://***@ smtps://a:***@relay.example.com"
+    assert (await server.api.patch(path, json={})).json() == changed
+    assert (await server.api.patch(path, json={"outbound": None})).json()["outbound"] is None

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from postroom.couriers.mail import MailLimits, SmtpCourier
-from postroom.couriers.relay import Relay
 from postroom.couriers.session import Timeouts
 from postroom.net.dns import Resolver
+from postroom.net.relay import Relay
 from postroom.outward.courier import DeliveryError, OutgoingMail
 from tests.couriers.smtp_peer import Stage
 from tests.doubles_dns import DnsServer

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from postroom.clock import SECOND
 from postroom.couriers.mail import SmtpCourier
-from postroom.couriers.relay import Relay, parse_outbound
 from postroom.couriers.session import Timeouts
 from postroom.net.dns import Resolver
+from postroom.net.relay import Relay, parse_outbound
 from postroom.queue.retries import MAIL_WAITS, SPREAD
 from tests.couriers.certificates import make_certificate, server_context, trusting_context
 from tests.couriers.conftest import MakeCourier, failure_of, impatient_at, mail_to

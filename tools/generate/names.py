@@ -11,6 +11,7 @@ METHODS = {
     "change_pod": "update_pod",
     "change_user": "update_user",
     "change_webhook": "update_webhook",
+    "change_domain": "update_domain",
     "change_draft": "update_draft",
     "change_thread": "update_thread",
     "change_message": "reschedule_message",

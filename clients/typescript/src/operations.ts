@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Domain, Draft, DraftBody, DraftChange, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFiles, NewInbox, NewKey, NewListedWebhook, NewPod, NewRule, NewSuppression, NewUser, NewWebhook, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Domain, DomainChange, Draft, DraftBody, DraftChange, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFiles, NewInbox, NewKey, NewListedWebhook, NewPod, NewRule, NewSuppression, NewUser, NewWebhook, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -822,6 +822,17 @@ export abstract class Operations {
     return this.run({
       method: "GET",
       path: path("v1", "domains", domainId),
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Change the relay by which mail of a domain leaves; null is the server's own way. */
+  updateDomain(domainId: string, body: DomainChange = {}): Promise<Domain> {
+    return this.run({
+      method: "PATCH",
+      path: path("v1", "domains", domainId),
+      body,
       answer: "json",
       isRepeatable: true,
     });

@@ -416,6 +416,7 @@ export interface Domain {
   status: "pending" | "verified" | (string & {});
   createdAt: string;
   verifiedAt: string | null;
+  outbound: string | null;
   records: DnsRecord[];
 }
 
@@ -631,6 +632,7 @@ export interface Pod {
   isDefault: boolean;
   createdAt: string;
   approval: ApprovalRules | null;
+  outbound: string | null;
 }
 
 export interface Policy {
@@ -788,6 +790,8 @@ export interface NewPod {
   /** A name for people. */
   name?: string | null;
   approval?: ApprovalRules | null;
+  /** Relays by which its mail leaves, such as smtps://user:password@host or ses://…; null: the server's way. Shown without the password. */
+  outbound?: string | null;
 }
 
 export interface PodChange {
@@ -796,6 +800,8 @@ export interface PodChange {
   /** A name for people. */
   name?: string | null;
   approval?: ApprovalRules | null;
+  /** Relays by which its mail leaves, such as smtps://user:password@host or ses://…; null: the server's way. Shown without the password. */
+  outbound?: string | null;
 }
 
 export interface NewUser {
@@ -1003,6 +1009,11 @@ export interface NewDomain {
   domain: string;
   /** The id of a pod, or its clientId. */
   podId?: string | null;
+}
+
+export interface DomainChange {
+  /** Relays by which its mail leaves, such as smtps://user:password@host or ses://…; null: the server's way. Shown without the password. */
+  outbound?: string | null;
 }
 
 export interface NewConnection {

@@ -21,6 +21,7 @@ class Domain:
     verified_at: int | None
     created_at: int
     pod_id: str
+    outbound: str | None = None  # its relays, with their passwords
 
     @classmethod
     def from_row(cls, row: Row) -> "Domain":
@@ -31,6 +32,7 @@ class Domain:
             row["verified_at"],
             row["created_at"],
             row["pod_id"],
+            row["outbound"],
         )
 
 
@@ -136,6 +138,11 @@ def mark_verified(tx: Tx, domain: Domain, now: int) -> Domain:
         raise DomainTaken(f"{domain.name} has been verified already.")
     tx.run("update domains set verified_at = :now where id = :id", now=now, id=domain.id)
     return replace(domain, verified_at=now)
+
+
+def set_outbound(tx: Tx, domain: Domain, outbound: str | None) -> Domain:
+    tx.run("update domains set outbound = :outbound where id = :id", outbound=outbound, id=domain.id)
+    return replace(domain, outbound=outbound)
 
 
 def remove(tx: Tx, reach: Reach, domain_id: str) -> Domain:

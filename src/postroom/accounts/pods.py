@@ -23,6 +23,7 @@ class Pod:
     is_default: bool
     created_at: int
     approval: str | None = None
+    outbound: str | None = None  # its relays, with their passwords
 
     @classmethod
     def from_row(cls, row: Row) -> "Pod":
@@ -34,6 +35,7 @@ class Pod:
             bool(row["is_default"]),
             row["created_at"],
             row["approval"],
+            row["outbound"],
         )
 
 
@@ -142,6 +144,11 @@ def rename(tx: Tx, pod: Pod, name: str | None) -> Pod:
 def set_approval(tx: Tx, pod: Pod, approval: str | None) -> Pod:
     tx.run("update pods set approval = :approval where id = :id", approval=approval, id=pod.id)
     return replace(pod, approval=approval)
+
+
+def set_outbound(tx: Tx, pod: Pod, outbound: str | None) -> Pod:
+    tx.run("update pods set outbound = :outbound where id = :id", outbound=outbound, id=pod.id)
+    return replace(pod, outbound=outbound)
 
 
 def remove(tx: Tx, reach: Reach, id_or_client_id: str) -> Pod:

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from postroom.couriers.faults import describe
-from postroom.couriers.relay import Relay
 from postroom.couriers.routing import Hop
 from postroom.couriers.session import SmtpSession, Timeouts, TlsFailed
 from postroom.couriers.wire import Wire
+from postroom.net.relay import Relay
 from postroom.outward.courier import DeliveryError
 
 

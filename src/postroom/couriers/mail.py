@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from postroom.couriers.connections import Dialer, RestingSessions
 from postroom.couriers.envelope import require_sendable
 from postroom.couriers.lanes import Lanes
-from postroom.couriers.relay import Relay
 from postroom.couriers.routing import find_hops
 from postroom.couriers.session import RELAY_TIMEOUTS, SmtpSession, Timeouts
 from postroom.net.certificate import trusted_authorities
 from postroom.net.dns import Resolver
+from postroom.net.relay import Relay
 from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt
 
 # Replies that ask for a sign-in or refuse ours: the operator must act, the recipient cannot.

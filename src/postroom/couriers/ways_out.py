@@ -6,8 +6,8 @@ from dataclasses import replace
 from postroom import log
 from postroom.couriers.envelope import require_sendable
 from postroom.couriers.mail import RelayAway
-from postroom.couriers.relay import Relay, parse_ways
 from postroom.net.dns import DnsTemporary, Resolver
+from postroom.net.relay import Relay, parse_ways
 from postroom.net.target import ForbiddenTarget, resolve_target
 from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, Receipt
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from postroom.accounts import audit, domains, pods
 from postroom.accounts.domains import DkimKey, DnsRecord
@@ -14,7 +14,8 @@ from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.connections import connections
 from postroom.errors import InvalidDomain
-from postroom.fields import PageQuery, PodId, Timestamp, iso
+from postroom.fields import Outbound, PageQuery, PodId, Timestamp, iso
+from postroom.net import relay
 from postroom.storage.database import Tx
 
 DOMAIN_NAME = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
@@ -23,6 +24,10 @@ DOMAIN_NAME = re.compile(r"(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[
 class NewDomain(Struct, rename="camel", frozen=True):
     domain: Annotated[str, Meta(description="Its name.", examples=["mail.example.com"])]
     pod_id: PodId | None = None
+
+
+class DomainChange(Struct, rename="camel", frozen=True):
+    outbound: Outbound | UnsetType | None = UNSET
 
 
 class ShownRecord(Struct, rename="camel", frozen=True):
@@ -41,6 +46,7 @@ class Domain(Struct, rename="camel", frozen=True):
     status: Literal["pending", "verified"]
     created_at: Timestamp
     verified_at: Timestamp | None
+    outbound: str | None
     records: list[ShownRecord]
 
     @classmethod
@@ -55,6 +61,7 @@ class Domain(Struct, rename="camel", frozen=True):
             status="pending" if domain.verified_at is None else "verified",
             created_at=to_iso(domain.created_at),
             verified_at=iso(domain.verified_at),
+            outbound=relay.mask(domain.outbound),
             records=[
                 ShownRecord(
                     record.type, record.name, record.value, record.purpose, record.is_required, is_there
@@ -99,6 +106,17 @@ def get_domain(tx: Tx, caller: Caller, domain_id: str, config: Config) -> Domain
     return show(tx, domains.get(tx, caller.reach, domain_id), config)
 
 
+def change_domain(
+    tx: Tx, caller: Caller, domain_id: str, body: DomainChange, config: Config, now: int
+) -> Domain:
+    """Change the relay by which mail of a domain leaves; null is the server's own way"""
+    domain = domains.get(tx, caller.reach, domain_id)
+    if body.outbound is not UNSET:
+        domain = domains.set_outbound(tx, domain, relay.require_relays(body.outbound))
+        record(tx, caller, "domain.changed", domain, now)
+    return show(tx, domain, config)
+
+
 def delete_domain(tx: Tx, caller: Caller, domain_id: str, now: int) -> None:
     """Delete a domain that no inbox uses"""
     record(tx, caller, "domain.removed", domains.remove(tx, caller.reach, domain_id), now)
@@ -129,4 +147,5 @@ def wanted_records(tx: Tx, domain: domains.Domain, config: Config) -> list[DnsRe
 
 def record(tx: Tx, caller: Caller, action: str, domain: domains.Domain, now: int) -> None:
     where = Reach(domain.account_id, domain.pod_id)
-    audit.record_by(tx, caller, action, domain.id, now, within=where, after={"domain": domain.name})
+    shown = {"domain": domain.name, "outbound": relay.mask(domain.outbound)}
+    audit.record_by(tx, caller, action, domain.id, now, within=where, after=shown)

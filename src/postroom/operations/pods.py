@@ -13,7 +13,8 @@ from postroom.accounts.rules import approval
 from postroom.accounts.rules.approval import Approval
 from postroom.clock import to_iso
 from postroom.config import Plan
-from postroom.fields import PageQuery, RetentionDays, Timestamp
+from postroom.fields import Outbound, PageQuery, RetentionDays, Timestamp
+from postroom.net import relay
 from postroom.storage.database import Tx
 
 ClientId = Annotated[
@@ -34,6 +35,7 @@ class NewPod(Struct, rename="camel", frozen=True):
     name: Name | None = None
     approval: Approval | UnsetType | None = UNSET
     limits: NoLimits | UnsetType = UNSET
+    outbound: Outbound | UnsetType | None = UNSET
 
 
 class PodChange(Struct, rename="camel", frozen=True):
@@ -41,6 +43,7 @@ class PodChange(Struct, rename="camel", frozen=True):
     name: Name | UnsetType | None = UNSET
     approval: Approval | UnsetType | None = UNSET
     limits: NoLimits | UnsetType = UNSET
+    outbound: Outbound | UnsetType | None = UNSET
 
 
 class Pod(Struct, rename="camel", frozen=True):
@@ -50,6 +53,7 @@ class Pod(Struct, rename="camel", frozen=True):
     is_default: bool
     created_at: Timestamp
     approval: Approval | None
+    outbound: str | None
 
     @classmethod
     def of(cls, pod: pods.Pod) -> "Pod":
@@ -60,6 +64,7 @@ class Pod(Struct, rename="camel", frozen=True):
             is_default=pod.is_default,
             created_at=to_iso(pod.created_at),
             approval=approval.decode(pod.approval),
+            outbound=relay.mask(pod.outbound),
         )
 
 
@@ -97,6 +102,8 @@ def create_pod(tx: Tx, caller: Caller, body: NewPod, now: int) -> Pod:
     pod = pods.add(tx, caller.account_id, body.client_id, body.name, now)
     if body.approval is not UNSET:
         pod = pods.set_approval(tx, pod, approval.check_and_encode(body.approval))
+    if body.outbound is not UNSET:
+        pod = pods.set_outbound(tx, pod, relay.require_relays(body.outbound))
     shown = Pod.of(pod)
     audit.record_by(tx, caller, "pod.created", pod.id, now, within=reach_of(caller, pod), after=shown)
     return shown
@@ -122,6 +129,8 @@ def change_pod(tx: Tx, caller: Caller, pod_id: str, body: PodChange, now: int) -
         pod = pods.rename(tx, pod, body.name)
     if body.approval is not UNSET:
         pod = pods.set_approval(tx, pod, approval.check_and_encode(body.approval))
+    if body.outbound is not UNSET:
+        pod = pods.set_outbound(tx, pod, relay.require_relays(body.outbound))
     was, shown = Pod.of(before), Pod.of(pod)
     within = reach_of(caller, pod)
     audit.record_by(tx, caller, "pod.changed", pod.id, now, within=within, before=was, after=shown)

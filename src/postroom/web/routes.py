@@ -267,6 +267,7 @@ ROUTES = (
         prepare=domain_checks.make_dkim_key,
     ),
     Route("GET", "/v1/domains/{domain_id}", domains.get_domain, POD, READING),
+    Route("PATCH", "/v1/domains/{domain_id}", domains.change_domain, POD, MANAGING),
     Route("DELETE", "/v1/domains/{domain_id}", domains.delete_domain, POD, MANAGING, 204, TAKEN),
     Route("POST", "/v1/domains/{domain_id}/verify", domain_checks.verify_domain, POD, MANAGING, 200, TAKEN),
     Route("GET", "/v1/connections", connections.list_connections, POD, READING),

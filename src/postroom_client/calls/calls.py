@@ -294,13 +294,14 @@ def create_pod(
     client_id: str | None = None,
     name: str | None = None,
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+    outbound: str | UnsetType | None = UNSET,
 ) -> Call[Pod]:
     """Create a pod."""
     return Call(
         "POST",
         "/v1/pods",
         decoded(Pod),
-        json=given(clientId=client_id, name=name) | changes(approval=approval),
+        json=given(clientId=client_id, name=name) | changes(approval=approval, outbound=outbound),
         is_repeatable=False,
     )
 
@@ -326,13 +327,14 @@ def update_pod(
     client_id: str | UnsetType | None = UNSET,
     name: str | UnsetType | None = UNSET,
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+    outbound: str | UnsetType | None = UNSET,
 ) -> Call[Pod]:
     """Change a pod; None clears a field."""
     return Call(
         "PATCH",
         path("v1", "pods", pod_id),
         decoded(Pod),
-        json=changes(clientId=client_id, name=name, approval=approval),
+        json=changes(clientId=client_id, name=name, approval=approval, outbound=outbound),
     )
 
 
@@ -1026,6 +1028,11 @@ def add_domain(domain: str, *, pod_id: str | None = None) -> Call[Domain]:
 def get_domain(domain_id: str) -> Call[Domain]:
     """Get a domain and its DNS records."""
     return Call("GET", path("v1", "domains", domain_id), decoded(Domain))
+
+
+def update_domain(domain_id: str, *, outbound: str | UnsetType | None = UNSET) -> Call[Domain]:
+    """Change the relay by which mail of a domain leaves; None is the server's own way."""
+    return Call("PATCH", path("v1", "domains", domain_id), decoded(Domain), json=changes(outbound=outbound))
 
 
 def delete_domain(domain_id: str) -> Call[None]:

@@ -262,9 +262,12 @@ class BlockingMethods(Protocol):
         client_id: str | None = None,
         name: str | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        outbound: str | UnsetType | None = UNSET,
     ) -> Pod:
         """Create a pod."""
-        return self.run(calls.create_pod(client_id=client_id, name=name, approval=approval))
+        return self.run(
+            calls.create_pod(client_id=client_id, name=name, approval=approval, outbound=outbound)
+        )
 
     def list_pods(self, *, limit: int = 50, offset: int = 0) -> Page[Pod]:
         """List pods, newest first."""
@@ -285,9 +288,12 @@ class BlockingMethods(Protocol):
         client_id: str | UnsetType | None = UNSET,
         name: str | UnsetType | None = UNSET,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        outbound: str | UnsetType | None = UNSET,
     ) -> Pod:
         """Change a pod; None clears a field."""
-        return self.run(calls.update_pod(pod_id, client_id=client_id, name=name, approval=approval))
+        return self.run(
+            calls.update_pod(pod_id, client_id=client_id, name=name, approval=approval, outbound=outbound)
+        )
 
     def delete_pod(self, pod_id: str) -> None:
         """Delete a pod in which nothing lies; its keys go with it."""
@@ -949,6 +955,10 @@ class BlockingMethods(Protocol):
     def get_domain(self, domain_id: str) -> Domain:
         """Get a domain and its DNS records."""
         return self.run(calls.get_domain(domain_id))
+
+    def update_domain(self, domain_id: str, *, outbound: str | UnsetType | None = UNSET) -> Domain:
+        """Change the relay by which mail of a domain leaves; None is the server's own way."""
+        return self.run(calls.update_domain(domain_id, outbound=outbound))
 
     def delete_domain(self, domain_id: str) -> None:
         """Delete a domain that no inbox uses."""
@@ -1634,9 +1644,12 @@ class AwaitedMethods(Protocol):
         client_id: str | None = None,
         name: str | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        outbound: str | UnsetType | None = UNSET,
     ) -> Pod:
         """Create a pod."""
-        return await self.run(calls.create_pod(client_id=client_id, name=name, approval=approval))
+        return await self.run(
+            calls.create_pod(client_id=client_id, name=name, approval=approval, outbound=outbound)
+        )
 
     async def list_pods(self, *, limit: int = 50, offset: int = 0) -> Page[Pod]:
         """List pods, newest first."""
@@ -1657,9 +1670,12 @@ class AwaitedMethods(Protocol):
         client_id: str | UnsetType | None = UNSET,
         name: str | UnsetType | None = UNSET,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
+        outbound: str | UnsetType | None = UNSET,
     ) -> Pod:
         """Change a pod; None clears a field."""
-        return await self.run(calls.update_pod(pod_id, client_id=client_id, name=name, approval=approval))
+        return await self.run(
+            calls.update_pod(pod_id, client_id=client_id, name=name, approval=approval, outbound=outbound)
+        )
 
     async def delete_pod(self, pod_id: str) -> None:
         """Delete a pod in which nothing lies; its keys go with it."""
@@ -2325,6 +2341,10 @@ class AwaitedMethods(Protocol):
     async def get_domain(self, domain_id: str) -> Domain:
         """Get a domain and its DNS records."""
         return await self.run(calls.get_domain(domain_id))
+
+    async def update_domain(self, domain_id: str, *, outbound: str | UnsetType | None = UNSET) -> Domain:
+        """Change the relay by which mail of a domain leaves; None is the server's own way."""
+        return await self.run(calls.update_domain(domain_id, outbound=outbound))
 
     async def delete_domain(self, domain_id: str) -> None:
         """Delete a domain that no inbox uses."""

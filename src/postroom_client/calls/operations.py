@@ -161,6 +161,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("client_id", "text", help="An id of your own, unique."),
         Parameter("name", "text", help="A name for people."),
         Parameter(
+            "outbound",
+            "text",
+            help="Relays by which its mail leaves, such as smtps://user:password@host or ses://…; null: the server's way. Shown without the password.",
+            clears=True,
+        ),
+        Parameter(
             "when",
             "texts",
             help="When a send waits: always, strangers, attachments, links, risk, or overPerDay.",
@@ -182,6 +188,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("pod_id", "text", help="Id of the pod, pod_…, or its clientId.", is_required=True),
         Parameter("client_id", "text", help="An id of your own, unique.", clears=True),
         Parameter("name", "text", help="A name for people.", clears=True),
+        Parameter(
+            "outbound",
+            "text",
+            help="Relays by which its mail leaves, such as smtps://user:password@host or ses://…; null: the server's way. Shown without the password.",
+            clears=True,
+        ),
     ),
     "delete_pod": (
         Parameter("pod_id", "text", help="Id of the pod, pod_…, or its clientId.", is_required=True),
@@ -708,6 +720,15 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter("pod_id", "text", help="The id of a pod, or its clientId."),
     ),
     "get_domain": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
+    "update_domain": (
+        Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),
+        Parameter(
+            "outbound",
+            "text",
+            help="Relays by which its mail leaves, such as smtps://user:password@host or ses://…; null: the server's way. Shown without the password.",
+            clears=True,
+        ),
+    ),
     "delete_domain": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
     "verify_domain": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
     "list_connections": (

@@ -124,6 +124,7 @@ TENANTS = (
             ("CREATED", "created_at"),
         ),
     ),
+    Plain("pods change", "update_pod", "Change a pod: its name, its relay.", fields=POD),
     Plain("pods show", "get_pod", "Show a pod.", fields=POD),
     Plain(
         "pods rename",
@@ -331,6 +332,7 @@ OUTSIDE = (
         columns=(("ID", "id"), ("DOMAIN", "domain"), ("STATUS", "status"), ("CREATED", "created_at")),
         empty="No domain of your own yet. Add one: postroom domains add NAME",
     ),
+    Plain("domains change", "update_domain", "Set the relay of a domain.", show=shown.show_domain),
     Plain("domains show", "get_domain", "Show a domain and its DNS records.", show=shown.show_domain),
     Plain(
         "domains verify",

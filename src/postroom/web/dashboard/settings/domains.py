@@ -17,6 +17,7 @@ from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.rendering import HEADERS
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.settings.paging import OffsetQuery
+from postroom.web.dashboard.settings.pods import OutboundForm
 
 PATH = "/app/settings/domains"
 LOOK_SECONDS = 8.0
@@ -64,6 +65,12 @@ async def show(
 async def add_domain(desk: Desk, body: DomainForm) -> Response:
     await desk.run(domains.create_domain, body=domains.NewDomain(body.domain))
     return go(PATH, f"{body.domain} is added. Set its records, then check them.")
+
+
+async def set_outbound(desk: Desk, domain_id: str, body: OutboundForm) -> Response:
+    change = domains.DomainChange(body.outbound.strip() or None)
+    await desk.run(domains.change_domain, domain_id=domain_id, body=change)
+    return go(PATH, "Mail of this domain leaves that way from now on.")
 
 
 async def delete_domain(desk: Desk, domain_id: str) -> Response:

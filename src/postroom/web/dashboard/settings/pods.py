@@ -18,6 +18,10 @@ class PodForm(Struct, rename="camel", frozen=True):
     client_id: str = ""
 
 
+class OutboundForm(Struct, frozen=True):
+    outbound: str = ""
+
+
 class PodNameForm(Struct, frozen=True):
     name: str = ""
 
@@ -51,6 +55,13 @@ async def show_pod(desk: Desk, pod_id: str) -> Response:
 async def rename_pod(desk: Desk, pod_id: str, body: PodNameForm) -> Response:
     await desk.run(pods.change_pod, pod_id=pod_id, body=pods.PodChange(name=body.name or None))
     return go(f"{PATH}/pods/{pod_id}", "The pod has its new name.")
+
+
+async def set_outbound(desk: Desk, pod_id: str, body: OutboundForm) -> Response:
+    await desk.run(
+        pods.change_pod, pod_id=pod_id, body=pods.PodChange(outbound=body.outbound.strip() or None)
+    )
+    return go(f"{PATH}/pods/{pod_id}", "Mail of this pod leaves that way from now on.")
 
 
 async def set_rules(desk: Desk, pod_id: str, body: ApprovalForm) -> Response:

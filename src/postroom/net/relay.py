@@ -1,9 +1,11 @@
-"""Reads POSTROOM_OUTBOUND: straight to the recipients' servers, or through relays, some known by name."""
+"""Reads where mail leaves: straight to the recipients' servers, or through relays, some known by name."""
 
 import re
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from urllib.parse import SplitResult, unquote, urlsplit
+
+from postroom.errors import BadRequest
 
 _FORM = (
     "must be capture, mx, smtp://host:port, smtps://user:password@host:port, or a service by name: "
@@ -13,6 +15,8 @@ _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
 _MAILGUN_HOSTS = {"": "smtp.mailgun.org", "us": "smtp.mailgun.org", "eu": "smtp.eu.mailgun.org"}
 _DEFAULT_PORTS = {"smtp": 25, "smtps": 465}
 _SUBMISSION_PORT = 587
+MOST_RELAYS = 3
+MASK = "***"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,33 @@ def parse_ways(value: str) -> list[Relay | None]:
     if not ways:
         raise ValueError(_FORM)
     return ways
+
+
+def require_relays(value: str | None) -> str | None:
+    """What a domain or a pod may name: relays alone, since the server's own address is the operator's."""
+    if value is None:
+        return None
+    if MASK in value:
+        raise BadRequest("The password is not shown again: give all of outbound.", field="outbound")
+    try:
+        relays = parse_ways(value)
+    except ValueError as error:
+        raise BadRequest(f"outbound {error}.", field="outbound") from None
+    if None in relays or len(relays) > MOST_RELAYS:
+        raise BadRequest(f"outbound names 1 to {MOST_RELAYS} relays, and not mx.", field="outbound")
+    return " ".join(value.split())
+
+
+def mask(value: str | None) -> str | None:
+    """To be shown: without what is secret in it."""
+    return None if value is None else " ".join(map(_mask_one, value.split()))
+
+
+def _mask_one(value: str) -> str:
+    scheme, _, rest = value.partition("://")
+    secret, at, place = rest.rpartition("@")
+    username, colon, _ = secret.partition(":")
+    return f"{scheme}://{username if colon else ''}{colon}{MASK}@{place}" if at else value
 
 
 def parse_outbound(value: str) -> Relay | None:
