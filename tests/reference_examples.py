@@ -54,6 +54,15 @@ NUMBERS = {
     "failed": 1,
     "held": 1,
 }
+# What the DNS says differs from machine to machine.
+CHECK_OF_MX = {
+    "name": "MX",
+    "state": "missing",
+    "wanted": "10 postroom.localhost.",
+    "found": "",
+    "why": "The MX record says where mail for the domain goes: without it no mail comes here.",
+    "paste": "mail.example.com. 3600 IN MX 10 postroom.localhost.",
+}
 
 
 def record(folder: Path) -> dict[str, Any]:
@@ -109,6 +118,8 @@ def shortened(answer: Any) -> Any:
 
 
 def settled(value: Any, name: str = "") -> Any:
+    if isinstance(value, dict) and value.get("name") == "MX":
+        return CHECK_OF_MX
     if isinstance(value, dict):
         return {key: settled(each, key) for key, each in value.items()}
     if isinstance(value, list):

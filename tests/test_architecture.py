@@ -19,6 +19,7 @@ LAYERS: list[list[str]] = [
     ["storage"],
     ["resources"],
     ["accounts", "mailbox", "queue", "events", "inward", "connections", "outward"],
+    ["deliverability"],
     ["upkeep", "one_store", "first_start"],
     ["transfer"],
     ["operations"],
@@ -80,6 +81,9 @@ ROOMS: dict[str, list[str]] = {
     "outward/notices": ["letters", "tell_people", "deliver_notice"],
     "outward/holding": [
         *("rules", "judgement", "checks", "hold_back", "persons", "decide", "stop", "watch_holds"),
+    ],
+    "deliverability": [
+        *("findings", "zone_checks", "server_checks", "check_domain", "domain_health", "watch_domains"),
     ],
     "upkeep": [
         "deletion",

@@ -2,7 +2,9 @@
 
 import json
 import re
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -210,3 +212,47 @@ def test_prometheus_takes_the_rules() -> None:
     command = [programs.path_of("promtool"), "check", "rules", str(DEPLOY / "alerts.yaml")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+RECORDS = {
+    "records": [
+        {"type": "MX", "name": "mail.example.com", "value": "10 postroom.example."},
+        {"type": "TXT", "name": "postroom._domainkey.mail.example.com", "value": f"v=DKIM1; p={'A' * 300}"},
+    ]
+}
+
+
+def run_dns_script(name: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, DEPLOY / "dns" / name, *arguments],
+        input=json.dumps(RECORDS),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_the_requests_to_cloudflare_hold_each_record_and_leave_the_token_to_the_shell() -> None:
+    commands = [shlex.split(line) for line in run_dns_script("cloudflare.py", "zone1").splitlines()]
+    bodies = [json.loads(command[command.index("-d") + 1]) for command in commands]
+    assert bodies[0] == {
+        "type": "MX",
+        "name": "mail.example.com",
+        "ttl": 3600,
+        "priority": 10,
+        "content": "postroom.example",
+    }
+    assert bodies[1]["content"].startswith('"v=DKIM1; p=AAA')
+    assert max(map(len, bodies[1]["content"].split('"'))) == 255
+    assert all("/zones/zone1/dns_records" in " ".join(command) for command in commands)
+    assert all("Bearer $CLOUDFLARE_API_TOKEN" in " ".join(command) for command in commands)
+
+
+def test_the_change_batch_for_route_53_creates_and_never_replaces() -> None:
+    changes = json.loads(run_dns_script("route53.py"))["Changes"]
+    assert {change["Action"] for change in changes} == {"CREATE"}
+    sets = [change["ResourceRecordSet"] for change in changes]
+    assert sets[0]["ResourceRecords"] == [{"Value": "10 postroom.example."}]
+    assert (sets[1]["Type"], sets[1]["Name"]) == ("TXT", "postroom._domainkey.mail.example.com.")

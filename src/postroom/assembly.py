@@ -19,6 +19,7 @@ from postroom.connections.sent_copies import SentCopies
 from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.ways_out import CapturingCourier, WaysOut
 from postroom.couriers.webhook import HttpCourier, WebhookLimits
+from postroom.deliverability.watch_domains import watch_domains
 from postroom.extraction.pool import ExtractionPool
 from postroom.first_start import FirstAccount, make_first_account, make_service_key
 from postroom.inward import examine, review_answers, suspicion
@@ -183,6 +184,7 @@ def start_examination_and_upkeep(
     if resources.config.judge_url:
         start_judge(stack, resources)
     run(stack, resources, "upkeep", partial(run_upkeep, resources))
+    run(stack, resources, "domain health", partial(watch_domains, resources))
     run(stack, resources, "integrity", partial(watch_integrity, resources))
     run(stack, resources, "search index", partial(keep_indexed, resources))
 

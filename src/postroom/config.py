@@ -13,6 +13,7 @@ Plan = Literal["free", "developer", "business"]
 PLANS: tuple[Plan, ...] = get_args(Plan)
 MAX_WORKERS = 64
 LOG_FORMS = ("logfmt", "json")
+STS_MODES = ("testing", "enforce", "none")
 MAX_DRAIN_SECONDS = 3600
 MOST_OF_A_LIMIT = 1_000_000
 HOME_DOMAIN = "postroom.localhost"
@@ -76,6 +77,8 @@ class Config:
     tls_key: Path | None
     log: str  # the form of its lines
     workers: int  # processes that take mail in; 0: this one does
+    mta_sts: str  # the mode of the policy that this server gives
+    block_lists: tuple[str, ...]  # asked by DNS whether this server is on them
     judge_url: str  # asked about mail that came in; "" asks nobody
     judge_key: str
     judge_model: str
@@ -255,6 +258,16 @@ def _networks(name: str, value: str) -> tuple[IPv4Network | IPv6Network, ...]:
         raise ConfigError(name, f"must be networks such as 10.0.0.0/8, 2001:db8::/32: {error}") from None
 
 
+def _sts_mode(name: str, value: str) -> str:
+    if value not in STS_MODES:
+        raise ConfigError(name, f"must be one of {', '.join(STS_MODES)}, not '{value}'")
+    return value
+
+
+def _domains(name: str, value: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_domain(name, part.strip()) for part in value.split(",") if part.strip()))
+
+
 def _judge_url(name: str, value: str) -> str:
     parts = urlsplit(value)
     if value and (parts.scheme not in ("http", "https") or not parts.hostname):
@@ -308,6 +321,8 @@ SETTINGS = (
     Setting("POSTROOM_LOG", "log", LOG_FORMS[0], _log_form, "Form of the log: logfmt or json."),
     Setting("POSTROOM_WORKERS", "workers", "", _workers, "Processes that take mail in; 0: none of its own."),
     Setting("POSTROOM_JOURNAL", "journal", "", _switch, "on or off: mail is journaled, then stored."),
+    Setting("POSTROOM_MTA_STS", "mta_sts", STS_MODES[0], _sts_mode, "Policy: testing, enforce or none."),
+    Setting("POSTROOM_BLOCK_LISTS", "block_lists", "", _domains, "DNS block lists that may be asked."),
     Setting("POSTROOM_JUDGE_URL", "judge_url", "", _judge_url, "A judge of your own: chat or JSON."),
     Setting("POSTROOM_JUDGE_KEY", "judge_key", "", _text, "Its bearer key."),
     Setting("POSTROOM_JUDGE_MODEL", "judge_model", "", _text, "The model of a chat endpoint."),

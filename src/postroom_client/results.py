@@ -104,6 +104,17 @@ class DnsRecord(Struct, frozen=True):
     found: bool | None = None
 
 
+class HealthCheck(Struct, frozen=True):
+    """`paste` has lines for the zone file, empty where none would help."""
+
+    name: str
+    state: str = ""
+    wanted: str = ""
+    found: str = ""
+    why: str = ""
+    paste: str = ""
+
+
 class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     """It goes out as an invitation that calendars take: new, changed (`uid`, `sequence`) or called
     off.
@@ -119,6 +130,14 @@ class InvitationBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     sequence: int | None = None
     method: str = "request"
     recurrence: str = ""
+
+
+class EventDomain(Struct, frozen=True):
+    """The domain that an event is about, and what is missing or wrong in its records."""
+
+    id: str
+    domain: str = ""
+    problems: list[str] = []
 
 
 class EventHold(Struct, frozen=True):
@@ -424,12 +443,17 @@ class DirectionPolicy(Struct, frozen=True):
 class Domain(Struct, rename="camel", frozen=True):
     id: str
     domain: str = ""
-    pod_id: str = ""
+    pod_id: str | None = None
     status: str = ""
     created_at: datetime | None = None
     verified_at: datetime | None = None
     outbound: str | None = None
     records: list[DnsRecord] = []
+    system: bool = False
+
+
+class DomainHealth(Struct, frozen=True):
+    data: list[HealthCheck]
 
 
 class Draft(Struct, rename="camel", frozen=True):
@@ -711,6 +735,7 @@ class Event(Struct, frozen=True):
     actor: Actor | None = None
     note: str | None = None
     deleted: bool = False
+    domain: EventDomain | None = None
 
 
 class SearchPage(Struct, frozen=True):

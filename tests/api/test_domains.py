@@ -16,15 +16,16 @@ import pytest
 
 from postroom.__main__ import main
 from postroom.accounts import accounts, keys
+from postroom.clock import DAY
+from postroom.deliverability.watch_domains import look_at_some
 from postroom.mail.proof import dkim
 from postroom.net.dns import Resolver
-from postroom.web.dashboard.settings import domains as domain_pages
 from tests.api.test_front_office import signed_in
 from tests.conftest import Server, settings
 from tests.couriers.smtp_peer import SmtpPeer
 from tests.doubles import FakeClock
 from tests.doubles_dns import DnsServer
-from tests.outbound import PATIENCE_SECONDS, is_signed, relay_to, running, send, settled
+from tests.outbound import is_signed, relay_to, running, send, settled
 
 OURS = "mail.ours.example"
 
@@ -100,7 +101,20 @@ async def test_a_new_domain_lists_the_records_to_set(host: Server) -> None:
     assert records["TXT", OURS]["value"] == "v=spf1 include:postroom.localhost ~all"
     assert records["TXT", f"_dmarc.{OURS}"]["value"].startswith("v=DMARC1;")
     assert (await host.api.get(f"/v1/domains/{domain['id']}")).json() == domain
-    assert (await host.api.get("/v1/domains")).json() == {"data": [domain], "total": 1}
+    listed = (await host.api.get("/v1/domains")).json()
+    assert (listed["data"][1:], listed["total"]) == ([domain], 2)
+    own = listed["data"][0]
+    assert (own["domain"], own["system"], own["podId"], own["status"]) == (
+        "postroom.localhost",
+        True,
+        None,
+        "verified",
+    )
+    assert (await host.api.get("/v1/domains", params={"limit": 1})).json() == {"data": [own], "total": 2}
+    behind = (await host.api.get("/v1/domains", params={"limit": 1, "offset": 1})).json()
+    assert behind == {"data": [domain], "total": 2}
+    kept = await host.api.delete(f"/v1/domains/{own['id']}")
+    assert (kept.status_code, kept.json()["error"]) == (409, "domain_taken")
 
 
 async def test_what_is_no_domain_or_the_services_own_is_refused(host: Server) -> None:
@@ -108,7 +122,7 @@ async def test_what_is_no_domain_or_the_services_own_is_refused(host: Server) ->
     for name in ("", "nodot", "-a.example", "a..example", "a b.example", "postroom.localhost", "a" * 300):
         answer = await host.api.post("/v1/domains", json={"domain": name})
         assert (answer.status_code, answer.json()["error"]) in refusals, name
-        assert (await host.api.get("/v1/domains")).json()["total"] == 0
+        assert (await host.api.get("/v1/domains")).json()["total"] == 1, "the server's own"
 
 
 async def test_verifying_says_which_records_are_there(host: Server, dns: DnsServer) -> None:
@@ -249,7 +263,7 @@ async def test_domains_show_prints_the_records_of_the_service_and_of_accounts(
     assert own["TXT", "postroom.localhost"] == "v=spf1 mx a ~all"
     text = await asyncio.to_thread(show, tmp_path, database_url, "--no-json")
     assert f"{OURS} (verified)" in text
-    assert f"postroom._domainkey.{OURS}. TXT" in text
+    assert f"postroom._domainkey.{OURS}. 3600 IN TXT" in text
 
 
 async def test_domains_show_makes_the_key_if_no_server_has_yet(tmp_path: Path) -> None:
@@ -262,17 +276,60 @@ async def test_domains_show_makes_the_key_if_no_server_has_yet(tmp_path: Path) -
 
 @pytest.mark.sqlite_alone
 async def test_the_page_shows_what_was_found_and_how_the_world_reaches_the_server(
-    host: Server, dns: DnsServer, monkeypatch: pytest.MonkeyPatch
+    host: Server, dns: DnsServer
 ) -> None:
-    """Whether or not somebody listens at port 25 of this machine, the page says which."""
-    monkeypatch.setattr(domain_pages, "LOOK_SECONDS", PATIENCE_SECONDS)
     service = host.resources.config.domain
     dns.records[service, "A"] = ["127.0.0.1"]
     dns.records["1.0.0.127.in-addr.arpa", "PTR"] = ["other.example."]
     dns.records[OURS, "MX"] = ["10 elsewhere.example."]
     domain = await add(host.api)
     async with signed_in(host) as page:
+        before = (await page.get("/app/settings/domains")).text
         shown = (await page.post(f"/app/settings/domains/{domain['id']}/check")).text
-    for words in ("10 elsewhere.example", "different name", "<dt>Port 25</dt>", service):
+        zone = (await page.get(f"/app/settings/domains/{domain['id']}/zone")).text
+    assert "elsewhere" not in before
+    for words in ("10 elsewhere.example", "127.0.0.1 other.example", "port 25 in", f"10 {service}."):
         assert words in shown, words
-    assert ("no answer" in shown) != ("<dt>STARTTLS</dt>" in shown)
+    assert f"{OURS}. 3600 IN MX 10 {service}." in zone
+
+
+async def test_health_looks_at_every_record_and_the_daily_look_tells_when_it_turns(
+    host: Server, dns: DnsServer
+) -> None:
+    domain = await verified(host, dns)
+    path = f"/v1/domains/{domain['id']}/health"
+    states = {check["name"]: check["state"] for check in (await host.api.get(path)).json()["data"]}
+    assert (states["MX"], states["DKIM"], states["DMARC"]) == ("ok", "ok", "ok")
+    assert (states["MTA-STS"], states["reverse name"], states["port 25 out"]) == ("missing", "missing", "ok")
+    assert (await host.api.get("/.well-known/mta-sts.txt")).text.splitlines()[:2] == [
+        "version: STSv1",
+        "mode: testing",
+    ]
+    host.clock.turn(DAY)
+    await look_at_some(host.resources)
+    assert await told(host) == []
+    del dns.records[OURS, "MX"]
+    host.clock.turn(DAY)
+    assert await look_at_some(host.resources) == 1
+    assert await look_at_some(host.resources) == 0, "once a day"
+    (broken,) = await told(host)
+    assert broken["domain"] == {"id": domain["id"], "domain": OURS, "problems": ["MX"]}
+    assert (broken["event"], broken["message"]["id"], "deleted" in broken) == ("domain.broken", "", False)
+    host.clock.turn(DAY)
+    await look_at_some(host.resources)
+    assert len(await told(host)) == 1, "told when it turns, and not every day"
+    dns.servfail.add("*")
+    host.clock.turn(DAY)
+    await look_at_some(host.resources)
+    dns.servfail.clear()
+    publish(dns, domain)
+    host.clock.turn(DAY)
+    await look_at_some(host.resources)
+    assert (await told(host))[-1]["event"] == "domain.mended"
+    audit = (await host.api.get("/v1/audit", params={"limit": 100})).json()["data"]
+    assert {"domain.broken", "domain.mended"} <= {entry["action"] for entry in audit}
+
+
+async def told(host: Server) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = (await host.api.get("/v1/events")).json()["data"]
+    return [event for event in events if event["event"].startswith("domain.")]

@@ -31,8 +31,7 @@ def test_suppressions_are_added_listed_and_removed(shell: Shell) -> None:
 
 
 def test_domains_are_added_shown_verified_and_deleted(shell: Shell) -> None:
-    empty = shell.run("domains", "list", "--no-json")
-    assert "postroom domains add" in empty.stderr
+    assert "postroom.localhost" in shell.human("domains", "list"), "the server's own"
     shown = shell.run("domains", "add", "one.example.com", "--no-json")
     assert "v=DKIM1" in shown.stdout
     assert "postroom domains verify dom_" in shown.stderr
@@ -41,12 +40,14 @@ def test_domains_are_added_shown_verified_and_deleted(shell: Shell) -> None:
     assert key in shell.human("domains", "show", made["id"])
     assert shell.json("domains", "show", made["id"])["domain"] == "two.example.com"
     assert "two.example.com" in shell.human("domains", "list")
-    assert shell.json("domains", "list")["total"] == 2
+    assert shell.json("domains", "list")["total"] == 3
+    looked_at = shell.run("domains", "health", made["id"], "--no-json")
+    assert (looked_at.exit_code, "port 25 in" in looked_at.stdout) == (1, True)
     verified = shell.run("domains", "verify", made["id"], "--no-json")
     assert (verified.exit_code, "not found" in verified.stdout) == (1, True)
     assert shell.run("domains", "delete", made["id"]).exit_code == 2
     assert shell.json("domains", "delete", made["id"], "--yes")["deleted"]
-    [left] = shell.json("domains", "list")["data"]
+    left = next(each for each in shell.json("domains", "list")["data"] if not each["system"])
     assert "is deleted" in shell.run("domains", "delete", left["id"], "--yes", "--no-json").stderr
 
 
@@ -65,14 +66,16 @@ def test_verify_ends_with_0_when_the_domain_is_verified(shell: Shell) -> None:
         shell.json("domains", "verify", "dom_1", "--base-url", peer.url, "--api-key", "pr_1")
 
 
-@pytest.mark.parametrize(("is_required", "verdict"), [(True, "fail"), (False, "warn")])
-def test_doctor_names_the_records_that_are_missing(is_required: bool, verdict: str) -> None:
-    domain = {**DOMAIN, "records": [{**RECORD, "required": is_required}]}
-    answers = ({"accountId": "acc_1"}, {"data": [domain], "total": 1}, domain)
+@pytest.mark.parametrize(("name", "verdict"), [("MX", "fail"), ("TLS-RPT", "warn")])
+def test_doctor_names_the_records_that_are_missing(name: str, verdict: str) -> None:
+    check = {"name": name, "state": "missing", "wanted": "", "found": "", "why": "", "paste": ""}
+    at_home = {**DOMAIN, "id": "dom_0", "domain": "postroom.localhost", "system": True}
+    health = {"data": [check, {**check, "name": "port 25 out", "state": "unknown"}]}
+    answers = ({"accountId": "acc_1"}, {"data": [at_home, DOMAIN], "total": 2}, health)
     with http_peer(*(Answer(200, answer) for answer in answers)) as peer, Client("pr_1", peer.url) as client:
         found = doctor_checks.check_dns(client, Settings("local", peer.url, "pr_1", None))
-    assert (found.verdict, found.detail) == (verdict, "Missing: MX example.com")
-    assert "postroom domains show dom_1" in found.next_step
+    assert (found.verdict, found.detail) == (verdict, f"example.com: {name} missing")
+    assert "postroom domains health dom_1" in found.next_step
 
 
 def test_status_shows_connection_inbox_and_bridge(shell: Shell, inbox: Inbox) -> None:

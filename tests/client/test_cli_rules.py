@@ -125,6 +125,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "domains list": (),
     "domains show": ("dom_1",),
     "domains verify": ("dom_1",),
+    "domains health": ("dom_1",),
     "domains delete": ("dom_1", "--yes"),
     "search": ("word",),
     "threads label": ("thr_1", "--add", "x"),

@@ -58,6 +58,7 @@ TIMEOUTS = {
     "get_attachment": 120,
     "get_attachment_preview": 60,
     "verify_domain": 60,
+    "get_domain_health": 60,
     "test_connection": 60,
 }
 # POST that does no more when it is asked twice.

@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Domain, DomainChange, Draft, DraftBody, DraftChange, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFiles, NewInbox, NewKey, NewListedWebhook, NewPod, NewRule, NewSuppression, NewUser, NewWebhook, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Domain, DomainChange, DomainHealth, Draft, DraftBody, DraftChange, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFiles, NewInbox, NewKey, NewListedWebhook, NewPod, NewRule, NewSuppression, NewUser, NewWebhook, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -795,7 +795,7 @@ export abstract class Operations {
     });
   }
 
-  /** List your domains, newest first. */
+  /** List your domains, newest first; for keys of the account the server's own stands before them. */
   listDomains(query: { limit?: number; offset?: number } = {}): Promise<Page<Domain>> {
     return this.run({
       method: "GET",
@@ -845,6 +845,17 @@ export abstract class Operations {
       path: path("v1", "domains", domainId),
       answer: "nothing",
       isRepeatable: true,
+    });
+  }
+
+  /** Look at every record of a domain and at how the world reaches this server. */
+  getDomainHealth(domainId: string): Promise<DomainHealth> {
+    return this.run({
+      method: "GET",
+      path: path("v1", "domains", domainId, "health"),
+      answer: "json",
+      isRepeatable: true,
+      seconds: 60,
     });
   }
 
@@ -1256,7 +1267,7 @@ export abstract class Operations {
     return pages((page) => this.listSuppressions(page), query);
   }
 
-  /** List your domains, newest first; each page is asked for when it is wanted. */
+  /** List your domains, newest first; for keys of the account the server's own stands before them; each page is asked for when it is wanted. */
   iterDomains(query: { limit?: number; offset?: number } = {}): AsyncGenerator<Domain> {
     return pages((page) => this.listDomains(page), query);
   }

@@ -95,6 +95,16 @@ export interface DnsRecord {
   found: boolean | null;
 }
 
+/** `paste` has lines for the zone file, empty where none would help. */
+export interface HealthCheck {
+  name: string;
+  state: "missing" | "ok" | "unknown" | "wrong" | (string & {});
+  wanted: string;
+  found: string;
+  why: string;
+  paste: string;
+}
+
 /** It goes out as an invitation that calendars take: new, changed (`uid`, `sequence`) or called off. */
 export interface InvitationBody {
   /** What it is about. */
@@ -117,6 +127,13 @@ export interface InvitationBody {
   method?: "cancel" | "request" | (string & {});
   /** A rule of RFC 5545 such as FREQ=WEEKLY;COUNT=10. */
   recurrence?: string;
+}
+
+/** The domain that an event is about, and what is missing or wrong in its records. */
+export interface EventDomain {
+  id: string;
+  domain: string;
+  problems: string[];
 }
 
 /** Why a send waits or waited. */
@@ -412,12 +429,18 @@ export interface DirectionPolicy {
 export interface Domain {
   id: string;
   domain: string;
-  podId: string;
+  podId: string | null;
   status: "pending" | "verified" | (string & {});
   createdAt: string;
   verifiedAt: string | null;
   outbound: string | null;
   records: DnsRecord[];
+  /** The server's own domain; it cannot be deleted. */
+  system: boolean;
+}
+
+export interface DomainHealth {
+  data: HealthCheck[];
 }
 
 /** What is missing is null or empty. */
@@ -702,6 +725,7 @@ export interface Event {
   actor?: Actor;
   note?: string | null;
   deleted?: boolean;
+  domain?: EventDomain;
 }
 
 export interface SearchPage {
@@ -1079,7 +1103,7 @@ export interface NewWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended")[] | null;
   /** The secret that signs; a new one by default. */
   secret?: string | null;
 }
@@ -1088,7 +1112,7 @@ export interface NewListedWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended")[] | null;
   /** Of these inboxes. */
   inboxIds?: string[];
   /** Of these pods; neither: of all. */
@@ -1103,7 +1127,7 @@ export interface ListedWebhookChange {
   /** Where to post events. */
   url?: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged")[];
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended")[];
   /** Of these inboxes. */
   inboxIds?: string[];
   /** Of these pods; neither: of all. */

@@ -167,7 +167,12 @@ def change_inbox_count(tx: Tx, account_id: str, by: int) -> None:
     tx.run("update accounts set inbox_count = inbox_count + :by where id = :id", by=by, id=account_id)
 
 
+def find_first(tx: Tx) -> Account | None:
+    """The account that the first start made, or the oldest that is left."""
+    row = tx.one("select * from accounts order by id limit 1")
+    return None if row is None else Account.from_row(row)
+
+
 def is_first(tx: Tx, account_id: str) -> bool:
-    """Whether it is the account that the first start made, or the oldest that is left."""
     row = tx.one("select id from accounts order by id limit 1")
     return row is not None and row["id"] == account_id

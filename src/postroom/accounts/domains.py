@@ -11,6 +11,8 @@ from postroom.storage.database import LOCK_ROWS, Row, Tx
 
 SELECTOR = "postroom"
 SERVICE = "service"  # who owns the key of the service's own domain
+SERVICE_ID = f"{ids.DOMAIN}_{0:032x}"
+DMARC_RECORD = "v=DMARC1; p=quarantine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class Domain:
     name: str
     verified_at: int | None
     created_at: int
-    pod_id: str
+    pod_id: str | None  # None: the service's own
     outbound: str | None = None  # its relays, with their passwords
 
     @classmethod
@@ -53,21 +55,29 @@ class DnsRecord:
     is_required: bool
 
 
-def records(name: str, service_domain: str, key: DkimKey, comes_by_mx: bool = True) -> list[DnsRecord]:
+def records(name: str, service_domain: str, key: DkimKey | None, comes_by_mx: bool = True) -> list[DnsRecord]:
     """The key alone proves the domain where its mail comes by way of a service that posts it."""
-    sender = "mx a" if name == service_domain else f"include:{service_domain}"
+    signing = [] if key is None else [_signing_record(name, key)]
     return [
         DnsRecord("MX", name, f"10 {service_domain}.", "Mail for the domain comes here.", comes_by_mx),
+        *signing,
         DnsRecord(
-            "TXT",
-            f"{key.selector}._domainkey.{name}",
-            dkim.public_record(key.private_key),
-            "Receivers verify our signature.",
-            True,
+            "TXT", name, spf_record(name, service_domain), "This server may send for the domain.", False
         ),
-        DnsRecord("TXT", name, f"v=spf1 {sender} ~all", "This server may send for the domain.", False),
-        DnsRecord("TXT", f"_dmarc.{name}", "v=DMARC1; p=quarantine", "What to do with forgeries.", False),
+        DnsRecord("TXT", f"_dmarc.{name}", DMARC_RECORD, "What to do with forgeries.", False),
     ]
+
+
+def _signing_record(name: str, key: DkimKey) -> DnsRecord:
+    value = dkim.public_record(key.private_key)
+    return DnsRecord(
+        "TXT", f"{key.selector}._domainkey.{name}", value, "Receivers verify our signature.", True
+    )
+
+
+def spf_record(name: str, service_domain: str) -> str:
+    sender = "mx a" if name == service_domain else f"include:{service_domain}"
+    return f"v=spf1 {sender} ~all"
 
 
 def add(
@@ -103,6 +113,13 @@ def get(tx: Tx, reach: Reach, domain_id: str) -> Domain:
     if not row or not reach.covers_pod(row["pod_id"]):
         raise NotFound("No such domain.")
     return Domain.from_row(row)
+
+
+def of_service(tx: Tx, service_domain: str) -> Domain:
+    """It is there since the first account is, and belongs to no pod."""
+    row = tx.one("select min(created_at) as since from accounts")
+    since = int(row["since"] or 0) if row else 0
+    return Domain(SERVICE_ID, SERVICE, service_domain, since, since, None)
 
 
 def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Domain], int]:
@@ -153,6 +170,7 @@ def remove(tx: Tx, reach: Reach, domain_id: str) -> Domain:
         domain=domain.name,
     ):
         raise DomainTaken(f"Inboxes still use {domain.name}. Delete them first.")
+    tx.run("delete from domain_health where domain_id = :id", id=domain.id)
     tx.run("delete from domains where id = :id", id=domain.id)
     tx.run(
         "delete from dkim_keys where owner = :owner and domain = :domain",

@@ -35,13 +35,14 @@ def show_domains(
     if context.is_json:
         print(json.dumps({"data": found, "total": len(found)}))
         return
+    from postroom.deliverability.findings import zone_line
+
     for domain in found:
         print(f"{domain['domain']} ({domain['status']})")
         for record in domain["records"]:
             note = "" if record["required"] else " (recommended)"
-            print(
-                f"\n  # {record['purpose']}{note}\n  {record['name']}. {record['type']} {_zone_value(record)}"
-            )
+            line = zone_line(record["name"], record["type"], record["value"])
+            print(f"\n  # {record['purpose']}{note}\n  {line}")
         print()
 
 
@@ -68,11 +69,3 @@ def _describe_domains(tx: "Tx", service_domain: str) -> list[dict[str, Any]]:
         ]
         shown.append({"domain": name, "status": status, "records": records})
     return shown
-
-
-def _zone_value(record: dict[str, Any]) -> str:
-    """As a zone file writes it: a text in strings of at most 255 characters (RFC 1035 section 3.3.14)."""
-    value: str = record["value"]
-    if record["type"] != "TXT":
-        return value
-    return " ".join(f'"{value[at : at + 255]}"' for at in range(0, len(value), 255))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from postroom.events import events, notifications, webhooks
-from postroom.events.payload import News
+from postroom.events.payload import News, SystemNotice
 from postroom.mailbox import usage
 from postroom.mailbox.usage import UsageGrowth
 from postroom.processes import process_metrics
@@ -44,6 +44,15 @@ def announce_all(tx: Tx, told: Sequence[News], base_url: str) -> list[list[str]]
         else [events.bell(event.account_id)]
         for event in recorded
     ]
+
+
+def announce_notice(tx: Tx, notice: SystemNotice) -> None:
+    """An event that is about no message."""
+    recorded = events.record_notice(tx, notice)
+    process_metrics.note_event(notice.kind)
+    tx.ring(events.bell(notice.account_id))
+    if webhooks.enqueue_all(tx, [recorded]):
+        tx.ring(deliveries.WEBHOOK_BELL)
 
 
 def _to_use(news: News) -> UsageGrowth:

@@ -12,7 +12,7 @@ from postroom import ids
 from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import NotFound
 from postroom.events import payload
-from postroom.events.payload import News
+from postroom.events.payload import News, SystemNotice
 from postroom.mailbox import attachments, documents
 from postroom.mailbox.attachments import Attachment
 from postroom.storage import pages
@@ -51,12 +51,36 @@ def record_all(tx: Tx, told: Sequence[News], base_url: str) -> list[NewEvent]:
     """In their order."""
     positions = _take_positions(tx, Counter(news.account_id for news in told))
     recorded = [_to_new_event(news, next(positions[news.account_id]), base_url) for news in told]
+    _insert(tx, recorded)
+    return recorded
+
+
+def _insert(tx: Tx, recorded: Sequence[NewEvent]) -> None:
     tx.many(
         "insert into events (id, account_id, position, inbox_id, kind, payload, message_id, created_at,"
         " pod_id, text_files) values :rows",
         [msgspec.structs.astuple(event) for event in recorded],
     )
-    return recorded
+
+
+def record_notice(tx: Tx, notice: SystemNotice) -> NewEvent:
+    """An event that is about no message."""
+    position = next(_take_positions(tx, Counter([notice.account_id]))[notice.account_id])
+    event_id = ids.new(ids.EVENT, notice.occurred_at)
+    event = NewEvent(
+        id=event_id,
+        account_id=notice.account_id,
+        position=position,
+        inbox_id=notice.inbox_id,
+        kind=notice.kind,
+        payload=payload.of_notice(notice, event_id),
+        message_id="",
+        created_at=notice.occurred_at,
+        pod_id=notice.pod_id,
+        text_files="",
+    )
+    _insert(tx, [event])
+    return event
 
 
 def _to_new_event(news: News, position: int, base_url: str) -> NewEvent:
@@ -310,6 +334,8 @@ def _with_texts(tx: Tx, rows: Sequence[Row]) -> list[Event]:
 
 def _payload(row: Row, files: Sequence[Attachment]) -> bytes:
     stored = bytes(row["payload"])
+    if not row["message_id"]:
+        return stored
     if row["document"] is None:
         return payload.without_message(stored)
     return payload.complete(stored, documents.texts(row), _texts_of(files, row["text_files"]))

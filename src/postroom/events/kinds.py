@@ -18,6 +18,8 @@ MESSAGE_SCHEDULED = "message.scheduled"
 MESSAGE_CANCELLED = "message.cancelled"
 MESSAGE_RELEASED = "message.released"
 MESSAGE_JUDGED = "message.judged"  # a judge of the operator's own speaks against it
+DOMAIN_BROKEN = "domain.broken"  # a record that a verified domain needs is gone, by the daily look
+DOMAIN_MENDED = "domain.mended"
 
 KINDS = (
     MESSAGE_RECEIVED,
@@ -34,6 +36,8 @@ KINDS = (
     MESSAGE_CANCELLED,
     MESSAGE_RELEASED,
     MESSAGE_JUDGED,
+    DOMAIN_BROKEN,
+    DOMAIN_MENDED,
 )
 INBOUND = frozenset({MESSAGE_RECEIVED, MESSAGE_BLOCKED, MESSAGE_JUDGED})
 

@@ -104,6 +104,14 @@ class EventHold(Struct, frozen=True):
     expires_at: str | None
 
 
+class EventDomain(Struct, frozen=True):
+    """The domain that an event is about, and what is missing or wrong in its records."""
+
+    id: str
+    domain: str
+    problems: list[str]
+
+
 class Payload(Struct, frozen=True):
     event: str
     event_id: str
@@ -117,6 +125,7 @@ class Payload(Struct, frozen=True):
     actor: Actor | UnsetType = UNSET
     note: str | UnsetType | None = UNSET
     deleted: bool | UnsetType = UNSET  # the message is gone, and its texts with it
+    domain: EventDomain | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +148,53 @@ class News(Struct, frozen=True):
     fate: Fate | None = None
     hold: Hold | None = None
     actor: Actor | None = None
+
+
+class SystemNotice(Struct, frozen=True):
+    """What an event will tell that is about no message; its `message` is empty."""
+
+    account_id: str
+    pod_id: str
+    kind: str
+    occurred_at: int
+    inbox_id: str = ""
+    reason: str | UnsetType = UNSET
+    actor: Actor | UnsetType = UNSET
+    domain: EventDomain | UnsetType = UNSET
+
+
+def of_notice(notice: SystemNotice, event_id: str) -> bytes:
+    return msgspec.json.encode(
+        Payload(
+            event=notice.kind,
+            event_id=event_id,
+            inbox_id=notice.inbox_id,
+            thread_id="",
+            message=_no_message(notice.occurred_at),
+            occurred_at=to_iso(notice.occurred_at),
+            reason=notice.reason,
+            actor=notice.actor,
+            domain=notice.domain,
+        )
+    )
+
+
+def _no_message(now: int) -> EventMessage:
+    """Whoever reads a message of every event finds one, without an id."""
+    return EventMessage(
+        id="",
+        sender="",
+        to="",
+        subject="",
+        body_text="",
+        attachments=[],
+        received_at=to_iso(now),
+        cc=[],
+        rfc_message_id="",
+        reply_text="",
+        automated=False,
+        auth=None,
+    )
 
 
 def to_stub(news: News, event_id: str, base_url: str) -> bytes:

@@ -13,7 +13,10 @@ from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
 from postroom.config import Config
 from postroom.connections import connections
-from postroom.errors import InvalidDomain
+from postroom.deliverability import check_domain
+from postroom.deliverability.findings import HealthCheck
+from postroom.deliverability.zone_checks import WantedRecords
+from postroom.errors import DomainTaken, InvalidDomain
 from postroom.fields import Outbound, PageQuery, PodId, Timestamp, iso
 from postroom.net import relay
 from postroom.storage.database import Tx
@@ -42,12 +45,13 @@ class ShownRecord(Struct, rename="camel", frozen=True):
 class Domain(Struct, rename="camel", frozen=True):
     id: str
     domain: str
-    pod_id: str
+    pod_id: str | None
     status: Literal["pending", "verified"]
     created_at: Timestamp
     verified_at: Timestamp | None
     outbound: str | None
     records: list[ShownRecord]
+    system: Annotated[bool, Meta(description="The server's own domain; it cannot be deleted.")] = False
 
     @classmethod
     def of(
@@ -68,12 +72,17 @@ class Domain(Struct, rename="camel", frozen=True):
                 )
                 for record, is_there in zip(records, there, strict=True)
             ],
+            system=domain.id == domains.SERVICE_ID,
         )
 
 
 class DomainPage(Struct, rename="camel", frozen=True):
     data: list[Domain]
     total: int
+
+
+class DomainHealth(Struct, rename="camel", frozen=True):
+    data: list[HealthCheck]
 
 
 def create_domain(
@@ -96,14 +105,23 @@ def read_name(body: NewDomain, config: Config) -> str:
 
 
 def list_domains(tx: Tx, caller: Caller, query: PageQuery, config: Config) -> DomainPage:
-    """List your domains, newest first"""
-    found, total = domains.list_within(tx, caller.reach, query.limit, query.offset)
-    return DomainPage([show(tx, domain, config) for domain in found], total)
+    """List your domains, newest first; for keys of the account the server's own stands before them"""
+    own = [domains.of_service(tx, config.domain)] if caller.reach.is_account else []
+    first = own[query.offset : query.offset + query.limit]
+    limit, offset = query.limit - len(first), max(0, query.offset - len(own))
+    found, total = domains.list_within(tx, caller.reach, limit, offset)
+    return DomainPage([show(tx, domain, config) for domain in [*first, *found]], total + len(own))
 
 
 def get_domain(tx: Tx, caller: Caller, domain_id: str, config: Config) -> Domain:
     """Get a domain and its DNS records"""
-    return show(tx, domains.get(tx, caller.reach, domain_id), config)
+    return show(tx, find_domain(tx, caller, domain_id, config), config)
+
+
+def find_domain(tx: Tx, caller: Caller, domain_id: str, config: Config) -> domains.Domain:
+    if domain_id == domains.SERVICE_ID and caller.reach.is_account:
+        return domains.of_service(tx, config.domain)
+    return domains.get(tx, caller.reach, domain_id)
 
 
 def change_domain(
@@ -119,14 +137,20 @@ def change_domain(
 
 def delete_domain(tx: Tx, caller: Caller, domain_id: str, now: int) -> None:
     """Delete a domain that no inbox uses"""
+    if domain_id == domains.SERVICE_ID and caller.reach.is_account:
+        raise DomainTaken("This is the server's own domain: it stays.")
     record(tx, caller, "domain.removed", domains.remove(tx, caller.reach, domain_id), now)
 
 
 def find_wanted(
     tx: Tx, caller: Caller, domain_id: str, config: Config
 ) -> tuple[domains.Domain, list[DnsRecord]]:
-    domain = domains.get(tx, caller.reach, domain_id)
+    domain = find_domain(tx, caller, domain_id, config)
     return domain, wanted_records(tx, domain, config)
+
+
+def find_wanted_zone(tx: Tx, caller: Caller, domain_id: str, config: Config) -> WantedRecords:
+    return check_domain.find_wanted(tx, find_domain(tx, caller, domain_id, config), config)
 
 
 def mark_verified(tx: Tx, caller: Caller, domain: domains.Domain, now: int) -> domains.Domain:
@@ -141,7 +165,6 @@ def show(tx: Tx, domain: domains.Domain, config: Config) -> Domain:
 
 def wanted_records(tx: Tx, domain: domains.Domain, config: Config) -> list[DnsRecord]:
     key = domains.find_key(tx, domain.account_id, domain.name)
-    assert key is not None
     return domains.records(domain.name, config.domain, key, not connections.has_posts(tx, domain.account_id))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from postroom.accounts.rules.limits import LOOP_REPLIES_PER_HOUR
-from postroom.clock import HOUR, SECOND
+from postroom.clock import DAY, HOUR, SECOND
 from postroom.queue.deliveries import MAIL, NOTICE, UNDER_WAY, WEBHOOK
 from postroom.storage.database import Row, Tx, one_of
 
@@ -84,7 +84,17 @@ class ListedDelivery:
     created_at: int
 
 
+@dataclass(frozen=True, slots=True)
+class OutsideAnswers:
+    """Of the newest mails for outside: taken by a server there, or without a connection to any."""
+
+    taken: int
+    unreached: int
+
+
 COUNTED_AT_MOST = 10_000
+LATELY = 7 * DAY
+NO_CONNECTION = "no connection to %"
 
 
 def p95_seconds(milliseconds: Sequence[int]) -> float | None:
@@ -108,6 +118,25 @@ def depths(tx: Tx, now: int) -> dict[str, tuple[int, int]]:
         due_at = now if oldest is None or oldest["due_at"] is None else min(now, int(oldest["due_at"]))
         found[kind] = (int(counted["waiting"]) if counted else 0, due_at)
     return found
+
+
+def outside_answers(tx: Tx, now: int) -> OutsideAnswers:
+    taken = tx.one(
+        "select count(*) as number from (select id, attempts from deliveries where kind = 'mail'"
+        " and finished_at is not null and finished_at >= :since and state = 'delivered'"
+        " order by finished_at desc limit :limit) as ended join attempts on delivery_id = ended.id"
+        " and number = ended.attempts where host <> ''",
+        since=now - LATELY,
+        limit=LISTED,
+    )
+    unreached = tx.one(
+        "select count(*) as number from (select last_code, last_reply from deliveries where"
+        " state = 'pending' and kind = 'mail' order by due_at limit :limit) as waiting"
+        " where last_code is null and last_reply like :reply",
+        reply=NO_CONNECTION,
+        limit=LISTED,
+    )
+    return OutsideAnswers(*(int(row["number"]) if row else 0 for row in (taken, unreached)))
 
 
 def list_waiting(tx: Tx, now: int) -> list[WaitingLane]:

@@ -19,6 +19,7 @@ OF_AN_ACCOUNT = (
     ("policy_audit", "id"),
     ("usage_days", "inbox_id"),
     ("domains", "id"),
+    ("domain_health", "domain_id"),
     ("letters", "id"),
     ("notifications", "id"),
 )

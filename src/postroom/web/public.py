@@ -8,6 +8,7 @@ from importlib.resources import files
 from starlette.responses import Response
 
 from postroom.clock import SECOND
+from postroom.deliverability import check_domain
 from postroom.errors import NotFound, Unavailable
 from postroom.inward import examine
 from postroom.mailbox.search import indexing
@@ -69,6 +70,12 @@ async def describe_mcp(site: Site) -> server_shapes.ProtectedResource:
 async def describe_mcp_below(site: Site) -> server_shapes.ProtectedResource:
     """The same, at the address that RFC 9728 makes from that of the resource"""
     return await describe_mcp(site)
+
+
+async def mta_sts_policy(site: Site) -> Response:
+    """By which domains whose mail comes here ask for TLS (RFC 8461), whatever the host in the URL"""
+    policy = check_domain.own_policy(site.resources.config)
+    return Response(policy, media_type="text/plain; charset=utf-8")
 
 
 async def metrics(site: Site) -> Response:

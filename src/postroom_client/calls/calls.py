@@ -38,6 +38,7 @@ from postroom_client.results import (
     Connection,
     ConnectionTest,
     Domain,
+    DomainHealth,
     Draft,
     EventPage,
     Inbox,
@@ -1009,7 +1010,7 @@ def delete_suppression(address: str) -> Call[None]:
 
 
 def list_domains(*, limit: int = 50, offset: int = 0) -> Call[Page[Domain]]:
-    """List your domains, newest first."""
+    """List your domains, newest first; for keys of the account the server's own stands before them."""
     return Call(
         "GET",
         "/v1/domains",
@@ -1038,6 +1039,11 @@ def update_domain(domain_id: str, *, outbound: str | UnsetType | None = UNSET) -
 def delete_domain(domain_id: str) -> Call[None]:
     """Delete a domain that no inbox uses."""
     return Call("DELETE", path("v1", "domains", domain_id), nothing)
+
+
+def get_domain_health(domain_id: str) -> Call[DomainHealth]:
+    """Look at every record of a domain and at how the world reaches this server."""
+    return Call("GET", path("v1", "domains", domain_id, "health"), decoded(DomainHealth), timeout_seconds=60)
 
 
 def verify_domain(domain_id: str) -> Call[Domain]:

@@ -21,6 +21,7 @@ from postroom_client.results import (
     Connection,
     ConnectionTest,
     Domain,
+    DomainHealth,
     Draft,
     Event,
     EventPage,
@@ -941,11 +942,13 @@ class BlockingMethods(Protocol):
         return self.run(calls.delete_suppression(address))
 
     def list_domains(self, *, limit: int = 50, offset: int = 0) -> Page[Domain]:
-        """List your domains, newest first."""
+        """List your domains, newest first; for keys of the account the server's own stands before them."""
         return self.run(calls.list_domains(limit=limit, offset=offset))
 
     def iter_domains(self, *, limit: int = 100, offset: int = 0) -> Iterator[Domain]:
-        """List your domains, newest first; each page is asked for when it is wanted."""
+        """List your domains, newest first; for keys of the account the server's own stands before them;
+        each page is asked for when it is wanted.
+        """
         return paging.each(self.run, calls.list_domains, (), {"limit": limit, "offset": offset})
 
     def add_domain(self, domain: str, *, pod_id: str | None = None) -> Domain:
@@ -963,6 +966,10 @@ class BlockingMethods(Protocol):
     def delete_domain(self, domain_id: str) -> None:
         """Delete a domain that no inbox uses."""
         return self.run(calls.delete_domain(domain_id))
+
+    def get_domain_health(self, domain_id: str) -> DomainHealth:
+        """Look at every record of a domain and at how the world reaches this server."""
+        return self.run(calls.get_domain_health(domain_id))
 
     def verify_domain(self, domain_id: str) -> Domain:
         """Look the records up in DNS; with MX and DKIM in place the domain is verified."""
@@ -2327,11 +2334,13 @@ class AwaitedMethods(Protocol):
         return await self.run(calls.delete_suppression(address))
 
     async def list_domains(self, *, limit: int = 50, offset: int = 0) -> Page[Domain]:
-        """List your domains, newest first."""
+        """List your domains, newest first; for keys of the account the server's own stands before them."""
         return await self.run(calls.list_domains(limit=limit, offset=offset))
 
     def iter_domains(self, *, limit: int = 100, offset: int = 0) -> AsyncIterator[Domain]:
-        """List your domains, newest first; each page is asked for when it is wanted."""
+        """List your domains, newest first; for keys of the account the server's own stands before them;
+        each page is asked for when it is wanted.
+        """
         return paging.async_each(self.run, calls.list_domains, (), {"limit": limit, "offset": offset})
 
     async def add_domain(self, domain: str, *, pod_id: str | None = None) -> Domain:
@@ -2349,6 +2358,10 @@ class AwaitedMethods(Protocol):
     async def delete_domain(self, domain_id: str) -> None:
         """Delete a domain that no inbox uses."""
         return await self.run(calls.delete_domain(domain_id))
+
+    async def get_domain_health(self, domain_id: str) -> DomainHealth:
+        """Look at every record of a domain and at how the world reaches this server."""
+        return await self.run(calls.get_domain_health(domain_id))
 
     async def verify_domain(self, domain_id: str) -> Domain:
         """Look the records up in DNS; with MX and DKIM in place the domain is verified."""

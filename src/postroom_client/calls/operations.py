@@ -730,6 +730,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
     ),
     "delete_domain": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
+    "get_domain_health": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
     "verify_domain": (Parameter("domain_id", "text", help="Id of the domain, dom_…", is_required=True),),
     "list_connections": (
         Parameter(

@@ -15,6 +15,7 @@ import msgspec
 from postroom_client import profiles
 from postroom_client.client import Client
 from postroom_client.errors import PostroomError
+from postroom_client.results import Domain
 from postroom_client.settings import Settings
 from postroom_client.transport.exchange import Call, Patience, Reply, content
 
@@ -27,6 +28,7 @@ LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1"}
 LOCAL_SMTP_PORT, PUBLIC_SMTP_PORT = 2525, 25
 GIGABYTE = 1024**3
 DNS = "DNS records"
+NEEDED = ("MX", "DKIM")  # without these a domain neither receives nor proves what it sends
 
 Verdict = Literal["pass", "warn", "fail"]
 
@@ -148,19 +150,29 @@ def check_search(client: Client, settings: Settings) -> Finding:
 
 
 def check_dns(client: Client, settings: Settings) -> Finding:
+    """Of every domain, but the one that works on a single machine alone."""
     if client.me().scope != "account":
         return Finding(DNS, "pass", "Not this key's business.")
-    domains = [client.verify_domain(domain.id) for domain in client.list_domains(limit=100).data]
-    missing = [(domain, record) for domain in domains for record in domain.records if record.found is False]
-    if not missing:
+    domains = [each for each in client.list_domains(limit=100).data if not is_at_home(each)]
+    faults = [
+        (domain, check)
+        for domain in domains
+        for check in client.get_domain_health(domain.id).data
+        if check.state in ("missing", "wrong")
+    ]
+    if not faults:
         names = ", ".join(domain.domain for domain in domains)
         return Finding(DNS, "pass", names or "No domain of your own: none needed.")
     return Finding(
         DNS,
-        "fail" if any(record.required for _, record in missing) else "warn",
-        "Missing: " + ", ".join(f"{record.type} {record.name}" for _, record in missing),
-        f"See what to set: postroom domains show {missing[0][0].id}",
+        "fail" if any(check.name in NEEDED for _, check in faults) else "warn",
+        ", ".join(f"{domain.domain}: {check.name} {check.state}" for domain, check in faults),
+        f"See what to set: postroom domains health {faults[0][0].id}",
     )
+
+
+def is_at_home(domain: Domain) -> bool:
+    return domain.system and domain.domain.endswith(".localhost")
 
 
 def check_disk(client: Client, settings: Settings) -> Finding:

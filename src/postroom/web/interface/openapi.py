@@ -239,6 +239,7 @@ def _success(route: Route) -> Json:
 
 
 _MEDIA_TYPES = {
+    "/.well-known/mta-sts.txt": "text/plain",
     "/metrics": "text/plain",
     "/openapi.json": "application/json",
     "/llms.txt": "text/plain",

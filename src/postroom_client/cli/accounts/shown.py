@@ -17,6 +17,8 @@ if TYPE_CHECKING:
         ConnectionTest,
         DnsRecord,
         Domain,
+        DomainHealth,
+        HealthCheck,
         InboxLimits,
         Meter,
         Pause,
@@ -102,6 +104,24 @@ def _describe(record: "DnsRecord") -> str:
     need = "required" if record.required else "recommended"
     found = {True: ", found", False: ", not found", None: ""}[record.found]
     return f"{record.type}  {record.name}\n  {record.value}\n  {record.purpose} ({need}{found})"
+
+
+def show_health(context: CommandContext, health: "DomainHealth") -> None:
+    rows = [(check.state, check.name, check.found) for check in health.data]
+    output.print_human(output.table(("STATE", "CHECK", "FOUND"), rows))
+    for check in _faulty(health):
+        output.note(f"\n{check.name}: {check.why}")
+        if check.paste:
+            output.print_text(check.paste)
+
+
+def require_healthy(context: CommandContext, health: "DomainHealth", values: "Mapping[str, Any]") -> None:
+    if _faulty(health):
+        raise typer.Exit(FAILED)
+
+
+def _faulty(health: "DomainHealth") -> "list[HealthCheck]":
+    return [check for check in health.data if check.state in ("missing", "wrong")]
 
 
 def require_verified(context: CommandContext, domain: "Domain", values: "Mapping[str, Any]") -> None:

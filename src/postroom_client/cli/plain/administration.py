@@ -342,6 +342,13 @@ OUTSIDE = (
         then=shown.require_verified,
     ),
     Plain(
+        "domains health",
+        "get_domain_health",
+        "Look at its records and at how the world reaches the server. Exits with 1 when something is wrong.",
+        show=shown.show_health,
+        then=shown.require_healthy,
+    ),
+    Plain(
         "domains delete",
         "delete_domain",
         "Delete a domain that no inbox uses.",

@@ -4,12 +4,14 @@ import asyncio
 from typing import Any
 
 from postroom.accounts.domains import DnsRecord
+from postroom.deliverability import check_domain
+from postroom.deliverability.zone_checks import public_key
 from postroom.events import notifications
 from postroom.mail.proof import dkim
 from postroom.mail.proof.lookup import DnsTemporary
 from postroom.net.dns import Resolver
 from postroom.operations import domains
-from postroom.operations.domains import Domain, NewDomain
+from postroom.operations.domains import Domain, DomainHealth, NewDomain
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.web.call import Call
@@ -28,12 +30,19 @@ async def verify_domain(call: Call, domain_id: str) -> Domain:
     is_proved = all(there for record, there in zip(wanted, found, strict=True) if record.is_required)
     if is_proved and domain.verified_at is None:
         domain = await db.write(domains.mark_verified, call.decider, domain, call.now())
-    if not is_proved and domain.verified_at is not None:
+    if not is_proved and domain.verified_at is not None and domain.pod_id is not None:
         page = f"{config.base_url}/app/settings/domains"
         await db.write(
             notifications.note, call.account_id, notifications.DOMAIN_BROKEN, domain.name, page, call.now()
         )
     return Domain.of(domain, wanted, found)
+
+
+async def get_domain_health(call: Call, domain_id: str) -> DomainHealth:
+    """Look at every record of a domain and at how the world reaches this server"""
+    resources = call.resources
+    wanted = await resources.db.read(domains.find_wanted_zone, call.caller, domain_id, resources.config)
+    return DomainHealth(await check_domain.check(resources, wanted))
 
 
 async def is_set(resolver: Resolver, record: DnsRecord) -> bool:
@@ -50,11 +59,5 @@ async def is_set(resolver: Resolver, record: DnsRecord) -> bool:
 def _means_the_same(wanted: str, found: str) -> bool:
     """DKIM must be our very key; of SPF and DMARC any record of the kind is the owner's choice."""
     if wanted.startswith("v=DKIM1"):
-        return _public_key(found) == _public_key(wanted)
+        return public_key(found) == public_key(wanted)
     return found.lower().startswith(wanted.split(" ")[0].rstrip(";").lower())
-
-
-def _public_key(record: str) -> str:
-    """The p= tag, without the white space that a zone may have inside it (RFC 6376 section 3.6.1)."""
-    tags = (tag.partition("=") for tag in record.split(";"))
-    return next(("".join(value.split()) for name, _, value in tags if name.strip() == "p"), "")

@@ -1,0 +1,57 @@
+"""The daily look at every verified domain, by one node at a time."""
+
+import asyncio
+
+from postroom import ids
+from postroom.accounts.domains import SERVICE, SERVICE_ID, Domain
+from postroom.clock import MINUTE
+from postroom.deliverability import check_domain, domain_health
+from postroom.queue import duties
+from postroom.resources import Resources
+from postroom.storage.database import Tx
+
+PAUSE_SECONDS = 60.0
+AT_ONCE = 8
+DUTY = "domain health"
+DUTY_HELD = 10 * MINUTE
+
+
+async def watch_domains(resources: Resources) -> None:
+    """Runs until cancelled."""
+    me = ids.trace()
+    while True:
+        now = resources.now()
+        if await resources.db.write(duties.take, DUTY, me, now + DUTY_HELD, now):
+            while await look_at_some(resources):
+                pass
+        await asyncio.sleep(PAUSE_SECONDS)
+
+
+async def look_at_some(resources: Resources) -> int:
+    """Gives how many were due, of as many as are looked at together."""
+    config, now = resources.config, resources.now()
+    due = await resources.db.read(domain_health.list_due, config.domain, now, AT_ONCE)
+    await asyncio.gather(*(look_at(resources, domain) for domain in due))
+    return len(due)
+
+
+async def look_at(resources: Resources, domain: Domain) -> None:
+    wanted = await resources.db.read(check_domain.find_wanted, owned(domain), resources.config)
+    found = await check_domain.check(resources, wanted)
+    problems = check_domain.problems(found)
+    base_url, now = resources.config.base_url, resources.now()
+    await resources.db.write(note_if_there, domain, problems, base_url, now)
+
+
+def owned(domain: Domain) -> Domain:
+    """The server's own domain is told to the first account, and its key is the service's."""
+    if domain.id != SERVICE_ID:
+        return domain
+    return Domain(domain.id, SERVICE, domain.name, domain.verified_at, domain.created_at, None)
+
+
+def note_if_there(tx: Tx, domain: Domain, problems: tuple[str, ...], base_url: str, now: int) -> None:
+    """It may have been deleted while the DNS was asked."""
+    is_there = tx.one("select 1 as found from domains where id = :id", id=domain.id)
+    if is_there or domain.id == SERVICE_ID:
+        domain_health.note(tx, domain, problems, base_url, now)

@@ -1,0 +1,177 @@
+"""The records of a domain, each as it is wanted and as the DNS has it."""
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+
+from postroom.deliverability.findings import HealthCheck, State, shown, texts, zone_line
+from postroom.mail.proof import mta_sts
+from postroom.mail.proof.lookup import DnsTemporary, Lookup, TimedLookup
+from postroom.mail.proof.organization import walk
+from postroom.mail.proof.tags import readable_tags
+from postroom.net.dns import Resolver
+from postroom.processes import pools
+
+LOOK_SECONDS = 8.0
+POLICIES = ("none", "quarantine", "reject")
+NO_ANSWER = "The DNS gave no answer. Look again later."
+
+
+@dataclass(frozen=True, slots=True)
+class WantedRecords:
+    """What the zone of a domain should hold. `dkim` is empty while its key is being made."""
+
+    domain: str
+    host: str  # of this server
+    comes_by_mx: bool
+    leaves_by_mx: bool
+    dkim_name: str
+    dkim: str
+    spf: str
+    dmarc: str
+    policy: str  # of MTA-STS, as this server gives it
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """The DNS, for code that waits and for code that blocks, and the addresses of this server."""
+
+    resolver: Resolver
+    lookup: Lookup
+    addresses: tuple[str, ...]
+
+    def timed(self) -> TimedLookup:
+        return TimedLookup(self.lookup, time.monotonic() + LOOK_SECONDS, time.monotonic)
+
+
+async def check_mx(wanted: WantedRecords, ask: Questions) -> HealthCheck:
+    value = f"10 {wanted.host}."
+    found = await ask.resolver.mx(wanted.domain)
+    lines = shown([f"{preference} {host or '.'}" for preference, host in found])
+    if not wanted.comes_by_mx:
+        why = "Mail of this account comes by a service that posts it here; the MX is that service's."
+        return HealthCheck("MX", "ok" if found else "missing", "", lines, why)
+    is_ours = wanted.host in [host.rstrip(".").lower() for _, host in found]
+    state: State = "ok" if is_ours else ("wrong" if found else "missing")
+    why = "The MX record says where mail for the domain goes: without it no mail comes here."
+    return HealthCheck("MX", state, value, lines, why, zone_line(wanted.domain, "MX", value))
+
+
+async def check_dkim(wanted: WantedRecords, ask: Questions) -> HealthCheck:
+    why = "Receivers verify our signature with this key: without it mail counts as unsigned."
+    if not wanted.dkim:
+        return HealthCheck("DKIM", "unknown", "", "", "The key is being made. Look again in a moment.")
+    found = texts(await ask.resolver.txt(wanted.dkim_name))
+    is_ours = any(public_key(text) == public_key(wanted.dkim) for text in found)
+    state: State = "ok" if is_ours else ("wrong" if found else "missing")
+    paste = zone_line(wanted.dkim_name, "TXT", wanted.dkim)
+    return HealthCheck("DKIM", state, wanted.dkim, shown(found), why, paste)
+
+
+def public_key(record: str) -> str:
+    tags = (tag.partition("=") for tag in record.split(";"))
+    return next(("".join(value.split()) for name, _, value in tags if name.strip() == "p"), "")
+
+
+async def check_spf(wanted: WantedRecords, ask: Questions) -> HealthCheck:
+    found = [text for text in texts(await ask.resolver.txt(wanted.domain)) if is_spf(text)]
+    state, why = await _judge_spf(wanted, ask, found)
+    paste = zone_line(wanted.domain, "TXT", wanted.spf)
+    return HealthCheck("SPF", state, wanted.spf, shown(found), why, paste)
+
+
+def is_spf(text: str) -> bool:
+    return text.lower() == "v=spf1" or text.lower().startswith("v=spf1 ")
+
+
+async def _judge_spf(wanted: WantedRecords, ask: Questions, found: list[str]) -> tuple[State, str]:
+    from postroom.mail.proof import spf
+
+    if not found:
+        return "missing", "SPF says which servers may send for the domain. Without it many refuse the mail."
+    if len(found) > 1:
+        return "wrong", "Two SPF records make both void (RFC 7208 section 4.5): merge them into one."
+    if not wanted.leaves_by_mx:
+        return "ok", "Mail leaves through a relay: what the relay tells you to include must stand here too."
+    if not ask.addresses:
+        return "unknown", f"{wanted.host} has no address yet, so nobody can say whether it may send."
+    sender = f"postmaster@{wanted.domain}"
+    asked = [partial(spf.check_spf, each, wanted.host, sender, ask.timed()) for each in ask.addresses]
+    verdicts = [await pools.DNS.run(question) for question in asked]
+    told = ", ".join(f"{ip}: {said}" for ip, said in zip(ask.addresses, verdicts, strict=True))
+    if "temperror" in verdicts:
+        return "unknown", f"{NO_ANSWER} ({told})"
+    state: State = "ok" if all(verdict == "pass" for verdict in verdicts) else "wrong"
+    return state, f"SPF says which servers may send for the domain. Asked for this one, it says {told}."
+
+
+async def check_dmarc(wanted: WantedRecords, ask: Questions) -> HealthCheck:
+    name = f"_dmarc.{wanted.domain}"
+    why = "DMARC says what becomes of mail that only claims to be yours; large receivers ask for it."
+    own = [text for text in texts(await ask.resolver.txt(name)) if text.lower().startswith("v=dmarc1")]
+    paste = zone_line(name, "TXT", wanted.dmarc)
+    if len(own) > 1:
+        why = "Several DMARC records count as none (RFC 9989 section 4.10): keep one."
+        return HealthCheck("DMARC", "wrong", wanted.dmarc, shown(own), why, paste)
+    records = await pools.DNS.run(walk, wanted.domain, ask.timed())
+    if not records:
+        return HealthCheck("DMARC", "missing", wanted.dmarc, shown(own), why, paste)
+    policy = records[0].tags.get("p", "").lower()
+    if policy not in POLICIES:
+        why = "The policy p= must be none, quarantine or reject: as it stands the record says nothing."
+        return HealthCheck("DMARC", "wrong", wanted.dmarc, shown(own), why, paste)
+    found = shown(own) or f"p={policy}, by the record of {records[0].domain}"
+    return HealthCheck("DMARC", "ok", wanted.dmarc, found, why, paste)
+
+
+async def check_mta_sts(wanted: WantedRecords, ask: Questions) -> HealthCheck:
+    name, value = f"_mta-sts.{wanted.domain}", mta_sts.write_record(wanted.policy)
+    found = [text for text in texts(await ask.resolver.txt(name)) if text.startswith("v=STSv1")]
+    state: State = "ok" if len(found) == 1 and is_sts(found[0]) else ("wrong" if found else "missing")
+    why = (
+        "MTA-STS keeps others from reading mail on its way here. This server gives the policy at"
+        f" https://mta-sts.{wanted.domain}/.well-known/mta-sts.txt; the certificate must hold that name."
+    )
+    alias = zone_line(f"mta-sts.{wanted.domain}", "CNAME", f"{wanted.host}.")
+    return HealthCheck(
+        "MTA-STS", state, value, shown(found), why, f"{zone_line(name, 'TXT', value)}\n{alias}"
+    )
+
+
+def is_sts(text: str) -> bool:
+    """RFC 8461 section 3.1."""
+    tags = readable_tags(text.encode("ascii", "replace"))
+    identity = tags.get("id", "")
+    return tags.get("v") == "STSv1" and identity.isascii() and identity.isalnum() and len(identity) <= 32
+
+
+async def check_tls_rpt(wanted: WantedRecords, ask: Questions) -> HealthCheck:
+    name, value = f"_smtp._tls.{wanted.domain}", f"v=TLSRPTv1; rua=mailto:postmaster@{wanted.domain}"
+    found = [text for text in texts(await ask.resolver.txt(name)) if text.startswith("v=TLSRPTv1")]
+    tags = readable_tags(found[0].encode("ascii", "replace")) if len(found) == 1 else {}
+    has_target = tags.get("rua", "").startswith(("mailto:", "https:"))
+    state: State = "ok" if has_target else ("wrong" if found else "missing")
+    why = (
+        "With TLS-RPT other servers report by mail when encryption on the way here fails. An inbox takes it."
+    )
+    return HealthCheck("TLS-RPT", state, value, shown(found), why, zone_line(name, "TXT", value))
+
+
+Check = Callable[[WantedRecords, Questions], Awaitable[HealthCheck]]
+ZONE_CHECKS: tuple[tuple[str, Check], ...] = (
+    ("MX", check_mx),
+    ("SPF", check_spf),
+    ("DKIM", check_dkim),
+    ("DMARC", check_dmarc),
+    ("MTA-STS", check_mta_sts),
+    ("TLS-RPT", check_tls_rpt),
+)
+
+
+async def answered(name: str, check: Awaitable[HealthCheck]) -> HealthCheck:
+    """A DNS that does not answer breaks nothing: nobody knows then."""
+    try:
+        return await check
+    except DnsTemporary:
+        return HealthCheck(name, "unknown", "", "", NO_ANSWER)
