@@ -122,6 +122,7 @@ async def serving(
         start_examination_and_upkeep(stack, resources, lookup)
         return_path_secret = await resources.db.read(secret_values.get, secret_values.RETURN_PATH)
         mail_server = await start_mail_intake(stack, resources, return_path_secret, caps.smtp, certificate)
+        resources.ports.smtp = mail_server.port
         recorder = Recorder(resources, Journal(config.data_dir / JOURNAL_NAME))
         webhook_courier = start_webhooks(stack, resources, recorder)
         tokens = OAuthTokens(resources, webhook_courier)

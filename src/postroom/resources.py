@@ -31,6 +31,13 @@ class Previews:
 
 
 @dataclass(slots=True)
+class OpenPorts:
+    """On which ports the server listens, once it does: a setting may leave the choice to the system."""
+
+    smtp: int = 0
+
+
+@dataclass(slots=True)
 class Damage:
     """What was found damaged in the database, in the words of the engine; empty: nothing."""
 
@@ -51,6 +58,7 @@ class Resources:
     workers: WorkerCounts = field(default_factory=WorkerCounts)
     damage: Damage = field(default_factory=Damage)
     previews: Previews = field(default_factory=Previews)
+    ports: OpenPorts = field(default_factory=OpenPorts)
     gauges: dict[str, Callable[[], float]] = field(default_factory=dict)  # by the name of the metric
 
     def now(self) -> int:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from postroom.clock import HOUR, to_iso
 from postroom.storage.database import Tx
 from tests.api.test_front_office import signed_in
 from tests.conftest import Server
@@ -62,3 +63,43 @@ async def test_pages_of_settings_keep_their_tabs_and_begin_with_the_first(server
         sessions = (await page.get("/app/sessions")).text
     assert '<nav class="tabs" aria-label="Settings">' in sessions
     assert '<a href="/app/inboxes" data-go="s"' in sessions
+
+
+async def test_what_a_pause_holds_is_with_the_drafts_and_asks_for_no_approval(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    moment = to_iso(server.clock.now() + HOUR)
+    planned = await send(server, inbox_id, "carol@there.example", subject="At its hour", sendAt=moment)
+    await server.api.put("/v1/pause")
+    await send(server, inbox_id, "carol@there.example", subject="While it lasts")
+    async with signed_in(server) as page:
+        drafts = (await page.get("/app/drafts")).text
+        assert "At its hour" in drafts
+        assert "While it lasts" in drafts
+        assert drafts.count(">paused</span>") == 2
+        assert 'data-held="0"' in drafts
+        assert "Nothing waits" in (await page.get("/app/approvals")).text
+        assert (await page.post(f"/app/scheduled/{planned}/cancel")).status_code == 303
+        assert "At its hour" not in (await page.get("/app/drafts")).text
+
+
+async def test_the_audit_log_names_what_was_changed(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    key = (await server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={"name": "night agent"})).json()
+    gone = (await server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={"name": "day agent"})).json()
+    await server.api.delete(f"/v1/inboxes/{inbox_id}/api-keys/{gone['id']}")
+    await server.api.patch(f"/v1/inboxes/{inbox_id}", json={"displayName": "Bob"})
+    await server.api.post("/v1/suppressions", json={"address": "former@there.example"})
+    async with signed_in(server) as page:
+        shown = (await page.get("/app/settings/audit")).text
+    assert f'<a href="/app/settings/keys/{key["id"]}">night agent</a>' in shown
+    assert f'<a href="/app/inboxes/{inbox_id}">bob@' in shown
+    assert "day agent" in shown
+    assert "former@there.example" in shown
+    assert f"<code>{inbox_id}</code>" not in shown
+
+
+async def test_a_line_of_swaks_names_the_port_that_is_open(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    async with signed_in(server) as page:
+        for path in (f"/app/mail?inboxId={inbox_id}", "/app/start"):
+            assert f"swaks --server 127.0.0.1:{server.smtp_port} " in (await page.get(path)).text

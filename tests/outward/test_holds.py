@@ -356,6 +356,7 @@ async def test_a_pause_holds_what_waits_for_its_moment_and_tells_so(sender: Serv
     await sender.api.delete(f"/v1/pause?inboxId={inbox_id}")
     back = await message_when(sender, planned, lambda found: found["hold"]["state"] == "scheduled")
     assert back["hold"]["sendAt"] == message["hold"]["sendAt"]
+    assert back["hold"]["reasons"] == []
     told = await events_of(sender, "message.scheduled", "message.held", "message.released")
     kinds = [event["event"] for event in told]
     assert kinds == ["message.scheduled", "message.held", "message.released", "message.scheduled"]

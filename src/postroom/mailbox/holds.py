@@ -20,6 +20,10 @@ PAUSED = "paused"  # the one reason that nobody approves: it ends with its pause
 CANARY = "canary"  # it holds the token that only the agent of its inbox reads
 KEY_REVOKED = "key_revoked"  # the key that sent it is gone
 COUNTED_BEYOND_PAGE = 1000
+# Of what is held: what a person decides about, and what only waits for the end of a pause.
+FOR_A_PERSON = """reasons <> '["paused"]'"""
+FOR_ITS_PAUSE = """reasons = '["paused"]'"""
+EITHER = "1 = 1"
 
 COLUMNS = (
     "message_id, account_id, pod_id, inbox_id, key_id, state, reasons, content_hash, bcc, is_paused,"
@@ -184,26 +188,28 @@ def list_of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, Hold]:
     return {row["message_id"]: Hold.from_row(row) for row in rows}
 
 
-def list_within(tx: Tx, reach: Reach, state: str, limit: int, offset: int) -> tuple[list[Hold], int]:
+def list_within(
+    tx: Tx, reach: Reach, state: str, limit: int, offset: int, also: str = EITHER
+) -> tuple[list[Hold], int]:
     """Oldest first for what waits, newest first for what is decided. The total stops counting somewhere."""
     owner, owner_id = reach.owner
     order = "created_at, message_id" if state in (HELD, SCHEDULED) else "created_at desc, message_id desc"
     rows = tx.all(
-        f"select {COLUMNS} from holds where {owner} = :owner_id and state = :state and {IS_THERE}"
+        f"select {COLUMNS} from holds where {owner} = :owner_id and state = :state and {also} and {IS_THERE}"
         f" order by {order} limit :limit offset :offset",
         owner_id=owner_id,
         state=state,
         limit=limit,
         offset=offset,
     )
-    return [Hold.from_row(row) for row in rows], count_within(tx, reach, state, offset + limit)
+    return [Hold.from_row(row) for row in rows], count_within(tx, reach, state, offset + limit, also)
 
 
-def count_within(tx: Tx, reach: Reach, state: str, shown: int = 0) -> int:
+def count_within(tx: Tx, reach: Reach, state: str, shown: int = 0, also: str = EITHER) -> int:
     owner, owner_id = reach.owner
     row = tx.one(
         f"select count(*) as total from (select 1 from holds where {owner} = :owner_id and state = :state"
-        f" and {IS_THERE} limit :limit) as counted",
+        f" and {also} and {IS_THERE} limit :limit) as counted",
         owner_id=owner_id,
         state=state,
         limit=shown + COUNTED_BEYOND_PAGE,

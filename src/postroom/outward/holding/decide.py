@@ -212,7 +212,7 @@ def go_on(tx: Tx, message: Message, hold: Hold, ruling: Ruling) -> list[str]:
         held = put_on_hold(tx, replace(hold, reasons=()), reasons, ruling.now)
         return tell(tx, kinds.MESSAGE_HELD, message, held, by_itself)
     if hold.send_at is not None and hold.send_at > ruling.now:
-        waits = replace(hold, state=holds.SCHEDULED, is_paused=False, due_at=hold.send_at)
+        waits = replace(without_pause(hold), state=holds.SCHEDULED, due_at=hold.send_at)
         return tell(tx, kinds.MESSAGE_SCHEDULED, message, holds.put(tx, waits), by_itself)
     return let_go(tx, message, hold, clearance, by_itself)
 
@@ -241,8 +241,9 @@ def put_on_hold(tx: Tx, hold: Hold, reasons: Iterable[str], now: int) -> Hold:
 def let_go(tx: Tx, message: Message, hold: Hold, clearance: Clearance, ruling: Ruling) -> list[str]:
     """Into the queue, but not to whom it may no longer go."""
     now = ruling.now
-    state = holds.SCHEDULED if hold.send_at is not None else hold.state
-    holds.put(tx, replace(hold, state=state, let_go_at=now, due_at=None, is_paused=False))
+    if hold.send_at is not None:
+        hold = replace(without_pause(hold), state=holds.SCHEDULED)
+    holds.put(tx, replace(hold, let_go_at=now, due_at=None, is_paused=False))
     deliveries.let_go(tx, message.id, now)
     bells = [deliveries.BELL]
     tx.ring(deliveries.BELL)
@@ -304,13 +305,19 @@ def end_of_pause(tx: Tx, message: Message, hold: Hold, by_itself: Ruling) -> lis
     if pauses.is_inbox_paused(tx, message.inbox_id):
         holds.put(tx, replace(hold, due_at=hold.expires_at))
         return []
-    rest = tuple(reason for reason in hold.reasons if reason != holds.PAUSED)
-    if rest:
-        holds.put(tx, replace(hold, reasons=rest, is_paused=False, due_at=hold.expires_at))
+    waits = without_pause(hold)
+    if waits.reasons:
+        holds.put(tx, replace(waits, due_at=hold.expires_at))
         return []
     released = replace(hold, state=holds.RELEASED, is_paused=False)
     bells = tell(tx, kinds.MESSAGE_RELEASED, message, released, by_itself)
     return bells + go_on(tx, message, released, by_itself)
+
+
+def without_pause(hold: Hold) -> Hold:
+    """A pause is a reason for as long as it lasts."""
+    rest = tuple(reason for reason in hold.reasons if reason != holds.PAUSED)
+    return replace(hold, reasons=rest, is_paused=False)
 
 
 def lock(tx: Tx, message: Message) -> tuple[Message, Hold | None]:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from hashlib import blake2s
 from typing import Any, TypeVar
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -16,6 +16,7 @@ from postroom.accounts.reach import Reach
 from postroom.accounts.rules import pauses
 from postroom.accounts.rules.pauses import Pause
 from postroom.accounts.sessions import Session
+from postroom.config import Endpoint
 from postroom.events import events
 from postroom.mailbox import holds, inboxes
 from postroom.mailbox.inboxes import Inbox
@@ -35,6 +36,7 @@ NOTICE_SECONDS = 20
 NOTICE_CHARACTERS = 4000
 INBOXES_SHOWN = 100
 PODS_SHOWN = 100
+EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,15 @@ class Desk:
     def may(self, permission: str) -> bool:
         return permission in self.call.caller.permissions
 
+    @property
+    def smtp(self) -> str:
+        """Where mail is handed in. A server that listens everywhere is reached where its pages are."""
+        resources = self.call.resources
+        host = resources.config.smtp.host
+        if host in EVERYWHERE:
+            host = urlsplit(resources.config.base_url).hostname or host
+        return str(Endpoint(host, resources.ports.smtp))
+
 
 def go(path: str, notice: str = "") -> Response:
     """To another page, which says what was done."""
@@ -124,7 +135,7 @@ def read_frame(tx: Tx, desk: Desk) -> Frame:
         inboxes=shown,
         inbox_total=total,
         unread=inboxes.count_unread(tx, [inbox.id for inbox in shown]),
-        held=holds.count_within(tx, reach, holds.HELD),
+        held=holds.count_within(tx, reach, holds.HELD, also=holds.FOR_A_PERSON),
         pause=pauses.find(tx, pauses.scope_of(reach)),
         last_event_id=events.last_id(tx, reach) or "",
         is_operator=operator.is_operator(tx, desk.call.caller),

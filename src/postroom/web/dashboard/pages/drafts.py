@@ -1,4 +1,4 @@
-"""Drafts of every inbox, and what is scheduled: who wrote it, and when it goes."""
+"""Drafts of every inbox, and what waits for its moment or for the end of a pause."""
 
 from typing import Any
 
@@ -6,10 +6,12 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.fields import PageQuery
+from postroom.mailbox import holds as stored_holds
 from postroom.mailbox import inboxes
 from postroom.operations import holds, messages
-from postroom.operations.holds import ApprovalQuery, MessageChange
+from postroom.operations.holds import ApprovalQuery, HeldMessage, MessageChange
 from postroom.web.api.outward import drafts as api
+from postroom.web.call import Tx
 from postroom.web.dashboard.desk import INBOXES_SHOWN, Desk, go
 from postroom.web.dashboard.display.values import plain
 
@@ -33,7 +35,16 @@ async def show_drafts(desk: Desk) -> Response:
     asked = ApprovalQuery("scheduled", None, None, SHOWN, 0)
     scheduled = plain(await desk.run(holds.list_approvals, query=asked))["data"]
     waiting = [each for each in scheduled if each["message"]["status"] == "pending"]
-    return await desk.show("drafts.html", "drafts", title="Drafts", drafts=shown, scheduled=waiting)
+    paused = plain(await desk.call.resources.db.read(list_paused, desk))
+    return await desk.show("drafts.html", "drafts", title="Drafts", drafts=shown, scheduled=waiting + paused)
+
+
+def list_paused(tx: Tx, desk: Desk) -> list[HeldMessage]:
+    """What nobody has to decide about: it goes on when its pause ends."""
+    found, _ = stored_holds.list_within(
+        tx, desk.call.reach, stored_holds.HELD, SHOWN, 0, stored_holds.FOR_ITS_PAUSE
+    )
+    return holds.show(tx, found, desk.call.links())
 
 
 async def cancel_scheduled(desk: Desk, message_id: str) -> Response:

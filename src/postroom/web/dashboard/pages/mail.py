@@ -101,7 +101,6 @@ async def show_mail(desk: Desk, query: MailQuery) -> Response:
         inbox=inbox,
         query=query,
         limit=ROWS,
-        smtp=str(desk.call.resources.config.smtp),
     )
 
 

@@ -72,7 +72,6 @@ async def show_steps(desk: Desk, steps: FirstSteps, token: str = "") -> Response
         steps=steps,
         token=token,
         domain=config.domain,
-        smtp=str(config.smtp),
         mcp=json.dumps(mcp, indent=2).replace("KEY", token or "$KEY"),
     )
 

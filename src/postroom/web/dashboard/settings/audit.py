@@ -13,6 +13,7 @@ from postroom.operations.audit_log import AuditQuery
 from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.display import sheets
 from postroom.web.dashboard.display.values import plain
+from postroom.web.dashboard.settings import audit_targets
 
 SHOWN = 50
 EXPORTED = 5000
@@ -38,11 +39,12 @@ def asked(query: AuditLogQuery, limit: int, offset: int) -> AuditQuery:
 
 async def show_audit(desk: Desk, query: AuditLogQuery) -> Response:
     page = plain(await desk.run(audit_log.list_audit, query=asked(query, SHOWN, query.offset)))
+    targets = await desk.call.resources.db.read(audit_targets.describe, desk.call.reach, page["data"])
     return await desk.show(
         "audit.html",
         "settings",
         title="Audit",
-        entries=page["data"],
+        entries=[{**entry, "what": target} for entry, target in zip(page["data"], targets, strict=True)],
         total=page["total"],
         query=query,
         limit=SHOWN,

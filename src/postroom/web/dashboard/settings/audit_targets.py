@@ -1,0 +1,141 @@
+"""What the audit log names by an id, in words: who or what it was, and the page that shows it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct, structs
+
+from postroom.accounts import domains, keys, pods
+from postroom.accounts.people import users
+from postroom.accounts.reach import Reach
+from postroom.connections import connections
+from postroom.errors import ApiError
+from postroom.events import webhooks
+from postroom.mailbox import documents, inboxes, messages, threads
+from postroom.web.call import Tx
+
+WORDS = 80
+OF_THE_ACCOUNT = ("/app/settings/keys", "/app/settings/pods", "/app/settings/people", "/app/webhooks")
+NAMES = ("address", "displayName", "email", "name", "domain", "subject", "url", "host", "value")
+KINDS = {
+    "acc": "the account",
+    "key": "a key",
+    "inb": "an inbox",
+    "pod": "a pod",
+    "msg": "a message",
+    "thr": "a thread",
+    "dom": "a domain",
+    "usr": "a person",
+    "whk": "a webhook",
+    "con": "a mailbox elsewhere",
+    "whd": "a delivery",
+    "ses": "a session",
+}
+
+
+class AuditTarget(Struct, frozen=True):
+    label: str
+    path: str = ""  # of its page; empty where there is none
+    id: str = ""  # to copy; empty where the target is a word, as an address is
+
+
+def describe(tx: Tx, reach: Reach, entries: list[dict[str, Any]]) -> list[AuditTarget]:
+    """One a line of the log; what is there no more by what the line itself says of it."""
+    known: dict[str, AuditTarget | None] = {}
+    for each in entries:
+        target = each["target"]
+        if target not in known:
+            known[target] = find(tx, reach, target)
+    found = [known[each["target"]] or remembered(each) for each in entries]
+    return found if reach.is_account else [within_pod(target) for target in found]
+
+
+def within_pod(target: AuditTarget) -> AuditTarget:
+    """Some pages are for who reaches the whole account."""
+    return structs.replace(target, path="") if target.path.startswith(OF_THE_ACCOUNT) else target
+
+
+def find(tx: Tx, reach: Reach, target: str) -> AuditTarget | None:
+    look_up = LOOK_UPS.get(target[:3]) if target[3:4] == "_" else None
+    if look_up is None:
+        return None
+    try:
+        return look_up(tx, reach, target)
+    except ApiError:
+        return None
+
+
+def remembered(entry: dict[str, Any]) -> AuditTarget:
+    target = entry["target"]
+    kind = KINDS.get(target[:3]) if target[3:4] == "_" else None
+    if kind is None:
+        return AuditTarget(target)
+    for said in (entry["after"], entry["before"]):
+        named = [said[name] for name in NAMES if said.get(name)] if isinstance(said, dict) else []
+        if named and isinstance(named[0], str):
+            return AuditTarget(named[0][:WORDS], id=target)
+    return AuditTarget(kind, id=target)
+
+
+def of_account(tx: Tx, reach: Reach, target: str) -> AuditTarget | None:
+    return AuditTarget("the account", "/app/settings", target) if target == reach.account_id else None
+
+
+def of_key(tx: Tx, reach: Reach, target: str) -> AuditTarget:
+    key = keys.get(tx, reach.account_id, target)
+    return AuditTarget(key.name or "a key without a name", f"/app/settings/keys/{target}", target)
+
+
+def of_inbox(tx: Tx, reach: Reach, target: str) -> AuditTarget:
+    return AuditTarget(inboxes.get(tx, reach, target).address, f"/app/inboxes/{target}", target)
+
+
+def of_pod(tx: Tx, reach: Reach, target: str) -> AuditTarget:
+    pod = pods.get(tx, reach, target)
+    name = pod.name or pod.client_id or ("the default pod" if pod.is_default else "a pod")
+    return AuditTarget(name, f"/app/settings/pods/{target}", target)
+
+
+def of_message(tx: Tx, reach: Reach, target: str) -> AuditTarget:
+    written = documents.decode(messages.get(tx, reach, target).document)
+    return AuditTarget((written.subject or "(no subject)")[:WORDS], f"/app/messages/{target}", target)
+
+
+def of_thread(tx: Tx, reach: Reach, target: str) -> AuditTarget:
+    thread = threads.get(tx, reach, target)
+    return AuditTarget((thread.subject or "(no subject)")[:WORDS], f"/app/mail/{target}", target)
+
+
+def of_domain(tx: Tx, reach: Reach, target: str) -> AuditTarget:
+    return AuditTarget(domains.get(tx, reach, target).name, "/app/settings/domains", target)
+
+
+def of_user(tx: Tx, reach: Reach, target: str) -> AuditTarget:
+    user = users.get(tx, reach.account_id, target)
+    return AuditTarget(user.name or user.email, f"/app/settings/people/{target}", target)
+
+
+def of_webhook(tx: Tx, reach: Reach, target: str) -> AuditTarget | None:
+    webhook = webhooks.find(tx, target)
+    if webhook is None or webhook.account_id != reach.account_id:
+        return None
+    return AuditTarget(webhook.url[:WORDS], "/app/webhooks", target)
+
+
+def of_connection(tx: Tx, reach: Reach, target: str) -> AuditTarget:
+    connection = connections.get(tx, reach, target)
+    return AuditTarget(connection.kind, "", target)
+
+
+LOOK_UPS: dict[str, Callable[[Tx, Reach, str], AuditTarget | None]] = {
+    "acc": of_account,
+    "key": of_key,
+    "inb": of_inbox,
+    "pod": of_pod,
+    "msg": of_message,
+    "thr": of_thread,
+    "dom": of_domain,
+    "usr": of_user,
+    "whk": of_webhook,
+    "con": of_connection,
+}
