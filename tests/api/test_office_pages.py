@@ -71,17 +71,34 @@ async def test_a_person_with_a_link_approves_on_the_page_what_any_key_sent(serve
     assert (await message_of(server, second))["hold"]["state"] == "rejected"
 
 
-async def test_several_are_approved_with_the_hashes_that_were_shown(server: Server) -> None:
+async def test_a_list_of_what_waits_leads_from_one_to_the_next_and_rejects_several(server: Server) -> None:
     inbox_id = await server.new_inbox("bob")
     await server.api.patch("/v1/account", json={"approval": {"when": ["always"]}})
-    sent = [await send(server, inbox_id, f"p{number}@there.example") for number in range(3)]
+    sent = [await send(server, inbox_id, f"p{number % 3}@there.example") for number in range(5)]
     async with signed_in(server, link=await new_link(server)) as page:
         shown = (await page.get("/app/approvals")).text
-        seen = re.findall(r'name="seen" form="several" value="(msg_\w+ [0-9a-f]{64})"', shown)
-        assert sorted(pair.split()[0] for pair in seen) == sorted(sent)
-        assert (await page.post("/app/approvals/several", data={"seen": seen[:2]})).status_code == 303
-    states = [(await message_of(server, message_id))["hold"]["state"] for message_id in sent]
-    assert sorted(states) == ["approved", "approved", "held"]
+        assert [shown.count(f'data-row="{each}"') for each in sent] == [1] * 5
+        assert f'<article class="sheet card" id="{sent[0]}"' in shown
+        assert "4 others wait" in shown
+        assert "1 other waits" in shown
+        seen = re.search(r'name="contentHash" value="([0-9a-f]{64})"', shown)
+        assert seen is not None
+        form = {
+            "decision": "approve",
+            "contentHash": seen[1],
+            "next": sent[1],
+            "back": "/app/approvals?state=held",
+        }
+        done = await page.post(f"/app/approvals/{sent[0]}", data=form)
+        assert done.headers["location"] == f"/app/approvals?state=held&message={sent[1]}"
+        alike = (await page.get("/app/approvals?to=P1@there.example")).text
+        assert [f'data-row="{each}"' in alike for each in sent] == [False, True, False, False, True]
+        both = {"ids": [sent[1], sent[4], sent[0]], "note": "not now"}
+        assert (await page.post("/app/approvals/several", data=both)).status_code == 303
+        assert "2 rejected." in (await page.get("/app/approvals")).text
+    states = [(await message_of(server, each))["hold"]["state"] for each in sent]
+    assert states == ["approved", "rejected", "held", "held", "rejected"]
+    assert (await message_of(server, sent[4]))["hold"]["note"] == "not now"
 
 
 async def test_rules_keys_policy_and_webhooks_are_set_on_the_pages(server: Server) -> None:

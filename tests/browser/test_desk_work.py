@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PATIENCE, Open
+from tests.browser.conftest import PATIENCE, Open, Watch
 from tests.browser.house import House
 from tests.browser.made_up_mail import fill
 from tests.browser.screenshots import pages
@@ -64,33 +64,39 @@ def test_a_new_mail_is_written_with_a_file_and_enter_does_not_send_it(
     assert [file["filename"] for file in sent["attachments"]] == ["note.txt"]
 
 
-def test_keys_decide_only_about_what_has_the_focus_and_several_after_each_was_seen(
-    running: House, open_page: Open
+def test_keys_decide_about_what_is_open_and_go_on_and_several_are_rejected(
+    running: House, open_page: Open, watch: Watch
 ) -> None:
     inbox_id = running.new_inbox("deciding")
-    first, second, third = hold(running, inbox_id, "First", "Second", "Third")
+    first, second, third, fourth, fifth = hold(
+        running, inbox_id, "First", "Second", "Third", "Fourth", "Fifth"
+    )
     page = open_page(f"/app/approvals?inboxId={inbox_id}", viewport={"width": 1280, "height": 500})
     press = page.keyboard.press
-    boxes = page.get_by_label("I have read it")
-    expect(boxes.nth(2)).to_be_disabled()  # it is below what can be seen
-    press("a")
+    press("a")  # nobody has opened it: the key only reaches the button
+    expect(page.get_by_role("button", name="Approve and send")).to_be_focused()
     assert state_of(running, first) == "held"
-    press("j")
-    press("j")
+    page.get_by_role("link", name="Second").click()
+    expect(page.get_by_role("heading", name="Second")).to_be_visible()
     press("a")
-    expect(page.get_by_text("Approved. It is on its way.")).to_be_visible()
-    assert [state_of(running, each) for each in (first, second, third)] == ["held", "approved", "held"]
-    page.goto(f"{running.base_url}/app/approvals?inboxId={inbox_id}")
-    boxes.nth(1).scroll_into_view_if_needed()
-    boxes.nth(1).check()
-    page.get_by_role("button", name="Approve those that are ticked").click()
-    expect(page.get_by_text("1 approved.")).to_be_visible()
-    assert [state_of(running, each) for each in (first, third)] == ["held", "approved"]
-    page.goto(f"{running.base_url}/app/approvals?inboxId={inbox_id}")
-    press("j")
+    approved = page.get_by_text("Approved. It is on its way.")
+    expect(approved).to_be_in_viewport()
+    expect(page.get_by_role("heading", name="Third")).to_be_visible()
+    press("End")
+    expect(approved).to_be_in_viewport()
     press("x")
-    expect(page.get_by_text("Rejected. It will not leave.")).to_be_visible()
-    assert state_of(running, first) == "rejected"
+    expect(page.get_by_text("Rejected. It will not leave.")).to_be_in_viewport()
+    expect(page.get_by_role("heading", name="Fourth")).to_be_visible()
+    states = [state_of(running, each) for each in (first, second, third, fourth)]
+    assert states == ["held", "approved", "rejected", "held"]
+    page.get_by_label("All on this page").check()
+    expect(page.get_by_role("toolbar", name="Bulk actions")).to_contain_text("3 selected")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_label("Note", exact=True).fill("All wrong")
+    page.get_by_role("toolbar").get_by_role("button", name="Reject").click()
+    expect(page.get_by_text("3 rejected.")).to_be_in_viewport()
+    watch.forget_complaints()  # it asked first
+    assert {state_of(running, each) for each in (first, fourth, fifth)} == {"rejected"}
 
 
 def test_with_shift_all_rows_between_two_are_ticked(running: House, open_page: Open) -> None:

@@ -20,16 +20,40 @@ PAUSED = "paused"  # the one reason that nobody approves: it ends with its pause
 CANARY = "canary"  # it holds the token that only the agent of its inbox reads
 KEY_REVOKED = "key_revoked"  # the key that sent it is gone
 COUNTED_BEYOND_PAGE = 1000
-# Of what is held: what a person decides about, and what only waits for the end of a pause.
-FOR_A_PERSON = """reasons <> '["paused"]'"""
-FOR_ITS_PAUSE = """reasons = '["paused"]'"""
-EITHER = "1 = 1"
 
 COLUMNS = (
     "message_id, account_id, pod_id, inbox_id, key_id, state, reasons, content_hash, bcc, is_paused,"
     " expires_at, send_at, let_go_at, due_at, created_at, decided_at, actor, note, key_lineage, excused,"
     " approvals_needed, approvals"
 )
+
+
+class Choice(Struct, frozen=True):
+    """Of all holds in a state: those that a condition fits, that one key sent, that go to one address."""
+
+    condition: str = "1 = 1"
+    key_id: str = ""
+    recipient: str = ""
+
+    @property
+    def where(self) -> str:
+        of_key = " and key_id = :key_id" if self.key_id else ""
+        to_one = (
+            " and exists (select 1 from deliveries where deliveries.message_id = holds.message_id"
+            " and kind = 'mail' and target = :recipient)"
+        )
+        return f"{self.condition}{of_key}{to_one if self.recipient else ''}"
+
+    @property
+    def values(self) -> dict[str, str]:
+        given = {"key_id": self.key_id, "recipient": self.recipient}
+        return {name: value for name, value in given.items() if value}
+
+
+ALL = Choice()
+# Of what is held: what a person decides about, and what only waits for the end of a pause.
+FOR_A_PERSON = Choice("""reasons <> '["paused"]'""")
+FOR_ITS_PAUSE = Choice("""reasons = '["paused"]'""")
 
 
 class GivenApproval(Struct, frozen=True):
@@ -189,30 +213,32 @@ def list_of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, Hold]:
 
 
 def list_within(
-    tx: Tx, reach: Reach, state: str, limit: int, offset: int, also: str = EITHER
+    tx: Tx, reach: Reach, state: str, limit: int, offset: int, choice: Choice = ALL
 ) -> tuple[list[Hold], int]:
     """Oldest first for what waits, newest first for what is decided. The total stops counting somewhere."""
     owner, owner_id = reach.owner
     order = "created_at, message_id" if state in (HELD, SCHEDULED) else "created_at desc, message_id desc"
     rows = tx.all(
-        f"select {COLUMNS} from holds where {owner} = :owner_id and state = :state and {also} and {IS_THERE}"
-        f" order by {order} limit :limit offset :offset",
+        f"select {COLUMNS} from holds where {owner} = :owner_id and state = :state and {choice.where}"
+        f" and {IS_THERE} order by {order} limit :limit offset :offset",
         owner_id=owner_id,
         state=state,
         limit=limit,
         offset=offset,
+        **choice.values,
     )
-    return [Hold.from_row(row) for row in rows], count_within(tx, reach, state, offset + limit, also)
+    return [Hold.from_row(row) for row in rows], count_within(tx, reach, state, offset + limit, choice)
 
 
-def count_within(tx: Tx, reach: Reach, state: str, shown: int = 0, also: str = EITHER) -> int:
+def count_within(tx: Tx, reach: Reach, state: str, shown: int = 0, choice: Choice = ALL) -> int:
     owner, owner_id = reach.owner
     row = tx.one(
         f"select count(*) as total from (select 1 from holds where {owner} = :owner_id and state = :state"
-        f" and {also} and {IS_THERE} limit :limit) as counted",
+        f" and {choice.where} and {IS_THERE} limit :limit) as counted",
         owner_id=owner_id,
         state=state,
         limit=shown + COUNTED_BEYOND_PAGE,
+        **choice.values,
     )
     return int(row["total"]) if row else 0
 

@@ -135,7 +135,7 @@ def read_frame(tx: Tx, desk: Desk) -> Frame:
         inboxes=shown,
         inbox_total=total,
         unread=inboxes.count_unread(tx, [inbox.id for inbox in shown]),
-        held=holds.count_within(tx, reach, holds.HELD, also=holds.FOR_A_PERSON),
+        held=holds.count_within(tx, reach, holds.HELD, choice=holds.FOR_A_PERSON),
         pause=pauses.find(tx, pauses.scope_of(reach)),
         last_event_id=events.last_id(tx, reach) or "",
         is_operator=operator.is_operator(tx, desk.call.caller),

@@ -70,7 +70,7 @@ PAGES = (
     page("/app/sessions", people.list_sessions, POD, READING),
     change("/app/sessions/{session_id}/end", people.end_session, POD, MANAGING),
     page("/app/approvals", approvals.show_approvals, POD, READING),
-    change("/app/approvals/several", approvals.approve_several, POD, APPROVING),
+    change("/app/approvals/several", approvals.reject_several, POD, APPROVING),
     change("/app/approvals/{message_id}", approvals.decide, POD, APPROVING),
     change("/app/approvals/{message_id}/edit", approvals.edit, POD, WRITING),
     page("/app/drafts", drafts.show_drafts, POD, READING),

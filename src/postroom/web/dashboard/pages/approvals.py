@@ -1,12 +1,15 @@
-"""Approvals: what waits and why, with all that it takes to decide; and what was decided, by whom."""
+"""Approvals: a list of what waits, and beside it all that it takes to decide; what was decided, by whom."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
+from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.responses import Response
 
+from postroom.accounts import keys
 from postroom.errors import ApiError
 from postroom.fields import Offset
 from postroom.mail.address import normalize, parse_list
@@ -14,20 +17,24 @@ from postroom.mail.parse import parse_mail
 from postroom.mail.writing.content_view import ContentView, view
 from postroom.mailbox import correspondents, documents, inboxes, message_json, messages, raw_mails
 from postroom.mailbox import holds as stored_holds
+from postroom.mailbox.holds import Hold
 from postroom.mailbox.message_json import Told
 from postroom.operations import holds
-from postroom.operations.holds import Approve, HeldMessage, Reject
+from postroom.operations.holds import Approve, Reject
 from postroom.processes import pools
 from postroom.queue import deliveries
 from postroom.web.api.outward import drafts as api_drafts
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.display.values import plain
+from postroom.web.dashboard.forms import own_path
+from postroom.web.dashboard.pages.mail import name_of
 from postroom.web.interface.bodies.draft_body import DraftBody
 from postroom.web.interface.bodies.uploads import SentFile
 
 PATH = "/app/approvals"
-CARDS = 20
+ROWS = 50
 BESIDE = 5  # messages of the thread that are shown beside what waits
 WORDS = {
     "always": "every send of this inbox waits for a person",
@@ -47,49 +54,127 @@ class Decision(Struct, rename="camel", frozen=True):
     decision: Literal["approve", "reject"]
     content_hash: str
     note: str = ""
+    next: str = ""  # the message to go on with
+    back: str = PATH
 
 
-class Decisions(Struct, rename="camel", frozen=True):
-    seen: list[str] = []  # message id and content hash, joined by a space
+class Rejections(Struct, frozen=True):
+    ids: list[str] = []
+    note: str = ""
+    back: str = PATH
 
 
 class StateQuery(Struct, rename="camel", frozen=True):
     state: Literal["held", "scheduled", "approved", "rejected", "expired", "cancelled", "released"] = "held"
     inbox_id: str = ""
     pod_id: str = ""
+    key: str = ""  # of the agent that sent it
+    to: str = ""  # one of its recipients
+    message: str = ""
     offset: Offset = 0
 
 
+class Outline(Struct, rename="camel", frozen=True):
+    """What the list shows of a message."""
+
+    from_addr: str = ""
+    header_to: str = ""
+    subject: str = ""
+
+
+class HeldRow(Struct, frozen=True):
+    hold: Hold
+    outline: Outline
+
+    @property
+    def reasons(self) -> str:
+        return ", ".join(self.hold.reasons)
+
+
+class HeldList(Struct, frozen=True):
+    rows: list[HeldRow]
+    total: int
+    agents: dict[str, str]  # names of keys
+
+    def after(self, message_id: str) -> str:
+        """The one to go on with: the next, or else the one before."""
+        ids = [row.hold.message_id for row in self.rows]
+        if message_id not in ids:
+            return ids[0] if ids else ""
+        at = ids.index(message_id)
+        return next(iter([*ids[at + 1 :], *reversed(ids[:at])]), "")
+
+
 async def show_approvals(desk: Desk, query: StateQuery) -> Response:
-    found, total = await desk.call.resources.db.read(read_waiting, desk, query)
-    cards = await desk.call.resources.db.read(complete, desk, plain(found))
-    for card in cards:
-        card["shown"] = await look_at(desk, card["message"]["id"], card["bcc"])
+    """A list, and beside it all that it takes to decide about one."""
+    db = desk.call.resources.db
+    found = await db.read(read_waiting, desk, query)
+    chosen = query.message or (found.rows[0].hold.message_id if found.rows else "")
+    card = await db.read(read_card, desk, chosen) if chosen else None
+    if card is not None:
+        card["shown"] = await look_at(desk, chosen, card["bcc"])
         card["strangers"] = strangers_of(card["shown"], card["known"])
     return await desk.show(
         "approvals.html",
         "approvals",
         title="Approvals",
-        cards=cards,
-        total=total,
+        found=found,
+        card=card,
+        next=found.after(chosen),
         query=query,
         words=WORDS,
-        limit=CARDS,
+        limit=ROWS,
+        name_of=name_of,
     )
 
 
-def read_waiting(tx: Tx, desk: Desk, query: StateQuery) -> tuple[list[HeldMessage], int]:
+def read_waiting(tx: Tx, desk: Desk, query: StateQuery) -> HeldList:
     """What only a pause holds is on the page of drafts: nobody has to decide about it."""
     reach = inboxes.narrow(tx, desk.call.reach, query.inbox_id or None, query.pod_id or None)
     if reach is None:
-        return [], 0
-    also = stored_holds.FOR_A_PERSON if query.state == stored_holds.HELD else stored_holds.EITHER
-    found, total = stored_holds.list_within(tx, reach, query.state, CARDS, query.offset, also)
-    return holds.show(tx, found, desk.call.links()), total
+        return HeldList([], 0, {})
+    usual = stored_holds.FOR_A_PERSON if query.state == stored_holds.HELD else stored_holds.ALL
+    choice = replace(usual, key_id=query.key, recipient=normalize(query.to))
+    found, total = stored_holds.list_within(tx, reach, query.state, ROWS, query.offset, choice)
+    written = {
+        each.id: each.document for each in messages.list_by_ids(tx, [hold.message_id for hold in found])
+    }
+    rows = [
+        HeldRow(hold, msgspec.json.decode(written[hold.message_id], type=Outline))
+        for hold in found
+        if hold.message_id in written
+    ]
+    return HeldList(rows, total, names_of_keys(tx, desk, {query.key, *(hold.key_id for hold in found)}))
 
 
-def complete(tx: Tx, desk: Desk, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [complete_one(tx, desk, each["message"], each["hold"]) for each in found]
+def names_of_keys(tx: Tx, desk: Desk, key_ids: set[str]) -> dict[str, str]:
+    found = [keys.find(tx, desk.call.account_id, key_id) for key_id in sorted(key_ids - {""})]
+    return {key.id: key.name or "a key without a name" for key in found if key is not None}
+
+
+def read_card(tx: Tx, desk: Desk, message_id: str) -> dict[str, Any] | None:
+    """All about one that waits or has been decided; None where it was never held."""
+    message = messages.get(tx, desk.call.reach, message_id)
+    hold = stored_holds.find(tx, message.id)
+    if hold is None:
+        return None
+    [shown] = plain(holds.show(tx, [hold], desk.call.links()))
+    card = complete_one(tx, desk, shown["message"], shown["hold"])
+    return card | {"alike": count_alike(tx, desk, hold, card["addresses"]), "key_id": hold.key_id}
+
+
+def count_alike(tx: Tx, desk: Desk, hold: Hold, addresses: list[str]) -> dict[str, Any]:
+    """How many others wait that the same agent sent, or that go to the same person."""
+    reach, first = desk.call.reach, addresses[0] if addresses else ""
+    is_waiting = int(hold.state == stored_holds.HELD)
+    by_agent, to_person = (
+        stored_holds.count_within(tx, reach, stored_holds.HELD, choice=choice) - is_waiting if given else 0
+        for given, choice in (
+            (hold.key_id, replace(stored_holds.FOR_A_PERSON, key_id=hold.key_id)),
+            (first, replace(stored_holds.FOR_A_PERSON, recipient=first)),
+        )
+    )
+    return {"by_agent": by_agent, "to_person": to_person, "person": first}
 
 
 def complete_one(tx: Tx, desk: Desk, message: dict[str, Any], hold: dict[str, Any]) -> dict[str, Any]:
@@ -106,6 +191,7 @@ def complete_one(tx: Tx, desk: Desk, message: dict[str, Any], hold: dict[str, An
         "hold": hold,
         "bcc": () if kept is None else kept.bcc,
         "known": {address for _, address in known},
+        "addresses": addresses,
         "thread": thread[BESIDE - 1 :: -1],
     }
 
@@ -137,9 +223,16 @@ async def decide(desk: Desk, message_id: str, body: Decision) -> Response:
         answer = await desk.run(
             holds.approve_message, message_id=message_id, body=Approve(body.content_hash, note)
         )
-        return go(PATH, told_of(msgspec.json.decode(answer)["hold"]))
+        return go(on_to(body), told_of(msgspec.json.decode(answer)["hold"]))
     await desk.run(holds.reject_message, message_id=message_id, body=Reject(note))
-    return go(PATH, "Rejected. It will not leave.")
+    return go(on_to(body), "Rejected. It will not leave.")
+
+
+def on_to(body: Decision) -> str:
+    """The same list, with the next of it open."""
+    path, _, query = own_path(body.back).partition("?")
+    kept = {name: value for name, value in parse_qsl(query) if name not in ("message", "offset")}
+    return link(path, **kept, message=body.next)
 
 
 def told_of(hold: dict[str, Any]) -> str:
@@ -149,17 +242,16 @@ def told_of(hold: dict[str, Any]) -> str:
     return "Approved. It is on its way."
 
 
-async def approve_several(desk: Desk, body: Decisions) -> Response:
-    """Each with the hash of what was shown, so that none is approved unseen. One refusal stops no other."""
-    done, refused = 0, []
-    for pair in body.seen[:CARDS]:
-        message_id, _, content_hash = pair.partition(" ")
+async def reject_several(desk: Desk, body: Rejections) -> Response:
+    """One refusal stops no other. Nothing is approved this way: who approves has seen the mail."""
+    done, refused, note = 0, [], body.note.strip()[:1000] or None
+    for message_id in body.ids[:ROWS]:
         try:
-            await desk.run(holds.approve_message, message_id=message_id, body=Approve(content_hash, None))
+            await desk.run(holds.reject_message, message_id=message_id, body=Reject(note))
             done += 1
         except ApiError as error:
             refused.append(error.message)
-    return go(PATH, " ".join([f"{done} approved.", *refused]))
+    return go(own_path(body.back), " ".join([f"{done} rejected.", *refused]))
 
 
 async def edit(desk: Desk, message_id: str) -> Response:

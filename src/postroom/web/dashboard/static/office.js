@@ -21,7 +21,6 @@ function showTimes(within) {
 function refresh(within) {
   showTimes(within);
   showZone();
-  waitUntilSeen();
   const rail = $("#rail");
   if (!rail) return;
   const held = Number(rail.dataset.held);
@@ -73,7 +72,7 @@ function fillInAgain() {
   form.scrollIntoView({block: "nearest"});
 }
 
-// Ticks: with Shift all rows between the last one and this one. What must be read first is ticked after it.
+// Ticks: with Shift all rows between the last one and this one.
 let lastTicked = null;
 function tickTo(box) {
   const boxes = all("[data-row] input[type=checkbox]");
@@ -81,23 +80,14 @@ function tickTo(box) {
   if (from >= 0) for (const each of boxes.slice(from, to + 1)) each.checked = box.checked;
 }
 document.addEventListener("click", (event) => {
-  const box = event.target.closest("[data-row] input[type=checkbox]");
+  const box = event.target.closest("[data-row] input[type=checkbox], [data-all]");
   if (!box) return;
-  if (event.shiftKey) tickTo(box);
+  if (box.matches("[data-all]")) for (const each of all("[data-row] input[type=checkbox]", box.form)) each.checked = box.checked;
+  else if (event.shiftKey) tickTo(box);
   lastTicked = box;
   const count = all("[data-row] input:checked").length;
   for (const element of all("[data-ticked]")) element.textContent = `${count} selected`;
 });
-function waitUntilSeen() {
-  const seen = new IntersectionObserver((entries) => {
-    for (const entry of entries) if (entry.isIntersecting) $("[data-seen]", entry.target).disabled = false;
-  });
-  for (const box of all("[data-seen=no]")) {
-    box.disabled = true;
-    box.dataset.seen = "waits";
-    seen.observe(box.closest(".decide"));
-  }
-}
 
 // A list: j and k move through its rows, Enter opens, and Esc comes back to the row that was left.
 const rows = () => all("[data-row]");
@@ -162,7 +152,8 @@ function act(key) {
   const target = (row && $(name, row)) || all(name).find((each) => !rowOf(each));
   if (key === "X" && row) return $("input[type=checkbox]", row)?.dispatchEvent(new MouseEvent("click", {bubbles: true, shiftKey: true}));
   if (!target) return false;
-  if (target.matches("textarea, input:not([type=checkbox])")) target.focus();
+  // What was not opened by hand is only reached by a key, and pressed by the next.
+  if (target.matches("textarea, input:not([type=checkbox]), [data-reach]")) target.focus();
   else target.click();
   return true;
 }
