@@ -10,6 +10,13 @@ from postroom_client.result_types import Judged as Judged
 from postroom_client.result_types import Page as Page
 
 
+class SavedSearch(Struct, frozen=True, omit_defaults=True):
+    """A question to `/v1/search` that people come back to; the pages show it beside the mail."""
+
+    name: str
+    q: str = ""
+
+
 class AccountLimits(Struct, rename="camel", frozen=True):
     """What the operator allows an account; None: as much as it likes."""
 
@@ -619,6 +626,7 @@ class Account(Struct, rename="camel", frozen=True):
     retention_days: int | None = None
     stored_bytes: int = 0
     storage_limit_bytes: int | None = None
+    saved_searches: list[SavedSearch] = []
     created_at: datetime | None = None
 
 

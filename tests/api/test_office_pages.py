@@ -10,9 +10,11 @@ from postroom.storage.database import Database, Tx
 from postroom.storage.pages import PAGE_BYTES
 from postroom.web.dashboard.pages.thread import read_part
 from tests.api.test_front_office import new_link, signed_in
+from tests.api.test_search import settled
 from tests.conftest import Server
 from tests.doubles import START
 from tests.elements import elements_of
+from tests.letters import letter
 from tests.outbound import message_of, send
 from tests.stored import make_inbox, put_mail
 
@@ -185,3 +187,28 @@ async def test_the_path_of_a_refused_request_stays_text_in_the_audit(server: Ser
     buttons = [each for each in elements_of(shown) if each.name == "button"]
     assert any("hx-trigger=load" in button.get("data-copy") for button in buttons)
     assert not any(name.startswith("hx-") for button in buttons for name, _ in button.attributes)
+
+
+async def test_places_of_the_mail_are_addresses_and_a_search_is_saved_beside_them(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    await server.deliver(letter(subject="Minutes of Monday"), "bob")
+    await send(server, inbox_id, "carol@there.example", subject="Answer", undoSeconds=60)
+    await settled(server)
+    async with signed_in(server) as page:
+        shown = (await page.get(f"/app/mail?inboxId={inbox_id}")).text
+        for word in ("sent", "failed", "held", "flagged", "blocked"):
+            assert f'href="/app/search?q=is%3A{word}&amp;inboxId={inbox_id}"' in shown
+        sent = (await page.get("/app/search?q=is:sent")).text
+        assert "<b>Answer</b>" in sent
+        assert "Minutes" not in sent
+        form = {"name": "Mondays", "q": "minutes"}
+        assert (await page.post("/app/search/save", data=form)).status_code == 303
+        found = (await page.get("/app/search?q=minutes")).text
+        assert "<h1>Mondays</h1>" in found
+        assert "<b><mark class=found>Minutes</mark> of Monday</b>" in found
+        assert '<small class="to-inbox clip">bob</small>' in found
+        assert ">Mondays</a>" in (await page.get("/app/mail")).text
+        wrong = await page.post("/app/search/save", data={"name": "x" * 51, "q": "y"})
+        assert wrong.status_code == 400
+        assert (await page.post("/app/search/remove", data={"name": "Mondays"})).status_code == 303
+        assert ">Mondays</a>" not in (await page.get("/app/mail")).text

@@ -88,7 +88,7 @@ def test_filters_are_read_apart_from_words(q: str, groups: tuple[tuple[Condition
         ('in:" "', "right behind"),
         ("label:a\x00b", "control characters"),
         ("in:\ud800", "control characters"),
-        ("is:read", "is:unread or is:sent or is:blocked"),
+        ("is:read", "is:unread or is:sent or is:failed or is:held or is:flagged or is:blocked"),
         ("has:", "has:attachment"),
         ("before:yesterday", "before:2026-01-31"),
         ("after:2026-02-30", "after:2026-01-31"),

@@ -7,6 +7,14 @@ export interface Page<T> {
   truncated?: boolean;
 }
 
+/** A question to `/v1/search` that people come back to; the pages show it beside the mail. */
+export interface SavedSearch {
+  /** What it is called. */
+  name: string;
+  /** The question. */
+  q: string;
+}
+
 /** What the operator allows an account; null: as much as it likes. */
 export interface AccountLimits {
   sendsPerMinute: number | null;
@@ -609,6 +617,7 @@ export interface Account {
   retentionDays: number | null;
   storedBytes: number;
   storageLimitBytes: number | null;
+  savedSearches: SavedSearch[];
   createdAt: string;
 }
 
@@ -795,6 +804,8 @@ export interface AccountChange {
   approval?: ApprovalRules | null;
   /** Days that mail is kept; older mail is deleted. */
   retentionDays?: number | null;
+  /** Searches that are kept; a list replaces the one before. */
+  savedSearches?: SavedSearch[];
 }
 
 export interface KeyChange {

@@ -26,6 +26,7 @@ class Account:
     stored_bytes: int = 0
     storage_limit_bytes: int | None = None  # None: as much as there is room for
     limits: str | None = None  # what the operator set for it alone
+    saved_searches: str = "[]"
 
     @classmethod
     def from_row(cls, row: Row) -> "Account":
@@ -40,6 +41,7 @@ class Account:
             row["stored_bytes"],
             row["storage_limit_bytes"],
             row["limits"],
+            row["saved_searches"],
         )
 
     @property
@@ -77,10 +79,12 @@ def put(tx: Tx, account: Account) -> None:
     """Stores what an account may change of itself."""
     require_free(tx, account.name, besides=account.id)
     tx.run(
-        "update accounts set name = :name, approval = :approval, retention_days = :days where id = :id",
+        "update accounts set name = :name, approval = :approval, retention_days = :days,"
+        " saved_searches = :searches where id = :id",
         name=account.name,
         approval=account.approval,
         days=account.retention_days,
+        searches=account.saved_searches,
         id=account.id,
     )
 

@@ -100,7 +100,7 @@ def note_events(tx: Tx, told: Sequence[News], base_url: str) -> None:
         document = news.document
         link = f"{base_url}/app/messages/{document.id}"
         if news.kind == "message.held":
-            decision = f"{base_url}/app/approvals?inboxId={document.inbox_id}#{document.id}"
+            decision = f"{base_url}/app/approvals?message={document.id}"
             note(tx, news.account_id, HELD, document.subject, decision, news.occurred_at)
         elif news.kind == "message.received" and document.verdict in FLAGGED:
             note(tx, news.account_id, SUSPICIOUS, document.subject, link, news.occurred_at)

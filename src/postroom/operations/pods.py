@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Annotated
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from postroom.accounts import accounts, audit, pods
@@ -13,10 +14,14 @@ from postroom.accounts.rules import approval
 from postroom.accounts.rules.approval import Approval
 from postroom.clock import to_iso
 from postroom.config import Plan
+from postroom.errors import BadRequest
 from postroom.fields import Outbound, PageQuery, RetentionDays, Timestamp
+from postroom.mail.search import query as grammar
+from postroom.mailbox.search import search
 from postroom.net import relay
 from postroom.storage.database import Tx
 
+PLAIN = r"^[^\x00-\x1f\x7f]*$"
 ClientId = Annotated[
     str, Meta(description="An id of your own, unique.", extra_json_schema={"pattern": pods.CLIENT_ID})
 ]
@@ -24,10 +29,26 @@ ClientId = Annotated[
 NoLimits = Annotated[None, Meta(description="A pod has none; its inboxes and keys do.")]
 
 
+class SavedSearch(Struct, frozen=True):
+    """A question to `/v1/search` that people come back to; the pages show it beside the mail."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=50, pattern=PLAIN, description="What it is called.")]
+    q: Annotated[
+        str, Meta(min_length=1, max_length=grammar.MAX_CHARS, pattern=PLAIN, description="The question.")
+    ]
+
+
+SavedSearches = Annotated[
+    list[SavedSearch],
+    Meta(max_length=50, description="Searches that are kept; a list replaces the one before."),
+]
+
+
 class AccountChange(Struct, rename="camel", frozen=True):
     name: Name | UnsetType = UNSET
     approval: Approval | UnsetType | None = UNSET
     retention_days: RetentionDays | UnsetType | None = UNSET
+    saved_searches: SavedSearches | UnsetType = UNSET
 
 
 class NewPod(Struct, rename="camel", frozen=True):
@@ -81,6 +102,7 @@ class Account(Struct, rename="camel", frozen=True):
     retention_days: int | None
     stored_bytes: int
     storage_limit_bytes: int | None
+    saved_searches: list[SavedSearch]
     created_at: Timestamp
 
     @classmethod
@@ -93,8 +115,22 @@ class Account(Struct, rename="camel", frozen=True):
             retention_days=account.retention_days,
             stored_bytes=account.stored_bytes,
             storage_limit_bytes=account.storage_limit_bytes,
+            saved_searches=decode_searches(account.saved_searches),
             created_at=to_iso(account.created_at),
         )
+
+
+def decode_searches(stored: str) -> list[SavedSearch]:
+    return msgspec.json.decode(stored, type=list[SavedSearch])
+
+
+def encode_searches(wanted: list[SavedSearch]) -> str:
+    """Each is asked as it was kept, so what cannot be asked is refused; no two have one name."""
+    for each in wanted:
+        search.parse(each.q, "savedSearches")
+    if len({each.name for each in wanted}) < len(wanted):
+        raise BadRequest("Each saved search has a name of its own.", field="savedSearches")
+    return msgspec.json.encode(wanted).decode()
 
 
 def create_pod(tx: Tx, caller: Caller, body: NewPod, now: int) -> Pod:
@@ -161,6 +197,8 @@ def change_account(tx: Tx, caller: Caller, body: AccountChange, now: int) -> Acc
         account = replace(account, approval=approval.check_and_encode(body.approval))
     if body.retention_days is not UNSET:
         account = replace(account, retention_days=body.retention_days)
+    if body.saved_searches is not UNSET:
+        account = replace(account, saved_searches=encode_searches(body.saved_searches))
     accounts.put(tx, account)
     was, shown = Account.of(before), Account.of(account)
     audit.record_by(tx, caller, "account.changed", account.id, now, before=was, after=shown)

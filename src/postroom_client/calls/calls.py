@@ -56,6 +56,7 @@ from postroom_client.results import (
     PolicyRule,
     PolicyStop,
     Retried,
+    SavedSearch,
     SearchPage,
     Sent,
     SmtpServer,
@@ -220,13 +221,15 @@ def update_account(
     name: str | None = None,
     approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
     retention_days: int | UnsetType | None = UNSET,
+    saved_searches: Sequence[SavedSearch | Mapping[str, Any]] | None = None,
 ) -> Call[Account]:
     """Change the account; None clears a field."""
     return Call(
         "PATCH",
         "/v1/account",
         decoded(Account),
-        json=given(name=name) | changes(approval=approval, retentionDays=retention_days),
+        json=given(name=name, savedSearches=repeated(saved_searches))
+        | changes(approval=approval, retentionDays=retention_days),
     )
 
 

@@ -40,6 +40,7 @@ from postroom_client.results import (
     PolicyRule,
     PolicyStop,
     Retried,
+    SavedSearch,
     SearchPage,
     SearchResult,
     Sent,
@@ -197,9 +198,14 @@ class BlockingMethods(Protocol):
         name: str | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         retention_days: int | UnsetType | None = UNSET,
+        saved_searches: Sequence[SavedSearch | Mapping[str, Any]] | None = None,
     ) -> Account:
         """Change the account; None clears a field."""
-        return self.run(calls.update_account(name=name, approval=approval, retention_days=retention_days))
+        return self.run(
+            calls.update_account(
+                name=name, approval=approval, retention_days=retention_days, saved_searches=saved_searches
+            )
+        )
 
     def create_account_key(
         self,
@@ -1583,10 +1589,13 @@ class AwaitedMethods(Protocol):
         name: str | None = None,
         approval: ApprovalRules | Mapping[str, Any] | UnsetType | None = UNSET,
         retention_days: int | UnsetType | None = UNSET,
+        saved_searches: Sequence[SavedSearch | Mapping[str, Any]] | None = None,
     ) -> Account:
         """Change the account; None clears a field."""
         return await self.run(
-            calls.update_account(name=name, approval=approval, retention_days=retention_days)
+            calls.update_account(
+                name=name, approval=approval, retention_days=retention_days, saved_searches=saved_searches
+            )
         )
 
     async def create_account_key(

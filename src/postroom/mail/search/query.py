@@ -16,7 +16,7 @@ MAX_TERMS = 32
 Field = Literal["", "subject", "from", "to", "scope"]  # nobody can ask for the last: it is what a mail is in
 FilterName = Literal["label", "in", "has", "is", "before", "after"]
 
-VALUES = {"has": ("attachment",), "is": ("unread", "sent", "blocked")}
+VALUES = {"has": ("attachment",), "is": ("unread", "sent", "failed", "held", "flagged", "blocked")}
 
 _ITEM = re.compile(
     r"(?P<minus>-?)(?:(?P<name>from|to|subject|label|in|has|is|before|after):)?"

@@ -30,6 +30,9 @@ CONDITIONS: dict[str | int, str] = {
     "has": "messages.has_attachments = 1",
     "unread": "exists (select 1 from threads where threads.id = messages.thread_id and is_read = 0)",
     "sent": "messages.direction = 'outbound'",
+    "failed": "messages.status = 'failed'",
+    "held": "exists (select 1 from holds where holds.message_id = messages.id and holds.state = 'held')",
+    "flagged": "exists (select 1 from threads where threads.id = messages.thread_id and is_risky = 1)",
     "blocked": "messages.direction = 'blocked'",
     "before": "messages.created_at < :value",
     "after": "messages.created_at >= :value",
@@ -38,6 +41,13 @@ CONDITIONS: dict[str | int, str] = {
 THREADS: dict[str | int, str] = {
     "label": "labels where label = :value",
     "unread": "threads where is_read = 0",
+    "flagged": "threads where account_id = :account_id and is_risky = 1",
+}
+# The same of messages.
+MESSAGES: dict[str | int, str] = {
+    "failed": "select messages.id as message_id from inboxes join messages on messages.inbox_id = inboxes.id"
+    " and status = 'failed' where inboxes.{place} = :place",
+    "held": "select message_id from holds where state = 'held' and {place} = :place",
 }
 
 
@@ -114,7 +124,7 @@ def _comparable(filter_: Condition) -> str | int:
 def find_few(tx: Tx, reach: Reach, groups: Sequence[Sequence[Condition]]) -> list[int] | None:
     """Entries of the index among which all must be that pass, if they are few."""
     for group in groups:
-        if any(each.is_negated or _kind(each) not in THREADS for each in group):
+        if any(each.is_negated or _kind(each) not in (THREADS | MESSAGES) for each in group):
             continue
         found = [_find_few(tx, reach, each) for each in group]
         if None not in found:
@@ -123,11 +133,15 @@ def find_few(tx: Tx, reach: Reach, groups: Sequence[Sequence[Condition]]) -> lis
 
 
 def _find_few(tx: Tx, reach: Reach, filter_: Condition) -> list[int] | None:
+    if _kind(filter_) in MESSAGES:
+        return _find_few_messages(tx, reach, filter_)
     column, value = _place(reach)
     threads = f"{THREADS[_kind(filter_)]} and {column} = :place"
     params: dict[str, object] = {"place": value}
     if filter_.name == "label":
         params["value"] = _comparable(filter_)
+    if _kind(filter_) == "flagged":
+        params["account_id"] = reach.account_id
     if tx.one(f"select 1 as found from {threads} limit 1 offset :few", few=FEW, **params):
         return None
     key = "thread_id" if filter_.name == "label" else "id"
@@ -137,6 +151,20 @@ def _find_few(tx: Tx, reach: Reach, filter_: Condition) -> list[int] | None:
         " and search_documents.message_id = messages.id limit :most",
         most=FEW + 1,
         **params,
+    )
+    return [row["doc"] for row in rows] if len(rows) <= FEW else None
+
+
+def _find_few_messages(tx: Tx, reach: Reach, filter_: Condition) -> list[int] | None:
+    column, value = _place(reach)
+    if filter_.value == "failed" and column == "inbox_id":
+        column = "id"
+    wanted = MESSAGES[_kind(filter_)].format(place=column)
+    rows = tx.all(
+        f"select doc from ({wanted} limit :most) as wanted join search_documents"
+        " on search_documents.message_id = wanted.message_id",
+        place=value,
+        most=FEW + 1,
     )
     return [row["doc"] for row in rows] if len(rows) <= FEW else None
 

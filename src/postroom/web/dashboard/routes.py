@@ -67,6 +67,8 @@ PAGES = (
     change("/app/mail/{thread_id}/delete", message.delete_thread, POD, MANAGING),
     change("/app/mail/{thread_id}/labels", message.label, POD, WRITING),
     page("/app/search", found.show_found, POD, READING),
+    change("/app/search/save", found.save_search, ACCOUNT, MANAGING),
+    change("/app/search/remove", found.remove_search, ACCOUNT, MANAGING),
     page("/app/sessions", people.list_sessions, POD, READING),
     change("/app/sessions/{session_id}/end", people.end_session, POD, MANAGING),
     page("/app/approvals", approvals.show_approvals, POD, READING),

@@ -26,10 +26,10 @@ from postroom.queue import deliveries
 from postroom.web.api.outward import drafts as api_drafts
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.forms import own_path
-from postroom.web.dashboard.pages.mail import name_of
 from postroom.web.interface.bodies.draft_body import DraftBody
 from postroom.web.interface.bodies.uploads import SentFile
 

@@ -1,22 +1,47 @@
 """What a search found. A search is an address, so that it can be kept and sent to somebody."""
 
+from functools import partial
+
 import msgspec
+from markupsafe import Markup
 from msgspec import Struct
 from starlette.responses import Response
 
 from postroom.errors import BadRequest
+from postroom.mailbox import inboxes
+from postroom.operations.pods import (
+    AccountChange,
+    SavedSearch,
+    SavedSearches,
+    change_account,
+    get_account,
+)
 from postroom.web.api.mailbox import search
-from postroom.web.dashboard.desk import Desk
-from postroom.web.dashboard.pages.mail import name_of
+from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display.people import name_of
+from postroom.web.dashboard.display.rendering import link
+from postroom.web.dashboard.forms import own_path
 from postroom.web.interface.bodies.finding_body import SearchQuery
 from postroom.web.interface.shapes.finding_shapes import SearchPage
+from postroom.web.requests.request_body import explain
 
+# What is asked for most, as addresses: the word on the chip, and the search behind it.
+CHIPS = (
+    ("Sent", "is:sent"),
+    ("Failed", "is:failed"),
+    ("Held", "is:held"),
+    ("Flagged", "is:flagged"),
+    ("With files", "has:attachment"),
+    ("Blocked", "is:blocked"),
+)
+FILTERS = ("is:", "has:", "in:", "label:", "before:", "after:", "OR")
 EXAMPLES = (
     ("invoice from:billing", "words, and who wrote"),
     ('"purchase order" -draft', "a phrase, and what is not in it"),
     ("is:unread has:attachment", "unread, with files"),
     ("in:support after:2026-11-01", "an inbox, and since when"),
     ("refund OR return*", "either, and every beginning"),
+    ("is:failed", "what could not be delivered"),
     ("is:blocked", "what a policy kept out"),
 )
 
@@ -24,18 +49,34 @@ EXAMPLES = (
 class FoundQuery(Struct, rename="camel", frozen=True):
     q: str = ""
     inbox_id: str = ""
+    pod_id: str = ""
     cursor: str = ""
+
+
+class SavingForm(Struct, rename="camel", frozen=True):
+    name: str
+    q: str
+    inbox_id: str = ""
+    pod_id: str = ""
+
+
+class RemovalForm(Struct, frozen=True):
+    name: str
+    back: str = "/app/mail"
 
 
 async def show_found(desk: Desk, query: FoundQuery) -> Response:
     found, wrong = SearchPage([], None), ""
     if query.q.strip():
-        asked = SearchQuery(query.q, query.inbox_id or None, cursor=query.cursor or None)
+        asked = SearchQuery(
+            query.q, query.inbox_id or None, query.pod_id or None, cursor=query.cursor or None
+        )
         try:
             found = await search.search_messages(desk.call, asked)
         except BadRequest as error:
             wrong = error.message
     results = [(msgspec.json.decode(each.message), each.matched, each.snippet) for each in found.data]
+    inbox_ids = sorted({message["inboxId"] for message, _, _ in results})
     return await desk.show(
         "found.html",
         "mail",
@@ -47,4 +88,57 @@ async def show_found(desk: Desk, query: FoundQuery) -> Response:
         wrong=wrong,
         examples=EXAMPLES,
         name_of=name_of,
+        highlight=partial(highlight, words_of(query.q)),
+        addresses=await desk.call.resources.db.read(inboxes.addresses_of, inbox_ids),
+        saved=await saved_searches(desk),
+        chips=CHIPS,
     )
+
+
+async def saved_searches(desk: Desk) -> list[SavedSearch]:
+    """Those of the account, for who reaches all of it."""
+    return (await desk.run(get_account)).saved_searches if desk.call.reach.is_account else []
+
+
+async def save_search(desk: Desk, body: SavingForm) -> Response:
+    """One of the same name is replaced."""
+    kept = [each for each in await saved_searches(desk) if each.name != body.name]
+    wanted = [*kept, SavedSearch(body.name.strip(), body.q)]
+    await desk.run(change_account, body=AccountChange(saved_searches=read_searches(wanted)))
+    place = {"inboxId": body.inbox_id, "podId": body.pod_id}
+    return go(link("/app/search", q=body.q, **place), f"Saved as {body.name.strip()}.")
+
+
+async def remove_search(desk: Desk, body: RemovalForm) -> Response:
+    kept = [each for each in await saved_searches(desk) if each.name != body.name]
+    await desk.run(change_account, body=AccountChange(saved_searches=kept))
+    return go(own_path(body.back), f"{body.name} is no longer saved.")
+
+
+def read_searches(wanted: list[SavedSearch]) -> list[SavedSearch]:
+    """What the type of a body says, for values that were not read from JSON."""
+    try:
+        return msgspec.convert(msgspec.to_builtins(wanted), SavedSearches)
+    except msgspec.ValidationError as error:
+        raise explain(error) from None
+
+
+def words_of(q: str) -> list[str]:
+    """What is marked in a result: the words that were asked for, without filters and what is not wanted."""
+    parts = [part.strip('"*') for part in q.split() if not part.startswith("-")]
+    return [part.partition(":")[2].strip('"') or part for part in parts if not part.startswith(FILTERS)]
+
+
+def highlight(words: list[str], text: str) -> Markup:
+    """The first place of each word that stands there as it was written, but for its case."""
+    lowered, places = text.lower(), list[tuple[int, int]]()
+    for word in words:
+        at = lowered.find(word.lower()) if word and len(lowered) == len(text) else -1
+        if at >= 0 and all(at >= end or at + len(word) <= start for start, end in places):
+            places.append((at, at + len(word)))
+    shown, reached = Markup(), 0
+    for start, end in sorted(places):
+        shown += text[reached:start]
+        shown += Markup("<mark class=found>{}</mark>").format(text[start:end])
+        reached = end
+    return shown + text[reached:]

@@ -9,7 +9,6 @@ from starlette.responses import Response
 
 from postroom.errors import BadRequest
 from postroom.fields import Offset
-from postroom.mail.address import parse_list
 from postroom.mailbox import holds, inboxes, labels, messages, threads
 from postroom.mailbox.documents import Verdicts
 from postroom.mailbox.inboxes import Inbox
@@ -20,7 +19,9 @@ from postroom.web.api.mailbox.threads import delete_thread
 from postroom.web.boundaries import required
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.forms import own_path
+from postroom.web.dashboard.pages.found import CHIPS, saved_searches
 
 ROWS = 50
 WORDS = 160
@@ -84,12 +85,6 @@ class ThreadRow:
         return self.glance.auth is not None and self.glance.auth.dmarc == "fail"
 
 
-def name_of(field: str) -> str:
-    """Names, or addresses where there are none."""
-    found = parse_list(field[:2000])
-    return ", ".join(each.name or each.address for each in found[:3]) or field[:100] or "nobody"
-
-
 async def show_mail(desk: Desk, query: MailQuery) -> Response:
     rows, total, inbox = await desk.call.resources.db.read(read_rows, desk, query, ROWS)
     return await desk.show(
@@ -101,6 +96,9 @@ async def show_mail(desk: Desk, query: MailQuery) -> Response:
         inbox=inbox,
         query=query,
         limit=ROWS,
+        chips=CHIPS,
+        saved=await saved_searches(desk),
+        q="",
     )
 
 

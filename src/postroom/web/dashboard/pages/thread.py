@@ -21,8 +21,9 @@ from postroom.queue.deliveries import Delivery
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk
 from postroom.web.dashboard.display import signs
+from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.display.values import plain
-from postroom.web.dashboard.pages.mail import MailQuery, ThreadRow, name_of, read_rows
+from postroom.web.dashboard.pages.mail import MailQuery, ThreadRow, read_rows
 
 MESSAGES = 50
 BESIDE = 30  # rows of the list that stands beside a thread
