@@ -235,6 +235,7 @@ class Server:
     token: str
     clock: FakeClock
     smtp_port: int
+    imap_port: int | None = None
 
     async def new_inbox(self, name: str) -> str:
         answer = await self.api.post("/v1/inboxes", json={"mailboxName": name})
@@ -292,7 +293,14 @@ async def running_server(
     async with serving(config, clock, resolver, signing_key) as postroom:
         assert postroom.first_token is not None
         async with api_client(postroom.resources.config.base_url, postroom.first_token) as api:
-            yield Server(postroom.resources, api, postroom.first_token, clock, postroom.smtp_port)
+            yield Server(
+                postroom.resources,
+                api,
+                postroom.first_token,
+                clock,
+                postroom.smtp_port,
+                postroom.imap_port,
+            )
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ LAYERS: list[list[str]] = [
     ["upkeep", "one_store", "first_start"],
     ["transfer"],
     ["operations"],
-    ["extraction", "smtp", "web", "couriers"],
+    ["extraction", "smtp", "imap", "web", "couriers"],
     ["judging", "workers"],
     ["mail_server"],
     ["assembly", "welcome"],
@@ -39,9 +39,20 @@ ROOMS: dict[str, list[str]] = {
     "accounts/people": ["users", "mail_links", "oauth_clients", "grants", "device_codes"],
     "accounts/rules": ["approval", "pauses", "limits", "policy"],
     "mailbox": [
-        *("usage", "correspondents", "inboxes", "attachments", "threads", "related", "documents", "holds"),
+        *(
+            "usage",
+            "correspondents",
+            "inboxes",
+            "folders",
+            "attachments",
+            "threads",
+            "related",
+            "documents",
+            "holds",
+        ),
         *("messages", "message_json", "raw_mails", "drafts", "labels", "search"),
     ],
+    "mailbox/folders": ["places", "flags", "views"],
     "mailbox/search": ["batch", "pace", "latecomers", "index_upkeep", "indexing", "filters", "search"],
     "queue": [
         *("leases", "duties", "idempotency", "deliveries", "suppressions", "claims", "retries", "outcomes"),
@@ -103,7 +114,7 @@ ROOMS: dict[str, list[str]] = {
 LINES_OF_A_MODULE = 400
 FILES_OF_A_ROOM = 13
 TRANSACTIONS_OF_DOORS = 8  # downloads, long waits, uploads
-DOORS = {"smtp", "web", "couriers", "extraction"}
+DOORS = {"smtp", "imap", "web", "couriers", "extraction"}
 PURE = {"mail", "errors", "config"}
 IMPURE_MODULES = {"asyncio", "socket", "subprocess", "threading", "sqlite3", "psycopg"}
 # The command is the client's with the operator's commands added; /mcp serves the client's tools.

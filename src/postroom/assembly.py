@@ -22,6 +22,7 @@ from postroom.couriers.webhook import HttpCourier, WebhookLimits
 from postroom.deliverability.watch_domains import watch_domains
 from postroom.extraction.pool import ExtractionPool
 from postroom.first_start import FirstAccount, make_first_account, make_service_key
+from postroom.imap.server import IMAPS_PORT, ImapServer
 from postroom.inward import examine, review_answers, suspicion
 from postroom.inward.journal import places
 from postroom.inward.receive import Reader
@@ -80,6 +81,7 @@ class Postroom:
         mail_server: MailServer,
         streams: Streams,
         certificate: Certificate,
+        imap_port: int | None,
     ) -> None:
         self.resources = resources
         self._mail_server = mail_server
@@ -88,6 +90,7 @@ class Postroom:
         self.first_token = None if first is None else first.token  # when this start made the first account
         self.first_link = None if first is None else first.link
         self.smtp_port = mail_server.port
+        self.imap_port = imap_port
 
     def reload_certificate(self) -> None:
         self._certificate.refresh()
@@ -119,7 +122,7 @@ async def serving(
 
         lookup = ThreadResolver(resources.resolver, asyncio.get_running_loop())
         run(stack, resources, "certificate", certificate.keep_fresh)
-        start_examination_and_upkeep(stack, resources, lookup)
+        extractor = start_examination_and_upkeep(stack, resources, lookup)
         return_path_secret = await resources.db.read(secret_values.get, secret_values.RETURN_PATH)
         mail_server = await start_mail_intake(stack, resources, return_path_secret, caps.smtp, certificate)
         resources.ports.smtp = mail_server.port
@@ -134,6 +137,7 @@ async def serving(
         posts = PostIntake(resources, mail_server.reader, webhook_courier)
         follower = Follower(resources, mail_server.reader, tokens)
         run(stack, resources, "mailboxes", partial(follow_all, follower))
+        imap_port = await start_imap(stack, resources, extractor, certificate)
         streams = await start_http(stack, resources, webhook_courier, posts, listener, caps.http, certificate)
 
         resources.gauges.update(
@@ -146,7 +150,7 @@ async def serving(
         run(stack, resources, "pauses", process_metrics.measure_pauses)
         await pools.ONCE.run(suspicion.load)  # while the workers start
         await mail_server.wait_until_ready()
-        yield Postroom(resources, first, mail_server, streams, certificate)
+        yield Postroom(resources, first, mail_server, streams, certificate, imap_port)
 
 
 def lock_folder_and_listen(stack: contextlib.AsyncExitStack, config: Config) -> tuple[Config, socket.socket]:
@@ -175,7 +179,7 @@ async def open_resources(
 
 def start_examination_and_upkeep(
     stack: contextlib.AsyncExitStack, resources: Resources, lookup: ThreadResolver
-) -> None:
+) -> ExtractionPool:
     """Work on stored mail: examination, search index, and removal when it has expired."""
     extractor = ExtractionPool()
     stack.push_async_callback(extractor.close)
@@ -188,6 +192,7 @@ def start_examination_and_upkeep(
     run(stack, resources, "domain health", partial(watch_domains, resources))
     run(stack, resources, "integrity", partial(watch_integrity, resources))
     run(stack, resources, "search index", partial(keep_indexed, resources))
+    return extractor
 
 
 def start_judge(stack: contextlib.AsyncExitStack, resources: Resources) -> None:
@@ -256,6 +261,28 @@ async def start_http(
     stack.callback(door.live.close)
     stack.callback(resources.stopping.set)
     return streams
+
+
+async def start_imap(
+    stack: contextlib.AsyncExitStack,
+    resources: Resources,
+    extractor: ExtractionPool,
+    certificate: Certificate,
+) -> int | None:
+    """Gives its port, where a mail program may read at all."""
+    endpoint = resources.config.imap
+    if endpoint is None:
+        return None
+    is_tls_from_the_start = endpoint.port == IMAPS_PORT
+    server = ImapServer(
+        resources, extractor, certificate.context, is_tls_from_the_start=is_tls_from_the_start
+    )
+    await server.start(endpoint)
+    run(stack, resources, "imap sessions", server.run)
+    run(stack, resources, "imap changes", server.watch.run)
+    stack.push_async_callback(server.stop)
+    resources.gauges["postroom_imap_sessions"] = server.count
+    return server.port
 
 
 async def read_certificate(config: Config) -> Certificate:

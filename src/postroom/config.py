@@ -59,6 +59,7 @@ class Config:
     data_dir: Path
     http: Endpoint
     smtp: Endpoint
+    imap: Endpoint | None  # None: no mail program reads here
     base_url: str  # "" until the HTTP port is known
     domain: str
     database_url: str  # "" is SQLite in the data folder
@@ -141,6 +142,10 @@ def _endpoint(name: str, value: str) -> Endpoint:
     if found is None or int(found["port"]) > 65535:
         raise ConfigError(name, f"must be host:port, such as 127.0.0.1:8025, not '{value}'")
     return Endpoint(found["ipv6"] or found["host"], int(found["port"]))
+
+
+def _optional_endpoint(name: str, value: str) -> Endpoint | None:
+    return None if value in ("", "off") else _endpoint(name, value)
 
 
 def _base_url(name: str, value: str) -> str:
@@ -304,6 +309,7 @@ SETTINGS = (
     Setting("POSTROOM_DATA_DIR", "data_dir", "./data", _folder, "Folder for mail and database."),
     Setting("POSTROOM_HTTP", "http", "127.0.0.1:8025", _endpoint, "Address of the REST interface."),
     Setting("POSTROOM_SMTP", "smtp", "127.0.0.1:2525", _endpoint, "Address that takes mail in."),
+    Setting("POSTROOM_IMAP", "imap", "", _optional_endpoint, "Address for mail programs; off by default."),
     Setting("POSTROOM_BASE_URL", "base_url", "", _base_url, "The URL that clients use."),
     Setting("POSTROOM_DOMAIN", "domain", HOME_DOMAIN, _domain, "Domain of the inboxes."),
     Setting("POSTROOM_DATABASE_URL", "database_url", "", _database_url, "postgresql://…"),

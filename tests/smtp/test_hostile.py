@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from postroom.smtp.limits import is_transfer_too_slow, network_of
+from postroom.net.proxies import network_of
+from postroom.smtp.limits import is_transfer_too_slow
 from postroom.smtp.server import Server
 from tests.smtp.doubles import RecordingIntake
 from tests.smtp.live import LIMITS, Client, connect, connected, running, until_gone

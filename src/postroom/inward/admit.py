@@ -13,6 +13,7 @@ from postroom.inward.into_thread import Names
 from postroom.mail.parse import MAX_SENDERS
 from postroom.mailbox import attachments, correspondents, documents, inboxes, messages
 from postroom.mailbox.documents import Document
+from postroom.mailbox.folders import places
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import Message
 from postroom.mailbox.search import indexing
@@ -49,6 +50,7 @@ def decide(tx: Tx, inbox: Inbox, message: Message, document: Document, base_url:
     if refusal is None:
         return let_in(tx, inbox, document, names, message.created_at, base_url, now)
     inboxes.count(tx, inbox.id, blocked=1)
+    places.move(tx, inbox.id, message.id, places.JUNK)
     policy.record_stop(tx, policy.BLOCKED, INBOUND, refusal, now, message.id)
     return tell(tx, inbox, MESSAGE_BLOCKED, document, base_url, now)
 

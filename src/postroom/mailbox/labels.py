@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from postroom.errors import BadRequest
-from postroom.mailbox import threads
+from postroom.mailbox import inboxes, threads
+from postroom.mailbox.folders import places
 from postroom.mailbox.threads import Thread
 from postroom.storage.database import Tx, one_of
 
@@ -34,20 +35,27 @@ def change(tx: Tx, thread: Thread, added: Sequence[str], removed: Sequence[str])
     require_valid(removed, "removeLabels")
     wanted = {fold(label): label.strip() for label in added}
     unwanted = {fold(label) for label in removed}
+    inboxes.lock(tx, thread.inbox_id)  # in the order that everything keeps to that stores mail
     threads.lock(tx, thread.id)
-    for label in sorted(unwanted):
-        tx.run("delete from labels where thread_id = :id and label = :label", id=thread.id, label=label)
-    _add(tx, thread, {label: shown for label, shown in wanted.items() if label not in unwanted})
+    gone = [label for label in sorted(unwanted) if _remove(tx, thread, label)]
+    new = _add(tx, thread, {label: shown for label, shown in wanted.items() if label not in unwanted})
+    places.label_thread(tx, thread.inbox_id, thread.id, new, gone)
     found = of_threads(tx, [thread.id]).get(thread.id, [])
     if len(found) > LABELS_OF_A_THREAD:
         raise BadRequest(f"A thread has at most {LABELS_OF_A_THREAD} labels.", field="addLabels")
     return found
 
 
-def _add(tx: Tx, thread: Thread, wanted: dict[str, str]) -> None:
-    tx.many(
+def _remove(tx: Tx, thread: Thread, label: str) -> bool:
+    sql = "delete from labels where thread_id = :id and label = :label"
+    return tx.run(sql, id=thread.id, label=label) == 1
+
+
+def _add(tx: Tx, thread: Thread, wanted: dict[str, str]) -> dict[str, str]:
+    """Gives those that it did not have before."""
+    added = tx.many(
         "insert into labels (thread_id, label, shown, account_id, pod_id, inbox_id, last_message_at)"
-        " values :rows on conflict (thread_id, label) do nothing",
+        " values :rows on conflict (thread_id, label) do nothing returning label, shown",
         [
             (
                 thread.id,
@@ -61,6 +69,7 @@ def _add(tx: Tx, thread: Thread, wanted: dict[str, str]) -> None:
             for label, shown in wanted.items()
         ],
     )
+    return {row["label"]: row["shown"] for row in added}
 
 
 def of_threads(tx: Tx, thread_ids: Sequence[str]) -> dict[str, list[str]]:

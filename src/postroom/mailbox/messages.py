@@ -10,6 +10,7 @@ from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
 from postroom.mailbox import documents
 from postroom.mailbox.documents import Document
+from postroom.mailbox.folders import places
 from postroom.storage import pages
 from postroom.storage.database import LOCK_ROWS, SKIP_LOCKED, Row, Tx, one_of
 
@@ -106,6 +107,12 @@ class NewMessage(Struct, frozen=True):
     budget_id: str | None = None  # the key for whose budget it counts
     is_blocked: bool = False
 
+    @property
+    def place(self) -> tuple[str, str, str, str]:
+        """Inbox, thread, message and direction."""
+        direction = BLOCKED if self.is_blocked else self.document.direction
+        return self.document.inbox_id, self.document.thread_id, self.document.id, direction
+
 
 def note_handovers(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
     """Remembers that an inbox was handed a content at a time; for each, whether it is the first time."""
@@ -139,6 +146,7 @@ def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
             for each in new
         ],
     )
+    places.add_all(tx, [each.place for each in new])
 
 
 def _to_row(new: NewMessage) -> tuple[object, ...]:
@@ -147,7 +155,7 @@ def _to_row(new: NewMessage) -> tuple[object, ...]:
         document.id,
         document.inbox_id,
         document.thread_id,
-        BLOCKED if new.is_blocked else document.direction,
+        new.place[3],
         new.status,
         document.rfc_message_id,
         new.from_address,
@@ -173,6 +181,7 @@ def let_in(tx: Tx, document: Document, came_at: int) -> None:
         came_at=came_at,
         id=document.id,
     )
+    places.move(tx, document.inbox_id, document.id, places.INBOX)
 
 
 def _set_columns(tx: Tx, message_id: str, columns: documents.Columns) -> None:

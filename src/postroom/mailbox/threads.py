@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
+from postroom.mailbox.folders import flags
 from postroom.mailbox.inboxes import IS_THERE, Inbox
 from postroom.storage.database import LOCK_ROWS, Row, Tx
 
@@ -152,6 +153,8 @@ def mark_read(tx: Tx, thread: Thread, is_read: bool) -> Thread:
             by=-1 if is_read else 1,
             inbox_id=thread.inbox_id,
         )
+        if is_read:
+            flags.note_thread_read(tx, thread.id)
     return replace(thread, is_read=is_read)
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 Network = IPv4Network | IPv6Network
 Headers = Sequence[tuple[bytes, bytes]]
@@ -82,3 +82,14 @@ def parse_address(text: str) -> IPv4Address | IPv6Address | None:
 def plain_address(address: IPv4Address | IPv6Address) -> str:
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return str(mapped or address)
+
+
+def network_of(address: str) -> str:
+    """What the limit per address counts: one IPv4 address, or the /64 that one IPv6 customer has."""
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if parsed.version == 4:
+        return str(parsed)
+    return str(parsed.ipv4_mapped or ip_network((parsed, 64), strict=False))

@@ -13,6 +13,7 @@ from postroom.errors import BadRequest
 from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp
 from postroom.mail import canary
 from postroom.mailbox import inboxes, labels, message_json, messages, related, threads
+from postroom.mailbox.folders import flags
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
 from postroom.operations.messages import RawMessages, Truncated
@@ -155,6 +156,8 @@ def change_thread(tx: Tx, caller: Caller, thread_id: str, body: ThreadChange) ->
     thread = threads.get(tx, caller.reach, thread_id)
     if (flag := body.flag) is not None:
         thread = threads.mark_read(tx, thread, flag)
+        if not flag:
+            flags.note_thread_unread(tx, thread.id)
     changed = labels.change(tx, thread, body.add_labels, body.remove_labels)
     return ChangedThread.of(thread, changed, related.list_of_thread(tx, thread.id))
 

@@ -6,8 +6,9 @@ from collections.abc import Awaitable
 from typing import Protocol
 
 from postroom import log
+from postroom.net.proxies import network_of
 from postroom.smtp.dialogue import replies
-from postroom.smtp.limits import SessionLimits, network_of
+from postroom.smtp.limits import SessionLimits
 
 
 class LimitedConnection(Protocol):

@@ -1,6 +1,5 @@
 """The limits of an SMTP session: sizes, counts and times."""
 
-import ipaddress
 from dataclasses import dataclass
 
 
@@ -44,14 +43,3 @@ def is_transfer_too_slow(limits: SessionLimits, seconds: float, received_bytes: 
     if seconds > limits.mail_timeout_seconds:
         return True
     return seconds > limits.data_grace_seconds and received_bytes < seconds * limits.min_data_bytes_per_second
-
-
-def network_of(address: str) -> str:
-    """What the limit per address counts: one IPv4 address, or the /64 that one IPv6 customer has."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if parsed.version == 4:
-        return str(parsed)
-    return str(parsed.ipv4_mapped or ipaddress.ip_network((parsed, 64), strict=False))

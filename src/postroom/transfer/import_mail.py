@@ -3,6 +3,9 @@
 It is old mail: it makes no event and calls no webhook.
 """
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from msgspec import structs
 
 from postroom.inward import deposit, suspicion
@@ -12,12 +15,15 @@ from postroom.inward.receive import TooManyHops, read_mail
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import correspondents, inboxes, messages, raw_mails, threads
 from postroom.mailbox.documents import Document, Verdicts
+from postroom.mailbox.folders import places
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND, SENT
 from postroom.mailbox.search import indexing
 from postroom.resources import Resources
 from postroom.storage.database import Tx
 from postroom.transfer.mbox import MAX_MAIL_BYTES, FiledMail, read
+
+T = TypeVar("T")
 
 ANOTHER_SERVER = "127.0.0.1"  # in place of the peer, which handed the mail to another server long ago
 UNKNOWN_SENDER = "unknown@invalid"
@@ -29,7 +35,7 @@ async def import_mail(resources: Resources, extractor: Extractor, inbox: Inbox, 
     if filed.length > MAX_MAIL_BYTES:
         return False
     try:
-        found = await _read(resources, extractor, inbox, filed)
+        found = await _read(resources, extractor, inbox, read(filed), filed.mail_from or UNKNOWN_SENDER)
     except TooManyHops:
         return False
     blob = await raw_mails.put_if_large(resources, found.kept.content)
@@ -40,9 +46,33 @@ async def import_mail(resources: Resources, extractor: Extractor, inbox: Inbox, 
     return is_new
 
 
-async def _read(resources: Resources, extractor: Extractor, inbox: Inbox, filed: FiledMail) -> ReadMail:
-    raw = read(filed)
-    mail_from = filed.mail_from or UNKNOWN_SENDER
+async def import_new(
+    resources: Resources,
+    extractor: Extractor,
+    inbox: Inbox,
+    raw: bytes,
+    at: int,
+    then: Callable[[Tx, Document], T],
+) -> T:
+    """A mail that a mail program hands over: always a new message. `then` belongs to its transaction."""
+    found = await _read(resources, extractor, inbox, raw, UNKNOWN_SENDER)
+    blob = await raw_mails.put_if_large(resources, found.kept.content)
+    mail = AcceptedMail(found, resources.config.base_url, at, blob)
+
+    def work(tx: Tx) -> T:
+        inboxes.lock(tx, inbox.id)
+        return then(tx, _add(tx, mail, inbox))
+
+    try:
+        return await resources.db.write(work)
+    except BaseException:
+        await raw_mails.remove_blob(resources, blob)
+        raise
+
+
+async def _read(
+    resources: Resources, extractor: Extractor, inbox: Inbox, raw: bytes, mail_from: str
+) -> ReadMail:
     found = read_mail(Arrival((Destination(inbox.id),), raw, b"", ANOTHER_SERVER, "", mail_from))
     mail = parse_mail(raw)
     files = await read_files(extractor, mail, list(found.attachments))
@@ -64,6 +94,11 @@ def _store(tx: Tx, mail: AcceptedMail, inbox: Inbox) -> bool:
     inboxes.lock(tx, inbox.id)
     if _has(tx, inbox, mail):
         return False
+    _add(tx, mail, inbox)
+    return True
+
+
+def _add(tx: Tx, mail: AcceptedMail, inbox: Inbox) -> Document:
     addressed = deposit.to_each_inbox(mail)
     owners = deposit.count_mails(tx, addressed, frozenset())
     (copy,) = deposit.store(tx, addressed, owners, frozenset())
@@ -72,7 +107,7 @@ def _store(tx: Tx, mail: AcceptedMail, inbox: Inbox) -> bool:
     if mail.read.mail.from_address == inbox.address:
         _mark_as_sent(tx, inbox, copy.document)
     indexing.enqueue_all(tx, [copy.document.id])
-    return True
+    return copy.document
 
 
 def _has(tx: Tx, inbox: Inbox, mail: AcceptedMail) -> bool:
@@ -115,3 +150,4 @@ def _mark_as_sent(tx: Tx, inbox: Inbox, document: Document) -> None:
     )
     messages.set_document(tx, sent)
     inboxes.count(tx, inbox.id, inbound=-1, outbound=1)
+    places.move(tx, inbox.id, document.id, places.SENT)

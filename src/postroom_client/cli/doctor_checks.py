@@ -25,7 +25,7 @@ QUEUE_WARN_SECONDS, QUEUE_FAIL_SECONDS = 3600, 24 * 3600
 SEARCH_WARN_MESSAGES = 1_000
 SMTP_TIMEOUT_SECONDS = 5.0
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1"}
-LOCAL_SMTP_PORT, PUBLIC_SMTP_PORT = 2525, 25
+LOCAL_SMTP_PORT, PUBLIC_SMTP_PORT, IMAPS_PORT = 2525, 25, 993
 GIGABYTE = 1024**3
 DNS = "DNS records"
 NEEDED = ("MX", "DKIM")  # without these a domain neither receives nor proves what it sends
@@ -58,6 +58,8 @@ def examine(settings: Settings) -> Iterator[Finding]:
         if connection.verdict == "pass":
             yield from _examine_server(client, settings)
     yield check_smtp_port(settings)
+    if (port := imap_port()) is not None:
+        yield check_imap_port(urlsplit(settings.base_url).hostname or "localhost", port)
 
 
 def _examine_server(client: Client, settings: Settings) -> Iterator[Finding]:
@@ -206,6 +208,25 @@ def check_smtp_port(settings: Settings) -> Finding:
     if not greeting.startswith(b"220"):
         return Finding("SMTP port", "fail", f"{host}:{port} is no mail server.", step)
     return Finding("SMTP port", "pass", f"{host}:{port} takes mail.")
+
+
+def check_imap_port(host: str, port: int) -> Finding:
+    """Where mail programs are to read, a server greets them, or begins with TLS (RFC 8314)."""
+    step = f"Let mail programs reach port {port} of {host}: POSTROOM_IMAP, and the firewall."
+    try:
+        with socket.create_connection((host, port), timeout=SMTP_TIMEOUT_SECONDS) as connection:
+            greeting = b"* OK" if port == IMAPS_PORT else connection.recv(512)
+    except OSError as error:
+        return Finding("IMAP port", "fail", f"{host}:{port} does not answer: {error}", step)
+    if not greeting.startswith(b"* OK"):
+        return Finding("IMAP port", "fail", f"{host}:{port} is no IMAP server.", step)
+    return Finding("IMAP port", "pass", f"{host}:{port} serves mail programs.")
+
+
+def imap_port() -> int | None:
+    """Only where this machine's environment says that there is one."""
+    setting = os.environ.get("POSTROOM_IMAP", "").rpartition(":")[2]
+    return int(setting) if setting.isascii() and setting.isdigit() else None
 
 
 def smtp_port(host: str) -> int:

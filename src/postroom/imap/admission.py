@@ -1,0 +1,92 @@
+"""How many connections there may be, in total, by address and by key; and how long a wrong password waits."""
+
+from collections import Counter, OrderedDict
+from typing import Protocol
+
+from postroom.imap.dialogue.limits import ImapLimits
+from postroom.net.proxies import network_of
+
+TOO_MANY = b"* BYE [UNAVAILABLE] Too many connections. Try again later.\r\n"
+FREE_FAILURES = 3
+LONGEST_WAIT_SECONDS = 30.0
+REMEMBERED = 10_000
+
+
+class OpenConnection(Protocol):
+    def hang_up(self, farewell: bytes) -> None: ...
+    def abort(self) -> None: ...
+    def check_time(self, now: float) -> None: ...
+
+
+class Admissions:
+    """The open connections of one server."""
+
+    def __init__(self, limits: ImapLimits) -> None:
+        self._limits = limits
+        self.is_closed = False
+        self._networks: dict[OpenConnection, str] = {}
+        self._per_network: Counter[str] = Counter()
+        self._keys: dict[OpenConnection, str] = {}
+        self._per_key: Counter[str] = Counter()
+
+    def admit(self, connection: OpenConnection, address: str) -> bool:
+        network = network_of(address)
+        is_full = len(self._networks) >= self._limits.max_connections
+        is_crowded = self._per_network[network] >= self._limits.max_connections_per_address
+        if self.is_closed or is_full or is_crowded:
+            return False
+        self._networks[connection] = network
+        self._per_network[network] += 1
+        return True
+
+    def admit_key(self, connection: OpenConnection, key_id: str) -> bool:
+        if self._per_key[key_id] >= self._limits.max_connections_per_key:
+            return False
+        self._keys[connection] = key_id
+        self._per_key[key_id] += 1
+        return True
+
+    def release(self, connection: OpenConnection) -> None:
+        """Does nothing for a connection that was refused or released before."""
+        _give_back(self._networks, self._per_network, connection)
+        _give_back(self._keys, self._per_key, connection)
+
+    def all(self) -> list[OpenConnection]:
+        return list(self._networks)
+
+    def count(self) -> int:
+        return len(self._networks)
+
+
+def _give_back(held: dict[OpenConnection, str], counts: Counter[str], connection: OpenConnection) -> None:
+    name = held.pop(connection, None)
+    if name is not None:
+        counts[name] -= 1
+        if counts[name] <= 0:
+            del counts[name]
+
+
+class FailedLogins:
+    """By address and name: after three failures the answer waits 1, 2, 4 … 30 seconds."""
+
+    def __init__(self) -> None:
+        self._failures: OrderedDict[tuple[str, str], int] = OrderedDict()
+
+    def wait_seconds(self, address: str, name: str) -> float:
+        failures = self._failures.get(_who(address, name), 0)
+        return (
+            0.0 if failures < FREE_FAILURES else min(2.0 ** (failures - FREE_FAILURES), LONGEST_WAIT_SECONDS)
+        )
+
+    def note(self, address: str, name: str) -> None:
+        who = _who(address, name)
+        self._failures[who] = min(self._failures.pop(who, 0) + 1, 20)
+        if len(self._failures) > REMEMBERED:
+            self._failures.popitem(last=False)
+
+    def forget(self, address: str, name: str) -> None:
+        self._failures.pop(_who(address, name), None)
+
+
+def _who(address: str, name: str) -> tuple[str, str]:
+    return network_of(address), name[:320].lower()

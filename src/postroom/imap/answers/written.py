@@ -1,0 +1,154 @@
+"""Values as IMAP writes them: strings, flags, dates, ENVELOPE and BODYSTRUCTURE (RFC 3501 section 7.4.2)."""
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from postroom.imap.answers.structure import StoredPart
+from postroom.mail import address, headers
+from postroom.mail.address import Address
+from postroom.mail.headers import Headers
+
+NIL = b"NIL"
+MAX_QUOTED_BYTES = 1_000
+MAX_ADDRESSES_SHOWN = 500
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_UNQUOTABLE = re.compile(rb"[\x00-\x1f\x7f-\xff]")
+_UNUSUAL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def string(value: bytes) -> bytes:
+    """Quoted where that is possible."""
+    if len(value) <= MAX_QUOTED_BYTES and not _UNQUOTABLE.search(value):
+        return b'"' + value.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
+    value = value.replace(b"\0", b"")
+    return b"{%d}\r\n%s" % (len(value), value)
+
+
+def nstring(value: str) -> bytes:
+    return string(value.encode()) if value else NIL
+
+
+def flag_list(flags: Iterable[str]) -> bytes:
+    return b"(" + " ".join(sorted(flags)).encode() + b")"
+
+
+def internal_date(at: int) -> bytes:
+    moment = datetime.fromtimestamp(at // 1000, UTC)
+    month = MONTHS[moment.month - 1]
+    return f'"{moment.day:02d}-{month}-{moment.year:04d} {moment:%H:%M:%S} +0000"'.encode()
+
+
+def numbers(found: Iterable[int]) -> bytes:
+    """As ranges: `1:3,7`."""
+    ranges: list[list[int]] = []
+    for number in found:
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ",".join(str(low) if low == high else f"{low}:{high}" for low, high in ranges).encode()
+
+
+def envelope(fields: Headers) -> bytes:
+    senders = _addresses(fields, "from")
+    parts = (
+        nstring(_line(fields, "date")),
+        nstring(_line(fields, "subject")),
+        senders,
+        _addresses(fields, "sender", senders),
+        _addresses(fields, "reply-to", senders),
+        _addresses(fields, "to"),
+        _addresses(fields, "cc"),
+        _addresses(fields, "bcc"),
+        nstring(_line(fields, "in-reply-to")),
+        nstring(_line(fields, "message-id")),
+    )
+    return b"(" + b" ".join(parts) + b")"
+
+
+def _line(fields: Headers, name: str) -> str:
+    """As it stands in the mail, on one line."""
+    return _UNUSUAL.sub(" ", fields.text(name))
+
+
+def _addresses(fields: Headers, name: str, otherwise: bytes = NIL) -> bytes:
+    value = fields.joined(name)
+    found = address.parse_list(value)[:MAX_ADDRESSES_SHOWN] if value else ()
+    if not found:
+        return otherwise
+    return b"(" + b"".join(_address(each) for each in found) + b")"
+
+
+def _address(each: Address) -> bytes:
+    local, _, domain = each.address.rpartition("@")
+    words = (
+        nstring(encoded(each.name)),
+        NIL,
+        nstring(local or each.address),
+        nstring(domain if local else ""),
+    )
+    return b"(" + b" ".join(words) + b")"
+
+
+def encoded(text: str) -> str:
+    """As encoded words where it is not ASCII (RFC 2047)."""
+    from email.header import Header
+
+    if text.isascii():
+        return _UNUSUAL.sub(" ", text)
+    return Header(text, "utf-8", maxlinelen=10_000).encode(linesep="")
+
+
+def body_structure(part: StoredPart, is_extended: bool) -> bytes:
+    main, _, sub = part.content_type.partition("/")
+    if part.children:
+        inside = b"".join(body_structure(child, is_extended) for child in part.children)
+        words = [inside + b" " + string(sub.upper().encode())]
+        if is_extended:
+            words += [_parameters(part.parameters), *_extension(part.headers)]
+        return b"(" + b" ".join(words) + b")"
+    parameters = part.parameters or ({"charset": "us-ascii"} if main == "text" else {})
+    transfer = part.headers.text("content-transfer-encoding").strip().upper() or "7BIT"
+    words = [
+        string(main.upper().encode()),
+        string(sub.upper().encode()),
+        _parameters(parameters),
+        nstring(_line(part.headers, "content-id")),
+        nstring(_line(part.headers, "content-description")),
+        string(_UNUSUAL.sub("", transfer).encode()),
+        b"%d" % part.size_bytes,
+    ]
+    if part.message is not None:
+        inside = body_structure(part.message, is_extended)
+        words += [envelope(part.message.headers), inside, b"%d" % part.lines]
+    elif main == "text":
+        words.append(b"%d" % part.lines)
+    if is_extended:
+        words += [nstring(_line(part.headers, "content-md5")), *_extension(part.headers)]
+    return b"(" + b" ".join(words) + b")"
+
+
+def _extension(fields: Headers) -> list[bytes]:
+    """Disposition, language and location."""
+    value = fields.text("content-disposition")
+    word = _UNUSUAL.sub("", value.partition(";")[0].strip().lower())
+    disposition = NIL
+    if word:
+        disposition = b"(" + string(word.encode()) + b" " + _parameters(headers.parameters(value)) + b")"
+    return [
+        disposition,
+        nstring(_line(fields, "content-language")),
+        nstring(_line(fields, "content-location")),
+    ]
+
+
+def _parameters(parameters: dict[str, str]) -> bytes:
+    if not parameters:
+        return NIL
+    words = [
+        string(word)
+        for name, value in parameters.items()
+        for word in (name.upper().encode(), encoded(value).encode())
+    ]
+    return b"(" + b" ".join(words) + b")"

@@ -1,0 +1,309 @@
+"""One TCP connection: performs the effects of its dialogue, and lets its session answer the questions."""
+
+import asyncio
+import ipaddress
+import ssl
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from postroom import log
+from postroom.imap.admission import TOO_MANY, Admissions, FailedLogins
+from postroom.imap.dialogue.effects import (
+    Effect,
+    EndIdle,
+    EndSession,
+    Performed,
+    PerformRequest,
+    UpgradeToTls,
+    Write,
+)
+from postroom.imap.dialogue.limits import ImapLimits
+from postroom.imap.dialogue.protocol import ImapDialogue
+from postroom.imap.dialogue.requests import LogIn, Request
+from postroom.imap.fetching import BrokenAnswer
+from postroom.imap.output import ClientGone
+from postroom.imap.session import ImapSession
+from postroom.imap.state import ImapState
+from postroom.imap.watching import InboxWatch
+from postroom.inward.examine import Extractor
+from postroom.resources import Resources
+
+WRITE_AHEAD_BYTES = 256 * 1024
+TOO_SLOW = b"* BYE You took too long to log in.\r\n"
+SILENT = b"* BYE You said nothing for too long.\r\n"
+SOMETHING_BROKE = b"NO [SERVERBUG] Something went wrong here. Try again."
+TOO_FAST_SECONDS = 1.0
+MINUTE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ImapContext:
+    """What every connection of one server shares; `tasks` are the questions under way."""
+
+    resources: Resources
+    extractor: Extractor
+    limits: ImapLimits
+    tls: ssl.SSLContext | None
+    is_tls_from_the_start: bool
+    admissions: Admissions
+    failures: FailedLogins
+    watch: InboxWatch
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+
+class ImapConnection(asyncio.Protocol):
+    """The asyncio side of a session."""
+
+    def __init__(self, context: ImapContext, proxied_address: str | None = None) -> None:
+        self._context = context
+        self._proxied_address = proxied_address
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._peer = ""
+        self._dialogue: ImapDialogue | None = None
+        self.state = ImapState(context.resources, context.extractor, self)
+        self._session = ImapSession(self.state)
+        self._first_words_over_tls: bytearray | None = None
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+        self._is_reading = True
+        self._connected_at = self._heard_at = self._loop.time()
+        self._closing_since: float | None = None
+        self._minute_began = self._connected_at
+        self._commands = 0
+
+    # Called by the transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=WRITE_AHEAD_BYTES)
+        peer = transport.get_extra_info("peername")
+        self._peer = self._proxied_address or (peer[0] if isinstance(peer, tuple) else "unknown")
+        if not self._context.admissions.admit(self, self._peer):
+            self._transport.write(TOO_MANY)
+            self._closing_since = self._loop.time()
+            self._transport.close()
+        elif self._context.is_tls_from_the_start:
+            self._pause_reading()
+            self._start(self._begin_over_tls())
+        else:
+            self._begin(offers_tls=self._context.tls is not None, is_private=_is_loopback(self._peer))
+
+    def data_received(self, data: bytes) -> None:
+        self._heard_at = self._loop.time()
+        if self._first_words_over_tls is not None:
+            self._first_words_over_tls += data
+        elif self._closing_since is None and self._dialogue is not None:
+            if self._dialogue.is_asking and not self._dialogue.is_idling:
+                # One read ahead; more has to wait in the client's own buffers.
+                self._pause_reading()
+            self._carry_out(self._dialogue.feed(data))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._context.admissions.release(self)
+        self._context.watch.leave(self.state)
+        self._has_room.set()
+        self.state.idle_ended.set()
+
+    def pause_writing(self) -> None:
+        self._has_room.clear()
+
+    def resume_writing(self) -> None:
+        self._has_room.set()
+
+    # Called by the session
+
+    def write(self, data: bytes) -> None:
+        transport = self._open_transport()
+        if transport is None:
+            raise ClientGone
+        transport.write(data)
+
+    async def drain(self) -> None:
+        if self._open_transport() is None:
+            raise ClientGone
+        try:
+            async with asyncio.timeout(self._context.limits.write_seconds):
+                await self._has_room.wait()
+        except TimeoutError:
+            raise ClientGone from None
+
+    # Called by the server
+
+    def hang_up(self, farewell: bytes) -> None:
+        if self._dialogue is None:
+            self.abort()
+        elif self._closing_since is None:
+            self._carry_out(self._dialogue.end(farewell))
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def check_time(self, now: float) -> None:
+        limits = self._context.limits
+        if self._closing_since is not None:
+            if now > self._closing_since + limits.linger_seconds:
+                self.abort()
+        elif self.state.inbox is None:
+            if now > self._connected_at + limits.login_seconds:
+                self.hang_up(TOO_SLOW)
+        elif now > self._heard_at + limits.idle_seconds:
+            self.hang_up(SILENT)
+
+    # Effects of the dialogue
+
+    def _begin(self, offers_tls: bool, is_private: bool) -> None:
+        self._dialogue = ImapDialogue(self._context.limits, offers_tls, is_private)
+        self._carry_out(self._dialogue.greet())
+
+    async def _begin_over_tls(self) -> None:
+        first_words = await self._upgrade()
+        if first_words is not None:
+            self._begin(offers_tls=False, is_private=True)
+            self._hear(first_words)
+
+    def _hear(self, data: bytes) -> None:
+        if data and self._dialogue is not None:
+            self._carry_out(self._dialogue.feed(data))
+
+    def _carry_out(self, effects: list[Effect]) -> None:
+        transport = self._open_transport()
+        for effect in effects:
+            match effect:
+                case Write(data):
+                    if transport is not None:
+                        transport.write(data)
+                case PerformRequest(request):
+                    self._start(self._perform(request))
+                case EndIdle():
+                    self.state.idle_ended.set()
+                case UpgradeToTls():
+                    self._pause_reading()
+                    self._start(self._go_on_over_tls())
+                case EndSession():
+                    self._close()
+
+    def _close(self) -> None:
+        self._closing_since = self._loop.time()
+        self.state.idle_ended.set()
+        if (transport := self._open_transport()) is not None:
+            transport.close()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._context.tasks.add(task)
+        task.add_done_callback(self._context.tasks.discard)
+
+    def _open_transport(self) -> asyncio.Transport | None:
+        is_open = self._transport is not None and not self._transport.is_closing()
+        return self._transport if is_open else None
+
+    # Questions of the dialogue
+
+    async def _perform(self, request: Request) -> None:
+        try:
+            await self._keep_pace()
+            performed = await self._answer(request)
+        except (ClientGone, BrokenAnswer):
+            self.abort()
+            return
+        except Exception:
+            log.get().exception("an IMAP command failed")
+            performed = Performed(SOMETHING_BROKE, self.state.inbox is not None, self.state.view is not None)
+        if self._closing_since is None and self._dialogue is not None:
+            self._carry_out(self._dialogue.performed(performed))
+            if not self._dialogue.is_asking or self._dialogue.is_idling:
+                self._resume_reading()
+
+    async def _answer(self, request: Request) -> Performed:
+        if not isinstance(request, LogIn):
+            return await self._session.perform(request)
+        failures = self._context.failures
+        await asyncio.sleep(failures.wait_seconds(self._peer, request.name))
+        performed = await self._session.perform(request)
+        if self.state.inbox is None:
+            failures.note(self._peer, request.name)
+            return performed
+        failures.forget(self._peer, request.name)
+        return performed if self._join() else self._refuse_key()
+
+    def _join(self) -> bool:
+        caller, _ = self.state.who
+        if self._transport is None:
+            raise ClientGone
+        if not self._context.admissions.admit_key(self, caller.key_id):
+            return False
+        self._context.watch.join(self.state)
+        return True
+
+    def _refuse_key(self) -> Performed:
+        self.state.caller = self.state.inbox = None
+        return Performed(b"NO [LIMIT] Too many connections with this key.", False, False)
+
+    async def _keep_pace(self) -> None:
+        """A client that asks too often in a minute is answered slowly."""
+        now = self._loop.time()
+        if now > self._minute_began + MINUTE_SECONDS:
+            self._minute_began, self._commands = now, 0
+        self._commands += 1
+        if self._commands > self._context.limits.max_commands_per_minute:
+            await asyncio.sleep(TOO_FAST_SECONDS)
+
+    async def _go_on_over_tls(self) -> None:
+        first_words = await self._upgrade()
+        if first_words is not None and self._dialogue is not None:
+            self._carry_out(self._dialogue.tls_started())
+            self._hear(first_words)
+
+    async def _upgrade(self) -> bytes | None:
+        """What came over TLS before we heard that it is on; None: there is no connection any more."""
+        tls, transport = self._context.tls, self._open_transport()
+        if tls is None or transport is None:
+            return None
+        # The last packet of a handshake may bring the first command.
+        first_words = self._first_words_over_tls = bytearray()
+        limits = self._context.limits
+        try:
+            upgraded = await self._loop.start_tls(
+                transport,
+                self,
+                tls,
+                server_side=True,
+                ssl_handshake_timeout=limits.tls_handshake_seconds,
+                ssl_shutdown_timeout=limits.linger_seconds,
+            )
+        except OSError:
+            upgraded = None
+        self._first_words_over_tls = None
+        if upgraded is None or upgraded.is_closing():
+            transport.abort()
+            self.connection_lost(None)
+            return None
+        self._transport = upgraded
+        self._transport.set_write_buffer_limits(high=WRITE_AHEAD_BYTES)
+        self._is_reading = True
+        return bytes(first_words)
+
+    # Reading, which stops while the client is ahead of us
+
+    def _pause_reading(self) -> None:
+        transport = self._open_transport()
+        if self._is_reading and transport is not None:
+            self._is_reading = False
+            transport.pause_reading()
+
+    def _resume_reading(self) -> None:
+        transport = self._open_transport()
+        if not self._is_reading and transport is not None:
+            self._is_reading = True
+            transport.resume_reading()
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,213 @@
+"""From the text of a command to what it asks for."""
+
+from collections.abc import Callable
+
+from postroom.imap.dialogue import fetch_items, search_keys
+from postroom.imap.dialogue.cursor import BadCommand, Cursor
+from postroom.imap.dialogue.requests import (
+    AppendMail,
+    AskStatus,
+    Authenticate,
+    CopyMails,
+    CreateFolder,
+    DeleteFolder,
+    EnableExtensions,
+    ExpungeMails,
+    ListFolders,
+    LogIn,
+    NumberSet,
+    PlainCommand,
+    RenameFolder,
+    Request,
+    SelectFolder,
+    StoreFlags,
+    UnselectFolder,
+)
+
+PLAIN = {"CAPABILITY", "NOOP", "CHECK", "NAMESPACE", "LOGOUT", "STARTTLS", "IDLE"}
+STATUS_ITEMS = {"MESSAGES", "RECENT", "UIDNEXT", "UIDVALIDITY", "UNSEEN", "HIGHESTMODSEQ", "SIZE", "DELETED"}
+# In which state a command may come (RFC 3501 section 6).
+ANY_STATE = {"CAPABILITY", "NOOP", "LOGOUT", "ID"}
+BEFORE_LOGIN = {"STARTTLS", "LOGIN", "AUTHENTICATE"}
+SELECTED = {"CHECK", "CLOSE", "UNSELECT", "EXPUNGE", "SEARCH", "FETCH", "STORE", "COPY", "MOVE", "UID"}
+
+
+def read(name: str, cursor: Cursor, max_depth: int) -> Request:
+    """What stands behind the tag and the name of the command. Raises BadCommand."""
+    if name in PLAIN:
+        cursor.require_end()
+        return PlainCommand(name)
+    if name == "ID":  # whatever the client says of itself
+        return PlainCommand(name)
+    if name in ("CLOSE", "UNSELECT"):
+        cursor.require_end()
+        return UnselectFolder(expunges=name == "CLOSE")
+    if name == "EXPUNGE":
+        cursor.require_end()
+        return ExpungeMails()
+    reader = _READERS.get(name)
+    if reader is None and name not in _ON_MAILS and name != "UID":
+        raise BadCommand(f"there is no command {name[:40]}")
+    cursor.require(b" ")
+    request = reader(cursor) if reader is not None else _on_mails(name, cursor, max_depth)
+    cursor.require_end()
+    return request
+
+
+def _on_mails(name: str, cursor: Cursor, max_depth: int) -> Request:
+    by_uid = name == "UID"
+    if by_uid:
+        name = cursor.word()
+        cursor.require(b" ")
+    if name == "EXPUNGE" and by_uid:
+        return ExpungeMails(cursor.number_set())
+    if name == "SEARCH":
+        return search_keys.read(cursor, by_uid, max_depth)
+    if name not in _ON_MAILS:
+        raise BadCommand(f"there is no command UID {name[:40]}")
+    which = cursor.number_set()
+    cursor.require(b" ")
+    if name == "FETCH":
+        return fetch_items.read(cursor, which, by_uid)
+    if name == "STORE":
+        return _store(cursor, which, by_uid)
+    return CopyMails(which, by_uid, cursor.folder(), moves=name == "MOVE")
+
+
+def _store(cursor: Cursor, which: NumberSet, by_uid: bool) -> StoreFlags:
+    unchanged_since = None
+    if cursor.take(b"(UNCHANGEDSINCE "):
+        unchanged_since = cursor.number()
+        cursor.require(b") ")
+    mode = "+" if cursor.take(b"+") else "-" if cursor.take(b"-") else ""
+    cursor.require(b"FLAGS")
+    is_silent = cursor.take(b".SILENT")
+    cursor.require(b" ")
+    return StoreFlags(which, by_uid, mode, cursor.flags(), is_silent, unchanged_since)
+
+
+def _login(cursor: Cursor) -> LogIn:
+    name = cursor.text()
+    cursor.require(b" ")
+    return LogIn(name, cursor.text())
+
+
+def _authenticate(cursor: Cursor) -> Authenticate:
+    mechanism = cursor.word()
+    if not cursor.take(b" "):
+        return Authenticate(mechanism)
+    return Authenticate(mechanism, b"" if cursor.take(b"=") else cursor.astring())
+
+
+def _select(cursor: Cursor, is_read_only: bool) -> SelectFolder:
+    folder = cursor.folder()
+    wants_modseq = False
+    if cursor.take(b" "):
+        words = cursor.words_in_brackets()
+        if words != ("CONDSTORE",):
+            raise BadCommand("only CONDSTORE may be asked for")
+        wants_modseq = True
+    return SelectFolder(folder, is_read_only, wants_modseq)
+
+
+def _list(cursor: Cursor, command: str) -> ListFolders:
+    only_special = False
+    if command == "LIST" and cursor.take(b"("):
+        while not cursor.take(b")"):
+            only_special = cursor.flag().upper() == "SPECIAL-USE" or only_special
+            cursor.take(b" ")
+        cursor.require(b" ")
+    reference = cursor.folder()
+    cursor.require(b" ")
+    patterns = _patterns(cursor)
+    status: tuple[str, ...] = ()
+    if cursor.take(b" RETURN ("):
+        while not cursor.take(b")"):
+            if cursor.take(b"STATUS "):
+                status = _status_items(cursor)
+            else:
+                cursor.flag()
+            cursor.take(b" ")
+    return ListFolders(command, reference, patterns, only_special, status)
+
+
+def _patterns(cursor: Cursor) -> tuple[str, ...]:
+    if not cursor.take(b"("):
+        return (cursor.pattern(),)
+    found = [cursor.pattern()]
+    while cursor.take(b" "):
+        found.append(cursor.pattern())
+    cursor.require(b")")
+    return tuple(found)
+
+
+def _status(cursor: Cursor) -> AskStatus:
+    folder = cursor.folder()
+    cursor.require(b" ")
+    return AskStatus(folder, _status_items(cursor))
+
+
+def _status_items(cursor: Cursor) -> tuple[str, ...]:
+    items = cursor.words_in_brackets()
+    if not items or not set(items) <= STATUS_ITEMS:
+        raise BadCommand(f"STATUS takes {', '.join(sorted(STATUS_ITEMS))}")
+    return items
+
+
+def _rename(cursor: Cursor) -> RenameFolder:
+    folder = cursor.folder()
+    cursor.require(b" ")
+    return RenameFolder(folder, cursor.folder())
+
+
+def _create(cursor: Cursor) -> CreateFolder:
+    folder = cursor.folder()
+    if cursor.take(b" ("):
+        raise BadCommand("no folder is made for a special use")
+    return CreateFolder(folder)
+
+
+def _append(cursor: Cursor) -> AppendMail:
+    folder = cursor.folder()
+    cursor.require(b" ")
+    flags: frozenset[str] = frozenset()
+    at = None
+    if cursor.stands_at(b"("):
+        flags = cursor.flags()
+        cursor.require(b" ")
+    if cursor.stands_at(b'"'):
+        at = search_keys.moment(cursor.bytes_string().decode("ascii", "replace"))
+        cursor.require(b" ")
+    return AppendMail(folder, flags, at, cursor.literal())
+
+
+def _enable(cursor: Cursor) -> EnableExtensions:
+    names = [cursor.word()]
+    while cursor.take(b" "):
+        names.append(cursor.word())
+    return EnableExtensions(tuple(names))
+
+
+_ON_MAILS = {"SEARCH", "FETCH", "STORE", "COPY", "MOVE"}
+_READERS: dict[str, Callable[[Cursor], Request]] = {
+    "LOGIN": _login,
+    "AUTHENTICATE": _authenticate,
+    "SELECT": lambda cursor: _select(cursor, is_read_only=False),
+    "EXAMINE": lambda cursor: _select(cursor, is_read_only=True),
+    "LIST": lambda cursor: _list(cursor, "LIST"),
+    "LSUB": lambda cursor: _list(cursor, "LSUB"),
+    "STATUS": _status,
+    "CREATE": _create,
+    "DELETE": lambda cursor: DeleteFolder(cursor.folder()),
+    "RENAME": _rename,
+    "SUBSCRIBE": lambda cursor: _subscription(cursor),
+    "UNSUBSCRIBE": lambda cursor: _subscription(cursor),
+    "APPEND": _append,
+    "ENABLE": _enable,
+}
+
+
+def _subscription(cursor: Cursor) -> PlainCommand:
+    """Every folder counts as subscribed."""
+    cursor.folder()
+    return PlainCommand("SUBSCRIBE")

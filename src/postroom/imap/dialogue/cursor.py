@@ -1,0 +1,170 @@
+"""Reads the words of one command, from left to right (RFC 3501 section 9)."""
+
+import re
+
+from postroom.imap.dialogue import names
+from postroom.imap.dialogue.reader import LITERAL_MARK, CommandText
+from postroom.imap.dialogue.requests import STAR, NumberSet
+
+MAX_RANGES = 10_000
+_ATOM = re.compile(rb'[^\x00-\x20\x7f(){%*"\\\]]+')
+_ASTRING = re.compile(rb'[^\x00-\x20\x7f(){%*"\\]+')
+_PATTERN = re.compile(rb'[^\x00-\x20\x7f(){"\\]+')
+_FLAG = re.compile(rb'\\?[^\x00-\x20\x7f(){%*"\\\]]+')
+_QUOTED = re.compile(rb'"((?:[^"\\\r\n]|\\["\\])*+)"')
+_SET = re.compile(rb"[0-9:*,]+")
+_NUMBER = re.compile(rb"[0-9]{1,20}")
+
+
+class BadCommand(Exception):
+    """The command does not have its form; the reason is for whoever writes the program."""
+
+
+class Cursor:
+    """A place in a command. Each method takes what it names, or raises BadCommand."""
+
+    def __init__(self, command: CommandText, is_utf8: bool = False) -> None:
+        self._text = command.text
+        self._literals = list(reversed(command.literals))
+        self._at = 0
+        self._is_utf8 = is_utf8
+
+    def take(self, expected: bytes) -> bool:
+        """Whether it stands here; then it is taken. Letters count alike, small or capital."""
+        found = self._text[self._at : self._at + len(expected)].upper() == expected
+        self._at += len(expected) if found else 0
+        return found
+
+    def require(self, expected: bytes) -> None:
+        if not self.take(expected):
+            shown = "a space" if expected == b" " else expected.decode()
+            raise BadCommand(f"{shown} is missing")
+
+    @property
+    def is_at_end(self) -> bool:
+        return self._at == len(self._text)
+
+    def require_end(self) -> None:
+        if not self.is_at_end:
+            raise BadCommand("there is more than this command takes")
+
+    def stands_at(self, *starts: bytes) -> bool:
+        return self._text[self._at :].startswith(starts)
+
+    def find(self, pattern: re.Pattern[bytes]) -> bytes | None:
+        found = pattern.match(self._text, self._at)
+        if found is None:
+            return None
+        self._at = found.end()
+        return found[0]
+
+    def match(self, pattern: re.Pattern[bytes], what: str) -> bytes:
+        found = self.find(pattern)
+        if found is None:
+            raise BadCommand(f"{what} is missing")
+        return found
+
+    def word(self) -> str:
+        """An atom in capital letters."""
+        return self.match(_ATOM, "a word").decode("ascii", "replace").upper()
+
+    def tag(self) -> str:
+        return self.match(_ATOM, "the tag").decode("ascii", "replace")
+
+    def flag(self) -> str:
+        return self.match(_FLAG, "a flag").decode("ascii", "replace")
+
+    def number(self) -> int:
+        return int(self.match(_NUMBER, "a number"))
+
+    def bytes_string(self) -> bytes:
+        """Quoted, or a literal."""
+        if self._text[self._at : self._at + 1] == LITERAL_MARK:
+            self._at += 1
+            return self._literals.pop()
+        if not self.stands_at(b'"'):
+            raise BadCommand("a string is missing")
+        quoted = self.match(_QUOTED, "the end of a quoted string")
+        return re.sub(rb'\\(["\\])', rb"\1", quoted[1:-1])
+
+    def literal(self) -> bytes:
+        """A mail."""
+        if self.take(b"UTF8 ("):
+            raw = self.literal()
+            self.require(b")")
+            return raw
+        self.take(b"~")
+        if self._text[self._at : self._at + 1] != LITERAL_MARK:
+            raise BadCommand("the mail is missing: send it as a literal")
+        return self.bytes_string()
+
+    def astring(self) -> bytes:
+        return self.bytes_string() if self.stands_at(b'"', LITERAL_MARK) else self.match(_ASTRING, "a string")
+
+    def text(self) -> str:
+        return self.astring().decode("utf-8", "replace")
+
+    def folder(self) -> str:
+        return self._named(self.astring())
+
+    def pattern(self) -> str:
+        raw = (
+            self.bytes_string()
+            if self.stands_at(b'"', LITERAL_MARK)
+            else self.match(_PATTERN, "a pattern of names")
+        )
+        return self._named(raw)
+
+    def _named(self, raw: bytes) -> str:
+        try:
+            return names.decode(raw, self._is_utf8)
+        except names.BadName:
+            raise BadCommand("this is no name of a folder") from None
+
+    def flags(self) -> frozenset[str]:
+        """In brackets, or bare behind STORE."""
+        if not self.take(b"("):
+            return frozenset(self._bare_flags())
+        found: set[str] = set()
+        while not self.take(b")"):
+            found.add(self.flag())
+            if not self.stands_at(b")"):
+                self.require(b" ")
+        return frozenset(found)
+
+    def _bare_flags(self) -> list[str]:
+        found = [self.flag()]
+        while self.take(b" "):
+            found.append(self.flag())
+        return found
+
+    def number_set(self) -> NumberSet:
+        text = self.match(_SET, "a set of numbers").decode()
+        parts = text.split(",")
+        if len(parts) > MAX_RANGES:
+            raise BadCommand("too many ranges of numbers")
+        return NumberSet(tuple(_pair(part) for part in parts))
+
+    def words_in_brackets(self) -> tuple[str, ...]:
+        self.require(b"(")
+        found: list[str] = []
+        while not self.take(b")"):
+            found.append(self.word())
+            if not self.stands_at(b")"):
+                self.require(b" ")
+        return tuple(found)
+
+
+def _pair(part: str) -> tuple[int, int]:
+    first, colon, last = part.partition(":")
+    low = _bound(first)
+    high = _bound(last) if colon else low
+    return min(low, high), max(low, high)
+
+
+def _bound(word: str) -> int:
+    if word == "*":
+        return STAR
+    if not word.isdigit() or not 0 < int(word[:11]) < STAR:
+        raise BadCommand("numbers of messages are from 1 to 4294967295")
+    return int(word[:11])

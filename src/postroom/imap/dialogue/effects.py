@@ -1,0 +1,41 @@
+"""What a session wants done, in this order; a question is always the last."""
+
+from dataclasses import dataclass
+
+from postroom.imap.dialogue.requests import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PerformRequest:
+    """A question: nothing else is read until it is answered."""
+
+    request: Request
+
+
+class UpgradeToTls:
+    """A question: what comes from now on is for TLS to read."""
+
+
+class EndIdle:
+    """The client has ended its IDLE, whose question is still open."""
+
+
+class EndSession:
+    """Nothing is said or heard from now on."""
+
+
+Effect = Write | PerformRequest | UpgradeToTls | EndIdle | EndSession
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """The answer to a question: what the client is told behind its tag, and the state it is in then."""
+
+    reply: bytes
+    is_logged_in: bool
+    is_selected: bool

@@ -1,0 +1,263 @@
+"""The dialogue of one session without any I/O: bytes in, effects out (RFC 3501)."""
+
+import binascii
+
+from postroom.imap.dialogue import commands, search_keys
+from postroom.imap.dialogue.cursor import BadCommand, Cursor
+from postroom.imap.dialogue.effects import (
+    Effect,
+    EndIdle,
+    EndSession,
+    Performed,
+    PerformRequest,
+    UpgradeToTls,
+    Write,
+)
+from postroom.imap.dialogue.limits import ImapLimits
+from postroom.imap.dialogue.reader import (
+    CommandReader,
+    CommandText,
+    LineTooLong,
+    LiteralRefused,
+    WantsMore,
+)
+from postroom.imap.dialogue.requests import (
+    Authenticate,
+    EnableExtensions,
+    LogIn,
+    PlainCommand,
+    Request,
+)
+
+ALWAYS = b"IMAP4rev1 LITERAL+ ID ENABLE"
+LOGGED_IN = (
+    b"IDLE NAMESPACE UIDPLUS MOVE UNSELECT SPECIAL-USE CONDSTORE ESEARCH LIST-STATUS STATUS=SIZE UTF8=ACCEPT"
+)
+BYE_TOO_LONG = b"* BYE [ALERT] This line is too long.\r\n"
+BYE_ERRORS = b"* BYE [ALERT] Too many commands that could not be read.\r\n"
+GO_ON = b"+ Go ahead.\r\n"
+SHUTTING_DOWN = b"* BYE [UNAVAILABLE] The server is stopping. Connect again in a moment.\r\n"
+
+
+class ImapDialogue:
+    """`is_private`: passwords may be spoken on this connection as it is."""
+
+    def __init__(self, limits: ImapLimits, offers_tls: bool, is_private: bool) -> None:
+        self._limits = limits
+        self._offers_tls = offers_tls
+        self._is_private = is_private
+        self._reader = CommandReader(limits, self._may_bring_mail)
+        self._tag = b""
+        self._asked: Request | None = None
+        self._awaits_credentials = False
+        self._errors = 0
+        self._has_ended = False
+        self.is_logged_in = False
+        self.is_selected = False
+        self.is_utf8 = False
+
+    @property
+    def is_asking(self) -> bool:
+        return self._asked is not None
+
+    @property
+    def is_idling(self) -> bool:
+        return self._asked == PlainCommand("IDLE")
+
+    # What happens to it
+
+    def greet(self) -> list[Effect]:
+        return [Write(b"* OK [CAPABILITY " + self._capabilities() + b"] Postroom is ready.\r\n")]
+
+    def feed(self, data: bytes) -> list[Effect]:
+        if self._has_ended:
+            return []
+        self._reader.feed(data)
+        if self.is_idling:
+            return self._listen_for_done()
+        return [] if self.is_asking else self._go_on()
+
+    def performed(self, answer: Performed) -> list[Effect]:
+        """The answer to the question; what was said meanwhile is heard now."""
+        was_login = not self.is_logged_in and answer.is_logged_in
+        self.is_logged_in, self.is_selected = answer.is_logged_in, answer.is_selected
+        self._asked = None
+        reply = answer.reply
+        if was_login:
+            reply = b"OK [CAPABILITY " + self._capabilities() + b"] " + reply.removeprefix(b"OK ")
+        return [self._tagged(reply), *self._go_on()]
+
+    def tls_started(self) -> list[Effect]:
+        """RFC 3501 section 6.2.1: what was learnt before is forgotten, also what came in front of TLS."""
+        self._offers_tls, self._is_private = False, True
+        self._asked = None
+        self._reader.forget()
+        return []
+
+    def end(self, farewell: bytes) -> list[Effect]:
+        self._has_ended = True
+        return [Write(farewell), EndSession()]
+
+    # Commands
+
+    def _go_on(self) -> list[Effect]:
+        effects: list[Effect] = []
+        while not self._has_ended and self._asked is None:
+            following = self._credentials() if self._awaits_credentials else self._next_command()
+            if following is None:
+                break
+            effects += following
+        return effects
+
+    def _next_command(self) -> list[Effect] | None:
+        read = self._reader.next()
+        match read:
+            case None:
+                return None
+            case WantsMore():
+                return [Write(GO_ON)]
+            case LineTooLong():
+                return self.end(BYE_TOO_LONG)
+            case LiteralRefused(text, was_sent):
+                return self._refuse_literal(text, was_sent)
+            case CommandText():
+                return self._command(read)
+
+    def _refuse_literal(self, text: bytes, was_sent: bool) -> list[Effect]:
+        if was_sent:
+            return self.end(b"* BYE [TOOBIG] This literal is too large.\r\n")
+        self._tag = text.split(b" ", 1)[0][:100] or b"*"
+        return self._count_error([self._tagged(b"NO [TOOBIG] This literal is too large.")])
+
+    def _command(self, command: CommandText) -> list[Effect]:
+        cursor = Cursor(command, self.is_utf8)
+        self._tag = b"*"
+        try:
+            self._tag = cursor.tag().encode()[:100]
+            cursor.require(b" ")
+            name = cursor.word()
+            if (refusal := self._find_refusal(name)) is not None:
+                return self._count_error([self._tagged(refusal)])
+            return self._obey(commands.read(name, cursor, self._limits.max_depth))
+        except BadCommand as error:
+            return self._count_error([self._tagged(b"BAD " + str(error).encode("ascii", "replace") + b".")])
+        except search_keys.UnknownCharset:
+            return [self._tagged(b"NO [BADCHARSET (UTF-8)] Only UTF-8 is read.")]
+
+    def _find_refusal(self, name: str) -> bytes | None:
+        """What may not come now (RFC 3501 section 3)."""
+        if name in commands.ANY_STATE:
+            return None
+        if name in commands.BEFORE_LOGIN:
+            return b"BAD You are logged in already." if self.is_logged_in else None
+        if not self.is_logged_in:
+            return b"BAD Log in first."
+        if name in commands.SELECTED and not self.is_selected:
+            return b"BAD Select a folder first."
+        return None
+
+    def _obey(self, request: Request) -> list[Effect]:
+        if isinstance(request, LogIn | Authenticate) and not self._is_private:
+            return [self._tagged(b"NO [PRIVACYREQUIRED] Use TLS before you log in.")]
+        if isinstance(request, Authenticate):
+            return self._authenticate(request)
+        if isinstance(request, EnableExtensions):
+            self.is_utf8 = self.is_utf8 or "UTF8=ACCEPT" in request.names
+        if isinstance(request, PlainCommand):
+            at_once = self._plain(request.name)
+            if at_once is not None:
+                return at_once
+        return self._ask(request)
+
+    def _ask(self, request: Request) -> list[Effect]:
+        self._asked = request
+        return [PerformRequest(request)]
+
+    def _plain(self, name: str) -> list[Effect] | None:
+        """What needs nobody else; None for the rest."""
+        match name:
+            case "CAPABILITY":
+                return [Write(b"* CAPABILITY " + self._capabilities() + b"\r\n"), self._tagged(b"OK Done.")]
+            case "NAMESPACE":
+                return [Write(b'* NAMESPACE (("" "/")) NIL NIL\r\n'), self._tagged(b"OK Done.")]
+            case "ID":
+                return [Write(b'* ID ("name" "Postroom")\r\n'), self._tagged(b"OK Done.")]
+            case "SUBSCRIBE":
+                return [self._tagged(b"OK Every folder is subscribed.")]
+            case "LOGOUT":
+                self._has_ended = True
+                return [Write(b"* BYE Goodbye.\r\n"), self._tagged(b"OK Done."), EndSession()]
+            case "STARTTLS":
+                return self._start_tls()
+            case "IDLE":
+                idling = self._ask(PlainCommand("IDLE"))
+                return [Write(b"+ idling\r\n"), *idling, *self._listen_for_done()]
+        return None if self.is_logged_in else [self._tagged(b"OK Done.")]
+
+    def _start_tls(self) -> list[Effect]:
+        if not self._offers_tls:
+            return [self._tagged(b"BAD TLS is on already, or not offered.")]
+        self._asked = PlainCommand("STARTTLS")
+        return [self._tagged(b"OK Begin TLS now."), UpgradeToTls()]
+
+    def _listen_for_done(self) -> list[Effect]:
+        line = self._reader.line()
+        if line is None:
+            return self.end(BYE_TOO_LONG) if self._reader.is_line_too_long else []
+        if line.strip().upper() == b"DONE":
+            self._asked = PlainCommand("DONE")
+            return [EndIdle()]
+        return self.end(b"* BYE During IDLE only DONE is read.\r\n")
+
+    # Logging in
+
+    def _authenticate(self, request: Authenticate) -> list[Effect]:
+        if request.mechanism != "PLAIN":
+            return [self._tagged(b"NO [CANNOT] Only PLAIN is offered.")]
+        if request.initial is not None:
+            return self._log_in(request.initial)
+        self._awaits_credentials = True
+        return [Write(b"+ \r\n")]
+
+    def _credentials(self) -> list[Effect] | None:
+        line = self._reader.line()
+        if line is None:
+            return self.end(BYE_TOO_LONG) if self._reader.is_line_too_long else None
+        self._awaits_credentials = False
+        if line == b"*":
+            return [self._tagged(b"BAD You have given up.")]
+        return self._log_in(line)
+
+    def _log_in(self, encoded: bytes) -> list[Effect]:
+        """RFC 4616: who it is for, who it is, and the password."""
+        try:
+            words = binascii.a2b_base64(encoded, strict_mode=True).decode().split("\0")
+        except (binascii.Error, UnicodeError, ValueError):
+            words = []
+        if len(words) != 3:
+            return self._count_error([self._tagged(b"BAD This is no answer to PLAIN (RFC 4616).")])
+        return self._ask(LogIn(words[1], words[2]))
+
+    # Answers
+
+    def _tagged(self, reply: bytes) -> Write:
+        return Write(self._tag + b" " + reply + b"\r\n")
+
+    def _count_error(self, effects: list[Effect]) -> list[Effect]:
+        self._errors += 1
+        if self._errors < self._limits.max_errors:
+            return effects
+        return [*effects, *self.end(BYE_ERRORS)]
+
+    def _capabilities(self) -> bytes:
+        if self.is_logged_in:
+            return ALWAYS + b" " + LOGGED_IN
+        words = [ALWAYS, b"SASL-IR"]
+        if self._offers_tls:
+            words.append(b"STARTTLS")
+        words.append(b"AUTH=PLAIN" if self._is_private else b"LOGINDISABLED")
+        return b" ".join(words)
+
+    def _may_bring_mail(self, text: bytes) -> bool:
+        words = text.split(b" ", 2)
+        return self.is_logged_in and len(words) > 1 and words[1].upper() == b"APPEND"

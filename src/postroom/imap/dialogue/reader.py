@@ -1,0 +1,131 @@
+"""Cuts the bytes of a client into commands; a literal that is too large is refused before it is read."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from postroom.imap.dialogue.limits import ImapLimits
+
+LITERAL_MARK = (
+    b"\0"  # stands for a literal in the text of a command, in which no NUL may be (RFC 3501 section 9)
+)
+_LITERAL = re.compile(rb"\{([0-9]{1,10})(\+?)\}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandText:
+    """A whole command; each of its literals is a mark in the text."""
+
+    text: bytes
+    literals: tuple[bytes, ...] = ()
+
+
+class WantsMore:
+    """The client waits for our word before it sends a literal."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiteralRefused:
+    """A literal that is too large. `was_sent`: the client waits for no answer, and sends it anyway."""
+
+    text: bytes
+    was_sent: bool
+
+
+class LineTooLong:
+    """Nothing that follows can be read."""
+
+
+Read = CommandText | WantsMore | LiteralRefused | LineTooLong
+
+
+class CommandReader:
+    """Holds at most one command, of bounded length."""
+
+    def __init__(self, limits: ImapLimits, may_bring_mail: Callable[[bytes], bool]) -> None:
+        self._limits = limits
+        self._may_bring_mail = may_bring_mail
+        self._buffer = bytearray()
+        self._scanned = 0
+        self._text = bytearray()
+        self._literals: list[bytes] = []
+        self._literal_bytes: int | None = None
+
+    def feed(self, data: bytes) -> None:
+        self._buffer += data
+
+    def forget(self) -> bytes:
+        """What came in too early, as in front of TLS."""
+        rest = bytes(self._buffer)
+        self._buffer.clear()
+        self._scanned = 0
+        return rest
+
+    def next(self) -> Read | None:
+        """None while more has to come."""
+        while self._take_literal():
+            end = self._buffer.find(b"\n", self._scanned)
+            if end == -1:
+                self._scanned = len(self._buffer)
+                return LineTooLong() if self._length(self._scanned) > self._limits.max_line_bytes else None
+            if self._length(end) > self._limits.max_line_bytes:
+                return LineTooLong()
+            if (read := self._line(self._take(end + 1).rstrip(b"\r\n"))) is not None:
+                return read
+        return None
+
+    def _take_literal(self) -> bool:
+        """False while one that has begun is not whole."""
+        if self._literal_bytes is None:
+            return True
+        if len(self._buffer) < self._literal_bytes:
+            return False
+        self._literals.append(self._take(self._literal_bytes))
+        self._literal_bytes = None
+        self._text += LITERAL_MARK
+        return True
+
+    def line(self) -> bytes | None:
+        """A line that is no command: an answer of the client during AUTHENTICATE or IDLE."""
+        end = self._buffer.find(b"\n")
+        return None if end == -1 else self._take(end + 1).rstrip(b"\r\n")
+
+    @property
+    def is_line_too_long(self) -> bool:
+        return len(self._buffer) > self._limits.max_line_bytes and b"\n" not in self._buffer
+
+    def _length(self, more: int) -> int:
+        return len(self._text) + more
+
+    def _take(self, count: int) -> bytes:
+        taken = bytes(self._buffer[:count])
+        del self._buffer[:count]
+        self._scanned = 0
+        return taken
+
+    def _line(self, line: bytes) -> Read | None:
+        """None when a literal follows that the client sends unasked."""
+        found = _LITERAL.search(line)
+        if found is None:
+            # A NUL of the client must not pass for a literal.
+            self._text += line.replace(LITERAL_MARK, b"\x01")
+            read = CommandText(bytes(self._text), tuple(self._literals))
+            self._reset()
+            return read
+        self._text += line[: found.start()].replace(LITERAL_MARK, b"\x01")
+        size, is_sent = int(found[1]), bool(found[2])
+        if size > self._allowed() or len(self._literals) >= self._limits.max_literals:
+            text = bytes(self._text)
+            self._reset()
+            return LiteralRefused(text, is_sent)
+        self._literal_bytes = size
+        return None if is_sent else WantsMore()
+
+    def _allowed(self) -> int:
+        if self._may_bring_mail(bytes(self._text[:100])):
+            return self._limits.max_mail_bytes
+        return self._limits.max_literal_bytes - sum(map(len, self._literals))
+
+    def _reset(self) -> None:
+        self._text.clear()
+        self._literals.clear()

@@ -1,0 +1,165 @@
+"""LIST, STATUS, SELECT, and what a client is told of its folder as things change."""
+
+import re
+
+from postroom.imap.answers import written
+from postroom.imap.dialogue import names as wire_names
+from postroom.imap.dialogue.requests import AskStatus, ListFolders, SelectFolder
+from postroom.imap.state import ImapState
+from postroom.imap.view import FolderView
+from postroom.mailbox.folders import places, views
+from postroom.mailbox.folders.flags import SYSTEM
+from postroom.mailbox.folders.views import FolderState
+from postroom.operations.folders import names
+from postroom.resources import Tx
+
+SPECIAL = {
+    places.SENT: "\\Sent",
+    places.DRAFTS: "\\Drafts",
+    places.JUNK: "\\Junk",
+    places.TRASH: "\\Trash",
+}
+MAX_PATTERN_LENGTH = 500
+
+
+async def perform(client: ImapState, request: ListFolders | AskStatus | SelectFolder) -> bytes:
+    match request:
+        case ListFolders():
+            return await _list(client, request)
+        case AskStatus():
+            return await _ask_status(client, request)
+        case SelectFolder():
+            return await _select(client, request)
+
+
+async def _list(client: ImapState, request: ListFolders) -> bytes:
+    _, inbox_id = client.who
+    if request.patterns == ("",):
+        client.output.write(f'* {request.command} (\\Noselect) "/" ""\r\n'.encode())
+        return b"OK Done."
+    folders = await client.resources.db.read(names.list_folders, inbox_id)
+    patterns = [_pattern(request.reference + pattern) for pattern in request.patterns]
+    for folder, name in folders.items():
+        if request.only_special and folder not in SPECIAL:
+            continue
+        if any(pattern.fullmatch(name.casefold()) for pattern in patterns):
+            attributes = " ".join(["\\HasNoChildren", *filter(None, [SPECIAL.get(folder)])])
+            shown = _shown(client, name)
+            client.output.write(f'* {request.command} ({attributes}) "/" '.encode() + shown + b"\r\n")
+            if request.status:
+                await _tell_status(client, folder, name, request.status)
+    return b"OK Done."
+
+
+def _pattern(pattern: str) -> re.Pattern[str]:
+    """No folder is inside another, so that * and % are the same but for the slash."""
+    words = {"*": ".*", "%": "[^/]*"}
+    runs = re.sub(r"[*%]*\*[*%]*", "*", re.sub(r"%+", "%", pattern[:MAX_PATTERN_LENGTH]))
+    few = runs if runs.count("*") + runs.count("%") <= 3 else "*"
+    return re.compile("".join(words.get(each) or re.escape(each.casefold()) for each in few), re.DOTALL)
+
+
+def _shown(client: ImapState, name: str) -> bytes:
+    return written.string(wire_names.encode(name, client.is_utf8)) if not client.is_utf8 else _utf8(name)
+
+
+def _utf8(name: str) -> bytes:
+    return b'"' + name.encode().replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
+
+
+async def _ask_status(client: ImapState, request: AskStatus) -> bytes:
+    _, inbox_id = client.who
+    folder = await client.resources.db.read(names.require_folder, inbox_id, request.folder)
+    await _tell_status(client, folder, request.folder, request.items)
+    return b"OK Done."
+
+
+async def _tell_status(client: ImapState, folder: str, name: str, items: tuple[str, ...]) -> None:
+    _, inbox_id = client.who
+    client.wants_modseq = client.wants_modseq or "HIGHESTMODSEQ" in items
+    state = await client.resources.db.read(views.state, inbox_id, folder, "SIZE" in items)
+    values = {
+        "MESSAGES": state.messages,
+        "RECENT": 0,
+        "UIDNEXT": state.next_uid,
+        "UIDVALIDITY": state.uid_validity,
+        "UNSEEN": state.unseen,
+        "DELETED": state.deleted,
+        "HIGHESTMODSEQ": state.modseq,
+        "SIZE": state.size_bytes,
+    }
+    said = " ".join(f"{item} {values[item]}" for item in items)
+    client.output.write(b"* STATUS " + _shown(client, name) + f" ({said})\r\n".encode())
+
+
+class _Selected:
+    def __init__(self, folder: str, state: FolderState, uids: list[int], first_unseen: int | None) -> None:
+        self.folder, self.state, self.uids, self.first_unseen = folder, state, uids, first_unseen
+
+
+def _look(tx: Tx, inbox_id: str, name: str) -> _Selected:
+    folder = names.require_folder(tx, inbox_id, name)
+    first = views.first_unseen(tx, inbox_id, folder)
+    return _Selected(folder, views.state(tx, inbox_id, folder), views.uids(tx, inbox_id, folder), first)
+
+
+async def _select(client: ImapState, request: SelectFolder) -> bytes:
+    client.view = None
+    _, inbox_id = client.who
+    found = await client.resources.db.read(_look, inbox_id, request.folder)
+    state = found.state
+    client.view = FolderView(found.folder, request.is_read_only, found.uids, state.modseq)
+    client.wants_modseq = client.wants_modseq or request.wants_modseq
+    flags = " ".join(SYSTEM)
+    permanent = "" if request.is_read_only else f"{flags} \\*"
+    lines = [
+        f"* {len(found.uids)} EXISTS",
+        "* 0 RECENT",
+        f"* FLAGS ({flags})",
+        f"* OK [PERMANENTFLAGS ({permanent})] These are kept.",
+        f"* OK [UIDVALIDITY {state.uid_validity}] UIDs never change.",
+        f"* OK [UIDNEXT {state.next_uid}] The next UID is at least this.",
+        f"* OK [HIGHESTMODSEQ {state.modseq}] Changes are numbered.",
+    ]
+    if found.first_unseen is not None and (number := client.view.number_of(found.first_unseen)):
+        lines.append(f"* OK [UNSEEN {number}] The first that was not seen.")
+    client.output.write("\r\n".join(lines).encode() + b"\r\n")
+    return b"OK [READ-ONLY] Done." if request.is_read_only else b"OK [READ-WRITE] Done."
+
+
+async def tell_changes(
+    client: ImapState, may_expunge: bool = True, untold: frozenset[int] = frozenset(), by_uid: bool = False
+) -> None:
+    """All that has changed since the client was told last. Flags of `untold` it knows already."""
+    view, (_, inbox_id) = client.selected, client.who
+    compares = view.must_compare and may_expunge
+    seen = await client.resources.db.read(
+        views.look, inbox_id, view.folder, view.modseq, view.last_uid, len(view.uids), compares
+    )
+    if seen is None:
+        return
+    view.modseq = seen.modseq
+    if seen.uids is not None and may_expunge:
+        for number in view.drop(seen.uids):
+            client.output.write(b"* %d EXPUNGE\r\n" % number)
+    view.must_compare = seen.uids is not None and not may_expunge
+    new = [uid for uid, _, _ in seen.changed if uid > view.last_uid]
+    if new:
+        view.add(new)
+        client.output.write(b"* %d EXISTS\r\n* 0 RECENT\r\n" % len(view.uids))
+    told = frozenset(new) | untold
+    for uid, flags, modseq in seen.changed:
+        if uid not in told:
+            tell_flags(client, uid, flags, modseq, by_uid)
+
+
+def tell_flags(client: ImapState, uid: int, flags: frozenset[str], modseq: int, with_uid: bool) -> None:
+    number = client.selected.number_of(uid)
+    if number is None:
+        return
+    words = [b"FLAGS " + written.flag_list(flags)]
+    if with_uid or client.wants_modseq:
+        words.append(b"UID %d" % uid)
+    if client.wants_modseq:
+        words.append(b"MODSEQ (%d)" % modseq)
+    client.output.write(b"* %d FETCH (%s)\r\n" % (number, b" ".join(words)))

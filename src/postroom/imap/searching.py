@@ -1,0 +1,210 @@
+"""SEARCH: what rows tell first, then what documents tell, and the mails themselves only for the rest."""
+
+from collections.abc import Sequence
+from email.utils import parsedate_to_datetime
+
+import msgspec
+from msgspec import Struct
+
+from postroom.clock import DAY
+from postroom.imap import listing
+from postroom.imap.answers import written
+from postroom.imap.dialogue.requests import SearchKey, SearchMails
+from postroom.imap.state import ImapState
+from postroom.imap.view import FolderView
+from postroom.mail import headers
+from postroom.mail.headers import Headers
+from postroom.mailbox import messages, raw_mails
+from postroom.mailbox.folders import views
+from postroom.mailbox.folders.views import FolderMail
+from postroom.resources import Tx
+
+SECONDS = 20.0
+ROWS_TOGETHER = 500
+DOCUMENTS_TOGETHER = 50
+HEADER_BYTES = 64 * 1024
+IN_DOCUMENT = {"BCC", "BODY", "CC", "FROM", "SUBJECT", "TEXT", "TO"}
+IN_HEADER = {"HEADER", "SENTBEFORE", "SENTON", "SENTSINCE"}
+
+
+class SearchedText(Struct, rename="camel", frozen=True):
+    """What of a document is searched."""
+
+    from_addr: str = ""
+    header_to: str = ""
+    to_addr: str = ""
+    cc: list[str] = []
+    bcc: list[str] = []
+    subject: str = ""
+    body_text: str = ""
+
+
+class Candidate(Struct):
+    mail: FolderMail
+    number: int
+    text: SearchedText | None = None
+    headers: Headers | None = None
+
+
+async def search(client: ImapState, request: SearchMails) -> bytes:
+    view, (_, inbox_id) = client.selected, client.who
+    found = await client.resources.db.read_long(_search, SECONDS, inbox_id, view, request.key)
+    client.wants_modseq = client.wants_modseq or request.wants_modseq
+    uids = [candidate.mail.uid for candidate in found]
+    shown = uids if request.by_uid else [candidate.number for candidate in found]
+    modseq = max((candidate.mail.modseq for candidate in found), default=0)
+    if request.returns is None:
+        tail = b" (MODSEQ %d)" % modseq if request.wants_modseq and found else b""
+        said = b"".join(b" %d" % number for number in shown)
+        client.output.write(b"* SEARCH" + said + tail + b"\r\n")
+    else:
+        client.output.write(_extended(request, shown, modseq))
+    await listing.tell_changes(client, may_expunge=request.by_uid, by_uid=request.by_uid)
+    return b"OK Done."
+
+
+def _extended(request: SearchMails, shown: list[int], modseq: int) -> bytes:
+    """RFC 4731."""
+    assert request.returns is not None
+    words = [b"* ESEARCH"]
+    if request.by_uid:
+        words.append(b"UID")
+    if "COUNT" in request.returns:
+        words.append(b"COUNT %d" % len(shown))
+    if shown:
+        if "MIN" in request.returns:
+            words.append(b"MIN %d" % shown[0])
+        if "MAX" in request.returns:
+            words.append(b"MAX %d" % shown[-1])
+        if "ALL" in request.returns:
+            words.append(b"ALL " + written.numbers(shown))
+        if request.wants_modseq:
+            words.append(b"MODSEQ %d" % modseq)
+    return b" ".join(words) + b"\r\n"
+
+
+def _search(tx: Tx, inbox_id: str, view: FolderView, key: SearchKey) -> list[Candidate]:
+    found: list[Candidate] = []
+    for start in range(0, len(view.uids), ROWS_TOGETHER):
+        part = view.uids[start : start + ROWS_TOGETHER].tolist()
+        numbers = {uid: start + place + 1 for place, uid in enumerate(part)}
+        rows = [each for each in views.list_mails(tx, inbox_id, view.folder, part) if each.uid in numbers]
+        candidates = [Candidate(each, numbers[each.uid]) for each in rows]
+        found += _matching(tx, view, key, candidates)
+    return found
+
+
+def _matching(tx: Tx, view: FolderView, key: SearchKey, candidates: list[Candidate]) -> list[Candidate]:
+    """In up to three rounds, each for those of which the one before could not tell."""
+    answers = {id(each): _matches(view, key, each) for each in candidates}
+    for read in (_read_documents, _read_headers):
+        open_ones = [each for each in candidates if answers[id(each)] is None]
+        for start in range(0, len(open_ones), DOCUMENTS_TOGETHER):
+            part = open_ones[start : start + DOCUMENTS_TOGETHER]
+            read(tx, part)
+            answers |= {id(each): _matches(view, key, each) for each in part}
+            for each in part:
+                if answers[id(each)] is not None:
+                    each.text = each.headers = None
+    return [each for each in candidates if answers[id(each)]]
+
+
+def _read_documents(tx: Tx, part: Sequence[Candidate]) -> None:
+    decode = msgspec.json.Decoder(SearchedText).decode
+    found = {
+        message.id: decode(message.stored[0])
+        for message in messages.list_by_ids(tx, [each.mail.message_id for each in part])
+    }
+    for each in part:
+        each.text = found.get(each.mail.message_id, SearchedText())
+
+
+def _read_headers(tx: Tx, part: Sequence[Candidate]) -> None:
+    for each in part:
+        raw = raw_mails.get(tx, each.mail.message_id)
+        each.headers = headers.split((raw.content or b"")[:HEADER_BYTES], 0).headers
+
+
+def _matches(view: FolderView, key: SearchKey, each: Candidate) -> bool | None:
+    """None: this cannot be told yet."""
+    match key.name:
+        case "AND":
+            return _all([_matches(view, inner, each) for inner in key.keys])
+        case "OR":
+            return _negated(_all([_negated(_matches(view, inner, each)) for inner in key.keys]))
+        case "NOT":
+            return _negated(_matches(view, key.keys[0], each))
+    if key.name in IN_DOCUMENT:
+        return None if each.text is None else _is_in_text(key, each.text)
+    if key.name in IN_HEADER:
+        return None if each.headers is None else _is_in_header(key, each.headers)
+    return _is_of_row(view, key, each)
+
+
+def _all(answers: list[bool | None]) -> bool | None:
+    if False in answers:
+        return False
+    return None if None in answers else True
+
+
+def _negated(answer: bool | None) -> bool | None:
+    return None if answer is None else not answer
+
+
+def _is_of_row(view: FolderView, key: SearchKey, each: Candidate) -> bool:
+    mail = each.mail
+    match key.name:
+        case "FLAG":
+            return key.value.lower() in {flag.lower() for flag in mail.flags}
+        case "NUMBERS" | "UID":
+            assert key.which is not None
+            number, last = (
+                (each.number, len(view.uids)) if key.name == "NUMBERS" else (mail.uid, view.last_uid)
+            )
+            return any(_is_between(number, low, high, last) for low, high in key.which.pairs)
+        case "LARGER":
+            return mail.size_bytes > key.number
+        case "SMALLER":
+            return mail.size_bytes < key.number
+        case "BEFORE" | "ON" | "SINCE":
+            return _is_of_day(key.name, mail.created_at, key.number)
+        case "MODSEQ":
+            return mail.modseq >= key.number
+    return True
+
+
+def _is_between(number: int, low: int, high: int, last: int) -> bool:
+    low, high = sorted((min(low, last) if low > 2**31 else low, last if high > 2**31 else high))
+    return low <= number <= high
+
+
+def _is_of_day(name: str, at: int, day: int) -> bool:
+    if name.endswith("BEFORE"):
+        return at < day
+    return at >= day if name.endswith("SINCE") else day <= at < day + DAY
+
+
+def _is_in_text(key: SearchKey, text: SearchedText) -> bool:
+    fields = {
+        "FROM": (text.from_addr,),
+        "TO": (text.header_to or text.to_addr,),
+        "CC": text.cc,
+        "BCC": text.bcc,
+        "SUBJECT": (text.subject,),
+        "BODY": (text.body_text,),
+        "TEXT": (text.subject, text.from_addr, text.header_to, *text.cc, text.body_text),
+    }[key.name]
+    wanted = key.value.casefold()
+    return any(wanted in field.casefold() for field in fields)
+
+
+def _is_in_header(key: SearchKey, fields: Headers) -> bool:
+    if key.name == "HEADER":
+        if key.field not in fields.fields:
+            return False
+        return key.value.casefold() in headers.decode_words(fields.joined(key.field)).casefold()
+    try:
+        written_at = int(parsedate_to_datetime(fields.text("date")).timestamp() * 1000)
+    except (ValueError, TypeError, OverflowError):
+        return False
+    return _is_of_day(key.name, written_at, key.number)

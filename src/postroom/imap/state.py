@@ -1,0 +1,41 @@
+"""What is known of one client: who it is, which folder it has selected, and what it understands."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from postroom.accounts.keys import Caller
+from postroom.imap.answers.structure import StructureCache
+from postroom.imap.output import ImapOutput
+from postroom.imap.view import FolderView
+from postroom.inward.examine import Extractor
+from postroom.mailbox.inboxes import Inbox
+from postroom.resources import Resources
+
+
+@dataclass(slots=True, eq=False)
+class ImapState:
+    """`idle_ended` ends an IDLE; `wake` is set when something in the inbox has changed."""
+
+    resources: Resources
+    extractor: Extractor
+    output: ImapOutput
+    caller: Caller | None = None
+    inbox: Inbox | None = None
+    view: FolderView | None = None
+    is_utf8: bool = False
+    wants_modseq: bool = False
+    idle_ended: asyncio.Event = field(default_factory=asyncio.Event)
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    structures: StructureCache = field(default_factory=StructureCache)
+
+    @property
+    def who(self) -> tuple[Caller, str]:
+        """Whoever logged in, and the inbox."""
+        assert self.caller is not None, "the dialogue asks only after a login"
+        assert self.inbox is not None
+        return self.caller, self.inbox.id
+
+    @property
+    def selected(self) -> FolderView:
+        assert self.view is not None, "the dialogue asks only after SELECT"
+        return self.view

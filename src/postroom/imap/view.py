@@ -1,0 +1,54 @@
+"""What a client knows of the folder it has selected: which UID each number stands for."""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+
+from postroom.imap.dialogue.requests import STAR, NumberSet
+
+
+class FolderView:
+    """Four bytes a message."""
+
+    def __init__(self, folder: str, is_read_only: bool, uids: Iterable[int], modseq: int) -> None:
+        self.folder = folder
+        self.is_read_only = is_read_only
+        self.uids = array("I", uids)
+        self.modseq = modseq
+        self.must_compare = False  # some have gone of which the client was not told yet
+
+    def number_of(self, uid: int) -> int | None:
+        at = bisect_left(self.uids, uid)
+        return at + 1 if at < len(self.uids) and self.uids[at] == uid else None
+
+    def select(self, which: NumberSet, by_uid: bool) -> list[int]:
+        """The UIDs that are meant, in their order, each once. Numbers without a message are left out."""
+        places: set[int] = set()
+        last = self.uids[-1] if self.uids else 0
+        for low, high in which.pairs:
+            if by_uid:
+                low, high = sorted((last if low == STAR else low, last if high == STAR else high))
+                places.update(range(bisect_left(self.uids, low), bisect_right(self.uids, high)))
+            else:
+                count = len(self.uids)
+                low, high = sorted((count if low == STAR else low, count if high == STAR else high))
+                places.update(range(max(low, 1) - 1, min(high, count)))
+        return [self.uids[place] for place in sorted(places)]
+
+    def has_all(self, which: NumberSet) -> bool:
+        """Whether each of these numbers stands for a message."""
+        return all(high <= len(self.uids) for pair in which.pairs for high in pair if high != STAR)
+
+    def drop(self, kept: Iterable[int]) -> list[int]:
+        """Keeps these; gives the numbers of the others, from the last to the first, as they are told."""
+        there = set(kept)
+        gone = [place for place, uid in enumerate(self.uids) if uid not in there]
+        self.uids = array("I", (uid for uid in self.uids if uid in there))
+        return [place + 1 for place in reversed(gone)]
+
+    def add(self, uids: Iterable[int]) -> None:
+        self.uids.extend(uids)
+
+    @property
+    def last_uid(self) -> int:
+        return self.uids[-1] if self.uids else 0

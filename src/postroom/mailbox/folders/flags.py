@@ -1,0 +1,89 @@
+"""Flags of messages: whether one was seen, and whatever else a mail program puts on it."""
+
+from collections.abc import Sequence
+
+from postroom.mailbox.folders import places
+from postroom.storage.database import Tx, one_of
+
+SEEN, DELETED = "\\Seen", "\\Deleted"
+SYSTEM = ("\\Answered", "\\Flagged", "\\Draft", SEEN, DELETED)
+MOST_KEYWORDS = 50
+MAX_KEYWORD_LENGTH = 100
+
+
+def of_row(is_seen: int, others: str, is_deleted: int) -> frozenset[str]:
+    found = set(others.split())
+    if is_seen:
+        found.add(SEEN)
+    if is_deleted:
+        found.add(DELETED)
+    return frozenset(found)
+
+
+def set_all(tx: Tx, inbox_id: str, folder: str, wanted: dict[str, frozenset[str]]) -> None:
+    """All flags that messages have from now on; \\Deleted is of this folder, all else of the mail."""
+    if not wanted:
+        return
+    modseq = places.grow(tx, inbox_id)
+    for message_id, flags in wanted.items():
+        others = " ".join(sorted(flags - {SEEN, DELETED}))
+        tx.run(
+            "update mail_flags set is_seen = :is_seen, flags = :flags where message_id = :id",
+            is_seen=int(SEEN in flags),
+            flags=others,
+            id=message_id,
+        )
+        tx.run(
+            "update folder_mails set modseq = :modseq,"
+            " is_deleted = case folder when :folder then :is_deleted else is_deleted end"
+            " where message_id = :id",
+            modseq=modseq,
+            folder=folder,
+            is_deleted=int(DELETED in flags),
+            id=message_id,
+        )
+
+
+def note_thread_read(tx: Tx, thread_id: str) -> None:
+    _set_seen(tx, thread_id, is_seen=True, only="")
+
+
+def note_thread_unread(tx: Tx, thread_id: str) -> None:
+    """All that came in; what was sent is known to whoever sent it."""
+    _set_seen(tx, thread_id, is_seen=False, only=" and direction = 'inbound'")
+
+
+def _set_seen(tx: Tx, thread_id: str, is_seen: bool, only: str) -> None:
+    rows = tx.all(
+        "update mail_flags set is_seen = :is_seen where is_seen <> :is_seen and message_id in"
+        f" (select id from messages where thread_id = :id{only}) returning message_id, inbox_id",
+        is_seen=int(is_seen),
+        id=thread_id,
+    )
+    by_inbox: dict[str, list[str]] = {}
+    for row in rows:
+        by_inbox.setdefault(row["inbox_id"], []).append(row["message_id"])
+    for inbox_id, message_ids in by_inbox.items():
+        touch(tx, inbox_id, message_ids)
+
+
+def touch(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None:
+    modseq = places.grow(tx, inbox_id)
+    for start in range(0, len(message_ids), places.ASKED_TOGETHER):
+        is_asked, params = one_of("message_id", message_ids[start : start + places.ASKED_TOGETHER])
+        tx.run(f"update folder_mails set modseq = :modseq where {is_asked}", modseq=modseq, **params)
+
+
+def threads_all_seen(tx: Tx, message_ids: Sequence[str]) -> dict[str, bool]:
+    """The threads of these messages, and whether all that came in there was seen."""
+    if not message_ids:
+        return {}
+    is_asked, params = one_of("messages.id", message_ids)
+    rows = tx.all(
+        "select asked.thread_id, min(coalesce(mail_flags.is_seen, 1)) as is_read from"
+        f" (select distinct thread_id from messages where {is_asked} and thread_id <> '') as asked"
+        " join messages on messages.thread_id = asked.thread_id and direction = 'inbound'"
+        " left join mail_flags on mail_flags.message_id = messages.id group by asked.thread_id",
+        **params,
+    )
+    return {row["thread_id"]: bool(row["is_read"]) for row in rows}

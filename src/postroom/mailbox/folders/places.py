@@ -1,0 +1,272 @@
+"""Which messages are in which folders, under which numbers: written in the transaction that changes them.
+
+Only of inboxes that a mail program has opened: of all others nothing is written.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from postroom.mailbox import inboxes
+from postroom.storage.database import LOCK_ROWS, Tx, one_of
+
+INBOX, SENT, DRAFTS, JUNK, TRASH = "inbox", "sent", "drafts", "junk", "trash"
+FIXED = (INBOX, SENT, DRAFTS, JUNK, TRASH)
+LABEL = "label:"
+ASKED_TOGETHER = 500
+
+
+class Placed(Struct, frozen=True):
+    """A message that comes into a folder; of a label also as it is shown."""
+
+    inbox_id: str
+    folder: str
+    message_id: str
+    shown: str = ""
+
+
+def of_label(folded: str) -> str:
+    return f"{LABEL}{folded}"
+
+
+def open_inbox(tx: Tx, inbox_id: str, now: int) -> int:
+    """Numbers all that is there when a program comes for the first time. Gives the UIDVALIDITY."""
+    if (found := find_validity(tx, inbox_id)) is not None:
+        return found
+    inboxes.lock(tx, inbox_id)  # nothing is stored meanwhile
+    if (found := find_validity(tx, inbox_id)) is not None:
+        return found
+    validity = max(1, now // 1000)
+    tx.run(
+        "insert into folder_inboxes (inbox_id, uid_validity, next_uid, modseq) values (:id, :validity, 1, 1)",
+        id=inbox_id,
+        validity=validity,
+    )
+    _number_all(tx, inbox_id)
+    return validity
+
+
+def find_validity(tx: Tx, inbox_id: str) -> int | None:
+    row = tx.one("select uid_validity from folder_inboxes where inbox_id = :id", id=inbox_id)
+    return None if row is None else int(row["uid_validity"])
+
+
+def _number_all(tx: Tx, inbox_id: str) -> None:
+    """By a statement each: a hundred thousand messages are a moment's work."""
+    is_judged = (
+        "(direction <> 'blocked' or not exists"
+        " (select 1 from examinations where examinations.message_id = messages.id))"
+    )
+    tx.run(
+        "insert into mail_flags (message_id, inbox_id, is_seen)"
+        " select messages.id, messages.inbox_id,"
+        " case when direction = 'outbound' then 1 else coalesce(threads.is_read, 0) end"
+        " from messages left join threads on threads.id = messages.thread_id"
+        f" where messages.inbox_id = :id and {is_judged}",
+        id=inbox_id,
+    )
+    tx.run(
+        "insert into folder_mails (inbox_id, folder, uid, message_id, modseq)"
+        " select inbox_id, case direction when 'inbound' then 'inbox' when 'outbound' then 'sent'"
+        " else 'junk' end, row_number() over (order by created_at, id), id, 1"
+        f" from messages where inbox_id = :id and {is_judged}",
+        id=inbox_id,
+    )
+    tx.run(
+        "insert into folder_mails (inbox_id, folder, uid, message_id, modseq)"
+        f" select messages.inbox_id, '{LABEL}' || label, (select count(*) from folder_mails"
+        " where inbox_id = :id) + row_number() over (order by created_at, messages.id, label),"
+        " messages.id, 1 from messages join labels on labels.thread_id = messages.thread_id"
+        " where messages.inbox_id = :id",
+        id=inbox_id,
+    )
+    tx.run(
+        "insert into folders (inbox_id, folder, shown, next_uid)"
+        " select inbox_id, folder, coalesce((select min(shown) from labels"
+        f" where labels.inbox_id = :id and '{LABEL}' || label = folder), ''), max(uid) + 1"
+        " from folder_mails where inbox_id = :id group by inbox_id, folder",
+        id=inbox_id,
+    )
+    tx.run(
+        "update folder_inboxes set next_uid = 1 + coalesce((select max(uid) from folder_mails"
+        " where inbox_id = :id), 0) where inbox_id = :id",
+        id=inbox_id,
+    )
+
+
+def find_opened(tx: Tx, inbox_ids: Iterable[str]) -> set[str]:
+    """Those that a mail program has opened."""
+    asked, found = sorted(set(inbox_ids)), set()
+    for start in range(0, len(asked), ASKED_TOGETHER):
+        is_asked, params = one_of("inbox_id", asked[start : start + ASKED_TOGETHER])
+        found |= {
+            row["inbox_id"]
+            for row in tx.all(f"select inbox_id from folder_inboxes where {is_asked}", **params)
+        }
+    return found
+
+
+def lock(tx: Tx, inbox_id: str) -> None:
+    """Changes to the folders of an inbox wait for each other."""
+    tx.one(f"select 1 as found from folder_inboxes where inbox_id = :id {LOCK_ROWS}", id=inbox_id)
+
+
+def add_all(tx: Tx, new: Sequence[tuple[str, str, str, str]]) -> None:
+    """Messages that were just stored: inbox, thread, message and direction of each."""
+    opened = find_opened(tx, [inbox_id for inbox_id, *_ in new])
+    shown = [each for each in new if each[0] in opened and each[3] != "blocked"]
+    if not shown:
+        return
+    labelled = _labels_of_threads(tx, [thread_id for _, thread_id, _, _ in shown])
+    placed = []
+    for inbox_id, thread_id, message_id, direction in shown:
+        placed.append(Placed(inbox_id, SENT if direction == "outbound" else INBOX, message_id))
+        for label, word in labelled.get(thread_id, ()):
+            placed.append(Placed(inbox_id, of_label(label), message_id, word))
+    add_flags(
+        tx, [(message_id, inbox_id, direction == "outbound") for inbox_id, _, message_id, direction in shown]
+    )
+    place_all(tx, placed)
+
+
+def add_flags(tx: Tx, new: Sequence[tuple[str, str, bool]]) -> None:
+    tx.many(
+        "insert into mail_flags (message_id, inbox_id, is_seen) values :rows on conflict do nothing",
+        [(message_id, inbox_id, int(is_seen)) for message_id, inbox_id, is_seen in new],
+    )
+
+
+def _labels_of_threads(tx: Tx, thread_ids: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    is_asked, params = one_of("thread_id", sorted(set(thread_ids)))
+    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for row in tx.all(f"select thread_id, label, shown from labels where {is_asked}", **params):
+        found[row["thread_id"]].append((row["label"], row["shown"]))
+    return found
+
+
+def place_all(tx: Tx, placed: Sequence[Placed]) -> dict[tuple[str, str], int]:
+    """Under the next numbers of each inbox, all of which are open. Gives the UID by folder and message."""
+    by_inbox: dict[str, list[Placed]] = defaultdict(list)
+    for each in placed:
+        by_inbox[each.inbox_id].append(each)
+    uids: dict[tuple[str, str], int] = {}
+    for inbox_id, coming in sorted(by_inbox.items()):
+        row = tx.one(
+            "update folder_inboxes set next_uid = next_uid + :count, modseq = modseq + 1"
+            " where inbox_id = :id returning next_uid, modseq",
+            count=len(coming),
+            id=inbox_id,
+        )
+        if row is None:
+            continue
+        first = row["next_uid"] - len(coming)
+        tx.many(
+            "insert into folder_mails (inbox_id, folder, uid, message_id, modseq) values :rows",
+            [
+                (inbox_id, each.folder, first + number, each.message_id, row["modseq"])
+                for number, each in enumerate(coming)
+            ],
+        )
+        behind = {each.folder: (each.shown, first + number + 1) for number, each in enumerate(coming)}
+        tx.many(
+            "insert into folders (inbox_id, folder, shown, next_uid) values :rows"
+            " on conflict (inbox_id, folder) do update set next_uid = excluded.next_uid",
+            [(inbox_id, folder, shown, next_uid) for folder, (shown, next_uid) in behind.items()],
+        )
+        uids |= {(each.folder, each.message_id): first + number for number, each in enumerate(coming)}
+    return uids
+
+
+def remove(tx: Tx, inbox_id: str, folder: str, message_ids: Sequence[str]) -> int:
+    """Out of one folder."""
+    if not message_ids:
+        return 0
+    is_asked, params = one_of("message_id", message_ids)
+    removed = tx.run(
+        f"delete from folder_mails where {is_asked} and folder = :folder and inbox_id = :inbox_id",
+        folder=folder,
+        inbox_id=inbox_id,
+        **params,
+    )
+    if removed:
+        grow(tx, inbox_id)
+    return removed
+
+
+def remove_everywhere(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None:
+    if not message_ids:
+        return
+    is_asked, params = one_of("message_id", message_ids)
+    if tx.run(
+        f"delete from folder_mails where {is_asked} and inbox_id = :inbox_id", inbox_id=inbox_id, **params
+    ):
+        grow(tx, inbox_id)
+
+
+def forget(tx: Tx, message_ids: Sequence[str]) -> None:
+    """Messages that are deleted for good."""
+    if not message_ids:
+        return
+    is_asked, params = one_of("message_id", message_ids)
+    rows = tx.all(f"select distinct inbox_id from folder_mails where {is_asked}", **params)
+    if not rows:
+        return
+    tx.run(f"delete from folder_mails where {is_asked}", **params)
+    tx.run(f"delete from mail_flags where {is_asked}", **params)
+    for inbox_id in sorted(row["inbox_id"] for row in rows):
+        grow(tx, inbox_id)
+
+
+def move(tx: Tx, inbox_id: str, message_id: str, folder: str) -> None:
+    """A message that is let in, stopped, or turned out to be sent: out of all fixed folders but this one."""
+    if not find_opened(tx, [inbox_id]):
+        return
+    add_flags(tx, [(message_id, inbox_id, folder == SENT)])
+    is_fixed, fixed = one_of("folder", FIXED)
+    tx.run(
+        f"delete from folder_mails where message_id = :message_id and {is_fixed}",
+        message_id=message_id,
+        **fixed,
+    )
+    rows = tx.all(
+        "select label, shown from labels join messages on messages.thread_id = labels.thread_id"
+        " where messages.id = :id",
+        id=message_id,
+    )
+    labelled = [Placed(inbox_id, of_label(row["label"]), message_id, row["shown"]) for row in rows]
+    known = _folders_of(tx, message_id)
+    coming = [each for each in labelled if each.folder not in known]
+    place_all(tx, [Placed(inbox_id, folder, message_id), *coming])
+
+
+def _folders_of(tx: Tx, message_id: str) -> set[str]:
+    rows = tx.all("select folder from folder_mails where message_id = :id", id=message_id)
+    return {row["folder"] for row in rows}
+
+
+def grow(tx: Tx, inbox_id: str) -> int:
+    """The next MODSEQ of an inbox."""
+    row = tx.one(
+        "update folder_inboxes set modseq = modseq + 1 where inbox_id = :id returning modseq", id=inbox_id
+    )
+    return 0 if row is None else int(row["modseq"])
+
+
+def label_thread(
+    tx: Tx, inbox_id: str, thread_id: str, added: dict[str, str], removed: Sequence[str]
+) -> None:
+    """A thread got labels (as compared, and as shown) and lost some: its messages come and go."""
+    if not (added or removed) or not find_opened(tx, [inbox_id]):
+        return
+    in_trash = "exists (select 1 from folder_mails where message_id = messages.id and folder = 'trash')"
+    rows = tx.all(
+        f"select id from messages where thread_id = :id and not {in_trash} order by created_at, id",
+        id=thread_id,
+    )
+    message_ids = [row["id"] for row in rows]
+    for label in removed:
+        for start in range(0, len(message_ids), ASKED_TOGETHER):
+            remove(tx, inbox_id, of_label(label), message_ids[start : start + ASKED_TOGETHER])
+    for label, shown in added.items():
+        place_all(tx, [Placed(inbox_id, of_label(label), each, shown) for each in message_ids])

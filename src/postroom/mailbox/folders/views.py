@@ -1,0 +1,202 @@
+"""What a mail program sees: its folders, their state, and their messages by UID."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from postroom.mailbox.folders import flags
+from postroom.mailbox.folders.places import FIXED, LABEL
+from postroom.storage.database import Tx, one_of
+
+ROWS_TOGETHER = 500
+
+
+class FolderState(Struct, frozen=True):
+    messages: int
+    unseen: int
+    deleted: int
+    next_uid: int
+    uid_validity: int
+    modseq: int
+    size_bytes: int = 0
+
+
+class FolderChange(Struct, frozen=True):
+    """What is new or has other flags since a MODSEQ, in the order of UIDs; all UIDs where some have gone."""
+
+    changed: list[tuple[int, frozenset[str], int]]  # UID, flags, MODSEQ
+    uids: list[int] | None
+    modseq: int
+
+
+class FolderMail(Struct, frozen=True):
+    uid: int
+    message_id: str
+    modseq: int
+    flags: frozenset[str]
+    created_at: int = 0
+    size_bytes: int = 0
+
+
+def list_labels(tx: Tx, inbox_id: str) -> dict[str, str]:
+    """The folders of labels: the folder, and the label as it is shown."""
+    rows = tx.all(
+        f"select folder, shown from folders where inbox_id = :id and folder like '{LABEL}%' order by folder",
+        id=inbox_id,
+    )
+    return {row["folder"]: row["shown"] for row in rows}
+
+
+def has(tx: Tx, inbox_id: str, folder: str) -> bool:
+    if folder in FIXED:
+        return True
+    row = tx.one(
+        "select 1 as found from folders where inbox_id = :id and folder = :folder",
+        id=inbox_id,
+        folder=folder,
+    )
+    return row is not None
+
+
+def state(tx: Tx, inbox_id: str, folder: str, with_size: bool = False) -> FolderState:
+    owner = tx.one("select uid_validity, modseq from folder_inboxes where inbox_id = :id", id=inbox_id)
+    assert owner is not None, "the inbox is open"
+    row = tx.one(
+        "select count(*) as messages, coalesce(sum(1 - is_seen), 0) as unseen,"
+        " coalesce(sum(is_deleted), 0) as deleted"
+        " from folder_mails join mail_flags on mail_flags.message_id = folder_mails.message_id"
+        " where folder_mails.inbox_id = :id and folder = :folder",
+        id=inbox_id,
+        folder=folder,
+    )
+    place = tx.one(
+        "select next_uid from folders where inbox_id = :id and folder = :folder", id=inbox_id, folder=folder
+    )
+    assert row is not None
+    return FolderState(
+        int(row["messages"]),
+        int(row["unseen"]),
+        int(row["deleted"]),
+        1 if place is None else int(place["next_uid"]),
+        int(owner["uid_validity"]),
+        int(owner["modseq"]),
+        _size(tx, inbox_id, folder) if with_size else 0,
+    )
+
+
+def _size(tx: Tx, inbox_id: str, folder: str) -> int:
+    row = tx.one(
+        "select coalesce(sum(size_bytes), 0) as size from folder_mails"
+        " join raw_mails on raw_mails.message_id = folder_mails.message_id"
+        " where inbox_id = :id and folder = :folder",
+        id=inbox_id,
+        folder=folder,
+    )
+    return 0 if row is None else int(row["size"])
+
+
+def modseqs(tx: Tx, inbox_ids: Sequence[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for start in range(0, len(inbox_ids), ROWS_TOGETHER):
+        is_asked, params = one_of("inbox_id", inbox_ids[start : start + ROWS_TOGETHER])
+        rows = tx.all(f"select inbox_id, modseq from folder_inboxes where {is_asked}", **params)
+        found |= {row["inbox_id"]: int(row["modseq"]) for row in rows}
+    return found
+
+
+def uids(tx: Tx, inbox_id: str, folder: str) -> list[int]:
+    rows = tx.tuples(
+        "select uid from folder_mails where inbox_id = :id and folder = :folder order by uid",
+        id=inbox_id,
+        folder=folder,
+    )
+    return [uid for (uid,) in rows]
+
+
+def first_unseen(tx: Tx, inbox_id: str, folder: str) -> int | None:
+    row = tx.one(
+        "select min(uid) as uid from folder_mails"
+        " join mail_flags on mail_flags.message_id = folder_mails.message_id"
+        " where folder_mails.inbox_id = :id and folder = :folder and is_seen = 0",
+        id=inbox_id,
+        folder=folder,
+    )
+    return None if row is None else row["uid"]
+
+
+def look(
+    tx: Tx, inbox_id: str, folder: str, since: int, last_uid: int, known: int, compares: bool
+) -> FolderChange | None:
+    """For one who knew so many messages at a MODSEQ. None when nothing in the inbox has changed."""
+    owner = tx.one("select modseq from folder_inboxes where inbox_id = :id", id=inbox_id)
+    if owner is None or (owner["modseq"] == since and not compares):
+        return None
+    rows = tx.tuples(
+        "select uid, is_seen, flags, is_deleted, modseq from folder_mails"
+        " join mail_flags on mail_flags.message_id = folder_mails.message_id"
+        " where folder_mails.inbox_id = :id and folder = :folder and modseq > :since order by uid",
+        id=inbox_id,
+        folder=folder,
+        since=since,
+    )
+    count = tx.one(
+        "select count(*) as messages from folder_mails where inbox_id = :id and folder = :folder",
+        id=inbox_id,
+        folder=folder,
+    )
+    assert count is not None
+    new = sum(row[0] > last_uid for row in rows)
+    have_gone = compares or count["messages"] != known + new
+    there = uids(tx, inbox_id, folder) if have_gone else None
+    return FolderChange(
+        [
+            (uid, flags.of_row(is_seen, others, is_deleted), modseq)
+            for uid, is_seen, others, is_deleted, modseq in rows
+        ],
+        there,
+        int(owner["modseq"]),
+    )
+
+
+def list_mails(tx: Tx, inbox_id: str, folder: str, wanted: Sequence[int]) -> list[FolderMail]:
+    """Those of the UIDs that are there, in their order; at most some hundreds at once."""
+    if not wanted:
+        return []
+    is_wanted, params = _wanted(wanted)
+    rows = tx.tuples(
+        "select uid, folder_mails.message_id, modseq, is_seen, flags, is_deleted, created_at, size_bytes"
+        " from folder_mails join mail_flags on mail_flags.message_id = folder_mails.message_id"
+        " join messages on messages.id = folder_mails.message_id"
+        " join raw_mails on raw_mails.message_id = folder_mails.message_id"
+        f" where folder_mails.inbox_id = :inbox_id and folder = :folder and {is_wanted} order by uid",
+        inbox_id=inbox_id,
+        folder=folder,
+        **params,
+    )
+    return [
+        FolderMail(uid, message_id, modseq, flags.of_row(is_seen, others, is_deleted), created_at, size)
+        for uid, message_id, modseq, is_seen, others, is_deleted, created_at, size in rows
+    ]
+
+
+def _wanted(wanted: Sequence[int]) -> tuple[str, dict[str, Any]]:
+    """A range where it is one: that is what a first look at a folder asks for."""
+    if wanted[-1] - wanted[0] == len(wanted) - 1 or len(wanted) > ROWS_TOGETHER:
+        return "uid between :first_uid and :last_uid", {"first_uid": wanted[0], "last_uid": wanted[-1]}
+    return one_of("uid", wanted)
+
+
+def find_uids(tx: Tx, inbox_id: str, folder: str, message_ids: Sequence[str]) -> dict[str, int]:
+    """By message; of those that are in the folder."""
+    if not message_ids:
+        return {}
+    is_asked, params = one_of("message_id", message_ids)
+    rows = tx.all(
+        f"select message_id, uid from folder_mails where {is_asked} and folder = :folder"
+        " and inbox_id = :inbox_id",
+        folder=folder,
+        inbox_id=inbox_id,
+        **params,
+    )
+    return {row["message_id"]: int(row["uid"]) for row in rows}

@@ -1,0 +1,96 @@
+"""Folders that are labels: made, renamed and removed by a mail program."""
+
+from postroom.accounts.keys import Caller
+from postroom.accounts.permissions import WRITING
+from postroom.errors import BadRequest
+from postroom.mailbox import labels
+from postroom.mailbox.folders import places, views
+from postroom.operations.folders.names import (
+    SHOWN,
+    FolderRefused,
+    folder_of,
+    require,
+    require_folder,
+    unescaped,
+)
+from postroom.storage.database import Tx
+
+FOLDERS_OF_AN_INBOX = 1000
+
+
+def create_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, now: int) -> None:
+    """An empty label, which is remembered."""
+    require(tx, caller, inbox_id, WRITING, now)
+    places.lock(tx, inbox_id)
+    _add_folder(tx, inbox_id, name)
+
+
+def _add_folder(tx: Tx, inbox_id: str, name: str) -> str:
+    label, folder = unescaped(name).strip(), folder_of(name)
+    if folder in SHOWN or views.has(tx, inbox_id, folder):
+        raise FolderRefused("ALREADYEXISTS", "There is such a folder already.")
+    try:
+        labels.require_valid([label], "label")
+    except BadRequest as error:
+        raise FolderRefused("CANNOT", error.message) from None
+    if "/" in name:
+        raise FolderRefused("CANNOT", "There are no folders inside folders.")
+    if len(views.list_labels(tx, inbox_id)) >= FOLDERS_OF_AN_INBOX:
+        raise FolderRefused("LIMIT", f"An inbox has at most {FOLDERS_OF_AN_INBOX} folders.")
+    tx.run(
+        "insert into folders (inbox_id, folder, shown, next_uid) values (:id, :folder, :shown, 1)",
+        id=inbox_id,
+        folder=folder,
+        shown=label,
+    )
+    return folder
+
+
+def delete_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, now: int) -> None:
+    """The label goes from all threads that have it; their messages stay where else they are."""
+    require(tx, caller, inbox_id, WRITING, now)
+    folder = require_folder(tx, inbox_id, name)
+    if folder in SHOWN:
+        raise FolderRefused("CANNOT", "This folder is always there.")
+    places.lock(tx, inbox_id)
+    of_folder = {"id": inbox_id, "folder": folder}
+    tx.run(
+        "delete from labels where inbox_id = :id and label = :label",
+        id=inbox_id,
+        label=folder.removeprefix(places.LABEL),
+    )
+    tx.run("delete from folder_mails where inbox_id = :id and folder = :folder", **of_folder)
+    tx.run("delete from folders where inbox_id = :id and folder = :folder", **of_folder)
+    places.grow(tx, inbox_id)
+
+
+def rename_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, new_name: str, now: int) -> None:
+    require(tx, caller, inbox_id, WRITING, now)
+    folder = require_folder(tx, inbox_id, name)
+    if folder in SHOWN:
+        raise FolderRefused("CANNOT", "This folder keeps its name.")
+    places.lock(tx, inbox_id)
+    new = _add_folder(tx, inbox_id, new_name)
+    tx.run(
+        "update labels set label = :new, shown = :shown where inbox_id = :id and label = :old",
+        new=new.removeprefix(places.LABEL),
+        shown=unescaped(new_name).strip(),
+        old=folder.removeprefix(places.LABEL),
+        id=inbox_id,
+    )
+    modseq = places.grow(tx, inbox_id)
+    tx.run(
+        "update folder_mails set folder = :new, modseq = :modseq where inbox_id = :id and folder = :old",
+        new=new,
+        modseq=modseq,
+        old=folder,
+        id=inbox_id,
+    )
+    tx.run(
+        "update folders set next_uid = (select next_uid from folders where inbox_id = :id and folder = :old)"
+        " where inbox_id = :id and folder = :new",
+        id=inbox_id,
+        old=folder,
+        new=new,
+    )
+    tx.run("delete from folders where inbox_id = :id and folder = :old", id=inbox_id, old=folder)

@@ -1,0 +1,274 @@
+"""What a mail program does with the messages of a folder: flags, copies, moves, Trash, deletion."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from postroom.accounts import audit
+from postroom.accounts.keys import Caller
+from postroom.accounts.permissions import MANAGING, WRITING
+from postroom.config import Config
+from postroom.errors import BadRequest, NotFound
+from postroom.inward import admit
+from postroom.mailbox import inboxes, labels, messages, threads
+from postroom.mailbox.documents import Document
+from postroom.mailbox.folders import flags, places, views
+from postroom.mailbox.folders.flags import DELETED, MAX_KEYWORD_LENGTH, MOST_KEYWORDS, SEEN, SYSTEM
+from postroom.mailbox.folders.places import DRAFTS, INBOX, JUNK, LABEL, SENT, TRASH, Placed
+from postroom.mailbox.folders.views import FolderMail
+from postroom.mailbox.inboxes import Inbox
+from postroom.operations.folders.names import FolderRefused, require, require_folder
+from postroom.storage.database import Tx
+from postroom.upkeep import deletion
+
+NOT_IN_DRAFTS = "Drafts are written and deleted over the interface."
+
+
+class StoredFlags(Struct, frozen=True):
+    """The messages as they are now, and those that had changed since the client looked."""
+
+    mails: list[FolderMail]
+    refused: list[int]
+
+
+def change_flags(
+    tx: Tx,
+    caller: Caller,
+    inbox_id: str,
+    folder: str,
+    uids: Sequence[int],
+    mode: str,
+    given: frozenset[str],
+    unchanged_since: int | None,
+    now: int,
+) -> StoredFlags:
+    """`mode` is + or - to add or take away; without, the messages have these flags alone."""
+    caller, _ = require(tx, caller, inbox_id, WRITING, now)
+    wanted = read_flags(given)
+    inboxes.lock(tx, inbox_id)
+    found = views.list_mails(tx, inbox_id, folder, uids)
+    refused = [each.uid for each in found if unchanged_since is not None and each.modseq > unchanged_since]
+    asked = set(uids) - set(refused)
+    changes: dict[str, frozenset[str]] = {}
+    for mail in found:
+        after = _after(mail.flags, wanted, mode)
+        if mail.uid in asked and after != mail.flags:
+            _require_few(after)
+            changes[mail.message_id] = after
+    seen_changed = [
+        mail.message_id
+        for mail in found
+        if mail.message_id in changes and (SEEN in mail.flags) != (SEEN in changes[mail.message_id])
+    ]
+    flags.set_all(tx, inbox_id, folder, changes)
+    _follow_in_threads(tx, caller, seen_changed)
+    now_there = [each for each in views.list_mails(tx, inbox_id, folder, uids) if each.uid in asked]
+    return StoredFlags(now_there, refused)
+
+
+def read_flags(given: frozenset[str]) -> frozenset[str]:
+    known = {name.lower(): name for name in SYSTEM}
+    found = frozenset(known.get(name.lower(), name) for name in given if name.lower() != "\\recent")
+    for name in found:
+        if (name.startswith("\\") and name not in SYSTEM) or len(name) > MAX_KEYWORD_LENGTH:
+            raise BadRequest(f"There is no flag {name[:40]}.")
+    return found
+
+
+def _after(before: frozenset[str], wanted: frozenset[str], mode: str) -> frozenset[str]:
+    return before | wanted if mode == "+" else before - wanted if mode == "-" else wanted
+
+
+def _require_few(wanted: frozenset[str]) -> None:
+    if len(wanted) > MOST_KEYWORDS:
+        raise FolderRefused("LIMIT", f"A message has at most {MOST_KEYWORDS} flags.")
+
+
+def _follow_in_threads(tx: Tx, caller: Caller, message_ids: Sequence[str]) -> None:
+    """A thread is read when all that came in there was seen."""
+    for start in range(0, len(message_ids), places.ASKED_TOGETHER):
+        part = message_ids[start : start + places.ASKED_TOGETHER]
+        for thread_id, is_read in flags.threads_all_seen(tx, part).items():
+            threads.mark_read_by_id(tx, caller.reach, thread_id, is_read)
+
+
+def copy_mails(
+    tx: Tx, caller: Caller, inbox_id: str, folder: str, uids: Sequence[int], name: str, now: int
+) -> list[tuple[int, int]]:
+    """Gives the UIDs there and here."""
+    caller, _ = require(tx, caller, inbox_id, WRITING, now)
+    target = require_folder(tx, inbox_id, name, is_target=True)
+    inboxes.lock(tx, inbox_id)
+    mails = views.list_mails(tx, inbox_id, folder, uids)
+    _require_copyable(folder, target)
+    _put_into(tx, caller, inbox_id, target, mails)
+    return _pairs(tx, inbox_id, target, mails)
+
+
+def _require_copyable(folder: str, target: str) -> None:
+    if target == TRASH:
+        raise FolderRefused("CANNOT", "Nothing is copied into Trash: move it there.")
+    if target in (SENT, JUNK, DRAFTS):
+        raise FolderRefused("CANNOT", "Nothing is copied or moved into this folder.")
+    if folder in (DRAFTS, JUNK) and target != folder:
+        raise FolderRefused("CANNOT", "Move it into INBOX first: that lets it in.")
+
+
+def _put_into(tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequence[FolderMail]) -> None:
+    """Into INBOX, or under a label, which belongs to the thread."""
+    if target.startswith(LABEL):
+        _label_all(tx, caller, inbox_id, target, mails)
+    known = views.find_uids(tx, inbox_id, target, [mail.message_id for mail in mails])
+    new = [mail.message_id for mail in mails if mail.message_id not in known]
+    shown = views.list_labels(tx, inbox_id).get(target, "")
+    places.place_all(tx, [Placed(inbox_id, target, message_id, shown) for message_id in new])
+
+
+def _label_all(tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequence[FolderMail]) -> None:
+    shown = views.list_labels(tx, inbox_id)[target]
+    found = messages.list_by_ids(tx, [mail.message_id for mail in mails])
+    for thread_id in dict.fromkeys(message.thread_id for message in found):
+        if not thread_id:
+            raise FolderRefused("CANNOT", "This message is in no thread yet, and has no labels.")
+        try:
+            labels.change(tx, threads.get(tx, caller.reach, thread_id), [shown], [])
+        except BadRequest as error:
+            raise FolderRefused("LIMIT", error.message) from None
+
+
+def _pairs(tx: Tx, inbox_id: str, target: str, mails: Sequence[FolderMail]) -> list[tuple[int, int]]:
+    there = views.find_uids(tx, inbox_id, target, [mail.message_id for mail in mails])
+    return [(mail.uid, there[mail.message_id]) for mail in mails if mail.message_id in there]
+
+
+def move_mails(
+    tx: Tx,
+    caller: Caller,
+    inbox_id: str,
+    folder: str,
+    uids: Sequence[int],
+    name: str,
+    config: Config,
+    now: int,
+) -> list[tuple[int, int]]:
+    target = require_folder(tx, inbox_id, name, is_target=True)
+    needed = MANAGING if (folder, target) == (JUNK, INBOX) else WRITING
+    caller, inbox = require(tx, caller, inbox_id, needed, now)
+    inboxes.lock(tx, inbox_id)
+    mails = views.list_mails(tx, inbox_id, folder, uids)
+    if target == folder or folder == DRAFTS:
+        raise FolderRefused("CANNOT", "This message stays in its folder.")
+    if target == TRASH:
+        _into_trash(tx, inbox_id, mails)
+    elif folder == JUNK:
+        _let_in(tx, caller, inbox, target, mails, config, now)
+    elif folder == TRASH:
+        _out_of_trash(tx, caller, inbox_id, target, mails)
+    else:
+        _require_copyable(folder, target)
+        _put_into(tx, caller, inbox_id, target, mails)
+        _take_out(tx, caller, inbox_id, folder, mails)
+    return _pairs(tx, inbox_id, target, mails)
+
+
+def _into_trash(tx: Tx, inbox_id: str, mails: Sequence[FolderMail]) -> None:
+    """Out of every other folder. \\Deleted was said of the folder it is leaving."""
+    message_ids = [mail.message_id for mail in mails]
+    for start in range(0, len(message_ids), places.ASKED_TOGETHER):
+        places.remove_everywhere(tx, inbox_id, message_ids[start : start + places.ASKED_TOGETHER])
+    places.place_all(tx, [Placed(inbox_id, TRASH, message_id) for message_id in message_ids])
+
+
+def _let_in(
+    tx: Tx, caller: Caller, inbox: Inbox, target: str, mails: Sequence[FolderMail], config: Config, now: int
+) -> None:
+    if target != INBOX:
+        raise FolderRefused("CANNOT", "Move it into INBOX first: that lets it in.")
+    for mail in mails:
+        message = messages.get(tx, inbox.reach, mail.message_id)
+        if message.is_blocked:
+            audit.record_by(tx, caller, "message.released", message.id, now, within=inbox.reach)
+            tx.ring(*admit.release(tx, inbox, message, config.base_url, now))
+        else:
+            places.move(tx, inbox.id, message.id, INBOX)
+
+
+def _out_of_trash(tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequence[FolderMail]) -> None:
+    """Where it came from, or under a label."""
+    found = {each.id: each for each in messages.list_by_ids(tx, [mail.message_id for mail in mails])}
+    if target.startswith(LABEL):
+        _put_into(tx, caller, inbox_id, target, mails)
+    else:
+        if any(_home(tx, found[mail.message_id].id) != target for mail in mails):
+            raise FolderRefused("CANNOT", "It goes back to the folder where it came from.")
+        places.place_all(tx, [Placed(inbox_id, target, mail.message_id) for mail in mails])
+    places.remove(tx, inbox_id, TRASH, [mail.message_id for mail in mails])
+
+
+def _home(tx: Tx, message_id: str) -> str:
+    row = tx.one("select direction from messages where id = :id", id=message_id)
+    return {"inbound": INBOX, "outbound": SENT}.get(row["direction"] if row else "", JUNK)
+
+
+def _take_out(tx: Tx, caller: Caller, inbox_id: str, folder: str, mails: Sequence[FolderMail]) -> None:
+    if not folder.startswith(LABEL):
+        places.remove(tx, inbox_id, folder, [mail.message_id for mail in mails])
+        return
+    found = messages.list_by_ids(tx, [mail.message_id for mail in mails])
+    for thread_id in dict.fromkeys(message.thread_id for message in found):
+        thread = threads.get(tx, caller.reach, thread_id)
+        labels.change(tx, thread, [], [folder.removeprefix(LABEL)])
+    places.remove(tx, inbox_id, folder, [mail.message_id for mail in mails])
+
+
+def expunge_mails(
+    tx: Tx, caller: Caller, inbox_id: str, folder: str, uids: Sequence[int], now: int
+) -> list[str]:
+    """Those that are marked \\Deleted: into Trash, from a label out of it, from Trash for good.
+
+    Gives the blobs that nobody needs any more.
+    """
+    caller, inbox = require(tx, caller, inbox_id, MANAGING if folder == TRASH else WRITING, now)
+    inboxes.lock(tx, inbox_id)
+    mails = [each for each in views.list_mails(tx, inbox_id, folder, uids) if DELETED in each.flags]
+    if folder == DRAFTS and mails:
+        raise FolderRefused("CANNOT", NOT_IN_DRAFTS)
+    if folder == TRASH:
+        return [blob for mail in mails for blob in _delete(tx, caller, inbox, mail, now)]
+    if folder.startswith(LABEL):
+        _take_out(tx, caller, inbox_id, folder, mails)
+    else:
+        _into_trash(tx, inbox_id, mails)
+    return []
+
+
+def _delete(tx: Tx, caller: Caller, inbox: Inbox, mail: FolderMail, now: int) -> list[str]:
+    audit.record_by(tx, caller, "message.deleted", mail.message_id, now, within=inbox.reach)
+    try:
+        return deletion.remove_message(tx, inbox.reach, mail.message_id, now)
+    except NotFound:
+        return []
+
+
+def file_imported(
+    tx: Tx, caller: Caller, inbox_id: str, folder: str, document: Document, given: frozenset[str], now: int
+) -> int:
+    """A message that APPEND brought: into its folder, with its flags. Gives its UID."""
+    caller, _ = require(tx, caller, inbox_id, WRITING, now)
+    if folder.startswith(LABEL):
+        mail = FolderMail(0, document.id, 0, frozenset())
+        _put_into(tx, caller, inbox_id, folder, [mail])
+        places.remove(tx, inbox_id, INBOX, [document.id])
+        places.remove(tx, inbox_id, SENT, [document.id])
+    elif document.id not in views.find_uids(tx, inbox_id, folder, [document.id]):
+        places.move(tx, inbox_id, document.id, folder)
+    wanted = read_flags(given)
+    flags.set_all(tx, inbox_id, folder, {document.id: wanted})
+    _follow_in_threads(tx, caller, [document.id])
+    return views.find_uids(tx, inbox_id, folder, [document.id])[document.id]
+
+
+def find_sent(tx: Tx, inbox_id: str, rfc_message_id: str) -> int | None:
+    """The UID in Sent of a mail that was sent here: a program that files its own copy gets this one."""
+    found = messages.find_outbound(tx, inbox_id, rfc_message_id, 0) if rfc_message_id else None
+    return None if found is None else views.find_uids(tx, inbox_id, SENT, [found.id]).get(found.id)

@@ -1,0 +1,99 @@
+"""Names of folders as mail programs see them, and who may use them."""
+
+from collections.abc import Sequence
+
+from postroom.accounts import keys, permissions
+from postroom.accounts.keys import Caller
+from postroom.errors import Unauthorized
+from postroom.mail.address import mailbox_of
+from postroom.mailbox import inboxes, labels
+from postroom.mailbox.folders import places, views
+from postroom.mailbox.inboxes import Inbox
+from postroom.storage.database import Tx
+
+SHOWN = {
+    places.INBOX: "INBOX",
+    places.SENT: "Sent",
+    places.DRAFTS: "Drafts",
+    places.JUNK: "Junk",
+    places.TRASH: "Trash",
+}
+
+
+class FolderRefused(Exception):
+    """What cannot be done with folders; `word` is that of RFC 5530."""
+
+    def __init__(self, word: str, message: str) -> None:
+        super().__init__(message)
+        self.word = word
+        self.message = message
+
+
+def log_in(tx: Tx, name: str, token: str, needed: tuple[str, ...], now: int) -> tuple[Caller, Inbox]:
+    """By the address of an inbox or its id, and a key that reaches it. One answer for all that is wrong."""
+    caller = keys.find_caller(tx, token, now)
+    by_id = inboxes.find(tx, name) if name.startswith("inb_") else None
+    inbox = by_id or inboxes.find_by_address(tx, mailbox_of(name))
+    if caller is None or inbox is None or not inboxes.is_within(inbox, caller.reach):
+        raise Unauthorized("The name is the inbox's address, the password an API key that reaches it.")
+    permissions.require_any(caller.permissions, needed)
+    return caller, inbox
+
+
+def require(tx: Tx, caller: Caller, inbox_id: str, needed: tuple[str, ...], now: int) -> tuple[Caller, Inbox]:
+    """Who logged in some time ago, as the key is now."""
+    fresh = keys.find_caller_by_id(tx, caller.key_id, now)
+    if fresh is None:
+        raise Unauthorized("This API key is not valid any more.")
+    permissions.require_any(fresh.permissions, needed)
+    return fresh, inboxes.get(tx, fresh.reach, inbox_id)
+
+
+def find_readers(tx: Tx, asked: Sequence[tuple[str, str]], now: int) -> set[tuple[str, str]]:
+    """Of pairs of key and inbox: where the key may still read, and the inbox is there."""
+    readers = keys.find_readers(tx, sorted({key_id for key_id, _ in asked}), now)
+    there = {inbox_id for inbox_id in {each for _, each in asked} if inboxes.find(tx, inbox_id) is not None}
+    return {(key_id, inbox_id) for key_id, inbox_id in asked if key_id in readers and inbox_id in there}
+
+
+def open_folders(tx: Tx, caller: Caller, inbox_id: str, now: int) -> int:
+    """All that is there gets its numbers, once. Gives the UIDVALIDITY."""
+    require(tx, caller, inbox_id, permissions.READING, now)
+    return places.open_inbox(tx, inbox_id, now)
+
+
+def list_folders(tx: Tx, inbox_id: str) -> dict[str, str]:
+    """The folders with their names, the fixed ones first; a label that is named like one of them has none."""
+    labelled = {
+        folder: escaped(shown)
+        for folder, shown in views.list_labels(tx, inbox_id).items()
+        if folder.removeprefix(places.LABEL) not in SHOWN
+    }
+    return SHOWN | labelled
+
+
+def find_folder(tx: Tx, inbox_id: str, name: str) -> str | None:
+    folder = folder_of(name)
+    return folder if views.has(tx, inbox_id, folder) else None
+
+
+def folder_of(name: str) -> str:
+    """INBOX in any case; the others as programs and people write them, in any case as well."""
+    folded = labels.fold(unescaped(name))
+    return folded if folded in SHOWN else places.of_label(folded)
+
+
+def require_folder(tx: Tx, inbox_id: str, name: str, is_target: bool = False) -> str:
+    folder = find_folder(tx, inbox_id, name)
+    if folder is None:
+        raise FolderRefused("TRYCREATE" if is_target else "NONEXISTENT", "There is no such folder.")
+    return folder
+
+
+def escaped(label: str) -> str:
+    """A slash would make folders inside folders."""
+    return label.replace("%", "%25").replace("/", "%2F")
+
+
+def unescaped(name: str) -> str:
+    return name.replace("%2F", "/").replace("%2f", "/").replace("%25", "%")
