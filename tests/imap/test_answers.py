@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.imap.answers import structure, written
-from postroom.imap.answers.structure import StoredPart
+from postroom.imap.answers.structure import BodyPart
+from postroom.imap.listing import is_meant
 
 MIXED = (
     b"From: =?utf-8?q?J=C3=B6rg?= <joerg@x.example>\r\nTo: a@y.example, B <b@y.example>\r\n"
@@ -78,7 +79,7 @@ def test_strings_that_cannot_be_quoted_are_literals() -> None:
     assert written.numbers([1, 2, 3, 7, 9, 10]) == b"1:3,7,9:10"
 
 
-def leaves(root: StoredPart) -> list[tuple[int, int]]:
+def leaves(root: BodyPart) -> list[tuple[int, int]]:
     if root.children:
         return [each for child in root.children for each in leaves(child)]
     return [(root.body_start, root.end)]
@@ -109,3 +110,16 @@ def test_the_same_leaves_as_the_standard_library_finds() -> None:
     assert found == ["text/plain", "text/html"]
     assert root.children[1].message is not None
     assert root.children[2].content_type == "application/pdf"
+
+
+def test_names_are_matched_by_patterns() -> None:
+    for pattern, name in (
+        ("*", "inbox"),
+        ("%", "sent"),
+        ("in*", "inbox"),
+        ("*box", "inbox"),
+        ("i%b*x", "inbox"),
+    ):
+        assert is_meant(name, pattern), pattern
+    for pattern, name in (("inbo", "inbox"), ("*a*", "inbox"), ("", "inbox"), ("inbox%y", "inbox")):
+        assert not is_meant(name, pattern), pattern

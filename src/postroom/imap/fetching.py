@@ -7,7 +7,7 @@ from dataclasses import replace
 from postroom.errors import ApiError
 from postroom.imap import listing
 from postroom.imap.answers import structure, written
-from postroom.imap.answers.structure import StoredPart
+from postroom.imap.answers.structure import BodyPart
 from postroom.imap.dialogue.requests import FetchMails, MailSection
 from postroom.imap.state import ImapState
 from postroom.mailbox import raw_mails
@@ -131,7 +131,7 @@ def _needs_structure(request: FetchMails) -> bool:
     )
 
 
-def _descriptions(request: FetchMails, root: StoredPart) -> list[bytes]:
+def _descriptions(request: FetchMails, root: BodyPart) -> list[bytes]:
     words = []
     for item in request.items:
         if item == "ENVELOPE":
@@ -150,14 +150,14 @@ class StoredContent:
         self._raw = raw
         self.size_bytes = mail.size_bytes if raw.content is None else len(raw.content)
 
-    async def structure(self) -> StoredPart:
+    async def structure(self) -> BodyPart:
         cache = self._client.structures
         if cache.message_id != self._mail.message_id or cache.root is None:
             cache.root = await self._scan()
             cache.message_id = self._mail.message_id
         return cache.root
 
-    async def _scan(self) -> StoredPart:
+    async def _scan(self) -> BodyPart:
         if self._raw.content is not None:
             return structure.scan([self._raw.content])
         assert self._raw.blob is not None
@@ -176,12 +176,12 @@ class StoredContent:
                 return
 
 
-def _scan_blob(stream: Callable[[str], Iterator[bytes]], blob: str) -> StoredPart:
+def _scan_blob(stream: Callable[[str], Iterator[bytes]], blob: str) -> BodyPart:
     return structure.scan(stream(blob))
 
 
 async def _write_section(
-    client: ImapState, content: StoredContent, section: MailSection, root: StoredPart | None
+    client: ImapState, content: StoredContent, section: MailSection, root: BodyPart | None
 ) -> None:
     output = client.output
     found: tuple[int, int] | None = (0, content.size_bytes)

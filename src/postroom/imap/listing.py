@@ -1,7 +1,5 @@
 """LIST, STATUS, SELECT, and what a client is told of its folder as things change."""
 
-import re
-
 from postroom.imap.answers import written
 from postroom.imap.dialogue import names as wire_names
 from postroom.imap.dialogue.requests import AskStatus, ListFolders, SelectFolder
@@ -38,11 +36,11 @@ async def _list(client: ImapState, request: ListFolders) -> bytes:
         client.output.write(f'* {request.command} (\\Noselect) "/" ""\r\n'.encode())
         return b"OK Done."
     folders = await client.resources.db.read(names.list_folders, inbox_id)
-    patterns = [_pattern(request.reference + pattern) for pattern in request.patterns]
+    patterns = [(request.reference + pattern).casefold()[:MAX_PATTERN_LENGTH] for pattern in request.patterns]
     for folder, name in folders.items():
         if request.only_special and folder not in SPECIAL:
             continue
-        if any(pattern.fullmatch(name.casefold()) for pattern in patterns):
+        if any(is_meant(name.casefold(), pattern) for pattern in patterns):
             attributes = " ".join(["\\HasNoChildren", *filter(None, [SPECIAL.get(folder)])])
             shown = _shown(client, name)
             client.output.write(f'* {request.command} ({attributes}) "/" '.encode() + shown + b"\r\n")
@@ -51,12 +49,22 @@ async def _list(client: ImapState, request: ListFolders) -> bytes:
     return b"OK Done."
 
 
-def _pattern(pattern: str) -> re.Pattern[str]:
-    """No folder is inside another, so that * and % are the same but for the slash."""
-    words = {"*": ".*", "%": "[^/]*"}
-    runs = re.sub(r"[*%]*\*[*%]*", "*", re.sub(r"%+", "%", pattern[:MAX_PATTERN_LENGTH]))
-    few = runs if runs.count("*") + runs.count("%") <= 3 else "*"
-    return re.compile("".join(words.get(each) or re.escape(each.casefold()) for each in few), re.DOTALL)
+def is_meant(name: str, pattern: str) -> bool:
+    """Names hold no slash, so that * and % mean the same. Goes back to the last of them alone: no more is needed."""
+    at, wild, resumed = 0, -1, 0
+    place = 0
+    while at < len(name):
+        if place < len(pattern) and pattern[place] in "*%":
+            wild, resumed = place, at
+            place += 1
+        elif place < len(pattern) and pattern[place] == name[at]:
+            at, place = at + 1, place + 1
+        elif wild >= 0:
+            resumed += 1
+            at, place = resumed, wild + 1
+        else:
+            return False
+    return not pattern[place:].strip("*%")
 
 
 def _shown(client: ImapState, name: str) -> bytes:

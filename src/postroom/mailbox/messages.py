@@ -107,12 +107,6 @@ class NewMessage(Struct, frozen=True):
     budget_id: str | None = None  # the key for whose budget it counts
     is_blocked: bool = False
 
-    @property
-    def place(self) -> tuple[str, str, str, str]:
-        """Inbox, thread, message and direction."""
-        direction = BLOCKED if self.is_blocked else self.document.direction
-        return self.document.inbox_id, self.document.thread_id, self.document.id, direction
-
 
 def note_handovers(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bool]:
     """Remembers that an inbox was handed a content at a time; for each, whether it is the first time."""
@@ -130,10 +124,11 @@ def note_handovers(tx: Tx, handovers: Sequence[tuple[str, str, int]]) -> list[bo
 
 
 def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
+    rows = [_to_row(message) for message in new]
     tx.many(
         "insert into messages (id, inbox_id, thread_id, direction, status, rfc_message_id, from_address,"
         f" has_attachments, created_at, has_hold, key_id, budget_id, {documents.COLUMNS}) values :rows",
-        [_to_row(message) for message in new],
+        rows,
     )
     tx.many(
         "insert into raw_mails (message_id, content, blob, trace_bytes, text_at, html_at, size_bytes)"
@@ -146,16 +141,16 @@ def add_all(tx: Tx, new: Sequence[NewMessage]) -> None:
             for each in new
         ],
     )
-    places.add_all(tx, [each.place for each in new])
+    places.add_all(tx, [row[:4] for row in rows])
 
 
-def _to_row(new: NewMessage) -> tuple[object, ...]:
+def _to_row(new: NewMessage) -> tuple[Any, ...]:
     document = new.document
     return (
         document.id,
         document.inbox_id,
         document.thread_id,
-        new.place[3],
+        BLOCKED if new.is_blocked else document.direction,
         new.status,
         document.rfc_message_id,
         new.from_address,

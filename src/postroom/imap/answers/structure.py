@@ -15,7 +15,7 @@ NO_HEADERS = Headers({})
 
 
 @dataclass(slots=True)
-class StoredPart:
+class BodyPart:
     """A part from its header to its end; `message` is the mail inside a message/rfc822."""
 
     header_start: int
@@ -26,8 +26,8 @@ class StoredPart:
     headers: Headers = NO_HEADERS
     content_type: str = "text/plain"
     parameters: dict[str, str] = field(default_factory=dict)
-    children: list["StoredPart"] = field(default_factory=list)
-    message: "StoredPart | None" = None
+    children: list["BodyPart"] = field(default_factory=list)
+    message: "BodyPart | None" = None
 
     @property
     def size_bytes(self) -> int:
@@ -36,7 +36,7 @@ class StoredPart:
 
 @dataclass(slots=True)
 class _OpenPart:
-    part: StoredPart
+    part: BodyPart
     depth: int
     boundary: bytes | None = None
     is_in_header: bool = True
@@ -47,7 +47,7 @@ class _OpenPart:
 
 class _Scanner:
     def __init__(self) -> None:
-        self.root = StoredPart(0)
+        self.root = BodyPart(0)
         self.open = [_OpenPart(self.root, 0)]
         self.position = 0
         self.line = 0
@@ -84,7 +84,7 @@ class _Scanner:
     def _begin_child(self, parent: _OpenPart, delimiter_bytes: int) -> None:
         self.parts += 1
         is_digest = parent.part.content_type == "multipart/digest"
-        child = StoredPart(self.position + delimiter_bytes, "message/rfc822" if is_digest else "text/plain")
+        child = BodyPart(self.position + delimiter_bytes, "message/rfc822" if is_digest else "text/plain")
         parent.part.children.append(child)
         self.open.append(_OpenPart(child, parent.depth + 1, first_line=self.line + 1))
 
@@ -110,7 +110,7 @@ class _Scanner:
             current.boundary = boundary if 0 < len(boundary) <= MAX_BOUNDARY_BYTES else None
         elif part.content_type == "message/rfc822" and not _is_encoded(part.headers):
             self.parts += 1
-            part.message = StoredPart(body_start)
+            part.message = BodyPart(body_start)
             self.open.append(_OpenPart(part.message, current.depth + 1, first_line=self.line + 1))
 
     def _close_behind(self, level: int, break_bytes: int) -> None:
@@ -129,13 +129,13 @@ class _Scanner:
         if not part.children and part.content_type.startswith("multipart/"):
             part.content_type, part.parameters = "text/plain", {}
 
-    def finish(self) -> StoredPart:
+    def finish(self) -> BodyPart:
         while self.open:
             self._close(self.open.pop(), self.position)
         return self.root
 
 
-def scan(chunks: Iterable[bytes]) -> StoredPart:
+def scan(chunks: Iterable[bytes]) -> BodyPart:
     scanner = _Scanner()
     for line, is_start in _lines(chunks):
         scanner.take(line, is_start)
@@ -169,7 +169,7 @@ def _is_encoded(fields: Headers) -> bool:
     return fields.text("content-transfer-encoding").strip().lower() in ("base64", "quoted-printable")
 
 
-def find(root: StoredPart, path: tuple[int, ...]) -> StoredPart | None:
+def find(root: BodyPart, path: tuple[int, ...]) -> BodyPart | None:
     """By its numbers (RFC 3501 section 6.4.5)."""
     node, is_mail = root, True
     for number in path:
@@ -190,7 +190,7 @@ def find(root: StoredPart, path: tuple[int, ...]) -> StoredPart | None:
     return node
 
 
-def span(root: StoredPart, path: tuple[int, ...], kind: str) -> tuple[int, int] | None:
+def span(root: BodyPart, path: tuple[int, ...], kind: str) -> tuple[int, int] | None:
     """The first byte and the end of a section; None: there is none."""
     part = find(root, path)
     if part is None:
@@ -210,4 +210,4 @@ class StructureCache:
     """Of the last mail that was looked at: programs fetch its parts one after the other."""
 
     message_id: str = ""
-    root: StoredPart | None = None
+    root: BodyPart | None = None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from postroom.imap.answers.structure import StoredPart
+from postroom.imap.answers.structure import BodyPart
 from postroom.mail import address, headers
 from postroom.mail.address import Address
 from postroom.mail.headers import Headers
@@ -100,7 +100,7 @@ def encoded(text: str) -> str:
     return Header(text, "utf-8", maxlinelen=10_000).encode(linesep="")
 
 
-def body_structure(part: StoredPart, is_extended: bool) -> bytes:
+def body_structure(part: BodyPart, is_extended: bool) -> bytes:
     main, _, sub = part.content_type.partition("/")
     if part.children:
         inside = b"".join(body_structure(child, is_extended) for child in part.children)

@@ -12,6 +12,7 @@ _ASTRING = re.compile(rb'[^\x00-\x20\x7f(){%*"\\]+')
 _PATTERN = re.compile(rb'[^\x00-\x20\x7f(){"\\]+')
 _FLAG = re.compile(rb'\\?[^\x00-\x20\x7f(){%*"\\\]]+')
 _QUOTED = re.compile(rb'"((?:[^"\\\r\n]|\\["\\])*+)"')
+_ESCAPED = re.compile(rb'\\(["\\])')
 _SET = re.compile(rb"[0-9:*,]+")
 _NUMBER = re.compile(rb"[0-9]{1,20}")
 
@@ -84,8 +85,11 @@ class Cursor:
             return self._literals.pop()
         if not self.stands_at(b'"'):
             raise BadCommand("a string is missing")
-        quoted = self.match(_QUOTED, "the end of a quoted string")
-        return re.sub(rb'\\(["\\])', rb"\1", quoted[1:-1])
+        found = _QUOTED.match(self._text, self._at)
+        if found is None:
+            raise BadCommand("the end of a quoted string is missing")
+        self._at = found.end()
+        return _ESCAPED.sub(rb"\1", found[1])
 
     def literal(self) -> bytes:
         """A mail."""

@@ -5,6 +5,7 @@ Only of inboxes that a mail program has opened: of all others nothing is written
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -17,7 +18,7 @@ LABEL = "label:"
 ASKED_TOGETHER = 500
 
 
-class Placed(Struct, frozen=True):
+class FolderPlace(Struct, frozen=True):
     """A message that comes into a folder; of a label also as it is shown."""
 
     inbox_id: str
@@ -112,21 +113,19 @@ def lock(tx: Tx, inbox_id: str) -> None:
     tx.one(f"select 1 as found from folder_inboxes where inbox_id = :id {LOCK_ROWS}", id=inbox_id)
 
 
-def add_all(tx: Tx, new: Sequence[tuple[str, str, str, str]]) -> None:
-    """Messages that were just stored: inbox, thread, message and direction of each."""
-    opened = find_opened(tx, [inbox_id for inbox_id, *_ in new])
-    shown = [each for each in new if each[0] in opened and each[3] != "blocked"]
+def add_all(tx: Tx, new: Sequence[tuple[Any, ...]]) -> None:
+    """Messages that were just stored: message, inbox, thread and direction of each."""
+    opened = find_opened(tx, [inbox_id for _, inbox_id, _, _ in new])
+    shown = [each for each in new if each[1] in opened and each[3] != "blocked"]
     if not shown:
         return
-    labelled = _labels_of_threads(tx, [thread_id for _, thread_id, _, _ in shown])
+    labelled = _labels_of_threads(tx, [thread_id for _, _, thread_id, _ in shown])
     placed = []
-    for inbox_id, thread_id, message_id, direction in shown:
-        placed.append(Placed(inbox_id, SENT if direction == "outbound" else INBOX, message_id))
+    for message_id, inbox_id, thread_id, direction in shown:
+        placed.append(FolderPlace(inbox_id, SENT if direction == "outbound" else INBOX, message_id))
         for label, word in labelled.get(thread_id, ()):
-            placed.append(Placed(inbox_id, of_label(label), message_id, word))
-    add_flags(
-        tx, [(message_id, inbox_id, direction == "outbound") for inbox_id, _, message_id, direction in shown]
-    )
+            placed.append(FolderPlace(inbox_id, of_label(label), message_id, word))
+    add_flags(tx, [(each[0], each[1], each[3] == "outbound") for each in shown])
     place_all(tx, placed)
 
 
@@ -145,9 +144,9 @@ def _labels_of_threads(tx: Tx, thread_ids: Sequence[str]) -> dict[str, list[tupl
     return found
 
 
-def place_all(tx: Tx, placed: Sequence[Placed]) -> dict[tuple[str, str], int]:
+def place_all(tx: Tx, placed: Sequence[FolderPlace]) -> dict[tuple[str, str], int]:
     """Under the next numbers of each inbox, all of which are open. Gives the UID by folder and message."""
-    by_inbox: dict[str, list[Placed]] = defaultdict(list)
+    by_inbox: dict[str, list[FolderPlace]] = defaultdict(list)
     for each in placed:
         by_inbox[each.inbox_id].append(each)
     uids: dict[tuple[str, str], int] = {}
@@ -234,10 +233,10 @@ def move(tx: Tx, inbox_id: str, message_id: str, folder: str) -> None:
         " where messages.id = :id",
         id=message_id,
     )
-    labelled = [Placed(inbox_id, of_label(row["label"]), message_id, row["shown"]) for row in rows]
+    labelled = [FolderPlace(inbox_id, of_label(row["label"]), message_id, row["shown"]) for row in rows]
     known = _folders_of(tx, message_id)
     coming = [each for each in labelled if each.folder not in known]
-    place_all(tx, [Placed(inbox_id, folder, message_id), *coming])
+    place_all(tx, [FolderPlace(inbox_id, folder, message_id), *coming])
 
 
 def _folders_of(tx: Tx, message_id: str) -> set[str]:
@@ -269,4 +268,4 @@ def label_thread(
         for start in range(0, len(message_ids), ASKED_TOGETHER):
             remove(tx, inbox_id, of_label(label), message_ids[start : start + ASKED_TOGETHER])
     for label, shown in added.items():
-        place_all(tx, [Placed(inbox_id, of_label(label), each, shown) for each in message_ids])
+        place_all(tx, [FolderPlace(inbox_id, of_label(label), each, shown) for each in message_ids])

@@ -14,7 +14,7 @@ from postroom.mailbox import inboxes, labels, messages, threads
 from postroom.mailbox.documents import Document
 from postroom.mailbox.folders import flags, places, views
 from postroom.mailbox.folders.flags import DELETED, MAX_KEYWORD_LENGTH, MOST_KEYWORDS, SEEN, SYSTEM
-from postroom.mailbox.folders.places import DRAFTS, INBOX, JUNK, LABEL, SENT, TRASH, Placed
+from postroom.mailbox.folders.places import DRAFTS, INBOX, JUNK, LABEL, SENT, TRASH, FolderPlace
 from postroom.mailbox.folders.views import FolderMail
 from postroom.mailbox.inboxes import Inbox
 from postroom.operations.folders.names import FolderRefused, require, require_folder
@@ -121,7 +121,7 @@ def _put_into(tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequenc
     known = views.find_uids(tx, inbox_id, target, [mail.message_id for mail in mails])
     new = [mail.message_id for mail in mails if mail.message_id not in known]
     shown = views.list_labels(tx, inbox_id).get(target, "")
-    places.place_all(tx, [Placed(inbox_id, target, message_id, shown) for message_id in new])
+    places.place_all(tx, [FolderPlace(inbox_id, target, message_id, shown) for message_id in new])
 
 
 def _label_all(tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Sequence[FolderMail]) -> None:
@@ -176,7 +176,7 @@ def _into_trash(tx: Tx, inbox_id: str, mails: Sequence[FolderMail]) -> None:
     message_ids = [mail.message_id for mail in mails]
     for start in range(0, len(message_ids), places.ASKED_TOGETHER):
         places.remove_everywhere(tx, inbox_id, message_ids[start : start + places.ASKED_TOGETHER])
-    places.place_all(tx, [Placed(inbox_id, TRASH, message_id) for message_id in message_ids])
+    places.place_all(tx, [FolderPlace(inbox_id, TRASH, message_id) for message_id in message_ids])
 
 
 def _let_in(
@@ -201,7 +201,7 @@ def _out_of_trash(tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Seq
     else:
         if any(_home(tx, found[mail.message_id].id) != target for mail in mails):
             raise FolderRefused("CANNOT", "It goes back to the folder where it came from.")
-        places.place_all(tx, [Placed(inbox_id, target, mail.message_id) for mail in mails])
+        places.place_all(tx, [FolderPlace(inbox_id, target, mail.message_id) for mail in mails])
     places.remove(tx, inbox_id, TRASH, [mail.message_id for mail in mails])
 
 
