@@ -50,7 +50,7 @@ async def _list(client: ImapState, request: ListFolders) -> bytes:
 
 
 def is_meant(name: str, pattern: str) -> bool:
-    """Names hold no slash, so that * and % mean the same. Goes back to the last of them alone: no more is needed."""
+    """Names hold no slash, so that * and % mean the same. To go back to the last of them is enough."""
     at, wild, resumed = 0, -1, 0
     place = 0
     while at < len(name):

@@ -81,6 +81,7 @@ def let_in(
         document, thread_id=place.thread.id, new_participant=place.is_new_participant
     )
     messages.let_in(tx, threaded, came_at)
+    places.move(tx, inbox.id, document.id, places.INBOX)
     indexing.enqueue_all(tx, [document.id])
     into_thread.note_stored(tx, [(place, threaded)])
     return tell(tx, inbox, MESSAGE_RECEIVED, threaded, base_url, now)

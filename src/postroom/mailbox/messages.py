@@ -176,7 +176,6 @@ def let_in(tx: Tx, document: Document, came_at: int) -> None:
         came_at=came_at,
         id=document.id,
     )
-    places.move(tx, document.inbox_id, document.id, places.INBOX)
 
 
 def _set_columns(tx: Tx, message_id: str, columns: documents.Columns) -> None:
