@@ -5,7 +5,7 @@ import contextlib
 import imaplib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tests.conftest import Server, running_server, settings
 from tests.doubles import FakeClock
@@ -36,7 +36,7 @@ async def aside(work: Callable[[], T]) -> T:
     return await asyncio.to_thread(work)
 
 
-def ok(answer: tuple[str, list[bytes]]) -> list[bytes]:
+def ok(answer: tuple[str, Any]) -> Any:
     word, data = answer
     assert word == "OK", answer
     return data

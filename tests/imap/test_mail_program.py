@@ -44,7 +44,7 @@ async def test_a_program_reads_an_inbox(server: Server) -> None:
         for name in (b'"INBOX"', b"\\Sent", b"\\Drafts", b"\\Junk", b"\\Trash"):
             assert name in names
         assert ok(client.select("INBOX")) == [b"3"]
-        flags, dates = client.fetch("1:*", "(UID FLAGS INTERNALDATE RFC822.SIZE)")[1][0:2]
+        flags, dates = ok(client.fetch("1:*", "(UID FLAGS INTERNALDATE RFC822.SIZE)"))[0:2]
         assert b"UID 1 FLAGS ()" in flags
         assert b"UID 2" in dates
         parts = ok(client.uid("FETCH", "1", "(BODY.PEEK[] BODYSTRUCTURE ENVELOPE)"))
