@@ -120,7 +120,7 @@ class Tools:
         limit: Limit = 10,
         cursor: Annotated[str, Field(description="`next` of the page before.")] = "",
     ) -> SearchResults:
-        """Find mail, in and out, by words in it or in its files, newest first. read_thread shows it all."""
+        """Find mail, in and out, by words in it or its files, newest first."""
         call = calls.search_page(q, inbox_id=inbox_id or None, limit=limit, cursor=cursor or None)
         return results.search_results(await self._asker.ask(ctx, call))
 
@@ -152,7 +152,7 @@ class Tools:
         filename: Annotated[str, Field(description="As read_thread shows it.", min_length=1)],
         offset: TextOffset = 0,
     ) -> FileText:
-        """Read the text of an attachment: PDF, office files, CSV, HTML, plain text, scanned pages."""
+        """Read the text of an attached file, scanned pages too."""
         found = await self._asker.ask(ctx, calls.get_attachment_text(message_id, filename))
         return results.file_text(message_id, found, offset)
 

@@ -66,10 +66,7 @@ class WritingTools:
 
     @takes("send", but=ANSWERING)
     async def reply_all(self, ctx: Ctx, thread_id: ThreadId, body: Body, **fields: Any) -> SentMail:
-        """Answer everybody whom the last mail of a thread names; the thread is then read.
-
-        Use reply_to_thread unless all of them need the answer.
-        """
+        """Answer everybody whom the last mail of a thread names; the thread is then read."""
         steps = sending.reply_all(thread_id, body, **given(fields))
         return outgoing.sent_mail(await self._asker.ask(ctx, steps))
 
@@ -105,7 +102,7 @@ class WritingTools:
     async def send_draft(
         self, ctx: Ctx, draft_id: DraftId, version: DraftVersion = 0, idempotency_key: IdempotencyKey = ""
     ) -> SentMail:
-        """Send a draft as it is; it is then gone. It may be held for a person to approve."""
+        """Send a draft as it is; it may be held, and is then gone."""
         key = idempotency_key or None
         call = calls.send_draft(draft_id, idempotency_key=key, version=version or None)
         return outgoing.sent_mail(await self._asker.ask(ctx, call))
@@ -120,7 +117,7 @@ class WritingTools:
         comment: Annotated[str, Field(description="Words to the organizer.", max_length=2000)] = "",
         idempotency_key: IdempotencyKey = "",
     ) -> SentMail:
-        """Answer the invitation that a mail brought; its organizer is told. It may be held as any mail."""
+        """Answer an invitation that a mail brought; its organizer is told."""
         call = calls.respond_to_invitation(
             message_id, status, comment=comment, idempotency_key=idempotency_key or None
         )
