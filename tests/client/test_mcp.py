@@ -76,13 +76,14 @@ class Agent:
 
 @asynccontextmanager
 async def stdio_agent(live: LiveServer, key: str = API_KEY, **more: str) -> AsyncIterator[Agent]:
-    from mcp import Client, StdioServerParameters  # to load them takes a second of every worker
+    from mcp import Client, StdioServerParameters, stdio_client  # to load them takes a second of every worker
 
     settings = {"PYTHONPATH": str(SOURCE), "POSTROOM_API_KEY": key, "POSTROOM_BASE_URL": live.base_url}
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "postroom_client", "mcp"], env=settings | more
     )
-    async with Client(command) as client:
+    # Its own default is what stood in place of stderr when it was loaded.
+    async with Client(stdio_client(command, errlog=sys.__stderr__)) as client:
         yield Agent(client)
 
 
