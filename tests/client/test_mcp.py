@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
@@ -83,8 +84,9 @@ async def stdio_agent(live: LiveServer, key: str = API_KEY, **more: str) -> Asyn
         command=sys.executable, args=["-m", "postroom_client", "mcp"], env=settings | more
     )
     # Its own default is what stood in place of stderr when it was loaded.
-    async with Client(stdio_client(command, errlog=sys.__stderr__)) as client:
-        yield Agent(client)
+    with open(os.devnull, "w") as nowhere:
+        async with Client(stdio_client(command, errlog=nowhere)) as client:
+            yield Agent(client)
 
 
 @asynccontextmanager
