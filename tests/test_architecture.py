@@ -56,7 +56,7 @@ ROOMS: dict[str, list[str]] = {
     "mailbox/search": ["batch", "pace", "latecomers", "index_upkeep", "indexing", "filters", "search"],
     "queue": [
         *("leases", "duties", "idempotency", "deliveries", "suppressions", "claims", "retries", "outcomes"),
-        *("recording", "statistics", "work"),
+        *("recording", "statistics", "sends_of_keys", "work"),
     ],
     "events": [
         *("kinds", "payload", "events", "webhook_signature", "webhooks", "webhook_list", "webhook_log"),

@@ -52,6 +52,10 @@ def furnish(house: House, inboxes: dict[str, str]) -> None:
     ask(house, "POST", "/v1/domains", {"domain": "mail.harbourview.example"})
     ask(house, "POST", "/v1/suppressions", {"address": "former@campo.example"})
     ask(house, "PUT", "/v1/webhook", {"url": "http://127.0.0.1:9/hooks/mail"})
+    more = {"url": "http://127.0.0.1:9/hooks/support", "inboxIds": [support], "headers": {"X-Team": "s"}}
+    ask(house, "POST", "/v1/webhooks", more)
+    told = {"kind": "ntfy", "target": "http://127.0.0.1:9/support-team", "on": ["held", "suspicious"]}
+    ask(house, "PUT", "/v1/notifications", {"targets": [told]})
     rule = {"type": "block", "value": "ledger.example", "direction": "outbound"}
     ask(house, "POST", "/v1/policy/rules", rule)
 

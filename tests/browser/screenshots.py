@@ -15,9 +15,9 @@ from tests.browser.made_up_mail import fill
 from tests.doubles import FakeClock
 
 FOLDER = Path(__file__).parent.parent.parent / "docs" / "images"
-OTHERS = ("approvals", "drafts", "compose", "events", "webhooks", "inboxes", "settings", "operator")
+OTHERS = ("approvals", "drafts", "compose", "agents", "events", "webhooks", "inboxes", "settings", "operator")
 OPERATOR = ("queue", "deliverability", "accounts")
-SETTINGS = ("keys", "pods", "policy", "suppressions", "domains", "audit")
+SETTINGS = ("keys", "pods", "policy", "suppressions", "notifications", "domains", "audit")
 SIZES = {"wide": (1280, 800), "narrow": (360, 720)}
 
 
@@ -54,6 +54,8 @@ def pages(running: House) -> dict[str, str]:
     found |= {"draft": f"/app/drafts/{draft['id']}", "one-inbox": f"/app/inboxes/{support}"}
     [key] = running.api.get(f"/v1/inboxes/{support}/api-keys").json()["data"]
     pod = running.api.get("/v1/pods/customer-17").json()
+    [first, *_] = running.api.get("/v1/api-keys").json()["data"]
+    found |= {"agent": f"/app/agents/{first['id']}"}
     found |= {"key": f"/app/settings/keys/{key['id']}", "pod": f"/app/settings/pods/{pod['id']}"}
     return found
 

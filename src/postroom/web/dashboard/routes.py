@@ -4,6 +4,7 @@ from functools import partial
 
 from postroom.accounts.permissions import APPROVING, MANAGING, NOTHING, READING, SENDING, WRITING
 from postroom.web.dashboard import sign_in
+from postroom.web.dashboard.agents import agents
 from postroom.web.dashboard.forms import read_form, read_upload
 from postroom.web.dashboard.operator import accounts, health, queue
 from postroom.web.dashboard.pages import (
@@ -18,6 +19,7 @@ from postroom.web.dashboard.pages import (
     message,
     start,
     thread,
+    webhook_list,
     webhooks,
 )
 from postroom.web.dashboard.settings import (
@@ -26,6 +28,7 @@ from postroom.web.dashboard.settings import (
     domains,
     inboxes,
     keys,
+    notifications,
     people,
     pods,
     rules,
@@ -84,6 +87,9 @@ PAGES = (
     change("/app/drafts/{draft_id}/delete", draft.delete_draft, POD, WRITING),
     change("/app/scheduled/{message_id}", drafts.reschedule, POD, SENDING),
     change("/app/scheduled/{message_id}/cancel", drafts.cancel_scheduled, POD, WRITING),
+    page("/app/agents", agents.show_agents, ACCOUNT, READING),
+    page("/app/agents/{key_id}", agents.show_agent, ACCOUNT, READING),
+    change("/app/agents/{key_id}/pause", agents.pause, ACCOUNT, MANAGING),
     page("/app/events", event_log.show_events, POD, READING),
     page("/app/events/{event_id}", event_log.show_event, POD, READING),
     change("/app/events/{event_id}/replay", event_log.replay, ACCOUNT, MANAGING),
@@ -93,6 +99,11 @@ PAGES = (
     change("/app/webhooks/rotate", webhooks.rotate_secret, ACCOUNT, MANAGING),
     change("/app/webhooks/remove", webhooks.remove_webhook, ACCOUNT, MANAGING),
     change("/app/webhooks/again", webhooks.send_failed_again, ACCOUNT, MANAGING),
+    change("/app/webhooks/listed", webhook_list.add_webhook, ACCOUNT, MANAGING),
+    change("/app/webhooks/listed/{webhook_id}/test", webhook_list.test, ACCOUNT, MANAGING),
+    change("/app/webhooks/listed/{webhook_id}/rotate", webhook_list.rotate_secret, ACCOUNT, MANAGING),
+    change("/app/webhooks/listed/{webhook_id}/switch", webhook_list.switch, ACCOUNT, MANAGING),
+    change("/app/webhooks/listed/{webhook_id}/remove", webhook_list.remove, ACCOUNT, MANAGING),
     page("/app/webhooks/deliveries/{delivery_id}", webhooks.show_delivery, ACCOUNT, READING),
     change("/app/webhooks/deliveries/{delivery_id}/again", webhooks.send_again, ACCOUNT, MANAGING),
     page("/app/settings", rules.show_rules, POD, READING),
@@ -126,6 +137,9 @@ PAGES = (
     change("/app/settings/people/{user_id}/invite", users.invite_again, ACCOUNT, MANAGING),
     change("/app/settings/people/{user_id}/remove", users.remove, ACCOUNT, MANAGING),
     change("/app/pod", users.choose_pod, POD, READING),
+    page("/app/settings/notifications", notifications.show_notifications, ACCOUNT, MANAGING),
+    change("/app/settings/notifications", notifications.add_target, ACCOUNT, MANAGING),
+    change("/app/settings/notifications/remove", notifications.remove_target, ACCOUNT, MANAGING),
     page("/app/settings/suppressions", suppressions.show_suppressions, ACCOUNT, READING),
     page("/app/settings/suppressions.csv", suppressions.export, ACCOUNT, READING),
     change("/app/settings/suppressions", suppressions.suppress, ACCOUNT, MANAGING),

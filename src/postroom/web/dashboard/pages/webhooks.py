@@ -11,8 +11,10 @@ from postroom.clock import HOUR
 from postroom.errors import NotFound, WebhookFailed
 from postroom.events import events, kinds, webhook_log, webhooks
 from postroom.events.events import Event
-from postroom.fields import Offset
+from postroom.fields import Offset, PageQuery
+from postroom.mailbox import inboxes
 from postroom.operations import webhooks as operations
+from postroom.operations.ways import webhook_list
 from postroom.operations.webhooks import DeliveryQuery, NewWebhook, RetryFailed
 from postroom.queue.deliveries import Delivery
 from postroom.web.api.events import webhooks as api
@@ -67,6 +69,8 @@ async def show_webhooks(desk: Desk, query: DeliveryLogQuery, secret: str = "", s
     asked = DeliveryQuery(query.state or None, SHOWN, query.offset)
     page = plain(await desk.run(operations.list_webhook_deliveries, query=asked))
     health = await desk.call.resources.db.read(read_health, desk, int(query.hours))
+    listed = plain(await desk.run(webhook_list.list_webhooks, query=PageQuery(SHOWN, 0)))["data"]
+    places = sorted({place for each in listed for place in each["inboxIds"]})
     return await desk.show(
         "webhooks.html",
         "webhooks",
@@ -81,6 +85,8 @@ async def show_webhooks(desk: Desk, query: DeliveryLogQuery, secret: str = "", s
         plot=draw(health.hours),
         kinds=kinds.KINDS,
         limit=SHOWN,
+        listed=listed,
+        places=await desk.call.resources.db.read(inboxes.addresses_of, places),
         samples=verifying.SAMPLES,
     )
 
@@ -93,7 +99,7 @@ def read_health(tx: Tx, desk: Desk, hours: int) -> WebhookHealth:
         webhook_log.find_last(tx, account_id, "failed"),
         webhook_log.find_last(tx, account_id, "delivered"),
         webhook_log.count_failed(tx, account_id, now - hours * HOUR),
-        [each for each in found if each.owner != account_id],
+        [each for each in found if each.owner != account_id and not each.is_listed],
     )
 
 

@@ -1,0 +1,104 @@
+"""Agents: each key and grant with what it sent today, what waits, what failed, and when it was last seen."""
+
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+from starlette.responses import Response
+
+from postroom.accounts import keys, pods
+from postroom.accounts.keys import OAUTH, Key
+from postroom.accounts.reach import Reach
+from postroom.accounts.rules import limits, pauses
+from postroom.accounts.rules.pauses import Pause
+from postroom.fields import Boundary
+from postroom.mailbox import holds, inboxes
+from postroom.operations import holds as operations
+from postroom.queue import sends_of_keys
+from postroom.queue.sends_of_keys import SendsOfDay
+from postroom.web.call import Tx
+from postroom.web.dashboard.agents import timeline
+from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.settings.paging import SHOWN, OffsetQuery
+
+PATH = "/app/agents"
+
+
+class AgentPauseForm(Struct, frozen=True):
+    action: Literal["pause", "resume"]
+
+
+class Agent(Struct, frozen=True):
+    key: Key
+    scope: str
+    scope_path: str
+    today: SendsOfDay
+    per_day: int | None  # a limit of its own
+    held: int
+    pause: Pause | None  # of the inbox or the pod that it is for
+
+    @property
+    def is_grant(self) -> bool:
+        return self.key.kind == OAUTH
+
+
+async def show_agents(desk: Desk, query: OffsetQuery) -> Response:
+    found, more = await desk.call.resources.db.read(read_agents, desk, query.offset)
+    return await desk.show(
+        "agents.html", "agents", title="Agents", agents=found, **query.of(query.offset + len(found) + more)
+    )
+
+
+def read_agents(tx: Tx, desk: Desk, offset: int) -> tuple[list[Agent], bool]:
+    """Who was seen last is first, on each page."""
+    found = keys.list_of_account(tx, desk.call.account_id, SHOWN + 1, offset)
+    shown = sorted(found[:SHOWN], key=lambda key: key.last_used_at or 0, reverse=True)
+    return [to_agent(tx, desk, key) for key in shown], len(found) > SHOWN
+
+
+def to_agent(tx: Tx, desk: Desk, key: Key) -> Agent:
+    scope, path = scope_of(tx, desk, key)
+    return Agent(
+        key=key,
+        scope=scope,
+        scope_path=path,
+        today=sends_of_keys.count_today(tx, key, desk.call.now()),
+        per_day=limits.decode(key.limits).per_day,
+        held=holds.count_within(
+            tx, desk.call.reach, holds.HELD, choice=replace(holds.FOR_A_PERSON, key_id=key.id)
+        ),
+        pause=pauses.find(tx, pauses.scope_of(key.reach)),
+    )
+
+
+def scope_of(tx: Tx, desk: Desk, key: Key) -> tuple[str, str]:
+    if key.inbox_id is not None:
+        address = inboxes.addresses_of(tx, [key.inbox_id]).get(key.inbox_id, "an inbox that is gone")
+        return address, f"/app/inboxes/{key.inbox_id}"
+    pod = pods.find(tx, Reach(key.account_id), key.pod_id) if key.pod_id else None
+    if pod is None:
+        return "the whole account", "/app/settings"
+    return f"pod {pod.name or pod.client_id or 'default'}", f"/app/settings/pods/{pod.id}"
+
+
+async def show_agent(desk: Desk, key_id: str) -> Response:
+    agent, steps = await desk.call.resources.db.read(read_agent, desk, key_id)
+    return await desk.show(
+        "agent.html", "agents", title=agent.key.name or "An agent", agent=agent, steps=steps
+    )
+
+
+def read_agent(tx: Tx, desk: Desk, key_id: str) -> tuple[Agent, list[timeline.Step]]:
+    key = keys.get(tx, desk.call.account_id, key_id)
+    return to_agent(tx, desk, key), timeline.read(tx, desk, key)
+
+
+async def pause(desk: Desk, key_id: str, body: AgentPauseForm) -> Response:
+    """All that leaves the inbox or the pod that the key is for; a key of the account stops the account."""
+    key = await desk.call.resources.db.read(keys.get, desk.call.account_id, key_id)
+    where = Boundary(key.inbox_id, None if key.inbox_id else key.pod_id)
+    if body.action == "pause":
+        await desk.run(operations.put_pause, query=where)
+        return go(f"{PATH}/{key_id}", "Paused. Nothing leaves there until you resume.")
+    await desk.run(operations.delete_pause, query=where)
+    return go(f"{PATH}/{key_id}", "Resumed. What nothing else holds goes now.")

@@ -1,0 +1,102 @@
+"""The time line of one agent: mail for it, its drafts and sends, what people decided, what it changed."""
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Struct
+
+from postroom.accounts import audit
+from postroom.accounts.keys import Key
+from postroom.accounts.reach import Reach
+from postroom.clock import from_iso
+from postroom.mailbox import drafts, holds, messages
+from postroom.mailbox.holds import Hold
+from postroom.mailbox.messages import INBOUND
+from postroom.operations.audit_log import AuditEntry
+from postroom.queue import sends_of_keys
+from postroom.web.call import Tx
+from postroom.web.dashboard.desk import Desk
+from postroom.web.dashboard.display.people import name_of
+from postroom.web.dashboard.display.values import plain
+from postroom.web.dashboard.settings import audit_targets
+
+EACH = 40
+SHOWN = 80
+
+
+class Step(Struct, frozen=True):
+    at: int
+    kind: str  # a word: received, sent, draft, decided, changed
+    what: str
+    path: str = ""
+    state: str = ""
+    note: str = ""
+
+
+class MailOutline(Struct, rename="camel", frozen=True):
+    from_addr: str = ""
+    header_to: str = ""
+    subject: str = ""
+    created_at: str = ""
+
+    @property
+    def title(self) -> str:
+        return self.subject or "(no subject)"
+
+
+class DraftSubject(Struct, frozen=True):
+    subject: str | None = None
+
+
+def read(tx: Tx, desk: Desk, key: Key) -> list[Step]:
+    """Newest first."""
+    found = [*sends(tx, key), *changes(tx, desk, key)]
+    if key.inbox_id is not None:
+        found += [*received(tx, key.inbox_id), *written(tx, key.inbox_id, key.id)]
+    return sorted(found, key=lambda step: step.at, reverse=True)[:SHOWN]
+
+
+def sends(tx: Tx, key: Key) -> Iterator[Step]:
+    """And what was decided about those that waited."""
+    found = messages.list_by_ids(tx, sends_of_keys.list_last(tx, key, EACH))
+    held = holds.list_of_messages(tx, [message.id for message in found])
+    for message in found:
+        written = msgspec.json.decode(message.document, type=MailOutline)
+        path, hold = f"/app/messages/{message.id}", held.get(message.id)
+        state = message.status if hold is None or message.status != "pending" else hold.state
+        title = f"to {name_of(written.header_to)}: {written.title}"
+        yield Step(from_iso(written.created_at), "sent", title, path, state)
+        if hold is not None and hold.decided_at is not None:
+            yield decision(hold, hold.decided_at, written.title, path)
+
+
+def decision(hold: Hold, at: int, title: str, path: str) -> Step:
+    who = "" if hold.actor is None else hold.actor.name or hold.actor.type
+    return Step(at, "decided", f"{hold.state} by {who}: {title}", path, hold.state, hold.note or "")
+
+
+def received(tx: Tx, inbox_id: str) -> Iterator[Step]:
+    found, _ = messages.list_of_inbox(tx, inbox_id, INBOUND, EACH, 0)
+    for message in messages.list_by_ids(tx, [each.id for each in found.messages]):
+        came = msgspec.json.decode(message.document, type=MailOutline)
+        title = f"from {name_of(came.from_addr)}: {came.title}"
+        yield Step(from_iso(came.created_at), "received", title, f"/app/messages/{message.id}")
+
+
+def written(tx: Tx, inbox_id: str, key_id: str) -> Iterator[Step]:
+    found, _ = drafts.list_of_inbox(tx, inbox_id, EACH, 0)
+    for draft in found:
+        if draft.actor.id == key_id:
+            title = msgspec.json.decode(draft.fields, type=DraftSubject).subject or "(no subject yet)"
+            yield Step(draft.updated_at, "draft", title, f"/app/drafts/{draft.id}")
+
+
+def changes(tx: Tx, desk: Desk, key: Key) -> Iterator[Step]:
+    """What the audit log has of it, also what it tried and may not."""
+    reach = Reach(key.account_id)
+    found, _ = audit.list_within(tx, reach, None, None, key.id, None, EACH, 0)
+    shown = plain([AuditEntry.of(entry) for entry in found])
+    targets = audit_targets.describe(tx, reach, shown)
+    for entry, target in zip(found, targets, strict=True):
+        state = "refused" if entry.action == audit.REFUSED else ""
+        yield Step(entry.created_at, "changed", f"{entry.action} {target.label}", target.path, state)

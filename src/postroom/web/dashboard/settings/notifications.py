@@ -1,0 +1,74 @@
+"""Notifications: who is told outside of the pages that something waits, of what, and whether that works."""
+
+import msgspec
+from msgspec import Struct
+from starlette.responses import Response
+
+from postroom.events.notifications import KINDS, OCCASIONS
+from postroom.operations.people import notifications
+from postroom.operations.people.notifications import NotificationsBody, ShownTarget, TargetBody
+from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display.values import plain
+from postroom.web.requests.request_body import explain
+
+PATH = "/app/settings/notifications"
+SENTENCES = {
+    "held": "a mail waits for approval",
+    "paused": "sending was paused",
+    "webhook_disabled": "a webhook was disabled",
+    "domain_broken": "a domain no longer has its records",
+    "suspicious": "a suspicious mail came",
+}
+
+
+class TargetForm(Struct, frozen=True):
+    kind: str
+    target: str
+    on: list[str] = []
+
+
+class RemovedTarget(Struct, frozen=True):
+    kind: str
+    target: str
+
+
+async def show_notifications(desk: Desk) -> Response:
+    found = plain(await desk.run(notifications.get_notifications))["targets"]
+    return await desk.show(
+        "notifications.html",
+        "settings",
+        title="Notifications",
+        targets=found,
+        kinds=KINDS,
+        occasions=OCCASIONS,
+        sentences=SENTENCES,
+    )
+
+
+async def add_target(desk: Desk, body: TargetForm) -> Response:
+    """One that is there already is told of what was ticked now."""
+    kept = [each for each in await list_kept(desk) if (each.kind, each.target) != (body.kind, body.target)]
+    new: dict[str, object] = {"kind": body.kind, "target": body.target.strip(), "on": body.on}
+    await put(desk, [*msgspec.to_builtins(kept), new])
+    return go(PATH, f"{body.target.strip()} is told from now on.")
+
+
+async def remove_target(desk: Desk, body: RemovedTarget) -> Response:
+    kept = [each for each in await list_kept(desk) if (each.kind, each.target) != (body.kind, body.target)]
+    await put(desk, msgspec.to_builtins(kept))
+    return go(PATH, f"{body.target} is told no longer.")
+
+
+async def list_kept(desk: Desk) -> list[TargetBody]:
+    found: list[ShownTarget] = (await desk.run(notifications.get_notifications)).targets
+    return msgspec.convert(
+        [{"kind": each.kind, "target": each.target, "on": each.on} for each in found], list[TargetBody]
+    )
+
+
+async def put(desk: Desk, targets: list[dict[str, object]]) -> None:
+    try:
+        body = msgspec.convert({"targets": targets}, NotificationsBody)
+    except msgspec.ValidationError as error:
+        raise explain(error) from None
+    await desk.run(notifications.put_notifications, body=body)

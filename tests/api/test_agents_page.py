@@ -1,0 +1,111 @@
+"""Pages about who acts by itself, and about who is told: agents, webhooks of the list, notifications."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.api.test_front_office import new_link, signed_in
+from tests.conftest import Server
+from tests.letters import letter
+from tests.outbound import message_of, send
+
+pytestmark = pytest.mark.sqlite_alone
+
+
+async def agent_of(server: Server, inbox_id: str, **fields: object) -> dict[str, str]:
+    body = {"name": "night agent", **fields}
+    made: dict[str, str] = (await server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json=body)).json()
+    return made
+
+
+async def test_an_agent_is_shown_with_its_day_and_its_time_line(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    agent = await agent_of(server, inbox_id, limits={"perDay": 7})
+    await server.deliver(letter(subject="Question"), "bob")
+    async with server.client(agent["token"]) as own:
+        await own.post(f"/v1/inboxes/{inbox_id}/drafts", json={"subject": "A thought"})
+        by_agent = replace(server, api=own)
+        first = await send(by_agent, inbox_id, "carol@there.example", subject="Gone", undoSeconds=60)
+        await own.post(f"/v1/messages/{first}/cancel")
+        await server.api.patch(f"/v1/inboxes/{inbox_id}", json={"approval": {"when": ["always"]}})
+        second = await send(by_agent, inbox_id, "carol@there.example", subject="Answer")
+        await own.delete(f"/v1/inboxes/{inbox_id}")
+    async with signed_in(server, name="Ann", link=await new_link(server)) as page:
+        listed = (await page.get("/app/agents")).text
+        assert ">night agent</a>" in listed
+        assert "2 of 7" in listed
+        assert f'<a href="/app/approvals?key={agent["id"]}">1</a>' in listed
+        waiting = (await page.get(f"/app/approvals?key={agent['id']}")).text
+        assert f'data-row="{second}"' in waiting
+        assert f'data-row="{first}"' not in waiting
+        form = {"decision": "reject", "contentHash": "", "note": "not like this"}
+        await page.post(f"/app/approvals/{second}", data=form)
+        shown = (await page.get(f"/app/agents/{agent['id']}")).text
+        for words in ("from Alice: Question", "A thought", "to carol@there.example: Answer", "not like this"):
+            assert words in shown
+        assert "rejected by Ann: Answer" in shown
+        assert ">refused</span>" in shown
+        assert (await page.get("/app/agents/key_unknown")).status_code == 404
+
+
+async def test_an_agent_is_stopped_by_a_pause_of_what_it_is_for(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    agent = await agent_of(server, inbox_id)
+    async with signed_in(server) as page:
+        path = f"/app/agents/{agent['id']}"
+        assert (await page.post(f"{path}/pause", data={"action": "pause"})).status_code == 303
+        assert ">paused</span>" in (await page.get(path)).text
+        sent = await send(server, inbox_id, "carol@there.example")
+        assert (await message_of(server, sent))["hold"]["reasons"] == ["paused"]
+        assert (await page.post(f"{path}/pause", data={"action": "resume"})).status_code == 303
+        assert ">paused</span>" not in (await page.get(path)).text
+
+
+async def test_webhooks_of_the_list_are_added_switched_and_removed_on_the_page(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    async with signed_in(server) as page:
+        form = {
+            "url": "http://127.0.0.1:9/more",
+            "eventTypes": ["message.held", "message.sent"],
+            "places": [inbox_id],
+            "headers": "X-Team: support\nX-Place: office",
+        }
+        made = await page.post("/app/webhooks/listed", data=form)
+        assert "whsec_" in made.text
+        [webhook] = (await server.api.get("/v1/webhooks")).json()["data"]
+        assert webhook["inboxIds"] == [inbox_id]
+        assert sorted(webhook["headers"]) == ["X-Place", "X-Team"]
+        assert webhook["eventTypes"] == ["message.held", "message.sent"]
+        shown = (await page.get("/app/webhooks")).text
+        assert "<td>http://127.0.0.1:9/more<br>" in shown
+        assert "bob@postroom.localhost</a>" in shown
+        path = f"/app/webhooks/listed/{webhook['id']}"
+        assert "whsec_" in (await page.post(f"{path}/rotate")).text
+        await page.post(f"{path}/test")
+        assert "did not answer with success" in (await page.get("/app/webhooks")).text
+        await page.post(f"{path}/switch", data={"action": "disable"})
+        assert "It was disabled by hand." in (await page.get("/app/webhooks")).text
+        refused = await page.post("/app/webhooks/listed", data={**form, "headers": "no colon"})
+        assert refused.status_code == 400
+        await page.post(f"{path}/remove")
+    assert (await server.api.get("/v1/webhooks")).json()["total"] == 0
+
+
+async def test_who_is_told_is_set_on_the_page(server: Server) -> None:
+    async with signed_in(server) as page:
+        path = "/app/settings/notifications"
+        chat = {"kind": "ntfy", "target": "http://127.0.0.1:9/team", "on": ["held", "paused"]}
+        other = {"kind": "webhook", "target": "http://127.0.0.1:9/hook", "on": ["suspicious"]}
+        for form in (chat, other, {**chat, "on": ["held"]}):
+            assert (await page.post(path, data=form)).status_code == 303
+        targets = (await server.api.get("/v1/notifications")).json()["targets"]
+        told = [(each["kind"], each["target"], each["on"]) for each in targets]
+        assert told == [("webhook", other["target"], ["suspicious"]), ("ntfy", chat["target"], ["held"])]
+        shown = (await page.get(path)).text
+        assert "a mail waits for approval" in shown
+        assert "nothing told yet" in shown
+        for wrong in ({**chat, "kind": "pigeon"}, {**chat, "on": []}):
+            assert (await page.post(path, data=wrong)).status_code == 400
+        await page.post(f"{path}/remove", data={"kind": "ntfy", "target": chat["target"]})
+    [left] = (await server.api.get("/v1/notifications")).json()["targets"]
+    assert left["kind"] == "webhook"
