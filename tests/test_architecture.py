@@ -82,7 +82,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "connections": [
         *("connections", "fetching", "posts", "imap_wire", "imap_client", "mailbox_access", "follow_mailbox"),
-        *("follow_all", "sent_copies"),
+        *("follow_all", "sending_through"),
     ],
     "inward/journal": ["entries", "places", "depositor", "journal", "running"],
     "outward": [

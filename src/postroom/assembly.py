@@ -15,7 +15,7 @@ from postroom.connections.follow_all import follow_all
 from postroom.connections.follow_mailbox import Follower
 from postroom.connections.mailbox_access import OAuthTokens
 from postroom.connections.posts import PostIntake
-from postroom.connections.sent_copies import SentCopies
+from postroom.connections.sending_through import SendingThrough
 from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.ways_out import CapturingCourier, WaysOut
 from postroom.couriers.webhook import HttpCourier, WebhookLimits
@@ -217,8 +217,8 @@ def start_deliveries(
     stack.push_async_callback(courier.close)
     signers = Signers()
     stack.callback(signers.close)
-    copies = SentCopies(resources, tokens)
-    outbound = Outbound(courier, signers, return_path_secret, reader, recorder, copies)
+    through = SendingThrough(resources, tokens)
+    outbound = Outbound(courier, signers, return_path_secret, reader, recorder, through)
     run(stack, resources, "mail", partial(deliver_queued_mail, resources, outbound, make_key))
     run(stack, resources, "holds", partial(watch_holds, resources))
     tell = partial(deliver_notice.deliver_notice, resources, outbound, webhook_courier)

@@ -1,15 +1,27 @@
 """Mail of a connected inbox leaves through its mailbox's own server; a second relay when one is away."""
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from postroom.connections import connections
+from postroom.connections.connections import Connection, WayOut
+from postroom.connections.fetching import Fetched
+from postroom.connections.mailbox_access import OAuthTokens
+from postroom.connections.sending_through import SendingThrough
+from postroom.couriers.mail import SmtpCourier
+from postroom.couriers.ways_out import WaysOut
+from postroom.net.dns import Resolver
+from postroom.net.relay import Relay
+from postroom.outward.courier import DeliveryError, OutgoingMail, find_relay
 from tests.conftest import Server, running_server, settings
 from tests.connections.dovecot import PASSWORD, running_dovecot
 from tests.connections.test_mailboxes import USER, connect
 from tests.couriers.smtp_peer import SmtpPeer
-from tests.doubles import FakeClock
+from tests.doubles import START, FakeClock
 
 
 async def send(server: Server, inbox_id: str) -> None:
@@ -81,3 +93,99 @@ async def test_a_domain_has_a_relay_of_its_own_and_bad_ones_are_refused(server: 
     assert changed["outbound"] == "postmark://***@ smtps://a:***@relay.example.com"
     assert (await server.api.patch(path, json={})).json() == changed
     assert (await server.api.patch(path, json={"outbound": None})).json()["outbound"] is None
+
+
+class TokenGiver:
+    """Answers as the token endpoint of a mail service."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        self.answer = Fetched(status, body)
+        self.asked: list[bytes] = []
+
+    async def fetch(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"", limit: int = 0
+    ) -> Fetched:
+        self.asked.append(body)
+        return self.answer
+
+
+def mailbox(port: int) -> Connection:
+    return Connection(
+        id="con_1",
+        account_id="acc_1",
+        pod_id=None,
+        inbox_id="inb_1",
+        kind="imap",
+        provider="",
+        state="live",
+        last_error=None,
+        last_mail_at=None,
+        uid_validity=None,
+        last_uid=0,
+        created_at=START,
+        settings={"username": "a,b@x.y", "address": "a@x.y", "smtp": {"host": "127.0.0.1", "port": port}},
+        hidden={
+            "oauth": {
+                "tokenUrl": "https://x.y/token",
+                "clientId": "c",
+                "clientSecret": "s",
+                "refreshToken": "r",
+            }
+        },
+    )
+
+
+@pytest.mark.sqlite_alone
+@pytest.mark.parametrize("mechanism", ["XOAUTH2", "OAUTHBEARER"])
+async def test_with_oauth_it_is_sent_by_a_token_that_is_asked_for_once(
+    server: Server, mechanism: str
+) -> None:
+    answers = TokenGiver(200, b'{"access_token": "t0ken/+", "expires_in": 3600}')
+    through = SendingThrough(server.resources, OAuthTokens(server.resources, answers))
+    async with SmtpPeer(credentials=("a,b@x.y", "t0ken/+"), features=(f"AUTH {mechanism}",)) as peer:
+        inbox = await server.new_inbox("agent")
+        account_id = (await server.api.get("/v1/me")).json()["accountId"]
+        stored = replace(mailbox(peer.port), account_id=account_id, inbox_id=inbox)
+        await server.resources.db.write(connections.add, stored)
+        found = await server.resources.db.read(connections.find_way_out, {"connection_id": "con_1"})
+        courier = WaysOut([], make_courier, server.resources.resolver, allow_private=True)
+        for _ in range(2):
+            mail = mail_by(await find_relay(through, found))
+            receipt = await courier.deliver(mail)
+            assert receipt.code == 250
+        await courier.close()
+        assert len(answers.asked) == 1
+        assert len(peer.mails) == 2
+
+
+@pytest.mark.sqlite_alone
+async def test_a_token_that_is_refused_is_told_and_tried_again(server: Server) -> None:
+    answers = TokenGiver(400, b'{"error": "invalid_grant"}')
+    through = SendingThrough(server.resources, OAuthTokens(server.resources, answers))
+    inbox = await server.new_inbox("agent")
+    account_id = (await server.api.get("/v1/me")).json()["accountId"]
+    await server.resources.db.write(
+        connections.add, replace(mailbox(25), account_id=account_id, inbox_id=inbox)
+    )
+    with pytest.raises(DeliveryError, match="invalid_grant") as refusal:
+        await find_relay(through, WayOut("", "con_1", needs_token=True))
+    assert not refusal.value.permanent
+
+
+@pytest.mark.sqlite_alone
+async def test_a_wrong_token_is_refused_in_its_second_answer() -> None:
+    async with SmtpPeer(credentials=("a", "right"), features=("AUTH XOAUTH2",)) as peer:
+        courier = make_courier(Relay("127.0.0.1", peer.port, "a", "wrong", has_token=True))
+        with pytest.raises(DeliveryError, match="535"):
+            await courier.deliver(mail_by(""))
+        await courier.close()
+
+
+def make_courier(relay: Relay | None) -> SmtpCourier:
+    return SmtpCourier(Resolver(), own_name="postroom.localhost", relay=relay, allow_private=True)
+
+
+def mail_by(outbound: str) -> OutgoingMail:
+    return OutgoingMail(
+        "a@x.y", "bob@example.org", b"Subject: Hi\r\n\r\nHello\r\n", "example.org", 0, outbound
+    )

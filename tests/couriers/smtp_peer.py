@@ -120,6 +120,13 @@ class SmtpPeer:
             writer.transport.abort()
 
 
+def read_token(said: bytes) -> tuple[bytes, bytes]:
+    """User and token of XOAUTH2 (`user=…`) or OAUTHBEARER (`n,a=…,`)."""
+    first, bearer, *_ = said.split(b"\1")
+    user = first.removeprefix(b"user=").removeprefix(b"n,a=").rstrip(b",")
+    return user.replace(b"=2C", b",").replace(b"=3D", b"="), bearer.removeprefix(b"auth=Bearer ")
+
+
 class _Dialogue:
     def __init__(self, peer: SmtpPeer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._peer = peer
@@ -180,6 +187,11 @@ class _Dialogue:
         given: list[bytes] = []
         if line.split()[1] == b"PLAIN":
             given = base64.b64decode(line.split()[2]).split(b"\0")[1:]
+        elif line.split()[1] in (b"XOAUTH2", b"OAUTHBEARER"):
+            given = list(read_token(base64.b64decode(line.split()[2])))
+            if self._peer.credentials != tuple(part.decode() for part in given):
+                await self._say(b"334 eyJzdGF0dXMiOiI0MDEifQ==")
+                await self._reader.readline()
         else:
             for prompt in (b"334 VXNlcm5hbWU6", b"334 UGFzc3dvcmQ6"):
                 await self._say(prompt)

@@ -13,6 +13,7 @@ from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
 from postroom.mailbox import inboxes
+from postroom.net.relay import OAUTH_SUFFIX
 from postroom.storage.database import LOCK_ROWS, Row, Tx
 
 IMAP, HTTP = "imap", "http"
@@ -41,6 +42,7 @@ class WayOut(Struct, frozen=True):
 
     outbound: str = ""
     connection_id: str | None = None
+    needs_token: bool = False  # by OAuth: the relay is known once there is one
 
 
 class Connection(Struct, frozen=True):
@@ -90,13 +92,15 @@ class Connection(Struct, frozen=True):
         return str(self.settings.get("address", ""))
 
     @property
-    def smtp_url(self) -> str:
-        """Of its own server for sending, with the password; "" without one."""
-        smtp, password = self.settings.get("smtp"), self.hidden.get("password")
-        if not smtp or not password:
-            return ""
+    def has_smtp(self) -> bool:
+        return bool(self.settings.get("smtp"))
+
+    def smtp_url(self, token: str = "") -> str:
+        """Of its own server for sending, with the password or a token of OAuth."""
+        smtp, secret = self.settings["smtp"], token or self.hidden.get("password", "")
         scheme = "smtps" if smtp["port"] == SMTP_TLS_PORT else "smtp"
-        secret = f"{quote(self.settings['username'], safe='')}:{quote(password, safe='')}"
+        scheme += OAUTH_SUFFIX if token else ""
+        secret = f"{quote(self.settings['username'], safe='')}:{quote(secret, safe='')}"
         return f"{scheme}://{secret}@{smtp['host']}:{smtp['port']}"
 
     @property
@@ -276,6 +280,8 @@ def lease_mailboxes(tx: Tx, node: str, now: int, until: int) -> dict[str, Connec
 def find_way_out(tx: Tx, row: Row) -> WayOut:
     """Of a row with OF_SENDER: through its mailbox, else by the relay of its domain, else of its pod."""
     connection = find(tx, row["connection_id"]) if row["connection_id"] else None
-    if connection is not None and connection.smtp_url:
-        return WayOut(connection.smtp_url, connection.id)
+    if connection is not None and connection.has_smtp:
+        if "oauth" in connection.hidden:
+            return WayOut("", connection.id, needs_token=True)
+        return WayOut(connection.smtp_url(), connection.id)
     return WayOut(row["of_domain"] or row["of_pod"] or "")

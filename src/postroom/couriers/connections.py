@@ -36,7 +36,10 @@ class Dialer:
         session = await (self._greeted_in_tls(relay) if relay.implicit_tls else self._open_plain_relay(relay))
         if relay.username:
             with _aborting(session):
-                await session.sign_in(relay.username, relay.password)
+                if relay.has_token:
+                    await session.sign_in_with_token(relay.username, relay.password)
+                else:
+                    await session.sign_in(relay.username, relay.password)
         return session
 
     async def _open_plain_relay(self, relay: Relay) -> SmtpSession:

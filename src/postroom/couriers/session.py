@@ -16,6 +16,7 @@ from postroom.outward.courier import DeliveryError, OutgoingMail
 _BLOCK_BYTES = 64 * 1024
 _SERVICE_CLOSING = 421
 _START_INPUT = 354
+_CHALLENGE = 334
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,21 @@ class SmtpSession:
             raise self._fault("EHLO", "offers neither AUTH PLAIN nor AUTH LOGIN")
         self._require(reply, "AUTH")
 
+    async def sign_in_with_token(self, username: str, token: str) -> None:
+        """By OAuth: OAUTHBEARER (RFC 7628), or XOAUTH2, which is older and does the same."""
+        mechanisms = self._features.get("AUTH", "").upper().split()
+        if "XOAUTH2" in mechanisms:
+            name, first = b"XOAUTH2", f"user={username}\1auth=Bearer {token}\1\1"
+        elif "OAUTHBEARER" in mechanisms:
+            escaped = username.replace("=", "=3D").replace(",", "=2C")
+            name, first = b"OAUTHBEARER", f"n,a={escaped},\1auth=Bearer {token}\1\1"
+        else:
+            raise self._fault("EHLO", "offers neither AUTH XOAUTH2 nor OAUTHBEARER")
+        reply = await self._ask("AUTH", b"AUTH " + name + b" " + base64.b64encode(first.encode()))
+        if reply.code == _CHALLENGE:  # it says what is wrong, and waits for a last answer before it refuses
+            reply = await self._ask("AUTH", b"AQ==" if name == b"OAUTHBEARER" else b"")
+        self._require(reply, "AUTH")
+
     async def send(self, mail: OutgoingMail) -> Reply:
         """One transaction; returns the answer to the final dot."""
         self.has_sent_whole_mail = False
@@ -222,7 +238,7 @@ class SmtpSession:
     async def _sign_in_by_login(self, username: str, password: str) -> Reply:
         reply = await self._ask("AUTH", b"AUTH LOGIN")
         for secret in (username, password):
-            if reply.code != 334:
+            if reply.code != _CHALLENGE:
                 return reply
             reply = await self._ask("AUTH", base64.b64encode(secret.encode()))
         return reply

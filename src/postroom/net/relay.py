@@ -1,7 +1,7 @@
 """Reads where mail leaves: straight to the recipients' servers, or through relays, some known by name."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -16,6 +16,7 @@ _MAILGUN_HOSTS = {"": "smtp.mailgun.org", "us": "smtp.mailgun.org", "eu": "smtp.
 _DEFAULT_PORTS = {"smtp": 25, "smtps": 465}
 _SUBMISSION_PORT = 587
 MOST_RELAYS = 3
+OAUTH_SUFFIX = "+token"  # behind smtp or smtps: the password is a token of OAuth
 MASK = "***"
 
 
@@ -28,6 +29,7 @@ class Relay:
     username: str = ""
     password: str = field(default="", repr=False)
     implicit_tls: bool = False
+    has_token: bool = False  # instead of a password, by XOAUTH2 or OAUTHBEARER
     address: str = ""  # to connect to, where it was checked before
 
     @property
@@ -77,6 +79,9 @@ def parse_outbound(value: str) -> Relay | None:
         return None
     if value.partition("://")[0] in _NAMED:
         return _parse_named(value)
+    scheme, found, rest = value.partition(f"{OAUTH_SUFFIX}://")
+    if found and scheme in _DEFAULT_PORTS:
+        return _with_token(parse_outbound(f"{scheme}://{rest}"))
     try:
         url = urlsplit(value)
         port = url.port
@@ -86,6 +91,12 @@ def parse_outbound(value: str) -> Relay | None:
     username, password = _credentials(url)
     default_port = _SUBMISSION_PORT if url.scheme == "smtp" and username else _DEFAULT_PORTS[url.scheme]
     return Relay(url.hostname or "", port or default_port, username, password, url.scheme == "smtps")
+
+
+def _with_token(relay: Relay | None) -> Relay:
+    if relay is None or not relay.username:
+        raise ValueError(_FORM)
+    return replace(relay, has_token=True)
 
 
 def _parse_named(value: str) -> Relay:

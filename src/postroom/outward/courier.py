@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from postroom.connections.connections import WayOut
+from postroom.connections.imap_wire import ImapError
+from postroom.connections.sending_through import SendingThrough
 from postroom.inward.mails import AcceptedMail
 from postroom.queue.outcomes import Outcome
 
@@ -45,6 +48,13 @@ class DeliveryError(Exception):
         self.code = code
         self.enhanced = enhanced
         self.unknown_outcome = unknown_outcome
+
+
+async def find_relay(through: SendingThrough | None, way: WayOut) -> str:
+    try:
+        return way.outbound if through is None else await through.relay_of(way)
+    except ImapError as error:
+        raise DeliveryError(f"4.7.0 {error}", permanent=False, enhanced="4.7.0") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from postroom.accounts.domains import DkimKey
 from postroom.clock import DAY
 from postroom.connections import connections
 from postroom.connections.connections import WayOut
-from postroom.connections.sent_copies import SentCopies
+from postroom.connections.sending_through import SendingThrough
 from postroom.errors import Unavailable
 from postroom.events import kinds
 from postroom.events.announce import announce_all
@@ -26,7 +26,7 @@ from postroom.mail.writing.content_hash import content_hash
 from postroom.mailbox import attachments, documents, holds, inboxes, messages, raw_mails
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.messages import SENT, Message
-from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, Receipt, to_outcome
+from postroom.outward.courier import DeliveryError, MailCourier, OutgoingMail, Receipt, find_relay, to_outcome
 from postroom.outward.holding import checks, stop
 from postroom.outward.holding.checks import STANDING, SUPPRESSED_AS, Clearance
 from postroom.outward.sign_mail import Signers, Unsigned
@@ -51,7 +51,7 @@ class Outbound:
     return_path_secret: bytes
     reader: Reader
     recorder: Recorder
-    copies: SentCopies | None = None
+    through: SendingThrough | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +254,8 @@ async def try_to_hand_over(resources: Resources, outbound: Outbound, job: MailJo
         if job.is_local:
             return await deliver_inside(resources, outbound, job, raw)
         receipt = await outbound.courier.deliver(await address_and_sign(resources, outbound, job, raw))
-        if outbound.copies is not None and job.outgoing.way.connection_id and job.delivery.position == 0:
-            await outbound.copies.keep(job.outgoing.way.connection_id, raw)
+        if outbound.through is not None and job.outgoing.way.connection_id and job.delivery.position == 0:
+            await outbound.through.keep_copy(job.outgoing.way.connection_id, raw)
         return receipt
     except DeliveryError as error:
         return error
@@ -301,7 +301,7 @@ async def address_and_sign(
         raw=signature + raw,
         domain=job.domain,
         signature_bytes=len(signature),
-        outbound=job.outgoing.way.outbound,
+        outbound=await find_relay(outbound.through, job.outgoing.way),
     )
 
 

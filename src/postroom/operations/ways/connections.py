@@ -267,8 +267,6 @@ def require_complete(body: NewConnection) -> None:
                 raise BadRequest(f"{field} is missing.", field=field)
         if (body.password is None) == (body.oauth is None):
             raise BadRequest("Give a password, or oauth instead.", field="password")
-        if body.smtp is not None and body.password is None:
-            raise BadRequest("smtp needs a password: nothing is sent with oauth.", field="smtp")
         return
     if body.provider is None:
         raise BadRequest("provider is missing: who posts?", field="provider")

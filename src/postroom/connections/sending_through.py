@@ -1,7 +1,8 @@
-"""A copy of what left through a mailbox elsewhere, in its Sent folder, as its own programs keep one."""
+"""Mail that leaves through a mailbox elsewhere: signed in to as it asks, a copy in its Sent folder."""
 
 from postroom import log
 from postroom.connections import connections
+from postroom.connections.connections import WayOut
 from postroom.connections.imap_wire import ImapError
 from postroom.connections.mailbox_access import OAuthTokens, sign_in
 from postroom.resources import Resources
@@ -10,12 +11,21 @@ from postroom.resources import Resources
 KEEP_THEIR_OWN = ("gmail.com", "googlemail.com", "office365.com", "outlook.com")
 
 
-class SentCopies:
+class SendingThrough:
     def __init__(self, resources: Resources, tokens: OAuthTokens) -> None:
         self._resources = resources
         self._tokens = tokens
 
-    async def keep(self, connection_id: str, raw: bytes) -> None:
+    async def relay_of(self, way: WayOut) -> str:
+        """With a token where the mailbox is signed in to by OAuth. Raises ImapError without one."""
+        if not way.needs_token or way.connection_id is None:
+            return way.outbound
+        connection = await self._resources.db.read(connections.find, way.connection_id)
+        if connection is None:
+            raise ImapError("The connection is gone.")
+        return connection.smtp_url(await self._tokens.get(connection))
+
+    async def keep_copy(self, connection_id: str, raw: bytes) -> None:
         """The mail has left: whatever goes wrong here is told, and changes nothing."""
         connection = await self._resources.db.read(connections.find, connection_id)
         if connection is None or str(connection.settings["smtp"]["host"]).endswith(KEEP_THEIR_OWN):
