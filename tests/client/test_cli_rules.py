@@ -39,6 +39,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "connections change": ("con_1", "--signing-key", "k"),
     "connections test": ("con_1",),
     "connections delete": ("con_1", "--yes"),
+    "connect": ("raw",),
     "domains change": ("dom_1", "--outbound", "resend://re_k@"),
     "pods change": ("pod_1", "--outbound", "resend://re_k@"),
     "users invite": ("ann@x.y", "--role", "viewer"),

@@ -14,6 +14,7 @@ from postroom_client.cli.groups import GROUPS
 from postroom_client.cli.mailbox import inbox, search, threads, wait
 from postroom_client.cli.outward import send, simulate
 from postroom_client.cli.plain import rows, table
+from postroom_client.cli.ways import connect
 
 app = typer.Typer(
     name="postroom",
@@ -38,6 +39,7 @@ listen.add_to(app)
 status.add_to(app)
 simulate.add_to(app)
 doctor.add_to(app)
+connect.add_to(app)
 login.add_to(app)
 app.add_typer(bridge.app, name="bridge")
 mcp.add_to(app)

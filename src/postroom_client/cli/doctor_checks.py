@@ -29,6 +29,7 @@ LOCAL_SMTP_PORT, PUBLIC_SMTP_PORT, IMAPS_PORT = 2525, 25, 993
 GIGABYTE = 1024**3
 DNS = "DNS records"
 NEEDED = ("MX", "DKIM")  # without these a domain neither receives nor proves what it sends
+WAYS = "ways in"
 
 Verdict = Literal["pass", "warn", "fail"]
 
@@ -66,7 +67,7 @@ def _examine_server(client: Client, settings: Settings) -> Iterator[Finding]:
     key = check_key(client, settings)
     yield key
     for name, check in CHECKS:
-        if name != DNS or key.verdict == "pass":
+        if name not in (DNS, WAYS) or key.verdict == "pass":
             yield _guarded(name, check, client, settings)
 
 
@@ -177,6 +178,25 @@ def is_at_home(domain: Domain) -> bool:
     return domain.system and domain.domain.endswith(".localhost")
 
 
+def check_ways(client: Client, settings: Settings) -> Finding:
+    """Mailboxes elsewhere and services that post, as `postroom connect` made them."""
+    if client.me().scope == "inbox":
+        return Finding(WAYS, "pass", "Not this key's business.")
+    found = client.list_connections(limit=100).data
+    if broken := [each for each in found if each.state == "failing"]:
+        told = "; ".join(f"{each.address or each.provider}: {each.last_error}" for each in broken)
+        return Finding(WAYS, "fail", told, f"Try it: postroom connections test {broken[0].id}")
+    if waiting := [each for each in found if each.last_mail_at is None]:
+        names = ", ".join(each.address or each.provider or each.id for each in waiting)
+        return Finding(WAYS, "warn", f"No mail came yet by {names}", "Send one from outside.")
+    if found:
+        return Finding(WAYS, "pass", f"{len(found)} bring mail in.")
+    if urlsplit(settings.base_url).hostname in LOCAL_HOSTS:
+        step = "Connect a mailbox or a mail service: postroom connect --help"
+        return Finding(WAYS, "warn", "Nothing brings mail from outside to this machine.", step)
+    return Finding(WAYS, "pass", "Port 25 alone.")
+
+
 def check_disk(client: Client, settings: Settings) -> Finding:
     free = _gauge(client, "postroom_disk_free_bytes")
     if free is None:
@@ -261,6 +281,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("clock", check_clock),
     ("storage", check_storage),
     (DNS, check_dns),
+    (WAYS, check_ways),
     ("disk", check_disk),
     ("queue", check_queue),
     ("search", check_search),

@@ -87,7 +87,7 @@ def show_limits(context: CommandContext, limits: "InboxLimits") -> None:
 
 def _meter(name: str, meter: "Meter") -> output.Row:
     resets = "" if meter.resets_at is None else f"{meter.resets_at:%Y-%m-%d %H:%M:%S %Z}"
-    return name, str(meter.limit), str(meter.used), resets
+    return name, "none" if meter.limit is None else str(meter.limit), str(meter.used), resets
 
 
 def show_domain(context: CommandContext, domain: "Domain") -> None:

@@ -1,0 +1,122 @@
+"""postroom connect: from nothing to a mail that came from outside and one that left."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from postroom_client.cli import output
+from postroom_client.cli.command import InboxId, command
+from postroom_client.cli.context import FAILED, CommandContext
+from postroom_client.cli.doctor import MARKS
+from postroom_client.cli.safe_text import one_line
+from postroom_client.cli.ways.services import MAILBOXES, NAMES, OWN_MAILBOX, SERVICES
+
+if TYPE_CHECKING:
+    from postroom_client.cli.doctor_checks import Finding
+    from postroom_client.results import Connection
+
+
+def connect(
+    context: CommandContext,
+    way: Annotated[str, typer.Argument(help=f"One of {', '.join(NAMES)}.")],
+    username: Annotated[str | None, typer.Option(help="Of the mailbox, mostly its address.")] = None,
+    password: Annotated[
+        str | None, typer.Option(help="Mostly an app password; asked for if left out.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Of the IMAP server (imap).")] = None,
+    port: Annotated[int | None, typer.Option(min=1, max=65535, help="993 is TLS, others STARTTLS.")] = None,
+    smtp_host: Annotated[str | None, typer.Option(help="By which mail leaves (imap).")] = None,
+    smtp_port: Annotated[int, typer.Option(min=1, max=65535, help="465 is TLS, others STARTTLS.")] = 465,
+    signing_key: Annotated[str | None, typer.Option(help="By which a service proves its posts.")] = None,
+    service_key: Annotated[str | None, typer.Option(help="Key of the service's interface (resend).")] = None,
+    to: Annotated[
+        str | None, typer.Option(help="Where to send the mail that shows that mail leaves.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait for each check.")] = 120,
+    inbox_id: InboxId = None,
+) -> None:
+    """Connect a mailbox or a mail service, and check it until a mail came in and one left.
+
+    Exits with 1 when a check fails.
+    """
+    from postroom_client.cli.ways import checks
+
+    if way not in NAMES:
+        raise typer.BadParameter(f"must be one of {', '.join(NAMES)}", param_hint="way")
+    inbox = inbox_id or context.settings.inbox_id
+    if way in SERVICES:
+        made = context.client.create_connection(
+            "http", provider=way, signing_key=signing_key, api_key=service_key, inbox_id=inbox_id
+        )
+        tell_url(way, made)
+    else:
+        inbox = context.require_inbox_id(inbox_id)
+        asked = mailbox_fields(way, username, password, host, port, smtp_host, smtp_port)
+        made = context.client.create_connection("imap", inbox_id=inbox, **asked)
+    findings = []
+    for finding in checks.examine(context.client, made, inbox, to, timeout):
+        findings.append(finding)
+        tell(context, finding)
+    finish(context, made, findings)
+
+
+def mailbox_fields(
+    way: str,
+    username: str | None,
+    password: str | None,
+    host: str | None,
+    port: int | None,
+    smtp_host: str | None,
+    smtp_port: int,
+) -> dict[str, Any]:
+    known = MAILBOXES.get(way)
+    if known is not None:
+        host, smtp_host, smtp_port = known.host, known.smtp_host, known.smtp_port
+        output.note(known.password)
+    fields: dict[str, Any] = {
+        "host": host or ask("--host", "IMAP server"),
+        "username": username or ask("--username", "User name, mostly the address"),
+        "password": password or ask("--password", "Password", is_hidden=True),
+    }
+    if port is not None and way == OWN_MAILBOX:
+        fields["port"] = port
+    if smtp_host:
+        fields["smtp"] = {"host": smtp_host, "port": smtp_port}
+    return fields
+
+
+def ask(option: str, question: str, is_hidden: bool = False) -> str:
+    """Of a person at a terminal; a program has to say it."""
+    if not output.can_ask():
+        raise typer.BadParameter("is missing", param_hint=option)
+    answer: str = typer.prompt(question, hide_input=is_hidden, err=True)
+    return answer
+
+
+def tell_url(way: str, made: "Connection") -> None:
+    output.note(f"The URL, shown only now: {made.url}")
+    output.note(f"Set it at the service: {SERVICES[way]}")
+    output.note("Then send a mail from anywhere to one of your inboxes.")
+
+
+def tell(context: CommandContext, finding: "Finding") -> None:
+    """As it is found: a person waits for it."""
+    if not context.is_json:
+        output.note(one_line(f"{MARKS[finding.verdict]:<4}  {finding.name}: {finding.detail}"))
+        if finding.next_step:
+            output.note(one_line(f"      {finding.next_step}"))
+
+
+def finish(context: CommandContext, made: "Connection", findings: "list[Finding]") -> None:
+    has_failed = any(finding.verdict == "fail" for finding in findings)
+    record = {"connectionId": made.id, "url": made.url, "checks": [each.to_json() for each in findings]}
+    if context.is_json:
+        output.print_json(output.encode(record))
+    elif not has_failed:
+        output.note(f"{made.id} works.")
+    if has_failed:
+        raise typer.Exit(FAILED)
+
+
+def add_to(app: typer.Typer) -> None:
+    command(app, "connect")(connect)

@@ -1,0 +1,46 @@
+"""The mail services that are known by name, and what a person does there."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Mailbox:
+    host: str
+    smtp_host: str
+    smtp_port: int
+    password: str  # which one it takes, and where it is made
+
+
+MAILBOXES = {
+    "gmail": Mailbox(
+        "imap.gmail.com",
+        "smtp.gmail.com",
+        465,
+        "An app password (2-Step Verification must be on): https://myaccount.google.com/apppasswords",
+    ),
+    "fastmail": Mailbox(
+        "imap.fastmail.com",
+        "smtp.fastmail.com",
+        465,
+        "An app password: Settings, Privacy & Security, Manage app passwords.",
+    ),
+    "icloud": Mailbox(
+        "imap.mail.me.com",
+        "smtp.mail.me.com",
+        587,
+        "An app-specific password, made at https://account.apple.com.",
+    ),
+}
+OWN_MAILBOX = "imap"
+
+# Where the URL goes at each service that posts mail.
+SERVICES = {
+    "mailgun": "Receiving, Create route, Forward to the URL; and under Webhooks for Permanent failure.",
+    "sendgrid": "Settings, Inbound Parse, Add Host & URL; tick 'POST the raw, full MIME message'.",
+    "postmark": "The inbound stream's Settings, Webhook; tick 'Include raw email content'.",
+    "ses": "An SNS topic with an HTTPS subscription to the URL, and a receipt rule that publishes to it.",
+    "cloudflare": "deploy/cloudflare-email-worker.js as an Email Worker, with the URL in it.",
+    "resend": "Webhooks, Add: email.received, email.bounced, email.complained.",
+    "raw": "Your own program: POST each mail to the URL, with ?to= or X-Envelope-To.",
+}
+NAMES = (*MAILBOXES, OWN_MAILBOX, *SERVICES)
