@@ -53,7 +53,16 @@ ROOMS: dict[str, list[str]] = {
         *("messages", "message_json", "raw_mails", "drafts", "labels", "search"),
     ],
     "mailbox/folders": ["places", "flags", "views"],
-    "mailbox/search": ["batch", "pace", "latecomers", "index_upkeep", "indexing", "filters", "search"],
+    "mailbox/search": [
+        "batch",
+        "pace",
+        "latecomers",
+        "index_upkeep",
+        "indexing",
+        "filters",
+        "search",
+        "listing",
+    ],
     "queue": [
         *("leases", "duties", "idempotency", "deliveries", "suppressions", "claims", "retries", "outcomes"),
         *("recording", "statistics", "sends_of_keys", "work"),

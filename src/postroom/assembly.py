@@ -61,6 +61,7 @@ from postroom.storage.database import Database
 from postroom.storage.journal import Journal
 from postroom.upkeep.integrity import watch_integrity
 from postroom.upkeep.upkeep import run_upkeep
+from postroom.web.agentmail import events as agentmail_events
 from postroom.web.door import Door
 from postroom.web.server import HttpServer
 from postroom.web.streams.hub import Hubs
@@ -184,6 +185,7 @@ def start_examination_and_upkeep(
     extractor = ExtractionPool()
     stack.push_async_callback(extractor.close)
     resources.previews.make = extractor.preview
+    resources.other_words.tell = agentmail_events.tell_webhook
     look_at = partial(examine.examine_message, resources, extractor, lookup)
     run(stack, resources, "examinations", partial(work_through, resources, EXAMINATIONS, look_at))
     if resources.config.judge_url:

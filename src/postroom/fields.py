@@ -41,6 +41,23 @@ class Boundary(Struct, rename="camel", frozen=True):
     pod_id: Annotated[str, Meta(description="Of this pod alone: its id or clientId.")] | None = None
 
 
+class RowPlace(Struct, frozen=True, array_like=True):
+    """Of a row in a list that is ordered by a moment and an id."""
+
+    at: int
+    id: str
+
+
+class Span(Struct, frozen=True):
+    """A page of a list: behind a row of it, whatever was added or removed since. Newest first unless told."""
+
+    limit: int
+    behind: RowPlace | None = None
+    is_ascending: bool = False
+    since: int | None = None  # later than this
+    until: int | None = None  # earlier than this
+
+
 def iso(moment: int | None) -> str | None:
     return None if moment is None else to_iso(moment)
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from postroom.clock import Clock, SystemClock
 from postroom.config import Config
@@ -38,6 +39,13 @@ class OpenPorts:
 
 
 @dataclass(slots=True)
+class OtherWords:
+    """Tells an event in those of another interface: pairs of an id and a body. Set by whoever has them."""
+
+    tell: Callable[[Tx, Any, tuple[str, ...], str, int], list[tuple[str, bytes]]] | None = None
+
+
+@dataclass(slots=True)
 class Damage:
     """What was found damaged in the database, in the words of the engine; empty: nothing."""
 
@@ -59,6 +67,7 @@ class Resources:
     damage: Damage = field(default_factory=Damage)
     previews: Previews = field(default_factory=Previews)
     ports: OpenPorts = field(default_factory=OpenPorts)
+    other_words: OtherWords = field(default_factory=OtherWords)
     gauges: dict[str, Callable[[], float]] = field(default_factory=dict)  # by the name of the metric
 
     def now(self) -> int:

@@ -481,6 +481,7 @@ class Draft(Struct, rename="camel", frozen=True):
     reply_to: str | None = None
     reply_all: bool = False
     forward_of: str | None = None
+    reply_to_message_id: str | None = None
     automated: bool = False
     headers: dict[str, str] = {}
     metadata: dict[str, str] = {}

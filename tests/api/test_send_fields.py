@@ -97,6 +97,35 @@ async def test_an_answer_to_all_needs_a_mail_that_came_in_and_room_for_everybody
     assert (refused.status_code, refused.json()["field"]) == (400, "replyAll")
 
 
+async def test_an_answer_to_one_message_takes_people_quote_and_references_from_it(server: Server) -> None:
+    bob, other = await server.new_inbox("bob"), await server.new_inbox("other")
+    thread_id = await thread_of(server, TO_MANY)
+    (first,) = (await server.api.get(f"/v1/threads/{thread_id}/messages")).json()["data"]
+    later = (
+        b"From: eve@example.com\r\nSubject: Re: Plans\r\nIn-Reply-To: <plans@example.com>\r\n\r\nLater.\r\n"
+    )
+    await server.deliver(later, "bob")
+    await server.next_event((await server.next_event())["event_id"])
+    sent = await send(server, bob, to=None, subject=None, replyToMessageId=first["id"])
+    message = await read(server, sent)
+    assert message["headerTo"] == "Desk <desk@example.com>, desk+two@example.org"
+    assert message["cc"] == ["Alice <alice@example.com>"]
+    assert (message["threadId"], message["subject"]) == (thread_id, "Re: Plans")
+    assert "> Shall we meet?" in message["bodyText"]
+    raw = (await raw_of(server, message["id"])).decode()
+    assert "In-Reply-To: <plans@example.com>\r\nReferences: <plans@example.com>\r\n" in raw
+    everybody = await send(server, bob, to=None, replyToMessageId=first["id"], replyAll=True)
+    assert "dave@example.com" in (await read(server, everybody))["cc"]
+    draft = {"body": "Yes", "replyToMessageId": first["id"]}
+    made = await server.api.post(f"/v1/inboxes/{bob}/drafts", json=draft)
+    assert made.json()["replyToMessageId"] == first["id"]
+    assert (await server.api.post(f"/v1/inboxes/{other}/drafts", json=draft)).status_code == 404
+    assert (await send(server, other, replyToMessageId=first["id"])).status_code == 404
+    another = (await read(server, await send(server, bob, to="a@example.com", subject="s")))["threadId"]
+    wrong = await send(server, bob, threadId=another, replyToMessageId=first["id"])
+    assert (wrong.status_code, wrong.json()["field"]) == (400, "replyToMessageId")
+
+
 async def test_a_forward_starts_a_thread_with_the_text_and_the_files_as_they_came(server: Server) -> None:
     bob = await server.new_inbox("bob")
     await server.deliver(WITH_FILE, "bob")

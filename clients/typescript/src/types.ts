@@ -467,6 +467,7 @@ export interface Draft {
   replyTo: string | null;
   replyAll: boolean;
   forwardOf: string | null;
+  replyToMessageId: string | null;
   automated: boolean;
   headers: Record<string, string>;
   metadata: Record<string, string>;
@@ -920,6 +921,8 @@ export interface SendBody {
   /** How long it can still be cancelled before it leaves. */
   undoSeconds?: number;
   calendar?: InvitationBody | null;
+  /** Answer this message of the inbox and not the last of its thread: people, quote and References come from it. Without `to`, to its Reply-To or sender. */
+  replyToMessageId?: string | null;
 }
 
 export interface SentFile {
@@ -968,6 +971,8 @@ export interface DraftBody {
   /** How long it can still be cancelled before it leaves. */
   undoSeconds?: number | null;
   calendar?: InvitationBody | null;
+  /** Answer this message of the inbox and not the last of its thread: people, quote and References come from it. Without `to`, to its Reply-To or sender. */
+  replyToMessageId?: string | null;
 }
 
 /** `version` may stand in If-Match as well. */
@@ -1007,6 +1012,8 @@ export interface DraftChange {
   /** How long it can still be cancelled before it leaves. */
   undoSeconds?: number | null;
   calendar?: InvitationBody | null;
+  /** Answer this message of the inbox and not the last of its thread: people, quote and References come from it. Without `to`, to its Reply-To or sender. */
+  replyToMessageId?: string | null;
   /** The version that was seen: another one is 409 `draft_changed`. */
   version?: number;
 }

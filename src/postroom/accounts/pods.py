@@ -7,6 +7,8 @@ from postroom import ids
 from postroom.accounts import names
 from postroom.accounts.reach import Reach, default_pod
 from postroom.errors import BadRequest, ClientIdTaken, DefaultPod, NotFound, PodHasDomains, PodNotEmpty
+from postroom.fields import Span
+from postroom.storage import pages
 from postroom.storage.database import LOCK_ROWS, Row, Tx
 
 CLIENT_ID = r"^(?!pod_)[!-.0-~]{1,255}$"  # visible characters without a slash
@@ -123,6 +125,18 @@ def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Pod
     )
     row = tx.one("select pod_count from accounts where id = :id", id=reach.account_id)
     return [Pod.from_row(row) for row in rows], int(row["pod_count"]) if row else 0
+
+
+def list_span(tx: Tx, reach: Reach, span: Span) -> list[Pod]:
+    of_pod = "" if reach.pod_id is None else " and id = :pod_id"
+    rows = pages.rows_of(
+        tx,
+        f"select * from pods where account_id = :account_id{of_pod}",
+        span,
+        account_id=reach.account_id,
+        **({} if reach.pod_id is None else {"pod_id": reach.pod_id}),
+    )
+    return [Pod.from_row(row) for row in rows]
 
 
 def set_client_id(tx: Tx, pod: Pod, client_id: str | None) -> Pod:

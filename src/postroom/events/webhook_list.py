@@ -21,7 +21,17 @@ OURS = frozenset(
     {
         *("content-type", "content-length", "content-encoding", "transfer-encoding", "host", "connection"),
         *("user-agent", "x-timestamp", "x-signature", "x-event-id", "webhook-id", "webhook-timestamp"),
-        *("webhook-signature", "expect", "upgrade", "te", "trailer", "keep-alive"),
+        *(
+            "svix-id",
+            "svix-timestamp",
+            "svix-signature",
+            "webhook-signature",
+            "expect",
+            "upgrade",
+            "te",
+            "trailer",
+            "keep-alive",
+        ),
     }
 )
 
@@ -49,8 +59,9 @@ def add(tx: Tx, webhook: Webhook) -> None:
     require_headers(webhook.headers)
     tx.run(
         "insert into webhooks (owner, account_id, url, event_types, secret, enabled, created_at, is_listed,"
-        " client_id, inbox_ids, pod_ids, headers) values (:owner, :account_id, :url, :event_types, :secret,"
-        " 1, :created_at, 1, :client_id, :inbox_ids, :pod_ids, :headers)",
+        " client_id, inbox_ids, pod_ids, headers, vocabulary) values (:owner, :account_id, :url,"
+        " :event_types, :secret, 1, :created_at, 1, :client_id, :inbox_ids, :pod_ids, :headers,"
+        " :vocabulary)",
         owner=webhook.owner,
         account_id=webhook.account_id,
         secret=webhook.secret,
@@ -77,6 +88,7 @@ def _changeable(webhook: Webhook) -> dict[str, object]:
         "inbox_ids": " ".join(webhook.inbox_ids),
         "pod_ids": " ".join(webhook.pod_ids),
         "headers": msgspec.json.encode(dict(webhook.headers)).decode(),
+        "vocabulary": " ".join(webhook.vocabulary),
     }
 
 
@@ -87,8 +99,9 @@ def put(tx: Tx, webhook: Webhook) -> None:
     require_headers(webhook.headers)
     tx.run(
         "update webhooks set url = :url, event_types = :event_types, client_id = :client_id,"
-        " inbox_ids = :inbox_ids, pod_ids = :pod_ids, headers = :headers, enabled = :enabled,"
-        " disabled_reason = :disabled_reason, failing_since = :failing_since where owner = :owner",
+        " inbox_ids = :inbox_ids, pod_ids = :pod_ids, headers = :headers, vocabulary = :vocabulary,"
+        " enabled = :enabled, disabled_reason = :disabled_reason, failing_since = :failing_since"
+        " where owner = :owner",
         owner=webhook.owner,
         enabled=int(webhook.enabled),
         disabled_reason=webhook.disabled_reason,
@@ -102,6 +115,15 @@ def get(tx: Tx, account_id: str, webhook_id: str) -> Webhook:
     if webhook is None or webhook.account_id != account_id:
         raise NotFound("No such webhook.")
     return webhook
+
+
+def find_by_client_id(tx: Tx, account_id: str, client_id: str) -> Webhook | None:
+    row = tx.one(
+        "select * from webhooks where account_id = :account_id and client_id = :client_id and is_listed = 1",
+        account_id=account_id,
+        client_id=client_id,
+    )
+    return None if row is None else Webhook.from_row(row)
 
 
 def list_of_account(tx: Tx, account_id: str) -> list[Webhook]:

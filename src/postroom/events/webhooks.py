@@ -41,6 +41,7 @@ class Webhook:
     pod_ids: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
     is_listed: bool = False
+    vocabulary: tuple[str, ...] = ()  # kinds of events in other words: those are told instead of ours
 
     @classmethod
     def from_row(cls, row: Row) -> "Webhook":
@@ -61,6 +62,7 @@ class Webhook:
             tuple(row["pod_ids"].split()),
             msgspec.json.decode(row["headers"], type=dict[str, str]),
             bool(row["is_listed"]),
+            tuple(row["vocabulary"].split()),
         )
 
     def wants(self, event: NewEvent) -> bool:

@@ -113,6 +113,13 @@ def signed_url(base_url: str, secret: bytes, message_id: str, filename: str, now
     return f"{base_url}{path(message_id, filename)}?expires={expires}&signature={signature}"
 
 
+def signed_raw_url(base_url: str, secret: bytes, message_id: str, now: int) -> str:
+    """Of the mail as it came. No file has the empty name that is signed here."""
+    expires = (now + LINK_LIFETIME) // SECOND
+    signature = _sign(secret, message_id, "", str(expires))
+    return f"{base_url}/v1/messages/{message_id}/raw?expires={expires}&signature={signature}"
+
+
 def require_signature(
     secret: bytes, message_id: str, filename: str, expires: str, signature: str, now: int
 ) -> None:

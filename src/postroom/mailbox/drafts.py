@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
 from msgspec import Struct
 
 from postroom import ids
@@ -10,8 +11,10 @@ from postroom.accounts import actors
 from postroom.accounts.actors import Actor
 from postroom.accounts.reach import Reach
 from postroom.errors import BadRequest, DraftChanged, DraftLimitReached, NotFound
+from postroom.fields import Span
 from postroom.mail import filenames
 from postroom.mailbox.raw_mails import IN_ROW_BYTES
+from postroom.storage import pages
 from postroom.storage.database import Row, Tx, one_of
 
 DRAFTS_OF_AN_INBOX = 1000
@@ -29,6 +32,8 @@ class KeptDraft:
     version: int
     created_at: int
     updated_at: int
+    client_id: str | None = None  # a name that a client gave it: asked for again, it is this one
+    labels: tuple[str, ...] = ()
 
     @classmethod
     def from_row(cls, row: Row) -> "KeptDraft":
@@ -42,6 +47,8 @@ class KeptDraft:
             row["version"],
             row["created_at"],
             row["updated_at"],
+            row["client_id"],
+            tuple(msgspec.json.decode(row["labels"] or "[]", type=list[str])),
         )
 
 
@@ -130,6 +137,40 @@ def list_of_inbox(tx: Tx, inbox_id: str, limit: int, offset: int) -> tuple[list[
         offset=offset,
     )
     return [KeptDraft.from_row(row) for row in rows], count_of_inbox(tx, inbox_id)
+
+
+def list_span(tx: Tx, reach: Reach, span: Span) -> list[KeptDraft]:
+    """Across the inboxes that are reached."""
+    column, owner = reach.owner_of_inboxes
+    in_pod = "" if reach.pod_id is None else " and pod_id = :pod_id"
+    rows = pages.rows_of(
+        tx,
+        "select * from drafts where inbox_id in (select id from inboxes where account_id = :account_id"
+        f" and {column} = :owner{in_pod})",
+        span,
+        account_id=reach.account_id,
+        owner=owner,
+        **({} if reach.pod_id is None else {"pod_id": reach.pod_id}),
+    )
+    return [KeptDraft.from_row(row) for row in rows]
+
+
+def find_by_client_id(tx: Tx, inbox_id: str, client_id: str) -> KeptDraft | None:
+    row = tx.one(
+        "select * from drafts where inbox_id = :inbox_id and client_id = :client_id",
+        inbox_id=inbox_id,
+        client_id=client_id,
+    )
+    return None if row is None else KeptDraft.from_row(row)
+
+
+def name(tx: Tx, draft_id: str, client_id: str | None, labels: Sequence[str]) -> None:
+    tx.run(
+        "update drafts set client_id = :client_id, labels = :labels where id = :id",
+        client_id=client_id,
+        labels=msgspec.json.encode(list(labels)).decode() if labels else None,
+        id=draft_id,
+    )
 
 
 def set_fields(tx: Tx, draft_id: str, fields: bytes) -> None:

@@ -52,6 +52,7 @@ class Inbox(Struct, frozen=True):
     canary: str | None = None  # a token that must not leave
     external_address: str | None = None  # of a mailbox elsewhere that it is connected with
     connection_id: str | None = None  # by which its mail leaves
+    client_id: str | None = None  # a name that a client gave it: asked for again, it is this one
 
     @property
     def known_as(self) -> str:
@@ -84,6 +85,7 @@ class Inbox(Struct, frozen=True):
             row["canary"],
             row["external_address"],
             row["connection_id"],
+            row["client_id"],
         )
 
     def stores(self, size_bytes: int, now: int) -> UsageGrowth:
@@ -218,6 +220,10 @@ def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Inb
     )
     row = tx.one(f"select inbox_count from {table} where id = :owner_id", owner_id=owner_id)
     return [Inbox.from_row(row) for row in rows], int(row["inbox_count"]) if row else 0
+
+
+def set_client_id(tx: Tx, inbox_id: str, client_id: str) -> None:
+    tx.run("update inboxes set client_id = :client_id where id = :id", client_id=client_id, id=inbox_id)
 
 
 def put(tx: Tx, inbox: Inbox) -> None:

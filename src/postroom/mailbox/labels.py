@@ -1,17 +1,24 @@
-"""Labels: words that a program puts on threads, and finds them by."""
+"""Labels: words that a program puts on messages, and finds them by; a thread has those of its messages."""
 
 import re
 from collections.abc import Iterable, Sequence
 
 from postroom.errors import BadRequest
 from postroom.mailbox import inboxes, threads
-from postroom.mailbox.folders import places
-from postroom.mailbox.threads import Thread
+from postroom.mailbox.folders import flags, places
+from postroom.mailbox.threads import SEEN, Thread
 from postroom.storage.database import Tx, one_of
 
 MAX_CHARACTERS = 50
 LABELS_OF_A_THREAD = 20
 PATTERN = r"^[^\x00-\x1f\x7f-\x9f]{1,50}$"
+
+# Of a message and its thread: nobody has read it.
+IS_UNREAD = (
+    "messages.thread_id = threads.id and messages.direction = 'inbound' and threads.is_read = 0"
+    " and messages.created_at > threads.read_through and not exists (select 1 from message_labels as seen"
+    " where seen.message_id = messages.id and seen.label = :seen)"
+)
 
 _control = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -30,29 +37,175 @@ def require_valid(labels: Iterable[str], field: str) -> None:
 
 
 def change(tx: Tx, thread: Thread, added: Sequence[str], removed: Sequence[str]) -> list[str]:
-    """Gives those it has then. What is both added and removed is removed."""
+    """Of all its messages. Gives those it has then. What is both added and removed is removed."""
+    wanted, unwanted = _read(added, removed)
+    _lock(tx, thread)
+    gone = [label for label in sorted(unwanted) if _remove(tx, thread, label)]
+    new = _add(tx, thread, wanted)
+    places.label_thread(tx, thread.inbox_id, thread.id, new, gone)
+    for label, shown in wanted.items():
+        tx.run(
+            "insert into message_labels (message_id, label, shown, thread_id, inbox_id, created_at)"
+            " select id, :label, :shown, thread_id, inbox_id, created_at from messages"
+            " where thread_id = :id on conflict (message_id, label) do nothing",
+            id=thread.id,
+            label=label,
+            shown=shown,
+        )
+    return _require_few(tx, thread.id)
+
+
+def change_of_messages(
+    tx: Tx, thread: Thread, message_ids: Sequence[str], added: Sequence[str], removed: Sequence[str]
+) -> None:
+    """Of these messages of a thread alone."""
+    wanted, unwanted = _read(added, removed)
+    _lock(tx, thread)
+    is_one, named = one_of("message_id", message_ids)
+    for label in sorted(unwanted):
+        tx.run(f"delete from message_labels where label = :label and {is_one}", label=label, **named)
+    new = _add(tx, thread, wanted)
+    places.label_thread(tx, thread.inbox_id, thread.id, new, ())
+    is_asked, asked = one_of("id", message_ids)
+    for label, shown in wanted.items():
+        tx.run(
+            "insert into message_labels (message_id, label, shown, thread_id, inbox_id, created_at)"
+            f" select id, :label, :shown, thread_id, inbox_id, created_at from messages where {is_asked}"
+            " on conflict (message_id, label) do nothing",
+            label=label,
+            shown=shown,
+            **asked,
+        )
+    forget_unused(tx, thread.inbox_id, thread.id)
+    _require_few(tx, thread.id)
+
+
+def _lock(tx: Tx, thread: Thread) -> None:
+    """In the order that everything keeps to that stores mail."""
+    inboxes.lock(tx, thread.inbox_id)
+    threads.lock(tx, thread.id)
+
+
+def _remove(tx: Tx, thread: Thread, label: str) -> bool:
+    """From all messages; whether the thread had it."""
+    of_thread = {"id": thread.id, "label": label}
+    tx.run("delete from message_labels where thread_id = :id and label = :label", **of_thread)
+    return tx.run("delete from labels where thread_id = :id and label = :label", **of_thread) == 1
+
+
+def _read(added: Sequence[str], removed: Sequence[str]) -> tuple[dict[str, str], set[str]]:
+    """Those to be added, by the form in which they are compared, and those to be removed."""
     require_valid(added, "addLabels")
     require_valid(removed, "removeLabels")
-    wanted = {fold(label): label.strip() for label in added}
     unwanted = {fold(label) for label in removed}
-    inboxes.lock(tx, thread.inbox_id)  # in the order that everything keeps to that stores mail
-    threads.lock(tx, thread.id)
-    gone = [label for label in sorted(unwanted) if _remove(tx, thread, label)]
-    new = _add(tx, thread, {label: shown for label, shown in wanted.items() if label not in unwanted})
-    places.label_thread(tx, thread.inbox_id, thread.id, new, gone)
-    found = of_threads(tx, [thread.id]).get(thread.id, [])
+    wanted = {fold(label): label.strip() for label in added}
+    return {label: shown for label, shown in wanted.items() if label not in unwanted}, unwanted
+
+
+def _require_few(tx: Tx, thread_id: str) -> list[str]:
+    found = of_threads(tx, [thread_id]).get(thread_id, [])
     if len(found) > LABELS_OF_A_THREAD:
         raise BadRequest(f"A thread has at most {LABELS_OF_A_THREAD} labels.", field="addLabels")
     return found
 
 
-def _remove(tx: Tx, thread: Thread, label: str) -> bool:
-    sql = "delete from labels where thread_id = :id and label = :label"
-    return tx.run(sql, id=thread.id, label=label) == 1
+def add_to_new(tx: Tx, thread: Thread, message_id: str, given: Sequence[str]) -> None:
+    """To a message that was stored just now."""
+    if given:
+        change_of_messages(tx, thread, [message_id], given, ())
+
+
+def forget_unused(tx: Tx, inbox_id: str, thread_id: str) -> None:
+    """A thread has no label that none of its messages has."""
+    rows = tx.all(
+        "delete from labels where thread_id = :id and not exists (select 1 from message_labels"
+        " where message_labels.thread_id = labels.thread_id and message_labels.label = labels.label)"
+        " returning label",
+        id=thread_id,
+    )
+    places.label_thread(tx, inbox_id, thread_id, {}, [row["label"] for row in rows])
+
+
+def mark_seen(tx: Tx, thread: Thread, message_ids: Sequence[str], is_seen: bool) -> None:
+    """Messages of a thread that came in, each alone; it is read when all are."""
+    _lock(tx, thread)
+    came_in = _that_came_in(tx, message_ids)
+    if not came_in:
+        return
+    flags.note_seen(tx, came_in, is_seen)
+    if not is_seen:
+        _keep_seen(tx, "messages.created_at <= threads.read_through or is_read = 1", thread.id)
+        is_one, named = one_of("message_id", came_in)
+        tx.run(f"delete from message_labels where label = :seen and {is_one}", seen=SEEN, **named)
+        tx.run("update threads set read_through = 0 where id = :id", id=thread.id)
+        threads.mark_unread(tx, thread)
+        return
+    is_one, named = one_of("messages.id", came_in)
+    _keep_seen(tx, is_one, thread.id, **named)
+    if not _has_unread(tx, thread.id):
+        threads.mark_read(tx, thread, is_read=True)
+
+
+def _that_came_in(tx: Tx, message_ids: Sequence[str]) -> list[str]:
+    if not message_ids:
+        return []
+    is_one, named = one_of("id", message_ids)
+    rows = tx.all(f"select id from messages where direction = 'inbound' and {is_one} order by id", **named)
+    return [row["id"] for row in rows]
+
+
+def _has_unread(tx: Tx, thread_id: str) -> bool:
+    row = tx.one(
+        f"select 1 as found from threads cross join messages where threads.id = :id and {IS_UNREAD} limit 1",
+        id=thread_id,
+        seen=SEEN,
+    )
+    return row is not None
+
+
+def _keep_seen(tx: Tx, which: str, thread_id: str, **named: object) -> None:
+    tx.run(
+        "insert into message_labels (message_id, label, shown, thread_id, inbox_id, created_at)"
+        " select messages.id, :seen, '', thread_id, messages.inbox_id, messages.created_at"
+        " from messages join threads on threads.id = messages.thread_id"
+        f" where threads.id = :thread and direction = 'inbound' and ({which})"
+        " on conflict (message_id, label) do nothing",
+        seen=SEEN,
+        thread=thread_id,
+        **named,
+    )
+
+
+def of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, list[str]]:
+    """Those of a whole page, in one query, in the order of their letters."""
+    if not message_ids:
+        return {}
+    is_wanted, wanted = one_of("message_id", message_ids)
+    rows = tx.all(
+        f"select message_id, shown from message_labels where label <> :seen and {is_wanted}",
+        seen=SEEN,
+        **wanted,
+    )
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(row["message_id"], []).append(row["shown"])
+    return {message_id: sorted(shown, key=str.casefold) for message_id, shown in found.items()}
+
+
+def find_unread(tx: Tx, message_ids: Sequence[str]) -> set[str]:
+    if not message_ids:
+        return set()
+    is_wanted, wanted = one_of("messages.id", message_ids)
+    rows = tx.all(
+        f"select messages.id from messages cross join threads where {is_wanted} and {IS_UNREAD}",
+        seen=SEEN,
+        **wanted,
+    )
+    return {row["id"] for row in rows}
 
 
 def _add(tx: Tx, thread: Thread, wanted: dict[str, str]) -> dict[str, str]:
-    """Gives those that it did not have before."""
+    """Gives those that the thread did not have before."""
     added = tx.many(
         "insert into labels (thread_id, label, shown, account_id, pod_id, inbox_id, last_message_at)"
         " values :rows on conflict (thread_id, label) do nothing returning label, shown",

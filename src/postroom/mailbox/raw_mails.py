@@ -112,6 +112,15 @@ def _restored(tx: Tx, message_id: str, kept: Cut) -> bytes:
     return restore(kept, document.body_text, document.body_html)
 
 
+def sizes(tx: Tx, message_ids: Sequence[str]) -> dict[str, int]:
+    """In bytes."""
+    if not message_ids:
+        return {}
+    is_asked, asked = one_of("message_id", message_ids)
+    rows = tx.all(f"select message_id, size_bytes from raw_mails where {is_asked}", **asked)
+    return {row["message_id"]: int(row["size_bytes"]) for row in rows}
+
+
 def find_used_blobs(tx: Tx, blobs: Sequence[str]) -> set[str]:
     """Those of which some mail has its bytes."""
     if not blobs:

@@ -8,11 +8,12 @@ from msgspec.structs import replace
 from postroom import ids
 from postroom.accounts.reach import Reach
 from postroom.errors import NotFound
-from postroom.mailbox.folders import flags
+from postroom.mailbox.folders import flags, places
 from postroom.mailbox.inboxes import IS_THERE, Inbox
 from postroom.storage.database import LOCK_ROWS, Row, Tx
 
 COUNTED_BEYOND_PAGE = 1000
+SEEN = places.READ_ALONE
 NEWEST_FIRST = "order by last_message_at desc, id desc"
 OF_INBOXES_THAT_ARE_THERE = (
     "select threads.* from threads join inboxes on inboxes.id = threads.inbox_id where threads.id = :id"
@@ -133,7 +134,13 @@ def add_message(tx: Tx, thread: Thread, is_read: bool, now: int) -> Thread:
         now=now,
         id=thread.id,
     )
-    return mark_read(tx, thread, is_read)
+    if not is_read:  # of two at one moment neither is taken for read
+        tx.run(
+            "update threads set read_through = :now - 1 where id = :id and read_through >= :now",
+            now=now,
+            id=thread.id,
+        )
+    return _set_read(tx, thread, is_read)
 
 
 def lock(tx: Tx, thread_id: str) -> None:
@@ -142,8 +149,23 @@ def lock(tx: Tx, thread_id: str) -> None:
 
 
 def mark_read(tx: Tx, thread: Thread, is_read: bool) -> Thread:
+    """With all its messages."""
+    if not is_read:
+        tx.run("update threads set read_through = 0 where id = :id", id=thread.id)
+        tx.run("delete from message_labels where thread_id = :id and label = :seen", id=thread.id, seen=SEEN)
+    return _set_read(tx, thread, is_read)
+
+
+def mark_unread(tx: Tx, thread: Thread) -> Thread:
+    """Because of one of its messages: of the others nothing is changed."""
+    return _set_read(tx, thread, is_read=False)
+
+
+def _set_read(tx: Tx, thread: Thread, is_read: bool) -> Thread:
     changed = tx.run(
-        "update threads set is_read = :is_read where id = :id and is_read <> :is_read",
+        "update threads set is_read = :is_read,"
+        " read_through = case when :is_read = 1 then last_message_at else read_through end"
+        " where id = :id and is_read <> :is_read",
         is_read=int(is_read),
         id=thread.id,
     )

@@ -1,5 +1,6 @@
 """Operations on messages: read, deleted, let in after a policy stopped them, tried again, cancelled."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -10,10 +11,10 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.clock import to_iso
 from postroom.config import Config
-from postroom.errors import NothingToDo
+from postroom.errors import BadRequest, NothingToDo
 from postroom.fields import Limit, Offset, Timestamp
 from postroom.inward import admit, examine
-from postroom.mailbox import attachments, inboxes, message_json, messages
+from postroom.mailbox import attachments, inboxes, labels, message_json, messages, threads
 from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import ShownHold
@@ -124,6 +125,27 @@ def show_message(tx: Tx, reach: Reach, message_id: str, links: Links) -> Raw:
     if not recipients:
         return Raw(shown)
     return Raw(b'%s,"recipients":%s}' % (shown[:-1], msgspec.json.encode(recipients)))
+
+
+class LabelChange(Struct, rename="camel", frozen=True):
+    add_labels: list[str] = []
+    remove_labels: list[str] = []
+    is_read: bool | None = None  # None: as it is
+
+
+def change_labels(tx: Tx, inbox: Inbox, message_ids: Sequence[str], body: LabelChange) -> None:
+    """Of some messages of an inbox, each alone; what is both added and removed is removed."""
+    by_thread: dict[str, list[str]] = {}
+    for message in messages.list_by_ids(tx, message_ids):
+        if message.inbox_id == inbox.id:
+            by_thread.setdefault(message.thread_id, []).append(message.id)
+    for thread_id, of_thread in sorted(by_thread.items()):
+        if not thread_id:
+            raise BadRequest("A policy stopped this message: it has no labels until it is released.")
+        thread = threads.get(tx, inbox.reach, thread_id)
+        labels.change_of_messages(tx, thread, of_thread, body.add_labels, body.remove_labels)
+        if body.is_read is not None:
+            labels.mark_seen(tx, thread, of_thread, body.is_read)
 
 
 def get_attachment_text(tx: Tx, caller: Caller, message_id: str, filename: str) -> AttachmentText:

@@ -11,6 +11,7 @@ from postroom.mail.parse import parse_mail
 from postroom.mail.writing.compose import DraftAttachment
 from postroom.mailbox import raw_mails
 from postroom.mailbox.documents import Document
+from postroom.mailbox.messages import OUTBOUND
 from postroom.outward.orders import RECIPIENTS_LIMIT, Context, Order, require_files_fit
 from postroom.processes import pools
 from postroom.resources import Resources
@@ -19,6 +20,8 @@ from postroom.resources import Resources
 async def from_mail(resources: Resources, order: Order, around: Context) -> Order:
     if order.reply_all:
         return await to_all(resources, order, around)
+    if order.reply_to_message_id is not None and not order.to:
+        return await to_one(resources, order, around)
     if around.forwarded is not None:
         return await with_files(resources, order, around.forwarded.id)
     return order
@@ -31,6 +34,18 @@ async def to_all(resources: Resources, order: Order, around: Context) -> Order:
     raw = await raw_mails.read(resources, answered.id, with_trace=False)
     reply_to = await pools.READING.run(read_reply_to, raw)
     return add_everybody(order, answered, reply_to, mailbox_of(around.inbox.known_as))
+
+
+async def to_one(resources: Resources, order: Order, around: Context) -> Order:
+    """Whoever asks for the answer, and nobody else."""
+    answered = around.previous
+    assert answered is not None
+    raw = await raw_mails.read(resources, answered.id, with_trace=False)
+    reply_to = await pools.READING.run(read_reply_to, raw)
+    to = who_answers(answered, reply_to, mailbox_of(around.inbox.known_as))
+    if not to:
+        raise BadRequest("This message names nobody who could be answered.", field="to")
+    return structs.replace(order, to=tuple(to))
 
 
 def read_reply_to(raw: bytes) -> str:
@@ -54,7 +69,9 @@ def add_everybody(order: Order, answered: Document, reply_to: str, inbox_address
 
 
 def who_answers(answered: Document, reply_to: str, inbox_address: str) -> list[Address]:
-    """Reply-To, unless it names nobody but this inbox; then the sender."""
+    """Reply-To, unless it names nobody but this inbox; then the sender. Of one's own mail, its recipients."""
+    if answered.direction == OUTBOUND:
+        return writable(answered.header_to)
     asked = [each for each in writable(reply_to) if mailbox_of(each.address) != inbox_address]
     return asked or writable(answered.from_addr)[:1]
 

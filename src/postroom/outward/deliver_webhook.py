@@ -69,16 +69,32 @@ async def try_to_post(
 
 
 async def post(resources: Resources, courier: WebhookCourier, webhook: Webhook, event: Event) -> Outcome:
+    """In the words that the webhook asks for, which may be none or more than one body for an event."""
+    if not webhook.vocabulary or not event.message_id:  # a test tells of no message
+        return await post_body(resources, courier, webhook, event.id, event.payload)
+    tell, now = resources.other_words.tell, resources.now()
+    assert tell is not None
+    told = await resources.db.read(tell, event, webhook.vocabulary, resources.config.base_url, now)
+    outcome = Outcome(code=None, text="Nothing is told of it.", milliseconds=0, ended_at=now, is_success=True)
+    for event_id, body in told:
+        outcome = await post_body(resources, courier, webhook, event_id, body)
+        if not outcome.is_success:
+            return outcome
+    return outcome
+
+
+async def post_body(
+    resources: Resources, courier: WebhookCourier, webhook: Webhook, event_id: str, body: bytes
+) -> Outcome:
     """A receiver may still have the secret from before a rotation: after a 401 it is tried too."""
     started_at = resources.now()
     answer: WebhookAnswer | None = None
     for secret in webhook.secrets_at(started_at):
+        signed = signed_headers(event_id, body, secret, resources.now())
+        if webhook.vocabulary:
+            signed |= svix_headers(signed)
         try:
-            answer = await courier.post(
-                webhook.url,
-                event.payload,
-                {**webhook.headers, **signed_headers(event, secret, resources.now())},
-            )
+            answer = await courier.post(webhook.url, body, {**webhook.headers, **signed})
         except DeliveryError as error:
             ended_at = resources.now()
             return Outcome(
@@ -102,15 +118,21 @@ async def post(resources: Resources, courier: WebhookCourier, webhook: Webhook, 
     )
 
 
-def signed_headers(event: Event, secret: str, now: int) -> dict[str, str]:
+def svix_headers(signed: dict[str, str]) -> dict[str, str]:
+    """The same signature under the names of Svix, where the secret has the form for it."""
+    names = ("id", "timestamp", "signature")
+    return {f"svix-{name}": signed[f"webhook-{name}"] for name in names if f"webhook-{name}" in signed}
+
+
+def signed_headers(event_id: str, body: bytes, secret: str, now: int) -> dict[str, str]:
     timestamp = now // SECOND
     return {
         "Content-Type": "application/json",
         "User-Agent": "Postroom",
         "X-Timestamp": str(timestamp),
-        "X-Signature": sign(secret, timestamp, event.payload),
-        "X-Event-Id": event.id,
-        **standard_headers(secret, event.id, timestamp, event.payload),
+        "X-Signature": sign(secret, timestamp, body),
+        "X-Event-Id": event_id,
+        **standard_headers(secret, event_id, timestamp, body),
     }
 
 

@@ -62,6 +62,9 @@ class Order(Struct, frozen=True):
     metadata: dict[str, str] = {}
     draft: DraftVersion | None = None
     calendar: Invitation | CalendarAnswer | None = None
+    reply_to_message_id: str | None = None  # what it answers, else the last message of its thread
+    copies_sender: bool = True  # a reply also goes to whom it answers
+    labels: tuple[str, ...] = ()
     seen_hash: str | None = None  # the lasting one of what a person was shown: nothing else may be sent
 
 

@@ -10,7 +10,7 @@ from postroom.accounts.keys import Caller
 from postroom.accounts.reach import Reach
 from postroom.accounts.rules import limits
 from postroom.clock import from_iso
-from postroom.errors import ApiError, DraftChanged
+from postroom.errors import ApiError, BadRequest, DraftChanged
 from postroom.mail import filenames, reading_cost
 from postroom.mail.address import Address, mailbox_of, parse_list
 from postroom.mail.html import text
@@ -154,6 +154,8 @@ def look_up(
         require_ahead(order.send_at, now)
     here = Reach(caller.account_id, None, inbox.id)
     forwarded = None if order.forward_of is None else find_forwarded(tx, here, order.forward_of)
+    if order.reply_to_message_id is not None:
+        return look_up_answered(tx, inbox, here, order, service_domain)
     if order.thread_id is None:
         return Context(inbox, forwarded=forwarded)
     thread = threads.get(tx, here, order.thread_id)
@@ -166,6 +168,24 @@ def look_up(
         rfc_ids=tuple(filter(compose.is_message_id, messages.rfc_ids_of_thread(tx, thread.id))),
         forwarded=forwarded,
         is_from_service=last_inbound is not None and is_of_service(tx, last_inbound, service_domain),
+    )
+
+
+def look_up_answered(tx: Tx, inbox: Inbox, here: Reach, order: Order, service_domain: str) -> Context:
+    """Of this very message, not of the last one: whom to answer, what to quote, what to refer to."""
+    answered = messages.get(tx, here, order.reply_to_message_id or "")
+    if order.thread_id not in (None, answered.thread_id):
+        raise BadRequest("replyToMessageId is in another thread than threadId.", field="replyToMessageId")
+    document = documents.decode(answered.document)
+    known = messages.rfc_ids_of_thread(tx, answered.thread_id)
+    here_at = known.index(document.rfc_message_id) + 1 if document.rfc_message_id in known else len(known)
+    return Context(
+        inbox=inbox,
+        thread=threads.get(tx, here, answered.thread_id),
+        previous=document,
+        last_inbound=document,
+        rfc_ids=tuple(filter(compose.is_message_id, known[:here_at])),
+        is_from_service=is_of_service(tx, document, service_domain),
     )
 
 
@@ -189,7 +209,8 @@ async def write_letter(order: Order, around: Context, now: int) -> Letter:
 
 def is_plain(order: Order) -> bool:
     """Needs nothing of the mailbox, and is composed sooner than its key is looked for."""
-    return order.thread_id is None and order.forward_of is None and order.send_at is None and is_little(order)
+    speaks_of_mail = order.thread_id or order.forward_of or order.reply_to_message_id
+    return not speaks_of_mail and order.send_at is None and is_little(order)
 
 
 def is_little(order: Order, *quoted: Document | None) -> bool:
@@ -301,7 +322,9 @@ def with_auto_cc(order: Order, around: Context) -> tuple[Address, ...]:
     """A reply copies whom it answers, unless he is addressed already, or the service itself is answered."""
     room = RECIPIENTS_LIMIT - len(order.to) - len(order.cc) - len(order.bcc)
     is_for_one = isinstance(order.calendar, CalendarAnswer)  # the organizer, whoever sent the invitation
-    if around.last_inbound is None or around.is_from_service or is_for_one or room < 1:
+    if not order.copies_sender or around.last_inbound is None or around.is_from_service:
+        return order.cc
+    if is_for_one or room < 1:
         return order.cc
     known = {mailbox_of(address.address) for address in (*order.to, *order.cc)} | {
         mailbox_of(around.inbox.known_as)

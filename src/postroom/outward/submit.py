@@ -13,7 +13,17 @@ from postroom.accounts.rules import approval, limits
 from postroom.clock import to_iso
 from postroom.errors import FeatureRequiresPaidPlan
 from postroom.mail.address import Address, mailbox_of, normalize, parse_list
-from postroom.mailbox import attachments, correspondents, drafts, holds, inboxes, messages, threads, usage
+from postroom.mailbox import (
+    attachments,
+    correspondents,
+    drafts,
+    holds,
+    inboxes,
+    labels,
+    messages,
+    threads,
+    usage,
+)
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.inboxes import Inbox
@@ -255,6 +265,8 @@ def store(tx: Tx, new: list[Ready], waiting: dict[str, Hold]) -> None:
             for address in (each.submission.around.inbox.sender, *each.addresses)
         ],
     )
+    for each in new:
+        labels.add_to_new(tx, each.thread, each.document.id, each.submission.order.labels)
 
 
 def to_use(submission: Submission) -> UsageGrowth:

@@ -4,14 +4,22 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from postroom.accounts.reach import Reach
-from postroom.mailbox import inboxes, messages, raw_mails, related, threads, usage
+from postroom.mailbox import inboxes, labels, messages, raw_mails, related, threads, usage
 from postroom.mailbox.folders import places
 from postroom.mailbox.messages import BLOCKED, INBOUND, OUTBOUND
 from postroom.mailbox.search import indexing
 from postroom.storage.database import Tx, one_of
 
 STEP_ROWS = 200
-OF_A_MESSAGE = ("raw_mails", "attachments", "examinations", "deliveries", "holds", "blocked_mails")
+OF_A_MESSAGE = (
+    "raw_mails",
+    "attachments",
+    "examinations",
+    "deliveries",
+    "holds",
+    "blocked_mails",
+    "message_labels",
+)
 
 
 def remove_message(tx: Tx, reach: Reach, message_id: str, now: int) -> list[str]:
@@ -74,6 +82,7 @@ def _remove_all(tx: Tx, inbox_id: str, thread_id: str, message_ids: Sequence[str
     usage.count_all(tx, [inbox.stores(-size_bytes, now)])
     if thread_id:
         threads.take_away(tx, thread_id, gone[INBOUND] + gone[OUTBOUND])
+        labels.forget_unused(tx, inbox_id, thread_id)
         if threads.is_empty(tx, thread_id):
             related.forget_threads(tx, [thread_id])
     return blobs

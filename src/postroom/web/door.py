@@ -5,8 +5,6 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-from msgspec import Raw
 from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
@@ -25,7 +23,11 @@ from postroom.outward.reviewers import REVIEW_PATH
 from postroom.processes import pools
 from postroom.resources import Resources
 from postroom.web import operations
-from postroom.web.api.mailbox.messages import get_attachment_by_link, is_signed_link
+from postroom.web.agentmail import names as agentmail_names
+from postroom.web.agentmail import stream as agentmail_stream
+from postroom.web.agentmail.routes import ROUTES as AGENTMAIL_ROUTES
+from postroom.web.answers import is_of_agentmail, to_error_response, to_response
+from postroom.web.api.mailbox.messages import get_attachment_by_link, get_raw_by_link, is_signed_link
 from postroom.web.call import CLIENT_ADDRESS, Call, Tx, client_address, require_owned
 from postroom.web.dashboard.forms import HOME
 from postroom.web.dashboard.live import PATH as LIVE_PATH
@@ -57,7 +59,8 @@ from postroom.web.streams.stream import Streams
 if TYPE_CHECKING:
     from postroom.web.dashboard.office import Office
 
-API_PREFIX = "/v1/"
+API_PREFIXES = ("/v1/", agentmail_names.PREFIX)
+AGENTMAIL_STREAM = "/v0"
 NO_ROUTE = "none"
 BODY = "postroom.body"  # where a request keeps what was read of it
 PATH_CHARACTERS = 200
@@ -86,7 +89,7 @@ class Door:
         self._opening = asyncio.Lock()
         self._resources = resources
         self._webhook_courier = webhook_courier
-        self._router = Router(ROUTES)
+        self._router, self._agentmail_router = Router(ROUTES), Router(AGENTMAIL_ROUTES)
         self._limit = RequestLimit()
         self._metrics = Metrics()
         self._site = Site(resources, ROUTES, self._metrics, Readiness(resources))
@@ -96,8 +99,7 @@ class Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
-            door = self.live if scope["path"] == LIVE_PATH else self._streams
-            await door.serve(scope, receive, send)
+            await self._serve_socket(scope, receive, send)
             return
         visit = Visit(Request(scope, receive), {"X-Request-Id": f"req_{ids.trace()}"})
         visit.headers.update(cors.headers(self._resources.config, visit.request))
@@ -110,6 +112,13 @@ class Door:
         ]
         self._metrics.count_request(visit.route, response.status_code, time.perf_counter() - visit.started)
         await response(scope, receive, send)
+
+    async def _serve_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == LIVE_PATH:
+            await self.live.serve(scope, receive, send)
+        else:
+            listen = agentmail_stream.listen if scope["path"] == AGENTMAIL_STREAM else None
+            await self._streams.serve(scope, receive, send, listen)
 
     async def _answer_in_shape(self, visit: Visit) -> Response:
         request_id = visit.headers["X-Request-Id"]
@@ -125,22 +134,25 @@ class Door:
                 tell = log.get().seldom if error.status == 503 else log.get().error
                 tell("request failed", request_id=request_id, reason=reason)
             await self._note_refusal(visit, error)
-            return error_response(error, self._challenge(visit))
+            return to_error_response(visit.request, error, self._challenge(visit))
         except Exception:
             log.get().exception("unexpected error", request_id=request_id, route=visit.route)
-            return error_response(InternalError("Something went wrong on our side.", request_id=request_id))
+            fault = InternalError("Something went wrong on our side.", request_id=request_id)
+            return to_error_response(visit.request, fault)
 
     async def _answer(self, visit: Visit) -> Response:
         """The order of checks: authentication, rate limit, route, permission; the handler does the rest."""
         request = visit.request
         path = request.scope["path"]
-        is_api = path.startswith(API_PREFIX)
+        is_api, is_agentmail = path.startswith(API_PREFIXES), is_of_agentmail(request)
         if (allowed := cors.preflight(self._resources.config, request)) is not None:
             return allowed
         if is_signed_link(request):
             return await self._open_link(visit)
         if not is_api and (answer := await self._answer_beside(visit, path)) is not None:
             return answer
+        if is_agentmail:
+            return await self._answer_agentmail(visit)
         found = self._router.find(request.method, path)
         call = await self._admit(visit, found) if is_api else None
         if isinstance(found, ApiError):
@@ -156,6 +168,19 @@ class Door:
             if not call.is_remembered or is_fault(error):
                 raise
             return await self._carry_out_anew(visit, found, call, error)
+
+    async def _answer_agentmail(self, visit: Visit) -> Response:
+        """The same checks in the same order; what a path names is found by other names."""
+        request = visit.request
+        found = agentmail_names.find(self._agentmail_router, request.method, request.scope["path"])
+        visit.call = await self._admit(visit)
+        if isinstance(found, ApiError):
+            raise found
+        route, named = found
+        visit.route = route.name
+        operations.require_permitted(visit.call.caller, route)
+        visit.call, values = await agentmail_names.resolve(visit.call, named)
+        return await self._carry_out(route, visit.call, values)
 
     async def _answer_beside(self, visit: Visit, path: str) -> Response | None:
         """The doors that are not the interface: reviewers, mail services, MCP, the front office."""
@@ -255,12 +280,11 @@ class Door:
         visit.route = route.name
         await require_boundaries_taken(visit.request, route.query)
         query = visit.request.query_params
+        expires, signature = query.get("expires", ""), query.get("signature", "")
+        if "filename" not in values:
+            return await get_raw_by_link(self._resources, values["message_id"], expires, signature)
         return await get_attachment_by_link(
-            self._resources,
-            values["message_id"],
-            values["filename"],
-            query.get("expires", ""),
-            query.get("signature", ""),
+            self._resources, values["message_id"], values["filename"], expires, signature
         )
 
     async def _open_mcp(self, visit: Visit, narrowing: Narrowing) -> Response:
@@ -363,26 +387,3 @@ async def read_once(route: Route, request: Request) -> Any:
 def inbox_of_path(found: Found | ApiError | None) -> str | None:
     """Read together with the key: it must prove to be the caller's before a body is looked at."""
     return None if found is None or isinstance(found, ApiError) else found[1].get("inbox_id")
-
-
-def to_response(route: Route, answer: Any) -> Response:
-    if isinstance(answer, Response):
-        return answer
-    if answer is None:
-        return Response(status_code=route.status)
-    content = bytes(answer) if isinstance(answer, Raw) else msgspec.json.encode(answer)
-    return Response(content, route.status, media_type="application/json")
-
-
-def error_response(error: ApiError, challenge: str = "Bearer") -> Response:
-    body = error.to_json()
-    response = Response(msgspec.json.encode(body), error.status, media_type="application/json")
-    if error.retry_after is not None:
-        response.headers["Retry-After"] = str(error.retry_after)
-    if error.status == 408:
-        response.headers["Connection"] = "close"  # the rest of the body may still come
-    if error.status == 401:
-        response.headers["WWW-Authenticate"] = challenge
-    if error.status == 405:
-        response.headers["Allow"] = ", ".join(error.allow)
-    return response

@@ -92,6 +92,9 @@ class Router:
     def find(self, method: str, path: str) -> Found | ApiError:
         """Or the error that there is none, which is told when its turn comes."""
         segments = path.split("/")[1:] if "\0" not in path else []  # PostgreSQL refuses to look for a NUL
+        return self.find_segments(method, path, segments)
+
+    def find_segments(self, method: str, path: str, segments: Sequence[str]) -> Found | ApiError:
         wanted = "GET" if method == "HEAD" else method
         allowed = []
         for fixed, by_words in self._shapes.get(len(segments), {}).items():

@@ -701,6 +701,7 @@ def send(
     send_at: datetime | str | None = None,
     undo_seconds: int = 0,
     calendar: InvitationBody | Mapping[str, Any] | None = None,
+    reply_to_message_id: str | None = None,
     idempotency_key: str | None = None,
 ) -> Call[Sent]:
     """Send a mail, or reply inside a thread."""
@@ -728,6 +729,7 @@ def send(
                 sendAt=moment(send_at),
                 undoSeconds=unless(undo_seconds, 0),
                 calendar=calendar,
+                replyToMessageId=reply_to_message_id,
             ),
             files,
         ),
@@ -757,6 +759,7 @@ def create_draft(
     send_at: datetime | str | UnsetType | None = UNSET,
     undo_seconds: int | UnsetType | None = UNSET,
     calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
+    reply_to_message_id: str | UnsetType | None = UNSET,
 ) -> Call[Draft]:
     """Begin a mail: any field of a send may still be missing."""
     return Call(
@@ -782,6 +785,7 @@ def create_draft(
             sendAt=moment(send_at),
             undoSeconds=undo_seconds,
             calendar=calendar,
+            replyToMessageId=reply_to_message_id,
         ),
         timeout_seconds=UPLOAD_TIMEOUT_SECONDS,
         is_repeatable=False,
@@ -824,6 +828,7 @@ def update_draft(
     send_at: datetime | str | UnsetType | None = UNSET,
     undo_seconds: int | UnsetType | None = UNSET,
     calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
+    reply_to_message_id: str | UnsetType | None = UNSET,
     version: int | None = None,
 ) -> Call[Draft]:
     """Change a draft: what is not named stays, None clears, attachments stand in for those that were
@@ -852,6 +857,7 @@ def update_draft(
             sendAt=moment(send_at),
             undoSeconds=undo_seconds,
             calendar=calendar,
+            replyToMessageId=reply_to_message_id,
         ),
         timeout_seconds=UPLOAD_TIMEOUT_SECONDS,
         headers=if_match(version),
@@ -1463,4 +1469,5 @@ class SendOptions(TypedDict, total=False):
     send_at: datetime | str | None
     undo_seconds: int
     calendar: InvitationBody | Mapping[str, Any] | None
+    reply_to_message_id: str | None
     idempotency_key: str | None

@@ -689,6 +689,7 @@ class BlockingMethods(Protocol):
         send_at: datetime | str | None = None,
         undo_seconds: int = 0,
         calendar: InvitationBody | Mapping[str, Any] | None = None,
+        reply_to_message_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> Sent:
         """Send a mail, or reply inside a thread."""
@@ -713,6 +714,7 @@ class BlockingMethods(Protocol):
                 send_at=send_at,
                 undo_seconds=undo_seconds,
                 calendar=calendar,
+                reply_to_message_id=reply_to_message_id,
                 idempotency_key=idempotency_key,
             )
         )
@@ -739,6 +741,7 @@ class BlockingMethods(Protocol):
         send_at: datetime | str | UnsetType | None = UNSET,
         undo_seconds: int | UnsetType | None = UNSET,
         calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
+        reply_to_message_id: str | UnsetType | None = UNSET,
     ) -> Draft:
         """Begin a mail: any field of a send may still be missing."""
         return self.run(
@@ -762,6 +765,7 @@ class BlockingMethods(Protocol):
                 send_at=send_at,
                 undo_seconds=undo_seconds,
                 calendar=calendar,
+                reply_to_message_id=reply_to_message_id,
             )
         )
 
@@ -799,6 +803,7 @@ class BlockingMethods(Protocol):
         send_at: datetime | str | UnsetType | None = UNSET,
         undo_seconds: int | UnsetType | None = UNSET,
         calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
+        reply_to_message_id: str | UnsetType | None = UNSET,
         version: int | None = None,
     ) -> Draft:
         """Change a draft: what is not named stays, None clears, attachments stand in for those that were
@@ -825,6 +830,7 @@ class BlockingMethods(Protocol):
                 send_at=send_at,
                 undo_seconds=undo_seconds,
                 calendar=calendar,
+                reply_to_message_id=reply_to_message_id,
                 version=version,
             )
         )
@@ -2082,6 +2088,7 @@ class AwaitedMethods(Protocol):
         send_at: datetime | str | None = None,
         undo_seconds: int = 0,
         calendar: InvitationBody | Mapping[str, Any] | None = None,
+        reply_to_message_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> Sent:
         """Send a mail, or reply inside a thread."""
@@ -2106,6 +2113,7 @@ class AwaitedMethods(Protocol):
                 send_at=send_at,
                 undo_seconds=undo_seconds,
                 calendar=calendar,
+                reply_to_message_id=reply_to_message_id,
                 idempotency_key=idempotency_key,
             )
         )
@@ -2132,6 +2140,7 @@ class AwaitedMethods(Protocol):
         send_at: datetime | str | UnsetType | None = UNSET,
         undo_seconds: int | UnsetType | None = UNSET,
         calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
+        reply_to_message_id: str | UnsetType | None = UNSET,
     ) -> Draft:
         """Begin a mail: any field of a send may still be missing."""
         return await self.run(
@@ -2155,6 +2164,7 @@ class AwaitedMethods(Protocol):
                 send_at=send_at,
                 undo_seconds=undo_seconds,
                 calendar=calendar,
+                reply_to_message_id=reply_to_message_id,
             )
         )
 
@@ -2192,6 +2202,7 @@ class AwaitedMethods(Protocol):
         send_at: datetime | str | UnsetType | None = UNSET,
         undo_seconds: int | UnsetType | None = UNSET,
         calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
+        reply_to_message_id: str | UnsetType | None = UNSET,
         version: int | None = None,
     ) -> Draft:
         """Change a draft: what is not named stays, None clears, attachments stand in for those that were
@@ -2218,6 +2229,7 @@ class AwaitedMethods(Protocol):
                 send_at=send_at,
                 undo_seconds=undo_seconds,
                 calendar=calendar,
+                reply_to_message_id=reply_to_message_id,
                 version=version,
             )
         )

@@ -460,6 +460,11 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         ),
         Parameter("calendar", "object"),
         Parameter(
+            "reply_to_message_id",
+            "text",
+            help="Answer this message of the inbox and not the last of its thread: people, quote and References come from it. Without `to`, to its Reply-To or sender.",
+        ),
+        Parameter(
             "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
         ),
     ),
@@ -526,6 +531,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             clears=True,
         ),
         Parameter("calendar", "object", clears=True),
+        Parameter(
+            "reply_to_message_id",
+            "text",
+            help="Answer this message of the inbox and not the last of its thread: people, quote and References come from it. Without `to`, to its Reply-To or sender.",
+            clears=True,
+        ),
     ),
     "list_drafts": (
         Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
@@ -600,6 +611,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             clears=True,
         ),
         Parameter("calendar", "object", clears=True),
+        Parameter(
+            "reply_to_message_id",
+            "text",
+            help="Answer this message of the inbox and not the last of its thread: people, quote and References come from it. Without `to`, to its Reply-To or sender.",
+            clears=True,
+        ),
         Parameter(
             "version", "integer", minimum=1, help="Only if it is still at this version, which you have seen."
         ),

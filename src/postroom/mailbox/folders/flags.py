@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from postroom.mailbox.folders import places
-from postroom.storage.database import Tx, one_of
+from postroom.storage.database import Row, Tx, one_of
 
 SEEN, DELETED = "\\Seen", "\\Deleted"
 SYSTEM = ("\\Answered", "\\Flagged", "\\Draft", SEEN, DELETED)
@@ -60,6 +60,10 @@ def _set_seen(tx: Tx, thread_id: str, is_seen: bool, only: str) -> None:
         is_seen=int(is_seen),
         id=thread_id,
     )
+    _touch_all(tx, rows)
+
+
+def _touch_all(tx: Tx, rows: Sequence[Row]) -> None:
     by_inbox: dict[str, list[str]] = {}
     for row in rows:
         by_inbox.setdefault(row["inbox_id"], []).append(row["message_id"])
@@ -74,16 +78,20 @@ def touch(tx: Tx, inbox_id: str, message_ids: Sequence[str]) -> None:
         tx.run(f"update folder_mails set modseq = :modseq where {is_asked}", modseq=modseq, **params)
 
 
-def threads_all_seen(tx: Tx, message_ids: Sequence[str]) -> dict[str, bool]:
-    """The threads of these messages, and whether all that came in there was seen."""
-    if not message_ids:
-        return {}
-    is_asked, params = one_of("messages.id", message_ids)
+def threads_of(tx: Tx, message_ids: Sequence[str]) -> dict[str, str]:
+    """Of the messages that are in one."""
+    is_asked, params = one_of("id", message_ids)
+    rows = tx.all(f"select id, thread_id from messages where {is_asked} and thread_id <> ''", **params)
+    return {row["id"]: row["thread_id"] for row in rows}
+
+
+def note_seen(tx: Tx, message_ids: Sequence[str], is_seen: bool) -> None:
+    """Messages that were read, or marked unread, each alone."""
+    is_asked, params = one_of("message_id", message_ids)
     rows = tx.all(
-        "select asked.thread_id, min(coalesce(mail_flags.is_seen, 1)) as is_read from"
-        f" (select distinct thread_id from messages where {is_asked} and thread_id <> '') as asked"
-        " join messages on messages.thread_id = asked.thread_id and direction = 'inbound'"
-        " left join mail_flags on mail_flags.message_id = messages.id group by asked.thread_id",
+        f"update mail_flags set is_seen = :is_seen where is_seen <> :is_seen and {is_asked}"
+        " returning message_id, inbox_id",
+        is_seen=int(is_seen),
         **params,
     )
-    return {row["thread_id"]: bool(row["is_read"]) for row in rows}
+    _touch_all(tx, rows)

@@ -16,6 +16,7 @@ INBOX, SENT, DRAFTS, JUNK, TRASH = "inbox", "sent", "drafts", "junk", "trash"
 FIXED = (INBOX, SENT, DRAFTS, JUNK, TRASH)
 LABEL = "label:"
 ASKED_TOGETHER = 500
+READ_ALONE = "\\seen"  # in the place of a message's label: it was read, and not with its thread
 
 
 class FolderPlace(Struct, frozen=True):
@@ -62,10 +63,13 @@ def _number_all(tx: Tx, inbox_id: str) -> None:
     tx.run(
         "insert into mail_flags (message_id, inbox_id, is_seen)"
         " select messages.id, messages.inbox_id,"
-        " case when direction = 'outbound' then 1 else coalesce(threads.is_read, 0) end"
+        " case when direction = 'outbound' or threads.is_read = 1"
+        " or messages.created_at <= threads.read_through or exists (select 1 from message_labels"
+        " where message_labels.message_id = messages.id and label = :seen) then 1 else 0 end"
         " from messages left join threads on threads.id = messages.thread_id"
         f" where messages.inbox_id = :id and {is_judged}",
         id=inbox_id,
+        seen=READ_ALONE,
     )
     tx.run(
         "insert into folder_mails (inbox_id, folder, uid, message_id, modseq)"

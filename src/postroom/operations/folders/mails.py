@@ -55,11 +55,11 @@ def change_flags(
         if mail.uid in asked and after != mail.flags:
             _require_few(after)
             changes[mail.message_id] = after
-    seen_changed = [
-        mail.message_id
+    seen_changed = {
+        mail.message_id: SEEN in changes[mail.message_id]
         for mail in found
         if mail.message_id in changes and (SEEN in mail.flags) != (SEEN in changes[mail.message_id])
-    ]
+    }
     flags.set_all(tx, inbox_id, folder, changes)
     _follow_in_threads(tx, caller, seen_changed)
     now_there = [each for each in views.list_mails(tx, inbox_id, folder, uids) if each.uid in asked]
@@ -84,12 +84,16 @@ def _require_few(wanted: frozenset[str]) -> None:
         raise FolderRefused("LIMIT", f"A message has at most {MOST_KEYWORDS} flags.")
 
 
-def _follow_in_threads(tx: Tx, caller: Caller, message_ids: Sequence[str]) -> None:
+def _follow_in_threads(tx: Tx, caller: Caller, seen: dict[str, bool]) -> None:
     """A thread is read when all that came in there was seen."""
-    for start in range(0, len(message_ids), places.ASKED_TOGETHER):
-        part = message_ids[start : start + places.ASKED_TOGETHER]
-        for thread_id, is_read in flags.threads_all_seen(tx, part).items():
-            threads.mark_read_by_id(tx, caller.reach, thread_id, is_read)
+    asked = list(seen)
+    for start in range(0, len(asked), places.ASKED_TOGETHER):
+        part = asked[start : start + places.ASKED_TOGETHER]
+        changed: dict[tuple[str, bool], list[str]] = {}
+        for message_id, thread_id in flags.threads_of(tx, part).items():
+            changed.setdefault((thread_id, seen[message_id]), []).append(message_id)
+        for (thread_id, is_seen), message_ids in sorted(changed.items()):
+            labels.mark_seen(tx, threads.get(tx, caller.reach, thread_id), message_ids, is_seen)
 
 
 def copy_mails(
@@ -264,7 +268,7 @@ def file_imported(
         places.move(tx, inbox_id, document.id, folder)
     wanted = read_flags(given)
     flags.set_all(tx, inbox_id, folder, {document.id: wanted})
-    _follow_in_threads(tx, caller, [document.id])
+    _follow_in_threads(tx, caller, {document.id: SEEN in wanted})
     return views.find_uids(tx, inbox_id, folder, [document.id])[document.id]
 
 

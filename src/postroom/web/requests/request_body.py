@@ -89,7 +89,8 @@ async def read_query(request: Request, kind: type[Struct]) -> Any:
 
 def decode_query(raw: bytes, kind: type[Struct]) -> Any:
     """A page above the limit is a page of the limit."""
-    named = dict(parse_qsl(raw.decode("latin-1"), keep_blank_values=True))
+    collect = getattr(kind, "collect", dict)  # where a name may stand there more than once
+    named = collect(parse_qsl(raw.decode("latin-1"), keep_blank_values=True))
     try:
         query = msgspec.convert(named, kind, strict=False)
     except msgspec.ValidationError as error:

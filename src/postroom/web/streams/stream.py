@@ -1,6 +1,7 @@
 """The event stream, /v1/ws: who may open one, and what a client says on it."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs
 
@@ -41,6 +42,7 @@ EMPTYING_SECONDS, TURN_SECONDS = 10.0, 0.05
 REVOKED, TOO_MANY_CONNECTIONS, GOING_AWAY = 4001, 4008, 1001
 
 Kind = Annotated[str, Meta(max_length=64)]
+Listen = Callable[[Resources, "Stream", Receive], Awaitable[None]]  # to a client that speaks other words
 
 
 class ClientMessage(Struct, frozen=True):
@@ -129,11 +131,11 @@ class Streams:
         self._open: dict[str, set[Stream]] = {}  # by account
         self._is_emptying = False
 
-    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(self, scope: Scope, receive: Receive, send: Send, listen: Listen | None = None) -> None:
         await receive()  # websocket.connect
         request_id = f"req_{ids.trace()}"
         try:
-            caller = await self._admit(scope)
+            caller = await self._admit(scope, is_other=listen is not None)
         except ApiError as error:
             await refuse(send, error, request_id)
             return
@@ -143,9 +145,9 @@ class Streams:
             await refuse(send, fault, request_id)
             return
         await send({"type": "websocket.accept"})
-        await self._serve_stream(Stream(caller, scope["extensions"][EXTENSION]["frames"]), receive)
+        await self._serve_stream(Stream(caller, scope["extensions"][EXTENSION]["frames"]), receive, listen)
 
-    async def _serve_stream(self, stream: Stream, receive: Receive) -> None:
+    async def _serve_stream(self, stream: Stream, receive: Receive, listen: Listen | None) -> None:
         if self._is_emptying or self._resources.stopping.is_set():
             stream.close(GOING_AWAY, "the server is stopping")
             return
@@ -157,19 +159,22 @@ class Streams:
         of_account.add(stream)
         hub = self.hubs.add(account_id, stream)
         try:
-            await self._listen(hub, stream, receive)
+            if listen is None:
+                await self._listen(hub, stream, receive)
+            else:
+                await listen(self._resources, stream, receive)
         except Exception:
             log.get().exception("a stream failed", account=account_id)
             stream.close(BROKEN, "something went wrong: reconnect with last_event_id")
         finally:
             self._leave(hub, stream)
 
-    async def _admit(self, scope: Scope) -> Caller:
-        if scope["path"] != PATH:
+    async def _admit(self, scope: Scope, is_other: bool) -> Caller:
+        if scope["path"] != PATH and not is_other:
             raise NotFound(f"No such path. The event stream is at {PATH}.")
         request = HTTPConnection(scope)
         require_short_query(request)
-        token = parse_qs(scope["query_string"].decode("latin-1")).get("token")
+        token = parse_qs(scope["query_string"].decode("latin-1")).get("api_key" if is_other else "token")
         caller = await authenticate(self._resources, token[0] if token else bearer_token(request))
         try:
             require_any(caller.permissions, READING)

@@ -16,6 +16,7 @@ from postroom.web.call import Call, Tx
 from postroom.web.requests.request_body import has_short_query
 
 LINK_PREFIX = "/v1/attachments/"
+RAW_PREFIX, RAW_SUFFIX = "/v1/messages/", "/raw"
 LINK_SLASHES = 4
 PREVIEW_SECONDS = 10.0
 RFC_822 = "message/rfc822"
@@ -31,10 +32,14 @@ async def remove_blobs(resources: Resources, blobs: list[str]) -> None:
 async def get_raw_message(call: Call, message_id: str) -> Response:
     """Get a message as it came, RFC 5322"""
     await call.resources.db.read(messages.get, call.reach, message_id)
-    raw = await call.resources.db.read(raw_mails.get, message_id)
+    return await send_raw(call.resources, message_id)
+
+
+async def send_raw(resources: Resources, message_id: str) -> Response:
+    raw = await resources.db.read(raw_mails.get, message_id)
     if raw.content is not None:
         return Response(raw.signature + raw.content, media_type=RFC_822, headers=SAFE_FILE_HEADERS)
-    chunks = await raw_mails.stream(call.resources, raw)
+    chunks = await raw_mails.stream(resources, raw)
     return StreamingResponse(chunks, media_type=RFC_822, headers=SAFE_FILE_HEADERS)
 
 
@@ -65,13 +70,24 @@ async def get_attachment_preview(call: Call, message_id: str, filename: str) -> 
 
 def is_signed_link(request: Request) -> bool:
     path = request.scope["path"]
+    is_raw = path.startswith(RAW_PREFIX) and path.endswith(RAW_SUFFIX)
     return (
-        path.startswith(LINK_PREFIX)
+        (path.startswith(LINK_PREFIX) or is_raw)
         and path.count("/") == LINK_SLASHES
         and has_short_query(request)
         and "signature" in request.query_params
         and "authorization" not in request.headers
     )
+
+
+async def get_raw_by_link(resources: Resources, message_id: str, expires: str, signature: str) -> Response:
+    await resources.db.read(require_raw_link, message_id, expires, signature, resources.now())
+    return await send_raw(resources, message_id)
+
+
+def require_raw_link(tx: Tx, message_id: str, expires: str, signature: str, now: int) -> None:
+    attachments.require_signature(attachments.link_secret(tx), message_id, "", expires, signature, now)
+    messages.require_visible(tx, message_id)
 
 
 async def get_attachment_by_link(

@@ -229,7 +229,7 @@ async def to_order(call: Call, draft: KeptDraft, files: Sequence[KeptFile], key:
 
 async def view_draft(call: Call, draft_id: str) -> DraftView:
     """As it is now, and what would leave if it were sent now; or why it could not."""
-    draft, files = await call.resources.db.read(_read_whole, call, draft_id)
+    draft, files = await call.resources.db.read(read_whole, call, draft_id)
     shown = draft_body.show(draft, files)
     try:
         order = await to_order(call, draft, files, f"preview-{secrets.token_urlsafe(16)}")
@@ -242,7 +242,7 @@ async def view_draft(call: Call, draft_id: str) -> DraftView:
         return DraftView(shown, None, error.message)
 
 
-def _read_whole(tx: Tx, call: Call, draft_id: str) -> tuple[KeptDraft, list[KeptFile]]:
+def read_whole(tx: Tx, call: Call, draft_id: str) -> tuple[KeptDraft, list[KeptFile]]:
     draft = drafts.get(tx, call.reach, draft_id)
     return draft, drafts.read_files(tx, draft.id)
 
@@ -274,6 +274,8 @@ def require_named(tx: Tx, account_id: str, inbox_id: str, given: dict[str, Any])
         threads.get(tx, here, given["threadId"])
     if given.get("forwardOf") is not None:
         messages.get(tx, here, given["forwardOf"])
+    if given.get("replyToMessageId") is not None:
+        messages.get(tx, here, given["replyToMessageId"])
 
 
 def show(tx: Tx, found: Sequence[KeptDraft]) -> list[ShownDraft]:

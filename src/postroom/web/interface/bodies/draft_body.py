@@ -26,6 +26,7 @@ from postroom.web.interface.bodies.send_body import (
     OwnHeaders,
     ReplyAll,
     ReplyTo,
+    ReplyToMessageId,
     SendAt,
     SendBody,
     ThreadId,
@@ -64,6 +65,7 @@ class DraftBody(Struct, rename="camel", frozen=True):
     send_at: SendAt | UnsetType | None = UNSET
     undo_seconds: UndoSeconds | UnsetType | None = UNSET
     calendar: CalendarField | UnsetType | None = UNSET
+    reply_to_message_id: ReplyToMessageId | UnsetType | None = UNSET
 
 
 Version = Annotated[
@@ -110,6 +112,7 @@ class ShownDraft(Struct, rename="camel", frozen=True, kw_only=True):
     reply_to: str | None = None
     reply_all: bool = False
     forward_of: str | None = None
+    reply_to_message_id: str | None = None
     automated: bool = False
     headers: dict[str, str] = {}
     metadata: dict[str, str] = {}

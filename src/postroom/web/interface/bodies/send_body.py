@@ -76,6 +76,14 @@ ForwardOf = Annotated[
         " thread, unless threadId names one; without subject it is Fwd: and the old one.",
     ),
 ]
+ReplyToMessageId = Annotated[
+    str,
+    Meta(
+        max_length=ID_LIMIT,
+        description="Answer this message of the inbox and not the last of its thread: people, quote and"
+        " References come from it. Without `to`, to its Reply-To or sender.",
+    ),
+]
 OwnHeaders = Annotated[
     dict[Annotated[str, Meta(max_length=HEADER_LIMIT)], Annotated[str, Meta(max_length=HEADER_LIMIT)]],
     Meta(
@@ -149,6 +157,7 @@ class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     send_at: SendAt | None = None
     undo_seconds: UndoSeconds = 0
     calendar: CalendarField | None = None
+    reply_to_message_id: ReplyToMessageId | None = None
 
 
 def require_idempotency_key(request: Request) -> str:
@@ -204,6 +213,7 @@ def read_order(inbox_id: str, key: str, request_hash: str, body: SendBody) -> Or
         headers=read_headers(body.headers),
         metadata=body.metadata,
         calendar=read_invitation(body.calendar),
+        reply_to_message_id=body.reply_to_message_id,
     )
 
 
@@ -222,7 +232,7 @@ def hash_body(inbox_id: str, body: SendBody) -> str:
 def require_recipients(
     body: SendBody, to: Sequence[Address], cc: Sequence[Address], bcc: Sequence[Address]
 ) -> None:
-    if not to and not body.reply_all:
+    if not to and not body.reply_all and body.reply_to_message_id is None:
         raise BadRequest("to names no recipient.", field="to")
     if len(to) + len(cc) + len(bcc) > RECIPIENTS_LIMIT:
         raise BadRequest(f"A mail can have {RECIPIENTS_LIMIT} recipients.", field="to")
@@ -230,7 +240,7 @@ def require_recipients(
 
 def read_subject(body: SendBody) -> str:
     """Empty: made from the thread, or from the mail that is forwarded."""
-    if body.forward_of is None and body.thread_id is not None:
+    if body.forward_of is None and (body.thread_id or body.reply_to_message_id) is not None:
         return ""
     if body.forward_of is not None and not body.subject:
         return ""
@@ -247,9 +257,9 @@ def require_subject(subject: str) -> None:
 
 
 def read_reply_all(body: SendBody) -> bool:
-    if body.reply_all and body.thread_id is None:
+    if body.reply_all and body.thread_id is None and body.reply_to_message_id is None:
         raise BadRequest("replyAll answers a thread: give its threadId.", field="threadId")
-    if body.reply_all and body.forward_of is not None:
+    if (body.reply_all or body.reply_to_message_id) and body.forward_of is not None:
         raise BadRequest("A mail is either an answer to all or a forward.", field="forwardOf")
     return body.reply_all
 

@@ -1,0 +1,1 @@
+"""The interface that the packages `agentmail` speak, below /v0: other words for the same verbs and rows."""

@@ -1,0 +1,267 @@
+"""Drafts of /v0: the drafts of the interface, with labels and a name of the client's."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, structs
+
+from postroom.accounts.keys import Caller
+from postroom.accounts.reach import Reach
+from postroom.clock import to_iso
+from postroom.errors import BadRequest, NotFound
+from postroom.fields import RowPlace
+from postroom.mail.html.text import html_to_text
+from postroom.mailbox import drafts, inboxes, labels
+from postroom.mailbox.drafts import KeptDraft, KeptFile
+from postroom.mailbox.inboxes import Inbox
+from postroom.outward.orders import DraftVersion, Order, SendReceipt, require_files_fit
+from postroom.processes import pools
+from postroom.resources import Tx
+from postroom.web.agentmail import names, paging, shapes, showing
+from postroom.web.agentmail.inboxes import reach_of_pod
+from postroom.web.agentmail.messages import own_labels
+from postroom.web.agentmail.sending import read_files, read_key
+from postroom.web.api.outward import drafts as verbs
+from postroom.web.api.outward.send import accept_order
+from postroom.web.call import Call
+from postroom.web.interface.bodies import draft_body
+from postroom.web.interface.bodies.draft_body import DraftBody
+from postroom.web.interface.bodies.send_body import read_order
+from postroom.web.interface.bodies.uploads import SentFile
+
+
+class SpokenOf(Struct, rename="camel", frozen=True):
+    reply_to_message_id: str | None = None
+    forward_of: str | None = None
+
+
+RENAMED = {"to": "to", "cc": "cc", "bcc": "bcc", "subject": "subject", "text": "body", "html": "body_html"}
+
+
+def show(tx: Tx, found: Sequence[KeptDraft], *, is_item: bool = False) -> list[shapes.Page]:
+    files = drafts.list_files(tx, [draft.id for draft in found])
+    addresses = inboxes.addresses_of(tx, sorted({draft.inbox_id for draft in found}))
+    return [
+        show_one(draft, files[draft.id], addresses.get(draft.inbox_id, ""), is_item) | spoken_of(tx, draft)
+        for draft in found
+    ]
+
+
+def spoken_of(tx: Tx, draft: KeptDraft) -> shapes.Page:
+    """The messages that it answers or passes on, by the names that they have there."""
+    fields = msgspec.json.decode(draft.fields, type=SpokenOf)
+    named = {"in_reply_to": fields.reply_to_message_id, "forward_of": fields.forward_of}
+    return {name: showing.name_by_id(tx, message_id) for name, message_id in named.items() if message_id}
+
+
+def show_one(draft: KeptDraft, files: Sequence[KeptFile], address: str, is_item: bool) -> shapes.Page:
+    shown = draft_body.show(draft, list(files))
+    item: shapes.Page = {
+        "inbox_id": address,
+        "draft_id": draft.id,
+        "client_id": draft.client_id,
+        "labels": list(draft.labels),
+        "to": shown.to,
+        "cc": shown.cc,
+        "bcc": shown.bcc,
+        "subject": shown.subject,
+        "preview": showing.preview(shown.body or ""),
+        "attachments": [
+            shapes.ShownFile(f"{draft.id}.{number}", file.size_bytes, file.filename, file.content_type)
+            for number, file in enumerate(files)
+        ],
+        "updated_at": to_iso(draft.updated_at),
+    }
+    if is_item:
+        return item
+    reply_to = [] if shown.reply_to is None else [shown.reply_to]
+    texts = {"text": shown.body, "html": shown.body_html, "reply_to": reply_to}
+    return {**item, **texts, "created_at": to_iso(draft.created_at)}
+
+
+async def create_draft(call: Call, inbox_id: str, body: shapes.NewDraft) -> shapes.Page:
+    """The same client_id again gives the first one, if it is still there."""
+    require_not_scheduled(body.send_at)
+    files = to_sent_files(body.attachments or [])
+    return await verbs.write_with_files(call.resources, files, partial(store, call=call, body=body))
+
+
+def store(tx: Tx, files: list[KeptFile], call: Call, body: shapes.NewDraft) -> shapes.Page:
+    assert call.inbox is not None
+    inbox = inboxes.lock(tx, call.inbox.id)
+    known = None if body.client_id is None else drafts.find_by_client_id(tx, inbox.id, body.client_id)
+    if known is not None:
+        return show(tx, [known])[0]
+    given = read_fields(to_body(tx, inbox, body))
+    fields = draft_body.merge(b"{}", given)
+    draft = drafts.add(tx, inbox.id, fields, files, call.caller.actor, call.now())
+    own = own_labels(shapes.words_of(body.labels), "labels")
+    drafts.name(tx, draft.id, body.client_id, own)
+    return show(tx, [drafts.get(tx, inbox.reach, draft.id)])[0]
+
+
+def to_body(tx: Tx, inbox: Inbox, body: shapes.NewDraft) -> DraftBody:
+    if body.in_reply_to is not None and body.forward_of is not None:
+        raise BadRequest("A mail is either an answer or a forward.", field="forward_of")
+    named = {
+        ours: getattr(body, theirs) for theirs, ours in RENAMED.items() if getattr(body, theirs) is not None
+    }
+    if body.in_reply_to is not None:
+        named["reply_to_message_id"] = names.find_message(tx, inbox, body.in_reply_to)
+        named["reply_all"] = bool(body.reply_all)
+    if body.forward_of is not None:
+        named["forward_of"] = names.find_message(tx, inbox, body.forward_of)
+    if body.reply_to is not None:
+        named["reply_to"] = one_address(body.reply_to)
+    return DraftBody(**named)
+
+
+def read_fields(body: DraftBody) -> dict[str, Any]:
+    """What is empty is not there yet."""
+    filled = {name: getattr(body, name) or None for name in ("body", "subject")}
+    kept = {name: value for name, value in filled.items() if getattr(body, name) is not UNSET}
+    return draft_body.read_fields(structs.replace(body, **kept))
+
+
+def one_address(given: shapes.Addresses | None) -> str | None:
+    found = [given] if isinstance(given, str) else list(given or [])
+    if len(found) > 1:
+        raise BadRequest("reply_to of a draft is one address.", field="reply_to")
+    return found[0] if found else None
+
+
+def require_not_scheduled(send_at: object) -> None:
+    if send_at not in (None, UNSET):
+        raise BadRequest(
+            "A draft is not put on the clock here. Send with sendAt over /v1 instead.", field="send_at"
+        )
+
+
+def to_sent_files(given: Sequence[shapes.NewFile]) -> list[SentFile]:
+    return [SentFile(file.filename, file.content, file.content_type) for file in read_files(given)]
+
+
+def list_drafts(tx: Tx, inbox: Inbox, query: shapes.DraftQuery) -> shapes.Page:
+    return list_within(tx, inbox.reach, query)
+
+
+def list_all_drafts(tx: Tx, caller: Caller, query: shapes.DraftQuery) -> shapes.Page:
+    return list_within(tx, caller.reach, query)
+
+
+def list_pod_drafts(tx: Tx, caller: Caller, pod_id: str, query: shapes.DraftQuery) -> shapes.Page:
+    return list_within(tx, reach_of_pod(tx, caller, pod_id), query)
+
+
+def list_within(tx: Tx, reach: Reach, query: shapes.DraftQuery) -> shapes.Page:
+    found = drafts.list_span(tx, reach, paging.span_of(query))
+    some, behind = paging.cut(found, query.limit, lambda draft: RowPlace(draft.created_at, draft.id))
+    asked = {labels.fold(label) for label in query.labels}
+    kept = [draft for draft in some if asked <= set(draft.labels)]
+    return paging.page("drafts", show(tx, kept, is_item=True), query.limit, behind)
+
+
+def get_draft(tx: Tx, caller: Caller, draft_id: str) -> shapes.Page:
+    return show(tx, [drafts.get(tx, caller.reach, draft_id)])[0]
+
+
+async def change_draft(call: Call, inbox_id: str, draft_id: str, body: shapes.DraftChange) -> shapes.Page:
+    require_not_scheduled(body.send_at)
+    files = to_sent_files(body.add_attachments or [])
+    unneeded: list[str] = []
+    work = partial(change, call=call, draft_id=draft_id, body=body, unneeded=unneeded)
+    shown = await verbs.write_with_files(call.resources, files, work)
+    await verbs.remove_blobs(call.resources, unneeded)
+    return shown
+
+
+def change(
+    tx: Tx,
+    files: list[KeptFile],
+    call: Call,
+    draft_id: str,
+    body: shapes.DraftChange,
+    unneeded: list[str],
+) -> shapes.Page:
+    draft = drafts.get_for_change(tx, call.reach, draft_id, call.now())
+    drafts.set_fields(tx, draft.id, draft_body.merge(draft.fields, read_fields(to_change(body))))
+    unneeded[:] = [
+        blob for name in files_of(tx, draft.id, body) for blob in drafts.remove_file(tx, draft.id, name)
+    ]
+    there = drafts.list_files(tx, [draft.id])[draft.id]
+    require_files_fit(file.size_bytes for file in (*there, *files))
+    drafts.add_files(tx, draft.id, files)
+    drafts.name(tx, draft.id, draft.client_id, changed_labels(draft, body.add_labels, body.remove_labels))
+    return show(tx, [drafts.get(tx, call.reach, draft.id)])[0]
+
+
+def to_change(body: shapes.DraftChange) -> DraftBody:
+    """null or an empty list clears."""
+    named = {
+        ours: getattr(body, theirs) or None
+        for theirs, ours in RENAMED.items()
+        if getattr(body, theirs) is not UNSET
+    }
+    if body.reply_to is not UNSET:
+        named["reply_to"] = one_address(body.reply_to)
+    return DraftBody(**named)
+
+
+def files_of(tx: Tx, draft_id: str, body: shapes.DraftChange) -> list[str]:
+    there = drafts.list_files(tx, [draft_id])[draft_id]
+    return [find_file(draft_id, there, name).filename for name in body.remove_attachments or ()]
+
+
+def find_file(draft_id: str, there: Sequence[KeptFile], attachment_id: str) -> KeptFile:
+    for number, file in enumerate(there):
+        if attachment_id == f"{draft_id}.{number}":
+            return file
+    raise NotFound("No such attachment.")
+
+
+def changed_labels(
+    draft: KeptDraft, added: shapes.OneOrMore | None, removed: shapes.OneOrMore | None
+) -> list[str]:
+    gone = own_labels(shapes.words_of(removed), "remove_labels")
+    wanted = (*draft.labels, *own_labels(shapes.words_of(added), "add_labels"))
+    kept = [label for label in dict.fromkeys(wanted) if label not in gone]
+    labels.require_valid(kept, "add_labels")
+    if len(kept) > labels.LABELS_OF_A_THREAD:
+        raise BadRequest(f"A draft has at most {labels.LABELS_OF_A_THREAD} labels.", field="add_labels")
+    return kept
+
+
+async def delete_draft(call: Call, inbox_id: str, draft_id: str) -> None:
+    await verbs.delete_draft(call, draft_id)
+
+
+async def send_draft(
+    call: Call, inbox_id: str, draft_id: str, body: shapes.DraftToSend
+) -> shapes.SentMessage:
+    """As it is; its labels go with it."""
+    draft, files = await call.resources.db.read(verbs.read_whole, call, draft_id)
+    own = changed_labels(draft, body.add_labels, body.remove_labels)
+    order = await pools.COMPOSING.run(to_order, draft, read_key(call), own)
+    order = structs.replace(order, files=await pools.FILES.run(verbs.read_files, call.resources, files))
+    answer = await accept_order(call, order)
+    if not answer.is_replay:
+        await verbs.remove_blobs(call.resources, [file.blob for file in files])
+    receipt = msgspec.json.decode(answer.content, type=SendReceipt)
+    return shapes.SentMessage(receipt.provider_message_id, receipt.thread_id)
+
+
+def to_order(draft: KeptDraft, key: str, own: Sequence[str]) -> Order:
+    """A text is made of HTML that is there alone."""
+    fields = msgspec.json.decode(draft.fields)
+    fields.setdefault("body", html_to_text(fields.get("bodyHtml", "")) or " ")
+    body = draft_body.to_send_body(replace(draft, fields=msgspec.json.encode(fields)))
+    order = read_order(draft.inbox_id, key, verbs.hash_of(draft.id), body)
+    return structs.replace(
+        order,
+        draft=DraftVersion(draft.id, draft.version),
+        labels=tuple(own),
+        copies_sender=False,
+    )

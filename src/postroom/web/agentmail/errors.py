@@ -1,0 +1,88 @@
+"""Errors in the words of /v0: a status, a name, a code, and which field is to blame."""
+
+import re
+
+import msgspec
+from starlette.responses import Response
+
+from postroom import errors
+from postroom.errors import ApiError
+
+INVALID = 400, "ValidationError", "validation_error"
+REJECTED = 403, "MessageRejectedError", "message_rejected"
+NOT_DELETED = 403, "CannotDeleteError", "cannot_delete"
+LIMITED = 403, "LimitExceededError", "limit_exceeded"
+CONFLICT = 409, "ConflictError", "conflict"
+TOO_MANY = 429, "RateLimitError", "rate_limit_exceeded"
+
+# All others keep their status and their word.
+IN_OTHER_WORDS: dict[type[ApiError], tuple[int, str, str]] = {
+    errors.BadRequest: INVALID,
+    errors.InvalidMailboxName: INVALID,
+    errors.InvalidDomain: INVALID,
+    errors.InvalidWebhookUrl: INVALID,
+    errors.Unauthorized: (401, "UnauthorizedError", "unauthorized"),
+    errors.Forbidden: (403, "ForbiddenError", "missing_permission"),
+    errors.AddressTaken: (403, "IsTakenError", "resource_taken"),
+    errors.DomainTaken: (403, "AlreadyExistsError", "already_exists"),
+    errors.ClientIdTaken: (403, "AlreadyExistsError", "already_exists"),
+    errors.RecipientNotAllowed: REJECTED,
+    errors.RecipientSuppressed: REJECTED,
+    errors.FeatureRequiresPaidPlan: REJECTED,
+    errors.PodNotEmpty: NOT_DELETED,
+    errors.PodHasDomains: NOT_DELETED,
+    errors.DefaultPod: NOT_DELETED,
+    errors.LastKey: NOT_DELETED,
+    errors.ApiKeyLimitReached: LIMITED,
+    errors.DraftLimitReached: LIMITED,
+    errors.WebhookLimitReached: LIMITED,
+    errors.NotFound: (404, "NotFoundError", "not_found"),
+    errors.IdempotencyKeyReused: CONFLICT,
+    errors.DraftChanged: CONFLICT,
+    errors.NothingToDo: CONFLICT,
+    errors.RateLimitExceeded: TOO_MANY,
+    errors.ColdOutreachLimit: TOO_MANY,
+    errors.LoopDetected: TOO_MANY,
+}
+FIELDS = {
+    "mailboxName": "username",
+    "displayName": "display_name",
+    "addLabels": "add_labels",
+    "removeLabels": "remove_labels",
+    "replyTo": "reply_to",
+    "replyAll": "reply_all",
+    "sendAt": "send_at",
+    "clientId": "client_id",
+    "podId": "pod_id",
+    "inboxId": "inbox_id",
+    "eventTypes": "event_types",
+    "inboxIds": "inbox_ids",
+    "podIds": "pod_ids",
+    "cursor": "page_token",
+}
+
+_named = re.compile(r"\b(?:" + "|".join(FIELDS) + r")\b")
+
+
+def error_response(error: ApiError, challenge: str) -> Response:
+    status, name, code = IN_OTHER_WORDS.get(
+        type(error), (error.status, f"{type(error).__name__}Error", error.code)
+    )
+    message = _named.sub(lambda found: FIELDS[found[0]], error.message)
+    body: dict[str, object] = {"name": name, "code": code, "message": message}
+    if status == 400:
+        field = str(error.extras.get("field", ""))
+        path = [FIELDS.get(field, field)] if field else []
+        body["errors"] = [{"path": path, "message": message}]
+    if "request_id" in error.extras:
+        body["request_id"] = error.extras["request_id"]
+    response = Response(msgspec.json.encode(body), status, media_type="application/json")
+    if error.retry_after is not None:
+        response.headers["Retry-After"] = str(error.retry_after)
+    if status == 401:
+        response.headers["WWW-Authenticate"] = challenge
+    if status == 405:
+        response.headers["Allow"] = ", ".join(error.allow)
+    if status == 408:
+        response.headers["Connection"] = "close"
+    return response

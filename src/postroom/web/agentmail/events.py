@@ -1,0 +1,125 @@
+"""Events in the words of /v0, for its stream and its webhooks."""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from postroom.clock import to_iso
+from postroom.errors import BadRequest, NotFound
+from postroom.events import kinds
+from postroom.events.events import Event
+from postroom.mailbox import documents, inboxes, messages, threads
+from postroom.mailbox.message_json import Links
+from postroom.resources import Tx
+from postroom.web.agentmail import shapes, showing
+
+# Kinds there, by ours; the second is told with an id of its own.
+TOLD = {
+    kinds.MESSAGE_RECEIVED: ("message.received",),
+    kinds.MESSAGE_BLOCKED: ("message.received.blocked",),
+    kinds.MESSAGE_SENT: ("message.sent", "message.delivered"),
+    kinds.MESSAGE_BOUNCED: ("message.bounced",),
+    kinds.MESSAGE_FAILED: ("message.bounced",),
+    kinds.MESSAGE_COMPLAINED: ("message.complained",),
+    kinds.MESSAGE_REJECTED: ("message.rejected",),
+    kinds.MESSAGE_EXPIRED: ("message.rejected",),
+    kinds.MESSAGE_CANCELLED: ("message.rejected",),
+}
+KINDS = tuple(dict.fromkeys(kind for told in TOLD.values() for kind in told))
+# What is known there and never happens here; to wait for it is no mistake.
+NEVER = (
+    *("message.received.spam", "message.received.unauthenticated", "message.opened", "domain.verified"),
+    "message.delayed",
+)
+NOT_BY_DEFAULT = "message.received.blocked"
+FIELDS = {
+    "message.sent": "send",
+    "message.delivered": "delivery",
+    "message.bounced": "bounce",
+    "message.complained": "complaint",
+    "message.rejected": "reject",
+}
+
+
+class HappenedTo(Struct, frozen=True):
+    """What the payload of an event says beside its message."""
+
+    recipient: str | None = None
+    reason: str | None = None
+
+
+class ToldEvent(Struct, frozen=True):
+    id: str
+    kind: str
+    body: bytes
+
+
+def require_known(asked: list[str], field: str) -> None:
+    for kind in asked:
+        if kind not in KINDS and kind not in NEVER:
+            raise BadRequest(f"'{kind[:50]}' is no type of event: {', '.join(KINDS)}.", field=field)
+
+
+def ours(asked: list[str]) -> list[str]:
+    """The kinds of ours that those are told of."""
+    return [kind for kind, told in TOLD.items() if set(told) & set(asked)]
+
+
+def tell(tx: Tx, event: Event, wanted: frozenset[str], links: Links) -> list[ToldEvent]:
+    """None of a message that is gone."""
+    message = messages.find(tx, event.message_id)
+    if message is None:
+        return []
+    told = []
+    for number, kind in enumerate(TOLD.get(event.kind, ())):
+        if kind in wanted:
+            event_id = event.id if number == 0 else f"{event.id}-{number}"
+            body = {"type": "event", "event_type": kind, "event_id": event_id}
+            told.append(ToldEvent(event_id, kind, encode(body | about(tx, event, kind, message, links))))
+    return told
+
+
+def tell_webhook(
+    tx: Tx, event: Event, vocabulary: tuple[str, ...], base_url: str, now: int
+) -> list[tuple[str, bytes]]:
+    told = tell(tx, event, frozenset(vocabulary), Links(base_url, now))
+    return [(each.id, each.body) for each in told]
+
+
+def encode(body: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(body)
+
+
+def about(tx: Tx, event: Event, kind: str, message: messages.Message, links: Links) -> dict[str, Any]:
+    if kind not in FIELDS:
+        (shown,) = showing.show_messages(tx, [message], links, is_whole=True)
+        return {"message": shown, "thread": thread_of(tx, message, shown, links)}
+    happened = msgspec.json.decode(event.payload, type=HappenedTo)
+    document = documents.decode(message.document)
+    inbox = inboxes.find(tx, message.inbox_id)
+    to = [happened.recipient] if happened.recipient else showing.mailboxes(document.header_to)
+    fate: dict[str, Any] = {
+        "inbox_id": "" if inbox is None else inbox.address,
+        "thread_id": message.thread_id,
+        "message_id": document.rfc_message_id,
+        "timestamp": to_iso(event.created_at),
+        "recipients": to,
+    }
+    if kind == "message.bounced":
+        fate["recipients"] = [{"address": address, "status": happened.reason or "failed"} for address in to]
+    if kind in ("message.bounced", "message.complained"):
+        fate |= {"type": "Permanent" if kind == "message.bounced" else "abuse", "sub_type": "General"}
+    if kind == "message.rejected":
+        fate["reason"] = happened.reason or event.kind.removeprefix("message.")
+    return {FIELDS[kind]: fate}
+
+
+def thread_of(tx: Tx, message: messages.Message, shown: shapes.Message, links: Links) -> shapes.Thread | None:
+    """None of a mail that was not let in: it is in no thread."""
+    inbox = inboxes.find(tx, message.inbox_id)
+    try:
+        thread = None if inbox is None else threads.get(tx, inbox.reach, message.thread_id)
+    except NotFound:
+        return None
+    return None if thread is None else showing.show_threads(tx, [thread], links)[0]

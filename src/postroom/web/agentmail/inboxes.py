@@ -1,0 +1,157 @@
+"""Inboxes of /v0."""
+
+import secrets
+
+from msgspec import UNSET
+
+from postroom.accounts import pods
+from postroom.accounts.keys import Caller
+from postroom.accounts.reach import Reach
+from postroom.accounts.rules import pauses
+from postroom.clock import to_iso
+from postroom.config import Config
+from postroom.errors import BadRequest
+from postroom.fields import RowPlace
+from postroom.mailbox import inboxes
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.search import listing
+from postroom.operations import holds as pausing
+from postroom.operations import inboxes as verbs
+from postroom.resources import Tx
+from postroom.web.agentmail import paging, shapes
+
+ACTIVE, PAUSED = "active", "paused"
+SEARCHED = 1000  # inboxes that a search looks at
+
+
+def show(tx: Tx, inbox: Inbox) -> shapes.Inbox:
+    is_paused = pauses.find(tx, pauses.scope_of(inbox.reach)) is not None
+    return shapes.Inbox(
+        pod_id=inbox.pod_id,
+        inbox_id=inbox.address,
+        email=inbox.address,
+        created_at=to_iso(inbox.created_at),
+        updated_at=to_iso(inbox.created_at),
+        display_name=inbox.display_name,
+        client_id=inbox.client_id,
+        status=PAUSED if is_paused else None,
+        metadata=inboxes.decode_metadata(inbox.metadata) or None,
+    )
+
+
+def create_inbox(tx: Tx, caller: Caller, body: shapes.NewInbox, config: Config, now: int) -> shapes.Inbox:
+    return create(tx, caller, pods.choose(tx, caller.reach, None), body, config, now)
+
+
+def create_pod_inbox(
+    tx: Tx, caller: Caller, pod_id: str, body: shapes.NewInbox, config: Config, now: int
+) -> shapes.Inbox:
+    return create(tx, caller, pods.get(tx, caller.reach, pod_id).id, body, config, now)
+
+
+def create(
+    tx: Tx, caller: Caller, pod_id: str, body: shapes.NewInbox, config: Config, now: int
+) -> shapes.Inbox:
+    """The same client_id again gives the first one."""
+    require_status(body.status)
+    pods.lock(tx, pod_id)
+    if body.client_id is not None:
+        known = listing.find_inbox_by_client_id(tx, pod_id, body.client_id)
+        if known is not None:
+            return show(tx, known)
+    new = verbs.NewInbox(
+        mailbox_name=(body.username or f"agent-{secrets.token_hex(6)}").lower(),
+        display_name=body.display_name,
+        domain=body.domain,
+        pod_id=pod_id,
+        metadata=UNSET if body.metadata is None else body.metadata,
+    )
+    made = verbs.create_inbox(tx, caller, new, config, now)
+    if body.client_id is not None:
+        inboxes.set_client_id(tx, made.id, body.client_id)
+    return set_status(tx, caller, inboxes.get(tx, caller.reach, made.id), body.status, config, now)
+
+
+def require_status(status: str | None) -> None:
+    if status not in (None, ACTIVE, PAUSED):
+        raise BadRequest("status is active or paused.", field="status")
+
+
+def set_status(
+    tx: Tx, caller: Caller, inbox: Inbox, status: str | None, config: Config, now: int
+) -> shapes.Inbox:
+    """A paused inbox holds what it sends; mail still comes."""
+    is_paused = pauses.find(tx, pauses.scope_of(inbox.reach)) is not None
+    if status == PAUSED and not is_paused:
+        pausing.put_pause(tx, caller, inbox.reach, config, now)
+    if status == ACTIVE and is_paused:
+        pausing.delete_pause(tx, caller, inbox.reach, now)
+    return show(tx, inbox)
+
+
+def list_inboxes(tx: Tx, caller: Caller, query: shapes.PageQuery) -> shapes.Page:
+    return list_within(tx, caller.reach, query)
+
+
+def list_pod_inboxes(tx: Tx, caller: Caller, pod_id: str, query: shapes.PageQuery) -> shapes.Page:
+    return list_within(tx, reach_of_pod(tx, caller, pod_id), query)
+
+
+def reach_of_pod(tx: Tx, caller: Caller, pod_id: str) -> Reach:
+    """What a key reaches of a pod."""
+    pod = pods.get(tx, caller.reach, pod_id)
+    return Reach(caller.account_id, pod.id, caller.reach.inbox_id)
+
+
+def list_within(tx: Tx, reach: Reach, query: shapes.PageQuery) -> shapes.Page:
+    found = listing.list_inboxes(tx, reach, paging.span_of(query))
+    shown, behind = paging.cut(found, query.limit, lambda inbox: RowPlace(inbox.created_at, inbox.id))
+    return paging.page("inboxes", [show(tx, inbox) for inbox in shown], query.limit, behind)
+
+
+def search_inboxes(tx: Tx, caller: Caller, query: shapes.SearchQuery) -> shapes.Page:
+    return search_within(tx, caller.reach, query)
+
+
+def search_pod_inboxes(tx: Tx, caller: Caller, pod_id: str, query: shapes.SearchQuery) -> shapes.Page:
+    return search_within(tx, reach_of_pod(tx, caller, pod_id), query)
+
+
+def search_within(tx: Tx, reach: Reach, query: shapes.SearchQuery) -> shapes.Page:
+    """Words that begin one of the address or of the name, page by page of all that are looked through."""
+    looked_at = shapes.PageQuery(SEARCHED, query.page_token, query.ascending)
+    found = listing.list_inboxes(tx, reach, paging.span_of(looked_at))
+    seen, behind = paging.cut(found, SEARCHED, lambda inbox: RowPlace(inbox.created_at, inbox.id))
+    asked = query.q.casefold().split()
+    matching = [inbox for inbox in seen if matches(inbox, asked)]
+    kept = matching[: query.limit]
+    if len(matching) > query.limit:
+        behind = RowPlace(kept[-1].created_at, kept[-1].id)
+    kept.sort(key=lambda inbox: inbox.address != query.q.casefold())
+    return paging.page("inboxes", [show(tx, inbox) for inbox in kept], query.limit, behind)
+
+
+def matches(inbox: Inbox, asked: list[str]) -> bool:
+    address, name = inbox.address, (inbox.display_name or "").casefold()
+    words = [address, *address.replace("@", " ").replace(".", " ").replace("-", " ").split(), *name.split()]
+    return all(any(word.startswith(each) for word in words) for each in asked)
+
+
+def get_inbox(tx: Tx, inbox: Inbox) -> shapes.Inbox:
+    return show(tx, inbox)
+
+
+def change_inbox(
+    tx: Tx, caller: Caller, inbox: Inbox, body: shapes.InboxChange, config: Config, now: int
+) -> shapes.Inbox:
+    if body == shapes.InboxChange() or body.metadata == {}:
+        raise BadRequest("The body names nothing that would change.", field="metadata")
+    status = None if body.status is UNSET else body.status
+    require_status(status)
+    change = verbs.InboxChange(display_name=body.display_name, metadata=body.metadata)
+    verbs.change_inbox(tx, caller, inbox, change, config, now)
+    return set_status(tx, caller, inboxes.get(tx, caller.reach, inbox.id), status, config, now)
+
+
+def delete_inbox(tx: Tx, caller: Caller, inbox_id: str, now: int) -> None:
+    verbs.delete_inbox(tx, caller, inbox_id, now)

@@ -1,0 +1,276 @@
+"""Messages of /v0: listed, read, searched, labelled, deleted."""
+
+import contextlib
+from collections.abc import Callable, Sequence
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from postroom.accounts.keys import Caller
+from postroom.clock import from_iso, to_iso
+from postroom.errors import BadRequest, NotFound
+from postroom.fields import RowPlace, Span
+from postroom.mail.parse import parse_mail
+from postroom.mailbox import attachments, labels, messages, raw_mails
+from postroom.mailbox.inboxes import Inbox
+from postroom.mailbox.message_json import Links
+from postroom.mailbox.messages import INBOUND, OUTBOUND
+from postroom.mailbox.search import listing
+from postroom.mailbox.search.listing import Wanted
+from postroom.operations import messages as verbs
+from postroom.outward.complete import read_reply_to
+from postroom.processes import pools
+from postroom.resources import Tx
+from postroom.web.agentmail import names, paging, shapes, showing
+from postroom.web.api.mailbox import search as finding
+from postroom.web.call import Call
+from postroom.web.interface.bodies import finding_body
+
+LOOKED_THROUGH = 500  # rows of a list that is filtered by what stands in the mails
+GOT_AT_ONCE = 100
+DIRECTIONS = {showing.RECEIVED_LABEL: INBOUND, showing.SENT_LABEL: OUTBOUND}
+# What a search does not show.
+HIDDEN = {showing.SPAM, showing.TRASH, showing.BLOCKED, showing.UNAUTHENTICATED}
+
+
+class FoundMessage(Struct, rename="camel", frozen=True):
+    id: str
+    thread_id: str
+    created_at: str
+    snippet: str = ""
+
+    def with_snippet(self, snippet: str) -> "FoundMessage":
+        return replace(self, snippet=snippet)
+
+
+def list_messages(tx: Tx, inbox: Inbox, query: shapes.MessageQuery, links: Links) -> shapes.Page:
+    asked = [labels.fold(label) for label in query.labels]
+    keeps = filter_of(query, asked)
+    span = paging.span_of(query)
+    if keeps is not None:
+        span = replace(span, limit=LOOKED_THROUGH + 1)
+    places = listing.list_messages(tx, inbox.id, wanted_of(query, asked), span)
+    if keeps is None:
+        shown, behind = paging.cut(places, query.limit, lambda place: place)
+        found = showing.show_by_ids(tx, [place.id for place in shown], links)
+        return paging.page("messages", found, query.limit, behind)
+    kept, behind = look_through(tx, places, keeps, query.limit, links)
+    return paging.page("messages", kept, query.limit, behind)
+
+
+def wanted_of(query: shapes.MessageQuery, asked: Sequence[str]) -> Wanted:
+    """What the rows tell; the rest is found by looking at the messages."""
+    directions = {DIRECTIONS[label] for label in asked if label in DIRECTIONS}
+    own = [label for label in asked if label not in showing.SYSTEM and label != showing.UNREAD]
+    return Wanted(
+        labels=tuple(dict.fromkeys(own)),
+        without=() if query.include_trash or showing.TRASH in asked else (showing.TRASH,),
+        direction=directions.pop() if len(directions) == 1 else None,
+        is_unread=showing.UNREAD in asked,
+        with_blocked=bool(query.include_blocked) or showing.BLOCKED in asked,
+    )
+
+
+def filter_of(query: shapes.MessageQuery, asked: Sequence[str]) -> Callable[[shapes.Message], bool] | None:
+    """None: the rows tell all that is asked."""
+    system = {label for label in asked if label in showing.SYSTEM}
+    if not (system or query.from_ or query.to or query.subject):
+        return None
+
+    def keeps(message: shapes.Message) -> bool:
+        people = [*message.to, *(message.cc or ()), *(message.bcc or ())]
+        return (
+            system <= set(message.labels)
+            and contains([message.from_], query.from_)
+            and contains(people, query.to)
+            and contains([message.subject or ""], query.subject)
+        )
+
+    return keeps
+
+
+def contains(texts: Sequence[str], parts: Sequence[str]) -> bool:
+    """Each part stands in one of the texts, in letters of any size."""
+    folded = [text.casefold() for text in texts]
+    return all(any(part.casefold() in text for text in folded) for part in parts)
+
+
+def look_through(
+    tx: Tx,
+    places: Sequence[RowPlace],
+    keeps: Callable[[shapes.Message], bool],
+    limit: int,
+    links: Links,
+) -> tuple[list[shapes.Message], RowPlace | None]:
+    """As many as fit, and where the next page begins: a page may be empty and not the last."""
+    kept: list[shapes.Message] = []
+    for start in range(0, len(places), showing.AT_ONCE):
+        some = places[start : start + showing.AT_ONCE]
+        found = messages.list_by_ids(tx, [place.id for place in some])
+        shown = showing.show_messages(tx, found, links)
+        for message, each in zip(found, shown, strict=True):
+            if keeps(each):
+                kept.append(each)
+                if len(kept) == limit:
+                    return kept, RowPlace(message.created_at, message.id)
+    is_last = len(places) <= LOOKED_THROUGH
+    return kept, None if is_last or not places else places[-1]
+
+
+async def search_messages(call: Call, inbox_id: str, query: shapes.SearchQuery) -> shapes.Page:
+    found, behind = await find(call, query, inbox_id, None)
+    shown = await call.resources.db.read(show_found, found, call.links())
+    return paging.page("messages", shown, query.limit, behind)
+
+
+def show_found(tx: Tx, found: Sequence[FoundMessage], links: Links) -> list[shapes.Message]:
+    snippets = {each.id: each.snippet for each in found}
+    there = messages.list_by_ids(tx, list(snippets))
+    return [
+        replace(shown, highlights={"text": [snippets[message.id]]})
+        for message, shown in zip(there, showing.show_messages(tx, there, links), strict=True)
+        if not HIDDEN & set(shown.labels)
+    ]
+
+
+async def find(
+    call: Call, query: shapes.SearchQuery, inbox_id: str | None, pod_id: str | None
+) -> tuple[list[FoundMessage], RowPlace | None]:
+    """By the search of the interface, newest first, and where the next page begins."""
+    behind = paging.read_token(query.page_token)
+    span = paging.span_of(query)
+    asked = finding_body.SearchQuery(
+        query.q, inbox_id, pod_id, query.limit, None if behind is None else behind.id
+    )
+    page = await finding.search_messages(call, asked)
+    found = [
+        msgspec.json.decode(each.message, type=FoundMessage).with_snippet(each.snippet) for each in page.data
+    ]
+    kept = [each for each in found if lies_within(from_iso(each.created_at), span)]
+    return kept, None if page.next is None else RowPlace(0, page.next)
+
+
+def lies_within(moment: int, span: Span) -> bool:
+    return (span.since is None or moment > span.since) and (span.until is None or moment < span.until)
+
+
+async def get_message(call: Call, inbox_id: str, message_id: str) -> shapes.Message:
+    """With what its head says, which is read from the mail itself."""
+    (shown,) = await call.resources.db.read(show_whole, call, message_id)
+    raw = await raw_mails.read(call.resources, message_id, with_trace=False)
+    mail = await pools.READING.run(parse_mail, raw)
+    return replace(
+        shown,
+        in_reply_to=mail.in_reply_to[0] if mail.in_reply_to else None,
+        references=list(mail.references) or None,
+        reply_to=showing.mailboxes(read_reply_to(raw)) or None,
+    )
+
+
+def show_whole(tx: Tx, call: Call, message_id: str) -> list[shapes.Message]:
+    message = messages.get(tx, call.reach, message_id)
+    return showing.show_messages(tx, [message], call.links(), is_whole=True)
+
+
+def get_raw(tx: Tx, caller: Caller, message_id: str, links: Links) -> shapes.Page:
+    """A link to the mail as it came, which needs no key."""
+    message = messages.get(tx, caller.reach, message_id)
+    (shown,) = showing.show_messages(tx, [message], links)
+    secret = attachments.link_secret(tx)
+    return {
+        "message_id": shown.message_id,
+        "size": shown.size,
+        "download_url": attachments.signed_raw_url(links.base_url, secret, message.id, links.now),
+        "expires_at": to_iso(links.now + attachments.LINK_LIFETIME),
+    }
+
+
+def get_message_file(
+    tx: Tx, caller: Caller, message_id: str, attachment_id: str, links: Links
+) -> shapes.ShownFile:
+    owner, _, position = attachment_id.partition(".")
+    if owner != message_id:
+        raise NotFound("No such attachment.")
+    message = messages.get(tx, caller.reach, message_id)
+    listed = attachments.list_of_messages(tx, [message.id]).get(message.id, [])
+    for file in listed:
+        if str(file.position) == position:
+            return showing.show_link(tx, message.id, file, links)
+    raise NotFound("No such attachment.")
+
+
+def delete_message(tx: Tx, caller: Caller, message_id: str, now: int) -> list[str]:
+    return verbs.delete_message(tx, caller, message_id, now)
+
+
+def batch_get(tx: Tx, inbox: Inbox, body: shapes.MessageIds, links: Links) -> shapes.Page:
+    found = find_all(tx, inbox, body.message_ids)
+    shown = showing.show_by_ids(tx, found[:GOT_AT_ONCE], links, is_whole=True)
+    return {"limit": len(body.message_ids), "count": len(shown), "messages": shown}
+
+
+def find_all(tx: Tx, inbox: Inbox, given: Sequence[str]) -> list[str]:
+    """The ids of those that are there."""
+    found = []
+    for name in dict.fromkeys(given):
+        with contextlib.suppress(NotFound):
+            found.append(names.find_message(tx, inbox, name))
+    return found
+
+
+def change_labels(
+    tx: Tx, caller: Caller, inbox: Inbox, message_id: str, body: shapes.LabelChange, links: Links
+) -> shapes.Page:
+    return change_all(tx, inbox, [message_id], body.add_labels, body.remove_labels, links)[0]
+
+
+def batch_update(
+    tx: Tx, caller: Caller, inbox: Inbox, body: shapes.LabelChanges, links: Links
+) -> shapes.Page:
+    """All that are there, or none."""
+    message_ids = find_all(tx, inbox, body.message_ids)
+    updates = change_all(tx, inbox, message_ids, body.add_labels, body.remove_labels, links)
+    return {"limit": len(body.message_ids), "count": len(updates), "updates": updates}
+
+
+def change_all(
+    tx: Tx,
+    inbox: Inbox,
+    message_ids: Sequence[str],
+    add_labels: shapes.OneOrMore | None,
+    remove_labels: shapes.OneOrMore | None,
+    links: Links,
+) -> list[shapes.Page]:
+    added, removed = shapes.words_of(add_labels), shapes.words_of(remove_labels)
+    if not added and not removed:
+        raise BadRequest("Name labels to add or to remove.", field="add_labels")
+    change = read_change(added, removed)
+    verbs.change_labels(tx, inbox, message_ids, change)
+    shown = showing.show_by_ids(tx, message_ids, links)
+    return [{"message_id": message.message_id, "labels": message.labels} for message in shown]
+
+
+def read_change(added: Sequence[str], removed: Sequence[str]) -> verbs.LabelChange:
+    """Own labels are written small. `unread` is the one of ours that may be set."""
+    folded, unwanted = own_labels(added, "add_labels"), own_labels(removed, "remove_labels")
+    return verbs.LabelChange(
+        add_labels=[label for label in folded if label != showing.UNREAD],
+        remove_labels=[label for label in unwanted if label != showing.UNREAD],
+        is_read=read_flag(folded, unwanted),
+    )
+
+
+def read_flag(added: Sequence[str], removed: Sequence[str]) -> bool | None:
+    """What becomes of `unread`; None: it stays."""
+    if showing.UNREAD in removed:
+        return True
+    return False if showing.UNREAD in added else None
+
+
+def own_labels(given: Sequence[str], field: str) -> list[str]:
+    folded = [labels.fold(label) for label in given]
+    for label in folded:
+        if label in showing.SYSTEM:
+            raise BadRequest(f"{label} is a label that nobody sets.", field=field)
+    return folded

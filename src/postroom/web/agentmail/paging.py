@@ -1,0 +1,100 @@
+"""Pages of /v0: a token names the row behind which the next page begins."""
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from postroom.errors import BadRequest
+from postroom.fields import RowPlace, Span, read_asked
+
+T = TypeVar("T")
+
+TOKEN_CHARACTERS = 200
+LISTS = frozenset(
+    ("labels", "from", "to", "subject", "senders", "recipients", "event_types", "usage_types", "rate_types")
+)
+
+
+def collect(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """A list comes as a JSON array, or as a name that stands there again and again."""
+    named: dict[str, Any] = {}
+    for name, value in pairs:
+        if name not in LISTS:
+            named[name] = value
+            continue
+        named.setdefault(name, []).extend(_values(name, value))
+    return named
+
+
+def _values(name: str, value: str) -> list[str]:
+    if not value.startswith("["):
+        return [value]
+    try:
+        return msgspec.json.decode(value, type=list[str])
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        raise BadRequest(f"{name} must be a JSON array of strings.", field=name) from None
+
+
+def span_of(query: Any) -> Span:
+    """Of one row more than asked for: whether there is another page."""
+    return Span(
+        limit=query.limit + 1,
+        behind=read_token(query.page_token),
+        is_ascending=bool(query.ascending),
+        since=read_asked(getattr(query, "after", None), "after"),
+        until=read_asked(getattr(query, "before", None), "before"),
+    )
+
+
+def read_token(token: str | None) -> RowPlace | None:
+    if token is None:
+        return None
+    try:
+        if len(token) > TOKEN_CHARACTERS:
+            raise ValueError
+        place = msgspec.json.decode(
+            base64.b64decode(token.encode("ascii"), b"-_", validate=True), type=RowPlace
+        )
+        if "\0" in place.id or not 0 <= place.at < 2**53:
+            raise ValueError
+        return place
+    except (ValueError, binascii.Error, msgspec.DecodeError, RecursionError):
+        raise BadRequest("page_token is not the next_page_token of a page.", field="page_token") from None
+
+
+def write_token(place: RowPlace) -> str:
+    return base64.b64encode(msgspec.json.encode(place), b"-_").decode()
+
+
+def page(name: str, items: Sequence[Any], limit: int, next_from: RowPlace | None) -> dict[str, Any]:
+    token = {} if next_from is None else {"next_page_token": write_token(next_from)}
+    return {"count": len(items), "limit": limit, name: items, **token}
+
+
+def cut(
+    found: Sequence[T], limit: int, place: Callable[[T], RowPlace]
+) -> tuple[Sequence[T], RowPlace | None]:
+    """Of a list that was read one row longer: the page, and the row that the next one is behind."""
+    if len(found) <= limit:
+        return found, None
+    return found[:limit], place(found[limit - 1])
+
+
+def part_of(found: Sequence[T], span: Span, place: Callable[[T], RowPlace]) -> list[T]:
+    """The same of a short list that is there as a whole."""
+    ordered = sorted(found, key=lambda each: _key(place(each)), reverse=not span.is_ascending)
+    if span.behind is not None:
+        behind = _key(span.behind)
+        ordered = [
+            each
+            for each in ordered
+            if (_key(place(each)) > behind if span.is_ascending else _key(place(each)) < behind)
+        ]
+    return ordered[: span.limit]
+
+
+def _key(place: RowPlace) -> tuple[int, str]:
+    return place.at, place.id

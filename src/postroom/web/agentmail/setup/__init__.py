@@ -1,0 +1,1 @@
+"""Of /v0 all that is not mail: pods, keys, domains, lists, webhooks, metrics."""

@@ -1,0 +1,277 @@
+"""What /v0 is asked and what it answers, in its own words: mail."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from postroom.operations.inboxes import Metadata
+from postroom.web.agentmail.paging import collect
+from postroom.web.interface.bodies.address_fields import LIST_LIMIT_CHARACTERS, LIST_LIMIT_ENTRIES
+
+Limit = Annotated[int, Meta(ge=1)]
+ClientId = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[A-Za-z0-9._~-]+$")]
+Addresses = (
+    Annotated[str, Meta(max_length=LIST_LIMIT_CHARACTERS)]
+    | Annotated[
+        list[Annotated[str, Meta(max_length=LIST_LIMIT_CHARACTERS)]], Meta(max_length=LIST_LIMIT_ENTRIES)
+    ]
+)
+Words = Annotated[list[Annotated[str, Meta(max_length=1000)]], Meta(max_length=100)]
+OneOrMore = Annotated[str, Meta(max_length=1000)] | Words
+Text = Annotated[str, Meta(max_length=100_000)]
+Html = Annotated[str, Meta(max_length=500_000)]
+
+
+class PageQuery(Struct, frozen=True):
+    limit: Limit = 50
+    page_token: str | None = None
+    ascending: bool | None = None
+
+
+class SearchQuery(Struct, frozen=True):
+    q: Annotated[str, Meta(min_length=2, max_length=256)]
+    limit: Limit = 50
+    page_token: str | None = None
+    ascending: bool | None = None
+    before: str | None = None
+    after: str | None = None
+
+
+class MessageQuery(Struct, frozen=True):
+    limit: Limit = 50
+    page_token: str | None = None
+    ascending: bool | None = None
+    before: str | None = None
+    after: str | None = None
+    labels: Words = []
+    include_spam: bool | None = None
+    include_blocked: bool | None = None
+    include_unauthenticated: bool | None = None
+    include_trash: bool | None = None
+    from_: Words = field(default=[], name="from")
+    to: Words = []
+    subject: Words = []
+    collect = staticmethod(collect)
+
+
+class ThreadQuery(Struct, frozen=True):
+    limit: Limit = 50
+    page_token: str | None = None
+    ascending: bool | None = None
+    before: str | None = None
+    after: str | None = None
+    labels: Words = []
+    include_spam: bool | None = None
+    include_blocked: bool | None = None
+    include_unauthenticated: bool | None = None
+    include_trash: bool | None = None
+    senders: Words = []
+    recipients: Words = []
+    subject: Words = []
+    collect = staticmethod(collect)
+
+
+class MessagesOfThreadQuery(Struct, frozen=True):
+    limit: Limit = 100
+    page_token: str | None = None
+    ascending: bool | None = None
+
+
+class NewInbox(Struct, frozen=True):
+    username: str | None = None
+    domain: str | None = None
+    display_name: str | None = None
+    client_id: ClientId | None = None
+    status: str | None = None
+    metadata: Metadata | None = None
+
+
+class InboxChange(Struct, frozen=True):
+    display_name: str | UnsetType | None = UNSET
+    status: str | UnsetType | None = UNSET
+    metadata: Metadata | UnsetType | None = UNSET
+
+
+class Inbox(Struct, frozen=True, omit_defaults=True):
+    pod_id: str
+    inbox_id: str
+    email: str
+    created_at: str
+    updated_at: str
+    display_name: str | None = None
+    client_id: str | None = None
+    status: str | None = None
+    metadata: dict[str, str | int | float | bool] | None = None
+
+
+class NewFile(Struct, frozen=True):
+    filename: Annotated[str, Meta(max_length=1000)] | None = None
+    content_type: Annotated[str, Meta(max_length=500)] | None = None
+    content_disposition: str | None = None
+    content_id: str | None = None
+    content: bytes | None = None
+    url: str | None = None
+
+
+NewFiles = Annotated[list[NewFile], Meta(max_length=100)]
+
+
+class NewMail(Struct, frozen=True, omit_defaults=True):
+    """Of a send, an answer or a forward; each takes some of these."""
+
+    to: Addresses | None = None
+    cc: Addresses | None = None
+    bcc: Addresses | None = None
+    reply_to: Addresses | None = None
+    subject: Annotated[str, Meta(max_length=998)] | None = None
+    text: Text | None = None
+    html: Html | None = None
+    attachments: NewFiles | None = None
+    labels: OneOrMore | None = None
+    headers: dict[str, str] | None = None
+    reply_all: bool | None = None
+    track_opens: bool | None = None
+
+
+class LabelChange(Struct, frozen=True):
+    add_labels: OneOrMore | None = None
+    remove_labels: OneOrMore | None = None
+
+
+class MessageIds(Struct, frozen=True):
+    message_ids: Annotated[list[Annotated[str, Meta(max_length=1000)]], Meta(min_length=1, max_length=500)]
+
+
+class LabelChanges(Struct, frozen=True):
+    message_ids: Annotated[list[Annotated[str, Meta(max_length=1000)]], Meta(min_length=1, max_length=50)]
+    add_labels: OneOrMore | None = None
+    remove_labels: OneOrMore | None = None
+
+
+class ShownFile(Struct, frozen=True, omit_defaults=True):
+    attachment_id: str
+    size: int
+    filename: str | None = None
+    content_type: str | None = None
+    download_url: str | None = None
+    expires_at: str | None = None
+
+
+class Message(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A list shows no texts."""
+
+    inbox_id: str
+    thread_id: str
+    message_id: str
+    labels: list[str]
+    timestamp: str
+    from_: str = field(name="from")
+    to: list[str]
+    cc: list[str] | None = None
+    bcc: list[str] | None = None
+    reply_to: list[str] | None = None
+    subject: str | None = None
+    preview: str | None = None
+    text: str | None = None
+    html: str | None = None
+    extracted_text: str | None = None
+    attachments: list[ShownFile] | None = None
+    in_reply_to: str | None = None
+    references: list[str] | None = None
+    headers: dict[str, str] | None = None
+    size: int
+    created_at: str
+    updated_at: str
+    highlights: dict[str, list[str]] | None = None
+
+
+class Thread(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    inbox_id: str
+    thread_id: str
+    labels: list[str]
+    timestamp: str
+    received_timestamp: str | None = None
+    sent_timestamp: str | None = None
+    senders: list[str]
+    recipients: list[str]
+    subject: str | None = None
+    preview: str | None = None
+    attachments: list[ShownFile] | None = None
+    last_message_id: str
+    message_count: int
+    size: int
+    created_at: str
+    updated_at: str
+    highlights: dict[str, list[str]] | None = None
+
+
+class SentMessage(Struct, frozen=True):
+    message_id: str
+    thread_id: str
+
+
+class NewDraft(Struct, frozen=True):
+    to: Addresses | None = None
+    cc: Addresses | None = None
+    bcc: Addresses | None = None
+    reply_to: Addresses | None = None
+    subject: Annotated[str, Meta(max_length=998)] | None = None
+    text: Text | None = None
+    html: Html | None = None
+    labels: OneOrMore | None = None
+    attachments: NewFiles | None = None
+    in_reply_to: Annotated[str, Meta(max_length=1000)] | None = None
+    reply_all: bool | None = None
+    forward_of: Annotated[str, Meta(max_length=1000)] | None = None
+    send_at: str | None = None
+    client_id: ClientId | None = None
+
+
+class DraftChange(Struct, frozen=True):
+    to: Addresses | UnsetType | None = UNSET
+    cc: Addresses | UnsetType | None = UNSET
+    bcc: Addresses | UnsetType | None = UNSET
+    reply_to: Addresses | UnsetType | None = UNSET
+    subject: Annotated[str, Meta(max_length=998)] | UnsetType | None = UNSET
+    text: Text | UnsetType | None = UNSET
+    html: Html | UnsetType | None = UNSET
+    send_at: str | UnsetType | None = UNSET
+    add_labels: OneOrMore | None = None
+    remove_labels: OneOrMore | None = None
+    add_attachments: NewFiles | None = None
+    remove_attachments: Words | None = None
+
+
+class DraftToSend(Struct, frozen=True):
+    add_labels: OneOrMore | None = None
+    remove_labels: OneOrMore | None = None
+
+
+class DraftQuery(Struct, frozen=True):
+    limit: Limit = 50
+    page_token: str | None = None
+    ascending: bool | None = None
+    before: str | None = None
+    after: str | None = None
+    labels: Words = []
+    collect = staticmethod(collect)
+
+
+Page = dict[str, Any]
+
+
+def words_of(given: OneOrMore | None) -> list[str]:
+    """One or many, as they were written."""
+    if given is None:
+        return []
+    return [given] if isinstance(given, str) else list(given)
+
+
+def addresses_of(given: Addresses | None) -> str | list[str]:
+    return "" if given is None else given
+
+
+def to_builtins(shown: Struct) -> dict[str, Any]:
+    built: dict[str, Any] = msgspec.to_builtins(shown)
+    return built

@@ -1,0 +1,207 @@
+"""Messages and threads in the words of /v0, made of the rows."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from postroom.clock import to_iso
+from postroom.fields import iso
+from postroom.mail.address import parse_list
+from postroom.mailbox import attachments, documents, holds, inboxes, labels, messages, raw_mails
+from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
+from postroom.mailbox.documents import Document
+from postroom.mailbox.holds import Hold
+from postroom.mailbox.message_json import Links
+from postroom.mailbox.messages import FAILED, OUTBOUND, PENDING, SENT, Message
+from postroom.mailbox.search import listing
+from postroom.mailbox.search.listing import ThreadFacts
+from postroom.mailbox.threads import Thread
+from postroom.resources import Tx
+from postroom.web.agentmail import shapes
+
+PREVIEW_CHARACTERS = 200
+AT_ONCE = 20  # messages that are in memory together
+LOOKED_AT = 20  # messages of a thread whose people and files are named in a list
+WAITING = (holds.HELD, holds.SCHEDULED)
+REFUSED = (holds.REJECTED, holds.EXPIRED, holds.CANCELLED)
+
+RECEIVED_LABEL, SENT_LABEL, UNREAD, TRASH = "received", "sent", "unread", "trash"
+HELD, SCHEDULED, DELIVERED, BOUNCED, REJECTED = "held", "scheduled", "delivered", "bounced", "rejected"
+SPAM, BLOCKED, UNAUTHENTICATED = "spam", "blocked", "unauthenticated"
+# Made of our fields, never given by anybody.
+SYSTEM = frozenset(
+    (
+        *(RECEIVED_LABEL, SENT_LABEL, HELD, SCHEDULED, DELIVERED, BOUNCED, REJECTED, SPAM, BLOCKED),
+        *(UNAUTHENTICATED, "complained", "delayed", "opened"),
+    )
+)
+
+
+def show_by_ids(
+    tx: Tx, message_ids: Sequence[str], links: Links, *, is_whole: bool = False
+) -> list[shapes.Message]:
+    """In the given order, those that are there."""
+    shown: list[shapes.Message] = []
+    for start in range(0, len(message_ids), AT_ONCE):
+        found = messages.list_by_ids(tx, message_ids[start : start + AT_ONCE])
+        shown += show_messages(tx, found, links, is_whole=is_whole)
+    return shown
+
+
+def show_messages(
+    tx: Tx, found: Sequence[Message], links: Links, *, is_whole: bool = False
+) -> list[shapes.Message]:
+    message_ids = [message.id for message in found]
+    addresses = inboxes.addresses_of(tx, sorted({message.inbox_id for message in found}))
+    given, unread = labels.of_messages(tx, message_ids), labels.find_unread(tx, message_ids)
+    files = attachments.list_of_messages(tx, [each.id for each in found if each.has_attachments])
+    held = holds.list_of_messages(tx, [each.id for each in found if each.has_hold])
+    sizes, doubles = raw_mails.sizes(tx, message_ids), listing.find_later_doubles(tx, message_ids)
+    shown = []
+    for message in found:
+        document = documents.decode(message.document)
+        own = labels_of(message, document, held.get(message.id), message.id in unread)
+        shown.append(
+            shapes.Message(
+                inbox_id=addresses.get(message.inbox_id, ""),
+                thread_id=message.thread_id,
+                message_id=name_of(message, document, message.id in doubles),
+                labels=sorted({*own, *given.get(message.id, ())}),
+                timestamp=document.created_at,
+                from_=document.from_addr,
+                to=mailboxes(document.header_to) or [document.to_addr],
+                cc=document.cc or None,
+                bcc=document.bcc or None,
+                subject=document.subject,
+                preview=preview(document.reply_text or document.body_text),
+                attachments=[show_file(message.id, file) for file in files.get(message.id, ())] or None,
+                size=sizes.get(message.id, 0),
+                created_at=document.created_at,
+                updated_at=document.created_at,
+            )
+        )
+        if is_whole:
+            shown[-1] = with_texts(shown[-1], document)
+    return shown
+
+
+def with_texts(shown: shapes.Message, document: Document) -> shapes.Message:
+    return replace(
+        shown,
+        text=document.body_text or None,
+        html=document.body_html or None,
+        extracted_text=document.reply_text or None,
+        reply_to=mailboxes(document.reply_to or "") or None,
+        headers=document.headers or None,
+    )
+
+
+def name_of(message: Message, document: Document, is_double: bool) -> str:
+    """Its Message-ID; its own id where it has none, or where an earlier mail of the inbox has the same."""
+    return message.id if is_double or not document.rfc_message_id else document.rfc_message_id
+
+
+def name_by_id(tx: Tx, message_id: str) -> str | None:
+    message = messages.find(tx, message_id)
+    if message is None:
+        return None
+    is_double = bool(listing.find_later_doubles(tx, [message_id]))
+    return name_of(message, documents.decode(message.document), is_double)
+
+
+def labels_of(message: Message, document: Document, hold: Hold | None, is_unread: bool) -> set[str]:
+    """Those that are made of what is known of a message."""
+    if document.direction == OUTBOUND:
+        return labels_of_sent(message.status, None if hold is None else hold.state)
+    found = {RECEIVED_LABEL}
+    found |= {UNREAD} if is_unread else set()
+    found |= {BLOCKED} if message.is_blocked else set()
+    found |= {SPAM} if document.verdict == "malicious" else set()
+    is_proved = document.auth is None or document.auth.dmarc != "fail"
+    return found if is_proved else found | {UNAUTHENTICATED}
+
+
+def labels_of_sent(status: str, hold: str | None) -> set[str]:
+    if status == PENDING and hold in WAITING:
+        return {HELD} if hold == holds.HELD else {SCHEDULED}
+    if status == FAILED:
+        return {REJECTED} if hold in REFUSED else {SENT_LABEL, BOUNCED}
+    return {SENT_LABEL, DELIVERED} if status == SENT else {SENT_LABEL}
+
+
+def preview(text: str) -> str | None:
+    return " ".join(text[: 4 * PREVIEW_CHARACTERS].split())[:PREVIEW_CHARACTERS] or None
+
+
+def mailboxes(field: str) -> list[str]:
+    return [str(each) for each in parse_list(field)]
+
+
+# --- files
+
+
+def file_id(message_id: str, position: int) -> str:
+    return f"{message_id}.{position}"
+
+
+def show_file(message_id: str, file: Attachment) -> shapes.ShownFile:
+    return shapes.ShownFile(
+        attachment_id=file_id(message_id, file.position),
+        size=file.size_bytes,
+        filename=file.filename,
+        content_type=file.content_type,
+    )
+
+
+def show_link(tx: Tx, message_id: str, file: Attachment, links: Links) -> shapes.ShownFile:
+    signed = replace(links, secret=attachments.link_secret(tx))
+    return replace(
+        show_file(message_id, file),
+        download_url=signed.url(message_id, file.filename),
+        expires_at=to_iso(links.now + LINK_LIFETIME),
+    )
+
+
+# --- threads
+
+
+def show_threads(tx: Tx, found: Sequence[Thread], links: Links) -> list[shapes.Thread]:
+    thread_ids = [thread.id for thread in found]
+    newest = listing.newest_of_threads(tx, thread_ids, LOOKED_AT)
+    facts, given = listing.facts_of_threads(tx, thread_ids), labels.of_threads(tx, thread_ids)
+    return [
+        show_thread(
+            thread,
+            show_by_ids(tx, newest[thread.id], links),
+            facts.get(thread.id, ThreadFacts()),
+            given.get(thread.id, ()),
+        )
+        for thread in found
+    ]
+
+
+def show_thread(
+    thread: Thread, newest: Sequence[shapes.Message], facts: ThreadFacts, given: Iterable[str]
+) -> shapes.Thread:
+    oldest_first = list(reversed(newest))
+    last = newest[0] if newest else None
+    return shapes.Thread(
+        inbox_id="" if last is None else last.inbox_id,
+        thread_id=thread.id,
+        labels=sorted({*given, *(label for message in newest for label in message.labels)}),
+        timestamp=to_iso(thread.last_message_at),
+        received_timestamp=iso(facts.received_at),
+        sent_timestamp=iso(facts.sent_at),
+        senders=list(dict.fromkeys(message.from_ for message in oldest_first)),
+        recipients=list(
+            dict.fromkeys(each for message in oldest_first for each in (*message.to, *(message.cc or ())))
+        ),
+        subject=thread.subject,
+        preview=None if last is None else last.preview,
+        attachments=[file for message in oldest_first for file in message.attachments or ()] or None,
+        last_message_id="" if last is None else last.message_id,
+        message_count=thread.message_count,
+        size=facts.size_bytes,
+        created_at=to_iso(thread.created_at),
+        updated_at=to_iso(thread.last_message_at),
+    )
