@@ -104,6 +104,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "deliverability": [
         *("findings", "zone_checks", "server_checks", "check_domain", "domain_health", "watch_domains"),
+        *("reputation", "watch_reputation"),
     ],
     "upkeep": [
         "deletion",

@@ -20,6 +20,7 @@ from postroom.couriers.mail import SmtpCourier
 from postroom.couriers.ways_out import CapturingCourier, WaysOut
 from postroom.couriers.webhook import HttpCourier, WebhookLimits
 from postroom.deliverability.watch_domains import watch_domains
+from postroom.deliverability.watch_reputation import watch_reputation
 from postroom.extraction.pool import ExtractionPool
 from postroom.first_start import FirstAccount, make_first_account, make_service_key
 from postroom.imap.server import IMAPS_PORT, ImapServer
@@ -192,6 +193,7 @@ def start_examination_and_upkeep(
         start_judge(stack, resources)
     run(stack, resources, "upkeep", partial(run_upkeep, resources))
     run(stack, resources, "domain health", partial(watch_domains, resources))
+    run(stack, resources, "reputation", partial(watch_reputation, resources))
     run(stack, resources, "integrity", partial(watch_integrity, resources))
     run(stack, resources, "search index", partial(keep_indexed, resources))
     return extractor

@@ -80,6 +80,9 @@ class Config:
     workers: int  # processes that take mail in; 0: this one does
     mta_sts: str  # the mode of the policy that this server gives
     block_lists: tuple[str, ...]  # asked by DNS whether this server is on them
+    suspend_after: int  # so many mails of an inbox in 7 days decide something
+    suspend_bounce_percent: float  # more of them bounced: the inbox is suspended; 0: never
+    suspend_complaint_percent: float
     judge_url: str  # asked about mail that came in; "" asks nobody
     judge_key: str
     judge_model: str
@@ -273,6 +276,22 @@ def _domains(name: str, value: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_domain(name, part.strip()) for part in value.split(",") if part.strip()))
 
 
+def _percent(name: str, value: str) -> float:
+    try:
+        found = float(value)
+    except ValueError:
+        found = -1
+    if not 0 <= found <= 100 or not value.isascii():
+        raise ConfigError(name, f"must be a number from 0 to 100, such as 0.3, not '{value}'")
+    return found
+
+
+def _mails(name: str, value: str) -> int:
+    if not value.isascii() or not value.isdigit() or not 1 <= int(value[:9]) <= 1_000_000:
+        raise ConfigError(name, f"must be a number from 1 to 1000000, not '{value}'")
+    return int(value)
+
+
 def _judge_url(name: str, value: str) -> str:
     parts = urlsplit(value)
     if value and (parts.scheme not in ("http", "https") or not parts.hostname):
@@ -329,6 +348,9 @@ SETTINGS = (
     Setting("POSTROOM_JOURNAL", "journal", "", _switch, "on or off: mail is journaled, then stored."),
     Setting("POSTROOM_MTA_STS", "mta_sts", STS_MODES[0], _sts_mode, "Policy: testing, enforce or none."),
     Setting("POSTROOM_BLOCK_LISTS", "block_lists", "", _domains, "DNS block lists that may be asked."),
+    Setting("POSTROOM_SUSPEND_AFTER", "suspend_after", "50", _mails, "Fewer mails decide nothing."),
+    Setting("POSTROOM_SUSPEND_BOUNCES", "suspend_bounce_percent", "10", _percent, "Percent; 0: never."),
+    Setting("POSTROOM_SUSPEND_COMPLAINTS", "suspend_complaint_percent", "1", _percent, "Percent; 0: never."),
     Setting("POSTROOM_JUDGE_URL", "judge_url", "", _judge_url, "A judge of your own: chat or JSON."),
     Setting("POSTROOM_JUDGE_KEY", "judge_key", "", _text, "Its bearer key."),
     Setting("POSTROOM_JUDGE_MODEL", "judge_model", "", _text, "The model of a chat endpoint."),

@@ -378,6 +378,7 @@ class Pause(Struct, frozen=True):
     paused: bool
     since: datetime | None = None
     by: Actor | None = None
+    reason: str | None = None
 
 
 class Appointment(Struct, rename="camel", frozen=True):

@@ -73,7 +73,7 @@ def test_doctor_names_the_records_that_are_missing(name: str, verdict: str) -> N
     check = {"name": name, "state": "missing", "wanted": "", "found": "", "why": "", "paste": ""}
     at_home = {**DOMAIN, "id": "dom_0", "domain": "postroom.localhost", "system": True}
     health = {"data": [check, {**check, "name": "port 25 out", "state": "unknown"}]}
-    answers = ({"accountId": "acc_1"}, {"data": [at_home, DOMAIN], "total": 2}, health)
+    answers = ({"accountId": "acc_1", "limits": {}}, {"data": [at_home, DOMAIN], "total": 2}, health)
     with http_peer(*(Answer(200, answer) for answer in answers)) as peer, Client("pr_1", peer.url) as client:
         found = doctor_checks.check_dns(client, Settings("local", peer.url, "pr_1", None))
     assert (found.verdict, found.detail) == (verdict, f"example.com: {name} missing")

@@ -365,6 +365,8 @@ export interface Pause {
   paused: boolean;
   since: string | null;
   by: Actor | null;
+  /** Why the server suspended the inbox. */
+  reason: string | null;
 }
 
 /** `start` and `end` are as written (ISO 8601); the moments are known if the zone is. `recurrence_id` names the one occurrence of a series that it is about; `occurrences` differ from it. */
@@ -1121,7 +1123,7 @@ export interface NewWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "inbox.suspended" | "inbox.reactivated")[] | null;
   /** The secret that signs; a new one by default. */
   secret?: string | null;
 }
@@ -1130,7 +1132,7 @@ export interface NewListedWebhook {
   /** Where to post events. */
   url: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended")[] | null;
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "inbox.suspended" | "inbox.reactivated")[] | null;
   /** Of these inboxes. */
   inboxIds?: string[];
   /** Of these pods; neither: of all. */
@@ -1145,7 +1147,7 @@ export interface ListedWebhookChange {
   /** Where to post events. */
   url?: string;
   /** Kinds of events to post; message.received by default. */
-  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended")[];
+  eventTypes?: ("message.received" | "message.sent" | "message.failed" | "message.bounced" | "message.complained" | "message.blocked" | "message.held" | "message.approved" | "message.rejected" | "message.expired" | "message.scheduled" | "message.cancelled" | "message.released" | "message.judged" | "domain.broken" | "domain.mended" | "inbox.suspended" | "inbox.reactivated")[];
   /** Of these inboxes. */
   inboxIds?: string[];
   /** Of these pods; neither: of all. */

@@ -20,6 +20,8 @@ MESSAGE_RELEASED = "message.released"
 MESSAGE_JUDGED = "message.judged"  # a judge of the operator's own speaks against it
 DOMAIN_BROKEN = "domain.broken"  # a record that a verified domain needs is gone, by the daily look
 DOMAIN_MENDED = "domain.mended"
+INBOX_SUSPENDED = "inbox.suspended"  # too much of its mail came back or was complained about
+INBOX_REACTIVATED = "inbox.reactivated"
 
 KINDS = (
     MESSAGE_RECEIVED,
@@ -38,6 +40,8 @@ KINDS = (
     MESSAGE_JUDGED,
     DOMAIN_BROKEN,
     DOMAIN_MENDED,
+    INBOX_SUSPENDED,
+    INBOX_REACTIVATED,
 )
 INBOUND = frozenset({MESSAGE_RECEIVED, MESSAGE_BLOCKED, MESSAGE_JUDGED})
 

@@ -13,6 +13,7 @@ from postroom.accounts.rules.limits import Use
 from postroom.accounts.rules.pauses import Pause
 from postroom.clock import to_iso
 from postroom.config import Config
+from postroom.deliverability import reputation
 from postroom.events import notifications
 from postroom.fields import Limit, Offset, Timestamp
 from postroom.mailbox import holds, inboxes, message_json, messages
@@ -75,12 +76,13 @@ class Paused(Struct, rename="camel", frozen=True):
     paused: bool
     since: Timestamp | None
     by: Actor | None
+    reason: Annotated[str | None, Meta(description="Why the server suspended the inbox.")] = None
 
     @classmethod
     def of(cls, pause: Pause | None) -> "Paused":
         if pause is None:
             return cls(False, None, None)
-        return cls(True, to_iso(pause.since), pause.actor)
+        return cls(True, to_iso(pause.since), pause.actor, pause.reason)
 
 
 class Meter(Struct, rename="camel", frozen=True):
@@ -171,6 +173,9 @@ def put_pause(tx: Tx, caller: Caller, within: Reach, config: Config, now: int) -
 
 def delete_pause(tx: Tx, caller: Caller, within: Reach, now: int) -> Paused:
     """End the pause; what nothing else holds goes"""
+    ended = pauses.find(tx, pauses.scope_of(within))
     stop.end_pause(tx, within, now)
+    if ended is not None and ended.reason is not None and within.inbox_id is not None:
+        reputation.reactivate(tx, within, ended.reason, caller.actor, now)
     audit.record_by(tx, caller, "pause.ended", pauses.scope_of(within), now, within=within)
     return Paused.of(None)

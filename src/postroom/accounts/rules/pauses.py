@@ -15,6 +15,7 @@ IS_PAUSED = "exists (select 1 from pauses where scope_id in (inboxes.id, inboxes
 class Pause:
     since: int
     actor: Actor
+    reason: str | None = None  # why the server began it
 
 
 def scope_of(reach: Reach) -> str:
@@ -22,12 +23,12 @@ def scope_of(reach: Reach) -> str:
 
 
 def find(tx: Tx, scope_id: str) -> Pause | None:
-    row = tx.one("select since, actor from pauses where scope_id = :id", id=scope_id)
+    row = tx.one("select since, actor, reason from pauses where scope_id = :id", id=scope_id)
     if row is None:
         return None
     actor = actors.decode(row["actor"])
     assert actor is not None
-    return Pause(row["since"], actor)
+    return Pause(row["since"], actor, row["reason"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +44,22 @@ def list_all(tx: Tx, limit: int) -> list[PausedScope]:
     """For an operator, those of every account."""
     rows = tx.all("select * from pauses order by scope_id limit :limit", limit=limit)
     return [
-        PausedScope(row["scope_id"], row["account_id"], Pause(row["since"], actor))
+        PausedScope(row["scope_id"], row["account_id"], Pause(row["since"], actor, row["reason"]))
         for row in rows
         if (actor := actors.decode(row["actor"])) is not None
     ]
 
 
-def add(tx: Tx, account_id: str, scope_id: str, actor: Actor, now: int) -> None:
+def add(tx: Tx, account_id: str, scope_id: str, actor: Actor, now: int, reason: str | None = None) -> None:
     """One that is there already stays as it is."""
     tx.run(
-        "insert into pauses (scope_id, account_id, since, actor)"
-        " values (:scope_id, :account_id, :now, :actor) on conflict (scope_id) do nothing",
+        "insert into pauses (scope_id, account_id, since, actor, reason)"
+        " values (:scope_id, :account_id, :now, :actor, :reason) on conflict (scope_id) do nothing",
         scope_id=scope_id,
         account_id=account_id,
         now=now,
         actor=actors.encode(actor),
+        reason=reason,
     )
 
 

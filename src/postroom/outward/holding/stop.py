@@ -90,9 +90,9 @@ def pause_message(tx: Tx, message_id: str, base_url: str, now: int) -> list[str]
     return hold_again(tx, message, known, (holds.PAUSED,), Ruling(THE_SERVER, base_url, now))
 
 
-def begin_pause(tx: Tx, reach: Reach, ruling: Ruling) -> list[str]:
+def begin_pause(tx: Tx, reach: Reach, ruling: Ruling, reason: str | None = None) -> list[str]:
     """Nothing more leaves from this moment. What waits is marked at once, a great crowd as it comes due."""
-    pauses.add(tx, reach.account_id, pauses.scope_of(reach), ruling.actor, ruling.now)
+    pauses.add(tx, reach.account_id, pauses.scope_of(reach), ruling.actor, ruling.now, reason)
     waiting = deliveries.list_waiting(tx, reach, PAUSED_AT_ONCE)
     return [
         bell

@@ -72,6 +72,7 @@ def show_pause(context: CommandContext, found: "Pause") -> None:
         output.print_human(output.record([("sending", "not paused")]))
         return
     pairs = [("sending", "paused"), ("since", output.ago(found.since)), ("by", named(found.by))]
+    pairs += [("why", found.reason)] if found.reason else []
     output.print_human(output.record(pairs))
     output.note("End it: postroom resume")
 

@@ -1,0 +1,137 @@
+"""Reputation of an inbox: how much of its mail came back or was complained about, and when that stops it."""
+
+from dataclasses import dataclass
+
+from postroom.accounts import audit
+from postroom.accounts.actors import THE_SERVER, Actor
+from postroom.accounts.reach import Reach
+from postroom.accounts.rules import pauses
+from postroom.clock import DAY
+from postroom.config import Config
+from postroom.events import kinds, notifications
+from postroom.events.announce import announce_notice
+from postroom.events.payload import SystemNotice
+from postroom.mailbox import inboxes
+from postroom.mailbox.inboxes import Inbox
+from postroom.outward.holding import stop
+from postroom.outward.holding.decide import Ruling
+from postroom.storage.database import Tx
+
+LOOKED_BACK = 7 * DAY
+COUNTED = 10_000  # events of a kind at most
+INBOXES_AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Reputation:
+    """Of the mails that were tried since a moment: how many a server refused, at once or later, and about how
+    many somebody complained."""
+
+    tried: int
+    bounced: int
+    complained: int
+
+
+def list_harmed(tx: Tx, since: int) -> list[str]:
+    """Inboxes of which a mail came back, failed or was complained about since a moment."""
+    rows = tx.all(
+        "select distinct inbox_id from events where created_at >= :since"
+        " and kind in (:bounced, :failed, :complained) order by inbox_id limit :limit",
+        since=since,
+        bounced=kinds.MESSAGE_BOUNCED,
+        failed=kinds.MESSAGE_FAILED,
+        complained=kinds.MESSAGE_COMPLAINED,
+        limit=INBOXES_AT_ONCE,
+    )
+    return [row["inbox_id"] for row in rows]
+
+
+def measure(tx: Tx, inbox_id: str, since: int) -> Reputation:
+    sent = _count(tx, inbox_id, kinds.MESSAGE_SENT, since)
+    returned = _count(tx, inbox_id, kinds.MESSAGE_BOUNCED, since)
+    refused = _count_refused(tx, inbox_id, since)
+    complained = _count(tx, inbox_id, kinds.MESSAGE_COMPLAINED, since)
+    return Reputation(sent + refused, returned + refused, complained)
+
+
+def _count(tx: Tx, inbox_id: str, kind: str, since: int) -> int:
+    row = tx.one(
+        "select count(*) as number from (select id from events where inbox_id = :inbox_id and kind = :kind"
+        " and created_at >= :since order by position desc limit :most) as told",
+        inbox_id=inbox_id,
+        kind=kind,
+        since=since,
+        most=COUNTED,
+    )
+    return int(row["number"]) if row else 0
+
+
+def _count_refused(tx: Tx, inbox_id: str, since: int) -> int:
+    """Refused by a server: what failed because nobody answered says nothing about the inbox."""
+    row = tx.one(
+        "select count(*) as number from (select distinct message_id from events where inbox_id = :inbox_id"
+        " and kind = :kind and created_at >= :since limit :most) as told"
+        " join deliveries on deliveries.message_id = told.message_id"
+        " where deliveries.kind = 'mail' and deliveries.state = 'failed' and deliveries.last_code >= 500",
+        inbox_id=inbox_id,
+        kind=kinds.MESSAGE_FAILED,
+        since=since,
+        most=COUNTED,
+    )
+    return int(row["number"]) if row else 0
+
+
+def find_fault(found: Reputation, config: Config) -> str | None:
+    """Why an inbox should stop, in words; None while it may go on."""
+    if found.tried < config.suspend_after:
+        return None
+    shares = (
+        (found.bounced, config.suspend_bounce_percent, "bounced"),
+        (found.complained, config.suspend_complaint_percent, "were complained about"),
+    )
+    for number, percent, what in shares:
+        if percent and number * 100 > percent * found.tried:
+            return f"{number} of {found.tried} mails of the last 7 days {what}; the limit is {percent:g} %."
+    return None
+
+
+def judge_inbox(tx: Tx, inbox_id: str, config: Config, now: int) -> None:
+    """Suspends it where its mail does harm, once, until a person lifts that."""
+    inbox = inboxes.find(tx, inbox_id)
+    if inbox is None or pauses.find(tx, inbox.id) is not None:
+        return
+    found = measure(tx, inbox.id, max(now - LOOKED_BACK, _reactivated_at(tx, inbox.id) + 1))
+    fault = find_fault(found, config)
+    if fault is not None:
+        suspend(tx, inbox, fault, config.base_url, now)
+
+
+def _reactivated_at(tx: Tx, inbox_id: str) -> int:
+    row = tx.one("select reactivated_at from inboxes where id = :id", id=inbox_id)
+    return int(row["reactivated_at"]) if row else 0
+
+
+def suspend(tx: Tx, inbox: Inbox, reason: str, base_url: str, now: int) -> None:
+    stop.begin_pause(tx, inbox.reach, Ruling(THE_SERVER, base_url, now), reason)
+    audit.record(tx, THE_SERVER, kinds.INBOX_SUSPENDED, inbox.id, inbox.reach, now, after={"reason": reason})
+    _tell(tx, inbox.reach, kinds.INBOX_SUSPENDED, reason, THE_SERVER, now)
+    link = f"{base_url}/app/inboxes/{inbox.id}"
+    subject = f"{inbox.address} is suspended: {reason}"
+    notifications.note(tx, inbox.account_id, notifications.PAUSED, subject, link, now)
+
+
+def reactivate(tx: Tx, within: Reach, reason: str, actor: Actor, now: int) -> None:
+    """A person has ended the pause that the server began: from now on it is counted anew."""
+    assert within.inbox_id is not None
+    tx.run("update inboxes set reactivated_at = :now where id = :id", now=now, id=within.inbox_id)
+    _tell(tx, within, kinds.INBOX_REACTIVATED, reason, actor, now)
+
+
+def _tell(tx: Tx, within: Reach, kind: str, reason: str, actor: Actor, now: int) -> None:
+    assert within.inbox_id is not None
+    announce_notice(
+        tx,
+        SystemNotice(
+            within.account_id, within.pod_id or "", kind, now, within.inbox_id, reason=reason, actor=actor
+        ),
+    )

@@ -1,0 +1,30 @@
+"""Looks at inboxes whose mail came back or was complained about, by one node at a time."""
+
+import asyncio
+
+from postroom import ids
+from postroom.clock import HOUR, MINUTE, SECOND
+from postroom.deliverability import reputation
+from postroom.queue import duties
+from postroom.resources import Resources
+
+PAUSE_SECONDS = 5.0
+LOOK_BACK = 10 * SECOND  # an event may become visible after a later one
+DUTY = "reputation"
+DUTY_HELD = 2 * MINUTE
+
+
+async def watch_reputation(resources: Resources) -> None:
+    """Runs until cancelled. What happened while no server ran is looked at first."""
+    me, since = ids.trace(), resources.now() - HOUR
+    while True:
+        now = resources.now()
+        if await resources.db.write(duties.take, DUTY, me, now + DUTY_HELD, now):
+            await look_since(resources, since)
+            since = now - LOOK_BACK
+        await asyncio.sleep(PAUSE_SECONDS)
+
+
+async def look_since(resources: Resources, since: int) -> None:
+    for inbox_id in await resources.db.read(reputation.list_harmed, since):
+        await resources.db.write(reputation.judge_inbox, inbox_id, resources.config, resources.now())

@@ -1,0 +1,97 @@
+"""An inbox whose mail bounces or is complained about is suspended, until a person lifts that."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postroom.clock import DAY
+from postroom.config import ConfigError
+from postroom.deliverability import reputation
+from postroom.deliverability.reputation import Reputation, find_fault
+from postroom.deliverability.watch_reputation import look_since
+from tests.api.test_front_office import signed_in
+from tests.conftest import Server, running_server, settings
+from tests.doubles import FakeClock
+from tests.outbound import events_of, message_when, send, settled
+
+AT = "simulator.postroom.localhost"
+
+
+@pytest.fixture
+async def host(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
+    config = settings(tmp_path, DATABASE_URL=database_url, OUTBOUND="capture", SUSPEND_AFTER="4")
+    async with running_server(config, clock) as server:
+        yield server
+
+
+async def judged(host: Server) -> None:
+    await look_since(host.resources, host.clock.now() - DAY)
+
+
+async def send_all(host: Server, inbox_id: str, *names: str) -> None:
+    """Each to a character of the simulator, until it has answered."""
+    for name in names:
+        message_id = await send(host, inbox_id, f"{name}@{AT}")
+        if name.startswith("bounce"):
+            await message_when(host, message_id, lambda found: found["status"] == "failed")
+        else:
+            await settled(host, message_id)
+
+
+async def pause_of(host: Server, inbox_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = (await host.api.get("/v1/pause", params={"inboxId": inbox_id})).json()
+    return found
+
+
+async def test_bounces_suspend_an_inbox_and_a_person_lifts_it(host: Server) -> None:
+    bob, other = await host.new_inbox("bob"), await host.new_inbox("other")
+    await send_all(host, other, "ok+1", "ok+2", "ok+3", "ok+4")
+    await send_all(host, bob, "ok+1", "ok+2", "bounce+1")
+    await judged(host)
+    assert not (await pause_of(host, bob))["paused"], "three mails decide nothing"
+    await send_all(host, bob, "ok+3")
+    await judged(host)
+    paused = await pause_of(host, bob)
+    assert paused["reason"] == "1 of 4 mails of the last 7 days bounced; the limit is 10 %."
+    assert paused["by"]["type"] == "system"
+    assert not (await pause_of(host, other))["paused"]
+    await judged(host)
+    (told,) = await events_of(host, "inbox.suspended")
+    assert (told["inbox_id"], told["reason"], told["message"]["id"]) == (bob, paused["reason"], "")
+    held = await host.api.get(f"/v1/messages/{await send(host, bob, f'ok+5@{AT}')}")
+    assert held.json()["hold"]["state"] == "held"
+    async with signed_in(host) as page:
+        assert paused["reason"] in (await page.get(f"/app/inboxes/{bob}")).text
+    lifted = await host.api.delete("/v1/pause", params={"inboxId": bob})
+    assert lifted.json()["paused"] is False
+    (back,) = await events_of(host, "inbox.reactivated")
+    assert (back["inbox_id"], back["actor"]["type"]) == (bob, "key")
+    host.clock.turn(1)
+    await judged(host)
+    assert not (await pause_of(host, bob))["paused"], "what happened before counts no more"
+    audit = (await host.api.get("/v1/audit", params={"limit": 100})).json()["data"]
+    assert {"inbox.suspended", "pause.ended"} <= {entry["action"] for entry in audit}
+
+
+async def test_what_happened_more_than_a_week_ago_does_not_count(host: Server) -> None:
+    bob = await host.new_inbox("bob")
+    await send_all(host, bob, "bounce+1", "bounce+2", "ok+1", "ok+2")
+    now = host.clock.now()
+    assert await host.resources.db.read(reputation.measure, bob, now - DAY) == Reputation(4, 2, 0)
+    assert await host.resources.db.read(reputation.measure, bob, now + 1) == Reputation(0, 0, 0)
+
+
+def test_the_limits_are_settings_and_zero_switches_one_off(tmp_path: Path) -> None:
+    usual = settings(tmp_path)
+    assert find_fault(Reputation(49, 49, 49), usual) is None
+    assert find_fault(Reputation(100, 10, 1), usual) is None, "up to the limit"
+    assert "bounced" in (find_fault(Reputation(100, 11, 0), usual) or "")
+    assert "complained" in (find_fault(Reputation(100, 0, 2), usual) or "")
+    off = settings(tmp_path, SUSPEND_BOUNCES="0", SUSPEND_COMPLAINTS="0.3")
+    assert find_fault(Reputation(100, 100, 0), off) is None
+    assert "0.3 %" in (find_fault(Reputation(100, 0, 1), off) or "")
+    for wrong in ("-1", "101", "nan", "a"):
+        with pytest.raises(ConfigError):
+            settings(tmp_path, SUSPEND_BOUNCES=wrong)
