@@ -236,6 +236,7 @@ class Server:
     clock: FakeClock
     smtp_port: int
     imap_port: int | None = None
+    submission_port: int | None = None
 
     async def new_inbox(self, name: str) -> str:
         answer = await self.api.post("/v1/inboxes", json={"mailboxName": name})
@@ -299,7 +300,8 @@ async def running_server(
                 postroom.first_token,
                 clock,
                 postroom.smtp_port,
-                postroom.imap_port,
+                postroom.programs.imap,
+                postroom.programs.submission,
             )
 
 

@@ -95,7 +95,7 @@ ROOMS: dict[str, list[str]] = {
     ],
     "inward/journal": ["entries", "places", "depositor", "journal", "running"],
     "outward": [
-        *("courier", "states", "orders", "holding", "complete", "appointments", "submit", "send"),
+        *("courier", "states", "orders", "holding", "complete", "appointments", "submit", "send", "finished"),
         *("sign_mail", "simulate", "deliver_mail", "deliver_webhook", "reviewers", "notices", "deliver"),
     ],
     "outward/notices": ["letters", "tell_people", "deliver_notice"],

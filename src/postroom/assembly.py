@@ -23,13 +23,12 @@ from postroom.deliverability.watch_domains import watch_domains
 from postroom.deliverability.watch_reputation import watch_reputation
 from postroom.extraction.pool import ExtractionPool
 from postroom.first_start import FirstAccount, make_first_account, make_service_key
-from postroom.imap.server import IMAPS_PORT, ImapServer
 from postroom.inward import examine, review_answers, suspicion
 from postroom.inward.journal import places
 from postroom.inward.receive import Reader
 from postroom.judging.judge_arrivals import Judge
 from postroom.mail.proof import dkim
-from postroom.mail_server import MailServer, start_mail_intake
+from postroom.mail_server import MailServer, ProgramPorts, start_mail_intake, start_mail_programs
 from postroom.mailbox.search.indexing import keep_indexed
 from postroom.net.certificate import Certificate, CertificateFiles
 from postroom.net.dns import Resolver, ThreadResolver
@@ -83,7 +82,7 @@ class Postroom:
         mail_server: MailServer,
         streams: Streams,
         certificate: Certificate,
-        imap_port: int | None,
+        programs: ProgramPorts,
     ) -> None:
         self.resources = resources
         self._mail_server = mail_server
@@ -92,7 +91,7 @@ class Postroom:
         self.first_token = None if first is None else first.token  # when this start made the first account
         self.first_link = None if first is None else first.link
         self.smtp_port = mail_server.port
-        self.imap_port = imap_port
+        self.programs = programs
 
     def reload_certificate(self) -> None:
         self._certificate.refresh()
@@ -139,7 +138,7 @@ async def serving(
         posts = PostIntake(resources, mail_server.reader, webhook_courier)
         follower = Follower(resources, mail_server.reader, tokens)
         run(stack, resources, "mailboxes", partial(follow_all, follower))
-        imap_port = await start_imap(stack, resources, extractor, certificate)
+        programs = await start_mail_programs(stack, resources, extractor, certificate)
         streams = await start_http(stack, resources, webhook_courier, posts, listener, caps.http, certificate)
 
         resources.gauges.update(
@@ -152,7 +151,7 @@ async def serving(
         run(stack, resources, "pauses", process_metrics.measure_pauses)
         await pools.ONCE.run(suspicion.load)  # while the workers start
         await mail_server.wait_until_ready()
-        yield Postroom(resources, first, mail_server, streams, certificate, imap_port)
+        yield Postroom(resources, first, mail_server, streams, certificate, programs)
 
 
 def lock_folder_and_listen(stack: contextlib.AsyncExitStack, config: Config) -> tuple[Config, socket.socket]:
@@ -265,28 +264,6 @@ async def start_http(
     stack.callback(door.live.close)
     stack.callback(resources.stopping.set)
     return streams
-
-
-async def start_imap(
-    stack: contextlib.AsyncExitStack,
-    resources: Resources,
-    extractor: ExtractionPool,
-    certificate: Certificate,
-) -> int | None:
-    """Gives its port, where a mail program may read at all."""
-    endpoint = resources.config.imap
-    if endpoint is None:
-        return None
-    is_tls_from_the_start = endpoint.port == IMAPS_PORT
-    server = ImapServer(
-        resources, extractor, certificate.context, is_tls_from_the_start=is_tls_from_the_start
-    )
-    await server.start(endpoint)
-    run(stack, resources, "imap sessions", server.run)
-    run(stack, resources, "imap changes", server.watch.run)
-    stack.push_async_callback(server.stop)
-    resources.gauges["postroom_imap_sessions"] = server.count
-    return server.port
 
 
 async def read_certificate(config: Config) -> Certificate:

@@ -60,6 +60,7 @@ class Config:
     http: Endpoint
     smtp: Endpoint
     imap: Endpoint | None  # None: no mail program reads here
+    submission: Endpoint | None  # None: no mail program sends here
     base_url: str  # "" until the HTTP port is known
     domain: str
     database_url: str  # "" is SQLite in the data folder
@@ -329,6 +330,7 @@ SETTINGS = (
     Setting("POSTROOM_HTTP", "http", "127.0.0.1:8025", _endpoint, "Address of the REST interface."),
     Setting("POSTROOM_SMTP", "smtp", "127.0.0.1:2525", _endpoint, "Address that takes mail in."),
     Setting("POSTROOM_IMAP", "imap", "", _optional_endpoint, "Address for mail programs; off by default."),
+    Setting("POSTROOM_SUBMISSION", "submission", "", _optional_endpoint, "Where mail programs send."),
     Setting("POSTROOM_BASE_URL", "base_url", "", _base_url, "The URL that clients use."),
     Setting("POSTROOM_DOMAIN", "domain", HOME_DOMAIN, _domain, "Domain of the inboxes."),
     Setting("POSTROOM_DATABASE_URL", "database_url", "", _database_url, "postgresql://…"),

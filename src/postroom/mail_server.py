@@ -1,4 +1,7 @@
-"""Takes mail in: workers, or this process; with a journal, or straight into the database."""
+"""Takes mail in: workers, or this process; with a journal, or straight into the database.
+
+And the doors of mail programs: IMAP to read, submission to send, each where its setting says so.
+"""
 
 import asyncio
 import contextlib
@@ -7,6 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from postroom.config import ConfigError, Endpoint, uses_journal
+from postroom.imap.server import IMAPS_PORT, ImapServer
+from postroom.inward.examine import Extractor
 from postroom.inward.journal import places
 from postroom.inward.journal.running import deposit_others, open_depositor, running_journal
 from postroom.inward.receive import AT_ONCE_BYTES, OwnReader, Reader, warm_up
@@ -20,6 +25,7 @@ from postroom.smtp.limits import SessionLimits
 from postroom.smtp.recipient_cache import CachedDirectory, watch_deleted_inboxes
 from postroom.smtp.recipient_directory import DatabaseDirectory
 from postroom.smtp.server import Server as SmtpServer
+from postroom.smtp.submission.server import SUBMISSIONS_PORT, SubmissionServer
 from postroom.workers.supervisor import WorkerSupervisor
 from postroom.workers.supervisor import listen as worker_sockets
 
@@ -83,3 +89,51 @@ async def start_smtp(smtp: SmtpServer, endpoint: Endpoint) -> None:
         await smtp.start(endpoint.host, endpoint.port)
     except OSError as error:
         raise ConfigError("POSTROOM_SMTP", f"cannot listen on {endpoint}: {error.strerror}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramPorts:
+    """Where they listen; None: nowhere."""
+
+    imap: int | None
+    submission: int | None
+
+
+async def start_mail_programs(
+    stack: contextlib.AsyncExitStack, resources: Resources, extractor: Extractor, certificate: Certificate
+) -> ProgramPorts:
+    return ProgramPorts(
+        await _start_imap(stack, resources, extractor, certificate),
+        await _start_submission(stack, resources, certificate),
+    )
+
+
+async def _start_imap(
+    stack: contextlib.AsyncExitStack, resources: Resources, extractor: Extractor, certificate: Certificate
+) -> int | None:
+    endpoint = resources.config.imap
+    if endpoint is None:
+        return None
+    is_tls = endpoint.port == IMAPS_PORT
+    server = ImapServer(resources, extractor, certificate.context, is_tls_from_the_start=is_tls)
+    await server.start(endpoint)
+    resources.loops.run(stack, "imap sessions", server.run)
+    resources.loops.run(stack, "imap changes", server.watch.run)
+    stack.push_async_callback(server.stop)
+    resources.gauges["postroom_imap_sessions"] = server.count
+    return server.port
+
+
+async def _start_submission(
+    stack: contextlib.AsyncExitStack, resources: Resources, certificate: Certificate
+) -> int | None:
+    endpoint = resources.config.submission
+    if endpoint is None:
+        return None
+    is_tls = endpoint.port == SUBMISSIONS_PORT
+    server = SubmissionServer(resources, certificate.context, is_tls_from_the_start=is_tls)
+    await server.start(endpoint)
+    resources.loops.run(stack, "submission sessions", server.run)
+    stack.push_async_callback(server.stop)
+    resources.gauges["postroom_submission_sessions"] = server.count
+    return server.port

@@ -7,6 +7,7 @@ import socket
 import stat
 import threading
 import time
+from collections.abc import Callable
 from email.utils import formatdate
 from pathlib import Path
 
@@ -14,7 +15,14 @@ import pytest
 
 from postroom_client import Client, profiles
 from postroom_client.cli import doctor_checks
-from postroom_client.cli.doctor_checks import check_imap_port, imap_port, judge, smtp_port
+from postroom_client.cli.doctor_checks import (
+    Finding,
+    check_imap_port,
+    check_submission_port,
+    judge,
+    program_port,
+    smtp_port,
+)
 from postroom_client.results import Inbox
 from postroom_client.settings import Settings
 from tests.client.live import API_KEY, Shell
@@ -264,21 +272,30 @@ def test_a_broken_profile_is_an_error_and_not_a_crash(shell: Shell) -> None:
     assert "profiles.json cannot be read" in result.stderr
 
 
-def test_the_port_for_mail_programs_is_looked_at_where_one_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert imap_port() is None
+@pytest.mark.parametrize(
+    ("setting", "check", "greeting"),
+    [
+        ("POSTROOM_IMAP", check_imap_port, b"* OK ready\r\n"),
+        ("POSTROOM_SUBMISSION", check_submission_port, b"220 ready\r\n"),
+    ],
+)
+def test_a_port_of_mail_programs_is_looked_at_where_one_is_set(
+    monkeypatch: pytest.MonkeyPatch, setting: str, check: Callable[[str, int], Finding], greeting: bytes
+) -> None:
+    assert program_port(setting) is None
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        monkeypatch.setenv("POSTROOM_IMAP", f"127.0.0.1:{port}")
-        assert imap_port() == port
+        monkeypatch.setenv(setting, f"127.0.0.1:{port}")
+        assert program_port(setting) == port
 
         def greet(words: bytes) -> None:
             connection, _ = listener.accept()
             with connection:
                 connection.sendall(words)
 
-        for words, verdict in ((b"* OK ready\r\n", "pass"), (b"220 no\r\n", "fail")):
+        for words, verdict in ((greeting, "pass"), (b"SSH-2.0\r\n", "fail")):
             greeter = threading.Thread(target=greet, args=(words,))
             greeter.start()
-            assert check_imap_port("127.0.0.1", port).verdict == verdict
+            assert check("127.0.0.1", port).verdict == verdict
             greeter.join(timeout=60)
-    assert check_imap_port("127.0.0.1", port).verdict == "fail"
+    assert check("127.0.0.1", port).verdict == "fail"

@@ -1,15 +1,12 @@
-"""How many connections there may be, in total, by address and by key; and how long a wrong password waits."""
+"""How many connections there may be, in total, by address and by key."""
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from typing import Protocol
 
 from postroom.imap.dialogue.limits import ImapLimits
 from postroom.net.proxies import network_of
 
 TOO_MANY = b"* BYE [UNAVAILABLE] Too many connections. Try again later.\r\n"
-FREE_FAILURES = 3
-LONGEST_WAIT_SECONDS = 30.0
-REMEMBERED = 10_000
 
 
 class OpenConnection(Protocol):
@@ -64,29 +61,3 @@ def _give_back(held: dict[OpenConnection, str], counts: Counter[str], connection
         counts[name] -= 1
         if counts[name] <= 0:
             del counts[name]
-
-
-class FailedLogins:
-    """By address and name: after three failures the answer waits 1, 2, 4 … 30 seconds."""
-
-    def __init__(self) -> None:
-        self._failures: OrderedDict[tuple[str, str], int] = OrderedDict()
-
-    def wait_seconds(self, address: str, name: str) -> float:
-        failures = self._failures.get(_who(address, name), 0)
-        return (
-            0.0 if failures < FREE_FAILURES else min(2.0 ** (failures - FREE_FAILURES), LONGEST_WAIT_SECONDS)
-        )
-
-    def note(self, address: str, name: str) -> None:
-        who = _who(address, name)
-        self._failures[who] = min(self._failures.pop(who, 0) + 1, 20)
-        if len(self._failures) > REMEMBERED:
-            self._failures.popitem(last=False)
-
-    def forget(self, address: str, name: str) -> None:
-        self._failures.pop(_who(address, name), None)
-
-
-def _who(address: str, name: str) -> tuple[str, str]:
-    return network_of(address), name[:320].lower()

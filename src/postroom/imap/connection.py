@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from postroom import log
-from postroom.imap.admission import TOO_MANY, Admissions, FailedLogins
+from postroom.imap.admission import TOO_MANY, Admissions
 from postroom.imap.dialogue.effects import (
     Effect,
     EndIdle,
@@ -27,6 +27,7 @@ from postroom.imap.session import ImapSession
 from postroom.imap.state import ImapState
 from postroom.imap.watching import InboxWatch
 from postroom.inward.examine import Extractor
+from postroom.net.failed_logins import FailedLogins
 from postroom.resources import Resources
 
 WRITE_AHEAD_BYTES = 256 * 1024

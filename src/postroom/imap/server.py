@@ -7,12 +7,13 @@ from functools import partial
 
 from postroom import log
 from postroom.config import ConfigError, Endpoint
-from postroom.imap.admission import Admissions, FailedLogins
+from postroom.imap.admission import Admissions
 from postroom.imap.connection import ImapConnection, ImapContext
 from postroom.imap.dialogue.limits import ImapLimits
 from postroom.imap.dialogue.protocol import SHUTTING_DOWN
 from postroom.imap.watching import InboxWatch
 from postroom.inward.examine import Extractor
+from postroom.net.failed_logins import FailedLogins
 from postroom.net.proxies import Proxies
 from postroom.net.proxy_protocol import ProxyProtocol
 from postroom.operations.folders import names

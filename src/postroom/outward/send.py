@@ -70,13 +70,24 @@ async def send_mail(
         around, order = found, await complete.from_mail(resources, order, found)
         letter = await write_letter(order, around, now)
     await require_seen(order, letter)
+    return await submit_letter(resources, caller, order, around, letter, is_remembered)
+
+
+async def submit_letter(
+    resources: Resources,
+    caller: Caller,
+    order: Order,
+    around: Context,
+    letter: Letter,
+    is_remembered: bool = False,
+) -> SendAnswer:
     blob = await raw_mails.put_if_large(resources, letter.raw)
     base_url = resources.config.base_url
     allowed = limits.in_force(resources.config, caller.account_limits)
     submission = Submission(
         caller, order, around, letter, blob, base_url, resources.now(), is_remembered, allowed
     )
-    if is_foreseen(caller, order, around) or GUARDED.includes(around.inbox.id, now):
+    if is_foreseen(caller, order, around) or GUARDED.includes(around.inbox.id, submission.now):
         submission = await judged(submission)
     return await hand_in(resources, submission)
 

@@ -20,6 +20,7 @@ GAUGES = {
     "postroom_streams": "Open event streams of this process.",
     "postroom_smtp_sessions": "SMTP clients connected now.",
     "postroom_imap_sessions": "Mail programs connected now.",
+    "postroom_submission_sessions": "Mail programs connected now to send.",
     "postroom_journal_bytes": "Of mail that is in the journal: some is waiting, some is stored already.",
     "postroom_journal_set_aside": "Mails that could not be stored and were set aside.",
     "postroom_certificate_expiry_timestamp_seconds": "When the certificate ends, in Unix time.",

@@ -25,7 +25,7 @@ QUEUE_WARN_SECONDS, QUEUE_FAIL_SECONDS = 3600, 24 * 3600
 SEARCH_WARN_MESSAGES = 1_000
 SMTP_TIMEOUT_SECONDS = 5.0
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "::1"}
-LOCAL_SMTP_PORT, PUBLIC_SMTP_PORT, IMAPS_PORT = 2525, 25, 993
+LOCAL_SMTP_PORT, PUBLIC_SMTP_PORT, IMAPS_PORT, SUBMISSIONS_PORT = 2525, 25, 993, 465
 GIGABYTE = 1024**3
 DNS = "DNS records"
 NEEDED = ("MX", "DKIM")  # without these a domain neither receives nor proves what it sends
@@ -59,8 +59,11 @@ def examine(settings: Settings) -> Iterator[Finding]:
         if connection.verdict == "pass":
             yield from _examine_server(client, settings)
     yield check_smtp_port(settings)
-    if (port := imap_port()) is not None:
-        yield check_imap_port(urlsplit(settings.base_url).hostname or "localhost", port)
+    host = urlsplit(settings.base_url).hostname or "localhost"
+    if (port := program_port("POSTROOM_IMAP")) is not None:
+        yield check_imap_port(host, port)
+    if (port := program_port("POSTROOM_SUBMISSION")) is not None:
+        yield check_submission_port(host, port)
 
 
 def _examine_server(client: Client, settings: Settings) -> Iterator[Finding]:
@@ -243,10 +246,23 @@ def check_imap_port(host: str, port: int) -> Finding:
     return Finding("IMAP port", "pass", f"{host}:{port} serves mail programs.")
 
 
-def imap_port() -> int | None:
+def program_port(setting_name: str) -> int | None:
     """Only where this machine's environment says that there is one."""
-    setting = os.environ.get("POSTROOM_IMAP", "").rpartition(":")[2]
+    setting = os.environ.get(setting_name, "").rpartition(":")[2]
     return int(setting) if setting.isascii() and setting.isdigit() else None
+
+
+def check_submission_port(host: str, port: int) -> Finding:
+    """Where mail programs are to send, a server greets them, or begins with TLS (RFC 8314)."""
+    step = f"Let mail programs reach port {port} of {host}: POSTROOM_SUBMISSION, and the firewall."
+    try:
+        with socket.create_connection((host, port), timeout=SMTP_TIMEOUT_SECONDS) as connection:
+            greeting = b"220" if port == SUBMISSIONS_PORT else connection.recv(512)
+    except OSError as error:
+        return Finding("submission port", "fail", f"{host}:{port} does not answer: {error}", step)
+    if not greeting.startswith(b"220"):
+        return Finding("submission port", "fail", f"{host}:{port} is no mail server.", step)
+    return Finding("submission port", "pass", f"{host}:{port} takes mail of programs.")
 
 
 def smtp_port(host: str) -> int:

@@ -72,4 +72,11 @@ class MailNotStored(Enum):
     LOOPS = auto()
 
 
-MailOutcome = MailStored | MailNotStored
+class MailAnswered(Struct, frozen=True):
+    """Whoever took the mail, or did not, says it in words of its own."""
+
+    reply: bytes
+    is_accepted: bool
+
+
+MailOutcome = MailStored | MailAnswered | MailNotStored

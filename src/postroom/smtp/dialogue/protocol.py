@@ -14,10 +14,10 @@ from postroom.smtp.dialogue.effects import (
     DropMail,
     Effect,
     HangUp,
+    MailAnswered,
     MailContent,
     MailNotStored,
     MailOutcome,
-    MailStored,
     Send,
     StartTls,
 )
@@ -70,6 +70,7 @@ class SmtpDialogue:
     """One client. A question is always the last effect of a list; input that comes meanwhile is kept."""
 
     def __init__(self, limits: SessionLimits, offers_tls: bool) -> None:
+        self.keywords: tuple[str, ...] = ()  # of what somebody in front of this dialogue offers
         self._limits = limits
         self._offers_tls = offers_tls
         self._is_encrypted = False
@@ -127,11 +128,13 @@ class SmtpDialogue:
     def mail_answer(self, outcome: MailOutcome) -> list[Effect]:
         self._phase = Phase.COMMAND
         self._mail = None
-        if isinstance(outcome, MailStored):
-            self._errors = self._commands_without_mail = 0
-            self._send(replies.stored(outcome.id))
-        else:
+        if isinstance(outcome, MailNotStored):
             self._refuse(_NOT_STORED[outcome])
+        elif isinstance(outcome, MailAnswered) and not outcome.is_accepted:
+            self._refuse(outcome.reply)
+        else:
+            self._errors = self._commands_without_mail = 0
+            self._send(outcome.reply if isinstance(outcome, MailAnswered) else replies.stored(outcome.id))
         return self._go_on()
 
     def tls_started(self) -> list[Effect]:
@@ -222,7 +225,7 @@ class SmtpDialogue:
         keywords = ["PIPELINING", f"SIZE {self._limits.max_message_bytes}", "8BITMIME", "ENHANCEDSTATUSCODES"]
         if self._offers_tls and not self._is_encrypted:
             keywords.append("STARTTLS")
-        self._send(replies.extended_hello(self._limits.hostname, [*keywords, "SMTPUTF8"]))
+        self._send(replies.extended_hello(self._limits.hostname, [*keywords, *self.keywords, "SMTPUTF8"]))
 
     def _helo(self, name: str) -> None:
         self._greeted_by(name, is_extended=False)

@@ -1,0 +1,35 @@
+"""How long the answer to a wrong password waits, by the client's network and the name it gave."""
+
+from collections import OrderedDict
+
+from postroom.net.proxies import network_of
+
+FREE_FAILURES = 3
+LONGEST_WAIT_SECONDS = 30.0
+REMEMBERED = 10_000
+
+
+class FailedLogins:
+    """By address and name: after three failures the answer waits 1, 2, 4 … 30 seconds."""
+
+    def __init__(self) -> None:
+        self._failures: OrderedDict[tuple[str, str], int] = OrderedDict()
+
+    def wait_seconds(self, address: str, name: str) -> float:
+        failures = self._failures.get(_who(address, name), 0)
+        return (
+            0.0 if failures < FREE_FAILURES else min(2.0 ** (failures - FREE_FAILURES), LONGEST_WAIT_SECONDS)
+        )
+
+    def note(self, address: str, name: str) -> None:
+        who = _who(address, name)
+        self._failures[who] = min(self._failures.pop(who, 0) + 1, 20)
+        if len(self._failures) > REMEMBERED:
+            self._failures.popitem(last=False)
+
+    def forget(self, address: str, name: str) -> None:
+        self._failures.pop(_who(address, name), None)
+
+
+def _who(address: str, name: str) -> tuple[str, str]:
+    return network_of(address), name[:320].lower()

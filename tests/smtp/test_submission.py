@@ -1,0 +1,138 @@
+"""A mail program sends: by the rules of every send, answered in words, and left as it was written."""
+
+import asyncio
+import smtplib
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Server, running_server, settings
+from tests.doubles import FakeClock
+from tests.letters import letter
+
+OWN = "agent@postroom.localhost"
+
+
+@pytest.fixture
+async def server(database_url: str, tmp_path: Path, clock: FakeClock) -> AsyncIterator[Server]:
+    config = settings(tmp_path, DATABASE_URL=database_url, SUBMISSION="127.0.0.1:0", PLAN="developer")
+    async with running_server(config, clock) as running:
+        yield running
+
+
+async def send(
+    server: Server, raw: bytes, *recipients: str, token: str | None = None, sender: str = OWN
+) -> tuple[int, str]:
+    """The answer to the mail."""
+
+    def hand_over() -> tuple[int, str]:
+        assert server.submission_port is not None
+        with smtplib.SMTP("127.0.0.1", server.submission_port, timeout=120) as smtp:
+            smtp.login(OWN, token or server.token)
+            smtp.mail(sender)
+            for recipient in recipients:
+                assert smtp.rcpt(recipient)[0] == 250
+            code, words = smtp.data(raw)
+            return code, words.decode()
+
+    return await asyncio.to_thread(hand_over)
+
+
+async def sent(server: Server, inbox_id: str) -> list[dict[str, Any]]:
+    path = f"/v1/inboxes/{inbox_id}/messages"
+    found: list[dict[str, Any]] = (await server.api.get(path, params={"direction": "outbound"})).json()[
+        "data"
+    ]
+    return found
+
+
+def mail(text: str = "Hello", **fields: str) -> bytes:
+    given = {"from": f"The Agent <{OWN}>", "to": "Bob <bob@example.com>", "message_id": "<1@program>"}
+    return letter(text, date="Mon, 16 Nov 2026 10:00:00 +0000", **given | fields)
+
+
+async def test_a_mail_leaves_as_it_was_written_but_for_bcc(server: Server) -> None:
+    inbox_id = await server.new_inbox("agent")
+    raw = mail("Hello\r\n> quoted", cc="carol@example.com", bcc="dave@example.com", x_mailer="Program 1")
+    code, words = await send(server, raw, "bob@example.com", "carol@example.com", "dave@example.com")
+    assert (code, words.split(" msg_")[0]) == (250, "2.0.0 Accepted as")
+    (message,) = await sent(server, inbox_id)
+    assert message["rfcMessageId"] == "<1@program>"
+    assert message["bcc"] == ["dave@example.com"]
+    shown = (await server.api.get(f"/v1/messages/{message['id']}")).json()
+    assert [each["address"] for each in shown["recipients"]] == [
+        "bob@example.com",
+        "carol@example.com",
+        "dave@example.com",
+    ]
+    stored = (await server.api.get(f"/v1/messages/{message['id']}/raw")).content
+    assert stored == raw.replace(b"Bcc: dave@example.com\r\n", b"")
+
+
+async def test_a_program_that_tries_again_sends_once(server: Server) -> None:
+    inbox_id = await server.new_inbox("agent")
+    first = await send(server, mail(), "bob@example.com")
+    assert await send(server, mail(), "bob@example.com") == first
+    assert len(await sent(server, inbox_id)) == 1
+    code, words = await send(server, mail("Other words"), "bob@example.com")
+    assert code == 550
+    assert words.startswith("5.7.1 idempotency_key_reused: ")
+
+
+async def test_an_answer_joins_the_thread_that_it_names(server: Server) -> None:
+    inbox_id = await server.new_inbox("agent")
+    await server.deliver(letter("Question", message_id="<q@x>", subject="Topic"), "agent")
+    await send(server, mail("Answer", subject="Re: Topic", in_reply_to="<q@x>"), "alice@example.com")
+    (thread,) = (await server.api.get(f"/v1/inboxes/{inbox_id}/threads")).json()["data"]
+    assert (thread["subject"], thread["messageCount"], thread["isRead"]) == ("Topic", 2, True)
+
+
+async def test_what_a_rule_refuses_is_refused_here_in_its_words(server: Server) -> None:
+    inbox_id = await server.new_inbox("agent")
+    await server.api.post("/v1/suppressions", json={"address": "bob@example.com"})
+    for raw, recipient, sender, words in (
+        (mail(), "bob@example.com", OWN, "5.7.1 recipient_suppressed: "),
+        (mail(**{"from": "boss@example.com"}), "c@example.com", OWN, "5.7.1 forbidden: From must be "),
+        (mail(), "c@example.com", "boss@example.com", "5.7.1 forbidden: The sender of the envelope "),
+        (mail(x_smtpapi="{}"), "c@example.com", OWN, "5.7.1 bad_request: X-Smtpapi steers a relay"),
+    ):
+        code, answer = await send(server, raw, recipient, sender=sender)
+        assert code == 550
+        assert answer.lower().startswith(words.lower()), answer
+    assert await sent(server, inbox_id) == []
+
+
+async def test_what_needs_approval_is_held_and_said_so(server: Server) -> None:
+    inbox_id = await server.new_inbox("agent")
+    asked = {"name": "drafter", "permissions": ["read", "draft"]}
+    made = (await server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json=asked)).json()
+    code, words = await send(server, mail(), "bob@example.com", token=made["token"])
+    assert code == 250
+    assert words.startswith("2.0.0 held: ")
+    (message,) = await sent(server, inbox_id)
+    assert message["hold"]["state"] == "held"
+
+
+@pytest.mark.sqlite_alone
+async def test_only_who_may_write_logs_in_and_tls_may_be_started(server: Server) -> None:
+    inbox_id = await server.new_inbox("agent")
+    asked = {"name": "reader", "permissions": ["read"]}
+    reader = (await server.api.post(f"/v1/inboxes/{inbox_id}/api-keys", json=asked)).json()["token"]
+    for token in (reader, "pr_wrong"):
+        with pytest.raises(smtplib.SMTPAuthenticationError):
+            await send(server, mail(), "bob@example.com", token=token)
+
+    def over_tls() -> None:
+        assert server.submission_port is not None
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with smtplib.SMTP("127.0.0.1", server.submission_port, timeout=120) as smtp:
+            smtp.starttls(context=context)
+            smtp.login(OWN, server.token)
+            smtp.sendmail(OWN, ["bob@example.com"], mail())
+
+    await asyncio.to_thread(over_tls)
+    assert len(await sent(server, inbox_id)) == 1
