@@ -229,6 +229,7 @@ def tenants(account: Grown, hooks: str) -> str:
     for path in ("/v1/api-keys", f"/v1/inboxes/{inbox_id}/api-keys", f"/v1/pods/{pod['id']}/api-keys"):
         account.ask("POST", path, {"name": text(f"name of a key of {path.split('/')[2]}")})
     account.ask("POST", "/v1/domains", {"domain": "mail.example.com"})
+    account.ask("POST", "/v1/connections", {"kind": "http", "provider": "raw"})
     return inbox_id
 
 
@@ -415,6 +416,7 @@ def take_stock(account: Grown) -> None:
         "key_id": all_of("/v1/api-keys"),
         "pod_id": all_of("/v1/pods"),
         "domain_id": all_of("/v1/domains"),
+        "connection_id": all_of("/v1/connections"),
         "user_id": all_of("/v1/users"),
     }
     assert all(account.ids.values()), account.ids

@@ -35,6 +35,7 @@ from postroom.web.dashboard.settings import (
     suppressions,
     users,
 )
+from postroom.web.dashboard.ways import connections
 from postroom.web.routing import ACCOUNT, POD, Route
 
 page = partial(Route, "GET")
@@ -152,6 +153,12 @@ PAGES = (
     change("/app/settings/domains/{domain_id}/check", domains.check_domain, POD, MANAGING),
     change("/app/settings/domains/{domain_id}/outbound", domains.set_outbound, POD, MANAGING),
     change("/app/settings/domains/{domain_id}/delete", domains.delete_domain, POD, MANAGING),
+    page("/app/settings/connections", connections.show_connections, POD, READING),
+    change("/app/settings/connections", connections.connect, POD, MANAGING),
+    page("/app/settings/connections/{connection_id}", connections.show_connection, POD, READING),
+    change("/app/settings/connections/{connection_id}/test", connections.try_connection, POD, MANAGING),
+    change("/app/settings/connections/{connection_id}/try", connections.send_mail, POD, SENDING),
+    change("/app/settings/connections/{connection_id}/delete", connections.delete_connection, POD, MANAGING),
     page("/app/settings/audit", audit.show_audit, POD, MANAGING),
     page("/app/settings/audit.csv", audit.export, POD, MANAGING),
     page("/app/inboxes", inboxes.show_inboxes, POD, READING),

@@ -1,0 +1,1 @@
+"""Pages that lead to mail from outside and to the world."""

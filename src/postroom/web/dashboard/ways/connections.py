@@ -1,0 +1,162 @@
+"""Ways in and out: choose one, fill in what it needs, and watch each check turn green."""
+
+import secrets
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from starlette.responses import Response
+
+from postroom.errors import BadRequest
+from postroom.fields import Offset
+from postroom.operations import messages
+from postroom.operations.messages import MessageQuery
+from postroom.operations.ways import connections
+from postroom.operations.ways.connections import NewConnection
+from postroom.web.api.outward import send as api_send
+from postroom.web.api.ways import connections as api
+from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display.values import plain
+from postroom.web.dashboard.settings.paging import OffsetQuery
+from postroom.web.dashboard.settings.rules import read_number
+from postroom.web.interface.bodies.send_body import SendBody, to_order
+
+PATH = "/app/settings/connections"
+# Host of IMAP, host and port of SMTP, and which password it takes.
+MAILBOXES = {
+    "gmail": ("imap.gmail.com", "smtp.gmail.com", 465, "an app password (Google account, Security)"),
+    "fastmail": ("imap.fastmail.com", "smtp.fastmail.com", 465, "an app password (Privacy & Security)"),
+    "icloud": ("imap.mail.me.com", "smtp.mail.me.com", 587, "an app-specific password"),
+}
+OWN_MAILBOX = "imap"
+SERVICES = ("mailgun", "sendgrid", "postmark", "ses", "cloudflare", "resend", "raw")
+WAYS = (*MAILBOXES, OWN_MAILBOX, *SERVICES)
+
+
+class WayQuery(Struct, frozen=True):
+    way: str = ""
+    offset: Offset = 0
+
+
+class ConnectionForm(Struct, rename="camel", frozen=True):
+    way: str
+    inbox_id: str = ""
+    username: str = ""
+    password: str = ""
+    host: str = ""
+    port: str = ""
+    smtp_host: str = ""
+    smtp_port: str = ""
+    signing_key: str = ""
+    api_key: str = ""
+
+
+class TryForm(Struct, rename="camel", frozen=True):
+    inbox_id: str
+    to: str
+
+
+async def show_connections(desk: Desk, query: WayQuery) -> Response:
+    paging = OffsetQuery(query.offset)
+    page = plain(await desk.run(connections.list_connections, query=paging.to_page()))
+    return await desk.show(
+        "connections.html",
+        "settings",
+        title="Ways in",
+        connections=page["data"],
+        way=query.way if query.way in WAYS else "",
+        ways=WAYS,
+        mailboxes=MAILBOXES,
+        services=SERVICES,
+        **paging.of(page["total"]),
+    )
+
+
+async def connect(desk: Desk, body: ConnectionForm) -> Response:
+    made = plain(await desk.run(connections.create_connection, body=to_new_connection(body)))
+    if made["kind"] == "http":
+        return await show(desk, made)  # its URL is shown this once
+    return go(f"{PATH}/{made['id']}", "Connected. The checks follow by themselves.")
+
+
+def to_new_connection(form: ConnectionForm) -> NewConnection:
+    """Read as the interface reads it, with all that it asks of each field."""
+    if form.way not in WAYS:
+        raise BadRequest("Choose a way.", field="way")
+    fields = fields_of_service(form) if form.way in SERVICES else fields_of_mailbox(form)
+    given = {name: value for name, value in fields.items() if value not in ("", None)}
+    try:
+        return msgspec.convert(given, NewConnection)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"{error}.") from None
+
+
+def fields_of_service(form: ConnectionForm) -> dict[str, Any]:
+    return {
+        "kind": "http",
+        "provider": form.way,
+        "inboxId": form.inbox_id,
+        "signingKey": form.signing_key,
+        "apiKey": form.api_key,
+    }
+
+
+def fields_of_mailbox(form: ConnectionForm) -> dict[str, Any]:
+    own = (form.host, form.smtp_host, read_number(form.smtp_port, "smtpPort") or 465, "")
+    host, smtp_host, smtp_port, _ = MAILBOXES.get(form.way, own)
+    return {
+        "kind": "imap",
+        "host": host,
+        "port": read_number(form.port, "port"),
+        "username": form.username,
+        "password": form.password,
+        "smtp": {"host": smtp_host, "port": smtp_port} if smtp_host else None,
+        "inboxId": form.inbox_id,
+    }
+
+
+async def show_connection(desk: Desk, connection_id: str) -> Response:
+    return await show(desk, plain(await desk.run(connections.get_connection, connection_id=connection_id)))
+
+
+async def show(desk: Desk, connection: dict[str, Any]) -> Response:
+    return await desk.show(
+        "connection.html",
+        "settings",
+        title=connection["address"] or connection["provider"],
+        connection=connection,
+        url_once=connection.get("url", ""),
+        sent=await find_sent(desk, connection),
+    )
+
+
+async def find_sent(desk: Desk, connection: dict[str, Any]) -> dict[str, Any] | None:
+    """The last mail that left its inbox since it was connected."""
+    if connection["inboxId"] is None:
+        return None
+    query = MessageQuery(direction="outbound", limit=1)
+    page = plain(await desk.run(messages.list_inbox_messages, inbox_id=connection["inboxId"], query=query))
+    return next((each for each in page["data"] if each["createdAt"] >= connection["createdAt"]), None)
+
+
+async def try_connection(desk: Desk, connection_id: str) -> Response:
+    tried = plain(await desk.perform(api.test_connection, connection_id=connection_id))
+    told = f"It works ({tried['milliseconds']} ms)." if tried["ok"] else tried["error"]
+    return go(f"{PATH}/{connection_id}", told)
+
+
+async def send_mail(desk: Desk, connection_id: str, body: TryForm) -> Response:
+    """To the mailbox itself it is both: a mail that leaves, and one that comes in."""
+    wanted = SendBody(
+        body="This mail shows that mail leaves. It may be deleted.",
+        subject="Postroom is connected",
+        to=body.to,
+    )
+    order = await to_order(body.inbox_id, f"connect-{secrets.token_urlsafe(16)}", wanted)
+    await api_send.accept_order(desk.call, order)
+    return go(f"{PATH}/{connection_id}", f"A mail to {body.to} is on its way.")
+
+
+async def delete_connection(desk: Desk, connection_id: str) -> Response:
+    await desk.run(connections.delete_connection, connection_id=connection_id)
+    return go(PATH, "The connection is gone. Mail that came by it stays.")

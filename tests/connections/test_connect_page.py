@@ -1,0 +1,56 @@
+"""The page that leads to a way in: chosen, filled in, checked, and a mail sent through it."""
+
+import re
+
+import pytest
+
+from postroom.web.dashboard.ways import connections as page_of
+from postroom_client.cli.ways import services
+from tests.api.test_front_office import signed_in
+from tests.conftest import Server
+
+pytestmark = pytest.mark.sqlite_alone
+PATH = "/app/settings/connections"
+
+
+def test_page_and_command_know_the_same_services() -> None:
+    assert tuple(services.SERVICES) == page_of.SERVICES
+    hosts = {name: each[:3] for name, each in page_of.MAILBOXES.items()}
+    known = services.MAILBOXES
+    assert hosts == {name: (known[name].host, known[name].smtp_host, known[name].smtp_port) for name in known}
+
+
+async def test_a_service_is_connected_and_its_url_shown_once(server: Server) -> None:
+    async with signed_in(server) as page:
+        inbox = (await server.api.post("/v1/inboxes", json={"mailboxName": "agent"})).json()
+        form = {"way": "raw", "inboxId": inbox["id"]}
+        made = await page.post(PATH, data=form)
+        url = re.search(r"http://[^<\s]+/inbound/[A-Za-z0-9_-]+", made.text)
+        assert (made.status_code, bool(url)) == (200, True)
+        connection = (await server.api.get("/v1/connections")).json()["data"][0]
+        shown = await page.get(f"{PATH}/{connection['id']}")
+        assert "/inbound/" not in shown.text
+        assert "not yet" in shown.text
+        assert url is not None
+        await server.api.post(url[0], content=b"From: a@example.org\r\nSubject: Hi\r\n\r\nHello\r\n")
+        sent = await page.post(
+            f"{PATH}/{connection['id']}/try", data={"inboxId": inbox["id"], "to": inbox["address"]}
+        )
+        assert sent.status_code == 303
+        shown = await page.get(f"{PATH}/{connection['id']}")
+        assert "Postroom is connected" in shown.text
+        assert 'class="state green">yes' in shown.text
+        tried = await page.post(f"{PATH}/{connection['id']}/test")
+        assert tried.status_code == 303
+        assert (await page.post(f"{PATH}/{connection['id']}/delete")).status_code == 303
+
+
+async def test_what_the_interface_refuses_the_page_refuses(server: Server) -> None:
+    async with signed_in(server) as page:
+        inbox_id = await server.new_inbox("agent")
+        good = {"way": "imap", "inboxId": inbox_id, "host": "127.0.0.1", "port": "1", "username": "a@x.y"}
+        for change in ({"way": "elsewhere"}, {"host": "no host"}, {"port": "70000"}, {"username": "a"}, {}):
+            answer = await page.post(PATH, data={**good, "password": "p", **change})
+            assert answer.status_code == (400 if change else 303), change
+        listed = await page.get(PATH)
+        assert "a@x.y" in listed.text
