@@ -271,5 +271,24 @@ def label_thread(
     for label in removed:
         for start in range(0, len(message_ids), ASKED_TOGETHER):
             remove(tx, inbox_id, of_label(label), message_ids[start : start + ASKED_TOGETHER])
+    if removed and not added:
+        bring_home(tx, inbox_id, thread_id)
     for label, shown in added.items():
         place_all(tx, [FolderPlace(inbox_id, of_label(label), each, shown) for each in message_ids])
+
+
+def bring_home(tx: Tx, inbox_id: str, thread_id: str | None = None) -> None:
+    """What was in a label's folder alone, and has lost the label, must not vanish: it is where it came to."""
+    of_thread = "" if thread_id is None else " and messages.thread_id = :thread_id"
+    rows = tx.all(
+        "select mail_flags.message_id, direction from mail_flags"
+        " join messages on messages.id = mail_flags.message_id where mail_flags.inbox_id = :id"
+        " and not exists (select 1 from folder_mails where folder_mails.message_id = mail_flags.message_id)"
+        f"{of_thread} order by created_at, messages.id",
+        id=inbox_id,
+        **({} if thread_id is None else {"thread_id": thread_id}),
+    )
+    homes = {"outbound": SENT, "blocked": JUNK}
+    place_all(
+        tx, [FolderPlace(inbox_id, homes.get(row["direction"], INBOX), row["message_id"]) for row in rows]
+    )

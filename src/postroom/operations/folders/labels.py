@@ -63,6 +63,7 @@ def delete_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, now: int) ->
     tx.run("delete from folder_mails where inbox_id = :id and folder = :folder", **of_folder)
     tx.run("delete from folders where inbox_id = :id and folder = :folder", **of_folder)
     places.grow(tx, inbox_id)
+    places.bring_home(tx, inbox_id)
 
 
 def rename_folder(tx: Tx, caller: Caller, inbox_id: str, name: str, new_name: str, now: int) -> None:

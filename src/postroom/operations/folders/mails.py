@@ -205,7 +205,8 @@ def _out_of_trash(tx: Tx, caller: Caller, inbox_id: str, target: str, mails: Seq
     else:
         if any(_home(tx, found[mail.message_id].id) != target for mail in mails):
             raise FolderRefused("CANNOT", "It goes back to the folder where it came from.")
-        places.place_all(tx, [FolderPlace(inbox_id, target, mail.message_id) for mail in mails])
+        for mail in mails:
+            places.move(tx, inbox_id, mail.message_id, target)
     places.remove(tx, inbox_id, TRASH, [mail.message_id for mail in mails])
 
 
