@@ -9,7 +9,13 @@ from pathlib import Path
 
 from tests.programs import find
 
-NODE = ("openapi-typescript@7", "typescript@5", "@redocly/cli@2", "@stoplight/spectral-cli@6")
+NODE = (
+    "openapi-typescript@7",
+    "typescript@5",
+    "@redocly/cli@2",
+    "@stoplight/spectral-cli@6",
+    "agentmail@0.5",
+)
 PYTHON = ("openapi-python-client", "datamodel-code-generator", "standardwebhooks")
 UV = Path(__file__).parent.parent / ".tools" / "bin" / "uv"
 FOLDER = Path(tempfile.gettempdir()) / (

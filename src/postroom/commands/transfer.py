@@ -1,4 +1,4 @@
-"""`postroom import` and `postroom accounts export`: mail from files, and into files."""
+"""`postroom import` and `postroom accounts export`: mail from files or another service, and into files."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -43,6 +43,27 @@ def import_maildir(path: Source, inbox: Into) -> None:
     from postroom.transfer import mbox
 
     _import(lambda now: mbox.list_maildir(path, now), inbox)
+
+
+@import_app.command("agentmail")
+def import_agentmail(
+    address: Annotated[str, typer.Argument(help="The inbox there: its address.")],
+    inbox: Into,
+    key: Annotated[
+        str, typer.Option(envvar="AGENTMAIL_API_KEY", prompt=True, hide_input=True, help="A key of theirs.")
+    ],
+    url: Annotated[str, typer.Option(help="Where their interface is.")] = "https://api.agentmail.to",
+) -> None:
+    """Import the mails of an inbox at AgentMail; what the inbox here has already is left out."""
+    from tempfile import TemporaryDirectory
+
+    from postroom.clock import SystemClock
+    from postroom.transfer.fetch_agentmail import fetch_mails
+
+    with TemporaryDirectory() as folder:
+        with progress("mails", None) as tell:
+            mails = fetch_mails(url, key, address, Path(folder) / "mail", SystemClock().now(), tell)
+        _import(lambda now: mails, inbox)
 
 
 @accounts_app.command("export")
