@@ -14,6 +14,7 @@ from postroom_client.mcp.asking import Addresses, Attachments, IdempotencyKey, d
 F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
 KNOWN: dict[str, Any] = {"attachments": Attachments, "idempotency_key": IdempotencyKey}
 EMPTY: tuple[Any, ...] = ("", None, [], {})
+LEFT_OUT = {"inbox_id", "reply_to_message_id"}  # given by the tool; and for an answer its thread will do
 
 
 def takes(operation: str, *, but: Sequence[str] = ()) -> Callable[[F], F]:
@@ -22,7 +23,7 @@ def takes(operation: str, *, but: Sequence[str] = ()) -> Callable[[F], F]:
     def extend(tool: F) -> F:
         known = inspect.signature(tool, eval_str=True)
         own = [each for each in known.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        named = {each.name for each in own} | set(but) | {"inbox_id"}
+        named = {each.name for each in own} | set(but) | LEFT_OUT
         fields = [each for each in OPERATIONS[operation] if not each.part_of]
         more = [_argument(each) for each in fields if each.name not in named]
         vars(tool)["__signature__"] = known.replace(parameters=[*own, *more])
