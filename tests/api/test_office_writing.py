@@ -156,3 +156,25 @@ async def test_a_form_that_cannot_be_read_is_a_page_that_says_so(server: Server)
         assert "could not be read" in answer.text
         headers = {"Content-Type": "multipart/form-data; boundary=x"}
         assert (await page.post("/app/compose", content=b"--x\r\nbroken", headers=headers)).status_code == 400
+
+
+async def test_what_was_sent_is_taken_back_within_ten_seconds(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    mail = {**NEW, "inboxId": inbox_id, "bcc": "eve@there.example"}
+    async with signed_in(server) as page:
+        sent = await page.post("/app/compose", data=mail, files=part("list.csv"))
+        [message] = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
+        path = f"/app/messages/{message['id']}/undo"
+        shown = (await page.get(sent.headers["location"])).text
+        assert f'<form method="post" action="{path}" data-undo>' in shown
+        assert "data-undo" not in (await page.get(sent.headers["location"])).text
+        back = await page.post(path)
+        draft = (await server.api.get(f"/v1/drafts/{back.headers['location'].rpartition('/')[2]}")).json()
+        assert (draft["to"], draft["bcc"]) == (["Carol <carol@there.example>"], ["eve@there.example"])
+        assert draft["body"] == NEW["body"]
+        assert [file["filename"] for file in draft["attachments"]] == ["list.csv"]
+        assert (await message_of(server, message["id"]))["hold"]["state"] == "cancelled"
+        assert (await page.post(path)).status_code == 409
+        page.cookies.set("postroom_notice", "x", path="/app")
+        page.cookies.set("postroom_undo", "https%3A//evil.example/", path="/app")
+        assert "data-undo" not in (await page.get("/app/mail")).text

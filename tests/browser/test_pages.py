@@ -161,6 +161,8 @@ def test_a_person_answers_and_sees_how_far_the_answer_came(running: House, open_
     page.get_by_label("Answer", exact=True).fill("Yes, I am.")
     page.get_by_role("button", name="Send", exact=True).click()
     expect(page.locator(".message.outbound .prose").first).to_have_text("Yes, I am.")
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    running.clock.turn(11_000)
     expect(page.locator(".message.outbound .state")).to_have_text("sent")
     page.locator(".message.outbound").get_by_role("link", name="Delivery").click()
     expect(page.get_by_text("Stored in the inbox")).to_be_visible()

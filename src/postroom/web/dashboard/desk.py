@@ -24,7 +24,7 @@ from postroom.operations import operator
 from postroom.web import operations
 from postroom.web.call import Call, Tx
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
-from postroom.web.dashboard.forms import COOKIE, own_page
+from postroom.web.dashboard.forms import COOKIE, own_page, own_path
 from postroom.web.requests import cookies
 from postroom.web.routes import ROUTE_OF
 
@@ -32,6 +32,7 @@ T = TypeVar("T")
 
 NOTICE = "postroom_notice"
 ALERT = "postroom.alert"  # in the scope of a request: why the form on this page was refused
+UNDO = "postroom_undo"  # the path to which a button beside the notice posts
 NOTICE_SECONDS = 20
 NOTICE_CHARACTERS = 4000
 INBOXES_SHOWN = 100
@@ -81,12 +82,14 @@ class Desk:
             here=here,
             address=address_of(request),
             notice=notice,
+            undo=read_undo(request) if notice else "",
             alert=request.scope.get(ALERT, ""),
             nonce=nonce_of(cookies.find(request, COOKIE)),
             **values,
         )
         if notice:
             response.delete_cookie(NOTICE, path="/app")
+            response.delete_cookie(UNDO, path="/app")
         return response
 
     async def run(self, verb: Callable[..., T], **arguments: Any) -> T:
@@ -112,14 +115,21 @@ class Desk:
         return str(Endpoint(host, resources.ports.smtp))
 
 
-def go(path: str, notice: str = "") -> Response:
-    """To another page, which says what was done."""
+def go(path: str, notice: str = "", undo: str = "") -> Response:
+    """To another page, which says what was done, and has a button that posts to `undo`."""
     response = RedirectResponse(path, 303, headers=HEADERS)
-    if notice:
-        response.set_cookie(
-            NOTICE, quote(notice), max_age=NOTICE_SECONDS, path="/app", httponly=True, samesite="lax"
-        )
+    for name, value in ((NOTICE, notice), (UNDO, undo)):
+        if value:
+            response.set_cookie(
+                name, quote(value), max_age=NOTICE_SECONDS, path="/app", httponly=True, samesite="lax"
+            )
     return response
+
+
+def read_undo(request: Request) -> str:
+    """One of our own paths; a cookie that somebody else set leads nowhere."""
+    path = unquote(cookies.find(request, UNDO)[:NOTICE_CHARACTERS])
+    return path if path and own_path(path) == path else ""
 
 
 def read_frame(tx: Tx, desk: Desk) -> Frame:

@@ -63,6 +63,7 @@ PAGES = (
     page("/app/messages/{message_id}/preview", message.show_preview, POD, READING),
     change("/app/messages/{message_id}/retry", message.retry, POD, SENDING),
     change("/app/messages/{message_id}/cancel", message.cancel, POD, WRITING),
+    change("/app/messages/{message_id}/undo", compose.undo, POD, WRITING),
     change("/app/messages/{message_id}/calendar", message.respond, POD, WRITING),
     change("/app/messages/{message_id}/suppress", message.suppress_sender, ACCOUNT, MANAGING),
     change("/app/messages/{message_id}/block", message.block_sender, POD, MANAGING),

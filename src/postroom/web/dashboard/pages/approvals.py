@@ -13,9 +13,8 @@ from postroom.accounts import keys
 from postroom.errors import ApiError
 from postroom.fields import Offset
 from postroom.mail.address import normalize, parse_list
-from postroom.mail.parse import parse_mail
 from postroom.mail.writing.content_view import ContentView, view
-from postroom.mailbox import correspondents, documents, inboxes, message_json, messages, raw_mails
+from postroom.mailbox import correspondents, inboxes, message_json, messages, raw_mails
 from postroom.mailbox import holds as stored_holds
 from postroom.mailbox.holds import Hold
 from postroom.mailbox.message_json import Told
@@ -23,15 +22,13 @@ from postroom.operations import holds
 from postroom.operations.holds import Approve, Reject
 from postroom.processes import pools
 from postroom.queue import deliveries
-from postroom.web.api.outward import drafts as api_drafts
 from postroom.web.call import Tx
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.people import name_of
 from postroom.web.dashboard.display.rendering import link
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.forms import own_path
-from postroom.web.interface.bodies.draft_body import DraftBody
-from postroom.web.interface.bodies.uploads import SentFile
+from postroom.web.dashboard.pages.compose import copy_as_draft
 
 PATH = "/app/approvals"
 ROWS = 50
@@ -256,19 +253,5 @@ async def reject_several(desk: Desk, body: Rejections) -> Response:
 
 async def edit(desk: Desk, message_id: str) -> Response:
     """The same as a draft of one's own. What waits goes on waiting until somebody decides."""
-    resources = desk.call.resources
-    message = await resources.db.read(messages.get, desk.call.reach, message_id)
-    written = documents.decode(message.document)
-    raw = await raw_mails.read(resources, message.id, with_trace=False)
-    files = (await pools.READING.run(parse_mail, raw)).attachments
-    body = DraftBody(
-        to=written.header_to or None,
-        cc=written.cc or None,
-        subject=written.subject or None,
-        body=written.body_text or None,
-        thread_id=message.thread_id,
-        include_quote=False,  # the text has the quote already
-        attachments=[SentFile(file.filename, file.content, file.content_type) for file in files],
-    )
-    made = await api_drafts.create_draft(desk.call, message.inbox_id, body)
-    return go(f"/app/drafts/{made.id}", "This is yours now. Reject the one that waits when yours has gone.")
+    draft_id = await copy_as_draft(desk, message_id)
+    return go(f"/app/drafts/{draft_id}", "This is yours now. Reject the one that waits when yours has gone.")

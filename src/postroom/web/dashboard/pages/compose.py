@@ -8,8 +8,11 @@ from msgspec import UNSET, Struct
 from starlette.responses import Response
 
 from postroom.errors import ApiError, BadRequest
-from postroom.mailbox import threads
+from postroom.mail.parse import parse_mail
+from postroom.mailbox import documents, holds, messages, raw_mails, threads
+from postroom.operations import messages as messages_operations
 from postroom.outward.orders import SendReceipt
+from postroom.processes import pools
 from postroom.web.api.outward import drafts as api
 from postroom.web.api.outward import send as api_send
 from postroom.web.dashboard.desk import Desk, go
@@ -21,6 +24,7 @@ from postroom.web.interface.bodies.uploads import SentFile
 PATH = "/app/compose"
 DRAFTS = "/app/drafts"
 BODY_CHARACTERS = 100_000
+UNDO_SECONDS = 10
 
 Action = Literal["send", "draft", "schedule"]
 
@@ -85,18 +89,50 @@ async def compose(desk: Desk, body: MailForm) -> Response:
         if body.action == "draft":
             made = await api.create_draft(desk.call, body.inbox_id, to_draft(body))
             return go(f"{DRAFTS}/{made.id}", "Kept as a draft.")
-        thread_id = await send(desk, body.inbox_id, body, SendBody(body=body.body, subject=body.subject))
+        sent = await send(desk, body.inbox_id, body, SendBody(body=body.body, subject=body.subject))
     except ApiError as error:
         if error.status >= 500:
             raise
         return await show_form(desk, body, error)
-    return go(f"/app/mail/{thread_id}", accepted(body))
+    return to_thread(body, sent)
 
 
-def accepted(form: MailForm) -> str:
+def to_thread(form: MailForm, sent: SendReceipt) -> Response:
+    """It leaves a moment later, and can be taken back until then."""
+    path = f"/app/mail/{sent.thread_id}"
     if form.action == "schedule":
-        return "Accepted. It leaves at its time; until then Drafts can move or cancel it."
-    return "Accepted. Delivery shows how far it has come."
+        return go(path, "Accepted. It leaves at its time; until then Drafts can move or cancel it.")
+    if sent.hold is not UNSET and sent.hold.state == holds.HELD:
+        return go(path, "Accepted. It waits for approval.")
+    said = f"Accepted. It leaves in {UNDO_SECONDS} seconds; Delivery shows how far it has come."
+    return go(path, said, undo=f"/app/messages/{sent.id}/undo")
+
+
+async def undo(desk: Desk, message_id: str) -> Response:
+    """What has not left yet is a draft again."""
+    await desk.run(messages_operations.cancel_message, message_id=message_id)
+    draft_id = await copy_as_draft(desk, message_id)
+    return go(f"{DRAFTS}/{draft_id}", "Taken back. It did not leave, and is a draft again.")
+
+
+async def copy_as_draft(desk: Desk, message_id: str) -> str:
+    """A draft of one's own with what a mail says, to whom, and its files."""
+    resources = desk.call.resources
+    message = await resources.db.read(messages.get, desk.call.reach, message_id)
+    written = documents.decode(message.document)
+    raw = await raw_mails.read(resources, message.id, with_trace=False)
+    files = (await pools.READING.run(parse_mail, raw)).attachments
+    body = DraftBody(
+        to=written.header_to or None,
+        cc=written.cc or None,
+        bcc=None if written.bcc is UNSET else written.bcc or None,
+        subject=written.subject or None,
+        body=written.body_text or None,
+        thread_id=message.thread_id,
+        include_quote=False,  # the text has the quote already
+        attachments=[SentFile(file.filename, file.content, file.content_type) for file in files],
+    )
+    return (await api.create_draft(desk.call, message.inbox_id, body)).id
 
 
 def to_draft(form: MailForm) -> DraftBody:
@@ -110,8 +146,8 @@ def to_draft(form: MailForm) -> DraftBody:
     )
 
 
-async def send(desk: Desk, inbox_id: str, form: MailForm, wanted: SendBody) -> str:
-    """Once, however often the button is pressed. Gives the thread that it is in."""
+async def send(desk: Desk, inbox_id: str, form: MailForm, wanted: SendBody) -> SendReceipt:
+    """Once, however often the button is pressed."""
     body = SendBody(
         body=wanted.body,
         subject=wanted.subject,
@@ -123,11 +159,12 @@ async def send(desk: Desk, inbox_id: str, form: MailForm, wanted: SendBody) -> s
         reply_all=wanted.reply_all,
         forward_of=wanted.forward_of,
         send_at=moment_of(form),
+        undo_seconds=UNDO_SECONDS if form.action == "send" else 0,
     )
     require_text(body)
     order = await to_order(inbox_id, f"page-{form.once}", body)
     answer = await api_send.accept_order(desk.call, order)
-    return msgspec.json.decode(answer.content, type=SendReceipt).thread_id
+    return msgspec.json.decode(answer.content, type=SendReceipt)
 
 
 def require_text(body: SendBody) -> None:
@@ -152,13 +189,13 @@ async def answer(desk: Desk, thread_id: str, body: AnswerForm) -> Response:
         if body.action == "draft":
             made = await api.create_draft(desk.call, thread.inbox_id, to_answer_draft(body, wanted))
             return go(f"{DRAFTS}/{made.id}", "Kept as a draft.")
-        await send(desk, thread.inbox_id, body, wanted)
+        sent = await send(desk, thread.inbox_id, body, wanted)
     except ApiError as error:
         if error.status >= 500:
             raise
         query = ThreadPageQuery(message=body.message, how=body.how)
         return await show_thread(desk, thread.id, query, form=body, error=error)
-    return go(f"/app/mail/{thread.id}", accepted(body))
+    return to_thread(body, sent)
 
 
 def to_answer_draft(form: AnswerForm, wanted: SendBody) -> DraftBody:

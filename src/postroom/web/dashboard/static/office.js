@@ -250,6 +250,7 @@ document.addEventListener("htmx:after:swap", () => {
   const row = heldRow && document.activeElement === document.body && rows().find((each) => each.dataset.row === heldRow);
   if (row) focusRow(row);
 });
+setTimeout(() => $("[data-undo]")?.remove(), 10_000);
 refresh(document);
 restoreRow();
 fillInAgain();
