@@ -205,7 +205,7 @@ async def test_places_of_the_mail_are_addresses_and_a_search_is_saved_beside_the
         assert (await page.post("/app/search/save", data=form)).status_code == 303
         found = (await page.get("/app/search?q=minutes")).text
         assert "<h1>Mondays</h1>" in found
-        assert "<b><mark class=found>Minutes</mark> of Monday</b>" in found
+        assert '<b><mark class="found">Minutes</mark> of Monday</b>' in found
         assert '<small class="to-inbox clip">bob</small>' in found
         assert ">Mondays</a>" in (await page.get("/app/mail")).text
         wrong = await page.post("/app/search/save", data={"name": "x" * 51, "q": "y"})

@@ -3,7 +3,6 @@
 from functools import partial
 
 import msgspec
-from markupsafe import Markup
 from msgspec import Struct
 from starlette.responses import Response
 
@@ -129,16 +128,15 @@ def words_of(q: str) -> list[str]:
     return [part.partition(":")[2].strip('"') or part for part in parts if not part.startswith(FILTERS)]
 
 
-def highlight(words: list[str], text: str) -> Markup:
-    """The first place of each word that stands there as it was written, but for its case."""
+def highlight(words: list[str], text: str) -> list[tuple[str, bool]]:
+    """The text in pieces, and whether each is a word that was asked for: the first place of each word."""
     lowered, places = text.lower(), list[tuple[int, int]]()
     for word in words:
         at = lowered.find(word.lower()) if word and len(lowered) == len(text) else -1
         if at >= 0 and all(at >= end or at + len(word) <= start for start, end in places):
             places.append((at, at + len(word)))
-    shown, reached = Markup(), 0
+    pieces, reached = list[tuple[str, bool]](), 0
     for start, end in sorted(places):
-        shown += text[reached:start]
-        shown += Markup("<mark class=found>{}</mark>").format(text[start:end])
+        pieces += [(text[reached:start], False), (text[start:end], True)]
         reached = end
-    return shown + text[reached:]
+    return [*pieces, (text[reached:], False)]
