@@ -1,4 +1,4 @@
-"""Plots made by the server: SVG without script, each with the numbers behind it in words."""
+"""Plots made by the server: SVG without script, with axes, and each value in words where one points at it."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,10 @@ from markupsafe import Markup
 WIDTH, HEIGHT, GAP = 480, 80, 2
 
 
-def bars(values: Sequence[int], title: str, bad: Sequence[int] = (), is_sum: bool = True) -> Markup:
-    """One bar a value, oldest left; the highest fills the height. What went wrong stands above the rest.
+def bars(
+    values: Sequence[int], title: str, bad: Sequence[int] = (), is_sum: bool = True, unit: str = ""
+) -> Markup:
+    """One bar an hour, oldest left; the highest fills the height. What went wrong stands above the rest.
 
     `is_sum` says that the values add up to something.
     """
@@ -16,22 +18,42 @@ def bars(values: Sequence[int], title: str, bad: Sequence[int] = (), is_sum: boo
     sums = [value + other for value, other in zip(values, wrong, strict=True)]
     if not any(sums):
         return Markup("<p class=muted>Nothing in this time.</p>")
-    scale, step = HEIGHT / (max(sums, default=0) or 1), WIDTH / max(len(values), 1)
-    drawn = []
-    for number, (value, other) in enumerate(zip(values, wrong, strict=True)):
-        drawn.append(bar(number * step, step, HEIGHT - value * scale, value * scale, value, ""))
-        if other:
-            top = HEIGHT - (value + other) * scale
-            drawn.append(bar(number * step, step, top, other * scale, other, "bad"))
+    most = max(sums)
     also = Markup(", {} of them failed").format(sum(wrong)) if bad else ""
     total = Markup(" {} in all{},").format(sum(sums), also) if is_sum else ""
-    return Markup(
+    drawn = Markup(
         '<svg class="plot" viewBox="0 0 {} {}" role="img" preserveAspectRatio="none"'
-        ' aria-label="{}:{} at most {}">{}</svg>'
-    ).format(WIDTH, HEIGHT, title, total, max(sums, default=0), Markup("").join(drawn))
+        ' aria-label="{}:{} at most {}{}"><path d="M0 {}H{}"/>{}</svg>'
+    ).format(WIDTH, HEIGHT, title, total, most, unit, HEIGHT / 2, WIDTH, draw(values, wrong, most, unit))
+    return with_axes(drawn, len(values), f"{most:,}{unit}")
 
 
-def bar(x: float, step: float, y: float, height: float, value: int, kind: str) -> Markup:
+def with_axes(drawn: Markup, hours: int, most: str) -> Markup:
+    """What the height and the width stand for; the picture's own words say it to who does not see."""
+    return Markup(
+        '<div class="plotted"><span class="most" aria-hidden="true">{}</span>{}'
+        '<div class="hours" aria-hidden="true"><span>{} h ago</span><span>{} h ago</span>'
+        "<span>now</span></div></div>"
+    ).format(most, drawn, hours, hours // 2)
+
+
+def draw(values: Sequence[int], wrong: Sequence[int], most: int, unit: str) -> Markup:
+    scale, step, drawn = HEIGHT / most, WIDTH / len(values), []
+    for number, (value, other) in enumerate(zip(values, wrong, strict=True)):
+        when = said(len(values) - 1 - number)
+        words = f"{when}: {value:,}{unit}"
+        drawn.append(bar(number * step, step, HEIGHT - value * scale, value * scale, words, ""))
+        if other:
+            top, words = HEIGHT - (value + other) * scale, f"{when}: {other:,} failed"
+            drawn.append(bar(number * step, step, top, other * scale, words, "bad"))
+    return Markup("").join(drawn)
+
+
+def said(hours_ago: int) -> str:
+    return "this hour" if not hours_ago else f"{hours_ago} h ago"
+
+
+def bar(x: float, step: float, y: float, height: float, words: str, kind: str) -> Markup:
     return Markup(
         '<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"{}><title>{}</title></rect>'
-    ).format(x, y, step - GAP, height, Markup(' class="{}"').format(kind) if kind else "", value)
+    ).format(x, y, step - GAP, height, Markup(' class="{}"').format(kind) if kind else "", words)

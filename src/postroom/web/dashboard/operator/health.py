@@ -122,10 +122,16 @@ async def show_health(desk: Desk) -> Response:
         inward=bars([hour.received for hour in hours], "Mails in, by hour"),
         outward=bars([hour.sent for hour in hours], "Mails out, by hour", [hour.failed for hour in hours]),
         told=bars(
-            [milliseconds(hour.event_seconds) for hour in hours], "Milliseconds, by hour", is_sum=False
+            [milliseconds(hour.event_seconds) for hour in hours],
+            "Milliseconds, by hour",
+            is_sum=False,
+            unit=" ms",
         ),
         waited=bars(
-            [milliseconds(hour.queue_seconds) for hour in hours], "Milliseconds, by hour", is_sum=False
+            [milliseconds(hour.queue_seconds) for hour in hours],
+            "Milliseconds, by hour",
+            is_sum=False,
+            unit=" ms",
         ),
         now_hour=hours[-1],
         nodes=nodes,

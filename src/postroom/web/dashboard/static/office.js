@@ -23,6 +23,7 @@ function refresh(within) {
   showZone();
   const rail = $("#rail");
   if (!rail) return;
+  $("nav [aria-current]", rail)?.scrollIntoView({block: "nearest", inline: "nearest"});
   const held = Number(rail.dataset.held);
   document.title = (held ? `(${held}) ` : "") + document.title.replace(/^\(\d+\) /, "");
   const icon = $("#favicon");
