@@ -40,7 +40,12 @@ from tests.postgres_engine import OF_TESTS, running_postgres
 
 POSTGRES_URL = "POSTROOM_TEST_POSTGRES_URL"
 ENGINES = ("sqlite", "postgres")
-LONGEST = ("tests/end_to_end/", "tests/browser/", "tests/test_docs")  # first: none is left alone at the end
+LONGEST = (
+    "tests/end_to_end/",
+    "tests/browser/",
+    "tests/test_docs",
+    "tests/simulation/",
+)  # first: none is left alone at the end
 
 # Neither a case nor the making of one is judged by the clock of a busy machine.
 hypothesis.settings.register_profile(
