@@ -219,8 +219,15 @@ class RandomPlay(RuleBasedStateMachine):
         self.faults += [f"{mail.mark} left {why}" for why, is_so in wrong.items() if is_so]
         if self.house.sink.mood == "takes" or recipient.endswith(HERE):
             mail.left_to.append(recipient)
+            self.note_writer(recipient, mail)
         elif self.house.sink.mood == "refuses":
             self.model.stopped.add(recipient)
+
+    def note_writer(self, recipient: str, mail: MailModel) -> None:
+        """Who has written to an inbox here is no stranger to it."""
+        name, _, domain = recipient.partition("@")
+        if domain == HERE:
+            self.model.wrote.setdefault(name, set()).add(f"{mail.inbox}@{HERE}")
 
     def watch_outside(self, mail: OutgoingMail) -> None:
         if mail.mail_from == "":
