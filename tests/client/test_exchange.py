@@ -211,7 +211,7 @@ def test_without_a_key_there_is_no_client(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_environment_gives_server_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    with http_peer(Answer(200, {"accountId": "acc_1"})) as peer:
+    with http_peer(Answer(200, {"accountId": "acc_1", "limits": {}})) as peer:
         monkeypatch.setenv("POSTROOM_API_KEY", "pr_env")
         monkeypatch.setenv("POSTROOM_BASE_URL", peer.url)
         with Client() as client:

@@ -1,0 +1,192 @@
+"""The table of plain commands about the world outside: webhooks, ways in, domains and addresses."""
+
+from postroom_client.cli.accounts import shown
+from postroom_client.cli.plain.rows import Plain
+
+CONNECTION_OPTIONS = (
+    *("provider", "inbox_id", "pod_id", "signing_key", "host", "port", "username", "password", "address"),
+    *("folder", "since", "after"),
+)
+CONNECTION = (
+    ("id", "id"),
+    ("kind", "kind"),
+    ("provider", "provider"),
+    ("state", "state"),
+    ("last error", "last_error"),
+    ("last mail", "last_mail_at"),
+    ("inbox", "inbox_id"),
+    ("url", "url"),
+)
+LISTED_WEBHOOK = (
+    ("id", "id"),
+    ("url", "url"),
+    ("events", "event_types"),
+    ("inboxes", "inbox_ids"),
+    ("pods", "pod_ids"),
+    ("enabled", "enabled"),
+    ("secret", "secret"),
+)
+
+OUTSIDE = (
+    Plain(
+        "webhooks create",
+        "create_webhook",
+        "Have events posted to one more URL; its secret is shown once.",
+        fields=LISTED_WEBHOOK,
+    ),
+    Plain(
+        "webhooks list",
+        "list_webhooks",
+        "List the webhooks, oldest first.",
+        columns=(("ID", "id"), ("URL", "url"), ("EVENTS", "event_types"), ("ENABLED", "enabled")),
+        empty="None yet. Add one: postroom webhooks create URL",
+    ),
+    Plain("webhooks show", "get_listed_webhook", "Show a webhook.", fields=LISTED_WEBHOOK),
+    Plain("webhooks change", "update_webhook", "Change a webhook.", fields=LISTED_WEBHOOK),
+    Plain(
+        "webhooks rotate",
+        "rotate_listed_webhook_secret",
+        "Make a new secret; the old one stays valid for 24 hours.",
+        fields=(("secret", "secret"),),
+    ),
+    Plain(
+        "webhooks test",
+        "test_listed_webhook",
+        "Post a signed test event now.",
+        fields=(("status", "status"), ("milliseconds", "milliseconds")),
+    ),
+    Plain(
+        "webhooks delete",
+        "delete_listed_webhook",
+        "Remove a webhook.",
+        confirm="Remove the webhook {webhook_id}?",
+        done="{webhook_id} is gone.",
+    ),
+    Plain(
+        "webhook set",
+        "set_webhook",
+        "Have events posted to a URL. An inbox's own webhook: postroom inbox update --webhook-url.",
+        show=shown.show_webhook,
+        then=shown.keep_secret,
+    ),
+    Plain(
+        "webhook show",
+        "get_webhook",
+        "Show where events are posted.",
+        show=shown.show_webhook,
+        missing="No webhook is set. Set one: postroom webhook set URL",
+    ),
+    Plain(
+        "webhook deliveries",
+        "list_webhook_deliveries",
+        "List what was posted, newest first.",
+        columns=(
+            ("ID", "id"),
+            ("EVENT", "event_id"),
+            ("STATE", "state"),
+            ("ATTEMPTS", shown.attempts),
+            ("LAST", shown.last_answer),
+            ("WHEN", "created_at"),
+        ),
+        empty="Nothing was posted yet. Try it: postroom webhook test",
+    ),
+    Plain("webhook delete", "delete_webhook", "Stop posting events.", done="Events are posted nowhere now."),
+    Plain(
+        "suppressions list",
+        "list_suppressions",
+        "List the suppressed addresses, newest first.",
+        columns=(("ADDRESS", "address"), ("TYPE", "type"), ("SINCE", "created_at")),
+        empty="No address is suppressed. Add one: postroom suppressions add ADDRESS",
+    ),
+    Plain(
+        "suppressions add",
+        "add_suppression",
+        "Never send to an address again.",
+        fields=(("address", "address"), ("type", "type")),
+    ),
+    Plain(
+        "suppressions remove",
+        "delete_suppression",
+        "Take an address off the list.",
+        done="{address} is off the list.",
+    ),
+    Plain(
+        "domains add",
+        "add_domain",
+        "Add a domain and show the DNS records to set.",
+        show=shown.show_domain,
+    ),
+    Plain(
+        "domains list",
+        "list_domains",
+        "List the domains, newest first.",
+        columns=(("ID", "id"), ("DOMAIN", "domain"), ("STATUS", "status"), ("CREATED", "created_at")),
+        empty="No domain of your own yet. Add one: postroom domains add NAME",
+    ),
+    Plain("domains change", "update_domain", "Set the relay of a domain.", show=shown.show_domain),
+    Plain("domains show", "get_domain", "Show a domain and its DNS records.", show=shown.show_domain),
+    Plain(
+        "domains verify",
+        "verify_domain",
+        "Look the records up in DNS. Exits with 1 when the domain is not verified.",
+        show=shown.show_domain,
+        then=shown.require_verified,
+    ),
+    Plain(
+        "domains health",
+        "get_domain_health",
+        "Look at its records and at how the world reaches the server. Exits with 1 when something is wrong.",
+        show=shown.show_health,
+        then=shown.require_healthy,
+    ),
+    Plain(
+        "domains delete",
+        "delete_domain",
+        "Delete a domain that no inbox uses.",
+        confirm="Delete {domain_id}?",
+        done="{domain_id} is deleted.",
+    ),
+    Plain(
+        "connections add",
+        "create_connection",
+        "Connect a mailbox (imap) or a mail service (http); the URL to post to is shown once.",
+        fields=CONNECTION,
+        options=CONNECTION_OPTIONS,
+    ),
+    Plain(
+        "connections list",
+        "list_connections",
+        "List the connections, newest first.",
+        columns=(
+            ("ID", "id"),
+            ("KIND", "kind"),
+            ("PROVIDER", "provider"),
+            ("STATE", "state"),
+            ("LAST MAIL", "last_mail_at"),
+            ("LAST ERROR", "last_error"),
+        ),
+        empty="No connection yet. Make one: postroom connections add imap --help",
+    ),
+    Plain("connections show", "get_connection", "Show a connection and how it is.", fields=CONNECTION),
+    Plain(
+        "connections change",
+        "update_connection",
+        "Change the keys of a connection, or what becomes of mail there.",
+        fields=CONNECTION,
+        options=("signing_key", "password", "folder", "after"),
+    ),
+    Plain(
+        "connections test",
+        "test_connection",
+        "Try a connection. Exits with 1 when it does not work.",
+        fields=(("ok", "ok"), ("error", "error")),
+        then=shown.require_connected,
+    ),
+    Plain(
+        "connections delete",
+        "delete_connection",
+        "Delete a connection; mail that came by it stays.",
+        confirm="Delete {connection_id}?",
+        done="{connection_id} is deleted.",
+    ),
+)
