@@ -24,13 +24,14 @@ def document(
     catalog: str = "",
     *,
     is_packed: bool = False,
+    drawing: bytes = b"",
 ) -> bytes:
-    """A page that shows a string in a font. Objects of `more` are numbered from 6 on."""
+    """A page that shows a string in a font, or what is drawn. Objects of `more` are numbered from 6 on."""
     page = (
         b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R /Annots [%s]"
         b" /Resources << /Font << /F1 5 0 R >> >> >>" % annotations.encode()
     )
-    text = b"BT /F1 12 Tf 50 700 Td %s Tj ET" % shown
+    text = drawing or b"BT /F1 12 Tf 50 700 Td %s Tj ET" % shown
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R %s >>" % catalog.encode(),
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
@@ -48,6 +49,11 @@ def document(
         b"xref\n0 %d\n0000000000 65535 f \n%strailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF"
         % (len(objects) + 1, table, len(objects) + 1, len(content))
     )
+
+
+def at(left: float, bottom: float, shown: bytes) -> bytes:
+    """A string in its place, for `drawing`."""
+    return b"BT /F1 10 Tf 1 0 0 1 %.2f %.2f Tm %s Tj ET\n" % (left, bottom, shown)
 
 
 def to_unicode(codes: dict[int, str]) -> bytes:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.extraction.extract import extract
+from postroom.extraction.extract import UNREAD_REST, extract
 from postroom.extraction.formats.archive import Archive, UnpackingBudget
 from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, METHODS, REASONS, Extraction
 from tests.mail import files
@@ -242,7 +242,7 @@ def test_what_came_before_the_damage_is_kept() -> None:
     broken = files.zipped(
         {"word/document.xml": f"<w:d {files.WORD}>{PARAGRAPH.format('kept')}<w:p>" + " " * 70_000 + "</x>"}
     )
-    assert read(broken) == Extraction("office", "kept")
+    assert read(broken) == Extraction("office", f"kept\n\n{UNREAD_REST}")
 
 
 def test_unusual_compression_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:

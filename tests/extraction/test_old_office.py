@@ -84,6 +84,14 @@ def test_old_slides_come_in_order_without_hidden_ones() -> None:
     assert read(sample("talk.ppt")) == Extraction("office", text)
 
 
+def test_old_slides_that_are_read_by_half_say_so() -> None:
+    content = bytearray(sample("talk.ppt"))
+    slide = b"\x0f\x00\xee\x03"
+    content[content.rfind(slide) + 2] ^= 1
+    text = "First slide\nPlain point\nGrüße, Привет\n\n[1 of 3 slides could not be read whole]"
+    assert read(bytes(content)) == Extraction("office", text)
+
+
 def test_an_old_workbook_gives_texts_numbers_and_dates_but_no_hidden_sheet() -> None:
     assert read(sample("sums.xls")) == Extraction("office", "Sums\nGröße, Привет\t\t\t1.5\n2026-11-15\t42\t1")
 

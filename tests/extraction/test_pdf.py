@@ -1,9 +1,15 @@
 """PDF files: pages in any encoding, what was filled in, what was noted, and passwords."""
 
 import gzip
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import pkcs7
+from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -105,6 +111,57 @@ def test_boxes_left_empty_and_hidden_fields_are_not_told() -> None:
         field("/FT /Tx /F 32 /T (unseen) /V (secret)"),
     )
     assert read(content) == Extraction("pdf", "A form")
+
+
+def certificate(name: str, issuer: str, key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
+    builder = x509.CertificateBuilder().public_key(key.public_key()).serial_number(7)
+    builder = builder.subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
+    builder = builder.issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)]))
+    begin = datetime(2026, 1, 1, tzinfo=UTC)
+    signed = builder.not_valid_before(begin).not_valid_after(begin + timedelta(days=365))
+    return signed.sign(key, hashes.SHA256())
+
+
+def signature_of(name: str) -> bytes:
+    """As it stands in a file: in room that was reserved for it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    office = certificate("Some Office", "Some Office", key)
+    builder = pkcs7.PKCS7SignatureBuilder().set_data(b"the file").add_certificate(office)
+    builder = builder.add_signer(certificate(name, "Some Office", key), key, hashes.SHA256())
+    return builder.sign(serialization.Encoding.DER, [pkcs7.PKCS7Options.DetachedSignature]) + bytes(500)
+
+
+def signed_form(shown: bytes, contents: bytes) -> bytes:
+    signature = (
+        b"<< /Type /Sig /Filter /Adobe.PPKLite /SubFilter /adbe.pkcs7.detached /ByteRange [0 9 9 9]"
+        b" /Reason (I agree) /M (D:20261116103000+01'00') /Contents <%s> >>" % contents.hex().encode()
+    )
+    fields = (
+        field("/FT /Sig /T (seller) /TU (The seller) /V 8 0 R"),
+        field("/FT /Sig /T (buyer)"),
+        signature,
+    )
+    form = "/AcroForm << /SigFlags 3 /Fields [6 0 R 7 0 R] >>"
+    return document(shown, more=fields, annotations="6 0 R 7 0 R", catalog=form)
+
+
+def test_who_signed_is_told_and_where_nobody_did() -> None:
+    found = read(signed_form(b"(A contract)", signature_of("Ann Example")))
+    signed = "Signature (not verified): Ann Example, 2026-11-16 10:30, reason: I agree"
+    assert found == Extraction("pdf", f"A contract\n\nThe seller: signed\nbuyer: not signed\n{signed}")
+
+
+def test_a_signature_of_nonsense_names_nobody() -> None:
+    found = read(signed_form(b"(A contract)", b"\x30\x84\xff\xff\xff\xff nonsense"))
+    assert (found.text or "").endswith("Signature (not verified): 2026-11-16 10:30, reason: I agree")
+
+
+def test_a_signed_page_that_is_a_picture_is_still_read_as_one() -> None:
+    scanned = signed_form(b"()", signature_of("Ann Example"))
+    assert read(scanned) == Extraction("image_only", None)
+    found = extract("application/pdf", "a.pdf", scanned, lambda _: "Scanned words")
+    assert found.method == "ocr"
+    assert (found.text or "").startswith("Scanned words\nSignature (not verified): Ann Example")
 
 
 def test_notes_on_a_page_are_told_with_their_writer() -> None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from postroom.extraction.formats import (
     archive,
@@ -27,6 +28,7 @@ from postroom.mail.html.text import html_to_text, visible
 
 # A zip in a zip, a mail in a mail: deeper ones are named but not opened.
 MAX_DEPTH = 3
+UNREAD_REST = "[The rest of this file could not be read]"
 
 CSV_TYPES = frozenset({"text/csv", "text/tab-separated-values", "application/csv"})
 CSV_ENDINGS = frozenset({"csv", "tsv", "tab"})
@@ -86,7 +88,9 @@ def _of_scanned(content: bytes, read_picture: PictureReader | None) -> Extractio
     if read_picture is None:
         return Extraction("image_only", None)
     text = _gathered(f"{read_picture(page)}\n" for page in pdf.page_pictures(content))
-    return Extraction("ocr", text) if text.strip() else Extraction("image_only", None)
+    if not text.strip():
+        return Extraction("image_only", None)
+    return Extraction("ocr", _gathered(chain([f"{text}\n"], pdf.signatures(content))))
 
 
 def _is_panic(error: BaseException) -> bool:
@@ -95,7 +99,7 @@ def _is_panic(error: BaseException) -> bool:
 
 
 def _gathered(pieces: Iterator[str]) -> str:
-    """Clean text up to the limit. What a broken file gave before it broke is kept."""
+    """Clean text up to the limit. What a broken file gave is kept, and says that it is not all."""
     parts: list[str] = []
     room = MAX_TEXT_CHARS
     try:
@@ -107,6 +111,7 @@ def _gathered(pieces: Iterator[str]) -> str:
     except Exception:
         if room == MAX_TEXT_CHARS:
             raise
+        parts.append(f"\n{UNREAD_REST}"[: max(room, 0)])
     return _tidy("".join(parts))
 
 

@@ -1,4 +1,4 @@
-"""Text of PDF files: the words of each page, then what was filled in and noted on it."""
+"""Text of PDF files: the words of each page, what was filled in and noted on it, and who signed."""
 
 import ctypes
 import re
@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from postroom.extraction.formats.outcome import Encrypted
+from postroom.extraction.formats.pdf_signatures import signature_lines
+from postroom.extraction.formats.reading_order import reordered
 from postroom.mail.extraction import MAX_TEXT_CHARS
 
 MAX_PAGES = 5_000
@@ -31,14 +33,31 @@ def pdf_text(content: bytes) -> Iterator[str]:
     try:
         document.init_forms()
         left = MAX_ANNOTATIONS
+        to_sign: list[str] = []
+        has_words = False
         for number in range(min(len(document), MAX_PAGES)):
             page = document[number]
-            yield _words(page)
-            lines = list(_annotation_lines(pypdfium2.raw, document.formenv, page, left))
+            words = _words(pypdfium2.raw, page)
+            has_words = has_words or not words.isspace()
+            yield words
+            lines = list(_annotation_lines(pypdfium2.raw, document.formenv, page, left, to_sign))
             left -= len(lines)
             # The same field may stand in several places of a page.
             yield "".join(dict.fromkeys(lines)) + "\n"
             page.close()
+        if has_words:
+            yield "".join(dict.fromkeys([*to_sign, *signature_lines(pypdfium2.raw, document)]))
+    finally:
+        document.close()
+
+
+def signatures(content: bytes) -> Iterator[str]:
+    """Of a file whose pages are pictures."""
+    import pypdfium2
+
+    document = _opened(pypdfium2, content)
+    try:
+        yield from signature_lines(pypdfium2.raw, document)
     finally:
         document.close()
 
@@ -78,18 +97,22 @@ def _opened(pypdfium2: Any, content: bytes) -> Any:
         raise
 
 
-def _words(page: Any) -> str:
+def _words(pdfium: Any, page: Any) -> str:
     words = page.get_textpage()
-    text: str = words.get_text_range(0, min(words.count_chars(), MAX_TEXT_CHARS))
+    count = min(words.count_chars(), MAX_TEXT_CHARS)
+    text: str = reordered(pdfium, words, count) or words.get_text_range(0, count)
     words.close()
     return _SYMBOL_WORDS.sub(lambda run: "".join(chr(ord(c) - 0xF000) for c in run[0]), text) + "\n"
 
 
-def _annotation_lines(pdfium: Any, forms: Any, page: Any, most: int) -> Iterator[str]:
+def _annotation_lines(pdfium: Any, forms: Any, page: Any, most: int, to_sign: list[str]) -> Iterator[str]:
+    """What is told at its place; where one signs goes into `to_sign`, to be told at the end."""
     for number in range(min(pdfium.FPDFPage_GetAnnotCount(page), most)):
         annotation = pdfium.FPDFPage_GetAnnot(page, number)
         if annotation:
             yield _annotation_line(pdfium, forms, annotation)
+            if forms and _is_to_sign(pdfium, forms, annotation):
+                to_sign.append(_signature_field_line(pdfium, forms, annotation))
             pdfium.FPDFPage_CloseAnnot(annotation)
 
 
@@ -123,6 +146,16 @@ def _field_line(pdfium: Any, forms: Any, annotation: Any) -> str:
     ask = pdfium.FPDFAnnot_GetFormFieldExportValue if is_box else pdfium.FPDFAnnot_GetFormFieldValue
     value = _text(lambda buffer, size: ask(forms, annotation, buffer, size))
     return _labelled(_field_name(pdfium, forms, annotation), value)
+
+
+def _is_to_sign(pdfium: Any, forms: Any, annotation: Any) -> bool:
+    kind: int = pdfium.FPDFAnnot_GetFormFieldType(forms, annotation)
+    return kind == pdfium.FPDF_FORMFIELD_SIGNATURE
+
+
+def _signature_field_line(pdfium: Any, forms: Any, annotation: Any) -> str:
+    state = "signed" if pdfium.FPDFAnnot_HasKey(annotation, b"V") else "not signed"
+    return _labelled(_field_name(pdfium, forms, annotation), state)
 
 
 def _field_name(pdfium: Any, forms: Any, annotation: Any) -> str:

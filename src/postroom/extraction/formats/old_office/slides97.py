@@ -43,13 +43,19 @@ def slides97_text(file: CompoundFile) -> Iterator[str]:
 def _slides_text(stream: bytes, places: dict[int, int], document: int) -> Iterator[str]:
     # Slides may name the same bytes again and again.
     left = 2 * len(stream)
-    for number, outline in _listed_slides(stream, document):
-        slide = _record_at(stream, places.get(number, len(stream)))
+    slides = list(_listed_slides(stream, document))
+    unread = 0
+    for number, outline in slides:
+        place = places.get(number, len(stream))
+        slide = _record_at(stream, place)
         left -= len(slide.body)
-        if left < 0:
-            return
-        yield from _slide_text(slide, outline)
-        yield "\n"
+        is_readable = slide.kind == SLIDE and left >= 0
+        unread += not (is_readable and _is_whole(stream, place))
+        if is_readable:
+            yield from _slide_text(slide, outline)
+            yield "\n"
+    if unread:
+        yield f"[{unread} of {len(slides)} slides could not be read whole]\n"
 
 
 def _persisted(stream: bytes, edit: int) -> tuple[dict[int, int], int]:
@@ -98,8 +104,6 @@ def _listed_slides(stream: bytes, document: int) -> Iterator[tuple[int, list[str
 
 
 def _slide_text(slide: SlideRecord, outline: list[str]) -> Iterator[str]:
-    if slide.kind != SLIDE:
-        return
     records = list(_tree(slide.body))
     if any(record.kind == SLIDE_SHOW and _is_hidden(record) for record in records):
         return
@@ -126,6 +130,11 @@ def _record_at(stream: bytes, place: int) -> SlideRecord:
         return SlideRecord(0, 0, b"")
     head, kind, size = _RECORD.unpack_from(stream, place)
     return SlideRecord(kind, head >> 4, stream[place + 8 : place + 8 + size])
+
+
+def _is_whole(stream: bytes, place: int) -> bool:
+    _, _, size = _RECORD.unpack_from(stream, place)
+    return place + _RECORD.size + int(size) <= len(stream)
 
 
 def _records(body: bytes) -> Iterator[SlideRecord]:
