@@ -9,8 +9,18 @@ from postroom.mail.bounces.read import read_returned
 from postroom.mail.bounces.reasons import Fault, fault_of, found_status, reply_code
 from postroom.mail.codes.find import codes
 from postroom.mail.kinds.category import Kind
+from postroom.mail.meaning.reply import reply_text
 from postroom.mail.signals import Subject, examine
-from tests.mail import code_samples, kind_samples, ordinary_mails, signal_samples
+from tests.extraction import file_samples
+from tests.mail import (
+    calendar_samples,
+    code_samples,
+    kind_samples,
+    ordinary_mails,
+    reply_samples,
+    signal_samples,
+    test_reply,
+)
 from tests.mail.bounces.refusals import OF_ANOTHER_KIND, OF_THE_ADDRESS, OF_THE_SENDER, REPLIES, UNCLEAR
 from tests.mail.bounces.test_samples import REPORTS, raw_of
 from tests.mail.kind_samples import KindSample
@@ -91,6 +101,34 @@ def signals() -> Iterator[str]:
     yield f"harmless mail that is flagged: {part(alarms, len(harmless))}"
 
 
+def replies() -> Iterator[str]:
+    """New words above, between and behind what is quoted, by the samples of 30 languages."""
+    new = "Yes, please."
+    quoted = [(f"{new}\n\n{head}\n\n> old\n>> oldest\n", new) for head in test_reply.ALL_HEADS]
+    quoted += [(f"{new}\n\n{head}\nold text\n", new) for head in test_reply.ALL_HEADS]
+    quoted += [(f"{new}\n\n{cut}\n", new) for cut in test_reply.CUTS]
+    for name, bodies in (("quotes and footers", quoted), ("heads in odd places", test_reply.ODD_HEADS)):
+        found = [(reply_text(body), wanted) for body, wanted in bodies]
+        yield f"{name}: {part(sum(text == wanted for text, wanted in found), len(found))} right"
+        empty = sum(bool(wanted) and not text for text, wanted in found)
+        yield f"{name}, empty though there are new words: {empty}"
+    whole = [*reply_samples.WHOLE, *reply_samples.FORWARDS]
+    kept = sum(reply_text(body) == body for body in whole)
+    yield f"letters and forwards kept whole: {part(kept, len(whole))}"
+
+
+def calendars() -> Iterator[str]:
+    """Files as programs write them: who answered what, which occurrence, and when it is."""
+    right = sum(not sample.wrong() for sample in calendar_samples.SAMPLES)
+    yield f"calendar files: {part(right, len(calendar_samples.SAMPLES))} right"
+
+
+def files() -> Iterator[str]:
+    """All words of a file in the order of reading, or the reason why there are none."""
+    right = sum(sample.is_right() for sample in file_samples.SAMPLES)
+    yield f"files: {part(right, len(file_samples.SAMPLES))} right"
+
+
 def verdicts(attacks: Sequence[Attack]) -> str:
     found = [examine(each.subject).verdict for each in attacks]
     flagged = sum(verdict != "clean" for verdict in found)
@@ -103,6 +141,9 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "codes": codes_found,
     "kinds": kinds,
     "signals": signals,
+    "replies": replies,
+    "calendar": calendars,
+    "files": files,
 }
 
 

@@ -149,8 +149,7 @@ def _field_line(pdfium: Any, forms: Any, annotation: Any) -> str:
 
 
 def _is_to_sign(pdfium: Any, forms: Any, annotation: Any) -> bool:
-    kind: int = pdfium.FPDFAnnot_GetFormFieldType(forms, annotation)
-    return kind == pdfium.FPDF_FORMFIELD_SIGNATURE
+    return bool(pdfium.FPDFAnnot_GetFormFieldType(forms, annotation) == pdfium.FPDF_FORMFIELD_SIGNATURE)
 
 
 def _signature_field_line(pdfium: Any, forms: Any, annotation: Any) -> str:

@@ -1,0 +1,23 @@
+"""The figures of the documents are those that their command prints."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.mail import calendar_samples, figures
+from tests.mail.calendar_samples import CalendarSample
+from tests.samples import samples
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "scale.md"
+
+
+@samples("sample", calendar_samples.SAMPLES)
+def test_a_calendar_file_tells_what_an_agent_acts_on(sample: CalendarSample) -> None:
+    assert sample.wrong() == {}
+
+
+@pytest.mark.parametrize("part", ["suppressions", "codes", "kinds", "replies", "calendar", "files"])
+def test_the_documented_figures_are_those_of_the_command(part: str) -> None:
+    document = DOCUMENT.read_text()
+    for line in figures.PARTS[part]():
+        assert line in document
