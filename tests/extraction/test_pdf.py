@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.extraction.extract import extract
-from postroom.extraction.formats.pdf import page_pictures
+from postroom.extraction.formats.pdf.pages import page_pictures
 from postroom.extraction.ocr import read_picture
 from postroom.mail.extraction import MAX_TEXT_CHARS, METHODS, REASONS, Extraction
 from tests.extraction.pdf_files import cid_font, document, to_unicode

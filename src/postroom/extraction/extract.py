@@ -11,7 +11,6 @@ from postroom.extraction.formats import (
     epub,
     letter,
     office,
-    pdf,
     plain,
     rtf,
     vcard,
@@ -22,6 +21,7 @@ from postroom.extraction.formats.archive import Archive, UnpackingBudget
 from postroom.extraction.formats.old_office import compound, outlook, slides97, word97, workbook97
 from postroom.extraction.formats.old_office.compound import CompoundFile
 from postroom.extraction.formats.outcome import Encrypted, Unsupported
+from postroom.extraction.formats.pdf import pages
 from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, Extraction
 from postroom.mail.html.markup import names
 from postroom.mail.html.text import html_to_text, visible
@@ -87,10 +87,10 @@ def _of_scanned(content: bytes, read_picture: PictureReader | None) -> Extractio
     """A PDF whose pages are pictures: what can be read of them, or that there is nothing but pictures."""
     if read_picture is None:
         return Extraction("image_only", None)
-    text = _gathered(f"{read_picture(page)}\n" for page in pdf.page_pictures(content))
+    text = _gathered(f"{read_picture(page)}\n" for page in pages.page_pictures(content))
     if not text.strip():
         return Extraction("image_only", None)
-    return Extraction("ocr", _gathered(chain([f"{text}\n"], pdf.signatures(content))))
+    return Extraction("ocr", _gathered(chain([f"{text}\n"], pages.signatures(content))))
 
 
 def _is_panic(error: BaseException) -> bool:
@@ -142,7 +142,7 @@ class _Opener:
         content_type, ending = content_type.lower(), _ending(filename)
         kind = content_type.partition(";")[0].strip()
         if content.startswith(b"%PDF-") or ("pdf" in (ending, kind[-3:]) and b"%PDF-" in content[:1024]):
-            return "pdf", pdf.pdf_text(content)
+            return "pdf", pages.pdf_text(content)
         if content.startswith(archive.MAGIC):
             return self._zip(content)
         if content.startswith(compound.MAGIC):

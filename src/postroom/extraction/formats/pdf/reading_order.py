@@ -22,7 +22,7 @@ _IDEOGRAPHIC = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffe
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class Glyph:
     place: int
     text: str
     left: float
@@ -82,16 +82,16 @@ def _joined(runs: Sequence[Run], blocks: Sequence[tuple[Sequence[Run], str]]) ->
     return "".join(parts)
 
 
-def _letters(pdfium: Any, words: Any, count: int) -> Iterator[Letter]:
+def _letters(pdfium: Any, words: Any, count: int) -> Iterator[Glyph]:
     box = pdfium.FS_RECTF()
     for place in range(count):
         character = chr(pdfium.FPDFText_GetUnicode(words, place))
         pdfium.FPDFText_GetLooseCharBox(words, place, ctypes.byref(box))
-        yield Letter(place, character, box.left, box.bottom, box.right, box.top)
+        yield Glyph(place, character, box.left, box.bottom, box.right, box.top)
 
 
-def _runs(letters: Iterator[Letter], pdfium: Any, words: Any) -> Iterator[Run]:
-    written: list[Letter] = []
+def _runs(letters: Iterator[Glyph], pdfium: Any, words: Any) -> Iterator[Run]:
+    written: list[Glyph] = []
     blanks = ""
     for letter in letters:
         if letter.text.isspace():
@@ -106,7 +106,7 @@ def _runs(letters: Iterator[Letter], pdfium: Any, words: Any) -> Iterator[Run]:
         yield _run(written, blanks, pdfium, words)
 
 
-def _follows(written: Sequence[Letter], letter: Letter, blanks: str) -> bool:
+def _follows(written: Sequence[Glyph], letter: Glyph, blanks: str) -> bool:
     if "\n" in blanks or "\r" in blanks:
         return False
     last = written[-1]
@@ -114,7 +114,7 @@ def _follows(written: Sequence[Letter], letter: Letter, blanks: str) -> bool:
     return max(letter.left - last.right, last.bottom - letter.top) < SPLIT_GAP * size
 
 
-def _run(letters: Sequence[Letter], blanks: str, pdfium: Any, words: Any) -> Run:
+def _run(letters: Sequence[Glyph], blanks: str, pdfium: Any, words: Any) -> Run:
     heights = sorted(letter.top - letter.bottom for letter in letters)
     text = "".join(letter.text for letter in letters)
     return Run(
@@ -129,12 +129,12 @@ def _run(letters: Sequence[Letter], blanks: str, pdfium: Any, words: Any) -> Run
     )
 
 
-def _angle(pdfium: Any, words: Any, letter: Letter) -> float:
+def _angle(pdfium: Any, words: Any, letter: Glyph) -> float:
     angle: float = pdfium.FPDFText_GetCharAngle(words, letter.place)
     return angle
 
 
-def _is_vertical(letters: Sequence[Letter], text: str) -> bool:
+def _is_vertical(letters: Sequence[Glyph], text: str) -> bool:
     """Most characters are ideographs and kana, and most stand below the one before."""
     if len(letters) < 2 or 2 * len(_IDEOGRAPHIC.findall(text)) < len(text):
         return False

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from postroom.extraction.formats.outcome import Encrypted
-from postroom.extraction.formats.pdf_signatures import signature_lines
-from postroom.extraction.formats.reading_order import reordered
+from postroom.extraction.formats.pdf.reading_order import reordered
+from postroom.extraction.formats.pdf.signatures import signature_lines
 from postroom.mail.extraction import MAX_TEXT_CHARS
 
 MAX_PAGES = 5_000
