@@ -62,10 +62,14 @@ NEEDED: dict[str, Any] = {
     "data": "aGk=",
     "email": "ann@example.com",
     "filename": "a.txt",
+    "entry": "example.com",
+    "event_types": ["message.received"],
     "inboxId": "none",
+    "kind": "email",
     "lane": "example.com",
     "mailboxName": "another",
     "message": "none",
+    "message_ids": ["none"],
     "mode": "inherit",
     "name": "somebody",
     "once": "1",
@@ -77,11 +81,13 @@ NEEDED: dict[str, Any] = {
     "target": "ann@example.com",
     "targets": [{"kind": "email", "target": "ann@example.com", "on": ["held"]}],
     "since": "2026-11-01T00:00:00Z",
+    "to": "someone@example.com",
     "type": "block",
     "typed": "x",
     "url": "https://example.com/hook",
     "value": "example.com",
     "version": 1,
+    "way": "raw",
 }
 # What a body may do without, and is read further with.
 WANTED: dict[str, dict[str, Any]] = {
