@@ -226,7 +226,9 @@ class InvalidWebhookUrl(PostroomError):
 
 
 class NoPreview(PostroomError):
-    """There is no small picture of the attachment: it is no PDF, JPEG or PNG, or could not be drawn."""
+    """There is no small picture of the attachment: it is no PDF, JPEG, PNG or GIF, or could not be
+    drawn.
+    """
 
     code, status = "no_preview", 422
 

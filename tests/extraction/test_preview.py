@@ -1,4 +1,4 @@
-"""Previews: small pictures of PDFs, JPEGs and PNGs, and nothing but None for what is hostile."""
+"""Previews: small pictures of PDFs, JPEGs, PNGs and GIFs, and nothing but None for what is hostile."""
 
 import random
 import struct
@@ -26,6 +26,19 @@ def png(
     )
 
 
+def gif(width: int, rows: list[int], *, is_interlaced: bool = False) -> bytes:
+    """Each row of one colour, with a comment before it all; packed as plainly as it may be."""
+    palette = bytes((0, 0, 0, 250, 240, 30, 1, 2, 3, 9, 9, 9))
+    pairs = [number for number in rows for _ in range(width // 2)]
+    bits = "".join(f"{code:03b}"[::-1] for number in pairs for code in (4, number, number)) + "101"
+    data = bytes(int(bits[at : at + 8][::-1], 2) for at in range(0, len(bits), 8))
+    pieces = [data[at : at + 255] for at in range(0, len(data), 255)]
+    blocks = b"".join(bytes((len(piece),)) + piece for piece in pieces)
+    head = b"GIF89a" + struct.pack("<HHBBB", width, len(rows), 0x81, 0, 0) + palette
+    frame = struct.pack("<BHHHHB", 0x2C, 0, 0, width, len(rows), 0x40 if is_interlaced else 0)
+    return head + b"\x21\xfe\x05words\x00" + frame + b"\x02" + blocks + b"\x00;"
+
+
 def looked_at(picture: bytes | None) -> tuple[int, int, tuple[int, ...]]:
     """Its width, its height and the colour in its middle."""
     assert picture is not None
@@ -44,6 +57,9 @@ def looked_at(picture: bytes | None) -> tuple[int, int, tuple[int, ...]]:
         (png(0, 100, 50, b"\x63"), (100, 50, (99, 99, 99))),
         (png(6, 30, 300, bytes((10, 200, 30, 128))), (30, 300, (10, 200, 30))),
         (png(4, 300, 300, bytes((77, 0))), (300, 300, (77, 77, 77))),
+        (gif(40, [1] * 20), (40, 20, (250, 240, 30))),
+        # Of twenty rows the one in the middle is the eighth that is written.
+        (gif(40, [1] * 7 + [2] + [1] * 12, is_interlaced=True), (40, 20, (1, 2, 3))),
         (png(3, 9, 9, b"\x01", bytes((0, 0, 0, 1, 2, 250))), (9, 9, (1, 2, 250))),
     ],
 )

@@ -1,6 +1,6 @@
-"""A small picture of a file: the first page of a PDF, or a JPEG or PNG, drawn by pdfium and written as PNG.
+"""A small picture of a file: the first page of a PDF, or a JPEG, PNG or GIF, drawn by pdfium, as PNG.
 
-A picture is put into a PDF as it is, and never decoded here: pdfium reads it, within the bounds of the child.
+A picture is put into a PDF as it is, and pdfium reads it; a GIF is unpacked first.
 """
 
 import struct
@@ -8,8 +8,11 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
+from postroom.extraction.formats.gif import GIF_MARKS, first_picture
+
 MAX_SIDE = 800
 MAX_PIXELS = 60_000_000  # of a picture: more would only be made to fill the memory
+MAX_GIF_PIXELS = 16_000_000
 PNG_MARK, JPEG_MARK, PDF_MARK = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"%PDF-"
 PDF_SEARCHED_BYTES = 1024
 # By the type of colour of a PNG: how many values a pixel has, and the colours they mean.
@@ -28,6 +31,8 @@ def preview(content: bytes) -> bytes | None:
         return _drawn(_of_png(content), 1.0)
     if content.startswith(JPEG_MARK):
         return _drawn(_of_jpeg(content), 1.0)
+    if content.startswith(GIF_MARKS):
+        return _drawn(_of_gif(content), 1.0)
     return _drawn(content if PDF_MARK in content[:PDF_SEARCHED_BYTES] else None, 2.0)
 
 
@@ -77,7 +82,7 @@ def _of_png(content: bytes) -> bytes | None:
         palette = next((data for name, data in chunks if name == b"PLTE"), b"")[:768]
         if len(palette) < 3:
             return None
-        space = b"[/Indexed /DeviceRGB %d <%s>]" % (len(palette) // 3 - 1, palette.hex().encode())
+        space = _indexed(palette)
     elif colour in _WITHOUT_ALPHA:
         names, plain, domain = _WITHOUT_ALPHA[colour]
         space = b"[/DeviceN %s %s 5 0 R]" % (names, plain)
@@ -86,6 +91,18 @@ def _of_png(content: bytes) -> bytes | None:
     filters = b"/FlateDecode /DecodeParms << /Predictor 15 /Colors %d /BitsPerComponent %d /Columns %d >>"
     filters %= (values, depth, width)
     return _pdf(width, height, depth, space, filters, rows, decode)
+
+
+def _indexed(palette: bytes) -> bytes:
+    return b"[/Indexed /DeviceRGB %d <%s>]" % (len(palette) // 3 - 1, palette.hex().encode())
+
+
+def _of_gif(content: bytes) -> bytes | None:
+    picture = first_picture(content, MAX_GIF_PIXELS)
+    if picture is None or len(picture.palette) < 3:
+        return None
+    rows = zlib.compress(picture.rows, 1)
+    return _pdf(picture.width, picture.height, 8, _indexed(picture.palette), b"/FlateDecode", rows)
 
 
 def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:

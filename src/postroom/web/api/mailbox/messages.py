@@ -63,7 +63,9 @@ async def get_attachment_preview(call: Call, message_id: str, filename: str) -> 
     make = call.resources.previews.make
     picture = None if make is None else await make(mail.attachments[file.position].content, PREVIEW_SECONDS)
     if picture is None:
-        raise NoPreview("There is no preview of this file: it is no PDF, JPEG or PNG, or cannot be drawn.")
+        raise NoPreview(
+            "There is no preview of this file: it is no PDF, JPEG, PNG or GIF, or cannot be drawn."
+        )
     headers = {**SAFE_FILE_HEADERS, "Cache-Control": "private, max-age=3600"}
     return Response(picture, media_type="image/png", headers=headers)
 
