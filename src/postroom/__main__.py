@@ -26,8 +26,16 @@ def run(arguments: list[str]) -> None:
         from postroom.commands import operator
         from postroom_client.cli.command import in_order, narrowed
 
-        ordered = in_order(arguments)
+        ordered = in_order(with_kind(arguments))
         narrowed(operator.app, ordered)(ordered)
+
+
+def with_kind(arguments: list[str]) -> list[str]:
+    """`postroom import imap://…` says by its URL what `import` needs to know."""
+    is_mailbox = (
+        arguments[:1] == ["import"] and arguments[1:2] and arguments[1].startswith(("imap:", "imaps:"))
+    )
+    return ["import", "imap", *arguments[1:]] if is_mailbox else arguments
 
 
 if __name__ == "__main__":

@@ -273,6 +273,7 @@ NEED_A_DATABASE = {
     "login-link": ["login-link"],
     "migrate": ["migrate"],
     "backup": ["backup", "all.backup"],
+    "import a mailbox": ["import", "imap://a:b@127.0.0.1:1/", "--inbox", "hello@postroom.localhost"],
     "import": ["import", "mbox", "/dev/null", "--inbox", "hello@postroom.localhost"],
 }
 

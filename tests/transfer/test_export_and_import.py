@@ -1,18 +1,25 @@
 """An account taken out into files, and brought into another inbox: threads, dates and files stay."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from postroom.accounts import accounts
 from postroom.clock import DAY, HOUR
+from postroom.errors import BadRequest
 from postroom.extraction.pool import ExtractionPool
 from postroom.mailbox import inboxes
-from postroom.transfer import mbox
+from postroom.mailbox.inboxes import Inbox
+from postroom.transfer import mbox, sources
 from postroom.transfer.export_mail import export_account
-from postroom.transfer.import_mail import import_mail
+from postroom.transfer.import_mail import import_all
+from postroom.transfer.mbox import FiledMail
 from tests.conftest import Server
+from tests.connections.dovecot import PASSWORD, running_dovecot
 
 
 def question() -> bytes:
@@ -22,6 +29,15 @@ def question() -> bytes:
     mail.set_content("From here on it is text.\n")
     mail.add_attachment(b"numbers,1\n", maintype="text", subtype="csv", filename="numbers.csv")
     return mail.as_bytes()
+
+
+async def bring_in(server: Server, extractor: ExtractionPool, inbox: Inbox, filed: list[FiledMail]) -> int:
+    """Threads read here; the command has processes for it."""
+    batches, told = sources.from_files(filed), list[int]()
+    with ThreadPoolExecutor(1) as executor:
+        count = await import_all(server.resources, executor, extractor, inbox, batches, told.append)
+    assert sum(told) == len(filed)
+    return count
 
 
 async def test_what_was_taken_out_can_be_brought_in(server: Server, tmp_path: Path) -> None:
@@ -57,11 +73,8 @@ async def test_what_was_taken_out_can_be_brought_in(server: Server, tmp_path: Pa
     extractor = ExtractionPool()
     filed = mbox.list_mbox(place / "mail.mbox", server.clock.now())
     try:
-        assert [await import_mail(server.resources, extractor, inbox, mail) for mail in filed] == [True, True]
-        assert [await import_mail(server.resources, extractor, inbox, mail) for mail in filed] == [
-            False,
-            False,
-        ]
+        assert await bring_in(server, extractor, inbox, filed) == 2
+        assert await bring_in(server, extractor, inbox, filed) == 0
     finally:
         await extractor.close()
     (thread,) = await listed(server, f"/v1/inboxes/{two}/threads")
@@ -83,11 +96,72 @@ async def test_what_the_inbox_wrote_itself_was_sent(server: Server, tmp_path: Pa
     path.write_bytes(mbox.to_mbox(own, "one@postroom.localhost", server.clock.now() - DAY))
     extractor = ExtractionPool()
     (mail,) = mbox.list_mbox(path, server.clock.now())
-    assert await import_mail(server.resources, extractor, inbox, mail)
+    assert await bring_in(server, extractor, inbox, [mail]) == 1
     await extractor.close()
     (message,) = await listed(server, f"/v1/inboxes/{inbox_id}/messages?direction=outbound")
     assert (message["direction"], message["status"], message["auth"]) == ("outbound", "sent", None)
     assert (await server.api.get(f"/v1/inboxes/{inbox_id}/messages?direction=inbound")).json()["total"] == 0
+
+
+def numbered(number: int, answers: int | None = None) -> bytes:
+    head = f"From: ann@example.com\nMessage-ID: <{number}@x>\nSubject: mail {number}\n"
+    named = "" if answers is None else f"In-Reply-To: <{answers}@x>\n"
+    return f"{head}{named}\nhello {number}\n".encode()
+
+
+async def test_answers_find_their_thread_inside_a_batch_and_doubles_are_one(
+    server: Server, tmp_path: Path
+) -> None:
+    inbox = await server.resources.db.read(inboxes.find, await server.new_inbox("one"))
+    assert inbox is not None
+    mails = [numbered(1), numbered(2), numbered(3, 1), numbered(4, 3), numbered(1)]
+    path = tmp_path / "mbox"
+    begin = server.clock.now() - DAY
+    path.write_bytes(b"".join(mbox.to_mbox(raw, "a@x.y", begin + at * 1000) for at, raw in enumerate(mails)))
+    extractor = ExtractionPool()
+    assert await bring_in(server, extractor, inbox, mbox.list_mbox(path, server.clock.now())) == 4
+    await extractor.close()
+    found = await listed(server, f"/v1/inboxes/{inbox.id}/threads")
+    assert sorted(thread["messageCount"] for thread in found) == [1, 3]
+    assert all(thread["isRead"] for thread in found)
+
+
+def test_batches_are_bounded_in_mails_and_bytes() -> None:
+    assert sources.in_batches([]) == []
+    assert [each.stop - each.start for each in sources.in_batches([1] * 450)] == [200, 200, 50]
+    large = sources.BATCH_BYTES
+    assert [each.stop - each.start for each in sources.in_batches([large, 1, large])] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("url", ["imap://", "http://a:b@host/", "imap://host/INBOX", "imap://a:b@host:x/"])
+def test_a_mailbox_is_named_by_its_url(url: str) -> None:
+    with pytest.raises(BadRequest):
+        sources.parse_url(url)
+    found = sources.parse_url("imap://me%40x.y:p%2F@host:143/Old%20mail")
+    assert found == sources.MailboxAt("host", 143, "me@x.y", "p/", "Old mail")
+
+
+@pytest.mark.needs("dovecot")
+@pytest.mark.sqlite_alone
+async def test_a_mailbox_elsewhere_is_brought_in_once(server: Server) -> None:
+    inbox = await server.resources.db.read(inboxes.find, await server.new_inbox("one"))
+    assert inbox is not None
+    extractor = ExtractionPool()
+    async with running_dovecot() as dovecot:
+        await dovecot.put("me", *(numbered(each).replace(b"\n", b"\r\n") for each in range(5)))
+        wanted = sources.parse_url(f"imap://me:{PASSWORD}@127.0.0.1:{dovecot.port}/INBOX")
+        for expected in (5, 0):
+            client = await sources.open_mailbox(server.resources, wanted)
+            listed_mails = await sources.list_mailbox(client)
+            batches = sources.from_mailbox(client, listed_mails, server.clock.now())
+            with ThreadPoolExecutor(1) as executor:
+                count = await import_all(
+                    server.resources, executor, extractor, inbox, batches, lambda by: None
+                )
+            await client.log_out()
+            assert (count, len(listed_mails)) == (expected, 5)
+    await extractor.close()
+    assert len(await listed(server, f"/v1/inboxes/{inbox.id}/messages")) == 5
 
 
 async def listed(server: Server, path: str) -> list[dict[str, Any]]:

@@ -10,9 +10,8 @@ from postroom.errors import Unavailable
 from postroom.extraction.pool import ExtractionPool
 from postroom.mailbox import inboxes
 from postroom.transfer.fetch_agentmail import fetch_mails
-from postroom.transfer.import_mail import import_mail
 from tests.conftest import Server
-from tests.transfer.test_export_and_import import listed, question
+from tests.transfer.test_export_and_import import bring_in, listed, question
 
 
 async def test_an_inbox_is_fetched_and_brought_in_once(
@@ -35,9 +34,8 @@ async def test_an_inbox_is_fetched_and_brought_in_once(
     assert inbox is not None
     extractor = ExtractionPool()
     try:
-        for expected in (True, False):
-            for filed in mails:
-                assert await import_mail(server.resources, extractor, inbox, filed) == expected
+        for expected in (2, 0):
+            assert await bring_in(server, extractor, inbox, mails) == expected
     finally:
         await extractor.close()
     (thread,) = await listed(server, f"/v1/inboxes/{two}/threads")

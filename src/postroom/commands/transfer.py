@@ -1,7 +1,7 @@
-"""`postroom import` and `postroom accounts export`: mail from files or another service, and into files."""
+"""`postroom import` and `postroom accounts export`: mail from elsewhere, and into files."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -19,10 +19,15 @@ if TYPE_CHECKING:
     from postroom.resources import Resources
     from postroom.storage.database import Database, Tx
     from postroom.transfer.mbox import FiledMail
+    from postroom.transfer.sources import OldMail
+
+    Batches = tuple[AsyncIterator[list[OldMail]], int]
 
 T = TypeVar("T")
 
-import_app = group("Bring mail in from files, with its threads and dates (on the server's machine).")
+import_app = group(
+    "Bring mail in from files or a mailbox, with its threads and dates (on the server's machine)."
+)
 app.add_typer(import_app, name="import")
 
 Into = Annotated[str, typer.Option("--inbox", help="Address or id of the inbox.")]
@@ -34,7 +39,7 @@ def import_mbox(path: Source, inbox: Into) -> None:
     """Import the mails of an mbox file; what the inbox has already is left out."""
     from postroom.transfer import mbox
 
-    _import(lambda now: mbox.list_mbox(path, now), inbox)
+    _import_files(lambda now: mbox.list_mbox(path, now), inbox)
 
 
 @import_app.command("maildir")
@@ -42,7 +47,33 @@ def import_maildir(path: Source, inbox: Into) -> None:
     """Import the mails of a Maildir; what the inbox has already is left out."""
     from postroom.transfer import mbox
 
-    _import(lambda now: mbox.list_maildir(path, now), inbox)
+    _import_files(lambda now: mbox.list_maildir(path, now), inbox)
+
+
+@import_app.command("imap")
+def import_imap(
+    url: Annotated[str, typer.Argument(help="imap://user:password@host/FOLDER; 993 is TLS, else STARTTLS.")],
+    inbox: Into,
+) -> None:
+    """Import a folder of a mailbox elsewhere; nothing changes there. The password may be asked for."""
+    from msgspec.structs import replace
+
+    from postroom.connections.imap_wire import ImapError
+    from postroom.transfer import sources
+
+    wanted = sources.parse_url(url)
+    if not wanted.password:
+        wanted = replace(wanted, password=typer.prompt("Password", hide_input=True, err=True))
+
+    async def read(resources: "Resources") -> "Batches":
+        client = await sources.open_mailbox(resources, wanted)
+        listed = await sources.list_mailbox(client)
+        return sources.from_mailbox(client, listed, resources.now()), len(listed)
+
+    try:
+        _import(read, inbox)
+    except ImapError as error:
+        raise typer.BadParameter(str(error), param_hint="url") from None
 
 
 @import_app.command("agentmail")
@@ -63,7 +94,7 @@ def import_agentmail(
     with TemporaryDirectory() as folder:
         with progress("mails", None) as tell:
             mails = fetch_mails(url, key, address, Path(folder) / "mail", SystemClock().now(), tell)
-        _import(lambda now: mails, inbox)
+        _import_files(lambda now: mails, inbox)
 
 
 @accounts_app.command("export")
@@ -91,23 +122,39 @@ def export_account(
         print(f"{waiting} mails wait in the journal. A running server stores them: export again then.")
 
 
-def _import(list_mails: "Callable[[int], list[FiledMail]]", inbox: str) -> None:
-    from postroom.extraction.pool import ExtractionPool
+def _import_files(list_mails: "Callable[[int], list[FiledMail]]", inbox: str) -> None:
     from postroom.processes import pools
-    from postroom.transfer.import_mail import import_mail
+    from postroom.transfer import sources
+
+    async def read(resources: "Resources") -> "Batches":
+        filed = await pools.ONCE.run(list_mails, resources.now())
+        return sources.from_files(filed), len(filed)
+
+    _import(read, inbox)
+
+
+def _import(read: "Callable[[Resources], Awaitable[Batches]]", inbox: str) -> None:
+    """Mails are read by as many processes as there are cores."""
+    import os
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    from postroom.extraction.pool import ExtractionPool
+    from postroom.transfer.import_mail import import_all
 
     async def work(resources: "Resources") -> tuple[int, int]:
         found = await resources.db.read(_require_inbox, inbox)
-        mails = await pools.ONCE.run(list_mails, resources.now())
-        extractor, count = ExtractionPool(), 0
+        batches, total = await read(resources)
+        extractor = ExtractionPool()
         try:
-            with progress("messages", len(mails)) as tell:
-                for mail in mails:
-                    count += await import_mail(resources, extractor, found, mail)
-                    tell(1)
+            with (
+                ProcessPoolExecutor(os.cpu_count() or 1, get_context("spawn")) as executor,
+                progress("messages", total) as tell,
+            ):
+                count = await import_all(resources, executor, extractor, found, batches, tell)
         finally:
             await extractor.close()
-        return count, len(mails) - count
+        return count, total - count
 
     imported, left_out = with_resources(work)
     print(f"{imported} messages were imported; {left_out} were there already or cannot be mail.")

@@ -140,6 +140,16 @@ class ImapClient:
                 return each.literals[0]
         return None
 
+    async def fetch_all(self, uids: Sequence[int], most_bytes: int) -> dict[int, bytes]:
+        """Whole mails by one command; those that are gone are left out."""
+        asked, wanted = ",".join(map(str, uids)), set(uids)
+        found: dict[int, bytes] = {}
+        for each in await self.run(f"UID FETCH {asked} (UID BODY.PEEK[])", FETCH_SECONDS, most_bytes):
+            match = _UID.search(each.text)
+            if match is not None and int(match[1]) in wanted and each.literals:
+                found[int(match[1])] = each.literals[0]
+        return found
+
     async def mark_seen(self, uid: int) -> None:
         await self.run(f"UID STORE {uid} +FLAGS.SILENT (\\Seen)")
 

@@ -1,17 +1,19 @@
-"""Imports mail from files into an inbox, with its threads and dates.
+"""Imports old mail into an inbox, with its threads and dates: read side by side, stored in batches.
 
-It is old mail: it makes no event and calls no webhook.
+It makes no event and calls no webhook; the running server indexes it behind.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from typing import TypeVar
 
 from msgspec import structs
 
 from postroom.inward import deposit, suspicion
 from postroom.inward.examine import Extractor, look_for_signals, read_files
-from postroom.inward.mails import AcceptedMail, Arrival, Destination, ReadMail
-from postroom.inward.receive import TooManyHops, read_mail
+from postroom.inward.mails import AcceptedMail, AddressedMail, Arrival, Copy, Destination, ReadMail
+from postroom.inward.receive import TooManyHops, is_unread, read_mail
 from postroom.mail.parse import parse_mail
 from postroom.mailbox import correspondents, inboxes, messages, raw_mails, threads
 from postroom.mailbox.documents import Document, Verdicts
@@ -20,30 +22,69 @@ from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND, SENT
 from postroom.mailbox.search import indexing
 from postroom.resources import Resources
-from postroom.storage.database import Tx
-from postroom.transfer.mbox import MAX_MAIL_BYTES, FiledMail, read
+from postroom.storage.database import Tx, one_of
+from postroom.transfer.sources import MAX_MAIL_BYTES, OldMail
 
 T = TypeVar("T")
 
 ANOTHER_SERVER = "127.0.0.1"  # in place of the peer, which handed the mail to another server long ago
 UNKNOWN_SENDER = "unknown@invalid"
 NOT_JUDGED = "none"
+READ_AT_ONCE = 25  # by one process
 
 
-async def import_mail(resources: Resources, extractor: Extractor, inbox: Inbox, filed: FiledMail) -> bool:
-    """False for a mail that the inbox has already, or that no server would accept."""
-    if filed.length > MAX_MAIL_BYTES:
-        return False
-    try:
-        found = await _read(resources, extractor, inbox, read(filed), filed.mail_from or UNKNOWN_SENDER)
-    except TooManyHops:
-        return False
-    blob = await raw_mails.put_if_large(resources, found.kept.content)
-    mail = AcceptedMail(found, resources.config.base_url, filed.at, blob)
-    is_new = await resources.db.write(_store, mail, inbox)
-    if not is_new:
-        await raw_mails.remove_blob(resources, blob)
-    return is_new
+async def import_all(
+    resources: Resources,
+    executor: Executor,
+    extractor: Extractor,
+    inbox: Inbox,
+    batches: AsyncIterator[list[OldMail]],
+    tell: Callable[[int], None],
+) -> int:
+    """Gives how many are new. While a batch is stored, the next one is read."""
+    count = 0
+    waiting: tuple[int, asyncio.Task[list[AcceptedMail]]] | None = None
+    async for batch in batches:
+        reading = asyncio.create_task(read_batch(resources, executor, extractor, inbox, batch))
+        if waiting is not None:
+            count += await _finish(resources, inbox, *waiting, tell)
+        waiting = len(batch), reading
+    return count if waiting is None else count + await _finish(resources, inbox, *waiting, tell)
+
+
+async def _finish(
+    resources: Resources,
+    inbox: Inbox,
+    size: int,
+    reading: "asyncio.Task[list[AcceptedMail]]",
+    tell: Callable[[int], None],
+) -> int:
+    count = await store_batch(resources, inbox, await reading)
+    tell(size)
+    return count
+
+
+async def read_batch(
+    resources: Resources, executor: Executor, extractor: Extractor, inbox: Inbox, mails: Sequence[OldMail]
+) -> list[AcceptedMail]:
+    """Without those that no server would accept."""
+    fitting = [mail for mail in mails if len(mail.raw) <= MAX_MAIL_BYTES]
+    loop = asyncio.get_running_loop()
+    parts = [fitting[start : start + READ_AT_ONCE] for start in range(0, len(fitting), READ_AT_ONCE)]
+    read = await asyncio.gather(*(loop.run_in_executor(executor, read_all, inbox.id, part) for part in parts))
+    pairs = zip(fitting, (found for part in read for found in part), strict=True)
+    return [
+        await _accept(resources, extractor, inbox, old, found) for old, found in pairs if found is not None
+    ]
+
+
+async def store_batch(resources: Resources, inbox: Inbox, mails: Sequence[AcceptedMail]) -> int:
+    """Durable on return. Gives how many are new to the inbox."""
+    are_new = await resources.db.write(store_all, mails, inbox)
+    for mail, is_new in zip(mails, are_new, strict=True):
+        if not is_new:
+            await raw_mails.remove_blob(resources, mail.blob)
+    return sum(are_new)
 
 
 async def import_new(
@@ -55,78 +96,149 @@ async def import_new(
     then: Callable[[Tx, Document], T],
 ) -> T:
     """A mail that a mail program hands over: always a new message. `then` belongs to its transaction."""
-    found = await _read(resources, extractor, inbox, raw, UNKNOWN_SENDER)
-    blob = await raw_mails.put_if_large(resources, found.kept.content)
-    mail = AcceptedMail(found, resources.config.base_url, at, blob)
+    old = OldMail(raw, at, "")
+    mail = await _accept(resources, extractor, inbox, old, _read(inbox.id, old))
 
     def work(tx: Tx) -> T:
         inboxes.lock(tx, inbox.id)
-        return then(tx, _add(tx, mail, inbox))
+        (copy,) = _store_part(tx, inbox, deposit.to_each_inbox(mail))
+        return then(tx, copy.document)
 
     try:
         return await resources.db.write(work)
     except BaseException:
-        await raw_mails.remove_blob(resources, blob)
+        await raw_mails.remove_blob(resources, mail.blob)
         raise
 
 
-async def _read(
-    resources: Resources, extractor: Extractor, inbox: Inbox, raw: bytes, mail_from: str
-) -> ReadMail:
-    found = read_mail(Arrival((Destination(inbox.id),), raw, b"", ANOTHER_SERVER, "", mail_from))
-    mail = parse_mail(raw)
-    files = await read_files(extractor, mail, list(found.attachments))
-    name = suspicion.name_of(mail.from_addr)
-    known = await resources.db.read(correspondents.list_trusted, inbox.id, name)
+def read_all(inbox_id: str, mails: Sequence[OldMail]) -> list[ReadMail | None]:
+    """In another process: reading is most of the work. None for what no server would accept."""
+    return [_read_if_accepted(inbox_id, mail) for mail in mails]
+
+
+def _read_if_accepted(inbox_id: str, old: OldMail) -> ReadMail | None:
+    try:
+        return _read(inbox_id, old)
+    except TooManyHops:
+        return None
+
+
+def _read(inbox_id: str, old: OldMail) -> ReadMail:
+    mail_from = old.mail_from or UNKNOWN_SENDER
+    found = read_mail(Arrival((Destination(inbox_id),), old.raw, b"", ANOTHER_SERVER, "", mail_from))
+    findings = found.findings
+    if findings is None and not any(map(is_unread, found.attachments)):
+        findings = look_for_signals(parse_mail(old.raw), found.attachments, NOT_JUDGED, ())
     return structs.replace(
         found,
-        attachments=tuple(files),
         needs_examination=False,
         verdicts=Verdicts(NOT_JUDGED, NOT_JUDGED, NOT_JUDGED, found.verdicts.domain),
-        findings=look_for_signals(mail, files, NOT_JUDGED, known),
+        findings=findings,
         report=None,
         returned=None,
     )
 
 
-def _store(tx: Tx, mail: AcceptedMail, inbox: Inbox) -> bool:
-    """Locks the inbox first, in the order that everything that stores mail keeps to."""
+async def _accept(
+    resources: Resources, extractor: Extractor, inbox: Inbox, old: OldMail, found: ReadMail
+) -> AcceptedMail:
+    if any(map(is_unread, found.attachments)):
+        found = await _with_files(resources, extractor, inbox, old, found)
+    blob = await raw_mails.put_if_large(resources, found.kept.content)
+    return AcceptedMail(found, resources.config.base_url, old.at, blob)
+
+
+async def _with_files(
+    resources: Resources, extractor: Extractor, inbox: Inbox, old: OldMail, found: ReadMail
+) -> ReadMail:
+    mail = parse_mail(old.raw)
+    files = await read_files(extractor, mail, list(found.attachments))
+    known = await resources.db.read(correspondents.list_trusted, inbox.id, suspicion.name_of(mail.from_addr))
+    findings = look_for_signals(mail, files, NOT_JUDGED, known)
+    return structs.replace(found, attachments=tuple(files), findings=findings)
+
+
+def store_all(tx: Tx, mails: Sequence[AcceptedMail], inbox: Inbox) -> list[bool]:
+    """Which were new. Locks the inbox first, in the order that everything that stores mail keeps to."""
     inboxes.lock(tx, inbox.id)
-    if _has(tx, inbox, mail):
-        return False
-    _add(tx, mail, inbox)
-    return True
+    are_new = _find_new(tx, inbox, mails)
+    addressed = [
+        each
+        for number, (mail, is_new) in enumerate(zip(mails, are_new, strict=True))
+        if is_new
+        for each in deposit.to_each_inbox(mail, number)
+    ]
+    for part in unrelated_parts(addressed):
+        _store_part(tx, inbox, part)
+    return are_new
 
 
-def _add(tx: Tx, mail: AcceptedMail, inbox: Inbox) -> Document:
-    addressed = deposit.to_each_inbox(mail)
-    owners = deposit.count_mails(tx, addressed, frozenset())
-    (copy,) = deposit.store(tx, addressed, owners, frozenset())
+def _store_part(tx: Tx, inbox: Inbox, part: list[AddressedMail]) -> list[Copy]:
+    owners = deposit.count_mails(tx, part, frozenset())
+    copies = deposit.store(tx, part, owners, frozenset())
+    for copy in copies:
+        _mark(tx, inbox, copy)
+    indexing.enqueue_all(tx, [copy.document.id for copy in copies])
+    return copies
+
+
+def _mark(tx: Tx, inbox: Inbox, copy: Copy) -> None:
     assert copy.place is not None, "no policy is asked about mail that is moved"
     threads.mark_read(tx, copy.place.thread, is_read=True)
-    if mail.read.mail.from_address == inbox.address:
+    if copy.read.mail.from_address == inbox.address:
         _mark_as_sent(tx, inbox, copy.document)
-    indexing.enqueue_all(tx, [copy.document.id])
-    return copy.document
+
+
+def unrelated_parts(addressed: Sequence[AddressedMail]) -> Iterator[list[AddressedMail]]:
+    """Parts in which no mail names another or what another names: each finds its thread in the database."""
+    part: list[AddressedMail] = []
+    known: set[str] = set()
+    for each in addressed:
+        mail = each.read.mail
+        named = {mail.message_id, *mail.in_reply_to, *mail.references} - {""}
+        if not known.isdisjoint(named):
+            yield part
+            part, known = [], set()
+        part.append(each)
+        known |= named
+    if part:
+        yield part
+
+
+def _find_new(tx: Tx, inbox: Inbox, mails: Sequence[AcceptedMail]) -> list[bool]:
+    """By Message-ID; without one, by date and size. Also of those in the batch the first alone is new."""
+    known = _known_ids(tx, inbox, [mail.read.mail.message_id for mail in mails])
+    found = []
+    for mail in mails:
+        name = mail.read.mail.message_id or f"{mail.now} {mail.read.size_bytes}"
+        is_new = name not in known and (bool(mail.read.mail.message_id) or not _has(tx, inbox, mail))
+        known.add(name)
+        found.append(is_new)
+    return found
+
+
+def _known_ids(tx: Tx, inbox: Inbox, message_ids: Sequence[str]) -> set[str]:
+    asked = sorted(set(message_ids) - {""})
+    if not asked:
+        return set()
+    is_wanted, wanted = one_of("rfc_message_id", asked)
+    rows = tx.all(
+        f"select rfc_message_id from messages where inbox_id = :inbox_id and {is_wanted}",
+        inbox_id=inbox.id,
+        **wanted,
+    )
+    return {row["rfc_message_id"] for row in rows}
 
 
 def _has(tx: Tx, inbox: Inbox, mail: AcceptedMail) -> bool:
-    """By its Message-ID; without one, by its date and size."""
-    if mail.read.mail.message_id:
-        row = tx.one(
-            "select 1 as found from messages where inbox_id = :inbox_id and rfc_message_id = :id limit 1",
-            inbox_id=inbox.id,
-            id=mail.read.mail.message_id,
-        )
-    else:
-        row = tx.one(
-            "select 1 as found from messages join raw_mails on raw_mails.message_id = messages.id"
-            " where inbox_id = :inbox_id and direction <> 'blocked' and created_at = :at"
-            " and size_bytes = :size limit 1",
-            inbox_id=inbox.id,
-            at=mail.now,
-            size=mail.read.size_bytes,
-        )
+    row = tx.one(
+        "select 1 as found from messages join raw_mails on raw_mails.message_id = messages.id"
+        " where inbox_id = :inbox_id and direction <> 'blocked' and created_at = :at"
+        " and size_bytes = :size limit 1",
+        inbox_id=inbox.id,
+        at=mail.now,
+        size=mail.read.size_bytes,
+    )
     return row is not None
 
 

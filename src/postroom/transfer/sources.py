@@ -1,0 +1,116 @@
+"""Where old mail comes from: files, or a mailbox elsewhere; batch by batch, never all of it in memory."""
+
+from collections.abc import AsyncIterator, Sequence
+from ipaddress import ip_address
+from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
+
+from postroom.connections.imap_client import TLS_PORT, ImapClient, ListedMail, MailServerAddress, open_client
+from postroom.connections.imap_wire import ImapError
+from postroom.errors import BadRequest
+from postroom.mail.proof.lookup import DnsTemporary
+from postroom.net import target
+from postroom.processes import pools
+from postroom.resources import Resources
+from postroom.transfer import mbox
+from postroom.transfer.mbox import FiledMail
+
+MAX_MAIL_BYTES = mbox.MAX_MAIL_BYTES
+BATCH_MAILS = 200
+BATCH_BYTES = 16 * 1024 * 1024
+STARTTLS_PORT = 143
+
+
+class OldMail(Struct, frozen=True):
+    """As it was on the wire, when it came there, and who handed it over."""
+
+    raw: bytes
+    at: int
+    mail_from: str
+
+
+class MailboxAt(Struct, frozen=True):
+    """What imap://user:password@host:port/folder says."""
+
+    host: str
+    port: int
+    username: str
+    password: str
+    folder: str
+
+
+def in_batches(sizes: Sequence[int]) -> list[slice]:
+    """Neither too many mails in one, nor too many bytes."""
+    found, start, total = [], 0, 0
+    for number, size in enumerate(sizes):
+        if number > start and (number - start >= BATCH_MAILS or total + size > BATCH_BYTES):
+            found.append(slice(start, number))
+            start, total = number, 0
+        total += size
+    return [*found, slice(start, len(sizes))] if sizes else []
+
+
+async def from_files(filed: Sequence[FiledMail]) -> AsyncIterator[list[OldMail]]:
+    for part in in_batches([mail.length for mail in filed]):
+        yield await pools.FILES.run(read_files, filed[part])
+
+
+def read_files(filed: Sequence[FiledMail]) -> list[OldMail]:
+    return [
+        OldMail(mbox.read(mail), mail.at, mail.mail_from) for mail in filed if mail.length <= MAX_MAIL_BYTES
+    ]
+
+
+def parse_url(url: str) -> MailboxAt:
+    form = "imap://user:password@host/FOLDER; port 993 is TLS, any other STARTTLS"
+    try:
+        parts = urlsplit(url)
+        port = parts.port or TLS_PORT
+    except ValueError:
+        raise BadRequest(f"The mailbox must be like {form}.") from None
+    if parts.scheme not in ("imap", "imaps") or not parts.hostname or not parts.username:
+        raise BadRequest(f"The mailbox must be like {form}.")
+    folder = unquote(parts.path.lstrip("/")) or "INBOX"
+    return MailboxAt(parts.hostname, port, unquote(parts.username), unquote(parts.password or ""), folder)
+
+
+async def open_mailbox(resources: Resources, wanted: MailboxAt) -> ImapClient:
+    """Wherever it is: the operator names it."""
+    try:
+        found = await target.resolve_target(resources.resolver, f"https://{wanted.host}/", True)
+    except (target.ForbiddenTarget, DnsTemporary) as error:
+        raise ImapError(f"{wanted.host} cannot be reached: {error}.") from None
+    is_loopback = all(ip_address(ip).is_loopback for ip in found.ips)
+    client = await open_client(MailServerAddress(found.host, found.ips, wanted.port, is_loopback))
+    try:
+        await client.log_in(wanted.username, wanted.password)
+        await client.select(wanted.folder, is_changed=False)
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+async def list_mailbox(client: ImapClient) -> list[ListedMail]:
+    """Oldest first, so that what was answered comes before its answers."""
+    uids = await client.search("ALL")
+    found: list[ListedMail] = []
+    for start in range(0, len(uids), 500):
+        found += await client.describe(uids[start : start + 500])
+    return sorted(found, key=lambda mail: (mail.arrived_at, mail.uid))
+
+
+async def from_mailbox(
+    client: ImapClient, listed: Sequence[ListedMail], now: int
+) -> AsyncIterator[list[OldMail]]:
+    """A batch by one command; what is gone meanwhile, or larger than any mail may be, is left out."""
+    wanted = [mail for mail in listed if mail.size_bytes <= MAX_MAIL_BYTES]
+    for part in in_batches([mail.size_bytes for mail in wanted]):
+        asked = wanted[part]
+        raws = await client.fetch_all([mail.uid for mail in asked], 2 * BATCH_BYTES + MAX_MAIL_BYTES)
+        yield [
+            OldMail(raws[mail.uid], min(mail.arrived_at or now, now), "")
+            for mail in asked
+            if mail.uid in raws
+        ]
