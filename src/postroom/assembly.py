@@ -17,6 +17,7 @@ from postroom.connections.mailbox_access import OAuthTokens
 from postroom.connections.posts import PostIntake
 from postroom.connections.sending_through import SendingThrough
 from postroom.couriers.mail import SmtpCourier
+from postroom.couriers.tls_policies import TlsPolicies
 from postroom.couriers.ways_out import CapturingCourier, WaysOut
 from postroom.couriers.webhook import HttpCourier, WebhookLimits
 from postroom.deliverability.watch_domains import watch_domains
@@ -216,7 +217,7 @@ def start_deliveries(
     make_key: Callable[[], bytes],
     webhook_courier: HttpCourier,
 ) -> None:
-    courier = mail_courier(resources)
+    courier = mail_courier(resources, TlsPolicies(resources.resolver, webhook_courier))
     stack.push_async_callback(courier.close)
     signers = Signers()
     stack.callback(signers.close)
@@ -322,12 +323,14 @@ def require_webhook_url(config: Config) -> None:
         raise ConfigError("POSTROOM_WEBHOOK_URL", error.reason) from None
 
 
-def mail_courier(resources: Resources) -> WaysOut:
+def mail_courier(resources: Resources, policies: TlsPolicies) -> WaysOut:
     config, resolver = resources.config, resources.resolver
     allow_private = allows_private_targets(config)
 
     def make(relay: Relay | None) -> MailCourier:
-        return SmtpCourier(resolver, own_name=config.domain, relay=relay, allow_private=allow_private)
+        return SmtpCourier(
+            resolver, own_name=config.domain, relay=relay, allow_private=allow_private, policies=policies
+        )
 
     if config.outbound == CAPTURE:
         return WaysOut([CapturingCourier()], make, resolver, allow_private)

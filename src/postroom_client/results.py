@@ -233,6 +233,7 @@ class Recipient(Struct, rename="camel", frozen=True):
     last_code: int | None = None
     last_reply: str = ""
     next_attempt_at: datetime | None = None
+    tls: str | None = None
 
 
 class ShownTarget(Struct, rename="camel", frozen=True):

@@ -79,6 +79,7 @@ async def test_a_mail_to_an_inbox_here_arrives_and_is_sent(server: Server) -> No
             "lastCode": 250,
             "lastReply": "2.1.5 Stored in the inbox.",
             "nextAttemptAt": None,
+            "tls": None,
         }
     ]
     (received,) = (await server.api.get(f"/v1/inboxes/{carol}/messages")).json()["data"]

@@ -9,6 +9,7 @@ import pytest
 
 from postroom.couriers.mail import MailLimits, SmtpCourier
 from postroom.couriers.session import Timeouts
+from postroom.couriers.tls_policies import TlsPolicies
 from postroom.net.dns import Resolver
 from postroom.net.relay import Relay
 from postroom.outward.courier import DeliveryError, OutgoingMail
@@ -79,6 +80,7 @@ async def make_courier(resolver: Resolver) -> AsyncIterator[MakeCourier]:
         limits: MailLimits | None = None,
         trusted: ssl.SSLContext = _TRUSTING_NOBODY,
         shuffle: Callable[[list[str]], None] = random.shuffle,
+        policies: TlsPolicies | None = None,
     ) -> SmtpCourier:
         courier = SmtpCourier(
             resolver,
@@ -90,6 +92,7 @@ async def make_courier(resolver: Resolver) -> AsyncIterator[MakeCourier]:
             limits=limits,
             trusted=trusted,
             shuffle=shuffle,
+            policies=policies,
         )
         made.append(courier)
         return courier

@@ -43,6 +43,7 @@ async def test_an_accepted_mail_is_sent_and_tells_so(sender: Server, peer: SmtpP
             "lastCode": 250,
             "lastReply": "2.0.0 taken",
             "nextAttemptAt": None,
+            "tls": "none",
         }
     ]
     (mail,) = peer.mails

@@ -227,6 +227,8 @@ export interface Recipient {
   lastCode: number | null;
   lastReply: string;
   nextAttemptAt: string | null;
+  /** How it went to the server that took it: none, opportunistic or mta-sts; null where none outside did. */
+  tls: string | null;
 }
 
 /** `lastError` is why the last one could not be told; null since one was. */

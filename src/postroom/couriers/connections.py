@@ -32,6 +32,16 @@ class Dialer:
             session = await self._greeted(hop.host, hop.ip, port)
         return session
 
+    async def open_verified_mx(self, hop: Hop, port: int) -> SmtpSession:
+        """With a certificate that proves the host, or not at all (RFC 8461 section 4.2)."""
+        session = await self._greeted(hop.host, hop.ip, port)
+        await self._upgrade(session, self.trusted())
+        if not session.has_tls:
+            session.abort()
+            reason = f"{hop.host} offers no STARTTLS, which the policy of the domain asks for"
+            raise DeliveryError(reason, permanent=False, enhanced="4.7.5")
+        return session
+
     async def open_relay(self, relay: Relay) -> SmtpSession:
         session = await (self._greeted_in_tls(relay) if relay.implicit_tls else self._open_plain_relay(relay))
         if relay.username:

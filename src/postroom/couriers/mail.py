@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from postroom.couriers.connections import Dialer, RestingSessions
 from postroom.couriers.envelope import require_sendable
 from postroom.couriers.lanes import Lanes
-from postroom.couriers.routing import find_hops
+from postroom.couriers.routing import Hop, find_hops
 from postroom.couriers.session import RELAY_TIMEOUTS, SmtpSession, Timeouts
+from postroom.couriers.tls_policies import TlsPolicies
+from postroom.mail.proof.mta_sts import ENFORCE, StsPolicy
 from postroom.net.certificate import trusted_authorities
 from postroom.net.dns import Resolver
 from postroom.net.relay import Relay
-from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt
+from postroom.outward.courier import DeliveryError, OutgoingMail, Receipt, TlsState
 
 # Replies that ask for a sign-in or refuse ours: the operator must act, the recipient cannot.
 _SIGN_IN_CODES = {530, 534, 535, 538}
@@ -45,6 +47,7 @@ class SmtpCourier:
         limits: MailLimits | None = None,
         trusted: ssl.SSLContext | None = None,
         shuffle: Callable[[list[str]], None] = random.shuffle,
+        policies: TlsPolicies | None = None,
     ) -> None:
         limits = limits or MailLimits()
         self._resolver = resolver
@@ -52,6 +55,7 @@ class SmtpCourier:
         self._allow_private = allow_private
         self._port = port
         self._shuffle = shuffle
+        self._policies = policies
         self._dialer = Dialer(
             own_name,
             timeouts or (Timeouts() if relay is None else RELAY_TIMEOUTS),
@@ -69,9 +73,10 @@ class SmtpCourier:
     async def deliver(self, mail: OutgoingMail) -> Receipt:
         """Raises DeliveryError. It may be cancelled at any time; what was under way is dropped."""
         require_sendable(mail)
-        destination = self._destination(mail.domain)
-        async with self._lanes.enter(destination):
-            session = self._resting.take(destination)
+        host = self._destination(mail.domain)
+        async with self._lanes.enter(host):
+            destination = PolicedDestination(host, await self._find_enforced(host))
+            session = self._resting.take(destination.key)
             if session is None:
                 return await self._deliver_afresh(destination, mail)
             try:
@@ -89,16 +94,23 @@ class SmtpCourier:
     def _destination(self, domain: str) -> str:
         return self._relay.host if self._relay else domain.lower()
 
-    async def _deliver_afresh(self, destination: str, mail: OutgoingMail) -> Receipt:
+    async def _find_enforced(self, domain: str) -> StsPolicy | None:
+        """A policy that is only tested changes nothing; a relay has its own rules."""
+        if self._policies is None or self._relay is not None:
+            return None
+        policy = await self._policies.find(domain)
+        return policy if policy is not None and policy.mode == ENFORCE else None
+
+    async def _deliver_afresh(self, destination: "PolicedDestination", mail: OutgoingMail) -> Receipt:
         if self._relay is not None:
             return await self._deliver_to_relay(destination, self._relay, mail)
         hops = await find_hops(
             self._resolver, mail.domain, allow_private=self._allow_private, shuffle=self._shuffle
         )
         failures: list[DeliveryError] = []
-        for hop in hops:
+        for hop in destination.allowed(hops):
             try:
-                session = await self._dialer.open_mx(hop, self._port)
+                session = await self._open(destination, hop)
             except DeliveryError as error:
                 failures.append(error)  # even a 5xx here is about this host, not about the mail
                 continue
@@ -110,7 +122,14 @@ class SmtpCourier:
                 failures.append(error)
         raise min(failures, key=lambda failure: failure.permanent)
 
-    async def _deliver_to_relay(self, destination: str, relay: Relay, mail: OutgoingMail) -> Receipt:
+    async def _open(self, destination: "PolicedDestination", hop: Hop) -> SmtpSession:
+        if destination.policy is None:
+            return await self._dialer.open_mx(hop, self._port)
+        return await self._dialer.open_verified_mx(hop, self._port)
+
+    async def _deliver_to_relay(
+        self, destination: "PolicedDestination", relay: Relay, mail: OutgoingMail
+    ) -> Receipt:
         try:
             session = await self._dialer.open_relay(relay)
         except DeliveryError as error:
@@ -123,13 +142,43 @@ class SmtpCourier:
                 raise _worth_a_retry(error) from error
             raise
 
-    async def _hand_over(self, destination: str, session: SmtpSession, mail: OutgoingMail) -> Receipt:
+    async def _hand_over(
+        self, destination: "PolicedDestination", session: SmtpSession, mail: OutgoingMail
+    ) -> Receipt:
         has_tls = session.has_tls
         try:
             reply = await session.send(mail)
         finally:
-            self._resting.put(destination, session)
-        return Receipt(reply.code, reply.text, session.host, has_tls)
+            self._resting.put(destination.key, session)
+        return Receipt(reply.code, reply.text, session.host, has_tls, tls=destination.tls_of(has_tls))
+
+
+@dataclass(frozen=True, slots=True)
+class PolicedDestination:
+    """Where a mail goes, and the policy that must be kept on the way."""
+
+    host: str  # the recipient's domain, or the relay
+    policy: StsPolicy | None
+
+    @property
+    def key(self) -> str:
+        """A session that proved nothing is never lent to a mail that asks for proof."""
+        return self.host if self.policy is None else f"{self.host} by policy"
+
+    def allowed(self, hops: list[Hop]) -> list[Hop]:
+        """Hosts that the policy names; a mail waits rather than going elsewhere."""
+        if self.policy is None:
+            return hops
+        named = [hop for hop in hops if self.policy.allows(hop.host)]
+        if not named:
+            reason = f"the policy of {self.host} (MTA-STS) allows none of its servers: {hops[0].host}"
+            raise DeliveryError(reason, permanent=False, enhanced="4.7.5")
+        return named
+
+    def tls_of(self, has_tls: bool) -> TlsState:
+        if not has_tls:
+            return "none"
+        return "opportunistic" if self.policy is None else "mta-sts"
 
 
 def _worth_a_retry(error: DeliveryError) -> DeliveryError:

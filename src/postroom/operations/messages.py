@@ -47,6 +47,13 @@ class ShownRecipient(Struct, rename="camel", frozen=True):
     last_code: int | None
     last_reply: str
     next_attempt_at: Timestamp | None
+    tls: Annotated[
+        str | None,
+        Meta(
+            description="How it went to the server that took it: none, opportunistic or mta-sts; null where"
+            " none outside did."
+        ),
+    ] = None
 
     @classmethod
     def of(cls, delivery: deliveries.Delivery) -> "ShownRecipient":
@@ -58,6 +65,7 @@ class ShownRecipient(Struct, rename="camel", frozen=True):
             last_code=delivery.last_code,
             last_reply=delivery.last_reply,
             next_attempt_at=to_iso(delivery.due_at) if is_pending else None,
+            tls=delivery.tls,
         )
 
 

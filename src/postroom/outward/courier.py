@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from postroom.connections.connections import WayOut
 from postroom.connections.imap_wire import ImapError
@@ -11,6 +11,7 @@ from postroom.inward.mails import AcceptedMail
 from postroom.queue.outcomes import Outcome
 
 REPLY_MAX_CHARACTERS = 500
+TlsState = Literal["none", "opportunistic", "mta-sts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class Receipt:
     text: str
     host: str = ""
     has_tls: bool = False  # on the way to that server
+    tls: TlsState = "none"  # and by what it was asked for
     captured: bytes | None = field(default=None, repr=False)
     answers: tuple[AcceptedMail, ...] = field(default=(), repr=False)
 
@@ -92,6 +94,7 @@ def to_outcome(answer: Receipt | DeliveryError, started_at: int, ended_at: int) 
         is_success=True,
         host=answer.host,
         has_tls=answer.has_tls,
+        tls=answer.tls if answer.host else "",
         captured=answer.captured,
     )
 

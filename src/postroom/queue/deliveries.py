@@ -47,6 +47,7 @@ class Delivery(Struct, frozen=True):
     created_at: int
     webhook_owner: str | None
     is_replay: bool = False  # a person asked for it again
+    tls: str | None = None  # how it went to the server that took it
 
     @classmethod
     def from_row(cls, row: Row) -> "Delivery":
@@ -69,6 +70,7 @@ class Delivery(Struct, frozen=True):
             row["created_at"],
             row["webhook_owner"],
             bool(row["is_replay"]),
+            row["tls"],
         )
 
 
@@ -183,18 +185,21 @@ def note_answer(
     return changed == 1
 
 
-def finish(tx: Tx, delivery: Delivery, state: str, code: int | None, reply: str, now: int) -> bool:
+def finish(
+    tx: Tx, delivery: Delivery, state: str, code: int | None, reply: str, now: int, tls: str = ""
+) -> bool:
     """False when it was finished, cancelled or tried again meanwhile; but an acceptance always counts."""
     is_open = "state in ('pending', 'held') and attempts = :number"
     if state in (DONE, CAPTURED):
         is_open = "state in ('pending', 'held', 'cancelled')"
     changed = tx.run(
-        "update deliveries set state = :state, last_code = :code, last_reply = :reply, finished_at = :now"
-        f" where id = :id and {is_open}",
+        "update deliveries set state = :state, last_code = :code, last_reply = :reply, finished_at = :now,"
+        f" tls = :tls where id = :id and {is_open}",
         state=state,
         code=code,
         reply=reply,
         now=now,
+        tls=tls or None,
         id=delivery.id,
         **({"number": delivery.attempts} if ":number" in is_open else {}),
     )

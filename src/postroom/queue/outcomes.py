@@ -25,6 +25,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     enhanced: str = ""
     host: str = ""
     has_tls: bool = False
+    tls: str = ""  # none, opportunistic or mta-sts; "" where it never left this server
     captured: bytes | None = None
     retry_after_seconds: int | None = None
 
@@ -65,5 +66,7 @@ def record(tx: Tx, tried: TriedDelivery) -> str | None:
 
 def _finish(tx: Tx, tried: TriedDelivery, state: str) -> str | None:
     delivery, outcome = tried.delivery, tried.outcome
-    is_finished = deliveries.finish(tx, delivery, state, outcome.code, outcome.text, outcome.ended_at)
+    is_finished = deliveries.finish(
+        tx, delivery, state, outcome.code, outcome.text, outcome.ended_at, outcome.tls
+    )
     return state if is_finished else None

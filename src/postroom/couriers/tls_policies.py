@@ -1,0 +1,73 @@
+"""MTA-STS policies of domains that mail goes to (RFC 8461): found by DNS, fetched by HTTPS, remembered."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from postroom import log
+from postroom.connections.fetching import Fetcher, FetchError
+from postroom.mail.proof import mta_sts
+from postroom.mail.proof.mta_sts import StsPolicy
+from postroom.net.dns import DnsTemporary, Resolver
+
+REMEMBERED = 10_000
+FAILURE_SECONDS = 300.0  # so long a policy that could not be fetched is not asked for again
+OK = 200
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPolicy:
+    """`policy` is None where none could be fetched for this identity."""
+
+    identity: str
+    policy: StsPolicy | None
+    ends_at: float
+
+
+class TlsPolicies:
+    def __init__(
+        self, resolver: Resolver, fetcher: Fetcher, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._resolver = resolver
+        self._fetcher = fetcher
+        self._monotonic = monotonic
+        self._known: OrderedDict[str, KnownPolicy] = OrderedDict()  # the one used last is the last
+
+    async def find(self, domain: str) -> StsPolicy | None:
+        """The newest there is; while none can be found, the one that is remembered counts (section 5.1)."""
+        known = self._recall(domain)
+        try:
+            identity = mta_sts.read_identity(await self._resolver.txt(f"_mta-sts.{domain}"))
+        except DnsTemporary:
+            identity = None
+        if identity is None or (known is not None and known.identity == identity):
+            return None if known is None else known.policy
+        policy = await self._fetch(domain)
+        if policy is None and known is not None and known.policy is not None:
+            return known.policy
+        seconds = FAILURE_SECONDS if policy is None else policy.max_age_seconds
+        self._remember(domain, KnownPolicy(identity, policy, self._monotonic() + seconds))
+        return policy
+
+    async def _fetch(self, domain: str) -> StsPolicy | None:
+        url = f"https://mta-sts.{domain}/.well-known/mta-sts.txt"
+        try:
+            answer = await self._fetcher.fetch("GET", url, {}, limit=mta_sts.POLICY_BYTES)
+        except FetchError as error:
+            log.get().seldom("a policy of MTA-STS could not be fetched", domain=domain, reason=str(error))
+            return None
+        return mta_sts.read_policy(answer.body) if answer.status == OK else None
+
+    def _recall(self, domain: str) -> KnownPolicy | None:
+        known = self._known.get(domain)
+        if known is None or known.ends_at <= self._monotonic():
+            self._known.pop(domain, None)
+            return None
+        self._known.move_to_end(domain)
+        return known
+
+    def _remember(self, domain: str, known: KnownPolicy) -> None:
+        self._known[domain] = known
+        if len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
