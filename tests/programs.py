@@ -96,6 +96,7 @@ NEEDS = {
     "postfix": debian("postfix", "postfix"),
     "smtp-sink": debian("smtp-sink", "postfix"),
     "smtp-source": debian("smtp-source", "postfix"),
+    "curl": debian("curl", "curl"),
     "swaks": debian("swaks", "swaks"),
     "tesseract": debian("tesseract", "tesseract-ocr"),
     "cc": debian("cc", "gcc libc6-dev"),
