@@ -1,7 +1,6 @@
 """An account taken out into files, and brought into another inbox: threads, dates and files stay."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from postroom.errors import BadRequest
 from postroom.extraction.pool import ExtractionPool
 from postroom.mailbox import inboxes
 from postroom.mailbox.inboxes import Inbox
+from postroom.processes import pools
 from postroom.transfer import mbox, sources
 from postroom.transfer.export_mail import export_account
 from postroom.transfer.import_mail import import_all
@@ -34,8 +34,7 @@ def question() -> bytes:
 async def bring_in(server: Server, extractor: ExtractionPool, inbox: Inbox, filed: list[FiledMail]) -> int:
     """Threads read here; the command has processes for it."""
     batches, told = sources.from_files(filed), list[int]()
-    with ThreadPoolExecutor(1) as executor:
-        count = await import_all(server.resources, executor, extractor, inbox, batches, told.append)
+    count = await import_all(server.resources, pools.READING, extractor, inbox, batches, told.append)
     assert sum(told) == len(filed)
     return count
 
@@ -154,10 +153,9 @@ async def test_a_mailbox_elsewhere_is_brought_in_once(server: Server) -> None:
             client = await sources.open_mailbox(server.resources, wanted)
             listed_mails = await sources.list_mailbox(client)
             batches = sources.from_mailbox(client, listed_mails, server.clock.now())
-            with ThreadPoolExecutor(1) as executor:
-                count = await import_all(
-                    server.resources, executor, extractor, inbox, batches, lambda by: None
-                )
+            count = await import_all(
+                server.resources, pools.READING, extractor, inbox, batches, lambda by: None
+            )
             await client.log_out()
             assert (count, len(listed_mails)) == (expected, 5)
     await extractor.close()

@@ -135,24 +135,19 @@ def _import_files(list_mails: "Callable[[int], list[FiledMail]]", inbox: str) ->
 
 def _import(read: "Callable[[Resources], Awaitable[Batches]]", inbox: str) -> None:
     """Mails are read by as many processes as there are cores."""
-    import os
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
     from postroom.extraction.pool import ExtractionPool
+    from postroom.processes.pools import ProcessPool
     from postroom.transfer.import_mail import import_all
 
     async def work(resources: "Resources") -> tuple[int, int]:
         found = await resources.db.read(_require_inbox, inbox)
         batches, total = await read(resources)
-        extractor = ExtractionPool()
+        extractor, readers = ExtractionPool(), ProcessPool()
         try:
-            with (
-                ProcessPoolExecutor(os.cpu_count() or 1, get_context("spawn")) as executor,
-                progress("messages", total) as tell,
-            ):
-                count = await import_all(resources, executor, extractor, found, batches, tell)
+            with progress("messages", total) as tell:
+                count = await import_all(resources, readers, extractor, found, batches, tell)
         finally:
+            readers.close()
             await extractor.close()
         return count, total - count
 

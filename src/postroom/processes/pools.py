@@ -37,6 +37,23 @@ class Pool:
         self._threads.shutdown(wait=True)
 
 
+class ProcessPool:
+    """A process a core, for a command with much to read. What is run and given must be picklable."""
+
+    def __init__(self) -> None:
+        from concurrent.futures import ProcessPoolExecutor  # the server has no use for it
+        from multiprocessing import get_context
+
+        self._processes = ProcessPoolExecutor(CORES, get_context("spawn"))
+
+    async def run(self, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._processes, partial(fn, *args, **kwargs))
+
+    def close(self) -> None:
+        self._processes.shutdown(wait=True, cancel_futures=True)
+
+
 DNS = Pool("dns", 32)  # checks of senders: mostly waiting for answers
 FILES = Pool("files", 8)  # blobs and spooled mail
 READING = Pool("reading", max(2, CORES))  # mail whose reading may take long

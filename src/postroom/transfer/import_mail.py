@@ -5,7 +5,6 @@ It makes no event and calls no webhook; the running server indexes it behind.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import Executor
 from typing import TypeVar
 
 from msgspec import structs
@@ -21,6 +20,7 @@ from postroom.mailbox.folders import places
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.messages import OUTBOUND, SENT
 from postroom.mailbox.search import indexing
+from postroom.processes.pools import Pool, ProcessPool
 from postroom.resources import Resources
 from postroom.storage.database import Tx, one_of
 from postroom.transfer.sources import MAX_MAIL_BYTES, OldMail
@@ -35,7 +35,7 @@ READ_AT_ONCE = 25  # by one process
 
 async def import_all(
     resources: Resources,
-    executor: Executor,
+    pool: Pool | ProcessPool,
     extractor: Extractor,
     inbox: Inbox,
     batches: AsyncIterator[list[OldMail]],
@@ -45,7 +45,7 @@ async def import_all(
     count = 0
     waiting: tuple[int, asyncio.Task[list[AcceptedMail]]] | None = None
     async for batch in batches:
-        reading = asyncio.create_task(read_batch(resources, executor, extractor, inbox, batch))
+        reading = asyncio.create_task(read_batch(resources, pool, extractor, inbox, batch))
         if waiting is not None:
             count += await _finish(resources, inbox, *waiting, tell)
         waiting = len(batch), reading
@@ -65,13 +65,16 @@ async def _finish(
 
 
 async def read_batch(
-    resources: Resources, executor: Executor, extractor: Extractor, inbox: Inbox, mails: Sequence[OldMail]
+    resources: Resources,
+    pool: Pool | ProcessPool,
+    extractor: Extractor,
+    inbox: Inbox,
+    mails: Sequence[OldMail],
 ) -> list[AcceptedMail]:
     """Without those that no server would accept."""
     fitting = [mail for mail in mails if len(mail.raw) <= MAX_MAIL_BYTES]
-    loop = asyncio.get_running_loop()
     parts = [fitting[start : start + READ_AT_ONCE] for start in range(0, len(fitting), READ_AT_ONCE)]
-    read = await asyncio.gather(*(loop.run_in_executor(executor, read_all, inbox.id, part) for part in parts))
+    read = await asyncio.gather(*(pool.run(read_all, inbox.id, part) for part in parts))
     pairs = zip(fitting, (found for part in read for found in part), strict=True)
     return [
         await _accept(resources, extractor, inbox, old, found) for old, found in pairs if found is not None
