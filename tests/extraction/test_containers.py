@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.extraction import extract as extraction
-from postroom.extraction.extract import extract
+from postroom.extraction.extract import UNREAD_REST, extract
 from postroom.extraction.formats import archive
 from postroom.mail.extraction import MAX_TEXT_CHARS, METHODS, REASONS, Extraction
 from tests.mail import files
@@ -266,7 +266,7 @@ def test_a_saved_page_gives_what_a_reader_sees() -> None:
 
 def test_a_tag_without_end_is_given_up() -> None:
     content = files.docx(PARAGRAPH.format("seen") + '<w:x a="' + "b" * 20_000_000 + '"/>')
-    assert read(content) == Extraction("office", "seen")
+    assert read(content) == Extraction("office", f"seen\n\n{UNREAD_REST}")
 
 
 @given(st.sampled_from([nested(1), book(), document_with_chunk("part.html", "<p>x")]), st.data())

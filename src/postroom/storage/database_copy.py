@@ -157,6 +157,21 @@ class PostgresCopy:
         for table in tables:
             if table in by_table:
                 self._put_table(table, by_table[table])
+        self._go_on_counting()
+
+    def _go_on_counting(self) -> None:
+        """Numbers that the database gives go on after those that came with the rows."""
+        counted = self._connection.execute(
+            "select table_name, column_name from information_schema.columns"
+            " where table_schema = current_schema() and is_identity = 'YES'"
+        ).fetchall()
+        for table, column in counted:
+            self._connection.execute(
+                sql.SQL(
+                    "select setval(pg_get_serial_sequence(%s, %s), coalesce(max({}), 0) + 1, false) from {}"
+                ).format(sql.Identifier(column), sql.Identifier(table)),
+                (table, column),
+            )
 
     def _put_table(self, table: str, path: Path) -> None:
         with path.open("rb") as file, self._connection.cursor() as cursor:
