@@ -15,6 +15,8 @@ NODE = (
     "@redocly/cli@2",
     "@stoplight/spectral-cli@6",
     "agentmail@0.5",
+    "oidc-provider@9",
+    "@modelcontextprotocol/sdk@1",
 )
 PYTHON = ("openapi-python-client", "datamodel-code-generator", "standardwebhooks")
 UV = Path(__file__).parent.parent / ".tools" / "bin" / "uv"

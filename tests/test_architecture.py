@@ -36,7 +36,15 @@ ROOMS: dict[str, list[str]] = {
         *("names", "secret_values", "reach", "permissions", "actors", "rules", "accounts", "pods"),
         *("keys", "key_rules", "audit", "sessions", "domains", "people"),
     ],
-    "accounts/people": ["users", "mail_links", "oauth_clients", "grants", "device_codes"],
+    "accounts/people": [
+        "users",
+        "mail_links",
+        "challenges",
+        "passkeys",
+        "oauth_clients",
+        "grants",
+        "device_codes",
+    ],
     "accounts/rules": ["approval", "pauses", "limits", "policy"],
     "mailbox": [
         *(

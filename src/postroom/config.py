@@ -18,6 +18,7 @@ MAX_DRAIN_SECONDS = 3600
 MOST_OF_A_LIMIT = 1_000_000
 HOME_DOMAIN = "postroom.localhost"
 CAPTURE = "capture"
+ROLES = ("owner", "admin", "approver", "viewer")
 
 SWITCH: dict[str, bool | None] = {
     "": None,
@@ -84,6 +85,10 @@ class Config:
     suspend_after: int  # so many mails of an inbox in 7 days decide something
     suspend_bounce_percent: float  # more of them bounced: the inbox is suspended; 0: never
     suspend_complaint_percent: float
+    oidc_issuer: str  # whose word on who somebody is counts at sign-in; "" asks nobody
+    oidc_client_id: str
+    oidc_client_secret: str
+    oidc_role: str  # of people whom nobody invited; "" refuses them
     judge_url: str  # asked about mail that came in; "" asks nobody
     judge_key: str
     judge_model: str
@@ -127,6 +132,9 @@ def load(environment: Mapping[str, str]) -> Config:
     values["outbound"] = values["outbound"] or (CAPTURE if values["domain"] == HOME_DOMAIN else "mx")
     if (values["tls_cert"] is None) != (values["tls_key"] is None):
         raise ConfigError("POSTROOM_TLS_CERT", "needs POSTROOM_TLS_KEY, and the other way round")
+    oidc = [name for name in ("issuer", "client_id", "client_secret") if not values[f"oidc_{name}"]]
+    if len(oidc) in (1, 2):
+        raise ConfigError(f"POSTROOM_OIDC_{oidc[0].upper()}", "must be set, as the others of OIDC are")
     return Config(**values)
 
 
@@ -218,6 +226,24 @@ def _plan(name: str, value: str) -> Plan:
     raise ConfigError(name, f"must be one of {', '.join(PLANS)}, not '{value}'")
 
 
+def _one_of(*words: str) -> Callable[[str, str], str]:
+    def read(name: str, value: str) -> str:
+        if value not in words:
+            raise ConfigError(name, f"must be one of {', '.join(filter(None, words))}, not '{value}'")
+        return value
+
+    return read
+
+
+def _number(least: int, most: int) -> Callable[[str, str], int]:
+    def read(name: str, value: str) -> int:
+        if not (value.isascii() and value.isdigit() and len(value) <= 9 and least <= int(value) <= most):
+            raise ConfigError(name, f"must be a number from {least} to {most}, not '{value}'")
+        return int(value)
+
+    return read
+
+
 def _workers(name: str, value: str) -> int:
     if not value:
         return 1 if (os.cpu_count() or 1) > 1 else 0
@@ -226,22 +252,10 @@ def _workers(name: str, value: str) -> int:
     return int(value)
 
 
-def _drain_seconds(name: str, value: str) -> int:
-    if not value.isascii() or not value.isdigit() or int(value) > MAX_DRAIN_SECONDS:
-        raise ConfigError(name, f"must be a number from 0 to {MAX_DRAIN_SECONDS}, not '{value}'")
-    return int(value)
-
-
 def _limit(name: str, value: str) -> int:
     if not value.isascii() or not value.isdigit() or len(value) > 7 or int(value) > MOST_OF_A_LIMIT:
         raise ConfigError(name, f"must be a number from 0, no limit, to {MOST_OF_A_LIMIT}, not '{value}'")
     return int(value)
-
-
-def _log_form(name: str, value: str) -> str:
-    if value not in LOG_FORMS:
-        raise ConfigError(name, f"must be one of {', '.join(LOG_FORMS)}, not '{value}'")
-    return value
 
 
 def _origins(name: str, value: str) -> frozenset[str]:
@@ -267,12 +281,6 @@ def _networks(name: str, value: str) -> tuple[IPv4Network | IPv6Network, ...]:
         raise ConfigError(name, f"must be networks such as 10.0.0.0/8, 2001:db8::/32: {error}") from None
 
 
-def _sts_mode(name: str, value: str) -> str:
-    if value not in STS_MODES:
-        raise ConfigError(name, f"must be one of {', '.join(STS_MODES)}, not '{value}'")
-    return value
-
-
 def _domains(name: str, value: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_domain(name, part.strip()) for part in value.split(",") if part.strip()))
 
@@ -287,10 +295,14 @@ def _percent(name: str, value: str) -> float:
     return found
 
 
-def _mails(name: str, value: str) -> int:
-    if not value.isascii() or not value.isdigit() or not 1 <= int(value[:9]) <= 1_000_000:
-        raise ConfigError(name, f"must be a number from 1 to 1000000, not '{value}'")
-    return int(value)
+def _issuer(name: str, value: str) -> str:
+    """Compared letter by letter with what the provider says of itself."""
+    parts = urlsplit(value)
+    is_near = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    is_valid = parts.hostname and not parts.query and not parts.fragment and "@" not in parts.netloc
+    if value and not (is_valid and (parts.scheme == "https" or (parts.scheme == "http" and is_near))):
+        raise ConfigError(name, f"must be like https://login.example.com, not '{value}'")
+    return value
 
 
 def _judge_url(name: str, value: str) -> str:
@@ -298,12 +310,6 @@ def _judge_url(name: str, value: str) -> str:
     if value and (parts.scheme not in ("http", "https") or not parts.hostname):
         raise ConfigError(name, "must be a URL such as http://127.0.0.1:11434/v1/chat/completions")
     return value
-
-
-def _judge_number(name: str, value: str) -> int:
-    if not (value.isascii() and value.isdecimal() and 1 <= int(value[:6]) <= 600 and len(value) <= 3):
-        raise ConfigError(name, f"must be a number from 1 to 600, not '{value}'")
-    return int(value)
 
 
 def _text(name: str, value: str) -> str:
@@ -342,22 +348,32 @@ SETTINGS = (
     Setting("POSTROOM_CORS_ORIGINS", "cors_origins", "", _origins, "Sites whose pages may call."),
     Setting("POSTROOM_ALLOWED_HEADERS", "allowed_headers", "", _header_names, "Relay headers to let out."),
     Setting("POSTROOM_TRUSTED_PROXIES", "trusted_proxies", "", _networks, "Networks of proxies to believe."),
-    Setting("POSTROOM_DRAIN_SECONDS", "drain_seconds", "0", _drain_seconds, "Not ready before it stops."),
+    Setting(
+        "POSTROOM_DRAIN_SECONDS",
+        "drain_seconds",
+        "0",
+        _number(0, MAX_DRAIN_SECONDS),
+        "Not ready before it stops.",
+    ),
     Setting("POSTROOM_TLS_CERT", "tls_cert", "", _file, "Certificate with its chain: HTTPS, STARTTLS."),
     Setting("POSTROOM_TLS_KEY", "tls_key", "", _file, "Its key."),
-    Setting("POSTROOM_LOG", "log", LOG_FORMS[0], _log_form, "Form of the log: logfmt or json."),
+    Setting("POSTROOM_LOG", "log", LOG_FORMS[0], _one_of(*LOG_FORMS), "Form of the log: logfmt or json."),
     Setting("POSTROOM_WORKERS", "workers", "", _workers, "Processes that take mail in; 0: none of its own."),
     Setting("POSTROOM_JOURNAL", "journal", "", _switch, "on or off: mail is journaled, then stored."),
-    Setting("POSTROOM_MTA_STS", "mta_sts", STS_MODES[0], _sts_mode, "Policy: testing, enforce or none."),
+    Setting("POSTROOM_MTA_STS", "mta_sts", STS_MODES[0], _one_of(*STS_MODES), "Policy: its mode."),
     Setting("POSTROOM_BLOCK_LISTS", "block_lists", "", _domains, "DNS block lists that may be asked."),
-    Setting("POSTROOM_SUSPEND_AFTER", "suspend_after", "50", _mails, "Fewer mails decide nothing."),
+    Setting("POSTROOM_SUSPEND_AFTER", "suspend_after", "50", _number(1, 1_000_000), "Fewer decide nothing."),
     Setting("POSTROOM_SUSPEND_BOUNCES", "suspend_bounce_percent", "10", _percent, "Percent; 0: never."),
     Setting("POSTROOM_SUSPEND_COMPLAINTS", "suspend_complaint_percent", "1", _percent, "Percent; 0: never."),
+    Setting("POSTROOM_OIDC_ISSUER", "oidc_issuer", "", _issuer, "Provider of single sign-on."),
+    Setting("POSTROOM_OIDC_CLIENT_ID", "oidc_client_id", "", _text, "How it knows this server."),
+    Setting("POSTROOM_OIDC_CLIENT_SECRET", "oidc_client_secret", "", _text, "Its secret."),
+    Setting("POSTROOM_OIDC_ROLE", "oidc_role", "", _one_of("", *ROLES), "Of people nobody invited."),
     Setting("POSTROOM_JUDGE_URL", "judge_url", "", _judge_url, "A judge of your own: chat or JSON."),
     Setting("POSTROOM_JUDGE_KEY", "judge_key", "", _text, "Its bearer key."),
     Setting("POSTROOM_JUDGE_MODEL", "judge_model", "", _text, "The model of a chat endpoint."),
-    Setting("POSTROOM_JUDGE_SECONDS", "judge_seconds", "10", _judge_number, "How long an answer may take."),
-    Setting("POSTROOM_JUDGE_PER_MINUTE", "judge_per_minute", "60", _judge_number, "How often it is asked."),
+    Setting("POSTROOM_JUDGE_SECONDS", "judge_seconds", "10", _number(1, 600), "How long an answer may take."),
+    Setting("POSTROOM_JUDGE_PER_MINUTE", "judge_per_minute", "60", _number(1, 600), "How often it is asked."),
     Setting("POSTROOM_SENDS_PER_MINUTE", "sends_per_minute", "10", _limit, "Of an inbox; 0: no limit."),
     Setting("POSTROOM_SENDS_PER_DAY", "sends_per_day", "200", _limit, "Of an inbox; 0: no limit."),
     Setting("POSTROOM_COLD_PER_DAY", "cold_per_day", "20", _limit, "Strangers a young inbox may write to."),

@@ -51,7 +51,7 @@ class PostIntake:
     def __init__(self, resources: Resources, reader: Reader, fetcher: Fetcher) -> None:
         self._resources = resources
         self._reader = reader
-        self._fetcher = fetcher
+        self.fetcher = fetcher  # by which services outside are asked
         self._certificates: dict[str, bytes] = {}
 
     async def take(self, connection: Connection, post: Post) -> None:
@@ -86,7 +86,7 @@ class PostIntake:
 
     async def _fetch(self, url: str, headers: dict[str, str], limit: int) -> bytes:
         try:
-            answer = await self._fetcher.fetch("GET", url, headers, limit=limit)
+            answer = await self.fetcher.fetch("GET", url, headers, limit=limit)
         except FetchError as error:
             raise Unavailable(f"{error} It is tried again with the next post.", retry_after=60) from None
         if answer.status != 200:

@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 from postroom import ids, log
 from postroom.accounts import audit
 from postroom.accounts.rules import limits, policy
+from postroom.connections.fetching import Fetcher
 from postroom.connections.posts import PostIntake
 from postroom.errors import ApiError, Forbidden, InternalError, RecipientNotAllowed
 from postroom.mailbox import inboxes
@@ -207,7 +208,9 @@ class Door:
         """At the first visit: its pages and their templates take a while to load."""
         async with self._opening:
             if self._office is None:
-                self._office = await pools.ONCE.run(make_office, self._resources, self._webhook_courier)
+                self._office = await pools.ONCE.run(
+                    make_office, self._resources, self._webhook_courier, self._posts.fetcher
+                )
             return self._office
 
     async def _admit(self, visit: Visit, found: Found | ApiError | None = None) -> Call:
@@ -344,10 +347,10 @@ class Door:
             raise
 
 
-def make_office(resources: Resources, webhook_courier: WebhookCourier) -> "Office":
+def make_office(resources: Resources, webhook_courier: WebhookCourier, fetcher: Fetcher) -> "Office":
     from postroom.web.dashboard.office import Office
 
-    return Office(resources, webhook_courier)
+    return Office(resources, webhook_courier, fetcher)
 
 
 def note_refusal(tx: Tx, call: Call, route: str, error: ApiError) -> None:

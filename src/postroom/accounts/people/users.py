@@ -179,6 +179,16 @@ def list_active_of_address(tx: Tx, email: str, limit: int) -> list[User]:
     return [User.from_row(row) for row in rows]
 
 
+def find_of_address(tx: Tx, email: str) -> User | None:
+    """In any account: of several the one who can sign in, and was there first."""
+    row = tx.one(
+        f"select {_COLUMNS} from users where users.email = :email"
+        " order by case when users.state = 'active' then 0 else 1 end, users.created_at limit 1",
+        email=email,
+    )
+    return None if row is None else User.from_row(row)
+
+
 def list_of_account(tx: Tx, account_id: str, limit: int, offset: int) -> list[User]:
     rows = tx.all(
         f"select {_COLUMNS} from users where users.account_id = :id order by users.created_at, users.id"

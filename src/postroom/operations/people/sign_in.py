@@ -9,11 +9,13 @@ from msgspec import Struct
 from postroom.accounts import accounts, audit, keys, sessions
 from postroom.accounts.actors import USER, Actor
 from postroom.accounts.people import mail_links, users
+from postroom.accounts.people.passkeys import Passkey
 from postroom.accounts.people.users import ACTIVE, OWNER, User
 from postroom.accounts.reach import Reach
 from postroom.accounts.sessions import SignInOrigin, SignInProof
 from postroom.config import Config
 from postroom.errors import Forbidden, Unauthorized
+from postroom.operations.people import passkeys
 from postroom.operations.people.users import SIGN_IN_PATH, require_elsewhere
 from postroom.outward.notices import letters
 from postroom.storage.database import Tx
@@ -57,6 +59,20 @@ def begin(
     """A new session with a new token; one that the browser had before ends."""
     proved = prove(tx, shown, visitor, browser, config, now)
     open_session(tx, proved, visitor, token, old_token, now)
+
+
+def begin_with_passkey(
+    tx: Tx,
+    passkey: Passkey,
+    sign_count: int,
+    visitor: SignInOrigin,
+    token: str,
+    old_token: str,
+    now: int,
+) -> None:
+    """For whom the device has signed; the rest is as for every other way in."""
+    user = passkeys.use_passkey(tx, passkey, sign_count, now)
+    open_session(tx, of_user(user), visitor, token, old_token, now)
 
 
 def open_session(tx: Tx, proved: Proved, visitor: SignInOrigin, token: str, old_token: str, now: int) -> None:

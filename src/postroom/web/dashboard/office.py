@@ -12,7 +12,8 @@ from postroom.accounts import sessions
 from postroom.accounts.keys import Caller
 from postroom.accounts.rules import limits
 from postroom.accounts.sessions import USE_NOTED_AFTER, Session
-from postroom.errors import ApiError, InternalError, MethodNotAllowed
+from postroom.connections.fetching import Fetcher
+from postroom.errors import ApiError, InternalError
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources
 from postroom.web.call import Call
@@ -34,11 +35,11 @@ PACKING = 4
 
 
 class Office:
-    def __init__(self, resources: Resources, webhook_courier: WebhookCourier) -> None:
+    def __init__(self, resources: Resources, webhook_courier: WebhookCourier, fetcher: Fetcher) -> None:
         self._resources = resources
         self._webhook_courier = webhook_courier
         self._renderer = Renderer(resources.config.base_url)
-        self._sign_in = sign_in.SignInDesk(resources, self._renderer)
+        self._sign_in = sign_in.SignInDesk(resources, self._renderer, fetcher)
         self.reviews = ReviewDesk(resources, self._renderer)
         self._router = Router(PAGES)
         self._limit = RequestLimit()
@@ -64,8 +65,7 @@ class Office:
         path = request.scope["path"]
         if path.startswith(f"{assets.PATH}/"):
             return "static", assets.answer(request, self._renderer.by_url)
-        if path == sign_in.PATH:
-            require_method(request, "GET", "HEAD", "POST")
+        if path == sign_in.PATH or path.startswith(f"{sign_in.PATH}/"):
             return "sign-in", await self._sign_in.answer(request)
         if path == f"{HOME}/":
             return HOME, RedirectResponse(HOME, 303, headers=HEADERS)
@@ -161,8 +161,3 @@ def pack(request: Request, response: Response) -> Response:
         response.headers["Content-Length"] = str(len(response.body))
         response.headers["Content-Encoding"] = "gzip"
     return response
-
-
-def require_method(request: Request, *allowed: str) -> None:
-    if request.method not in allowed:
-        raise MethodNotAllowed(f"This page takes {', '.join(allowed)}.", allow=allowed)

@@ -22,6 +22,7 @@ from postroom.web.dashboard.pages import (
     webhook_list,
     webhooks,
 )
+from postroom.web.dashboard.profile import passkeys
 from postroom.web.dashboard.settings import (
     audit,
     consent,
@@ -139,6 +140,11 @@ PAGES = (
     change("/app/settings/people/{user_id}/invite", users.invite_again, ACCOUNT, MANAGING),
     change("/app/settings/people/{user_id}/remove", users.remove, ACCOUNT, MANAGING),
     change("/app/pod", users.choose_pod, POD, READING),
+    page("/app/settings/passkeys", passkeys.show_passkeys, POD, READING),
+    change("/app/settings/passkeys", passkeys.add, POD, READING),
+    change("/app/settings/passkeys/new/options", passkeys.offer, POD, READING),
+    change("/app/settings/passkeys/{passkey_id}", passkeys.rename, POD, READING),
+    change("/app/settings/passkeys/{passkey_id}/remove", passkeys.remove, POD, READING),
     page("/app/settings/notifications", notifications.show_notifications, ACCOUNT, MANAGING),
     change("/app/settings/notifications", notifications.add_target, ACCOUNT, MANAGING),
     change("/app/settings/notifications/remove", notifications.remove_target, ACCOUNT, MANAGING),

@@ -1,28 +1,39 @@
-"""Signing in and out: a key, a link or a mail becomes a session, whose token only a cookie holds."""
+"""Signing in and out: a key, a link, a mail or a passkey becomes a session, whose token a cookie holds."""
 
 import asyncio
 from urllib.parse import quote
 
+import msgspec
 from msgspec import Struct, structs
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from postroom.accounts import sessions
-from postroom.accounts.people import mail_links, users
+from postroom.accounts.people import challenges, mail_links, users
 from postroom.accounts.sessions import SignInOrigin
-from postroom.errors import ApiError, Unauthorized
+from postroom.connections.fetching import Fetcher
+from postroom.errors import ApiError, MethodNotAllowed, NotFound, Unauthorized, Unavailable
+from postroom.operations.people import passkeys
 from postroom.operations.people import sign_in as verbs
 from postroom.operations.people.sign_in import Offer, Proof
+from postroom.operations.people.single_sign_on import begin_with_address, is_offered
 from postroom.operations.people.users import SIGN_IN_PATH
+from postroom.processes import pools
 from postroom.resources import Resources
+from postroom.web.dashboard import single_sign_on
 from postroom.web.dashboard.attempts import FAILURE_SECONDS, Attempts
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.rendering import HEADERS, Renderer
 from postroom.web.dashboard.forms import COOKIE, HOME, own_path, read_form, require_own_page
+from postroom.web.dashboard.single_sign_on import SingleSignOn
 from postroom.web.requests import cookies
+from postroom.web.requests.request_limit import RequestLimit
 
 PATH = SIGN_IN_PATH
+PASSKEY_PATH = f"{PATH}/passkey"
 BROWSER_COOKIE = "postroom_browser"
+ATTEMPT_COOKIE = "postroom_attempt"
+OFFERS_PER_MINUTE = 30  # to one address
 
 
 class SignIn(Struct, frozen=True):
@@ -33,6 +44,7 @@ class SignIn(Struct, frozen=True):
     name: str = ""
     email: str = ""  # of the first owner
     address: str = ""  # to which a link shall go
+    credential: str = ""  # what a device signed with a passkey
     next: str = HOME
 
     @property
@@ -42,18 +54,29 @@ class SignIn(Struct, frozen=True):
     @property
     def guessed(self) -> str:
         """What somebody could try again and again."""
-        return self.invitation or self.mail or self.link or self.key.strip() or self.address
+        return self.invitation or self.mail or self.link or self.key.strip() or self.address or "passkey"
 
 
 class SignInDesk:
     """Where people without a session come."""
 
-    def __init__(self, resources: Resources, renderer: Renderer) -> None:
+    def __init__(self, resources: Resources, renderer: Renderer, fetcher: Fetcher) -> None:
         self._resources = resources
         self._renderer = renderer
         self._attempts = Attempts()
+        self._offers = RequestLimit()
+        self._single_sign_on = SingleSignOn(resources, fetcher)
 
     async def answer(self, request: Request) -> Response:
+        if request.scope["path"] == PASSKEY_PATH:
+            return await self._offer(request)
+        if request.scope["path"] == single_sign_on.PATH:
+            return await self._go_to_provider(request)
+        if request.scope["path"] == single_sign_on.ANSWER_PATH:
+            return await self._come_from_provider(request)
+        if request.scope["path"] != PATH:
+            raise NotFound("There is no such page.")
+        require_method(request, "GET", "HEAD", "POST")
         if request.method == "POST":
             return await self._post(request)
         query = request.query_params
@@ -71,6 +94,8 @@ class SignInDesk:
             error=error,
             offer=offer,
             is_asked=is_asked,
+            has_passkeys=passkeys.relying_party(self._resources.config) is not None,
+            single_sign_on=single_sign_on.way_to(form.next) if self._is_single_sign_on else "",
         )
         if error is not None and error.retry_after is not None:
             response.headers["Retry-After"] = str(error.retry_after)
@@ -96,11 +121,65 @@ class SignInDesk:
         return with_cookie(go(own_path(form.next)), token, self._resources.config.base_url)
 
     async def _begin(self, request: Request, form: SignIn, visitor: SignInOrigin, token: str) -> None:
+        if form.credential:
+            return await self._begin_with_passkey(request, form.credential, visitor, token)
         browser, old_token = cookies.find(request, BROWSER_COOKIE), cookies.find(request, COOKIE)
         config, now = self._resources.config, self._resources.now()
         await self._resources.db.write(
             verbs.begin, form.proof, visitor, browser, token, old_token, config, now
         )
+
+    async def _offer(self, request: Request) -> Response:
+        """What the browser hands to a device, and a cookie: the answer has to come from here."""
+        require_method(request, "POST")
+        config, now = self._resources.config, self._resources.now()
+        require_own_page(request, config.base_url)
+        self._offers.count(visitor_of(request).address, OFFERS_PER_MINUTE, now).require()
+        browser = mail_links.new_token()
+        options = await self._resources.db.write(passkeys.offer_sign_in, browser, config, now)
+        response = Response(msgspec.json.encode(options), media_type="application/json", headers=HEADERS)
+        return with_secret(response, ATTEMPT_COOKIE, browser, challenges.LIFETIME, config.base_url)
+
+    @property
+    def _is_single_sign_on(self) -> bool:
+        return is_offered(self._resources.config)
+
+    async def _go_to_provider(self, request: Request) -> Response:
+        require_method(request, "GET")
+        self._offers.count(visitor_of(request).address, OFFERS_PER_MINUTE, self._resources.now()).require()
+        wanted = own_path(request.query_params.get("next", ""))
+        try:
+            response, browser = await self._single_sign_on.begin(wanted)
+        except (Unauthorized, Unavailable) as error:
+            return await self._show(SignIn(next=wanted), error)
+        secret, base_url = single_sign_on.COOKIE, self._resources.config.base_url
+        return with_secret(response, secret, browser, challenges.LIFETIME, base_url)
+
+    async def _come_from_provider(self, request: Request) -> Response:
+        """The browser was sent here by another site: nothing but the attempt of this browser counts."""
+        require_method(request, "GET")
+        config, now = self._resources.config, self._resources.now()
+        visitor, token = visitor_of(request), sessions.new_token()
+        old_token, browser = cookies.find(request, COOKIE), cookies.find(request, single_sign_on.COOKIE)
+        try:
+            attempt, proven = await self._single_sign_on.take_answer(request, browser)
+            await self._resources.db.write(begin_with_address, proven, visitor, token, old_token, config, now)
+        except ApiError as error:
+            return await self._show(SignIn(), error)
+        return with_cookie(go(own_path(attempt.next)), token, config.base_url)
+
+    async def _begin_with_passkey(
+        self, request: Request, credential: str, visitor: SignInOrigin, token: str
+    ) -> None:
+        """The challenge is used up first, whatever is found out about the rest."""
+        db, now = self._resources.db, self._resources.now()
+        party = passkeys.require_party(self._resources.config)
+        answer = passkeys.read_answer(credential)
+        await db.write(passkeys.take_sign_in, answer, cookies.find(request, ATTEMPT_COOKIE), now)
+        found = await db.read(passkeys.find_passkey, answer)
+        sign_count = await pools.ONCE.run(passkeys.verify_use, answer, found, party)
+        old_token = cookies.find(request, COOKIE)
+        await db.write(verbs.begin_with_passkey, found, sign_count, visitor, token, old_token, now)
 
     async def _ask(self, request: Request, form: SignIn, visitor: SignInOrigin) -> Response:
         """The same answer for every address; who asks often waits."""
@@ -110,16 +189,26 @@ class SignInDesk:
         email = users.require_email(form.address)
         await self._resources.db.write(verbs.ask_for_link, email, browser, own_path(form.next), config, now)
         response = await self._show(SignIn(next=own_path(form.next)), is_asked=True)
-        response.set_cookie(
-            BROWSER_COOKIE,
-            browser,
-            max_age=mail_links.SIGN_IN_LIFETIME // 1000,
-            path=PATH,
-            secure=config.base_url.startswith("https://"),
-            httponly=True,
-            samesite="lax",
-        )
-        return response
+        return with_secret(response, BROWSER_COOKIE, browser, mail_links.SIGN_IN_LIFETIME, config.base_url)
+
+
+def with_secret(response: Response, name: str, secret: str, lifetime: int, base_url: str) -> Response:
+    """By which the browser is known again, on the sign-in page alone."""
+    response.set_cookie(
+        name,
+        secret,
+        max_age=lifetime // 1000,
+        path=PATH,
+        secure=base_url.startswith("https://"),
+        httponly=True,
+        samesite="lax",
+    )
+    return response
+
+
+def require_method(request: Request, *allowed: str) -> None:
+    if request.method not in allowed:
+        raise MethodNotAllowed(f"This page takes {', '.join(allowed)}.", allow=allowed)
 
 
 def without_secrets(form: SignIn, keep: bool = False) -> SignIn:

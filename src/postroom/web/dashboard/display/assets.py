@@ -18,6 +18,7 @@ KEPT = {"Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-
 MADE_OF = {
     "office.css": ("tokens.css", "office.css"),
     "office.js": ("office.js",),
+    "passkeys.js": ("passkeys.js",),
     "htmx.js": ("htmx.min.js", "hx-nonce.js", "hx-ws.min.js"),
     "favicon.svg": ("favicon.svg",),
     "waiting.svg": ("waiting.svg",),
@@ -47,7 +48,7 @@ def load() -> dict[str, Asset]:
 
 def _shorten(name: str, content: bytes) -> bytes:
     """Our own files are written to be read by people; browsers need no comments and no room between words."""
-    if name == "office.js":
+    if name in ("office.js", "passkeys.js"):
         return re.sub(rb"(?m)^\s*(//.*)?\n?", b"", content)
     if name != "office.css":
         return content

@@ -30,6 +30,7 @@ KINDS = {
     "con": "a mailbox elsewhere",
     "whd": "a delivery",
     "ses": "a session",
+    "psk": "a passkey",
 }
 
 

@@ -1,0 +1,40 @@
+"""Challenges: random values that have to come back once, from whom they were given to."""
+
+import hmac
+
+from postroom.accounts.people.mail_links import hash_of
+from postroom.clock import MINUTE
+from postroom.errors import Unauthorized
+from postroom.storage.database import Tx
+
+LIFETIME = 10 * MINUTE
+ADD_PASSKEY, USE_PASSKEY, SINGLE_SIGN_ON = "add_passkey", "use_passkey", "single_sign_on"
+REFUSED = "This attempt is too old, was answered before, or began in another browser. Try again."
+
+
+def add(tx: Tx, purpose: str, token: str, holder: str, now: int, more: str = "") -> None:
+    """`holder` is a secret of the browser or the session that it is for; `more` comes back with it."""
+    tx.run(
+        "insert into challenges (token_hash, purpose, value, expires_at) values"
+        " (:token_hash, :purpose, :value, :expires_at)",
+        token_hash=hash_of(token),
+        purpose=purpose,
+        value=f"{hash_of(holder)} {more}",
+        expires_at=now + LIFETIME,
+    )
+
+
+def take(tx: Tx, purpose: str, token: str, holder: str, now: int) -> str:
+    """What was stored with it. Of two that bring it back at once, one is refused."""
+    row = tx.one(
+        "delete from challenges where token_hash = :token_hash and purpose = :purpose"
+        " returning value, expires_at",
+        token_hash=hash_of(token),
+        purpose=purpose,
+    )
+    if row is None or row["expires_at"] <= now:
+        raise Unauthorized(REFUSED)
+    of_holder, _, more = str(row["value"]).partition(" ")
+    if not hmac.compare_digest(of_holder, hash_of(holder)):
+        raise Unauthorized(REFUSED)
+    return more

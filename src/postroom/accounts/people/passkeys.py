@@ -1,0 +1,118 @@
+"""Passkeys: keys that a user's devices hold, and of which only the public half is here (WebAuthn)."""
+
+from dataclasses import dataclass
+
+from postroom import ids
+from postroom.accounts import names
+from postroom.accounts.people.users import User
+from postroom.errors import BadRequest, NotFound, Unauthorized
+from postroom.storage.database import Row, Tx
+
+PASSKEYS_OF_A_USER = 20
+DEFAULT_NAME = "Passkey"
+
+
+@dataclass(frozen=True, slots=True)
+class Passkey:
+    id: str
+    account_id: str
+    user_id: str
+    credential_id: str  # as the browser writes it, in base64url
+    public_key: bytes
+    sign_count: int
+    name: str
+    created_at: int
+    last_used_at: int | None
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Passkey":
+        return cls(
+            row["id"],
+            row["account_id"],
+            row["user_id"],
+            row["credential_id"],
+            bytes(row["public_key"]),
+            row["sign_count"],
+            row["name"],
+            row["created_at"],
+            row["last_used_at"],
+        )
+
+
+def add(
+    tx: Tx, user: User, credential_id: str, public_key: bytes, sign_count: int, name: str, now: int
+) -> Passkey:
+    names.require_clean(name, "name")
+    if len(list_of_user(tx, user.id)) >= PASSKEYS_OF_A_USER:
+        raise BadRequest(f"A user has at most {PASSKEYS_OF_A_USER} passkeys. Remove one first.")
+    if find_by_credential(tx, credential_id) is not None:
+        raise BadRequest("This passkey is known here already.")
+    passkey = Passkey(
+        id=ids.new(ids.PASSKEY, now),
+        account_id=user.account_id,
+        user_id=user.id,
+        credential_id=credential_id,
+        public_key=public_key,
+        sign_count=sign_count,
+        name=name.strip() or DEFAULT_NAME,
+        created_at=now,
+        last_used_at=None,
+    )
+    tx.run(
+        "insert into passkeys (id, account_id, user_id, credential_id, public_key, sign_count, name,"
+        " created_at) values (:id, :account_id, :user_id, :credential_id, :public_key, :sign_count, :name,"
+        " :now)",
+        id=passkey.id,
+        account_id=passkey.account_id,
+        user_id=passkey.user_id,
+        credential_id=credential_id,
+        public_key=public_key,
+        sign_count=sign_count,
+        name=passkey.name,
+        now=now,
+    )
+    return passkey
+
+
+def list_of_user(tx: Tx, user_id: str) -> list[Passkey]:
+    rows = tx.all("select * from passkeys where user_id = :id order by created_at, id", id=user_id)
+    return [Passkey.from_row(row) for row in rows]
+
+
+def find_by_credential(tx: Tx, credential_id: str) -> Passkey | None:
+    row = tx.one("select * from passkeys where credential_id = :id", id=credential_id)
+    return None if row is None else Passkey.from_row(row)
+
+
+def get(tx: Tx, user_id: str, passkey_id: str) -> Passkey:
+    row = ids.is_id(ids.PASSKEY, passkey_id) and tx.one(
+        "select * from passkeys where id = :id and user_id = :user_id", id=passkey_id, user_id=user_id
+    )
+    if not row:
+        raise NotFound("No such passkey.")
+    return Passkey.from_row(row)
+
+
+def rename(tx: Tx, passkey: Passkey, name: str) -> None:
+    names.require_clean(name, "name")
+    tx.run(
+        "update passkeys set name = :name where id = :id", name=name.strip() or DEFAULT_NAME, id=passkey.id
+    )
+
+
+def remove(tx: Tx, passkey: Passkey) -> None:
+    tx.run("delete from passkeys where id = :id", id=passkey.id)
+
+
+def mark_used(tx: Tx, passkey: Passkey, sign_count: int, now: int) -> None:
+    """Refused when it was used or removed since it was read: of two with one count, one is a copy."""
+    is_same = tx.run(
+        "update passkeys set sign_count = :sign_count, last_used_at = :now"
+        " where id = :id and sign_count = :seen",
+        sign_count=sign_count,
+        now=now,
+        id=passkey.id,
+        seen=passkey.sign_count,
+    )
+    if not is_same:
+        raise Unauthorized("This passkey was used or removed at the same moment. Try again.")

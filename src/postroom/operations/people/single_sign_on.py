@@ -1,0 +1,93 @@
+"""Single sign-on: an OpenID Connect provider says whose address it is, and that user is signed in."""
+
+import secrets
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from postroom.accounts import accounts, audit
+from postroom.accounts.actors import USER, Actor
+from postroom.accounts.people import challenges, users
+from postroom.accounts.people.users import ACTIVE, User
+from postroom.accounts.reach import Reach
+from postroom.accounts.sessions import SignInOrigin
+from postroom.config import Config
+from postroom.errors import Unauthorized
+from postroom.operations.people.sign_in import Proved, accept, of_user, open_session
+from postroom.operations.people.users import require_elsewhere
+from postroom.storage.database import Tx
+
+NAME_CHARACTERS = 100
+
+
+class Attempt(Struct, frozen=True):
+    """What is remembered of one until its answer comes: nobody but us knows the verifier."""
+
+    nonce: str
+    verifier: str
+    next: str
+
+
+class ProvenAddress(NamedTuple):
+    email: str
+    name: str
+
+
+def is_offered(config: Config) -> bool:
+    return bool(config.oidc_issuer)
+
+
+def begin_attempt(tx: Tx, state: str, browser: str, wanted: str, now: int) -> Attempt:
+    attempt = Attempt(secrets.token_urlsafe(32), secrets.token_urlsafe(48), wanted)
+    stored = msgspec.json.encode(attempt).decode()
+    challenges.add(tx, challenges.SINGLE_SIGN_ON, state, browser, now, stored)
+    return attempt
+
+
+def take_attempt(tx: Tx, state: str, browser: str, now: int) -> Attempt:
+    """Once, and only in the browser that began it."""
+    stored = challenges.take(tx, challenges.SINGLE_SIGN_ON, state, browser, now)
+    return msgspec.json.decode(stored, type=Attempt)
+
+
+def begin_with_address(
+    tx: Tx,
+    proven: ProvenAddress,
+    visitor: SignInOrigin,
+    token: str,
+    old_token: str,
+    config: Config,
+    now: int,
+) -> None:
+    open_session(tx, find_or_make(tx, proven, visitor, config, now), visitor, token, old_token, now)
+
+
+def find_or_make(tx: Tx, proven: ProvenAddress, visitor: SignInOrigin, config: Config, now: int) -> Proved:
+    """The user of this address, of several the one who was active first; or a new one, where that is set."""
+    email = users.require_email(proven.email)
+    user = users.find_of_address(tx, email)
+    if user is None:
+        user = make_user(tx, email, proven.name, config, now)
+    return of_user(user) if user.state == ACTIVE else accept(tx, user, clean(proven.name), visitor, now)
+
+
+def make_user(tx: Tx, email: str, name: str, config: Config, now: int) -> User:
+    account = accounts.find_first(tx) if config.oidc_role else None
+    if account is None:
+        raise Unauthorized(
+            "No user here has the address that you signed in with. Ask an owner to invite you."
+        )
+    accounts.lock(tx, account.id)
+    found = users.find_by_email(tx, account.id, require_elsewhere(tx, email, config))
+    if found is not None:
+        return found  # made by another node, a moment ago
+    user = users.add(tx, account.id, email, clean(name), config.oidc_role, (), ACTIVE, now)
+    actor = Actor(USER, user.id, user.name or user.email)
+    audit.record(tx, actor, "user.joined", user.id, Reach(account.id), now)
+    return user
+
+
+def clean(name: str) -> str:
+    """As the provider gives it, without what a name here may not have."""
+    return "".join(character for character in name if character.isprintable()).strip()[:NAME_CHARACTERS]

@@ -1,0 +1,1 @@
+"""What a person keeps for himself: passkeys, and the devices that ring."""

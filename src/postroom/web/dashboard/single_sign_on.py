@@ -1,0 +1,66 @@
+"""The way to a provider of single sign-on, and back with its answer."""
+
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from postroom.accounts.people import challenges, mail_links
+from postroom.connections.fetching import Fetcher
+from postroom.errors import NotFound, Unauthorized
+from postroom.operations.people import single_sign_on as verbs
+from postroom.operations.people.single_sign_on import Attempt, ProvenAddress
+from postroom.operations.people.users import SIGN_IN_PATH
+from postroom.resources import Resources
+from postroom.web.dashboard.display.rendering import HEADERS
+from postroom.web.dashboard.forms import own_path
+from postroom.web.oauth import openid
+from postroom.web.oauth.openid import OpenIdClient
+
+PATH = f"{SIGN_IN_PATH}/oidc"
+ANSWER_PATH = f"{PATH}/callback"
+COOKIE = "postroom_single_sign_on"
+COOKIE_SECONDS = challenges.LIFETIME // 1000
+ERROR_CHARACTERS = 100
+
+
+class SingleSignOn:
+    def __init__(self, resources: Resources, fetcher: Fetcher) -> None:
+        self._resources = resources
+        self._client = OpenIdClient(resources.config, fetcher)
+
+    @property
+    def _redirect_uri(self) -> str:
+        return f"{self._resources.config.base_url}{ANSWER_PATH}"
+
+    async def begin(self, wanted: str) -> tuple[Response, str]:
+        """The way there, and a secret for the browser that goes it."""
+        if not verbs.is_offered(self._resources.config):
+            raise NotFound("There is no single sign-on here.")
+        config, now = self._resources.config, self._resources.now()
+        provider = await self._client.find_provider(now)
+        state, browser = mail_links.new_token(), mail_links.new_token()
+        attempt = await self._resources.db.write(verbs.begin_attempt, state, browser, own_path(wanted), now)
+        url = openid.authorization_url(provider, config, attempt, state, self._redirect_uri)
+        return RedirectResponse(url, 303, headers=HEADERS), browser
+
+    async def take_answer(self, request: Request, browser: str) -> tuple[Attempt, ProvenAddress]:
+        """The attempt is used up first, whatever its answer says."""
+        query, now = request.query_params, self._resources.now()
+        attempt = await self._resources.db.write(verbs.take_attempt, query.get("state", ""), browser, now)
+        issuer = query.get("iss")
+        if issuer is not None and issuer != self._resources.config.oidc_issuer:
+            raise Unauthorized("The answer comes from another provider than was asked.")  # RFC 9207
+        code = query.get("code", "")
+        if not code or len(code) > openid.CODE_CHARACTERS:
+            raise Unauthorized(f"The provider signed nobody in{reason_of(query.get('error', ''))}.")
+        return attempt, await self._client.prove(attempt, code, self._redirect_uri, now)
+
+
+def reason_of(error: str) -> str:
+    shown = "".join(character for character in error if character.isalnum() or character in " _-")
+    return f": {shown[:ERROR_CHARACTERS]}" if shown else ""
+
+
+def way_to(wanted: str) -> str:
+    return f"{PATH}?{urlencode({'next': wanted})}"
