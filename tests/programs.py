@@ -1,5 +1,6 @@
 """Tests that need a program of the machine are left out where it is missing, and the end of a run says so."""
 
+import ctypes
 import os
 import shutil
 import socket
@@ -87,6 +88,14 @@ def has_frameworks() -> bool:
     return environment.install()
 
 
+@cache
+def has_libwebp() -> bool:
+    try:
+        return ctypes.CDLL("libwebp.so.7") is not None
+    except OSError:
+        return False
+
+
 NEEDS = {
     "frameworks for agents": Need(has_frameworks, "make setup, with a way to the registry"),
     "generators of clients": Need(has_generators, "apt-get install npm, with a way to the registries"),
@@ -99,6 +108,7 @@ NEEDS = {
     "curl": debian("curl", "curl"),
     "swaks": debian("swaks", "swaks"),
     "tesseract": debian("tesseract", "tesseract-ocr"),
+    "libwebp": Need(has_libwebp, "apt-get install libwebp7"),
     "cc": debian("cc", "gcc libc6-dev"),
     "chromium": Need(lambda: browser() is not None, "apt-get install chromium-headless-shell"),
     "haproxy": debian("haproxy", "haproxy"),

@@ -263,7 +263,7 @@ class WebhookLimitReached(ApiError):
 
 
 class NoPreview(ApiError):
-    """There is no small picture of the attachment: it is no PDF, JPEG, PNG or GIF, or could not be drawn."""
+    """No small picture of the attachment: it is no PDF, JPEG, PNG, GIF or WebP, or cannot be drawn."""
 
     status, code = 422, "no_preview"
 

@@ -226,9 +226,7 @@ class InvalidWebhookUrl(PostroomError):
 
 
 class NoPreview(PostroomError):
-    """There is no small picture of the attachment: it is no PDF, JPEG, PNG or GIF, or could not be
-    drawn.
-    """
+    """No small picture of the attachment: it is no PDF, JPEG, PNG, GIF or WebP, or cannot be drawn."""
 
     code, status = "no_preview", 422
 

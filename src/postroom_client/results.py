@@ -71,15 +71,20 @@ class Attachment(Struct, rename="camel", frozen=True):
     size_bytes: int = 0
     url: str = ""
     parsed_text: str | None = None
+    parsed_text_truncated: bool = False
     extraction_method: str | None = None
     filename_raw: str | None = None
 
 
 class AttachmentText(Struct, rename="camel", frozen=True):
+    """A piece of the text of a file, of at most 50,000 characters."""
+
     filename: str
     content_type: str = ""
     extraction_method: str = ""
     text: str = ""
+    offset: int = 0
+    total: int = 0
 
 
 class SmtpServer(Struct, frozen=True, omit_defaults=True):

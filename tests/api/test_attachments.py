@@ -182,10 +182,41 @@ async def test_the_text_of_a_file_is_given_alone(server: Server) -> None:
         "contentType": "text/csv",
         "extractionMethod": "csv",
         "text": "name\tnumber\nanna\t1",
+        "offset": 0,
+        "total": 18,
     }
     answer = await server.api.get(f"/v1/attachments/{message['id']}/x.bin/text")
     assert (answer.status_code, answer.json()["error"]) == (422, "no_text")
     assert "unsupported" in answer.json()["message"]
+
+
+async def test_a_long_text_says_that_it_is_cut_and_goes_on(server: Server) -> None:
+    await server.new_inbox("hello")
+    words = "".join(f"number {number:05} ä " for number in range(4_000))
+    event, message = await received(
+        server, letter_with_files(("long.txt", "text/plain", words.encode()), CSV)
+    )
+    wanted = words.strip()
+    assert message["attachments"][0]["parsedText"] == wanted[:50_000]
+    for files_told in (event["message"]["attachments"], message["attachments"]):
+        assert [file.get("parsedTextTruncated") for file in files_told] == [True, None]
+    address = f"/v1/attachments/{message['id']}/long.txt/text"
+    gathered, total = "", len(wanted)
+    while len(gathered) < total:
+        piece = (await server.api.get(address, params={"offset": len(gathered)})).json()
+        assert (piece["offset"], piece["total"]) == (len(gathered), total)
+        assert 0 < len(piece["text"]) <= 50_000
+        gathered += piece["text"]
+    assert gathered == wanted
+    for offset in (49_990, 50_000, 60_000, len(wanted), 1_000_000):
+        piece = (await server.api.get(address, params={"offset": offset})).json()
+        assert piece["text"] == wanted[offset : offset + 50_000]
+        assert piece["total"] == len(wanted)
+    short = f"/v1/attachments/{message['id']}/table.csv/text"
+    assert (await server.api.get(short, params={"offset": 5})).json()["text"] == "number\nanna\t1"
+    for offset in (-1, 1_000_001, "x"):
+        refused = await server.api.get(address, params={"offset": offset})
+        assert (refused.status_code, refused.json()["error"]) == (400, "bad_request")
 
 
 @pytest.mark.sqlite_alone

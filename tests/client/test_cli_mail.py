@@ -236,7 +236,10 @@ def test_an_attachment_goes_where_it_is_told(shell: Shell, came: Message, tmp_pa
 
 def test_the_text_of_an_attachment_is_printed(shell: Shell, came: Message) -> None:
     assert "1" in shell.human("attachments", "text", came.id, "a.csv")
-    assert shell.json("attachments", "text", came.id, "a.csv")["extractionMethod"] == "csv"
+    whole = shell.json("attachments", "text", came.id, "a.csv")
+    assert (whole["extractionMethod"], whole["offset"], whole["total"]) == ("csv", 0, len(whole["text"]))
+    rest = shell.json("attachments", "text", came.id, "a.csv", "--offset", "1")
+    assert (rest["text"], rest["offset"]) == (whole["text"][1:], 1)
 
 
 def test_empty_lists_name_the_next_command(shell: Shell, inbox: Inbox) -> None:

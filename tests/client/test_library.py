@@ -89,7 +89,10 @@ async def test_mail_is_sent_read_and_answered(server: Server) -> None:
         assert (came.subject, came.reply_text, came.direction) == ("Numbers", "Here.", "inbound")
         [attached] = came.attachments
         assert await client.get_attachment(came.id, attached.filename) == file.content
-        assert "1" in (await client.get_attachment_text(came.id, attached.filename)).text
+        whole = await client.get_attachment_text(came.id, attached.filename)
+        assert ("1" in whole.text, whole.total) == (True, len(whole.text))
+        rest = await client.get_attachment_text(came.id, attached.filename, offset=1)
+        assert (rest.text, rest.offset) == (whole.text[1:], 1)
         assert b"Subject: Numbers" in await client.get_raw_message(came.id)
         await client.reply(came.thread_id, "Thanks.", include_quote=False)
         assert (await client.get_thread(came.thread_id)).is_read
@@ -111,6 +114,7 @@ def test_the_blocking_client_does_the_same(
         )
         [came] = live.arrived(bob)
         assert client.get_attachment_text(came.id, "note.txt").text == "attached words"
+        assert client.get_attachment_text(came.id, "note.txt", offset=9).text == "words"
         assert [thread.id for thread in client.list_threads(bob.id, is_read=False).data] == [came.thread_id]
         assert client.mark_thread(came.thread_id, is_read=True).is_read
         assert client.list_threads(bob.id, is_read=False).total == 0

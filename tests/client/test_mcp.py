@@ -216,9 +216,11 @@ async def test_the_text_of_an_attachment_comes_inside_a_fence(live: LiveServer, 
     async with http_agent(live) as agent:
         thread = await agent.call("read_thread", thread_id=message.thread_id)
         found = await agent.call("get_attachment_text", message_id=message.id, filename="prices.csv")
+        rest = await agent.call("get_attachment_text", message_id=message.id, filename="prices.csv", offset=2)
     assert "Attachment: prices.csv (text/csv, " in unfenced(thread["messages"][0]["content"])
     assert "apples" in unfenced(found["text"])
-    assert found["extraction_method"] == "csv"
+    assert unfenced(rest["text"]).strip() == unfenced(found["text"]).strip()[2:]
+    assert (found["extraction_method"], found["next_offset"]) == ("csv", None)
 
 
 async def test_a_wait_that_sees_no_mail_says_so(live: LiveServer, inbox: Inbox) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from postroom.extraction.extract import extract
-from postroom.mail.extraction import MAX_TEXT_CHARS, Extraction
+from postroom.mail.extraction import MAX_WHOLE_CHARS, Extraction
 from tests.mail.test_calendar import INVITATION, calendar
 
 
@@ -96,7 +96,7 @@ def test_several_cards_stand_below_each_other() -> None:
 @pytest.mark.parametrize("unit", [b"FN:a\n", b"\n ", b'N;A="', b"=\n", b";", b"ADR:;;;;\n", b"BEGIN:VCARD\n"])
 def test_long_hostile_cards_are_read_in_one_pass(unit: bytes) -> None:
     found = read(b"BEGIN:VCARD\nFN;QUOTED-PRINTABLE:a\n" + unit * (3_000_000 // len(unit)))
-    assert len(found.text or "") <= MAX_TEXT_CHARS
+    assert len(found.text or "") <= MAX_WHOLE_CHARS
 
 
 @given(st.lists(st.one_of(st.text(max_size=40), st.sampled_from(["N:a;b", "END:VCARD", "TEL;WORK:1", "="]))))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from postroom.extraction import extract as extraction
 from postroom.extraction.extract import UNREAD_REST, extract
 from postroom.extraction.formats import archive
-from postroom.mail.extraction import MAX_TEXT_CHARS, METHODS, REASONS, Extraction
+from postroom.mail.extraction import MAX_WHOLE_CHARS, METHODS, REASONS, Extraction
 from tests.mail import files
 
 PARAGRAPH = "<w:p><w:r><w:t>{}</w:t></w:r></w:p>"
@@ -276,4 +276,4 @@ def test_any_flipped_bytes_end_in_a_text_or_a_reason(content: bytes, data: st.Da
         changed[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     found = read(bytes(changed))
     assert found.method in (REASONS if found.text is None else METHODS)
-    assert len(found.text or "") <= MAX_TEXT_CHARS
+    assert len(found.text or "") <= MAX_WHOLE_CHARS

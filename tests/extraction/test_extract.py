@@ -7,9 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from postroom.extraction import extract as extracting
 from postroom.extraction.extract import UNREAD_REST, extract
 from postroom.extraction.formats.archive import Archive, UnpackingBudget
-from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, METHODS, REASONS, Extraction
+from postroom.mail.extraction import (
+    MAX_CONTENT_BYTES,
+    MAX_TEXT_CHARS,
+    MAX_WHOLE_CHARS,
+    METHODS,
+    REASONS,
+    Extraction,
+)
 from tests.mail import files
 
 PARAGRAPH = "<w:p><w:r><w:t>{}</w:t></w:r></w:p>"
@@ -175,18 +183,23 @@ def test_a_file_over_the_limit_is_not_opened() -> None:
 @pytest.mark.parametrize(
     ("content", "filename"),
     [
-        (b"word " * 100_000, "a.txt"),
-        (b"a,b\n" * 100_000, "a.csv"),
-        (b"<p>word" * 40_000, "a.html"),
-        (files.docx(PARAGRAPH.format("word") * 50_000), "a.docx"),
-        (files.xlsx("<row><c><v>1</v></c></row>" * 50_000), "a.xlsx"),
-        (files.pptx(*["word " * 1_000] * 50), "a.pptx"),
+        (b"word " * 250_000, "a.txt"),
+        (b"a,b\n" * 300_000, "a.csv"),
+        (files.docx(PARAGRAPH.format("word " * 100) * 2_500), "a.docx"),
+        (files.pptx(*["word " * 20_000] * 11), "a.pptx"),
     ],
 )
 def test_text_is_cut_at_the_limit(content: bytes, filename: str) -> None:
     text = read(content, filename).text
     assert text is not None
-    assert MAX_TEXT_CHARS - 100 < len(text) <= MAX_TEXT_CHARS
+    assert MAX_WHOLE_CHARS - 100 < len(text) <= MAX_WHOLE_CHARS
+
+
+def test_behind_what_a_message_shows_a_reader_has_little_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extracting, "REST_SECONDS", -1.0)
+    text = read(files.pptx(*["word " * 2_000] * 20), "a.pptx").text
+    assert text is not None
+    assert MAX_TEXT_CHARS <= len(text) < MAX_TEXT_CHARS + 11_000
 
 
 def test_text_holds_no_nul_surrogate_control_or_invisible_character() -> None:
@@ -256,7 +269,7 @@ def test_unusual_compression_is_refused(tmp_path_factory: pytest.TempPathFactory
 def test_any_bytes_end_in_a_text_or_a_reason(start: bytes, rest: bytes, name: str, content_type: str) -> None:
     found = extract(content_type, name, start + rest, lambda picture: "")
     assert found.method in (REASONS if found.text is None else METHODS)
-    assert found.text is None or len(found.text) <= MAX_TEXT_CHARS
+    assert found.text is None or len(found.text) <= MAX_WHOLE_CHARS
 
 
 @given(st.sampled_from([files.pdf("Hello"), files.docx(PARAGRAPH.format("x")), files.xls("a", 1)]), st.data())

@@ -13,7 +13,7 @@ from postroom.extraction.extract import extract
 from postroom.extraction.formats.old_office.compound import MAX_READ_BYTES, MAX_VISITS, CompoundFile
 from postroom.extraction.formats.old_office.compressed_rtf import unpacked_rtf
 from postroom.extraction.formats.old_office.outlook import outlook_text
-from postroom.mail.extraction import MAX_TEXT_CHARS, METHODS, REASONS, Extraction
+from postroom.mail.extraction import MAX_WHOLE_CHARS, METHODS, REASONS, Extraction
 from tests.extraction.compound_files import attachment, compound_file, message, recipient
 from tests.mail import files
 from tests.samples import samples
@@ -283,7 +283,7 @@ def test_pieces_that_name_the_same_bytes_stop_at_the_limit() -> None:
     table = b"\x02" + struct.pack("<I", len(bounds + pieces)) + bounds + pieces
     struct.pack_into("<II", stream, 0x01A2, 0, len(table))
     found = read(compound_file({"WordDocument": bytes(stream), "0Table": table}))
-    assert MAX_TEXT_CHARS - 10 < len(found.text or "") <= MAX_TEXT_CHARS
+    assert MAX_WHOLE_CHARS - 10 < len(found.text or "") <= MAX_WHOLE_CHARS
 
 
 @given(st.sampled_from(["letter.doc", "talk.ppt", "sums.xls", "mail"]), st.data())

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from postroom.extraction.extract import extract
 from postroom.extraction.formats.pdf.pages import page_pictures
 from postroom.extraction.ocr import read_picture
-from postroom.mail.extraction import MAX_TEXT_CHARS, METHODS, REASONS, Extraction
+from postroom.mail.extraction import MAX_WHOLE_CHARS, METHODS, REASONS, Extraction
 from tests.extraction.pdf_files import cid_font, document, to_unicode
 from tests.samples import samples
 
@@ -181,7 +181,7 @@ def test_a_password_is_its_own_reason() -> None:
 def test_very_many_notes_stop_at_the_limit() -> None:
     note = "<< /Type /Annot /Subtype /Text /Rect [0 0 9 9] /Contents (%d %s) >>"
     notes = "".join(note % (number, "word " * 100) for number in range(3_000))
-    assert len(read(document(b"(A page)", annotations=notes)).text or "") <= MAX_TEXT_CHARS
+    assert len(read(document(b"(A page)", annotations=notes)).text or "") <= MAX_WHOLE_CHARS
 
 
 @given(st.data())

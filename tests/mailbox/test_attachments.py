@@ -5,8 +5,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from postroom.errors import InvalidSignature, NoText, NotFound
+from postroom.mail.extraction import MAX_TEXT_CHARS
 from postroom.mailbox import attachments
-from postroom.mailbox.attachments import LINK_LIFETIME, Attachment
+from postroom.mailbox.attachments import LINK_LIFETIME, Attachment, TextPiece
 from postroom.storage.database import Database
 from tests.doubles import START
 from tests.stored import make_inbox, put_mail
@@ -29,6 +30,25 @@ async def test_files_are_listed_in_their_order_and_their_text_is_set(db: Databas
     assert attachments.require_text(read) == "words"
     with pytest.raises(NotFound):
         await db.read(attachments.get, message.id, "c.txt")
+
+
+async def test_what_is_behind_a_long_text_is_kept_apart(db: Database) -> None:
+    message = await db.write(lambda tx: put_mail(tx, make_inbox(tx)))
+    text = "".join(f"{number:09} " for number in range(12_000))
+    read = FILES[0].with_text("text", text)
+    await db.write(
+        attachments.add_all, [(message.id, FILES[0]), (message.id, FILES[1].with_text("ocr", "a"))]
+    )
+    await db.write(attachments.set_text, message.id, read)
+    kept = await db.read(attachments.get, message.id, "b.txt")
+    assert (kept.parsed_text, kept.is_text_cut, kept.rest) == (text[:MAX_TEXT_CHARS], True, None)
+    await db.write(attachments.set_text, message.id, kept)  # as it was read before: nothing is lost
+    for offset in (0, 49_999, 50_000, 119_999, 120_000):
+        piece = await db.read(attachments.piece_of_text, message.id, kept, offset)
+        assert piece == TextPiece(text[offset : offset + MAX_TEXT_CHARS], offset, len(text))
+    short = await db.read(attachments.get, message.id, "a.txt")
+    assert await db.read(attachments.piece_of_text, message.id, short, 0) == TextPiece("a", 0, 1)
+    assert await db.read(attachments.piece_of_text, message.id, short, 7) == TextPiece("", 7, 1)
 
 
 def check(message_id: str, filename: str, now: int) -> None:

@@ -110,7 +110,7 @@ export class InvalidTarget extends PostroomError {}
 /** Not http or https, or it leads into a forbidden network. */
 export class InvalidWebhookUrl extends PostroomError {}
 
-/** There is no small picture of the attachment: it is no PDF, JPEG, PNG or GIF, or could not be drawn. */
+/** No small picture of the attachment: it is no PDF, JPEG, PNG, GIF or WebP, or cannot be drawn. */
 export class NoPreview extends PostroomError {}
 
 /** No text was found in the attachment; the message says why. */

@@ -516,11 +516,12 @@ export abstract class Operations {
     });
   }
 
-  /** Get the text found in an attachment. */
-  getAttachmentText(messageId: string, filename: string): Promise<AttachmentText> {
+  /** Get the text found in an attachment, a piece of a long one. */
+  getAttachmentText(messageId: string, filename: string, query: { offset?: number } = {}): Promise<AttachmentText> {
     return this.run({
       method: "GET",
       path: path("v1", "attachments", messageId, filename, "text"),
+      query,
       answer: "json",
       isRepeatable: true,
     });

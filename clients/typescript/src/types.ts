@@ -63,16 +63,22 @@ export interface Attachment {
   sizeBytes: number;
   url?: string;
   parsedText?: string;
+  parsedTextTruncated?: boolean;
   extractionMethod?: string;
   /** As it came, where that holds characters which show nothing; they are left out of the other. */
   filenameRaw?: string;
 }
 
+/** A piece of the text of a file, of at most 50,000 characters. */
 export interface AttachmentText {
   filename: string;
   contentType: string;
   extractionMethod: string;
   text: string;
+  /** Where the piece begins. */
+  offset: number;
+  /** How many characters the whole text has. */
+  total: number;
 }
 
 /** By which mail of the inbox leaves: 465 is TLS, other ports STARTTLS. */

@@ -27,6 +27,7 @@ class EventAttachment(Struct, rename="camel", frozen=True, kw_only=True):
     size_bytes: int
     url: str
     parsed_text: str | UnsetType = UNSET
+    parsed_text_truncated: bool | UnsetType = UNSET
     extraction_method: str
 
 
@@ -280,5 +281,6 @@ def _describe(message_id: str, file: Attachment, base_url: str) -> EventAttachme
         size_bytes=file.size_bytes,
         url=base_url + attachments.path(message_id, file.filename),
         parsed_text=UNSET if file.parsed_text is None else "",
+        parsed_text_truncated=file.is_text_cut or UNSET,
         extraction_method=file.extraction_method or "unsupported",
     )

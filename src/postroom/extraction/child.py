@@ -11,7 +11,7 @@ import msgspec
 
 from postroom.extraction import ocr
 from postroom.extraction.extract import extract
-from postroom.extraction.formats.preview import preview
+from postroom.extraction.formats.pictures.preview import preview
 from postroom.extraction.job import MAX_JOB_BYTES, Preview, ReadingJob
 from postroom.mail.extraction import Extraction
 from postroom.processes.child_limits import (

@@ -1,6 +1,7 @@
 """Text of an attachment, whatever it claims to be. Meant for a child process: hostile files may be slow."""
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -22,12 +23,14 @@ from postroom.extraction.formats.old_office import compound, outlook, slides97, 
 from postroom.extraction.formats.old_office.compound import CompoundFile
 from postroom.extraction.formats.outcome import Encrypted, Unsupported
 from postroom.extraction.formats.pdf import pages
-from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, Extraction
+from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, MAX_WHOLE_CHARS, Extraction
 from postroom.mail.html.markup import names
 from postroom.mail.html.text import html_to_text, visible
 
 # A zip in a zip, a mail in a mail: deeper ones are named but not opened.
 MAX_DEPTH = 3
+# What a message shows of a file is worth a wait, what is behind it only a short one.
+REST_SECONDS = 3.0
 UNREAD_REST = "[The rest of this file could not be read]"
 
 CSV_TYPES = frozenset({"text/csv", "text/tab-separated-values", "application/csv"})
@@ -101,15 +104,16 @@ def _is_panic(error: BaseException) -> bool:
 def _gathered(pieces: Iterator[str]) -> str:
     """Clean text up to the limit. What a broken file gave is kept, and says that it is not all."""
     parts: list[str] = []
-    room = MAX_TEXT_CHARS
+    room = MAX_WHOLE_CHARS
+    late = time.monotonic() + REST_SECONDS
     try:
         for piece in pieces:
             parts.append(clean(piece)[:room])
             room -= len(parts[-1])
-            if room <= 0:
+            if room <= 0 or (MAX_WHOLE_CHARS - room >= MAX_TEXT_CHARS and time.monotonic() > late):
                 break
     except Exception:
-        if room == MAX_TEXT_CHARS:
+        if room == MAX_WHOLE_CHARS:
             raise
         parts.append(f"\n{UNREAD_REST}"[: max(room, 0)])
     return _tidy("".join(parts))

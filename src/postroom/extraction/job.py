@@ -2,14 +2,14 @@
 
 import msgspec
 
-from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS
+from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_WHOLE_CHARS
 from postroom.processes.message_framing import encode_frame
 
 MAX_NAME_CHARS = 1_000
 MAX_JOB_BYTES = MAX_CONTENT_BYTES + 20 * MAX_NAME_CHARS
 MAX_PREVIEW_BYTES = 800 * 800 * 3 + 100_000
 # A character takes at most four bytes. A child that says more has been taken over.
-MAX_ANSWER_BYTES = max(MAX_TEXT_CHARS * 4 + 1_000, MAX_PREVIEW_BYTES + 1_000)
+MAX_ANSWER_BYTES = max(MAX_WHOLE_CHARS * 4 + 1_000, MAX_PREVIEW_BYTES + 1_000)
 
 
 class ReadingJob(msgspec.Struct, frozen=True, array_like=True):

@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from postroom.extraction.job import MAX_ANSWER_BYTES, MAX_PREVIEW_BYTES, Preview, job_frame
-from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_TEXT_CHARS, METHODS, REASONS, Extraction
+from postroom.mail.extraction import MAX_CONTENT_BYTES, MAX_WHOLE_CHARS, METHODS, REASONS, Extraction
 from postroom.processes.child_processes import Child, ChildNotStarted, ChildSupervisor
 from postroom.processes.message_framing import LENGTH
 
@@ -147,7 +147,7 @@ def _checked(body: bytes) -> Extraction:
     except msgspec.MsgspecError as error:
         raise ChildLost from error
     has_text = answer.text is not None
-    if answer.method not in (METHODS if has_text else REASONS) or len(answer.text or "") > MAX_TEXT_CHARS:
+    if answer.method not in (METHODS if has_text else REASONS) or len(answer.text or "") > MAX_WHOLE_CHARS:
         raise ChildLost
     return answer
 

@@ -202,7 +202,7 @@ async def _read_file(extractor: Extractor, mail: ParsedMail, file: Attachment) -
         return file
     part = mail.attachments[file.position]
     found = await extractor.extract(part.content_type, part.filename, part.content, DEADLINE_SECONDS)
-    return structs.replace(file, extraction_method=found.method, parsed_text=found.text)
+    return file.with_text(found.method, found.text)
 
 
 def finish(tx: Tx, message: Message, found: Examined, base_url: str, now: int) -> list[str]:

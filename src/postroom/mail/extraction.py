@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 
 MAX_CONTENT_BYTES = 10 * 1024 * 1024
-MAX_TEXT_CHARS = 50_000
+MAX_TEXT_CHARS = 50_000  # as much as stands in a message, and in one piece of a longer text
+MAX_WHOLE_CHARS = 1_000_000  # of all pieces together
 METHODS = frozenset({"pdf", "office", "csv", "html", "text", "ocr", "archive"})
 REASONS = frozenset({"unsupported", "encrypted", "image_only", "skipped_too_large", "timed_out", "failed"})
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """How the text was found, or the reason why there is none."""
+    """How the text was found, or the reason why there is none. `text` is all of it."""
 
     method: str
     text: str | None

@@ -6,14 +6,21 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroom.accounts import secret_values
 from postroom.clock import MINUTE, SECOND
 from postroom.errors import InvalidSignature, NoText, NotFound
+from postroom.mail.extraction import MAX_TEXT_CHARS
 from postroom.storage.database import Row, Tx, one_of
 
 LINK_LIFETIME = 15 * MINUTE
 LINKS = "attachment-links"
+# Without what is behind a cut text: only a reader who goes on pays for it.
+_COLUMNS = (
+    "message_id, filename, position, content_type, size_bytes, extraction_method, parsed_text, filename_raw,"
+    " text_rest is not null as is_text_cut"
+)
 
 
 class Attachment(Struct, frozen=True):
@@ -24,6 +31,8 @@ class Attachment(Struct, frozen=True):
     extraction_method: str | None = None
     parsed_text: str | None = None
     filename_raw: str | None = None  # as it was given, where that is not the name
+    is_text_cut: bool = False  # the text goes on behind `parsed_text`
+    rest: str | None = None  # what is behind it, where it was read just now
 
     @classmethod
     def from_row(cls, row: Row) -> "Attachment":
@@ -35,6 +44,18 @@ class Attachment(Struct, frozen=True):
             row["extraction_method"],
             row["parsed_text"],
             row["filename_raw"],
+            bool(row["is_text_cut"]),
+        )
+
+    def with_text(self, method: str, text: str | None) -> "Attachment":
+        """As it is after it was read: a message shows the beginning of a long text."""
+        rest = text[MAX_TEXT_CHARS:] if text is not None else ""
+        return replace(
+            self,
+            extraction_method=method,
+            parsed_text=text if text is None else text[:MAX_TEXT_CHARS],
+            is_text_cut=rest != "",
+            rest=rest or None,
         )
 
 
@@ -42,7 +63,7 @@ def add_all(tx: Tx, found: Iterable[tuple[str, Attachment]]) -> None:
     """Pairs of message and attachment."""
     tx.many(
         "insert into attachments (message_id, filename, position, content_type, size_bytes,"
-        " extraction_method, parsed_text, filename_raw) values :rows",
+        " extraction_method, parsed_text, filename_raw, text_rest) values :rows",
         [
             (
                 message_id,
@@ -53,6 +74,7 @@ def add_all(tx: Tx, found: Iterable[tuple[str, Attachment]]) -> None:
                 attachment.extraction_method,
                 attachment.parsed_text,
                 attachment.filename_raw,
+                attachment.rest,
             )
             for message_id, attachment in found
         ],
@@ -61,10 +83,12 @@ def add_all(tx: Tx, found: Iterable[tuple[str, Attachment]]) -> None:
 
 def set_text(tx: Tx, message_id: str, attachment: Attachment) -> None:
     tx.run(
-        "update attachments set extraction_method = :method, parsed_text = :text"
+        "update attachments set extraction_method = :method, parsed_text = :text,"
+        " text_rest = coalesce(:rest, text_rest)"
         " where message_id = :message_id and filename = :filename",
         method=attachment.extraction_method,
         text=attachment.parsed_text,
+        rest=attachment.rest,
         message_id=message_id,
         filename=attachment.filename,
     )
@@ -75,7 +99,9 @@ def list_of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, list[Attac
     if not message_ids:
         return {}
     is_wanted, wanted = one_of("message_id", message_ids)
-    rows = tx.all(f"select * from attachments where {is_wanted} order by message_id, position", **wanted)
+    rows = tx.all(
+        f"select {_COLUMNS} from attachments where {is_wanted} order by message_id, position", **wanted
+    )
     found: dict[str, list[Attachment]] = {}
     for row in rows:
         found.setdefault(row["message_id"], []).append(Attachment.from_row(row))
@@ -84,7 +110,7 @@ def list_of_messages(tx: Tx, message_ids: Sequence[str]) -> dict[str, list[Attac
 
 def get(tx: Tx, message_id: str, filename: str) -> Attachment:
     row = tx.one(
-        "select * from attachments where message_id = :message_id and filename = :filename",
+        f"select {_COLUMNS} from attachments where message_id = :message_id and filename = :filename",
         message_id=message_id,
         filename=filename,
     )
@@ -97,6 +123,32 @@ def require_text(attachment: Attachment) -> str:
     if attachment.parsed_text is None:
         raise NoText(f"There is no text for this file ({attachment.extraction_method or 'not read yet'}).")
     return attachment.parsed_text
+
+
+class TextPiece(Struct, frozen=True):
+    """A part of the text of a file: where it begins, and how many characters there are in all."""
+
+    text: str
+    offset: int
+    total: int
+
+
+def piece_of_text(tx: Tx, message_id: str, attachment: Attachment, offset: int) -> TextPiece:
+    """As much as stands in a message, from there on; nothing behind the end."""
+    start = require_text(attachment)
+    piece = start[offset : offset + MAX_TEXT_CHARS]
+    if not attachment.is_text_cut:
+        return TextPiece(piece, offset, len(start))
+    row = tx.one(
+        "select length(text_rest) as total, substr(text_rest, :first, :most) as text from attachments"
+        " where message_id = :message_id and filename = :filename",
+        first=max(offset - len(start), 0) + 1,
+        most=MAX_TEXT_CHARS - len(piece),
+        message_id=message_id,
+        filename=attachment.filename,
+    )
+    assert row is not None
+    return TextPiece(piece + row["text"], offset, len(start) + row["total"])
 
 
 def path(message_id: str, filename: str) -> str:

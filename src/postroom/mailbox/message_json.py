@@ -28,6 +28,8 @@ from postroom.storage.pages import PAGE_BYTES
 AT_ONCE = 20  # messages whose files are read by one query
 
 
+GOES_ON = "true: the text goes on, and `GET …/text?offset=` has it."
+
 # How most messages end: nothing is to be told of them but their status.
 _PLAIN = {
     status: b',"status":"%s","blocked":false,"attachmentsRead":true,"attachments":[]}' % status.encode()
@@ -54,6 +56,7 @@ class ShownAttachment(Struct, rename="camel", frozen=True):
     size_bytes: int
     url: str
     parsed_text: str | UnsetType = UNSET
+    parsed_text_truncated: Annotated[bool, Meta(description=GOES_ON)] | UnsetType = UNSET
     extraction_method: str | UnsetType = UNSET
     filename_raw: Annotated[str, Meta(description=AS_GIVEN)] | UnsetType = UNSET
 
@@ -140,6 +143,7 @@ def _show(message_id: str, file: Attachment, links: Links) -> ShownAttachment:
         size_bytes=file.size_bytes,
         url=links.url(message_id, file.filename),
         parsed_text=UNSET if file.parsed_text is None else file.parsed_text,
+        parsed_text_truncated=file.is_text_cut or UNSET,
         extraction_method=UNSET if file.extraction_method is None else file.extraction_method,
         filename_raw=file.filename_raw or UNSET,
     )

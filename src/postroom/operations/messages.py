@@ -14,8 +14,8 @@ from postroom.config import Config
 from postroom.errors import BadRequest, NothingToDo
 from postroom.fields import Limit, Offset, Timestamp
 from postroom.inward import admit, examine
+from postroom.mail.extraction import MAX_WHOLE_CHARS
 from postroom.mailbox import attachments, inboxes, labels, message_json, messages, threads
-from postroom.mailbox.attachments import Attachment
 from postroom.mailbox.documents import Document
 from postroom.mailbox.holds import ShownHold
 from postroom.mailbox.inboxes import Inbox
@@ -99,16 +99,21 @@ class MessagePage(Struct, rename="camel", frozen=True):
 RawMessagePage = Annotated[Raw, MessagePage]
 
 
+class TextQuery(Struct, frozen=True):
+    offset: Annotated[
+        int, Meta(ge=0, le=MAX_WHOLE_CHARS, description="At which character the piece begins.")
+    ] = 0
+
+
 class AttachmentText(Struct, rename="camel", frozen=True):
+    """A piece of the text of a file, of at most 50,000 characters."""
+
     filename: str
     content_type: str
     extraction_method: str
     text: str
-
-    @classmethod
-    def of(cls, file: Attachment) -> "AttachmentText":
-        text = attachments.require_text(file)
-        return cls(file.filename, file.content_type, file.extraction_method or "", text)
+    offset: Annotated[int, Meta(description="Where the piece begins.")]
+    total: Annotated[int, Meta(description="How many characters the whole text has.")]
 
 
 def list_inbox_messages(tx: Tx, inbox: Inbox, query: MessageQuery, links: Links) -> RawMessagePage:
@@ -156,10 +161,21 @@ def change_labels(tx: Tx, inbox: Inbox, message_ids: Sequence[str], body: LabelC
             labels.mark_seen(tx, thread, of_thread, body.is_read)
 
 
-def get_attachment_text(tx: Tx, caller: Caller, message_id: str, filename: str) -> AttachmentText:
-    """Get the text found in an attachment"""
+def get_attachment_text(
+    tx: Tx, caller: Caller, message_id: str, filename: str, query: TextQuery
+) -> AttachmentText:
+    """Get the text found in an attachment, a piece of a long one"""
     message = messages.get(tx, caller.reach, message_id)
-    return AttachmentText.of(attachments.get(tx, message.id, filename))
+    file = attachments.get(tx, message.id, filename)
+    found = attachments.piece_of_text(tx, message.id, file, query.offset)
+    return AttachmentText(
+        file.filename,
+        file.content_type,
+        file.extraction_method or "",
+        found.text,
+        found.offset,
+        found.total,
+    )
 
 
 def delete_message(tx: Tx, caller: Caller, message_id: str, now: int) -> list[str]:

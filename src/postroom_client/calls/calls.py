@@ -636,9 +636,14 @@ def get_attachment(message_id: str, filename: str) -> Call[bytes]:
     )
 
 
-def get_attachment_text(message_id: str, filename: str) -> Call[AttachmentText]:
-    """Get the text found in an attachment."""
-    return Call("GET", path("v1", "attachments", message_id, filename, "text"), decoded(AttachmentText))
+def get_attachment_text(message_id: str, filename: str, *, offset: int = 0) -> Call[AttachmentText]:
+    """Get the text found in an attachment, a piece of a long one."""
+    return Call(
+        "GET",
+        path("v1", "attachments", message_id, filename, "text"),
+        decoded(AttachmentText),
+        query=present({"offset": unless(offset, 0)}),
+    )
 
 
 def get_attachment_preview(message_id: str, filename: str) -> Call[bytes]:

@@ -602,9 +602,9 @@ class BlockingMethods(Protocol):
         """Download an attachment; its signed link works without a key."""
         return self.run(calls.get_attachment(message_id, filename))
 
-    def get_attachment_text(self, message_id: str, filename: str) -> AttachmentText:
-        """Get the text found in an attachment."""
-        return self.run(calls.get_attachment_text(message_id, filename))
+    def get_attachment_text(self, message_id: str, filename: str, *, offset: int = 0) -> AttachmentText:
+        """Get the text found in an attachment, a piece of a long one."""
+        return self.run(calls.get_attachment_text(message_id, filename, offset=offset))
 
     def get_attachment_preview(self, message_id: str, filename: str) -> bytes:
         """Get a small picture of an attachment: PNG, at most 800 pixels wide and high."""
@@ -2001,9 +2001,9 @@ class AwaitedMethods(Protocol):
         """Download an attachment; its signed link works without a key."""
         return await self.run(calls.get_attachment(message_id, filename))
 
-    async def get_attachment_text(self, message_id: str, filename: str) -> AttachmentText:
-        """Get the text found in an attachment."""
-        return await self.run(calls.get_attachment_text(message_id, filename))
+    async def get_attachment_text(self, message_id: str, filename: str, *, offset: int = 0) -> AttachmentText:
+        """Get the text found in an attachment, a piece of a long one."""
+        return await self.run(calls.get_attachment_text(message_id, filename, offset=offset))
 
     async def get_attachment_preview(self, message_id: str, filename: str) -> bytes:
         """Get a small picture of an attachment: PNG, at most 800 pixels wide and high."""

@@ -369,6 +369,14 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="Name of the file, as the message or the draft lists it.",
             is_required=True,
         ),
+        Parameter(
+            "offset",
+            "integer",
+            help="At which character the piece begins.",
+            default=0,
+            minimum=0,
+            maximum=1000000,
+        ),
     ),
     "get_attachment_preview": (
         Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),

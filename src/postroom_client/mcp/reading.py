@@ -153,7 +153,7 @@ class Tools:
         offset: TextOffset = 0,
     ) -> FileText:
         """Read the text of an attached file, scanned pages too."""
-        found = await self._asker.ask(ctx, calls.get_attachment_text(message_id, filename))
+        found = await self._asker.ask(ctx, calls.get_attachment_text(message_id, filename, offset=offset))
         return results.file_text(message_id, found, offset)
 
     async def read_message(self, ctx: Ctx, message_id: MessageId, offset: TextOffset = 0) -> MessageText:

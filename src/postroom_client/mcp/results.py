@@ -229,7 +229,9 @@ def _found(result: results.SearchResult, delimiters: Delimiters) -> FoundMail:
 
 def file_text(message_id: str, found: results.AttachmentText, offset: int) -> FileText:
     delimiters = Delimiters()
-    text, goes_on = piece(found.text, offset)
+    text = found.text[:BODY_LIMIT_CHARACTERS]
+    end = offset + len(text)
+    goes_on = end if end < found.total else None
     return FileText(delimiters.notice, message_id, found.extraction_method, delimiters.wrap(text), goes_on)
 
 

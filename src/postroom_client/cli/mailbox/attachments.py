@@ -60,3 +60,6 @@ def target(to: str | None, filename: str) -> Path:
 
 def show_text(context: CommandContext, found: "AttachmentText") -> None:
     output.print_text(found.text)
+    end = found.offset + len(found.text)
+    if end < found.total:
+        output.note(f"{end} of {found.total} characters; --offset {end} goes on.")

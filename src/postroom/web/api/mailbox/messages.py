@@ -64,7 +64,7 @@ async def get_attachment_preview(call: Call, message_id: str, filename: str) -> 
     picture = None if make is None else await make(mail.attachments[file.position].content, PREVIEW_SECONDS)
     if picture is None:
         raise NoPreview(
-            "There is no preview of this file: it is no PDF, JPEG, PNG or GIF, or cannot be drawn."
+            "There is no preview of this file: it is no PDF, JPEG, PNG, GIF or WebP, or cannot be drawn."
         )
     headers = {**SAFE_FILE_HEADERS, "Cache-Control": "private, max-age=3600"}
     return Response(picture, media_type="image/png", headers=headers)

@@ -31,7 +31,7 @@ ROLES = {
 }
 PURPOSES = {"verify": "confirms an address", "signin": "signs in", "unsubscribe": "unsubscribes"}
 METHODS = {"REQUEST": "Invitation", "CANCEL": "Cancelled", "REPLY": "Reply to an invitation"}
-PREVIEWED = ("application/pdf", "image/jpeg", "image/png")
+PREVIEWED = ("application/pdf", "image/jpeg", "image/png", "image/gif", "image/webp")
 ANSWERS = {"accepted": "Accept", "tentative": "Maybe", "declined": "Decline"}
 UNANSWERED = ("", "needs-action")
 
