@@ -7,7 +7,7 @@ import pytest
 from postroom.errors import InvalidSignature, NoText, NotFound
 from postroom.mail.extraction import MAX_TEXT_CHARS
 from postroom.mailbox import attachments
-from postroom.mailbox.attachments import LINK_LIFETIME, Attachment, TextPiece
+from postroom.mailbox.attachments import LINK_LIFETIME, Attachment, PieceOfText
 from postroom.storage.database import Database
 from tests.doubles import START
 from tests.stored import make_inbox, put_mail
@@ -45,10 +45,10 @@ async def test_what_is_behind_a_long_text_is_kept_apart(db: Database) -> None:
     await db.write(attachments.set_text, message.id, kept)  # as it was read before: nothing is lost
     for offset in (0, 49_999, 50_000, 119_999, 120_000):
         piece = await db.read(attachments.piece_of_text, message.id, kept, offset)
-        assert piece == TextPiece(text[offset : offset + MAX_TEXT_CHARS], offset, len(text))
+        assert piece == PieceOfText(text[offset : offset + MAX_TEXT_CHARS], offset, len(text))
     short = await db.read(attachments.get, message.id, "a.txt")
-    assert await db.read(attachments.piece_of_text, message.id, short, 0) == TextPiece("a", 0, 1)
-    assert await db.read(attachments.piece_of_text, message.id, short, 7) == TextPiece("", 7, 1)
+    assert await db.read(attachments.piece_of_text, message.id, short, 0) == PieceOfText("a", 0, 1)
+    assert await db.read(attachments.piece_of_text, message.id, short, 7) == PieceOfText("", 7, 1)
 
 
 def check(message_id: str, filename: str, now: int) -> None:

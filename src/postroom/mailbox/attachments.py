@@ -125,7 +125,7 @@ def require_text(attachment: Attachment) -> str:
     return attachment.parsed_text
 
 
-class TextPiece(Struct, frozen=True):
+class PieceOfText(Struct, frozen=True):
     """A part of the text of a file: where it begins, and how many characters there are in all."""
 
     text: str
@@ -133,12 +133,12 @@ class TextPiece(Struct, frozen=True):
     total: int
 
 
-def piece_of_text(tx: Tx, message_id: str, attachment: Attachment, offset: int) -> TextPiece:
+def piece_of_text(tx: Tx, message_id: str, attachment: Attachment, offset: int) -> PieceOfText:
     """As much as stands in a message, from there on; nothing behind the end."""
     start = require_text(attachment)
     piece = start[offset : offset + MAX_TEXT_CHARS]
     if not attachment.is_text_cut:
-        return TextPiece(piece, offset, len(start))
+        return PieceOfText(piece, offset, len(start))
     row = tx.one(
         "select length(text_rest) as total, substr(text_rest, :first, :most) as text from attachments"
         " where message_id = :message_id and filename = :filename",
@@ -148,7 +148,7 @@ def piece_of_text(tx: Tx, message_id: str, attachment: Attachment, offset: int) 
         filename=attachment.filename,
     )
     assert row is not None
-    return TextPiece(piece + row["text"], offset, len(start) + row["total"])
+    return PieceOfText(piece + row["text"], offset, len(start) + row["total"])
 
 
 def path(message_id: str, filename: str) -> str:
