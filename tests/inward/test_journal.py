@@ -263,6 +263,31 @@ async def test_after_a_death_one_mail_is_read_at_a_time(tmp_path: Path) -> None:
     task.cancel()
 
 
+async def test_in_a_burst_mails_are_handed_over_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journaling, "READ_AT_ONCE", 3)
+    monkeypatch.setattr(MailJournal, "_is_in_a_burst", lambda _: True)
+    put(tmp_path, [arrival("inb_1", str(number)) for number in range(7)])
+    handed: list[Journaled] = []
+    counts: list[int] = []
+    journal = MailJournal(tmp_path, SegmentPlace(), READER, handed.append)
+    task = asyncio.create_task(journal.follow())
+    async with asyncio.timeout(120):
+        while len(handed) < 7:
+            await asyncio.sleep(0)
+            counts.append(len(handed))
+    task.cancel()
+    assert list(dict.fromkeys(counts)) == [0, 3, 6, 7]
+    assert [mail.start for mail in handed] == sorted(mail.start for mail in handed)
+
+
+def test_only_many_mails_wait_for_others_before_they_are_deposited() -> None:
+    mails_of_200_a_second = 200 * depositing.gather_seconds(1)
+    assert mails_of_200_a_second < 1  # a batch is smaller than the one before: they do not grow
+    assert depositing.gather_seconds(depositing.BATCH) == depositing.LONGEST_GATHER_SECONDS
+
+
 async def test_a_looping_mail_is_refused_before_it_is_journaled(server: Server) -> None:
     await server.new_inbox("hello")
     looping = b"Received: x\r\n" * (MAX_HOPS + 1) + letter()

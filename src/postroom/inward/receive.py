@@ -34,10 +34,11 @@ AT_ONCE_IN_WORKER_BYTES = 256 * 1024
 MAX_HOPS = 50
 PATIENCE_SECONDS = 0.01  # for other mails to share a commit
 FAILURES = ("bounce", "delay")
-HASH_DIGITS = 40
+HASH_DIGITS = 38
 DATE = re.compile(rb"^date:([^\r\n]{1,60})", re.IGNORECASE | re.MULTILINE)
 DATE_WITHIN_BYTES = 8 * 1024
 FIRST_YEAR, LAST_YEAR = 1970, 2100
+LAST_SECOND = 0xFFFFFFFFFF
 
 
 class TooManyHops(Exception):
@@ -166,17 +167,18 @@ def content_hash(arrival: Arrival) -> str:
     """
     hashed = hashlib.sha256(arrival.mail_from.encode(errors="surrogateescape") + b"\0")
     hashed.update(arrival.raw)
-    return f"{_minute(arrival.raw):08x}{hashed.hexdigest()[:HASH_DIGITS]}"
+    return f"{_second(arrival.raw):010x}{hashed.hexdigest()[:HASH_DIGITS]}"
 
 
-def _minute(raw: bytes) -> int:
+def _second(raw: bytes) -> int:
     """Of its date, in whatever zone it is; 0 where it has none that can be read."""
     found = DATE.search(raw, 0, DATE_WITHIN_BYTES)
     parts = parsedate(found[1].decode("ascii", "replace")) if found else None
     if parts is None or not FIRST_YEAR <= parts[0] <= LAST_YEAR:
         return 0
-    year, month, day, hour, minute = parts[:5]
-    return (((((year - FIRST_YEAR) * 13 + month) * 32 + day) * 25 + hour) * 61 + minute) & 0xFFFFFFFF
+    year, month, day, hour, minute, second = parts[:6]
+    minutes = ((((year - FIRST_YEAR) * 13 + month) * 32 + day) * 25 + hour) * 61 + minute
+    return (minutes * 62 + second) & LAST_SECOND
 
 
 def _reply(body_text: str, new_words: str) -> str | int:

@@ -22,9 +22,10 @@ from postroom.storage.database import Tx
 from postroom.storage.segments import SegmentPlace
 
 BATCH = 100
-# A commit writes the last page of every tree: where many come, mails wait a moment for others.
-BUSY_BATCH = 2
-GATHER_SECONDS = 0.02
+# A commit writes the last page of every tree. So mails wait for others, the longer the more came together:
+# where more than one comes in so many seconds batches grow up to the longest wait, else they stay small.
+GATHER_SECONDS_A_MAIL = 0.003
+LONGEST_GATHER_SECONDS = 0.15
 PAUSE_SECONDS = 1.0
 OUT_OF_SPACE = ("disk is full", "no space left", "quota exceeded", "file too large", STORE_AWAY.lower())
 
@@ -43,7 +44,6 @@ class Depositor:
         self._has_mail = asyncio.Event()
         self._is_at_rest = asyncio.Event()
         self._is_at_rest.set()
-        self._is_busy = False
 
     def add(self, mail: Journaled) -> None:
         self._mails.append(mail)
@@ -57,12 +57,13 @@ class Depositor:
 
     async def run(self) -> None:
         """Until cancelled."""
+        last = 0
         while True:
             await self._has_mail.wait()
-            if self._is_busy and len(self._mails) < BATCH:
-                await asyncio.sleep(GATHER_SECONDS)
+            if last > 1 and len(self._mails) < BATCH:
+                await asyncio.sleep(gather_seconds(last))
             batch = [self._mails.popleft() for _ in range(min(BATCH, len(self._mails)))]
-            self._is_busy = len(batch) > BUSY_BATCH
+            last = len(batch)
             await self._deposit(batch)
             if not self._mails:
                 self._has_mail.clear()
@@ -120,6 +121,10 @@ class Depositor:
         self.place = place
         self._resources.loops.works("journal")
         self.tell(Reached(place))
+
+
+def gather_seconds(last_batch: int) -> float:
+    return min(last_batch * GATHER_SECONDS_A_MAIL, LONGEST_GATHER_SECONDS)
 
 
 class UnreadableMail(Exception):

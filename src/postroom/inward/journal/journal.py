@@ -38,6 +38,11 @@ PRESENT_SECONDS = 1.0
 # Read and handed over, but not deposited yet.
 AHEAD = 200
 AHEAD_BYTES = 8 * 1024 * 1024
+# In a burst the 250s go first: behind so many mails, reading rests for so many times what it took.
+BURST = 20
+BURST_BYTES = 16 * 1024 * 1024
+READ_AT_ONCE = 50
+RESTS = 2
 IDLE_SECONDS = 10.0  # after which a segment goes whose mails are all deposited
 CLOSE_SECONDS = 20.0
 PAUSE_SECONDS = 1.0
@@ -90,6 +95,8 @@ class MailJournal:
         self._has_more = asyncio.Event()
         self._has_moved = asyncio.Event()
         self._held: Held | None = None
+        self._read_mails: list[Journaled] = []  # and not handed over yet
+        self._read_seconds = 0.0
         self._note_left_over()
 
     async def append(self, arrival: Arrival) -> None:
@@ -116,10 +123,13 @@ class MailJournal:
         """One mail a turn of the loop: who has no 250 yet goes first."""
         found = self._next()
         if found is None:
+            self._hand_over_read()
             await self._rest()
             return
-        self._hand_over(await self._read(found) if isinstance(found, FoundRecord) else found)
-        await asyncio.sleep(0)
+        began = time.perf_counter()
+        self._read_mails.append(await self._read(found) if isinstance(found, FoundRecord) else found)
+        self._read_seconds += time.perf_counter() - began
+        await asyncio.sleep(self._rest_seconds())
         await self._wait_until(self._may_go_ahead)
         if self._reached.segment > self._tidied:
             self._tidied = self._reached.segment
@@ -215,6 +225,24 @@ class MailJournal:
         except Exception as error:
             log.get().exception("a mail of the journal cannot be read")
             return Journaled(found.start, found.end, None, repr(error)[:200])
+
+    def _rest_seconds(self) -> float:
+        """Hands over what was read: at once, or in a burst so many together."""
+        is_in_a_burst = self._is_in_a_burst()
+        if is_in_a_burst and len(self._read_mails) < READ_AT_ONCE and self._may_go_ahead():
+            return 0.0
+        rest = RESTS * self._read_seconds if is_in_a_burst else 0.0
+        self._hand_over_read()
+        return rest
+
+    def _hand_over_read(self) -> None:
+        for mail in self._read_mails:
+            self._hand_over(mail)
+        self._read_mails.clear()
+        self._read_seconds = 0.0
+
+    def _is_in_a_burst(self) -> bool:
+        return self._writing is not None and len(self._waiting) > BURST and self._waiting_bytes < BURST_BYTES
 
     def _may_go_ahead(self) -> bool:
         """After a death one by one, so that it is known at which mail the next reader dies."""

@@ -44,42 +44,52 @@ class IndexEntry:
     """Tokens in their places, and those behind the last place."""
 
     realm: str
-    places: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)  # of tokens in their places, a space between them
+    place_count: int = 0
+    text_chars: int = 0
     behind: list[str] = field(default_factory=list)
     scopes: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     distinct_bytes: int = 0
     unread_chars: int = MAX_READ_CHARS
 
+    @property
+    def places(self) -> list[str]:
+        return " ".join(self.texts).split()
+
     def add(self, part: str, limit: int, mark: str) -> None:
         """At most `limit` places for this part, and a gap."""
         text = part[: self.unread_chars]
         self.unread_chars -= len(text)
         beginning = self.realm + mark
-        words = [beginning + word for word in tokens.split(text)]
-        room = max(0, min(limit, MAX_PLACES - len(self.places)))
+        words = tokens.split(text)
+        room = max(0, min(limit, MAX_PLACES - self.place_count))
         if not words:
             return
         if not self.counts and len(words) <= room and self._has_room_for(words):
-            self.places += (*words, GAP)
+            self._put(beginning + f" {beginning}".join(words), len(words))
             return
         if not self.counts:
             self._count_places()
+        found = [beginning + word for word in words]
         if room:
-            self._place(words[:room])
-        self.behind.extend([word for word in words[room:] if word not in self.counts and self._take(word, 0)])
+            self._place(found[:room])
+        self.behind.extend([word for word in found[room:] if word not in self.counts and self._take(word, 0)])
+
+    def _put(self, text: str, count: int) -> None:
+        self.texts += (text, GAP)
+        self.place_count += count + 1
+        self.text_chars += len(text)
 
     def _has_room_for(self, words: list[str]) -> bool:
-        """Whether all of them surely fit. Parts that are smaller than what is there are not counted anew."""
-        if len(self.places) + len(words) <= FEW_PLACES:
+        """Whether all of them surely fit, whatever stands before them."""
+        if self.place_count + len(words) <= FEW_PLACES:
             return True
-        if len(words) < len(self.places):
+        counts = Counter(words)
+        if self.place_count + max(counts.values()) > MAX_PLACES_OF_A_TOKEN:
             return False
-        if len("".join(self.places)) + len("".join(words)) > MAX_DISTINCT_BYTES // MAX_BYTES_OF_A_CHARACTER:
-            return False
-        counts = Counter(self.places + words)
-        del counts[GAP]
-        return max(counts.values()) <= MAX_PLACES_OF_A_TOKEN
+        chars = self.text_chars + sum(map(len, counts)) + len(counts) * (len(self.realm) + 1)
+        return chars <= MAX_DISTINCT_BYTES // MAX_BYTES_OF_A_CHARACTER
 
     def _count_places(self) -> None:
         self.counts = dict(Counter(self.places))
@@ -87,17 +97,17 @@ class IndexEntry:
         self.distinct_bytes = len("".join(self.counts).encode())
 
     def _place(self, words: list[str]) -> None:
-        counts, put = self.counts, self.places.append
+        counts, placed = self.counts, list[str]()
         for word in words:
             count = counts.get(word)
             if count is None:
-                put(word if self._take(word, 1) else GAP)
+                placed.append(word if self._take(word, 1) else GAP)
             elif count < MAX_PLACES_OF_A_TOKEN:
                 counts[word] = count + 1
-                put(word)
+                placed.append(word)
             else:
-                put(GAP)
-        put(GAP)
+                placed.append(GAP)
+        self._put(" ".join(placed), len(placed))
 
     def _take(self, word: str, count: int) -> bool:
         bytes_after = self.distinct_bytes + len(word.encode())
@@ -125,7 +135,7 @@ def of_mail(mail: Searchable, realm: str, scopes: Iterable[str]) -> IndexEntry:
 def to_fts5(entry: IndexEntry) -> str:
     """For the one column of a table with `tokenize = 'ascii'`, which keeps every other character as it is."""
     behind = f" {GAP} ".join(entry.behind)
-    return " ".join([*entry.places, behind, GAP, *entry.scopes])
+    return " ".join([*entry.texts, behind, GAP, *entry.scopes])
 
 
 def to_tsvector(entry: IndexEntry) -> str:
@@ -139,6 +149,6 @@ def to_tsvector(entry: IndexEntry) -> str:
 
 
 def _add_all(entry: IndexEntry, parts: Iterable[str], limit: int, mark: str) -> None:
-    end = len(entry.places) + limit
+    end = entry.place_count + limit
     for part in parts:
-        entry.add(part, end - len(entry.places), mark)
+        entry.add(part, end - entry.place_count, mark)

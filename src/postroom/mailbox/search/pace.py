@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable
 
-RESTS = 2
-RESTS_IN_A_CROWD = 16
+RESTS = 0.5
+RESTS_IN_A_CROWD = 6
 CROWD = 0.65  # of a core that the whole process uses
 
 

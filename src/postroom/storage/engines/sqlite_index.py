@@ -13,6 +13,7 @@ from postroom import log
 NAME = "search.db"
 SCHEMA = files("postroom.storage").joinpath("schema", "sqlite", "search_index.sql")
 CACHE_KILOBYTES = 8_000
+CHECKPOINT_PAGES = 4_000
 DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 PRIMARY_CODE = 0xFF
 
@@ -29,6 +30,7 @@ def connect(path: Path) -> sqlite3.Connection:
     connection.execute("pragma synchronous = normal")
     connection.execute(f"pragma cache_size = -{CACHE_KILOBYTES}")
     connection.execute("pragma temp_store = memory")
+    connection.execute(f"pragma wal_autocheckpoint = {CHECKPOINT_PAGES}")
     return connection
 
 
