@@ -229,6 +229,9 @@ def tenants(account: Grown, hooks: str) -> str:
     for path in ("/v1/api-keys", f"/v1/inboxes/{inbox_id}/api-keys", f"/v1/pods/{pod['id']}/api-keys"):
         account.ask("POST", path, {"name": text(f"name of a key of {path.split('/')[2]}")})
     account.ask("POST", "/v1/domains", {"domain": "mail.example.com"})
+    template = {"name": text("name of a template"), "subject": text("subject of a template")}
+    texts = {"body": f"{text('text of a template')} {{{{name}}}}", "bodyHtml": "<p>{{name}}</p>"}
+    account.ask("POST", "/v1/templates", {"inboxId": inbox_id, **template, **texts})
     account.ask("POST", "/v1/connections", {"kind": "http", "provider": "raw"})
     return inbox_id
 
@@ -411,6 +414,7 @@ def take_stock(account: Grown) -> None:
         "draft_id": [
             each for inbox in all_of("/v1/inboxes") for each in all_of(f"/v1/inboxes/{inbox}/drafts")
         ],
+        "template_id": all_of("/v1/templates"),
         "event_id": [each["event_id"] for each in account.ask("GET", "/v1/events?limit=100")["data"]],
         "delivery_id": all_of("/v1/webhook/deliveries?limit=100"),
         "key_id": all_of("/v1/api-keys"),

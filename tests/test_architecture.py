@@ -58,7 +58,7 @@ ROOMS: dict[str, list[str]] = {
             "documents",
             "holds",
         ),
-        *("messages", "message_json", "raw_mails", "drafts", "labels", "search"),
+        *("messages", "message_json", "raw_mails", "drafts", "writing", "labels", "search"),
     ],
     "mailbox/folders": ["places", "flags", "views"],
     "mailbox/search": [

@@ -142,6 +142,12 @@ class NameTaken(ApiError):
     status, code = 409, "name_taken"
 
 
+class TemplateExists(ApiError):
+    """Another template of the inbox has this name."""
+
+    status, code = 409, "template_exists"
+
+
 class FirstAccountStays(ApiError):
     """The first account cannot be deleted (a command's answer, as accounts are made and deleted there)."""
 
@@ -254,6 +260,12 @@ class DraftLimitReached(ApiError):
     """An inbox has 1,000 drafts."""
 
     status, code = 422, "draft_limit_reached"
+
+
+class TemplateLimitReached(ApiError):
+    """An inbox has 100 templates."""
+
+    status, code = 422, "template_limit_reached"
 
 
 class WebhookLimitReached(ApiError):

@@ -171,6 +171,12 @@ class PodNotEmpty(PostroomError):
     code, status = "pod_not_empty", 409
 
 
+class TemplateExists(PostroomError):
+    """Another template of the inbox has this name."""
+
+    code, status = "template_exists", 409
+
+
 class UserExists(PostroomError):
     """A user of the account has this address."""
 
@@ -247,6 +253,12 @@ class RecipientSuppressed(PostroomError):
     """An address on the suppression list."""
 
     code, status = "recipient_suppressed", 422
+
+
+class TemplateLimitReached(PostroomError):
+    """An inbox has 100 templates."""
+
+    code, status = "template_limit_reached", 422
 
 
 class UnknownRecipient(PostroomError):

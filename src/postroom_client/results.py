@@ -280,6 +280,20 @@ class Suppression(Struct, rename="camel", frozen=True):
     reason: str | None = None
 
 
+class Template(Struct, rename="camel", frozen=True):
+    """`fields` are the names in its texts: a mail from it gives a value for each."""
+
+    id: str
+    inbox_id: str = ""
+    name: str = ""
+    subject: str | None = None
+    body: str = ""
+    body_html: str | None = None
+    fields: list[str] = []
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
 class Thread(Struct, rename="camel", frozen=True):
     id: str
     inbox_id: str = ""

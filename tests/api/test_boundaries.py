@@ -19,6 +19,7 @@ UNKNOWN = "0" * 32
 OWNED = (
     "inbox_id",
     "draft_id",
+    "template_id",
     "pod_id",
     "thread_id",
     "message_id",
@@ -38,6 +39,8 @@ async def ids_of_everything(server: Server) -> dict[str, str]:
     await server.deliver(mail(1), "hello")
     event = await server.next_event()
     draft = await api.post(f"/v1/inboxes/{inbox_id}/drafts", json={"subject": "s"})
+    template = {"inboxId": inbox_id, "name": "hello", "body": "Hello {{name}}"}
+    template_id = (await api.post("/v1/templates", json=template)).json()["id"]
     domain = await api.post("/v1/domains", json={"domain": "tenant.example"})
     key = await api.post("/v1/api-keys", json={"name": "other"})
     user = await api.post("/v1/users", json={"email": "ann@there.example", "role": "viewer"})
@@ -46,6 +49,7 @@ async def ids_of_everything(server: Server) -> dict[str, str]:
     return {
         "inbox_id": inbox_id,
         "draft_id": draft.json()["id"],
+        "template_id": template_id,
         "pod_id": pod["id"],
         "thread_id": event["thread_id"],
         "message_id": event["message"]["id"],

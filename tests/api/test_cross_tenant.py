@@ -28,11 +28,13 @@ NAMED = {
     "rule_id": "rul",
     "delivery_id": "whd",
     "draft_id": "drf",
+    "template_id": "tpl",
 }
 BODIES: dict[str, dict[str, Any]] = {
     "NewDomain": {"domain": "probe.example"},
     "SendBody": {"to": "a@example.com", "subject": "s", "body": "b"},
     "NewRule": {"type": "block", "value": "a@example.com", "direction": "inbound"},
+    "TemplateChange": {"name": "probe"},
     "ThreadChange": {"is_read": True},
     "Approve": {"contentHash": "0" * 64},
     "MessageChange": {"sendAt": "2026-11-20T10:00:00Z"},
@@ -61,7 +63,15 @@ async def settle(api: AsyncClient, server: Server, name: str) -> Victim:
     key = (await api.post(f"/v1/inboxes/{inbox_id}/api-keys", json={"name": MARK})).json()["id"]
     rule = {"type": "block", "value": f"{name}.example", "direction": "outbound"}
     rule_id = (await api.post("/v1/policy/rules", params={"inboxId": inbox_id}, json=rule)).json()["id"]
-    found = {"inbox_id": inbox_id, "pod_id": pod, "domain_id": domain.json()["id"], "key_id": key}
+    template = {"inboxId": inbox_id, "name": MARK, "body": MARK}
+    template_id = (await api.post("/v1/templates", json=template)).json()["id"]
+    found = {
+        "template_id": template_id,
+        "inbox_id": inbox_id,
+        "pod_id": pod,
+        "domain_id": domain.json()["id"],
+        "key_id": key,
+    }
     message = {"message_id": listed[0]["id"], "thread_id": listed[0]["threadId"], "rule_id": rule_id}
     return Victim(found | message)
 

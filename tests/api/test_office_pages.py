@@ -24,6 +24,7 @@ PAGES = (
     *("/app/settings/suppressions", "/app/settings/domains", "/app/settings/audit", "/app/sessions"),
     *("/app/mail", "/app/compose", "/app/inboxes", "/app/operator/queue", "/app/operator/accounts"),
     *("/app/operator/deliverability", "/app/settings/connections", "/app/settings/connections?way=gmail"),
+    "/app/settings/templates",
 )
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)>'
 
@@ -42,8 +43,16 @@ async def test_every_page_opens_on_an_empty_and_on_a_full_account(server: Server
         rule = {"type": "block", "value": "evil.example", "direction": "outbound"}
         await server.api.post("/v1/policy/rules", json=rule)
         await server.api.post(f"/v1/inboxes/{inbox_id}/drafts", json={"subject": HOSTILE, "body": HOSTILE})
+        template = {"inboxId": inbox_id, "name": HOSTILE, "subject": HOSTILE, "body": "{{name}}" + HOSTILE}
+        made = (await server.api.post("/v1/templates", json={**template, "bodyHtml": HOSTILE})).json()["id"]
         await send(server, inbox_id, "carol@there.example", subject=HOSTILE, body=HOSTILE)
-        for path in (*PAGES, f"/app/settings/policy?inboxId={inbox_id}", "/app/events?kind=message.held"):
+        of_template = (f"/app/settings/templates/{made}", f"/app/compose?template={made}")
+        for path in (
+            *of_template,
+            *PAGES,
+            f"/app/settings/policy?inboxId={inbox_id}",
+            "/app/events?kind=message.held",
+        ):
             answer = await page.get(path)
             assert answer.status_code == 200, path
             assert "<script>alert" not in answer.text, path

@@ -178,3 +178,63 @@ async def test_what_was_sent_is_taken_back_within_ten_seconds(server: Server) ->
         page.cookies.set("postroom_notice", "x", path="/app")
         page.cookies.set("postroom_undo", "https%3A//evil.example/", path="/app")
         assert "data-undo" not in (await page.get("/app/mail")).text
+
+
+async def test_what_is_marked_leaves_as_html_beside_the_text_as_it_was_typed(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    typed = "Hello **Carol**,\n- one\n- two\n\n[here](https://there.example/) <x>"
+    mail = {**NEW, "inboxId": inbox_id, "body": typed, "formatted": "true"}
+    async with signed_in(server) as page:
+        assert 'name="formatted" value="true" checked' in (await page.get("/app/compose")).text
+        assert (await page.post("/app/compose", data=mail)).status_code == 303
+        plain = {**mail, "once": "2", "body": "Hello Carol"}
+        assert (await page.post("/app/compose", data=plain)).status_code == 303
+        unmarked = {name: value for name, value in mail.items() if name != "formatted"}
+        assert (await page.post("/app/compose", data={**unmarked, "once": "3"})).status_code == 303
+    third, second, first = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
+    assert first["bodyText"].strip() == typed
+    assert "<strong>Carol</strong>" in first["bodyHtml"]
+    assert "<ul><li>one</li><li>two</li></ul>" in first["bodyHtml"]
+    assert '<a href="https://there.example/">here</a> &lt;x&gt;' in first["bodyHtml"]
+    assert (second["bodyHtml"], third["bodyHtml"], third["bodyText"].strip()) == ("", "", typed)
+
+
+async def test_a_draft_keeps_its_formatting_while_its_text_is_changed(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    async with signed_in(server) as page:
+        mail = {**NEW, "inboxId": inbox_id, "body": "**Hi**", "formatted": "true", "action": "draft"}
+        kept = (await page.post("/app/compose", data=mail)).headers["location"]
+        api = "/v1" + kept.removeprefix("/app")
+        assert (await server.api.get(api)).json()["bodyHtml"] == "<p><strong>Hi</strong></p>"
+        assert 'name="formatted" value="true" checked' in (await page.get(kept)).text
+        change = {"version": "1", "to": NEW["to"], "subject": "s", "body": "**Bye**", "formatted": "true"}
+        assert (await page.post(kept, data=change)).status_code == 303
+        assert (await server.api.get(api)).json()["bodyHtml"] == "<p><strong>Bye</strong></p>"
+        del change["formatted"]
+        assert (await page.post(kept, data={**change, "version": "2"})).status_code == 303
+        assert (await server.api.get(api)).json()["bodyHtml"] is None
+
+
+async def test_a_mail_is_written_from_a_template_on_the_page(server: Server) -> None:
+    inbox_id = await server.new_inbox("bob")
+    new = {"inboxId": inbox_id, "name": "shipped", "subject": "Order {{order}}", "body": "Hello {{name}}"}
+    async with signed_in(server) as page:
+        path = (await page.post("/app/settings/templates", data=new)).headers["location"]
+        template_id = path.rpartition("/")[2]
+        assert "<mark>{{name}}</mark>" in (await page.get(path)).text
+        shown = (await page.get(f"/app/compose?template={template_id}")).text
+        assert 'name="fieldName" value="order"' in shown
+        mail = {"once": "1", "inboxId": inbox_id, "to": "carol@there.example", "template": template_id}
+        missing = await page.post("/app/compose", data=mail)
+        assert (missing.status_code, "no value for order, name" in missing.text) == (400, True)
+        fields = {"fieldName": ["order", "name"], "fieldValue": ["7", "Carol"]}
+        assert (await page.post("/app/compose", data={**mail, **fields})).status_code == 303
+        tried = await page.post(f"{path}/draft", data=fields)
+        assert "Hello Carol" in (await page.get(tried.headers["location"])).text
+        taken = await page.post(path, data={"name": " ", "body": "Kept {{here}}"})
+        assert (taken.status_code, "Kept {{here}}" in taken.text) == (400, True)
+        assert (await page.post(path, data={"name": "sent", "body": "Bye"})).status_code == 303
+        assert (await server.api.get(f"/v1/templates/{template_id}")).json()["fields"] == []
+        assert (await page.post(f"{path}/delete")).status_code == 303
+    [sent] = (await server.api.get(f"/v1/inboxes/{inbox_id}/messages")).json()["data"]
+    assert (sent["subject"], sent["bodyText"].strip()) == ("Order 7", "Hello Carol")

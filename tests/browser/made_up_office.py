@@ -30,6 +30,12 @@ TRICK = (
     "Confirm here: https://login.ledger.example/verify?account=771\n\nAccounts department\n"
 )
 
+TEMPLATE = {
+    "name": "Shipped",
+    "subject": "Your order {{order}} is on its way",
+    "body": "Hello {{name}},\n\nwe have handed order {{order}} to {{carrier}} today.\n\nSupport",
+}
+
 
 def furnish(house: House, inboxes: dict[str, str]) -> None:
     for mail in (invitation(), trick()):
@@ -37,6 +43,7 @@ def furnish(house: House, inboxes: dict[str, str]) -> None:
     support = inboxes["support"]
     draft = {"to": "tomas@campo.example", "subject": "Your replacement boxes", "body": "Dear Tomás,\n\n"}
     ask(house, "POST", f"/v1/inboxes/{support}/drafts", draft)
+    ask(house, "POST", "/v1/templates", {"inboxId": support, **TEMPLATE})
     later = datetime.fromtimestamp(house.clock.now() / 1000, UTC) + timedelta(hours=20)
     sent = {
         "to": "maya@nordlight.example",

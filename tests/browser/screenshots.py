@@ -17,7 +17,10 @@ from tests.doubles import FakeClock
 FOLDER = Path(__file__).parent.parent.parent / "docs" / "images"
 OTHERS = ("approvals", "drafts", "compose", "agents", "events", "webhooks", "inboxes", "settings", "operator")
 OPERATOR = ("queue", "deliverability", "accounts")
-SETTINGS = ("keys", "pods", "policy", "suppressions", "notifications", "domains", "audit")
+SETTINGS = (
+    *("keys", "pods", "policy", "suppressions", "notifications", "domains", "audit", "people"),
+    *("connections", "templates"),
+)
 SIZES = {"wide": (1280, 800), "narrow": (360, 720)}
 
 
@@ -52,6 +55,9 @@ def pages(running: House) -> dict[str, str]:
     found |= {"html": f"/app/mail/{trick}?tab=html", "files": f"/app/mail/{trick}?tab=events"}
     [draft] = running.api.get(f"/v1/inboxes/{support}/drafts").json()["data"]
     found |= {"draft": f"/app/drafts/{draft['id']}", "one-inbox": f"/app/inboxes/{support}"}
+    [template] = running.api.get("/v1/templates").json()["data"]
+    found["template"] = f"/app/settings/templates/{template['id']}"
+    found["compose-template"] = f"/app/compose?template={template['id']}"
     [key] = running.api.get(f"/v1/inboxes/{support}/api-keys").json()["data"]
     pod = running.api.get("/v1/pods/customer-17").json()
     [first, *_] = running.api.get("/v1/api-keys").json()["data"]

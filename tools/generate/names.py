@@ -13,6 +13,7 @@ METHODS = {
     "change_webhook": "update_webhook",
     "change_domain": "update_domain",
     "change_draft": "update_draft",
+    "change_template": "update_template",
     "change_thread": "update_thread",
     "change_message": "reschedule_message",
     "create_inbox_key": "create_api_key",

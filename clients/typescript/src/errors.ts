@@ -83,6 +83,9 @@ export class PodHasDomains extends PostroomError {}
 /** Inboxes are still in the pod. */
 export class PodNotEmpty extends PostroomError {}
 
+/** Another template of the inbox has this name. */
+export class TemplateExists extends PostroomError {}
+
 /** A user of the account has this address. */
 export class UserExists extends PostroomError {}
 
@@ -121,6 +124,9 @@ export class NotAnInvitation extends PostroomError {}
 
 /** An address on the suppression list. */
 export class RecipientSuppressed extends PostroomError {}
+
+/** An inbox has 100 templates. */
+export class TemplateLimitReached extends PostroomError {}
 
 /** A posted mail for nobody here; `recipients` are those that it named. */
 export class UnknownRecipient extends PostroomError {}
@@ -180,6 +186,7 @@ export const BY_CODE: Record<string, typeof PostroomError> = {
   nothing_to_do: NothingToDo,
   pod_has_domains: PodHasDomains,
   pod_not_empty: PodNotEmpty,
+  template_exists: TemplateExists,
   user_exists: UserExists,
   payload_too_large: PayloadTooLarge,
   unsupported_media_type: UnsupportedMediaType,
@@ -193,6 +200,7 @@ export const BY_CODE: Record<string, typeof PostroomError> = {
   no_text: NoText,
   not_an_invitation: NotAnInvitation,
   recipient_suppressed: RecipientSuppressed,
+  template_limit_reached: TemplateLimitReached,
   unknown_recipient: UnknownRecipient,
   webhook_limit_reached: WebhookLimitReached,
   cold_outreach_limit: ColdOutreachLimit,

@@ -2,7 +2,7 @@
 
 import { pages, path } from "./transport.ts";
 import type { Call, SendOptions, VersionOptions } from "./transport.ts";
-import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Domain, DomainChange, DomainHealth, Draft, DraftBody, DraftChange, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFiles, NewInbox, NewKey, NewListedWebhook, NewPod, NewRule, NewSuppression, NewUser, NewWebhook, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
+import type { Account, AccountChange, ApiKey, Approval, Approve, AttachmentText, AuditEntry, CalendarAnswerBody, Connection, ConnectionChange, ConnectionTest, Domain, DomainChange, DomainHealth, Draft, DraftBody, DraftChange, Event, EventPage, Inbox, InboxChange, InboxLimits, InboxSecret, KeyChange, ListedWebhook, ListedWebhookChange, Me, Message, MessageChange, ModeChange, NewConnection, NewDomain, NewFiles, NewInbox, NewKey, NewListedWebhook, NewPod, NewRule, NewSuppression, NewTemplate, NewUser, NewWebhook, Notifications, NotificationsBody, Page, Pause, Pod, PodChange, Policy, PolicyChange, PolicyRule, PolicyStop, Reject, Retried, RetryFailed, SearchPage, SearchResult, SendBody, Sent, Suppression, Template, TemplateChange, Thread, ThreadChange, ThreadMessages, Usage, User, UserChange, Webhook, WebhookDelivery, WebhookSecret, WebhookTest } from "./types.ts";
 
 /** A method for each operation of the interface; `run` carries one out. */
 export abstract class Operations {
@@ -551,7 +551,7 @@ export abstract class Operations {
   }
 
   /** Send a mail, or reply inside a thread. */
-  send(inboxId: string, body: SendBody, options: SendOptions = {}): Promise<Sent> {
+  send(inboxId: string, body: SendBody = {}, options: SendOptions = {}): Promise<Sent> {
     return this.run({
       method: "POST",
       path: path("v1", "inboxes", inboxId, "send"),
@@ -652,6 +652,59 @@ export abstract class Operations {
       idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
       version: options.version,
       answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Create a template for the mails of an inbox. */
+  createTemplate(body: NewTemplate): Promise<Template> {
+    return this.run({
+      method: "POST",
+      path: "/v1/templates",
+      body,
+      answer: "json",
+      isRepeatable: false,
+    });
+  }
+
+  /** List templates, newest first. */
+  listTemplates(query: { inboxId?: string; podId?: string; limit?: number; offset?: number } = {}): Promise<Page<Template>> {
+    return this.run({
+      method: "GET",
+      path: "/v1/templates",
+      query,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Get a template. */
+  getTemplate(templateId: string): Promise<Template> {
+    return this.run({
+      method: "GET",
+      path: path("v1", "templates", templateId),
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Change a template: what is not named stays, null clears. */
+  updateTemplate(templateId: string, body: TemplateChange = {}): Promise<Template> {
+    return this.run({
+      method: "PATCH",
+      path: path("v1", "templates", templateId),
+      body,
+      answer: "json",
+      isRepeatable: true,
+    });
+  }
+
+  /** Delete a template; drafts and mails that were written from it stay as they are. */
+  deleteTemplate(templateId: string): Promise<void> {
+    return this.run({
+      method: "DELETE",
+      path: path("v1", "templates", templateId),
+      answer: "nothing",
       isRepeatable: true,
     });
   }
@@ -1256,6 +1309,11 @@ export abstract class Operations {
   /** List the drafts of an inbox, newest first; each page is asked for when it is wanted. */
   iterDrafts(inboxId: string, query: { limit?: number; offset?: number } = {}): AsyncGenerator<Draft> {
     return pages((page) => this.listDrafts(inboxId, page), query);
+  }
+
+  /** List templates, newest first; each page is asked for when it is wanted. */
+  iterTemplates(query: { inboxId?: string; podId?: string; limit?: number; offset?: number } = {}): AsyncGenerator<Template> {
+    return pages((page) => this.listTemplates(page), query);
   }
 
   /** List the sends that wait for a decision, oldest first; or those in another state, newest first; each page is asked for when it is wanted. */

@@ -271,6 +271,19 @@ export interface Suppression {
   reason: string | null;
 }
 
+/** `fields` are the names in its texts: a mail from it gives a value for each. */
+export interface Template {
+  id: string;
+  inboxId: string;
+  name: string;
+  subject: string | null;
+  body: string;
+  bodyHtml: string | null;
+  fields: string[];
+  createdAt: string;
+  updatedAt: string;
+}
+
 export interface Thread {
   id: string;
   inboxId: string;
@@ -895,9 +908,10 @@ export interface MessageChange {
   sendAt: string;
 }
 
+/** Either `body` or `template` says what the mail says. */
 export interface SendBody {
   /** Plain text, or HTML, which is detected. */
-  body: string;
+  body?: string | null;
   /** Recipients; `Name <address>` is fine. At most 50 with cc and bcc; may be absent with replyAll. */
   to?: string | string[];
   /** 1 to 998 characters; needed without threadId and forwardOf, ignored in a reply. */
@@ -933,6 +947,10 @@ export interface SendBody {
   calendar?: InvitationBody | null;
   /** Answer this message of the inbox and not the last of its thread: people, quote and References come from it. Without `to`, to its Reply-To or sender. */
   replyToMessageId?: string | null;
+  /** Name or id of a template of the inbox, that body and subject are made from. */
+  template?: string | null;
+  /** What goes into each field of the template, as text. */
+  fields?: Record<string, string>;
 }
 
 export interface SentFile {
@@ -983,6 +1001,10 @@ export interface DraftBody {
   calendar?: InvitationBody | null;
   /** Answer this message of the inbox and not the last of its thread: people, quote and References come from it. Without `to`, to its Reply-To or sender. */
   replyToMessageId?: string | null;
+  /** Name or id of a template of the inbox, that body and subject are made from. */
+  template?: string | null;
+  /** What goes into each field of the template, as text. */
+  fields?: Record<string, string> | null;
 }
 
 /** `version` may stand in If-Match as well. */
@@ -1024,12 +1046,40 @@ export interface DraftChange {
   calendar?: InvitationBody | null;
   /** Answer this message of the inbox and not the last of its thread: people, quote and References come from it. Without `to`, to its Reply-To or sender. */
   replyToMessageId?: string | null;
+  /** Name or id of a template of the inbox, that body and subject are made from. */
+  template?: string | null;
+  /** What goes into each field of the template, as text. */
+  fields?: Record<string, string> | null;
   /** The version that was seen: another one is 409 `draft_changed`. */
   version?: number;
 }
 
 export interface NewFiles {
   attachments?: SentFile[];
+}
+
+export interface NewTemplate {
+  /** The inbox whose mails are written from it. */
+  inboxId: string;
+  /** By which a send names it, once in its inbox. */
+  name: string;
+  /** Plain text, or HTML, which is detected; `{{name}}` is where a field goes. */
+  body: string;
+  /** Of mails that are written from it, unless they have one of their own. */
+  subject?: string | null;
+  /** An HTML form of its own; what fields hold is escaped in it. */
+  bodyHtml?: string | null;
+}
+
+export interface TemplateChange {
+  /** By which a send names it, once in its inbox. */
+  name?: string;
+  /** Plain text, or HTML, which is detected; `{{name}}` is where a field goes. */
+  body?: string;
+  /** Of mails that are written from it, unless they have one of their own. */
+  subject?: string | null;
+  /** An HTML form of its own; what fields hold is escaped in it. */
+  bodyHtml?: string | null;
 }
 
 export interface CalendarAnswerBody {

@@ -19,6 +19,7 @@ from postroom.fields import Boundary
 from postroom.mailbox import drafts, inboxes, messages, threads
 from postroom.mailbox.inboxes import Inbox
 from postroom.mailbox.message_json import Links
+from postroom.mailbox.writing import templates
 from postroom.outward.courier import WebhookCourier
 from postroom.resources import Resources, Tx
 from postroom.web.boundaries import required
@@ -111,6 +112,7 @@ class Call(Struct, frozen=True):
 # How that which a path names is found by whoever reaches it; else NotFound.
 FIND_OWNED: dict[str, Callable[[Tx, Reach, str], object]] = {
     "draft_id": drafts.get,
+    "template_id": templates.get,
     "pod_id": pods.get,
     "thread_id": threads.get,
     "message_id": messages.get,

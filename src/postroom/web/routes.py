@@ -18,6 +18,7 @@ from postroom.operations import (
 )
 from postroom.operations.people import notifications, users
 from postroom.operations.ways import connections, webhook_list
+from postroom.operations.writing import templates
 from postroom.web import public
 from postroom.web.api.accounts import domains as domain_checks
 from postroom.web.api.events import events, waiting
@@ -51,8 +52,10 @@ SEND = (
 NEW_DRAFT = (errors.DraftLimitReached,)
 CHANGE_DRAFT = (errors.DraftChanged,)
 SEND_DRAFT = (*SEND, errors.DraftChanged, errors.PayloadTooLarge)
-TEST = (errors.NoWebhookUrl, errors.WebhookFailed)
 MISSING = (errors.NotFound,)
+OLD_TEMPLATE = (errors.TemplateExists,)
+NEW_TEMPLATE = (*MISSING, *OLD_TEMPLATE, errors.TemplateLimitReached)
+TEST = (errors.NoWebhookUrl, errors.WebhookFailed)
 AGAIN = (errors.NothingToDo, errors.RecipientNotAllowed, errors.RecipientSuppressed)
 CANCEL = (errors.NothingToDo,)
 APPROVE = (errors.NotHeld, errors.ContentChanged)
@@ -231,6 +234,13 @@ ROUTES = (
         is_versioned=True,
         answers_gone=True,
     ),
+    Route("POST", "/v1/templates", templates.create_template, POD, MANAGING, 201, NEW_TEMPLATE),
+    Route("GET", "/v1/templates", templates.list_templates, SCOPED, READING),
+    Route("GET", "/v1/templates/{template_id}", templates.get_template, SCOPED, READING),
+    Route(
+        "PATCH", "/v1/templates/{template_id}", templates.change_template, POD, MANAGING, 200, OLD_TEMPLATE
+    ),
+    Route("DELETE", "/v1/templates/{template_id}", templates.delete_template, POD, MANAGING, 204),
     Route(
         "POST",
         "/v1/messages/{message_id}/calendar/respond",

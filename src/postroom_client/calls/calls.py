@@ -61,6 +61,7 @@ from postroom_client.results import (
     Sent,
     SmtpServer,
     Suppression,
+    Template,
     Thread,
     ThreadMessages,
     Usage,
@@ -688,7 +689,7 @@ def list_events(
 def send(
     inbox_id: str,
     *,
-    body: str,
+    body: str | None = None,
     to: Addresses = (),
     subject: str | None = None,
     body_html: str | None = None,
@@ -707,6 +708,8 @@ def send(
     undo_seconds: int = 0,
     calendar: InvitationBody | Mapping[str, Any] | None = None,
     reply_to_message_id: str | None = None,
+    template: str | None = None,
+    fields: Mapping[str, str] | None = None,
     idempotency_key: str | None = None,
 ) -> Call[Sent]:
     """Send a mail, or reply inside a thread."""
@@ -735,6 +738,8 @@ def send(
                 undoSeconds=unless(undo_seconds, 0),
                 calendar=calendar,
                 replyToMessageId=reply_to_message_id,
+                template=template,
+                fields=fields,
             ),
             files,
         ),
@@ -765,6 +770,8 @@ def create_draft(
     undo_seconds: int | UnsetType | None = UNSET,
     calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
     reply_to_message_id: str | UnsetType | None = UNSET,
+    template: str | UnsetType | None = UNSET,
+    fields: Mapping[str, str] | UnsetType | None = UNSET,
 ) -> Call[Draft]:
     """Begin a mail: any field of a send may still be missing."""
     return Call(
@@ -791,6 +798,8 @@ def create_draft(
             undoSeconds=undo_seconds,
             calendar=calendar,
             replyToMessageId=reply_to_message_id,
+            template=template,
+            fields=fields,
         ),
         timeout_seconds=UPLOAD_TIMEOUT_SECONDS,
         is_repeatable=False,
@@ -834,6 +843,8 @@ def update_draft(
     undo_seconds: int | UnsetType | None = UNSET,
     calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
     reply_to_message_id: str | UnsetType | None = UNSET,
+    template: str | UnsetType | None = UNSET,
+    fields: Mapping[str, str] | UnsetType | None = UNSET,
     version: int | None = None,
 ) -> Call[Draft]:
     """Change a draft: what is not named stays, None clears, attachments stand in for those that were
@@ -863,6 +874,8 @@ def update_draft(
             undoSeconds=undo_seconds,
             calendar=calendar,
             replyToMessageId=reply_to_message_id,
+            template=template,
+            fields=fields,
         ),
         timeout_seconds=UPLOAD_TIMEOUT_SECONDS,
         headers=if_match(version),
@@ -907,6 +920,60 @@ def send_draft(
         decoded(Sent),
         headers=idempotency(idempotency_key) | if_match(version),
     )
+
+
+def create_template(
+    inbox_id: str, name: str, body: str, *, subject: str | None = None, body_html: str | None = None
+) -> Call[Template]:
+    """Create a template for the mails of an inbox."""
+    return Call(
+        "POST",
+        "/v1/templates",
+        decoded(Template),
+        json=given(inboxId=inbox_id, name=name, body=body, subject=subject, bodyHtml=body_html),
+        is_repeatable=False,
+    )
+
+
+def list_templates(
+    *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 50, offset: int = 0
+) -> Call[Page[Template]]:
+    """List templates, newest first."""
+    return Call(
+        "GET",
+        "/v1/templates",
+        decoded(Page[Template]),
+        query=present(
+            {"inboxId": inbox_id, "podId": pod_id, "limit": unless(limit, 50), "offset": unless(offset, 0)}
+        ),
+    )
+
+
+def get_template(template_id: str) -> Call[Template]:
+    """Get a template."""
+    return Call("GET", path("v1", "templates", template_id), decoded(Template))
+
+
+def update_template(
+    template_id: str,
+    *,
+    name: str | None = None,
+    body: str | None = None,
+    subject: str | UnsetType | None = UNSET,
+    body_html: str | UnsetType | None = UNSET,
+) -> Call[Template]:
+    """Change a template: what is not named stays, None clears."""
+    return Call(
+        "PATCH",
+        path("v1", "templates", template_id),
+        decoded(Template),
+        json=given(name=name, body=body) | changes(subject=subject, bodyHtml=body_html),
+    )
+
+
+def delete_template(template_id: str) -> Call[None]:
+    """Delete a template; drafts and mails that were written from it stay as they are."""
+    return Call("DELETE", path("v1", "templates", template_id), nothing)
 
 
 def respond_to_invitation(
@@ -1475,4 +1542,6 @@ class SendOptions(TypedDict, total=False):
     undo_seconds: int
     calendar: InvitationBody | Mapping[str, Any] | None
     reply_to_message_id: str | None
+    template: str | None
+    fields: Mapping[str, str] | None
     idempotency_key: str | None

@@ -46,6 +46,7 @@ from postroom_client.results import (
     Sent,
     SmtpServer,
     Suppression,
+    Template,
     Thread,
     ThreadMessages,
     Usage,
@@ -671,7 +672,7 @@ class BlockingMethods(Protocol):
         self,
         inbox_id: str,
         *,
-        body: str,
+        body: str | None = None,
         to: Addresses = (),
         subject: str | None = None,
         body_html: str | None = None,
@@ -690,6 +691,8 @@ class BlockingMethods(Protocol):
         undo_seconds: int = 0,
         calendar: InvitationBody | Mapping[str, Any] | None = None,
         reply_to_message_id: str | None = None,
+        template: str | None = None,
+        fields: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Sent:
         """Send a mail, or reply inside a thread."""
@@ -715,6 +718,8 @@ class BlockingMethods(Protocol):
                 undo_seconds=undo_seconds,
                 calendar=calendar,
                 reply_to_message_id=reply_to_message_id,
+                template=template,
+                fields=fields,
                 idempotency_key=idempotency_key,
             )
         )
@@ -742,6 +747,8 @@ class BlockingMethods(Protocol):
         undo_seconds: int | UnsetType | None = UNSET,
         calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
         reply_to_message_id: str | UnsetType | None = UNSET,
+        template: str | UnsetType | None = UNSET,
+        fields: Mapping[str, str] | UnsetType | None = UNSET,
     ) -> Draft:
         """Begin a mail: any field of a send may still be missing."""
         return self.run(
@@ -766,6 +773,8 @@ class BlockingMethods(Protocol):
                 undo_seconds=undo_seconds,
                 calendar=calendar,
                 reply_to_message_id=reply_to_message_id,
+                template=template,
+                fields=fields,
             )
         )
 
@@ -804,6 +813,8 @@ class BlockingMethods(Protocol):
         undo_seconds: int | UnsetType | None = UNSET,
         calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
         reply_to_message_id: str | UnsetType | None = UNSET,
+        template: str | UnsetType | None = UNSET,
+        fields: Mapping[str, str] | UnsetType | None = UNSET,
         version: int | None = None,
     ) -> Draft:
         """Change a draft: what is not named stays, None clears, attachments stand in for those that were
@@ -831,6 +842,8 @@ class BlockingMethods(Protocol):
                 undo_seconds=undo_seconds,
                 calendar=calendar,
                 reply_to_message_id=reply_to_message_id,
+                template=template,
+                fields=fields,
                 version=version,
             )
         )
@@ -854,6 +867,51 @@ class BlockingMethods(Protocol):
     ) -> Sent:
         """Send a draft, which is gone once it is accepted."""
         return self.run(calls.send_draft(draft_id, idempotency_key=idempotency_key, version=version))
+
+    def create_template(
+        self, inbox_id: str, name: str, body: str, *, subject: str | None = None, body_html: str | None = None
+    ) -> Template:
+        """Create a template for the mails of an inbox."""
+        return self.run(calls.create_template(inbox_id, name, body, subject=subject, body_html=body_html))
+
+    def list_templates(
+        self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 50, offset: int = 0
+    ) -> Page[Template]:
+        """List templates, newest first."""
+        return self.run(calls.list_templates(inbox_id=inbox_id, pod_id=pod_id, limit=limit, offset=offset))
+
+    def iter_templates(
+        self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 100, offset: int = 0
+    ) -> Iterator[Template]:
+        """List templates, newest first; each page is asked for when it is wanted."""
+        return paging.each(
+            self.run,
+            calls.list_templates,
+            (),
+            {"inbox_id": inbox_id, "pod_id": pod_id, "limit": limit, "offset": offset},
+        )
+
+    def get_template(self, template_id: str) -> Template:
+        """Get a template."""
+        return self.run(calls.get_template(template_id))
+
+    def update_template(
+        self,
+        template_id: str,
+        *,
+        name: str | None = None,
+        body: str | None = None,
+        subject: str | UnsetType | None = UNSET,
+        body_html: str | UnsetType | None = UNSET,
+    ) -> Template:
+        """Change a template: what is not named stays, None clears."""
+        return self.run(
+            calls.update_template(template_id, name=name, body=body, subject=subject, body_html=body_html)
+        )
+
+    def delete_template(self, template_id: str) -> None:
+        """Delete a template; drafts and mails that were written from it stay as they are."""
+        return self.run(calls.delete_template(template_id))
 
     def respond_to_invitation(
         self,
@@ -1357,12 +1415,12 @@ class BlockingMethods(Protocol):
             },
         )
 
-    def reply(self, thread_id: str, body: str, **options: Unpack[SendOptions]) -> Sent:
+    def reply(self, thread_id: str, body: str | None = None, **options: Unpack[SendOptions]) -> Sent:
         """Answer the last mail that came in this thread; the thread is then read."""
         return self.run(sending.reply(thread_id, body, **options))
 
     def reply_all(
-        self, thread_id: str, body: str, *, to: Addresses = (), **options: Unpack[SendOptions]
+        self, thread_id: str, body: str | None = None, *, to: Addresses = (), **options: Unpack[SendOptions]
     ) -> Sent:
         """Answer everybody whom the last mail that came in this thread names; whom you name is added."""
         return self.run(sending.reply_all(thread_id, body, to=to, **options))
@@ -1372,7 +1430,7 @@ class BlockingMethods(Protocol):
         message_id: str,
         *,
         to: Addresses,
-        body: str,
+        body: str | None = None,
         subject: str | None = None,
         **options: Unpack[SendOptions],
     ) -> Sent:
@@ -2070,7 +2128,7 @@ class AwaitedMethods(Protocol):
         self,
         inbox_id: str,
         *,
-        body: str,
+        body: str | None = None,
         to: Addresses = (),
         subject: str | None = None,
         body_html: str | None = None,
@@ -2089,6 +2147,8 @@ class AwaitedMethods(Protocol):
         undo_seconds: int = 0,
         calendar: InvitationBody | Mapping[str, Any] | None = None,
         reply_to_message_id: str | None = None,
+        template: str | None = None,
+        fields: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Sent:
         """Send a mail, or reply inside a thread."""
@@ -2114,6 +2174,8 @@ class AwaitedMethods(Protocol):
                 undo_seconds=undo_seconds,
                 calendar=calendar,
                 reply_to_message_id=reply_to_message_id,
+                template=template,
+                fields=fields,
                 idempotency_key=idempotency_key,
             )
         )
@@ -2141,6 +2203,8 @@ class AwaitedMethods(Protocol):
         undo_seconds: int | UnsetType | None = UNSET,
         calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
         reply_to_message_id: str | UnsetType | None = UNSET,
+        template: str | UnsetType | None = UNSET,
+        fields: Mapping[str, str] | UnsetType | None = UNSET,
     ) -> Draft:
         """Begin a mail: any field of a send may still be missing."""
         return await self.run(
@@ -2165,6 +2229,8 @@ class AwaitedMethods(Protocol):
                 undo_seconds=undo_seconds,
                 calendar=calendar,
                 reply_to_message_id=reply_to_message_id,
+                template=template,
+                fields=fields,
             )
         )
 
@@ -2203,6 +2269,8 @@ class AwaitedMethods(Protocol):
         undo_seconds: int | UnsetType | None = UNSET,
         calendar: InvitationBody | Mapping[str, Any] | UnsetType | None = UNSET,
         reply_to_message_id: str | UnsetType | None = UNSET,
+        template: str | UnsetType | None = UNSET,
+        fields: Mapping[str, str] | UnsetType | None = UNSET,
         version: int | None = None,
     ) -> Draft:
         """Change a draft: what is not named stays, None clears, attachments stand in for those that were
@@ -2230,6 +2298,8 @@ class AwaitedMethods(Protocol):
                 undo_seconds=undo_seconds,
                 calendar=calendar,
                 reply_to_message_id=reply_to_message_id,
+                template=template,
+                fields=fields,
                 version=version,
             )
         )
@@ -2253,6 +2323,55 @@ class AwaitedMethods(Protocol):
     ) -> Sent:
         """Send a draft, which is gone once it is accepted."""
         return await self.run(calls.send_draft(draft_id, idempotency_key=idempotency_key, version=version))
+
+    async def create_template(
+        self, inbox_id: str, name: str, body: str, *, subject: str | None = None, body_html: str | None = None
+    ) -> Template:
+        """Create a template for the mails of an inbox."""
+        return await self.run(
+            calls.create_template(inbox_id, name, body, subject=subject, body_html=body_html)
+        )
+
+    async def list_templates(
+        self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 50, offset: int = 0
+    ) -> Page[Template]:
+        """List templates, newest first."""
+        return await self.run(
+            calls.list_templates(inbox_id=inbox_id, pod_id=pod_id, limit=limit, offset=offset)
+        )
+
+    def iter_templates(
+        self, *, inbox_id: str | None = None, pod_id: str | None = None, limit: int = 100, offset: int = 0
+    ) -> AsyncIterator[Template]:
+        """List templates, newest first; each page is asked for when it is wanted."""
+        return paging.async_each(
+            self.run,
+            calls.list_templates,
+            (),
+            {"inbox_id": inbox_id, "pod_id": pod_id, "limit": limit, "offset": offset},
+        )
+
+    async def get_template(self, template_id: str) -> Template:
+        """Get a template."""
+        return await self.run(calls.get_template(template_id))
+
+    async def update_template(
+        self,
+        template_id: str,
+        *,
+        name: str | None = None,
+        body: str | None = None,
+        subject: str | UnsetType | None = UNSET,
+        body_html: str | UnsetType | None = UNSET,
+    ) -> Template:
+        """Change a template: what is not named stays, None clears."""
+        return await self.run(
+            calls.update_template(template_id, name=name, body=body, subject=subject, body_html=body_html)
+        )
+
+    async def delete_template(self, template_id: str) -> None:
+        """Delete a template; drafts and mails that were written from it stay as they are."""
+        return await self.run(calls.delete_template(template_id))
 
     async def respond_to_invitation(
         self,
@@ -2758,12 +2877,12 @@ class AwaitedMethods(Protocol):
             },
         )
 
-    async def reply(self, thread_id: str, body: str, **options: Unpack[SendOptions]) -> Sent:
+    async def reply(self, thread_id: str, body: str | None = None, **options: Unpack[SendOptions]) -> Sent:
         """Answer the last mail that came in this thread; the thread is then read."""
         return await self.run(sending.reply(thread_id, body, **options))
 
     async def reply_all(
-        self, thread_id: str, body: str, *, to: Addresses = (), **options: Unpack[SendOptions]
+        self, thread_id: str, body: str | None = None, *, to: Addresses = (), **options: Unpack[SendOptions]
     ) -> Sent:
         """Answer everybody whom the last mail that came in this thread names; whom you name is added."""
         return await self.run(sending.reply_all(thread_id, body, to=to, **options))
@@ -2773,7 +2892,7 @@ class AwaitedMethods(Protocol):
         message_id: str,
         *,
         to: Addresses,
-        body: str,
+        body: str | None = None,
         subject: str | None = None,
         **options: Unpack[SendOptions],
     ) -> Sent:

@@ -409,7 +409,7 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
     ),
     "send": (
         Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
-        Parameter("body", "text", help="Plain text, or HTML, which is detected.", is_required=True),
+        Parameter("body", "text", help="Plain text, or HTML, which is detected."),
         Parameter(
             "to",
             "addresses",
@@ -472,6 +472,12 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             "text",
             help="Answer this message of the inbox and not the last of its thread: people, quote and References come from it. Without `to`, to its Reply-To or sender.",
         ),
+        Parameter(
+            "template",
+            "text",
+            help="Name or id of a template of the inbox, that body and subject are made from.",
+        ),
+        Parameter("fields", "pairs", help="What goes into each field of the template, as text."),
         Parameter(
             "idempotency_key", "text", help="The same key sends only once in 24 hours; a new one by default."
         ),
@@ -545,6 +551,13 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             help="Answer this message of the inbox and not the last of its thread: people, quote and References come from it. Without `to`, to its Reply-To or sender.",
             clears=True,
         ),
+        Parameter(
+            "template",
+            "text",
+            help="Name or id of a template of the inbox, that body and subject are made from.",
+            clears=True,
+        ),
+        Parameter("fields", "pairs", help="What goes into each field of the template, as text.", clears=True),
     ),
     "list_drafts": (
         Parameter("inbox_id", "text", help="Id of the inbox, inb_…", is_required=True),
@@ -626,6 +639,13 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
             clears=True,
         ),
         Parameter(
+            "template",
+            "text",
+            help="Name or id of a template of the inbox, that body and subject are made from.",
+            clears=True,
+        ),
+        Parameter("fields", "pairs", help="What goes into each field of the template, as text.", clears=True),
+        Parameter(
             "version", "integer", minimum=1, help="Only if it is still at this version, which you have seen."
         ),
     ),
@@ -662,6 +682,53 @@ OPERATIONS: dict[str, tuple[Parameter, ...]] = {
         Parameter(
             "version", "integer", minimum=1, help="Only if it is still at this version, which you have seen."
         ),
+    ),
+    "create_template": (
+        Parameter("inbox_id", "text", help="The inbox whose mails are written from it.", is_required=True),
+        Parameter("name", "text", help="By which a send names it, once in its inbox.", is_required=True),
+        Parameter(
+            "body",
+            "text",
+            help="Plain text, or HTML, which is detected; `{{name}}` is where a field goes.",
+            is_required=True,
+        ),
+        Parameter(
+            "subject", "text", help="Of mails that are written from it, unless they have one of their own."
+        ),
+        Parameter("body_html", "text", help="An HTML form of its own; what fields hold is escaped in it."),
+    ),
+    "list_templates": (
+        Parameter("inbox_id", "text", help="Only of this inbox."),
+        Parameter("pod_id", "text", help="Only of this pod, by its id or client id."),
+        Parameter(
+            "limit", "integer", help="Size of the page; above 100 counts as 100.", default=50, minimum=1
+        ),
+        Parameter(
+            "offset", "integer", help="How many to skip.", default=0, minimum=0, maximum=9007199254740992
+        ),
+    ),
+    "get_template": (Parameter("template_id", "text", help="Id of the template, tpl_…", is_required=True),),
+    "update_template": (
+        Parameter("template_id", "text", help="Id of the template, tpl_…", is_required=True),
+        Parameter("name", "text", help="By which a send names it, once in its inbox."),
+        Parameter(
+            "body", "text", help="Plain text, or HTML, which is detected; `{{name}}` is where a field goes."
+        ),
+        Parameter(
+            "subject",
+            "text",
+            help="Of mails that are written from it, unless they have one of their own.",
+            clears=True,
+        ),
+        Parameter(
+            "body_html",
+            "text",
+            help="An HTML form of its own; what fields hold is escaped in it.",
+            clears=True,
+        ),
+    ),
+    "delete_template": (
+        Parameter("template_id", "text", help="Id of the template, tpl_…", is_required=True),
     ),
     "respond_to_invitation": (
         Parameter("message_id", "text", help="Id of the message, msg_…", is_required=True),

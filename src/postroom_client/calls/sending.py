@@ -13,7 +13,7 @@ from postroom_client.transport.exchange import Steps
 PAGE = 100
 
 
-def reply(thread_id: str, body: str, **options: Unpack[SendOptions]) -> Steps[Sent]:
+def reply(thread_id: str, body: str | None = None, **options: Unpack[SendOptions]) -> Steps[Sent]:
     """Answer the last mail that came in this thread; the thread is then read."""
     page: ThreadMessages = yield calls.list_thread_messages(thread_id, limit=PAGE)
     offset = max(page.total - PAGE, 0)
@@ -29,7 +29,7 @@ def reply(thread_id: str, body: str, **options: Unpack[SendOptions]) -> Steps[Se
 
 
 def reply_all(
-    thread_id: str, body: str, *, to: Addresses = (), **options: Unpack[SendOptions]
+    thread_id: str, body: str | None = None, *, to: Addresses = (), **options: Unpack[SendOptions]
 ) -> Steps[Sent]:
     """Answer everybody whom the last mail that came in this thread names; whom you name is added."""
     thread: Thread = yield calls.get_thread(thread_id)
@@ -43,7 +43,7 @@ def forward(
     message_id: str,
     *,
     to: Addresses,
-    body: str,
+    body: str | None = None,
     subject: str | None = None,
     **options: Unpack[SendOptions],
 ) -> Steps[Sent]:

@@ -8,6 +8,7 @@ GROUPS = {
         "inbox": "Inboxes and their keys.",
         "inbox keys": "Keys that reach one inbox alone.",
         "drafts": "Mails that are not sent yet.",
+        "templates": "Texts with fields, that mails of an inbox are written from.",
         "approvals": "Sends that wait for a person to decide.",
         "budget": "How much an inbox or a key may send: never more than the service allows.",
         "policy": "Who may write, and who may be written to: of the account, a pod or an inbox.",

@@ -30,7 +30,7 @@ Body = Annotated[str, Field(description="Plain text or HTML.", min_length=1)]
 BodyHtml = Annotated[str, Field(description="HTML, where it must differ from body.")]
 IdempotencyKey = Annotated[
     str,
-    Field(description="The same key sends only once in 24 hours. Give one to be able to try again safely."),
+    Field(description="The same key sends only once in 24 hours; give one to try again safely."),
 ]
 
 

@@ -28,6 +28,8 @@ DraftVersion = Annotated[
         description="The version that you read: another one is not sent. 0: whatever it says by now.", ge=0
     ),
 ]
+TemplateName = Annotated[str, Field(description="A template, instead of subject and body.")]
+TemplateFields = Annotated[dict[str, str] | None, Field(description="Values of its fields.")]
 ANSWERING = ("to", "subject", "thread_id", "reply_all", "forward_of")
 
 
@@ -42,9 +44,11 @@ class WritingTools:
         self,
         ctx: Ctx,
         to: Addresses,
-        subject: Annotated[str, Field(min_length=1, max_length=998)],
-        body: Body,
+        subject: Annotated[str, Field(max_length=998)] = "",
+        body: Annotated[str, Field(description="Plain text or HTML.")] = "",
         inbox_id: InboxId = "",
+        template: TemplateName = "",
+        template_fields: TemplateFields = None,
         **fields: Any,
     ) -> SentMail:
         """Send a new mail, which starts a thread. To answer a mail use reply_to_thread.
@@ -52,7 +56,8 @@ class WritingTools:
         It may be held for a person to approve: the answer says so, and what happens next.
         """
         found = await self._asker.inbox_id(ctx, inbox_id)
-        call = calls.send(found, to=to, subject=subject, body=body, **given(fields))
+        said = {"subject": subject, "body": body, "template": template, "fields": template_fields}
+        call = calls.send(found, to=to, **given({**said, **fields}))
         return outgoing.sent_mail(await self._asker.ask(ctx, call))
 
     @takes("send", but=ANSWERING)

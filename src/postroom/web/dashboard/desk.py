@@ -67,7 +67,7 @@ class Desk:
     session: Session
     renderer: Renderer
 
-    async def show(self, template: str, here: str, status: int = 200, **values: Any) -> Response:
+    async def show(self, template: str, here: str, status: int = 200, /, **values: Any) -> Response:
         """`here` is the word of the rail that the page belongs to."""
         frame = await self.call.resources.db.read(read_frame, self)
         request = self.call.request

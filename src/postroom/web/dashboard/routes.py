@@ -37,6 +37,7 @@ from postroom.web.dashboard.settings import (
     users,
 )
 from postroom.web.dashboard.ways import connections
+from postroom.web.dashboard.writing import templates
 from postroom.web.routing import ACCOUNT, POD, Route
 
 page = partial(Route, "GET")
@@ -179,6 +180,13 @@ PAGES = (
     change("/app/inboxes/{inbox_id}/pause", inboxes.pause, POD, MANAGING),
     change("/app/inboxes/{inbox_id}/resume", inboxes.resume, POD, MANAGING),
     change("/app/inboxes/{inbox_id}/delete", inboxes.delete, POD, MANAGING),
+    page("/app/settings/templates", templates.show_templates, POD, READING),
+    change("/app/settings/templates", templates.create_template, POD, MANAGING),
+    page("/app/settings/templates/{template_id}", templates.show_template, POD, READING),
+    page("/app/settings/templates/{template_id}/html", templates.show_html, POD, READING),
+    change("/app/settings/templates/{template_id}", templates.change_template, POD, MANAGING),
+    change("/app/settings/templates/{template_id}/delete", templates.delete_template, POD, MANAGING),
+    change("/app/settings/templates/{template_id}/draft", templates.try_template, POD, WRITING),
     page("/app/operator", health.show_health, ACCOUNT, MANAGING),
     page("/app/operator.csv", health.export, ACCOUNT, MANAGING),
     page("/app/operator/queue", queue.show_queue, ACCOUNT, MANAGING),

@@ -1,4 +1,4 @@
-"""How a draft is shown."""
+"""How drafts and templates are shown."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,7 @@ from postroom_client.cli.accounts.shown import named
 from postroom_client.cli.context import CommandContext
 
 if TYPE_CHECKING:
-    from postroom_client.results import Draft
+    from postroom_client.results import Draft, Template
 
 
 def show_draft(context: CommandContext, draft: "Draft") -> None:
@@ -33,3 +33,18 @@ def show_draft(context: CommandContext, draft: "Draft") -> None:
     if draft.body_html:
         output.print_human("\nAnd as HTML:", "")
         output.print_text(draft.body_html.strip())
+
+
+def show_template(context: CommandContext, template: "Template") -> None:
+    pairs = [
+        ("id", template.id),
+        ("name", template.name),
+        ("inbox", template.inbox_id),
+        ("fields", ", ".join(template.fields)),
+        ("subject", template.subject or ""),
+    ]
+    output.print_human(output.record([(name, value) for name, value in pairs if value]), "")
+    output.print_text(template.body.strip())
+    if template.body_html:
+        output.print_human("\nAnd as HTML:", "")
+        output.print_text(template.body_html.strip())

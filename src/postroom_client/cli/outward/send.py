@@ -1,5 +1,6 @@
 """postroom send, postroom reply: every field of a send is an option of both."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -31,8 +32,9 @@ def send(context: CommandContext, **values: Any) -> None:
     from postroom_client.calls import calls
 
     fields = options.given(FIELDS.values(), values)
-    if not fields.keys() & {"subject", "thread_id", "forward_of"}:
-        raise typer.BadParameter("--subject is needed unless --thread-id or --forward is given")
+    if not fields.keys() & {"subject", "thread_id", "forward_of", "template"}:
+        raise typer.BadParameter("--subject is needed unless --thread-id, --forward or --template is given")
+    _require_text(fields)
     if not fields.keys() & {"to", "reply_all"}:
         raise typer.BadParameter("--to is needed unless --reply-all is given")
     if "reply_all" in fields and "thread_id" not in fields:
@@ -46,8 +48,14 @@ def reply(context: CommandContext, thread_id: str, **values: Any) -> None:
     from postroom_client.calls import sending
 
     fields = options.given(REPLY_FIELDS, values)
+    _require_text(fields)
     answer = sending.reply_all if fields.pop("reply_all", False) else sending.reply
     _send_with_progress(context, answer(thread_id, **fields))
+
+
+def _require_text(fields: Mapping[str, Any]) -> None:
+    if not fields.keys() & {"body", "template"}:
+        raise typer.BadParameter("--body is needed unless --template is given")
 
 
 def add_to(app: typer.Typer) -> None:

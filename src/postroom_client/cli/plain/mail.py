@@ -90,6 +90,31 @@ DRAFTS = (
     Plain("drafts delete", "delete_draft", "Throw a draft away.", done="{draft_id} is gone."),
 )
 
+TEMPLATES = (
+    Plain(
+        "templates create",
+        "create_template",
+        "Create a template; {{name}} in its texts is where a field goes.",
+        show=drafts.show_template,
+        arguments=("name",),
+    ),
+    Plain(
+        "templates list",
+        "list_templates",
+        "List templates, newest first.",
+        columns=(("ID", "id"), ("NAME", "name"), ("FIELDS", "fields"), ("SUBJECT", "subject")),
+        empty="No template yet. Create one: postroom templates create NAME --body TEXT",
+    ),
+    Plain("templates show", "get_template", "Show a template.", show=drafts.show_template),
+    Plain("templates change", "update_template", "Change a template.", show=drafts.show_template),
+    Plain(
+        "templates delete",
+        "delete_template",
+        "Delete a template; what was written from it stays.",
+        done="{template_id} is deleted.",
+    ),
+)
+
 MAILBOX = (
     Plain(
         "threads get",

@@ -29,6 +29,7 @@ from postroom.processes import pools
 from postroom.queue import idempotency
 from postroom.resources import Resources
 from postroom.web.api.outward.send import accept_order, to_response
+from postroom.web.api.outward.templates import fill_changed_draft, fill_new_draft
 from postroom.web.call import Call, Tx
 from postroom.web.interface.bodies import draft_body
 from postroom.web.interface.bodies.draft_body import (
@@ -67,6 +68,7 @@ class DraftView(Struct, frozen=True):
 
 async def create_draft(call: Call, inbox_id: str, body: DraftBody) -> ShownDraft:
     """Begin a mail: any field of a send may still be missing"""
+    body = await fill_new_draft(call, inbox_id, body)
     given = await read_fields(call, body)
     fields = draft_body.merge(b"{}", given)
 
@@ -104,8 +106,9 @@ async def get_draft(call: Call, draft_id: str) -> ShownDraft:
 
 async def change_draft(call: Call, draft_id: str, body: DraftChange) -> ShownDraft:
     """Change a draft: what is not named stays, null clears, attachments stand in for those that were there"""
-    given = await read_fields(call, body)
     seen = seen_version(call, body.version)
+    body = await fill_changed_draft(call, draft_id, body)
+    given = await read_fields(call, body)
     unneeded: list[str] = []
 
     def work(tx: Tx, files: list[KeptFile]) -> ShownDraft:

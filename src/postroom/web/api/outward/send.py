@@ -6,6 +6,7 @@ from postroom.errors import BadRequest
 from postroom.mail.writing.header_words import DraftError
 from postroom.outward.orders import Order, SendAnswer
 from postroom.outward.send import send_mail
+from postroom.web.api.outward.templates import order_from_template
 from postroom.web.call import Call
 from postroom.web.interface.bodies.send_body import SendBody, require_idempotency_key, to_order
 from postroom.web.interface.shapes import shapes
@@ -13,8 +14,14 @@ from postroom.web.interface.shapes import shapes
 
 async def send_message(call: Call, inbox_id: str, body: SendBody) -> shapes.RawReceipt:
     """Send a mail, or reply inside a thread"""
-    order = await to_order(inbox_id, require_idempotency_key(call.request), body)
-    return to_response(await accept_order(call, order))
+    return to_response(await send_body(call, inbox_id, require_idempotency_key(call.request), body))
+
+
+async def send_body(call: Call, inbox_id: str, key: str, body: SendBody) -> SendAnswer:
+    if body.template is None:
+        return await accept_order(call, await to_order(inbox_id, key, body))
+    order = await order_from_template(call, inbox_id, key, body)
+    return order if isinstance(order, SendAnswer) else await accept_order(call, order)
 
 
 async def accept_order(call: Call, order: Order) -> SendAnswer:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from postroom.clock import from_iso, to_iso
+from postroom.mail.writing.markup.fields import FIELD
 from postroom.web.dashboard.display import assets
 from postroom.web.dashboard.display.attributes import Attributes
 
@@ -33,7 +34,7 @@ class Renderer:
     def __init__(self, base_url: str) -> None:
         self.assets = assets.load()
         self.by_url = {asset.url: asset for asset in self.assets.values()}
-        folders = ["", "pages", "agents", "settings", "operator", "ways", "profile"]
+        folders = ["", "pages", "agents", "settings", "operator", "ways", "profile", "writing"]
         self._environment = jinja2.Environment(
             loader=jinja2.ChoiceLoader(
                 [jinja2.PackageLoader("postroom.web.dashboard", folder) for folder in folders]
@@ -46,13 +47,17 @@ class Renderer:
             auto_reload=False,
         )
         self._environment.globals.update(
-            asset=lambda name: self.assets[name].url, base_url=base_url, link=link, moment=moment
+            asset=lambda name: self.assets[name].url,
+            base_url=base_url,
+            link=link,
+            moment=moment,
+            fielded=fielded,
         )
         self._environment.filters.update(
             size=size, count=count, seconds=seconds, path=path_part, json=json_text
         )
 
-    def page(self, template: str, status: int = 200, **values: Any) -> Response:
+    def page(self, template: str, status: int = 200, /, **values: Any) -> Response:
         html = self._environment.get_template(template).render(values)
         return Response(html, status, media_type="text/html", headers=HEADERS)
 
@@ -66,6 +71,13 @@ def moment(at: int | str | None, exact: bool = False) -> Markup:
     form, name = ("%d %b %H:%M:%S", "exact") if exact else ("%d %b %H:%M", "short")
     shown = datetime.fromtimestamp(milliseconds / 1000, UTC).strftime(form)
     return Markup('<time class="{}" datetime="{}" title="{}">{}</time>').format(name, iso, iso, shown)
+
+
+def fielded(text: str) -> list[str]:
+    """Text and `{{name}}` by turns."""
+    names = [f"{{{{{name}}}}}" for name in FIELD.findall(text)]
+    texts = FIELD.split(text)[::2]
+    return [part for pair in zip(texts, [*names, ""], strict=True) for part in pair]
 
 
 def size(number: float) -> str:

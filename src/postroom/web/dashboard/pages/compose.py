@@ -9,8 +9,10 @@ from starlette.responses import Response
 
 from postroom.errors import ApiError, BadRequest
 from postroom.mail.parse import parse_mail
+from postroom.mail.writing.markup import light_markup
 from postroom.mailbox import documents, holds, messages, raw_mails, threads
 from postroom.operations import messages as messages_operations
+from postroom.operations.writing.templates import TemplateQuery, list_templates
 from postroom.outward.orders import SendReceipt
 from postroom.processes import pools
 from postroom.web.api.outward import drafts as api
@@ -18,13 +20,14 @@ from postroom.web.api.outward import send as api_send
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.pages.thread import ThreadPageQuery, show_thread
 from postroom.web.interface.bodies.draft_body import DraftBody
-from postroom.web.interface.bodies.send_body import SendBody, to_order
+from postroom.web.interface.bodies.send_body import SendBody
 from postroom.web.interface.bodies.uploads import SentFile
 
 PATH = "/app/compose"
 DRAFTS = "/app/drafts"
 BODY_CHARACTERS = 100_000
 UNDO_SECONDS = 10
+TEMPLATES_SHOWN = 100
 
 Action = Literal["send", "draft", "schedule"]
 
@@ -32,10 +35,12 @@ Action = Literal["send", "draft", "schedule"]
 class ComposeQuery(Struct, rename="camel", frozen=True):
     inbox_id: str = ""
     to: str = ""
+    template: str = ""
 
 
 class MailForm(Struct, rename="camel", frozen=True, kw_only=True):
-    """`send_at` is UTC, unless the script of the page said the same moment in `send_at_utc`."""
+    """`send_at` is UTC, unless the script of the page said the same moment in `send_at_utc`. A value stands
+    in `field_value` where its field has its name in `field_name`."""
 
     once: str = ""
     inbox_id: str = ""
@@ -47,7 +52,21 @@ class MailForm(Struct, rename="camel", frozen=True, kw_only=True):
     action: Action = "send"
     send_at: str = ""
     send_at_utc: str = ""
+    formatted: bool = False
+    template: str = ""
+    field_name: list[str] = []
+    field_value: list[str] = []
     attachments: list[SentFile] = []
+
+    @property
+    def fields(self) -> dict[str, str]:
+        return dict(zip(self.field_name, self.field_value, strict=False))
+
+    async def to_html(self) -> str | None:
+        """Off the loop: a text may be long."""
+        if self.template or not self.formatted:
+            return None
+        return await pools.COMPOSING.run(light_markup.to_html, self.body)
 
 
 class AnswerForm(MailForm, rename="camel", frozen=True, kw_only=True):
@@ -68,11 +87,14 @@ def moment_of(form: MailForm) -> str | None:
 
 
 async def show_compose(desk: Desk, query: ComposeQuery) -> Response:
-    return await show_form(desk, MailForm(inbox_id=query.inbox_id, to=query.to))
+    form = MailForm(inbox_id=query.inbox_id, to=query.to, template=query.template, formatted=True)
+    return await show_form(desk, form)
 
 
 async def show_form(desk: Desk, form: MailForm, error: ApiError | None = None) -> Response:
     """What was written is there again when it was refused; files have to be chosen once more."""
+    found = await desk.run(list_templates, query=TemplateQuery(limit=TEMPLATES_SHOWN))
+    chosen = [each for each in found.data if each.id == form.template]
     return await desk.show(
         "compose.html",
         "mail",
@@ -80,6 +102,8 @@ async def show_form(desk: Desk, form: MailForm, error: ApiError | None = None) -
         title="New mail",
         form=form,
         error=error,
+        templates=found.data,
+        template=chosen[0] if chosen else None,
         once=form.once or secrets.token_urlsafe(16),
     )
 
@@ -87,9 +111,15 @@ async def show_form(desk: Desk, form: MailForm, error: ApiError | None = None) -
 async def compose(desk: Desk, body: MailForm) -> Response:
     try:
         if body.action == "draft":
-            made = await api.create_draft(desk.call, body.inbox_id, to_draft(body))
+            made = await api.create_draft(desk.call, body.inbox_id, to_draft(body, await body.to_html()))
             return go(f"{DRAFTS}/{made.id}", "Kept as a draft.")
-        sent = await send(desk, body.inbox_id, body, SendBody(body=body.body, subject=body.subject))
+        wanted = SendBody(
+            body=None if body.template else body.body,
+            subject=body.subject or None,
+            template=body.template or None,
+            fields=body.fields,
+        )
+        sent = await send(desk, body.inbox_id, body, wanted)
     except ApiError as error:
         if error.status >= 500:
             raise
@@ -128,6 +158,7 @@ async def copy_as_draft(desk: Desk, message_id: str) -> str:
         bcc=None if written.bcc is UNSET else written.bcc or None,
         subject=written.subject or None,
         body=written.body_text or None,
+        body_html=written.body_html or None,
         thread_id=message.thread_id,
         include_quote=False,  # the text has the quote already
         attachments=[SentFile(file.filename, file.content, file.content_type) for file in files],
@@ -135,13 +166,16 @@ async def copy_as_draft(desk: Desk, message_id: str) -> str:
     return (await api.create_draft(desk.call, message.inbox_id, body)).id
 
 
-def to_draft(form: MailForm) -> DraftBody:
+def to_draft(form: MailForm, body_html: str | None) -> DraftBody:
     return DraftBody(
         to=form.to or None,
         cc=form.cc or None,
         bcc=form.bcc or None,
         subject=form.subject or None,
-        body=form.body or None,
+        body=None if form.template else form.body or None,
+        body_html=body_html,
+        template=form.template or UNSET,
+        fields=form.fields or UNSET,
         attachments=form.attachments or UNSET,
     )
 
@@ -150,7 +184,10 @@ async def send(desk: Desk, inbox_id: str, form: MailForm, wanted: SendBody) -> S
     """Once, however often the button is pressed."""
     body = SendBody(
         body=wanted.body,
+        body_html=await form.to_html(),
         subject=wanted.subject,
+        template=wanted.template,
+        fields=wanted.fields,
         to=form.to,
         cc=form.cc,
         bcc=form.bcc,
@@ -162,14 +199,13 @@ async def send(desk: Desk, inbox_id: str, form: MailForm, wanted: SendBody) -> S
         undo_seconds=UNDO_SECONDS if form.action == "send" else 0,
     )
     require_text(body)
-    order = await to_order(inbox_id, f"page-{form.once}", body)
-    answer = await api_send.accept_order(desk.call, order)
+    answer = await api_send.send_body(desk.call, inbox_id, f"page-{form.once}", body)
     return msgspec.json.decode(answer.content, type=SendReceipt)
 
 
 def require_text(body: SendBody) -> None:
     """What the type of a body says, for one that was not read from JSON."""
-    if not body.body or len(body.body) > BODY_CHARACTERS:
+    if body.template is None and not 1 <= len(body.body or "") <= BODY_CHARACTERS:
         raise BadRequest(f"The text has 1 to {BODY_CHARACTERS:,} characters.", field="body")
 
 
@@ -187,7 +223,8 @@ async def answer(desk: Desk, thread_id: str, body: AnswerForm) -> Response:
     )
     try:
         if body.action == "draft":
-            made = await api.create_draft(desk.call, thread.inbox_id, to_answer_draft(body, wanted))
+            kept = to_answer_draft(body, wanted, await body.to_html())
+            made = await api.create_draft(desk.call, thread.inbox_id, kept)
             return go(f"{DRAFTS}/{made.id}", "Kept as a draft.")
         sent = await send(desk, thread.inbox_id, body, wanted)
     except ApiError as error:
@@ -198,10 +235,11 @@ async def answer(desk: Desk, thread_id: str, body: AnswerForm) -> Response:
     return to_thread(body, sent)
 
 
-def to_answer_draft(form: AnswerForm, wanted: SendBody) -> DraftBody:
+def to_answer_draft(form: AnswerForm, wanted: SendBody, body_html: str | None) -> DraftBody:
     return DraftBody(
         to=form.to or None,
         body=form.body or None,
+        body_html=body_html,
         thread_id=wanted.thread_id,
         reply_all=wanted.reply_all or None,
         forward_of=wanted.forward_of,

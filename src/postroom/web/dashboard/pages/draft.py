@@ -8,12 +8,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from postroom.errors import ApiError, DraftChanged, NotFound
+from postroom.mail.writing.markup import light_markup
+from postroom.processes import pools
 from postroom.web.api.outward import drafts as api
 from postroom.web.call import Call
 from postroom.web.dashboard.desk import Desk, go
 from postroom.web.dashboard.display.values import plain
 from postroom.web.dashboard.pages.message import html_page
-from postroom.web.interface.bodies.draft_body import DraftChange, DraftToSend, NewFiles
+from postroom.web.interface.bodies.draft_body import DraftChange, DraftToSend, NewFiles, ShownDraft
 from postroom.web.interface.bodies.uploads import SentFile
 
 PATH = "/app/drafts"
@@ -50,6 +52,7 @@ class DraftForm(Struct, rename="camel", frozen=True, kw_only=True):
     send_at: str = ""
     send_at_utc: str = ""
     at_once: bool = False
+    formatted: bool = False
     attachments: list[SentFile] = []
 
 
@@ -72,7 +75,7 @@ async def show(
         draft=draft,
         content=found.content,
         problem=found.problem,
-        form=to_form(draft) if is_other or written is None else written,
+        form=await pools.COMPOSING.run(to_form, draft) if is_other or written is None else written,
         lost=written if is_other else None,
         error=error,
     )
@@ -87,6 +90,7 @@ def to_form(draft: dict[str, Any]) -> DraftForm:
         reply_to=draft["replyTo"] or "",
         subject=draft["subject"] or "",
         body=draft["body"] or "",
+        formatted=draft["bodyHtml"] == light_markup.to_html(draft["body"] or ""),
     )
 
 
@@ -109,7 +113,7 @@ async def change_draft(desk: Desk, draft_id: str, body: DraftForm) -> Response:
 
 
 async def save(desk: Desk, draft_id: str, form: DraftForm) -> None:
-    """HTML would say something else than a text that was changed."""
+    """HTML would say something else than a text that was changed, unless it is made from it."""
     draft = await api.get_draft(desk.call, draft_id)
     fields = DraftChange(
         to=form.to or None,
@@ -118,13 +122,21 @@ async def save(desk: Desk, draft_id: str, form: DraftForm) -> None:
         reply_to=form.reply_to or None,
         subject=form.subject or None,
         body=form.body or None,
-        body_html=UNSET if is_same(form.body, draft.body or "") else None,
+        body_html=await pools.COMPOSING.run(html_of, form, draft),
         send_at=moment_of(form),
         version=form.version,
     )
     changed = await api.change_draft(desk.call, draft_id, fields)
     if form.attachments:
         await api.add_draft_files(naming(desk, changed.version), draft_id, NewFiles(form.attachments))
+
+
+def html_of(form: DraftForm, draft: ShownDraft) -> str | UnsetType | None:
+    """As it was, where neither the text nor the choice to format it was changed."""
+    was_formatted = draft.body_html == light_markup.to_html(draft.body or "")
+    if is_same(form.body, draft.body or "") and form.formatted == was_formatted:
+        return UNSET
+    return light_markup.to_html(form.body) if form.formatted else None
 
 
 def is_same(written: str, kept: str) -> bool:

@@ -12,6 +12,7 @@ from postroom.connections import connections
 from postroom.errors import ApiError
 from postroom.events import webhooks
 from postroom.mailbox import documents, inboxes, messages, threads
+from postroom.mailbox.writing import templates
 from postroom.web.call import Tx
 
 WORDS = 80
@@ -28,6 +29,7 @@ KINDS = {
     "usr": "a person",
     "whk": "a webhook",
     "con": "a mailbox elsewhere",
+    "tpl": "a template",
     "whd": "a delivery",
     "ses": "a session",
     "psk": "a passkey",
@@ -128,6 +130,10 @@ def of_connection(tx: Tx, reach: Reach, target: str) -> AuditTarget:
     return AuditTarget(connection.kind, "", target)
 
 
+def of_template(tx: Tx, reach: Reach, target: str) -> AuditTarget:
+    return AuditTarget(templates.get(tx, reach, target).name, f"/app/settings/templates/{target}", target)
+
+
 LOOK_UPS: dict[str, Callable[[Tx, Reach, str], AuditTarget | None]] = {
     "acc": of_account,
     "key": of_key,
@@ -139,4 +145,5 @@ LOOK_UPS: dict[str, Callable[[Tx, Reach, str], AuditTarget | None]] = {
     "usr": of_user,
     "whk": of_webhook,
     "con": of_connection,
+    "tpl": of_template,
 }

@@ -29,6 +29,8 @@ from postroom.web.interface.bodies.send_body import (
     ReplyToMessageId,
     SendAt,
     SendBody,
+    TemplateFields,
+    TemplateOf,
     ThreadId,
     UndoSeconds,
     read_headers,
@@ -66,6 +68,8 @@ class DraftBody(Struct, rename="camel", frozen=True):
     undo_seconds: UndoSeconds | UnsetType | None = UNSET
     calendar: CalendarField | UnsetType | None = UNSET
     reply_to_message_id: ReplyToMessageId | UnsetType | None = UNSET
+    template: TemplateOf | UnsetType | None = UNSET
+    fields: TemplateFields | UnsetType | None = UNSET
 
 
 Version = Annotated[

@@ -12,6 +12,7 @@ from postroom.errors import BadRequest
 from postroom.mail.address import Address
 from postroom.mail.writing.compose import DraftAttachment
 from postroom.mail.writing.header_words import CONTROL
+from postroom.mail.writing.markup.fields import NAME_CHARACTERS
 from postroom.outward.orders import RECIPIENTS_LIMIT, Order, parse_moment, require_files_fit
 from postroom.processes import pools
 from postroom.queue import idempotency
@@ -32,6 +33,8 @@ HEADERS_LIMIT = 20
 HEADER_LIMIT = 998
 METADATA_LIMIT = 20
 UNDO_SECONDS_LIMIT = 120
+FIELDS_LIMIT = 50
+FIELD_LIMIT = 10_000
 SMALL_TEXT_CHARACTERS = 64 * 1024
 SMALL_LISTS_CHARACTERS = 500
 
@@ -120,11 +123,29 @@ CalendarField = Annotated[
     ),
 ]
 
+TemplateOf = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=200,
+        description="Name or id of a template of the inbox, that body and subject are made from.",
+    ),
+]
+TemplateFields = Annotated[
+    dict[
+        Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS)],
+        Annotated[str, Meta(max_length=FIELD_LIMIT)],
+    ],
+    Meta(max_length=FIELDS_LIMIT, description="What goes into each field of the template, as text."),
+]
+
 _own_header = re.compile(r"[Xx]-[!-9;-~]{1,70}")
 
 
 class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
-    body: Body
+    """Either `body` or `template` says what the mail says."""
+
+    body: Body | None = None
     to: Annotated[
         Addresses,
         Meta(
@@ -158,6 +179,8 @@ class SendBody(Struct, rename="camel", frozen=True, omit_defaults=True):
     undo_seconds: UndoSeconds = 0
     calendar: CalendarField | None = None
     reply_to_message_id: ReplyToMessageId | None = None
+    template: TemplateOf | None = None
+    fields: TemplateFields = {}
 
 
 def require_idempotency_key(request: Request) -> str:
@@ -172,7 +195,7 @@ async def to_order(inbox_id: str, key: str, body: SendBody) -> Order:
 
 def is_small(body: SendBody) -> bool:
     """Read in less than a millisecond, whatever stands in it."""
-    if body.attachments or len(body.body) + len(body.body_html or "") > SMALL_TEXT_CHARACTERS:
+    if body.attachments or len(body.body or "") + len(body.body_html or "") > SMALL_TEXT_CHARACTERS:
         return False
     lists = (body.to, body.cc, body.bcc, body.reply_to or "")
     texts = [each if isinstance(each, str) else ",".join(each) for each in lists]
@@ -197,7 +220,7 @@ def read_order(inbox_id: str, key: str, request_hash: str, body: SendBody) -> Or
         cc=cc,
         bcc=bcc,
         subject=read_subject(body),
-        body=body.body,
+        body=require_text(body),
         body_html=body.body_html,
         thread_id=body.thread_id,
         include_quote=body.include_quote,
@@ -227,6 +250,14 @@ def hash_body(inbox_id: str, body: SendBody) -> str:
         for part in (file.filename.encode(), file.content_type.encode(), file.data)
     ]
     return idempotency.hash_request(inbox_id.encode(), said, *files)
+
+
+def require_text(body: SendBody) -> str:
+    if body.fields and body.template is None:
+        raise BadRequest("fields fill a template: name it in template.", field="template")
+    if body.body is None:
+        raise BadRequest("body is missing: give it, or a template.", field="body")
+    return body.body
 
 
 def require_recipients(

@@ -28,7 +28,10 @@ FILENAME_LIMIT = 1000
 CONTENT_TYPE_LIMIT = 500
 OCTETS = "application/octet-stream"
 LISTS = ("to", "cc", "bcc")
-OBJECTS: dict[str, Any] = {"headers": dict[str, str], "metadata": dict[str, str], "calendar": dict[str, Any]}
+OBJECTS: dict[str, Any] = {
+    **dict.fromkeys(("headers", "metadata", "fields"), dict[str, str]),
+    "calendar": dict[str, Any],
+}
 
 
 class SentFile(Struct, rename="camel", frozen=True):

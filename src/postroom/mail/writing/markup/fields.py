@@ -1,0 +1,38 @@
+"""Texts with `{{name}}` where a value goes."""
+
+import html
+import re
+from collections.abc import Iterable, Mapping
+
+from postroom.errors import BadRequest
+
+NAME_CHARACTERS = 64
+NAME = "[A-Za-z][A-Za-z0-9_.-]{0,63}"
+FIELD = re.compile(r"\{\{ ?([A-Za-z][A-Za-z0-9_.-]{0,63}) ?\}\}")
+
+
+def names_in(texts: Iterable[str]) -> list[str]:
+    """Each once, in the order in which they are first named."""
+    return list(dict.fromkeys(name for text in texts for name in FIELD.findall(text)))
+
+
+def require_all(names: Iterable[str], values: Mapping[str, str]) -> None:
+    missing = [name for name in names if name not in values]
+    if missing:
+        raise BadRequest(f"fields gives no value for {', '.join(missing[:10])}.", field="fields")
+
+
+def fill(text: str, values: Mapping[str, str], limit: int, *, is_html: bool = False) -> str:
+    """A value stands there as text, also in HTML. Its length is known before it is put together: a short
+    template may name a long value often."""
+    parts = FIELD.split(text)  # text, name, text, name, text
+    if is_html:
+        values = {name: as_html(value) for name, value in values.items()}
+    filled = [values[part] if place % 2 else part for place, part in enumerate(parts)]
+    if sum(map(len, filled)) > limit:
+        raise BadRequest(f"Filled in, the template is longer than {limit:,} characters.", field="fields")
+    return "".join(filled)
+
+
+def as_html(text: str) -> str:
+    return html.escape(text.replace("\r\n", "\n")).replace("\n", "<br>\n")

@@ -1,0 +1,182 @@
+"""Templates: texts of an inbox with fields, that its mails are written from."""
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+
+from postroom import ids
+from postroom.accounts.reach import Reach
+from postroom.errors import NotFound, TemplateExists, TemplateLimitReached
+from postroom.mail.html import text
+from postroom.mail.writing.markup import fields
+from postroom.mailbox import inboxes
+from postroom.mailbox.inboxes import Inbox
+from postroom.storage.database import Row, Tx
+
+TEMPLATES_OF_AN_INBOX = 100
+SUBJECT_CHARACTERS = 998
+BODY_CHARACTERS = 100_000
+HTML_CHARACTERS = 500_000
+
+# An inbox is gone at once, and what was written for it a little later.
+OF_AN_INBOX = "exists (select 1 from inboxes where inboxes.id = templates.inbox_id)"
+
+
+class TemplateText(Struct, rename="camel", frozen=True, omit_defaults=True):
+    """What a mail says; in a template with `{{name}}` where a value goes."""
+
+    body: str
+    subject: str | None = None
+    body_html: str | None = None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return (self.subject or "", self.body, self.body_html or "")
+
+
+class Template(Struct, frozen=True):
+    id: str
+    account_id: str
+    pod_id: str
+    inbox_id: str
+    name: str
+    content: TemplateText
+    created_at: int
+    updated_at: int
+
+    @classmethod
+    def from_row(cls, row: Row) -> "Template":
+        return cls(
+            id=row["id"],
+            account_id=row["account_id"],
+            pod_id=row["pod_id"],
+            inbox_id=row["inbox_id"],
+            name=row["name"],
+            content=msgspec.json.decode(row["content"], type=TemplateText),
+            created_at=row["created_at"],
+            updated_at=row["updated_at"],
+        )
+
+    @property
+    def reach(self) -> Reach:
+        return Reach(self.account_id, self.pod_id, self.inbox_id)
+
+    @property
+    def fields(self) -> list[str]:
+        return fields.names_in(self.content.texts)
+
+
+def add(tx: Tx, inbox: Inbox, name: str, content: TemplateText, now: int) -> Template:
+    inboxes.lock(tx, inbox.id)
+    _require_room(tx, inbox.id)
+    _require_free(tx, inbox.id, name)
+    made = Template(
+        ids.new(ids.TEMPLATE, now), inbox.account_id, inbox.pod_id, inbox.id, name, content, now, now
+    )
+    tx.run(
+        "insert into templates (id, account_id, pod_id, inbox_id, name, content, created_at, updated_at)"
+        " values (:id, :account_id, :pod_id, :inbox_id, :name, :content, :now, :now)",
+        id=made.id,
+        account_id=made.account_id,
+        pod_id=made.pod_id,
+        inbox_id=made.inbox_id,
+        name=name,
+        content=_encode(content),
+        now=now,
+    )
+    return made
+
+
+def _encode(content: TemplateText) -> str:
+    """As JSON, which can hold what a text of PostgreSQL cannot."""
+    return msgspec.json.encode(content).decode()
+
+
+def _require_room(tx: Tx, inbox_id: str) -> None:
+    row = tx.one("select count(*) as templates from templates where inbox_id = :id", id=inbox_id)
+    if row is not None and row["templates"] >= TEMPLATES_OF_AN_INBOX:
+        raise TemplateLimitReached(
+            f"An inbox has at most {TEMPLATES_OF_AN_INBOX} templates. Delete one first."
+        )
+
+
+def _require_free(tx: Tx, inbox_id: str, name: str) -> None:
+    if _find_by(tx, "name", inbox_id, name) is not None:
+        raise TemplateExists(f"The inbox has a template called '{name}'.")
+
+
+def put(tx: Tx, template: Template, name: str, content: TemplateText, now: int) -> Template:
+    inboxes.lock(tx, template.inbox_id)
+    if name != template.name:
+        _require_free(tx, template.inbox_id, name)
+    tx.run(
+        "update templates set name = :name, content = :content, updated_at = :now where id = :id",
+        name=name,
+        content=_encode(content),
+        now=now,
+        id=template.id,
+    )
+    return msgspec.structs.replace(template, name=name, content=content, updated_at=now)
+
+
+def get(tx: Tx, reach: Reach, template_id: str) -> Template:
+    row = ids.is_id(ids.TEMPLATE, template_id) and tx.one(
+        f"select * from templates where id = :id and {OF_AN_INBOX}", id=template_id
+    )
+    if not row or not reach.covers(row["account_id"], row["pod_id"], row["inbox_id"]):
+        raise NotFound("No such template.")
+    return Template.from_row(row)
+
+
+def get_of_inbox(tx: Tx, inbox: Inbox, wanted: str) -> Template:
+    """By its id or its name."""
+    found = _find_by(tx, "id", inbox.id, wanted) or _find_by(tx, "name", inbox.id, wanted)
+    if found is None:
+        raise NotFound("The inbox has no such template.")
+    return found
+
+
+def _find_by(tx: Tx, column: str, inbox_id: str, value: str) -> Template | None:
+    row = "\0" not in value and tx.one(
+        f"select * from templates where inbox_id = :inbox_id and {column} = :value",
+        inbox_id=inbox_id,
+        value=value,
+    )
+    return Template.from_row(row) if row else None
+
+
+def list_within(tx: Tx, reach: Reach, limit: int, offset: int) -> tuple[list[Template], int]:
+    """Newest first."""
+    column, owner = reach.owner
+    where = f"from templates where account_id = :account_id and {column} = :owner and {OF_AN_INBOX}"
+    rows = tx.all(
+        f"select * {where} order by created_at desc, id desc limit :limit offset :offset",
+        account_id=reach.account_id,
+        owner=owner,
+        limit=limit,
+        offset=offset,
+    )
+    row = tx.one(f"select count(*) as total {where}", account_id=reach.account_id, owner=owner)
+    return [Template.from_row(row) for row in rows], int(row["total"]) if row else 0
+
+
+def remove(tx: Tx, template: Template) -> None:
+    tx.run("delete from templates where id = :id", id=template.id)
+
+
+def fill(template: Template, values: Mapping[str, str]) -> TemplateText:
+    """A plain text stays one whatever its values look like: then its HTML says the same."""
+    fields.require_all(template.fields, values)
+    content = template.content
+    is_html = text.looks_like_html(content.body)
+    body = fields.fill(content.body, values, BODY_CHARACTERS, is_html=is_html)
+    body_html = None
+    if content.body_html is not None:
+        body_html = fields.fill(content.body_html, values, HTML_CHARACTERS, is_html=True)
+    elif not is_html and text.looks_like_html(body):
+        body_html = fields.as_html(body)
+    subject = None
+    if content.subject is not None:
+        subject = fields.fill(content.subject, values, SUBJECT_CHARACTERS)
+    return TemplateText(body, subject, body_html)

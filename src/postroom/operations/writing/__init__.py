@@ -1,0 +1,1 @@
+"""Operations on what mails are written from."""

@@ -1,0 +1,191 @@
+"""Operations on templates: texts of an inbox with fields, that its mails are written from."""
+
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from postroom.accounts import audit, names
+from postroom.accounts.keys import Caller
+from postroom.clock import to_iso
+from postroom.errors import BadRequest
+from postroom.fields import InboxFilter, Limit, Offset, PodFilter, Timestamp
+from postroom.mail.writing.header_words import CONTROL
+from postroom.mailbox import inboxes
+from postroom.mailbox.writing import templates
+from postroom.mailbox.writing.templates import TemplateText
+from postroom.storage.database import Tx
+
+AUDITED_CHARACTERS = 1000
+AUDITED_FIELDS = 50
+
+TemplateName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=names.MAX_CHARACTERS,
+        description="By which a send names it, once in its inbox.",
+        examples=["welcome"],
+        extra_json_schema={"pattern": names.GIVEN_PATTERN},
+    ),
+]
+TemplateSubject = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=templates.SUBJECT_CHARACTERS,
+        description="Of mails that are written from it, unless they have one of their own.",
+        examples=["Welcome, {{name}}"],
+        extra_json_schema={"pattern": r"^[^\x00-\x1f\x7f-\x9f]*$"},
+    ),
+]
+TemplateBody = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=templates.BODY_CHARACTERS,
+        description="Plain text, or HTML, which is detected; `{{name}}` is where a field goes.",
+        examples=["Hello {{name}}, your order {{order}} is on its way."],
+    ),
+]
+TemplateHtml = Annotated[
+    str,
+    Meta(
+        max_length=templates.HTML_CHARACTERS,
+        description="An HTML form of its own; what fields hold is escaped in it.",
+    ),
+]
+
+
+class NewTemplate(Struct, rename="camel", frozen=True):
+    inbox_id: Annotated[str, Meta(description="The inbox whose mails are written from it.")]
+    name: TemplateName
+    body: TemplateBody
+    subject: TemplateSubject | None = None
+    body_html: TemplateHtml | None = None
+
+
+class TemplateChange(Struct, rename="camel", frozen=True):
+    name: TemplateName | UnsetType = UNSET
+    body: TemplateBody | UnsetType = UNSET
+    subject: TemplateSubject | UnsetType | None = UNSET
+    body_html: TemplateHtml | UnsetType | None = UNSET
+
+
+class TemplateQuery(Struct, rename="camel", frozen=True):
+    inbox_id: InboxFilter | None = None
+    pod_id: PodFilter | None = None
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class Template(Struct, rename="camel", frozen=True):
+    """`fields` are the names in its texts: a mail from it gives a value for each."""
+
+    id: str
+    inbox_id: str
+    name: str
+    subject: str | None
+    body: str
+    body_html: str | None
+    fields: list[str]
+    created_at: Timestamp
+    updated_at: Timestamp
+
+    @classmethod
+    def of(cls, template: templates.Template) -> "Template":
+        return cls(
+            id=template.id,
+            inbox_id=template.inbox_id,
+            name=template.name,
+            subject=template.content.subject,
+            body=template.content.body,
+            body_html=template.content.body_html,
+            fields=template.fields,
+            created_at=to_iso(template.created_at),
+            updated_at=to_iso(template.updated_at),
+        )
+
+
+class AuditedTemplate(Struct, rename="camel", frozen=True):
+    """As the audit log keeps it: a body may be as long as a mail."""
+
+    inbox_id: str
+    name: str
+    subject: str | None
+    body: str
+    fields: list[str]
+
+    @classmethod
+    def of(cls, template: templates.Template) -> "AuditedTemplate":
+        content = template.content
+        body = content.body_html or content.body
+        return cls(
+            template.inbox_id,
+            template.name,
+            content.subject,
+            body[:AUDITED_CHARACTERS],
+            template.fields[:AUDITED_FIELDS],
+        )
+
+
+class TemplatePage(Struct, rename="camel", frozen=True):
+    data: list[Template]
+    total: int
+
+
+def create_template(tx: Tx, caller: Caller, body: NewTemplate, now: int) -> Template:
+    """Create a template for the mails of an inbox"""
+    inbox = inboxes.get(tx, caller.reach, body.inbox_id)
+    content = TemplateText(body.body, body.subject, body.body_html)
+    require_valid(body.name, content)
+    made = templates.add(tx, inbox, body.name, content, now)
+    after = AuditedTemplate.of(made)
+    audit.record_by(tx, caller, "template.created", made.id, now, within=made.reach, after=after)
+    return Template.of(made)
+
+
+def list_templates(tx: Tx, caller: Caller, query: TemplateQuery) -> TemplatePage:
+    """List templates, newest first"""
+    reach = inboxes.narrow(tx, caller.reach, query.inbox_id, query.pod_id)
+    if reach is None:
+        return TemplatePage([], 0)
+    found, total = templates.list_within(tx, reach, query.limit, query.offset)
+    return TemplatePage([Template.of(each) for each in found], total)
+
+
+def get_template(tx: Tx, caller: Caller, template_id: str) -> Template:
+    """Get a template"""
+    return Template.of(templates.get(tx, caller.reach, template_id))
+
+
+def change_template(tx: Tx, caller: Caller, template_id: str, body: TemplateChange, now: int) -> Template:
+    """Change a template: what is not named stays, null clears"""
+    known = templates.get(tx, caller.reach, template_id)
+    old = known.content
+    name = known.name if body.name is UNSET else body.name
+    content = TemplateText(
+        body=old.body if body.body is UNSET else body.body,
+        subject=old.subject if body.subject is UNSET else body.subject,
+        body_html=old.body_html if body.body_html is UNSET else body.body_html,
+    )
+    require_valid(name, content)
+    changed = templates.put(tx, known, name, content, now)
+    before, after = AuditedTemplate.of(known), AuditedTemplate.of(changed)
+    audit.record_by(
+        tx, caller, "template.changed", known.id, now, within=known.reach, before=before, after=after
+    )
+    return Template.of(changed)
+
+
+def delete_template(tx: Tx, caller: Caller, template_id: str, now: int) -> None:
+    """Delete a template; drafts and mails that were written from it stay as they are"""
+    known = templates.get(tx, caller.reach, template_id)
+    templates.remove(tx, known)
+    before = AuditedTemplate.of(known)
+    audit.record_by(tx, caller, "template.deleted", known.id, now, within=known.reach, before=before)
+
+
+def require_valid(name: str, content: TemplateText) -> None:
+    names.require_given(name, "name")
+    if content.subject is not None and CONTROL.search(content.subject):
+        raise BadRequest("subject must not hold line breaks or control characters.", field="subject")

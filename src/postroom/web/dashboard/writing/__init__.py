@@ -1,0 +1,1 @@
+"""Pages of what mails are written from."""

@@ -1,0 +1,132 @@
+"""Templates of inboxes: their texts with the fields marked, changed, and tried as a draft."""
+
+from msgspec import UNSET, Struct
+from starlette.responses import Response
+
+from postroom.errors import ApiError, NotFound
+from postroom.fields import Offset
+from postroom.mailbox import inboxes
+from postroom.operations.writing import templates
+from postroom.operations.writing.templates import NewTemplate, Template, TemplateChange, TemplateQuery
+from postroom.web.api.outward import drafts
+from postroom.web.dashboard.desk import Desk, go
+from postroom.web.dashboard.display.values import plain
+from postroom.web.dashboard.pages.message import html_page
+from postroom.web.dashboard.settings.paging import OffsetQuery
+from postroom.web.interface.bodies.draft_body import DraftBody
+
+PATH = "/app/settings/templates"
+
+
+class TemplatesQuery(Struct, rename="camel", frozen=True):
+    inbox_id: str = ""
+    pod_id: str = ""
+    offset: Offset = 0
+
+
+class TemplateForm(Struct, rename="camel", frozen=True):
+    name: str
+    body: str
+    subject: str = ""
+    inbox_id: str = ""
+
+
+class FieldsForm(Struct, rename="camel", frozen=True):
+    """A value stands in `field_value` where its field has its name in `field_name`."""
+
+    field_name: list[str] = []
+    field_value: list[str] = []
+
+    @property
+    def values(self) -> dict[str, str]:
+        return dict(zip(self.field_name, self.field_value, strict=False))
+
+
+async def show_templates(desk: Desk, query: TemplatesQuery) -> Response:
+    paging = OffsetQuery(query.offset)
+    asked = TemplateQuery(query.inbox_id or None, query.pod_id or None, paging.to_page().limit, query.offset)
+    page = plain(await desk.run(templates.list_templates, query=asked))
+    found = page["data"]
+    addresses = await desk.call.resources.db.read(
+        inboxes.addresses_of, list({each["inboxId"] for each in found})
+    )
+    return await desk.show(
+        "templates.html",
+        "settings",
+        title="Templates",
+        query=query,
+        templates=found,
+        addresses=addresses,
+        **paging.of(page["total"]),
+    )
+
+
+async def create_template(desk: Desk, body: TemplateForm) -> Response:
+    made = NewTemplate(body.inbox_id, body.name, body.body, body.subject or None)
+    created = await desk.run(templates.create_template, body=made)
+    return go(f"{PATH}/{created.id}", "The template is there.")
+
+
+async def show_template(desk: Desk, template_id: str) -> Response:
+    return await show(desk, await desk.run(templates.get_template, template_id=template_id))
+
+
+async def show(
+    desk: Desk,
+    template: Template,
+    form: TemplateForm | None = None,
+    values: dict[str, str] | None = None,
+    error: ApiError | None = None,
+) -> Response:
+    """What was refused is there again, with the reason."""
+    addresses = await desk.call.resources.db.read(inboxes.addresses_of, [template.inbox_id])
+    return await desk.show(
+        "template.html",
+        "settings",
+        200 if error is None else error.status,
+        title=template.name,
+        template=plain(template),
+        address_of_inbox=addresses.get(template.inbox_id, ""),
+        form=form or TemplateForm(template.name, template.body, template.subject or ""),
+        values=values or {},
+        error=error,
+    )
+
+
+async def show_html(desk: Desk, template_id: str) -> Response:
+    template = await desk.run(templates.get_template, template_id=template_id)
+    if not template.body_html:
+        raise NotFound("The template has no HTML.")
+    return await html_page(template.body_html)
+
+
+async def change_template(desk: Desk, template_id: str, body: TemplateForm) -> Response:
+    """HTML of its own would say something else than a text that was changed."""
+    template = await desk.run(templates.get_template, template_id=template_id)
+    is_same = body.body.splitlines() == template.body.splitlines()
+    change = TemplateChange(body.name, body.body, body.subject or None, UNSET if is_same else None)
+    try:
+        await desk.run(templates.change_template, template_id=template_id, body=change)
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        return await show(desk, template, form=body, error=error)
+    return go(f"{PATH}/{template_id}", "The template is changed.")
+
+
+async def delete_template(desk: Desk, template_id: str) -> Response:
+    await desk.run(templates.delete_template, template_id=template_id)
+    return go(PATH, "The template is deleted.")
+
+
+async def try_template(desk: Desk, template_id: str, body: FieldsForm) -> Response:
+    """A draft shows what would leave."""
+    template = await desk.run(templates.get_template, template_id=template_id)
+    wanted = DraftBody(template=template.id, fields=body.values)
+    try:
+        made = await drafts.create_draft(desk.call, template.inbox_id, wanted)
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        return await show(desk, template, values=body.values, error=error)
+    return go(f"/app/drafts/{made.id}", "This is what the template makes of it.")

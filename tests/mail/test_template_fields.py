@@ -1,0 +1,44 @@
+"""Fields of templates: found, asked for, filled in once and as text."""
+
+import pytest
+
+from postroom.errors import BadRequest
+from postroom.mail.writing.markup import fields
+
+
+def test_fields_are_named_once_each_in_their_order() -> None:
+    texts = ("Order {{order}}", "Hello {{ name }}, {{order}} of {{day.of-week_2}}", "")
+    assert fields.names_in(texts) == ["order", "name", "day.of-week_2"]
+
+
+@pytest.mark.parametrize(
+    "text", ["{{}}", "{{ }}", "{{7}}", "{name}", "{{a b}}", "{{  name}}", "{{na\nme}}", f"{{{{{'a' * 65}}}}}"]
+)
+def test_what_is_no_field_stays_as_it_is(text: str) -> None:
+    assert fields.names_in([text]) == []
+    assert fields.fill(text, {}, 1000) == text
+
+
+def test_a_value_is_put_in_once_and_names_no_field_itself() -> None:
+    values = {"a": "{{b}}", "b": "{{a}}"}
+    assert fields.fill("{{a}}{{b}}{{{a}}}", values, 1000) == "{{b}}{{a}}{{{b}}}"
+
+
+def test_a_value_is_text_in_html() -> None:
+    filled = fields.fill("<p>{{a}}</p>", {"a": "<b>&\"'\r\nx"}, 1000, is_html=True)
+    assert filled == "<p>&lt;b&gt;&amp;&quot;&#x27;<br>\nx</p>"
+    assert fields.fill("{{a}}", {"a": "<b>"}, 1000) == "<b>"
+
+
+def test_every_field_wants_a_value_which_may_be_empty() -> None:
+    fields.require_all(["a"], {"a": "", "unused": "x"})
+    with pytest.raises(BadRequest, match="a, b"):
+        fields.require_all(["a", "c", "b"], {"c": ""})
+
+
+def test_what_grows_beyond_the_limit_is_refused_before_it_is_put_together() -> None:
+    assert len(fields.fill("{{a}}" * 10, {"a": "x" * 10}, 100)) == 100
+    with pytest.raises(BadRequest):
+        fields.fill("{{a}}" * 10, {"a": "x" * 10}, 99)
+    with pytest.raises(BadRequest):
+        fields.fill("{{a}}" * 20_000, {"a": "x" * 10_000}, 100_000)
